@@ -1,0 +1,50 @@
+#include "tensor/error.h"
+#include "tensor/failure.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MESSAGE_SIZE = 1024 };
+
+static _Thread_local char message[MESSAGE_SIZE];
+static _Thread_local bool unsettled;
+static _Thread_local bool *watching;
+
+const char *sb_error(void)
+{
+    unsettled = false; /* whoever has read it knows why a NULL is one */
+    return message;
+}
+
+void *sb_fail(const char *format, ...)
+{
+    if (watching && *watching)
+        return NULL;
+    char text[MESSAGE_SIZE]; /* an argument may be the old message */
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    memcpy(message, text, sizeof message);
+    unsettled = true;
+    if (watching)
+        *watching = true;
+    return NULL;
+}
+
+void *fail_null(const char *function, const char *argument)
+{
+    if (unsettled)
+        return sb_fail("%s: %s is NULL, because %s", function, argument, message);
+    return sb_fail("%s: %s is NULL", function, argument);
+}
+
+void failure_watch(bool *failed)
+{
+    watching = failed;
+}
+
+void failure_settled(void)
+{
+    unsettled = false;
+}

@@ -1,0 +1,30 @@
+/*
+ * One message for each thread: what the last failure was.
+ *
+ * A function that fails returns NULL or false and leaves one sentence here. It names the function,
+ * the value that it met and what it expected.
+ */
+#ifndef SOFTBACK_TENSOR_ERROR_H
+#define SOFTBACK_TENSOR_ERROR_H
+
+#include <stdbool.h>
+
+#if defined(__GNUC__)
+#define SB_API __attribute__((visibility("default")))
+#define SB_PRINTF(text, values) __attribute__((format(printf, text, values)))
+#else
+#define SB_API
+#define SB_PRINTF(text, values)
+#endif
+
+/* The message of the calling thread's last failure; "" when nothing has failed yet. */
+SB_API const char *sb_error(void);
+
+/*
+ * Sets the message, marks the open tape as failed, and returns NULL, so that failing code is one
+ * line: `return sb_fail("softmax: x is a scalar")`, in functions that return a pointer or a bool.
+ * While the open tape is failed already, its first message stays.
+ */
+SB_API void *sb_fail(const char *format, ...) SB_PRINTF(1, 2);
+
+#endif

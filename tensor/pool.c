@@ -1,0 +1,150 @@
+#include "tensor/pool.h"
+#include <stdlib.h>
+#include <string.h>
+
+static _Atomic int64_t fail_after = -1;
+static _Atomic bool fail_for_good;
+
+void pool_fail_after(int64_t after, bool for_good)
+{
+    fail_for_good = for_good;
+    fail_after = after;
+}
+
+static bool made_to_fail(void)
+{
+    int64_t left = fail_after;
+    if (left < 0)
+        return false;
+    if (left > 0) {
+        fail_after = left - 1;
+        return false;
+    }
+    if (!fail_for_good)
+        fail_after = -1;
+    return true;
+}
+
+/* The class of a size, and the size that its blocks have: 64, 80, 96, 112, 128, 160, ... */
+static int class_of(size_t bytes, size_t *block_bytes)
+{
+    if (bytes <= 64) {
+        *block_bytes = 64;
+        return 0;
+    }
+    int power = 63 - __builtin_clzll((unsigned long long)bytes - 1);
+    size_t quarter = (size_t)1 << (power - 2);
+    size_t steps = (bytes - 1) / quarter + 1; /* 5..8 quarters of 2^power */
+    *block_bytes = steps * quarter;
+    return (power - 6) * 4 + (int)steps - 4;
+}
+
+static void lock(struct pool *pool)
+{
+    while (atomic_flag_test_and_set_explicit(&pool->lock, memory_order_acquire))
+        ;
+}
+
+static void unlock(struct pool *pool)
+{
+    atomic_flag_clear_explicit(&pool->lock, memory_order_release);
+}
+
+static void empty_shelves(struct pool *pool)
+{
+    for (int i = 0; i < POOL_CLASSES; i++) {
+        struct pool_shelf *shelf = &pool->shelf[i];
+        while (shelf->count > 0)
+            pool->system_give(shelf->block[--shelf->count]);
+        free(shelf->block);
+        *shelf = (struct pool_shelf){0};
+    }
+    pool_loans_trim(&pool->loans);
+}
+
+/* A cached block of the class, or of a larger one that it does not waste: at most four times as
+   large, or small anyway. NULL when there is none. */
+static void *from_shelves(struct pool *pool, int class)
+{
+    enum { LARGER = 8, SMALL = 40 }; /* classes: a factor of 4, and 64 KiB */
+    int last = class + LARGER > SMALL ? class + LARGER : SMALL;
+    for (int i = class; i <= last && i < POOL_CLASSES; i++) {
+        struct pool_shelf *shelf = &pool->shelf[i];
+        if (shelf->count == 0)
+            continue;
+        if (i == class || pool_loans_add(&pool->loans, shelf->block[shelf->count - 1], i))
+            return shelf->block[--shelf->count];
+    }
+    return NULL;
+}
+
+static void *from_system(struct pool *pool, size_t bytes)
+{
+    pool->system_calls++;
+    void *block = pool->system_take(bytes);
+    if (!block) { /* what is cached in other sizes may be what is missing */
+        empty_shelves(pool);
+        block = pool->system_take(bytes);
+    }
+    return block;
+}
+
+void *pool_take(struct pool *pool, size_t bytes)
+{
+    if (bytes > SIZE_MAX / 4 || made_to_fail())
+        return NULL;
+    size_t block_bytes;
+    int class = class_of(bytes, &block_bytes);
+    lock(pool);
+    void *block = from_shelves(pool, class);
+    if (!block) /* exact sizes let the sanitizer see an overrun */
+        block = from_system(pool, POOL_CACHES ? block_bytes : bytes);
+    if (block) {
+        pool->live_blocks++;
+        pool->live_bytes += (int64_t)block_bytes;
+        if (pool->live_bytes > pool->peak_bytes)
+            pool->peak_bytes = pool->live_bytes;
+    }
+    unlock(pool);
+    if (block && pool->poison)
+        memset(block, 0xff, bytes);
+    return block;
+}
+
+static bool put_on_shelf(struct pool_shelf *shelf, void *block)
+{
+    if (!POOL_CACHES)
+        return false;
+    if (shelf->count == shelf->room) {
+        size_t room = shelf->room ? 2 * shelf->room : 16;
+        void **grown = realloc(shelf->block, room * sizeof *grown);
+        if (!grown)
+            return false;
+        shelf->block = grown;
+        shelf->room = room;
+    }
+    shelf->block[shelf->count++] = block;
+    return true;
+}
+
+void pool_give(struct pool *pool, void *block, size_t bytes)
+{
+    if (!block)
+        return;
+    size_t block_bytes;
+    int class = class_of(bytes, &block_bytes);
+    lock(pool);
+    int lent = pool_loans_take(&pool->loans, block);
+    pool->live_blocks--;
+    pool->live_bytes -= (int64_t)block_bytes;
+    if (!put_on_shelf(&pool->shelf[lent < 0 ? class : lent], block))
+        pool->system_give(block);
+    unlock(pool);
+}
+
+void pool_trim(struct pool *pool)
+{
+    lock(pool);
+    empty_shelves(pool);
+    unlock(pool);
+}

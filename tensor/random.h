@@ -1,0 +1,64 @@
+/*
+ * Random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as
+ * easy as 1, 2, 3"), a bijection of a 128-bit counter under a 64-bit key.
+ *
+ * Being counter-based, any number of a stream can be computed alone: the same seed gives the same
+ * numbers whatever the thread count, and no state is stored but a position. The integer stream is
+ * cuRAND's: key = seed, counter = (offset / 4, subsequence).
+ */
+#ifndef SOFTBACK_TENSOR_RANDOM_H
+#define SOFTBACK_TENSOR_RANDOM_H
+
+#include "error.h"
+#include <stdint.h>
+
+/* What a stream is for; streams of one seed are independent. */
+typedef enum {
+    SB_STREAM_INITIAL, /* initial weights */
+    SB_STREAM_TRAIN,   /* dropout */
+    SB_STREAM_DATA,    /* generated pairs and the order of batches */
+    SB_STREAM_SAMPLE,  /* sampling while decoding */
+    SB_STREAM_USER,    /* yours */
+} sb_stream;
+
+typedef struct {
+    uint64_t seed;
+    uint64_t position; /* the next draw: stream in the upper 16 bits, count in the lower 48 */
+} sb_random;
+
+SB_API sb_random sb_random_new(uint64_t seed, sb_stream stream);
+
+/* The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
+   position of the stream. */
+SB_API uint32_t sb_random_bits(sb_random *random);
+SB_API double sb_random_uniform(sb_random *random);
+/* A whole number in 0..limit-1, without bias. Fails, giving 0, when the limit is 0. */
+SB_API uint32_t sb_random_below(sb_random *random, uint32_t limit);
+/* A normal variate, mean 0 and deviation 1 (Box and Muller 1958). */
+SB_API double sb_random_normal(sb_random *random);
+/* Puts 0..n-1 into `order` in random order (Fisher and Yates 1938). */
+SB_API void sb_random_shuffle(sb_random *random, int64_t n, int64_t *order);
+
+/* The four words at counter (index, position) under key seed. */
+struct philox {
+    uint32_t word[4];
+};
+static inline struct philox philox(uint64_t seed, uint64_t position, uint64_t index)
+{
+    uint32_t c0 = (uint32_t)index, c1 = (uint32_t)(index >> 32);
+    uint32_t c2 = (uint32_t)position, c3 = (uint32_t)(position >> 32);
+    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        uint32_t n0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0, n2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c0 = n0;
+        c1 = (uint32_t)p1;
+        c2 = n2;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    return (struct philox){{c0, c1, c2, c3}};
+}
+
+#endif

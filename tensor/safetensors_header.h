@@ -1,0 +1,39 @@
+/* The header of a safetensors file: read, and checked before anything is believed. */
+#ifndef SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
+#define SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
+
+#include "tensor/safetensors_codec.h"
+#include "tensor/shape.h"
+
+/* The most that is read or written. GPT-2 has 15 kB. */
+enum { HEADER_LENGTH_BYTES = 8, HEADER_LIMIT = 16 << 20 };
+#define HEADER_METADATA "__metadata__"
+
+struct header_tensor {
+    const char *name;
+    const struct codec *codec;
+    int rank;
+    int64_t dim[SB_MAX_RANK];
+    int64_t begin, end; /* in bytes, from the end of the header */
+};
+
+struct header_pair {
+    const char *key, *text;
+};
+
+/* All texts lie in `text`. Tensors are sorted by name, pairs by key. */
+struct header {
+    char *text;
+    struct header_tensor *tensor;
+    int64_t tensors, tensor_room;
+    struct header_pair *pair;
+    int64_t pairs, pair_room;
+};
+
+/* Reads the JSON in header->text, and checks it against the number of bytes that follow it in the
+   file. `what` opens the messages. The caller frees the header, on failure too. */
+bool header_read(struct header *header, const char *what, size_t size, int64_t data_bytes);
+
+void header_free(struct header *header);
+
+#endif

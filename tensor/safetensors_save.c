@@ -1,0 +1,270 @@
+#include "tensor/failure.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include "tensor/safetensors.h"
+#include "tensor/safetensors_header.h"
+#include "tensor/storage.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The header as it grows. */
+struct text {
+    char *bytes;
+    size_t used, room;
+    bool failed;
+};
+
+static void put_bytes(struct text *text, const char *bytes, size_t size)
+{
+    if (text->failed)
+        return;
+    if (size > text->room - text->used) {
+        size_t room = 2 * text->room + size + 256;
+        char *grown = memory_resize(text->bytes, room);
+        if (!grown) {
+            sb_fail("safetensors_save: out of memory for the header");
+            text->failed = true;
+            return;
+        }
+        text->bytes = grown;
+        text->room = room;
+    }
+    memcpy(text->bytes + text->used, bytes, size);
+    text->used += size;
+    if (text->used > HEADER_LENGTH_BYTES + HEADER_LIMIT) {
+        sb_fail("safetensors_save: names and metadata make a header of more than %d bytes",
+                HEADER_LIMIT);
+        text->failed = true;
+    }
+}
+
+static void put(struct text *text, const char *piece)
+{
+    put_bytes(text, piece, strlen(piece));
+}
+
+static void put_number(struct text *text, int64_t value)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%lld", (long long)value);
+    put(text, number);
+}
+
+/* A text in quotes. RFC 8259 wants quotes, backslashes and control characters escaped. */
+static void put_quoted(struct text *text, const char *piece)
+{
+    static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
+    put(text, "\"");
+    for (const char *at = piece; *at;) {
+        const char *start = at;
+        while ((unsigned char)*at >= 0x20 && *at != '"' && *at != '\\')
+            at++;
+        put_bytes(text, start, (size_t)(at - start));
+        if (!*at)
+            break;
+        char escape[8];
+        const char *found = strchr(special, *at);
+        if (found)
+            snprintf(escape, sizeof escape, "\\%c", letters[found - special]);
+        else
+            snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*at & 0x1F);
+        put(text, escape);
+        at++;
+    }
+    put(text, "\"");
+}
+
+static void put_metadata(struct text *text, int pairs, const char *const metadata[][2])
+{
+    put(text, "\"" HEADER_METADATA "\":{");
+    for (int i = 0; i < pairs; i++) {
+        put(text, i ? "," : "");
+        put_quoted(text, metadata[i][0]);
+        put(text, ":");
+        put_quoted(text, metadata[i][1]);
+    }
+    put(text, "}");
+}
+
+static void put_tensor(struct text *text, const sb_named_tensor *item, int64_t offset)
+{
+    const sb_tensor *t = item->tensor;
+    put_quoted(text, item->name);
+    put(text, ":{\"dtype\":\"");
+    put(text, codec_of(t->dtype)->name);
+    put(text, "\",\"shape\":[");
+    for (int i = 0; i < t->rank; i++) {
+        put(text, i ? "," : "");
+        put_number(text, t->dim[i]);
+    }
+    put(text, "],\"data_offsets\":[");
+    put_number(text, offset);
+    put(text, ",");
+    put_number(text, offset + (int64_t)tensor_bytes(t));
+    put(text, "]}");
+}
+
+/* The length, and the JSON, padded so that the data begin at a multiple of 8. */
+static void put_header(struct text *text, int n, const sb_named_tensor *items, int pairs,
+                       const char *const metadata[][2])
+{
+    int64_t offset = 0;
+    put_bytes(text, "\0\0\0\0\0\0\0", HEADER_LENGTH_BYTES);
+    put(text, "{");
+    if (pairs > 0)
+        put_metadata(text, pairs, metadata);
+    for (int i = 0; i < n; i++) {
+        put(text, i > 0 || pairs > 0 ? "," : "");
+        put_tensor(text, &items[i], offset);
+        offset += (int64_t)tensor_bytes(items[i].tensor);
+    }
+    put(text, "}");
+    while (!text->failed && text->used % 8 != 0)
+        put(text, " ");
+    size_t length = text->used - HEADER_LENGTH_BYTES;
+    for (int i = 0; !text->failed && i < HEADER_LENGTH_BYTES; i++)
+        text->bytes[i] = (char)(length >> 8 * i);
+}
+
+static bool check_text(const char *what, const char *text)
+{
+    if (!text)
+        return fail_null("safetensors_save", what);
+    if (!utf8_valid(text, strlen(text)))
+        return sb_fail("safetensors_save: the %s %s is not UTF-8", what, utf8_quote(text).text);
+    return true;
+}
+
+static bool check_item(const sb_named_tensor *item)
+{
+    if (!check_text("name", item->name))
+        return false;
+    if (!item->tensor) {
+        char what[300];
+        snprintf(what, sizeof what, "tensor %s", utf8_quote(item->name).text);
+        return fail_null("safetensors_save", what);
+    }
+    if (strcmp(item->name, HEADER_METADATA) == 0)
+        return sb_fail("safetensors_save: a tensor cannot be called " HEADER_METADATA);
+    return tensor_readable("safetensors_save", item->tensor);
+}
+
+/* How wide, and within a width which first: f64, f32, i32, bool. */
+static int by_format(const void *a, const void *b)
+{
+    static const int place[SB_DTYPES] = {[SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BOOL] = 3};
+    const sb_named_tensor *x = a, *y = b;
+    int order = place[x->tensor->dtype] - place[y->tensor->dtype];
+    return order ? order : strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const sb_named_tensor *)a)->name, ((const sb_named_tensor *)b)->name);
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static bool check_metadata(int pairs, const char *const metadata[][2])
+{
+    for (int i = 0; i < pairs; i++)
+        if (!check_text("metadata key", metadata[i][0]) ||
+            !check_text("metadata text", metadata[i][1]))
+            return false;
+    const char **key = memory_new((size_t)(pairs + 1) * sizeof *key);
+    if (!key)
+        return sb_fail("safetensors_save: out of memory");
+    for (int i = 0; i < pairs; i++)
+        key[i] = metadata[i][0];
+    qsort(key, (size_t)pairs, sizeof *key, by_text);
+    const char *twice = NULL;
+    for (int i = 1; i < pairs && !twice; i++)
+        twice = strcmp(key[i - 1], key[i]) == 0 ? key[i] : NULL;
+    memory_free(key);
+    if (twice)
+        return sb_fail("safetensors_save: the metadata has %s twice", utf8_quote(twice).text);
+    return true;
+}
+
+/* Checks the items and puts them in the file's order. */
+static bool sort_items(int n, sb_named_tensor *items)
+{
+    for (int i = 0; i < n; i++)
+        if (!check_item(&items[i]))
+            return false;
+    qsort(items, (size_t)n, sizeof *items, by_name);
+    for (int i = 1; i < n; i++)
+        if (by_name(&items[i - 1], &items[i]) == 0)
+            return sb_fail("safetensors_save: two tensors are called %s",
+                           utf8_quote(items[i].name).text);
+    qsort(items, (size_t)n, sizeof *items, by_format);
+    return true;
+}
+
+struct buffers {
+    unsigned char element[CODEC_BYTES], stored[CODEC_BYTES];
+};
+
+static bool write_tensor(struct file_replacement *file, const sb_tensor *t, struct buffers *buffers)
+{
+    size_t width = sb_dtype_bytes(t->dtype);
+    int64_t size = tensor_size(t), count;
+    for (int64_t i = 0; i < size; i += count) {
+        count = size - i < CODEC_ELEMENTS ? size - i : CODEC_ELEMENTS;
+        size_t bytes = (size_t)count * width;
+        if (!t->device->download(buffers->element, (const char *)t->data + (size_t)i * width,
+                                 bytes))
+            return false;
+        codec_write(t->dtype, count, buffers->element, buffers->stored);
+        if (!file_write(file, buffers->stored, bytes))
+            return false;
+    }
+    return true;
+}
+
+static bool write_file(const char *path, const struct text *header, int n,
+                       const sb_named_tensor *items)
+{
+    struct buffers *buffers = memory_new(sizeof *buffers);
+    if (!buffers)
+        return sb_fail("safetensors_save: out of memory for buffers");
+    struct file_replacement *file = file_replace("safetensors_save", path);
+    bool ok = file && file_write(file, header->bytes, header->used);
+    for (int i = 0; ok && i < n; i++)
+        ok = write_tensor(file, items[i].tensor, buffers);
+    memory_free(buffers);
+    if (ok)
+        return file_commit(file);
+    file_abandon(file);
+    return false;
+}
+
+bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[], int pairs,
+                         const char *const metadata[][2])
+{
+    if (n < 0 || pairs < 0)
+        return sb_fail("safetensors_save: %d %s", n < 0 ? n : pairs,
+                       n < 0 ? "tensors" : "pairs of metadata");
+    if (!path || (n > 0 && !items) || (pairs > 0 && !metadata))
+        return fail_null("safetensors_save", !path             ? "path"
+                                             : n > 0 && !items ? "items"
+                                                               : "metadata");
+    sb_named_tensor *sorted = memory_new((size_t)(n + 1) * sizeof *sorted);
+    if (!sorted)
+        return sb_fail("safetensors_save: out of memory for %d tensors", n);
+    if (n > 0)
+        memcpy(sorted, items, (size_t)n * sizeof *sorted);
+    struct text header = {0};
+    bool ok = sort_items(n, sorted) && check_metadata(pairs, metadata);
+    if (ok)
+        put_header(&header, n, sorted, pairs, metadata);
+    ok = ok && !header.failed && write_file(path, &header, n, sorted);
+    memory_free(header.bytes);
+    memory_free(sorted);
+    return ok;
+}

@@ -1,0 +1,79 @@
+/* The inside of devices and tensors, for the library's own files. */
+#ifndef SOFTBACK_TENSOR_STORAGE_H
+#define SOFTBACK_TENSOR_STORAGE_H
+
+#include "tensor/pool.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+#include <stdatomic.h>
+
+enum device_kind { DEVICE_CPU, DEVICE_CUDA, DEVICE_KINDS };
+
+struct sb_device {
+    enum device_kind kind;
+    const char *name;
+    struct pool *pool;
+    bool (*upload)(void *to, const void *host, size_t bytes);
+    bool (*download)(void *host, const void *from, size_t bytes);
+    bool (*copy)(void *to, const void *from, size_t bytes);
+    bool (*zero)(void *to, size_t bytes);
+};
+
+/*
+ * A tensor either owns a block of its device's memory or is a view of one that does (`base`).
+ * The block is given back when nobody holds its data any more: the owner's `holders` counts the
+ * owner and the views that have not let go of their data.
+ */
+struct sb_tensor {
+    atomic_int refs;
+    sb_dtype dtype;
+    const sb_device *device;
+    int rank;
+    int64_t dim[SB_MAX_RANK];
+    void *data; /* NULL once it was let go (data_gone) */
+    sb_tensor *base;
+    atomic_int holders;
+    sb_tensor *grad;
+    bool requires_grad;
+    uint64_t tape; /* the serial number of the tape that made it; 0: a leaf */
+    bool keep;     /* backward keeps its data and gradient */
+    bool data_gone;
+    bool grad_current;  /* grad holds this round's gradient; otherwise its contents are stale */
+    const char *origin; /* the operation that made it, for messages; static text or NULL */
+};
+
+/* A tensor with undefined contents. The caller owns it. */
+sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
+                      const int64_t *dim);
+
+/* A view of t's data from element `offset` on, with its own shape. The caller owns it. */
+sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, const int64_t *dim);
+
+/* Gives up the data but not the handle; reading it is an error from here on. */
+void tensor_let_go(sb_tensor *t);
+
+/* Gives up the gradient, unless `t` is a parameter whose gradient lies in a flat buffer: there it
+   becomes stale. */
+void tensor_drop_grad(sb_tensor *t);
+
+/* Checks that t's data can be read; otherwise fails in the name of `who`. */
+bool tensor_readable(const char *who, const sb_tensor *t);
+
+bool tensor_zero(sb_tensor *t);
+
+static inline int64_t tensor_size(const sb_tensor *t)
+{
+    return shape_size(t->rank, t->dim);
+}
+
+static inline size_t tensor_bytes(const sb_tensor *t)
+{
+    return (size_t)tensor_size(t) * sb_dtype_bytes(t->dtype);
+}
+
+static inline struct shape_text tensor_shape(const sb_tensor *t)
+{
+    return shape_text(t->rank, t->dim);
+}
+
+#endif

@@ -1,0 +1,334 @@
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+#include <math.h>
+#include <string.h>
+
+static sb_tensor *handle_new(const char *who)
+{
+    sb_tensor *t = memory_new(sizeof *t);
+    if (!t)
+        return sb_fail("%s: out of memory", who);
+    atomic_init(&t->refs, 1);
+    atomic_init(&t->holders, 1);
+    return t;
+}
+
+sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
+                      const int64_t *dim)
+{
+    if (sb_dtype_bytes(dtype) == 0)
+        return sb_fail("%s: %d is not a dtype", who, (int)dtype);
+    if (!shape_check(who, rank, dim))
+        return NULL;
+    sb_tensor *t = handle_new(who);
+    if (!t)
+        return NULL;
+    t->dtype = dtype;
+    t->device = device;
+    t->rank = rank;
+    for (int i = 0; i < rank; i++)
+        t->dim[i] = dim[i];
+    t->data = pool_take(device->pool, tensor_bytes(t));
+    if (!t->data) {
+        sb_fail("%s: out of memory for %s of %s, %zu bytes on %s", who, tensor_shape(t).text,
+                sb_dtype_name(dtype), tensor_bytes(t), device->name);
+        memory_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, const int64_t *dim)
+{
+    sb_tensor *owner = t->base ? t->base : t;
+    sb_tensor *view = handle_new(who);
+    if (!view)
+        return NULL;
+    view->dtype = t->dtype;
+    view->device = t->device;
+    view->rank = rank;
+    for (int i = 0; i < rank; i++)
+        view->dim[i] = dim[i];
+    view->data = (char *)t->data + (size_t)offset * sb_dtype_bytes(t->dtype);
+    view->base = sb_tensor_retain(owner);
+    atomic_fetch_add(&owner->holders, 1);
+    return view;
+}
+
+void tensor_let_go(sb_tensor *t)
+{
+    if (t->data_gone)
+        return;
+    sb_tensor *owner = t->base ? t->base : t;
+    t->data_gone = true;
+    if (atomic_fetch_sub(&owner->holders, 1) == 1) {
+        pool_give(owner->device->pool, owner->data, tensor_bytes(owner));
+        owner->data = NULL;
+    }
+    if (t != owner)
+        t->data = NULL;
+}
+
+sb_tensor *sb_tensor_retain(sb_tensor *t)
+{
+    if (t)
+        atomic_fetch_add(&t->refs, 1);
+    return t;
+}
+
+void sb_tensor_release(sb_tensor *t)
+{
+    if (!t || atomic_fetch_sub(&t->refs, 1) > 1)
+        return;
+    tensor_let_go(t);
+    sb_tensor_release(t->grad);
+    sb_tensor_release(t->base);
+    memory_free(t);
+}
+
+void tensor_drop_grad(sb_tensor *t)
+{
+    t->grad_current = false;
+    if (t->grad && !t->grad->base) {
+        sb_tensor_release(t->grad);
+        t->grad = NULL;
+    }
+}
+
+bool tensor_readable(const char *who, const sb_tensor *t)
+{
+    if (!t->data_gone)
+        return true;
+    return sb_fail("%s: %s output %s: let go by backward; call sb_keep on it before", who,
+                   t->origin ? t->origin : "an operation's", tensor_shape(t).text);
+}
+
+bool tensor_zero(sb_tensor *t)
+{
+    return t->device->zero(t->data, tensor_bytes(t));
+}
+
+sb_tensor *sb_tensor_zeros(sb_dtype dtype, int rank, const int64_t *dim)
+{
+    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
+    if (t)
+        tensor_zero(t);
+    return t;
+}
+
+sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
+{
+    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
+    for (int64_t i = 0, n = t ? tensor_size(t) : 0; i < n; i++)
+        sb_put(t, i, value);
+    return t;
+}
+
+sb_tensor *sb_tensor_from(sb_dtype dtype, int rank, const int64_t *dim, const void *values)
+{
+    if (!values)
+        return fail_null("tensor", "values");
+    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
+    if (t)
+        memcpy(t->data, values, tensor_bytes(t));
+    return t;
+}
+
+sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
+                                  const double *values)
+{
+    if (!values)
+        return fail_null("tensor", "values");
+    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
+    if (t)
+        sb_tensor_write(t, values);
+    return t;
+}
+
+sb_tensor *sb_scalar(sb_dtype dtype, double value)
+{
+    return sb_tensor_full(dtype, SB_SCALAR, value);
+}
+
+int sb_tensor_rank(const sb_tensor *t)
+{
+    return t ? t->rank : 0;
+}
+
+int64_t sb_tensor_dim(const sb_tensor *t, int axis)
+{
+    int i = t ? shape_axis(t->rank, axis) : -1;
+    return i < 0 ? 0 : t->dim[i];
+}
+
+int64_t sb_tensor_size(const sb_tensor *t)
+{
+    return t ? tensor_size(t) : 0;
+}
+
+sb_dtype sb_tensor_dtype(const sb_tensor *t)
+{
+    return t ? t->dtype : SB_F32;
+}
+
+const sb_device *sb_tensor_device(const sb_tensor *t)
+{
+    return t ? t->device : NULL;
+}
+
+void *sb_tensor_data(sb_tensor *t)
+{
+    if (!t)
+        return fail_null("tensor_data", "t");
+    if (!tensor_readable("tensor_data", t))
+        return NULL;
+    if (t->device->kind != DEVICE_CPU)
+        return sb_fail("tensor_data: the data lies on %s", t->device->name);
+    return t->data;
+}
+
+static double to_double(sb_dtype dtype, const void *data)
+{
+    switch (dtype) {
+    case SB_F32:
+        return *(const float *)data;
+    case SB_F64:
+        return *(const double *)data;
+    case SB_I32:
+        return *(const int32_t *)data;
+    case SB_BOOL:
+        return *(const uint8_t *)data;
+    }
+    return NAN;
+}
+
+static void from_double(sb_dtype dtype, void *data, double value)
+{
+    switch (dtype) {
+    case SB_F32:
+        *(float *)data = (float)value;
+        break;
+    case SB_F64:
+        *(double *)data = value;
+        break;
+    case SB_I32:
+        *(int32_t *)data = (int32_t)fmax(INT32_MIN, fmin(INT32_MAX, isnan(value) ? 0 : value));
+        break;
+    case SB_BOOL:
+        *(uint8_t *)data = value != 0;
+        break;
+    }
+}
+
+static bool in_range(const char *who, const sb_tensor *t, int64_t index)
+{
+    if (!t)
+        return fail_null(who, "t");
+    if (!tensor_readable(who, t))
+        return false;
+    if (tensor_size(t) == 0)
+        return sb_fail("%s: %s has no elements", who, tensor_shape(t).text);
+    if (index < 0 || index >= tensor_size(t))
+        return sb_fail("%s: index %lld is not in 0..%lld", who, (long long)index,
+                       (long long)tensor_size(t) - 1);
+    return true;
+}
+
+double sb_get(const sb_tensor *t, int64_t index)
+{
+    if (!in_range("get", t, index))
+        return NAN;
+    size_t width = sb_dtype_bytes(t->dtype);
+    double element = 0;
+    t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
+    return to_double(t->dtype, &element);
+}
+
+bool sb_put(sb_tensor *t, int64_t index, double value)
+{
+    if (!in_range("put", t, index))
+        return false;
+    size_t width = sb_dtype_bytes(t->dtype);
+    double element = 0;
+    from_double(t->dtype, &element, value);
+    return t->device->upload((char *)t->data + (size_t)index * width, &element, width);
+}
+
+double sb_value(const sb_tensor *t)
+{
+    if (t && tensor_size(t) != 1) {
+        sb_fail("value: %s has %lld elements, not 1", tensor_shape(t).text,
+                (long long)tensor_size(t));
+        return NAN;
+    }
+    if (!t) {
+        fail_null("value", "t");
+        return NAN;
+    }
+    return sb_get(t, 0);
+}
+
+enum { CHUNK = 512 }; /* elements moved between a device and the host at a time */
+
+bool sb_tensor_read(const sb_tensor *t, double *values)
+{
+    if (!t || !values)
+        return fail_null("tensor_read", t ? "values" : "t");
+    if (!tensor_readable("tensor_read", t))
+        return false;
+    size_t width = sb_dtype_bytes(t->dtype);
+    double elements[CHUNK];
+    for (int64_t start = 0, n = tensor_size(t); start < n; start += CHUNK) {
+        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
+        const char *from = (const char *)t->data + (size_t)start * width;
+        if (!t->device->download(elements, from, count * width))
+            return false;
+        for (size_t i = 0; i < count; i++)
+            values[(size_t)start + i] = to_double(t->dtype, (char *)elements + i * width);
+    }
+    return true;
+}
+
+bool sb_tensor_write(sb_tensor *t, const double *values)
+{
+    if (!t || !values)
+        return fail_null("tensor_write", t ? "values" : "t");
+    if (!tensor_readable("tensor_write", t))
+        return false;
+    size_t width = sb_dtype_bytes(t->dtype);
+    double elements[CHUNK];
+    for (int64_t start = 0, n = tensor_size(t); start < n; start += CHUNK) {
+        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
+        for (size_t i = 0; i < count; i++)
+            from_double(t->dtype, (char *)elements + i * width, values[(size_t)start + i]);
+        if (!t->device->upload((char *)t->data + (size_t)start * width, elements, count * width))
+            return false;
+    }
+    return true;
+}
+
+sb_tensor *sb_requires_grad(sb_tensor *t)
+{
+    if (!t)
+        return fail_null("requires_grad", "t");
+    if (!sb_dtype_is_real(t->dtype))
+        return sb_fail("requires_grad: %s of %s: only real tensors have gradients",
+                       tensor_shape(t).text, sb_dtype_name(t->dtype));
+    if (t->tape != 0)
+        return sb_fail("requires_grad: %s output %s is not a leaf",
+                       t->origin ? t->origin : "an operation's", tensor_shape(t).text);
+    t->requires_grad = true;
+    return t;
+}
+
+sb_tensor *sb_grad(const sb_tensor *t)
+{
+    return t && t->grad_current ? t->grad : NULL;
+}
+
+void sb_clear_grad(sb_tensor *t)
+{
+    if (t)
+        tensor_drop_grad(t);
+}

@@ -1,0 +1,108 @@
+#include "tensor/utf8.h"
+#include <stdint.h>
+#include <string.h>
+
+enum { SHOWN_HEAD = 120, SHOWN_TAIL = 80 };
+
+size_t utf8_length(const char *text, size_t size)
+{
+    /* The smallest code point for which a form of this length is allowed. */
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    if (size == 0)
+        return 0;
+    const unsigned char *byte = (const unsigned char *)text;
+    if (byte[0] < 0x80)
+        return 1;
+    size_t length = byte[0] >= 0xF0 ? 4 : byte[0] >= 0xE0 ? 3 : 2;
+    if (byte[0] < 0xC2 || byte[0] > 0xF4 || length > size)
+        return 0;
+    uint32_t point = byte[0] & (0xFFu >> (length + 1));
+    for (size_t i = 1; i < length; i++) {
+        if ((byte[i] & 0xC0) != 0x80)
+            return 0;
+        point = point << 6 | (byte[i] & 0x3F);
+    }
+    bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+    return point < smallest[length] || point > 0x10FFFF || surrogate ? 0 : length;
+}
+
+int32_t utf8_next(const char *text, size_t size, size_t *at)
+{
+    size_t length = utf8_length(text + *at, size - *at);
+    if (length == 0)
+        return -1;
+    const unsigned char *byte = (const unsigned char *)text + *at;
+    int32_t point = length == 1 ? byte[0] : byte[0] & (0xFF >> (length + 1));
+    for (size_t i = 1; i < length; i++)
+        point = point << 6 | (byte[i] & 0x3F);
+    *at += length;
+    return point;
+}
+
+size_t utf8_valid_size(const char *text, size_t size)
+{
+    for (size_t at = 0, length; at < size; at += length) {
+        length = utf8_length(text + at, size - at);
+        if (length == 0)
+            return at;
+    }
+    return size;
+}
+
+bool utf8_valid(const char *text, size_t size)
+{
+    return utf8_valid_size(text, size) == size;
+}
+
+/* Terminals obey the control characters below U+0020, and also U+007F to U+009F. */
+static bool is_control(const char *character, size_t length)
+{
+    unsigned char first = (unsigned char)character[0];
+    return first < 0x20 || first == 0x7F ||
+           (length == 2 && first == 0xC2 && (unsigned char)character[1] < 0xA0);
+}
+
+/* Copies the characters of text[0..size) and returns where they end. */
+static char *show(char *to, const char *text, size_t size)
+{
+    for (size_t at = 0; at < size;) {
+        size_t length = utf8_length(text + at, size - at);
+        if (length == 0 || is_control(text + at, length)) {
+            *to++ = '?';
+            at += length ? length : 1;
+            continue;
+        }
+        memcpy(to, text + at, length);
+        to += length;
+        at += length;
+    }
+    return to;
+}
+
+/* Whether a character cannot begin here, because the byte continues one. */
+static bool is_inside(const char *at)
+{
+    return ((unsigned char)*at & 0xC0) == 0x80;
+}
+
+struct quoted utf8_quote(const char *text)
+{
+    struct quoted quoted;
+    char *to = quoted.text;
+    size_t size = strlen(text);
+    *to++ = '"';
+    if (size <= SHOWN_HEAD + SHOWN_TAIL) {
+        to = show(to, text, size);
+    } else {
+        size_t head = SHOWN_HEAD, tail = size - SHOWN_TAIL;
+        while (head > SHOWN_HEAD - 3 && is_inside(text + head))
+            head--;
+        while (tail < size - SHOWN_TAIL + 3 && is_inside(text + tail))
+            tail++;
+        to = show(to, text, head);
+        memcpy(to, "...", 3);
+        to = show(to + 3, text + tail, size - tail);
+    }
+    memcpy(to, "\"", 2);
+    return quoted;
+}

@@ -1,0 +1,32 @@
+#!/bin/sh
+# Feeds the reader of safetensors files with broken files for a while:  tests/fuzz.sh [seconds]
+# Needs clang with libFuzzer. Exits with 1 when an input crashes the reader, and names that input.
+set -eu
+cd "$(dirname "$0")/.."
+seconds=${1:-30}
+for clang in ${CLANG:-clang clang-19 clang-18 clang-17 clang-16 clang-15 clang-14}; do
+    command -v "$clang" >/dev/null && break
+done
+command -v "$clang" >/dev/null || { echo "fuzz: no clang found; name it in CLANG" >&2; exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/corpus"
+cp tests/golden/*.safetensors "$work/corpus"
+echo "fuzz: building with $clang"
+"$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined \
+    -fno-sanitize-recover=all tests/fuzz_safetensors.c tensor/*.c -lm -o "$work/fuzz"
+echo "fuzz: running for $seconds seconds from $(ls "$work/corpus" | wc -l) files"
+if "$work/fuzz" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=1024 -timeout=10 \
+    -artifact_prefix="$work/" "$work/corpus" >"$work/log" 2>&1; then
+    tail -n 1 "$work/log"
+    echo "fuzz: no crash"
+else
+    grep -E -m 1 -A 12 'ERROR|runtime error|does not hold' "$work/log" || tail -n 20 "$work/log"
+    found=$(find "$work" -name '*-[0-9a-f]*' ! -path '*/corpus/*' | head -n 1)
+    if [ -n "$found" ]; then
+        cp "$found" "${TMPDIR:-/tmp}/"
+        echo "fuzz: the input is ${TMPDIR:-/tmp}/$(basename "$found")"
+    fi
+    exit 1
+fi
