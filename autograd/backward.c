@@ -1,0 +1,195 @@
+/* The walk from the loss back to the leaves. */
+#include "autograd/node.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+static bool is_repeated(const sb_node *node, int i)
+{
+    for (int j = 0; j < node->inputs; j++)
+        if (j != i && node->in[j] == node->in[i])
+            return true;
+    return false;
+}
+
+/*
+ * Makes sure that input i has a gradient to add to. One that holds nothing yet is zeroed, or left
+ * for the operation to overwrite if it can; not so when the operation has the same tensor in two
+ * places, since then its second part must add to its first.
+ */
+static bool open_gradient(sb_node *node, int i)
+{
+    sb_tensor *x = node->in[i];
+    if (!tape_wants_grad(tape_open(), x) || x->grad_current)
+        return true;
+    if (!x->grad)
+        x->grad = tensor_new("backward", x->device, x->dtype, x->rank, x->dim);
+    if (!x->grad)
+        return false;
+    x->grad_current = true;
+    if (node->operation->writes_fresh && i < 64 && !is_repeated(node, i))
+        node->fresh |= (uint64_t)1 << i;
+    else
+        return tensor_zero(x->grad);
+    return true;
+}
+
+static bool has_gradient(const sb_node *node)
+{
+    for (int i = 0; i < node->made; i++)
+        if (node->out[i]->grad_current)
+            return true;
+    return false;
+}
+
+static bool step_back(sb_node *node)
+{
+    if (!node->operation || !node->operation->backward || !has_gradient(node))
+        return true;
+    for (int i = 0; i < node->inputs; i++)
+        if (!open_gradient(node, i))
+            return false;
+    const struct open_tape *tape = tape_open();
+    bool ok = node->operation->backward(node);
+    if (!ok || tape->failed || tape_open() != tape) /* also a failure that it passed over */
+        return sb_fail("%s: backward failed", node->operation->name);
+    return true;
+}
+
+/* All that used these outputs came later on the tape and is done. */
+static void let_go(sb_node *node, const sb_tensor *loss)
+{
+    for (int i = 0; i < node->made; i++) {
+        sb_tensor *y = node->out[i];
+        if (y->keep)
+            continue;
+        tensor_drop_grad(y);
+        if (y != loss)
+            tensor_let_go(y);
+    }
+    node_let_go(node);
+}
+
+/* After a failure: no leaf that the tape reaches keeps a part of a gradient. */
+static void forget_gradients(const struct open_tape *tape)
+{
+    for (sb_node *node = tape->last; node; node = node->previous)
+        for (int i = 0; i < node->inputs; i++)
+            if (tape_wants_grad(tape, node->in[i]))
+                tensor_drop_grad(node->in[i]);
+}
+
+static bool may_run(const struct open_tape *tape, const sb_tensor *y)
+{
+    if (tape->mode != SB_RECORD)
+        return sb_fail("backward: the open tape does not record; open it with SB_RECORD");
+    if (tape->backward_ran)
+        return sb_fail("backward: it ran already on this tape; open a new one for the next step");
+    if (!tensor_readable("backward", y))
+        return false;
+    if (!y->requires_grad)
+        return sb_fail("backward: the argument, of shape %s, depends on nothing that requires a "
+                       "gradient",
+                       tensor_shape(y).text);
+    if (!tape_wants_grad(tape, y))
+        return sb_fail("backward: the argument, of shape %s, was made on another tape",
+                       tensor_shape(y).text);
+    return true;
+}
+
+/* y's gradient becomes dy, or all ones; that of a leaf may hold something to add to. */
+static bool seed(sb_tensor *y, const sb_tensor *dy)
+{
+    bool add = y->grad_current;
+    if (!y->grad)
+        y->grad = tensor_new("backward", y->device, y->dtype, y->rank, y->dim);
+    if (!y->grad)
+        return false;
+    y->grad_current = true;
+    if (dy && !add)
+        return y->device->copy(y->grad->data, dy->data, tensor_bytes(y));
+    for (int64_t i = 0, n = tensor_size(y); i < n; i++)
+        if (!sb_put(y->grad, i, (add ? sb_get(y->grad, i) : 0) + (dy ? sb_get(dy, i) : 1)))
+            return false;
+    return true;
+}
+
+static bool run(struct open_tape *tape, sb_tensor *y, const sb_tensor *dy)
+{
+    tape->backward_ran = true;
+    if (!seed(y, dy))
+        return false;
+    for (sb_node *node = tape->last; node; node = node->previous) {
+        if (!step_back(node)) {
+            forget_gradients(tape);
+            return false;
+        }
+        let_go(node, y);
+    }
+    return true;
+}
+
+bool sb_backward(sb_tensor *loss)
+{
+    struct open_tape *tape = tape_need("backward");
+    if (!tape)
+        return false;
+    if (!loss)
+        return fail_null("backward", "loss");
+    if (tensor_size(loss) != 1)
+        return sb_fail("backward: the loss is %s, not one number", tensor_shape(loss).text);
+    return may_run(tape, loss) && run(tape, loss, NULL);
+}
+
+bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
+{
+    struct open_tape *tape = tape_need("backward_from");
+    if (!tape)
+        return false;
+    if (!y || !dy)
+        return fail_null("backward_from", y ? "dy" : "y");
+    if (!tensor_readable("backward_from", dy))
+        return false;
+    if (!shape_equal(y->rank, y->dim, dy->rank, dy->dim) || y->dtype != dy->dtype ||
+        y->device != dy->device)
+        return sb_fail("backward_from: y is %s of %s on %s, dy is %s of %s on %s",
+                       tensor_shape(y).text, sb_dtype_name(y->dtype), y->device->name,
+                       tensor_shape(dy).text, sb_dtype_name(dy->dtype), dy->device->name);
+    return may_run(tape, y) && run(tape, y, dy);
+}
+
+static bool is_finite(const sb_tensor *t)
+{
+    if (t->data_gone || !sb_dtype_is_real(t->dtype))
+        return true;
+    for (int64_t i = 0, n = tensor_size(t); i < n; i++)
+        if (!isfinite(sb_get(t, i)))
+            return false;
+    return true;
+}
+
+char *sb_tape_find_nonfinite(void)
+{
+    const struct open_tape *tape = tape_open();
+    if (!tape || tape->backward_ran)
+        return NULL;
+    const sb_node *first = NULL; /* nodes are linked from last to first */
+    const sb_tensor *output = NULL;
+    for (const sb_node *node = tape->last; node; node = node->previous)
+        for (int i = 0; i < node->made; i++)
+            if (!is_finite(node->out[i])) {
+                first = node;
+                output = node->out[i];
+            }
+    if (!first)
+        return NULL;
+    char *text = NULL;
+    for (int i = 0; i < first->inputs && !text; i++)
+        if (!is_finite(first->in[i]))
+            text = memory_format("%s input %s %s", output->origin,
+                                 input_name(first->operation, i).text,
+                                 tensor_shape(first->in[i]).text);
+    if (!text)
+        text = memory_format("%s output %s", output->origin, tensor_shape(output).text);
+    return text ? text : sb_fail("tape_find_nonfinite: out of memory");
+}

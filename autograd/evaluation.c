@@ -1,0 +1,106 @@
+#include "autograd/evaluation.h"
+#include "tensor/memory.h"
+#include <float.h>
+#include <math.h>
+
+/* Fractional parts of multiples of the golden ratio: spread evenly, without a period. */
+double evaluation_weight(int64_t i)
+{
+    double turn = 0.618033988749895 * (double)(i + 1);
+    return 0.25 + turn - floor(turn);
+}
+
+static void open_tape(struct evaluation *e, sb_tape *tape, sb_mode mode)
+{
+    sb_tape_begin(tape, mode);
+    if (e->random)
+        *e->random = e->start;
+    sb_tape_random(tape, e->random);
+}
+
+/* Runs f on the open tape and reads y's elements into *values: e->up or e->down. */
+static sb_tensor *run(struct evaluation *e, double *const *values)
+{
+    sb_tensor *y = e->f(e->context, e->x);
+    if (!y)
+        return sb_fail("the function gives no tensor");
+    if (y->dtype != SB_F64)
+        return sb_fail("the function gives %s, not f64", sb_dtype_name(y->dtype));
+    int64_t n = tensor_size(y);
+    if (e->outputs < 0) {
+        e->up = memory_new((size_t)(2 * n) * sizeof(double));
+        if (!e->up)
+            return sb_fail("out of memory for %s", tensor_shape(y).text);
+        e->down = e->up + n;
+        e->outputs = n;
+    }
+    if (n != e->outputs)
+        return sb_fail("the function gives %lld elements, then %lld", (long long)e->outputs,
+                       (long long)n);
+    return sb_tensor_read(y, *values) ? y : NULL;
+}
+
+static bool evaluate(struct evaluation *e, double *const *values)
+{
+    sb_tape tape;
+    open_tape(e, &tape, SB_NO_RECORD);
+    bool ok = run(e, values) != NULL;
+    return sb_tape_end(&tape) && ok;
+}
+
+bool evaluation_backward(struct evaluation *e, double *const *values)
+{
+    sb_tape tape;
+    open_tape(e, &tape, SB_RECORD);
+    sb_tensor *y = run(e, values);
+    bool ok = y != NULL;
+    if (ok && y->requires_grad) { /* otherwise all gradients are missing */
+        sb_tensor *dy = tensor_new("gradcheck", y->device, y->dtype, y->rank, y->dim);
+        for (int64_t i = 0; dy && i < e->outputs; i++)
+            sb_put(dy, i, evaluation_weight(i));
+        ok = dy && sb_backward_from(y, dy);
+        sb_tensor_release(dy);
+    }
+    return sb_tape_end(&tape) && ok;
+}
+
+static struct difference difference_of(const struct evaluation *e, double width)
+{
+    struct difference d = {0};
+    double changed = 0, largest = 0;
+    bool reached = false;
+    for (int64_t k = 0; k < e->outputs; k++) {
+        double up = e->up[k], down = e->down[k], w = evaluation_weight(k);
+        double size = w * fmax(fabs(up), fabs(down));
+        if (!isfinite(up) || !isfinite(down))
+            return (struct difference){NAN, 0, NAN, NAN};
+        largest = fmax(largest, size);
+        if (up == down)
+            continue;
+        d.last = w * (up - down) / width;
+        d.first = reached ? d.first : d.last;
+        d.value += d.last;
+        changed += size;
+        reached = true;
+    }
+    d.rounding = 4 * DBL_EPSILON * (changed + largest) / width;
+    return d;
+}
+
+double evaluation_step(const struct evaluation *e, const sb_tensor *x, int64_t i)
+{
+    return e->step * fmax(1, fabs(sb_get(x, i)));
+}
+
+bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
+                           struct difference *d)
+{
+    double value = sb_get(x, i), h = part * evaluation_step(e, x, i);
+    double up = value + h, down = value - h;
+    bool ok =
+        sb_put(x, i, up) && evaluate(e, &e->up) && sb_put(x, i, down) && evaluate(e, &e->down);
+    sb_put(x, i, value);
+    if (ok)
+        *d = difference_of(e, up - down); /* 2h as x's own rounding made it */
+    return ok;
+}

@@ -1,0 +1,161 @@
+#include "autograd/mistake.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+
+static double largest(int64_t n, const double *a)
+{
+    double most = 0;
+    for (int64_t i = 0; i < n; i++)
+        most = fmax(most, fabs(a[i]));
+    return most;
+}
+
+static bool all_finite(int64_t n, const double *a)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(a[i]))
+            return false;
+    return true;
+}
+
+/* Whether a = factor b, up to the tolerance, relative to the larger, and f's rounding. */
+static bool fits(const struct gradient *g, const double *a, const double *b, double factor,
+                 double tolerance)
+{
+    double size = fabs(factor);
+    double allowed = tolerance * fmax(largest(g->n, a), size * largest(g->n, b));
+    for (int64_t i = 0; i < g->n; i++)
+        if (!(fabs(a[i] - factor * b[i]) <= allowed + fmax(1, size) * g->rounding[i]))
+            return false;
+    return true;
+}
+
+/* The second backward left what the first one gave, in place of that added to what was there. */
+static bool is_assigned(const struct gradient *g, double tolerance)
+{
+    double allowed = tolerance * largest(g->n, g->before);
+    for (int64_t i = 0; i < g->n; i++)
+        if (!(fabs(g->before[i] + g->again[i] - g->backward[i]) <= allowed))
+            return false;
+    return true;
+}
+
+static bool is_whole(double factor)
+{
+    return factor >= 1 && fabs(factor - round(factor)) < 1e-6 * factor;
+}
+
+/* The factor by which backward differs from the difference everywhere, or 0. */
+static double common_factor(const struct gradient *g, double tolerance)
+{
+    double product = 0, square = 0;
+    for (int64_t i = 0; i < g->n; i++) {
+        product += g->backward[i] * g->difference[i];
+        square += g->difference[i] * g->difference[i];
+    }
+    double factor = square > 0 ? product / square : 0, size = fabs(factor);
+    if (factor == 0 || !fits(g, g->backward, g->difference, factor, tolerance))
+        return 0;
+    /* one number alone is always some multiple of another */
+    return g->n > 1 || is_whole(size) || is_whole(1 / size) ? factor : 0;
+}
+
+static void name_factor(double factor, char text[MISTAKE_SIZE])
+{
+    const char *sign = factor < 0 ? " and of the wrong sign" : "";
+    double size = fabs(factor);
+    if (fabs(size - 1) < 1e-4)
+        snprintf(text, MISTAKE_SIZE,
+                 "of the right size and the wrong sign everywhere: a sign is lost");
+    else
+        snprintf(text, MISTAKE_SIZE, "exactly %.3f times too %s%s everywhere: a factor is lost",
+                 size > 1 ? size : 1 / size, size > 1 ? "large" : "small", sign);
+}
+
+/* Whether the gradient's last two axes lie in memory the other way round. */
+static bool is_transposed(const struct gradient *g, double tolerance)
+{
+    const sb_tensor *x = g->x;
+    if (x->rank < 2)
+        return false;
+    int64_t rows = x->dim[x->rank - 2], columns = x->dim[x->rank - 1], matrix = rows * columns;
+    double allowed = tolerance * fmax(largest(g->n, g->backward), largest(g->n, g->difference));
+    for (int64_t i = 0; i < g->n; i++) {
+        int64_t place = i % matrix, row = place / columns, column = place % columns;
+        int64_t other = i - place + column * rows + row;
+        if (!(fabs(g->backward[other] - g->difference[i]) <= allowed + g->rounding[i]))
+            return false;
+    }
+    return true;
+}
+
+static const char *name_pattern(const struct gradient *g, double tolerance)
+{
+    if (!all_finite(g->n, g->difference))
+        return "the function is not finite around here";
+    if (g->missing)
+        return "no gradient arrives: the input is detached, or backward leaves it out";
+    if (!all_finite(g->n, g->backward))
+        return "backward gives a number that is not finite";
+    if (largest(g->n, g->backward) == 0)
+        return "the gradient is 0 everywhere, as if the input were detached";
+    if (is_assigned(g, tolerance))
+        return "the gradient is assigned instead of added to what is there";
+    if (fits(g, g->backward, g->difference, 1, tolerance))
+        return "what is added depends on what was there: is a part assigned instead of added?";
+    if (is_transposed(g, tolerance))
+        return "the gradient is transposed in its last two axes";
+    if (fits(g, g->backward, g->last, 1, tolerance) || fits(g, g->backward, g->first, 1, tolerance))
+        return "only one of the outputs that an element reaches is counted: a broadcast is not "
+               "summed";
+    return "";
+}
+
+/* Transposes square matrices in place. */
+static bool transpose(sb_tensor *x)
+{
+    int64_t n = x->rank < 2 ? 0 : x->dim[x->rank - 1], matrix = n * n;
+    if (n < 2 || x->dim[x->rank - 2] != n || !sb_dtype_is_real(x->dtype))
+        return false;
+    for (int64_t i = 0; i < tensor_size(x); i++) {
+        int64_t row = i % matrix / n, column = i % n, other = i + (column - row) * (n - 1);
+        double value = sb_get(x, i);
+        if (row < column && !(sb_put(x, i, sb_get(x, other)) && sb_put(x, other, value)))
+            return false;
+    }
+    return true;
+}
+
+/* Whether backward gives what f's derivative would be with another input transposed, as when a
+   product takes a matrix the wrong way round. */
+static bool fits_transposed(struct evaluation *e, const struct gradient *g, sb_tensor *turned,
+                            double tolerance)
+{
+    double *difference = memory_new((size_t)g->n * sizeof *difference);
+    bool ok = difference && transpose(turned);
+    for (int64_t i = 0; ok && i < g->n; i++) {
+        struct difference d = {0};
+        ok = evaluation_difference(e, g->x, i, 1, &d);
+        difference[i] = d.value;
+    }
+    if (difference)
+        transpose(turned);
+    ok = ok && fits(g, g->backward, difference, 1, tolerance);
+    memory_free(difference);
+    return ok;
+}
+
+void mistake_name(struct evaluation *e, const struct gradient *gradients, int n, int input,
+                  double tolerance, char text[MISTAKE_SIZE])
+{
+    const struct gradient *g = &gradients[input];
+    snprintf(text, MISTAKE_SIZE, "%s", name_pattern(g, tolerance));
+    double factor = text[0] ? 0 : common_factor(g, tolerance);
+    if (factor != 0)
+        name_factor(factor, text);
+    for (int k = 0; k < n && !text[0]; k++)
+        if (gradients[k].x != g->x && fits_transposed(e, g, gradients[k].x, tolerance))
+            snprintf(text, MISTAKE_SIZE,
+                     "as if input %d were transposed: a product takes it the wrong way round", k);
+}

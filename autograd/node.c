@@ -1,0 +1,205 @@
+#include "autograd/node.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct input_name input_name(const sb_operation *operation, int i)
+{
+    struct input_name name = {""};
+    const char *from = operation->inputs ? operation->inputs : "input";
+    for (const char *space; i > 0 && (space = strchr(from, ' ')); i--)
+        from = space + 1;
+    int size = (int)strcspn(from, " []");
+    if (from[size] == '[') /* "x[]": the rest are an array's */
+        snprintf(name.text, sizeof name.text, "%.*s[%d]", size, from, i);
+    else
+        snprintf(name.text, sizeof name.text, "%.*s", size, from);
+    return name;
+}
+
+static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *const in[])
+{
+    const char *who = operation->name;
+    int real = -1; /* the first input of a real dtype */
+    for (int i = 0; i < inputs; i++) {
+        struct input_name name = input_name(operation, i);
+        if (!in[i])
+            return fail_null(who, name.text);
+        if (!tensor_readable(who, in[i]))
+            return false;
+        if (in[i]->device != in[0]->device)
+            return sb_fail("%s: %s is on %s, %s on %s", who, input_name(operation, 0).text,
+                           in[0]->device->name, name.text, in[i]->device->name);
+        if (!sb_dtype_is_real(in[i]->dtype))
+            continue;
+        if (real < 0)
+            real = i;
+        if (in[i]->dtype != in[real]->dtype)
+            return sb_fail("%s: %s is %s, %s is %s: dtypes differ", who,
+                           input_name(operation, real).text, sb_dtype_name(in[real]->dtype),
+                           name.text, sb_dtype_name(in[i]->dtype));
+    }
+    return true;
+}
+
+/* One block holds the node, its arrays and a copy of the options. */
+static sb_node *allocate(int inputs, int outputs, size_t options_bytes)
+{
+    size_t arrays = (size_t)(inputs + outputs) * sizeof(sb_tensor *);
+    size_t before_options = (sizeof(sb_node) + arrays + 15) / 16 * 16;
+    sb_node *node = memory_new(before_options + options_bytes);
+    if (!node)
+        return NULL;
+    node->in = (sb_tensor **)(void *)(node + 1);
+    node->out = node->in + inputs;
+    node->options = (char *)node + before_options;
+    node->outputs = outputs;
+    return node;
+}
+
+static void push(struct open_tape *tape, sb_node *node)
+{
+    node->previous = tape->last;
+    tape->last = node;
+}
+
+sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const in[], int outputs,
+                     const void *options, size_t options_bytes)
+{
+    struct open_tape *tape = tape_need(operation->name);
+    if (!tape || !check_inputs(operation, inputs, in))
+        return NULL;
+    sb_node *node = allocate(inputs, outputs, options_bytes);
+    if (!node)
+        return sb_fail("%s: out of memory", operation->name);
+    node->operation = operation;
+    node->inputs = inputs;
+    for (int i = 0; i < inputs; i++)
+        node->in[i] = sb_tensor_retain(in[i]);
+    if (options_bytes > 0)
+        memcpy(node->options, options, options_bytes);
+    push(tape, node);
+    return node;
+}
+
+static sb_tensor *attach_output(sb_node *node, sb_tensor *y)
+{
+    if (!y)
+        return NULL;
+    const struct open_tape *tape = tape_open();
+    y->origin = node->operation->name;
+    y->tape = tape->serial;
+    for (int i = 0; i < node->inputs && node->operation->backward; i++)
+        y->requires_grad |= tape_wants_grad(tape, node->in[i]);
+    y->requires_grad &= sb_dtype_is_real(y->dtype);
+    node->out[node->made++] = y;
+    return y;
+}
+
+sb_tensor *sb_node_output(sb_node *node, sb_dtype dtype, int rank, const int64_t *dim)
+{
+    if (!node)
+        return fail_null("node_output", "node");
+    if (node->made == node->outputs)
+        return sb_fail("%s: it has %d outputs already", node->operation->name, node->made);
+    const sb_device *device = node->inputs > 0 ? node->in[0]->device : sb_device_cpu();
+    return attach_output(node, tensor_new(node->operation->name, device, dtype, rank, dim));
+}
+
+sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim)
+{
+    return attach_output(node, tensor_view(node->operation->name, node->in[0], offset, rank, dim));
+}
+
+sb_tensor *sb_node_save(sb_node *node, sb_tensor *t)
+{
+    if (!node || !t)
+        return fail_null("node_save", node ? "t" : "node");
+    if (node->saves == NODE_SAVED) {
+        sb_tensor_release(t);
+        return sb_fail("%s: it saves more than %d tensors", node->operation->name, NODE_SAVED);
+    }
+    return node->saved[node->saves++] = t;
+}
+
+void *tape_own_object(void *object, void (*release)(void *object), const char *who)
+{
+    if (!object)
+        return NULL;
+    struct open_tape *tape = tape_need(who);
+    sb_node *node = tape ? allocate(0, 0, 0) : NULL;
+    if (!node) {
+        if (tape)
+            sb_fail("%s: out of memory", who);
+        release(object);
+        return NULL;
+    }
+    node->release = release;
+    node->object = object;
+    push(tape, node);
+    return object;
+}
+
+static void release_tensor(void *t)
+{
+    sb_tensor_release(t);
+}
+
+sb_tensor *sb_tape_own(sb_tensor *t)
+{
+    return t ? tape_own_object(t, release_tensor, "tape_own") : fail_null("tape_own", "t");
+}
+
+void node_let_go(sb_node *node)
+{
+    int leaves = 0;
+    for (int i = 0; i < node->inputs; i++) {
+        sb_tensor *x = node->in[i];
+        if (x->tape == 0 && x->requires_grad)
+            node->in[leaves++] = x;
+        else
+            sb_tensor_release(x);
+    }
+    for (int i = 0; i < node->saves; i++)
+        sb_tensor_release(node->saved[i]);
+    node->inputs = leaves;
+    node->saves = 0;
+}
+
+sb_tensor *sb_node_input(const sb_node *node, int i)
+{
+    return node && i >= 0 && i < node->inputs ? node->in[i] : NULL;
+}
+
+sb_tensor *sb_node_result(const sb_node *node, int i)
+{
+    return node && i >= 0 && i < node->made ? node->out[i] : NULL;
+}
+
+sb_tensor *sb_node_saved(const sb_node *node, int i)
+{
+    return node && i >= 0 && i < node->saves ? node->saved[i] : NULL;
+}
+
+const void *sb_node_options(const sb_node *node)
+{
+    return node ? node->options : NULL;
+}
+
+sb_tensor *sb_node_dy(const sb_node *node, int i)
+{
+    return sb_grad(sb_node_result(node, i));
+}
+
+sb_tensor *sb_node_dx(const sb_node *node, int i)
+{
+    sb_tensor *x = sb_node_input(node, i);
+    return x && tape_wants_grad(tape_open(), x) ? sb_grad(x) : NULL;
+}
+
+bool sb_node_fresh(const sb_node *node, int i)
+{
+    return i >= 0 && i < 64 && (node->fresh >> i & 1);
+}
