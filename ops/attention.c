@@ -1,0 +1,179 @@
+#include "ops/attention.h"
+#include "ops/attention_call.h"
+#include "ops/example.h"
+#include <math.h>
+
+KERNEL_ROWS(attention);
+
+static struct attention_gradient gradient(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}
+
+/* The gradient of the weights, to which what used them has added its part. When they are to be
+   kept it exists in any case. */
+static bool open_weight_gradient(sb_tensor *weights, struct attention_gradient *gradient_of)
+{
+    *gradient_of = (struct attention_gradient){NULL, !weights->grad_current};
+    if (!weights->grad_current && !weights->keep)
+        return true;
+    if (!weights->grad)
+        weights->grad =
+            tensor_new("attention", weights->device, weights->dtype, weights->rank, weights->dim);
+    if (!weights->grad)
+        return false;
+    weights->grad_current = true;
+    gradient_of->data = weights->grad->data;
+    return true;
+}
+
+static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
+                         const struct attention *a)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, weights);
+    const int64_t block[4] = {a->B, a->G, attention_block_rows(a), a->Lk};
+    sb_tensor *scratch = tensor_new("attention", weights->device, weights->dtype, 4, block);
+    sb_tensor *dscores = NULL;
+    if (scratch && g->dbias.data)
+        dscores = tensor_new("attention", weights->device, weights->dtype, 4, weights->dim);
+    bool ok = kernels && scratch && (dscores || !g->dbias.data);
+    if (ok) {
+        g->scratch = scratch->data;
+        g->dscores = dscores ? dscores->data : NULL;
+        ok = kernels->backward(a, g);
+    }
+    sb_tensor_release(scratch);
+    sb_tensor_release(dscores);
+    return ok;
+}
+
+static bool backward(sb_node *node);
+
+static const sb_operation plain = {"attention", "q k v mask", backward, true};
+static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0);
+    sb_tensor *weights = node->outputs == 2 ? node->out[1] : sb_node_saved(node, 0);
+    struct attention_backward g = {.q = node->in[0]->data,
+                                   .k = node->in[1]->data,
+                                   .v = node->in[2]->data,
+                                   .weights = weights->data,
+                                   .dy = dy ? dy->data : NULL,
+                                   .dq = gradient(node, 0),
+                                   .dk = gradient(node, 1),
+                                   .dv = gradient(node, 2)};
+    if (node->operation == &biased)
+        g.dbias = gradient(node, 3);
+    return open_weight_gradient(weights, &g.dweights) &&
+           run_backward(weights, &g, sb_node_options(node));
+}
+
+/* The variants of the score that act on q and k are operations before the node, whose gradients
+   the tape finds; the rest of the factor is the node's scale. */
+static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options *o,
+                        struct attention *a)
+{
+    if (o->score == SB_COSINE) {
+        *q = sb_l2_normalize(*q);
+        *k = sb_l2_normalize(*k);
+    }
+    if (o->score == SB_BALANCED) {
+        *q = sb_scale(*q, sqrt(a->scale));
+        *k = sb_scale(*k, sqrt(a->scale));
+        a->scale = 1;
+    }
+    *q = attention_over_temperature(*q, o);
+    return *q && *k;
+}
+
+sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
+                        const sb_attention_options *options)
+{
+    const sb_attention_options o = options ? *options : (sb_attention_options){0};
+    struct attention_operand q_shape, k_shape, v_shape;
+    struct attention a;
+    if (o.weights)
+        *o.weights = NULL;
+    if (!tape_need("attention") || !attention_operand("attention", "q", q, o.layout, &q_shape) ||
+        !attention_operand("attention", "k", k, o.layout, &k_shape) ||
+        !attention_operand("attention", "v", v, o.layout, &v_shape) ||
+        !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
+        !apply_score(&q, &k, &o, &a))
+        return NULL;
+    a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
+    sb_node *node = attention_node(o.bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, &o, &a);
+    if (!node)
+        return NULL;
+    struct attention_forward f = {.q = q->data, .k = k->data, .v = v->data};
+    f.bias = o.bias ? o.bias->data : NULL;
+    return attention_forward(node, f, &q_shape, &o);
+}
+
+static sb_tensor *run_plain(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_attention(x[0], x[1], x[2], NULL);
+}
+
+static sb_tensor *run_heads_first(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.layout = SB_HEADS_FIRST, .mask = sb_mask_causal_last()};
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
+/* q, k, v, a bias and lengths; with dropout where the tape has a stream. */
+static sb_tensor *run_biased(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.bias = x[3], .temperature = 0.5, .dropout = 0.3};
+    sb_mask *lengths = sb_mask_lengths(x[4]);
+    o.mask = sb_mask_and(sb_mask_window(4, 1), lengths);
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
+static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_BALANCED};
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
+/* q, k, v and ln T. */
+static sb_tensor *run_cosine(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.score = SB_COSINE, .log_temperature = x[3]};
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
+/* The weights are used too. */
+static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *weights = NULL;
+    sb_attention_options o = {.weights = &weights, .dropout = 0.3, .scale = 0.7};
+    sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
+    return sb_matmul(weights, sb_permute(y, (const int[]){0, 2, 1, 3}));
+}
+
+OPERATION(attention,
+          {"attention",
+           run_plain,
+           {"1x1 1x1 1x1", "3x2 5x2 5x3", "2x4x3 2x7x3 2x7x1", "2x3x2x4 2x5x2x4 2x5x2x3",
+            "1x2x4x2 1x3x2x2 1x3x2x5", "=2x3x4 2x3x4 =2x3x4", "65x1 2x1 2x1", "2x1 65x1 65x2",
+            "1x7 64x7 =64x1"}},
+          {"attention", run_heads_first, {"2x2x3x4 2x1x5x4 2x1x5x3", "1x4x3x2 1x2x3x2 1x2x3x2"}},
+          {"attention",
+           run_biased,
+           {"2x4x2x3 2x5x1x3 2x5x1x2 4x5 i6:2", "1x3x2x2 1x9x2x2 1x9x2x2 2x1x9 i10:1",
+            "2x3x2x2 2x3x2x2 2x3x2x2 2x2x3x3 i4:2", "2x7x1 2x7x1 2x7x1 . i8:2",
+            "2x2x1x2 =2x2x1x2 2x2x1x2 =2x1 i3:2"}},
+          {"attention", run_blocked, {"2x3x2x4 2x5x2x4 2x5x2x3 b:2x1x3x5", "4x2 7x2 7x2 b:7"}},
+          {"attention",
+           run_cosine,
+           {"2x3x2x4 2x5x2x4 2x5x2x3 .", "1x2x4x2 1x3x2x2 1x3x2x2 4", "3x2 3x2 3x2 1"}},
+          {"attention", run_weights, {"1x3x2x2 1x3x1x2 1x3x1x2", "2x5x1x3 2x5x1x3 2x5x1x2"}});

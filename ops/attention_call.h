@@ -1,0 +1,45 @@
+/* What sb_attention and sb_attention_cached share: reading shapes and options, and running the
+   forward kernel. */
+#ifndef SOFTBACK_OPS_ATTENTION_CALL_H
+#define SOFTBACK_OPS_ATTENTION_CALL_H
+
+#include "autograd/node.h"
+#include "ops/attention.h"
+#include "ops/ops.h"
+
+/* q, k or v: where its rows lie, and how many. `dim` is its shape as users see it. */
+struct attention_operand {
+    const char *name;
+    int rank;
+    int64_t dim[4];
+    int64_t B, L, H, D;
+    struct attention_strides stride;
+};
+
+/* A tensor of 2 to 4 axes as an operand; false, with a message, for any other. */
+bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
+                       struct attention_operand *operand);
+
+/* Checks that the operands fit each other, and the options them. Fills in all of `a` but the mask,
+   the dropout and how products are made. */
+bool attention_describe(const char *who, const struct attention_operand *q,
+                        const struct attention_operand *k, const struct attention_operand *v,
+                        const sb_attention_options *options, struct attention *a);
+
+/* q divided by the learned temperature, if there is one. */
+sb_tensor *attention_over_temperature(sb_tensor *q, const sb_attention_options *options);
+
+/*
+ * A node with the n operands, the bias if there is one, and the tensors that the mask reads as its
+ * inputs, and with a copy of `a` as its options, completed by the mask.
+ */
+sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const operands[],
+                        const sb_attention_options *options, const struct attention *a);
+
+/* Draws the dropout, makes y and the weights, and runs the forward kernel. f has q, k, v and the
+   bias. Returns y, and the weights if the options ask for them. */
+sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
+                             const struct attention_operand *q,
+                             const sb_attention_options *options);
+
+#endif

@@ -1,0 +1,14 @@
+/* The kernels of cast. */
+#ifndef SOFTBACK_OPS_CAST_H
+#define SOFTBACK_OPS_CAST_H
+
+#include "ops/kernel.h"
+
+struct cast_kernels {
+    /* y = x, where y is of this row's dtype and x of any; y += x where it is not fresh. */
+    bool (*to_real)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
+    /* y = x, where x is of this row's dtype, i32 or bool, and y i32 or bool. */
+    bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
+};
+
+#endif

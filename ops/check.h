@@ -1,0 +1,57 @@
+/* Checks of arguments that several operations share. Each fails in the name of `op`. */
+#ifndef SOFTBACK_OPS_CHECK_H
+#define SOFTBACK_OPS_CHECK_H
+
+#include "tensor/failure.h"
+#include "tensor/storage.h"
+
+static inline bool check_real(const char *op, const char *name, const sb_tensor *t)
+{
+    return sb_dtype_is_real(t->dtype) ||
+           sb_fail("%s: %s is of %s; it must be f32 or f64", op, name, sb_dtype_name(t->dtype));
+}
+
+static inline bool check_ids(const char *op, const char *name, const sb_tensor *t)
+{
+    return t->dtype == SB_I32 ||
+           sb_fail("%s: %s are of %s; ids are i32", op, name, sb_dtype_name(t->dtype));
+}
+
+/* An operation over the last axis: x (..., C) is real and no scalar. */
+static inline bool check_rows(const char *op, const sb_tensor *x)
+{
+    if (!check_real(op, "x", x))
+        return false;
+    return x->rank >= 1 || sb_fail("%s: x is a scalar; it needs an axis to go along", op);
+}
+
+/* A parameter of x's last axis, (C). */
+static inline bool check_vector(const char *op, const char *name, const sb_tensor *t,
+                                const sb_tensor *x)
+{
+    if (!check_real(op, name, t))
+        return false;
+    if (t->rank == 1 && t->dim[0] == x->dim[x->rank - 1])
+        return true;
+    return sb_fail("%s: x is %s, %s is %s, not (%lld)", op, tensor_shape(x).text, name,
+                   tensor_shape(t).text, (long long)x->dim[x->rank - 1]);
+}
+
+/* How many rows x (..., C) has; also where C is 0. */
+static inline int64_t row_count(const sb_tensor *x)
+{
+    return shape_size(x->rank - 1, x->dim);
+}
+
+/* Where the element at `position` stands in t, as "(1, 2)". */
+static inline struct shape_text place_text(const sb_tensor *t, int64_t position)
+{
+    int64_t place[SB_MAX_RANK];
+    for (int axis = t->rank - 1; axis >= 0; axis--) {
+        place[axis] = position % t->dim[axis];
+        position /= t->dim[axis];
+    }
+    return shape_text(t->rank, place);
+}
+
+#endif

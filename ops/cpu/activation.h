@@ -1,0 +1,133 @@
+/*
+ * The activations as formulas, for elementwise and for linear's fused activation: the value at z
+ * and the slope, its derivative at z.
+ *
+ * activation_value and activation_slope choose by name. In a loop, call them with a constant, so
+ * that the choice is made outside of it and the loop can be vectorised:
+ *
+ *     case SB_GELU: return rows_of(SB_GELU, ...)       with rows_of inlined
+ */
+#ifndef SOFTBACK_OPS_CPU_ACTIVATION_H
+#define SOFTBACK_OPS_CPU_ACTIVATION_H
+
+#include "ops/cpu/mathematics.h"
+#include "ops/cpu/real.h"
+#include "ops/ops.h"
+
+/* max(z, 0), where a NaN stays a NaN. */
+static inline real real_relu(real z)
+{
+    return z <= 0 ? 0 : z;
+}
+
+/* 0 at 0, the choice among the subgradients 0..1 that leaves a dead unit alone. */
+static inline real real_relu_slope(real z)
+{
+    return z > 0 ? 1 : 0;
+}
+
+/* d tanh / dz = 1 - tanh^2 */
+static inline real real_tanh_slope(real z)
+{
+    real t = real_tanh(z);
+    return 1 - t * t;
+}
+
+/* d s / dz = s (1 - s), s = 1 / (1 + e^-z) */
+static inline real real_sigmoid_slope(real z)
+{
+    real s = real_sigmoid(z);
+    return s * (1 - s);
+}
+
+/* Phi(z) = (1 + erf(z / sqrt 2)) / 2, the normal distribution function. */
+static inline real real_normal(real z)
+{
+    const real root_half = (real)0.70710678118654752440; /* sqrt(1/2) */
+    return (real)0.5 * (1 + real_erf(z * root_half));
+}
+
+/* gelu = z Phi(z) */
+static inline real real_gelu(real z)
+{
+    return z * real_normal(z);
+}
+
+/* d gelu / dz = Phi(z) + z phi(z), phi(z) = e^(-z^2 / 2) / sqrt(2 pi) */
+static inline real real_gelu_slope(real z)
+{
+    const real peak = (real)0.39894228040143267794; /* 1 / sqrt(2 pi) */
+    return real_normal(z) + z * peak * real_exp((real)-0.5 * z * z);
+}
+
+/* gelu_tanh = z/2 (1 + tanh u), u = sqrt(2/pi) (z + 0.044715 z^3) */
+static inline real real_gelu_tanh(real z)
+{
+    const real a = (real)0.79788456080286535588, b = (real)0.044715; /* a = sqrt(2/pi) */
+    return (real)0.5 * z * (1 + real_tanh(a * (z + b * z * z * z)));
+}
+
+/* d gelu_tanh / dz = (1 + t)/2 + z/2 (1 - t^2) u', t = tanh u, u' = sqrt(2/pi) (1 + 3 b z^2) */
+static inline real real_gelu_tanh_slope(real z)
+{
+    const real a = (real)0.79788456080286535588, b = (real)0.044715;
+    real t = real_tanh(a * (z + b * z * z * z));
+    return (real)0.5 * ((1 + t) + z * (1 - t * t) * a * (1 + 3 * b * z * z));
+}
+
+/* silu = z s(z) */
+static inline real real_silu(real z)
+{
+    return z * real_sigmoid(z);
+}
+
+/* d silu / dz = s (1 + z (1 - s)) */
+static inline real real_silu_slope(real z)
+{
+    real s = real_sigmoid(z);
+    return s * (1 + z * (1 - s));
+}
+
+static inline __attribute__((always_inline)) real activation_value(sb_activation activation, real z)
+{
+    switch (activation) {
+    case SB_RELU:
+        return real_relu(z);
+    case SB_GELU:
+        return real_gelu(z);
+    case SB_GELU_TANH:
+        return real_gelu_tanh(z);
+    case SB_SILU:
+        return real_silu(z);
+    case SB_TANH:
+        return real_tanh(z);
+    case SB_SIGMOID:
+        return real_sigmoid(z);
+    case SB_IDENTITY:
+        break;
+    }
+    return z;
+}
+
+static inline __attribute__((always_inline)) real activation_slope(sb_activation activation, real z)
+{
+    switch (activation) {
+    case SB_RELU:
+        return real_relu_slope(z);
+    case SB_GELU:
+        return real_gelu_slope(z);
+    case SB_GELU_TANH:
+        return real_gelu_tanh_slope(z);
+    case SB_SILU:
+        return real_silu_slope(z);
+    case SB_TANH:
+        return real_tanh_slope(z);
+    case SB_SIGMOID:
+        return real_sigmoid_slope(z);
+    case SB_IDENTITY:
+        break;
+    }
+    return 1;
+}
+
+#endif

@@ -1,0 +1,95 @@
+/*
+ * Attention, composed: the weights are stored, and each step is a function. This file has the
+ * forward, attention_backward.c the backward, step by step:
+ *
+ *     s = q k'                                    dk += scale ds' q   dq += scale ds k
+ *     a = softmax(scale s + bias), masked         ds = a (da - rowsum(a da))   dbias += ds
+ *     m = dropout(a)                              da = dropout(dm)
+ *     o = m v                                     dm = do v'   dv += m' do
+ *
+ * A head's queries go through in blocks; only keys that the mask leaves to a block before its
+ * dense terms are looked at. Heads run in parallel, in backward the groups of heads that share
+ * keys and values, whose gradients add up in the order of heads and blocks.
+ */
+#include "ops/cpu/attention_steps.h"
+
+/* The same, key by key; with cosine over the length of the key. */
+static void scores_by_rows(const struct block *x, struct rows q, struct rows k, real *s)
+{
+    const struct attention *a = x->a;
+    for (int64_t i = 0; i < x->n; i++)
+        for (int64_t j = x->keys.from; j < x->keys.to; j++) {
+            const real *key = k.at + j * k.step;
+            real score = row_dot(a->D, a->D, q.at + (x->first + i) * q.step, key);
+            if (a->cosine)
+                score /= (real)fmax(1e-12, (double)real_sqrt(row_dot(a->D, a->D, key, key)));
+            s[i * a->Lk + j] = score;
+        }
+}
+
+/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere */
+static void softmax_rows(const struct block *x, const real *bias, real *s)
+{
+    const struct attention *a = x->a;
+    const int64_t *step = a->bias;
+    const real scale = (real)a->scale;
+    for (int64_t i = 0; i < x->n; i++, s += a->Lk) {
+        struct masked_row row = row_of(x, i);
+        if (!bias) {
+            masked_row_softmax(&row, scale, s, s);
+            continue;
+        }
+        const real *b = bias + x->b * step[0] + x->h * step[1] + (x->first + i) * step[2];
+        for (int64_t j = row.keys.from; j < row.keys.to; j++)
+            s[j] = scale * s[j] + b[j * step[3]];
+        masked_row_softmax(&row, 1, s, s);
+    }
+}
+
+static bool forward_head(const struct attention *a, int64_t b, int64_t h,
+                         const struct attention_forward *f)
+{
+    int64_t g = h / (a->H / a->G), head = b * a->H + h;
+    struct rows q = rows_of(f->q, a->q, b, h), k = rows_of(f->k, a->k, b, g);
+    struct rows v = rows_of(f->v, a->v, b, g);
+    struct key_range seen = mask_range(&a->mask, b, 0, a->Lq - 1, a->Lk);
+    struct rows seen_v = {v.at + seen.from * v.step, v.step};
+    bool ok = true, finite = !a->mask.count || all_finite(seen.to - seen.from, a->Dv, seen_v);
+    real *scratch = f->scratch ? (real *)f->scratch + head * attention_block_rows(a) * a->Lk : NULL;
+    for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
+        struct block x = block_at(a, b, h, i);
+        real *weights = (real *)f->weights + (head * a->Lq + i) * a->Lk;
+        real *y = row_in(f->y, a->y, b, h, i);
+        if (a->products == PRODUCTS_ROWS)
+            scores_by_rows(&x, q, k, weights);
+        else
+            ok = pair_products(&x, a->D, q, k, weights);
+        softmax_rows(&x, f->bias, weights);
+        clear_rows(x.n, a->Dv, y, a->y.row);
+        ok = ok && add_over_keys(&x, finite, a->Dv, dropped(&x, weights, scratch), v, y, a->y.row);
+    }
+    return ok;
+}
+
+static bool forward(const struct attention *a, const struct attention_forward *f)
+{
+    bool ok = true;
+    int64_t heads = a->B * a->H;
+#pragma omp parallel for schedule(static) reduction(&& : ok)                                       \
+    if (heads * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
+    for (int64_t head = 0; head < heads; head++)
+        ok = forward_head(a, head / a->H, head % a->H, f) && ok;
+    return ok;
+}
+
+static bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
+                        size_t from_stride, const int32_t *rows)
+{
+    for (int64_t i = 0; i < n; i++) {
+        size_t row = (size_t)(rows ? rows[i] : i);
+        memcpy((char *)to + (size_t)i * to_stride, (const char *)from + row * from_stride, bytes);
+    }
+    return true;
+}
+
+KERNELS(attention) = {forward, CPU(attention_backward), copy_blocks};

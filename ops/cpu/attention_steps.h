@@ -1,0 +1,181 @@
+/* Steps that the forward and the backward of composed attention share. */
+#ifndef SOFTBACK_OPS_CPU_ATTENTION_STEPS_H
+#define SOFTBACK_OPS_CPU_ATTENTION_STEPS_H
+
+#include "ops/attention.h"
+#include "ops/cpu/dropout_bits.h"
+#include "ops/cpu/gemm.h"
+#include "ops/cpu/masked_row.h"
+
+/* The queries first .. first + n - 1 of sentence b and head h, and the keys they may see. */
+struct block {
+    const struct attention *a;
+    int64_t b, h, first, n;
+    struct key_range keys;
+};
+
+static inline struct block block_at(const struct attention *a, int64_t b, int64_t h, int64_t first)
+{
+    int64_t n = a->Lq - first < ATTENTION_BLOCK ? a->Lq - first : ATTENTION_BLOCK;
+    return (struct block){a, b, h, first, n, mask_range(&a->mask, b, first, first + n - 1, a->Lk)};
+}
+
+static inline struct masked_row row_of(const struct block *x, int64_t i)
+{
+    return masked_row(&x->a->mask, x->b, x->h, x->first + i, x->a->Lk);
+}
+
+/* A head's first row, and how far apart its rows are. */
+struct rows {
+    const real *at;
+    int64_t step;
+};
+
+static inline struct rows rows_of(const void *data, struct attention_strides s, int64_t b,
+                                  int64_t h)
+{
+    return (struct rows){(const real *)data + b * s.batch + h * s.head, s.row};
+}
+
+static inline real *row_in(void *data, struct attention_strides s, int64_t b, int64_t h, int64_t l)
+{
+    return (real *)data + b * s.batch + h * s.head + l * s.row;
+}
+
+static inline void add_scaled(int64_t n, real factor, const real *restrict x, real *restrict y)
+{
+    for (int64_t d = 0; d < n; d++)
+        y[d] += factor * x[d];
+}
+
+/* 0 x is 0, and not NaN, for all n x of L rows. */
+static inline bool all_finite(int64_t L, int64_t n, struct rows x)
+{
+    int64_t whole = n / LANES * LANES;
+    vector zeros = vector_zero();
+    real zero = 0;
+    for (int64_t l = 0; l < L; l++) {
+        const real *row = x.at + l * x.step;
+        for (int64_t d = 0; d < whole; d += LANES)
+            zeros += 0 * vector_load(row + d);
+        for (int64_t d = whole; d < n; d++)
+            zero += 0 * row[d];
+    }
+    return vector_sum(zeros) + zero == 0;
+}
+
+static inline bool product(const struct attention *a, bool ta, bool tb, int64_t m, int64_t n,
+                           int64_t k, const real *x, int64_t ldx, const real *y, int64_t ldy,
+                           real beta, real *z, int64_t ldz)
+{
+    return a->products == PRODUCTS_FAST
+               ? CPU(gemm_serial)(ta, tb, m, n, k, x, ldx, y, ldy, beta, z, ldz)
+               : CPU(gemm_builtin)(ta, tb, m, n, k, x, ldx, y, ldy, beta, z, ldz);
+}
+
+/* s_ij = x_i . y_j for all keys in the block's range; the scores, and dm. */
+static inline bool pair_products(const struct block *x, int64_t n, struct rows query,
+                                 struct rows key, real *s)
+{
+    int64_t Lk = x->a->Lk, from = x->keys.from, count = x->keys.to - from;
+    return count == 0 ||
+           product(x->a, false, true, x->n, count, n, query.at + x->first * query.step, query.step,
+                   key.at + from * key.step, key.step, 0, s + from, Lk);
+}
+
+/* y_ij = x_ij / (1 - p), or 0 where dropped, in the block's range; x and y may be the same. The
+   bits of one chunk serve several short rows. */
+static inline void drop(const struct block *block, const real *x, real *y)
+{
+    const struct attention *a = block->a;
+    const struct dropout *dropout = &a->dropout;
+    const real scale = (real)dropout->scale;
+    int64_t row = (block->b * a->H + block->h) * a->Lq + block->first, groups = (a->Lk + 7) / 8;
+    int64_t from = block->keys.from, to = block->keys.to;
+    int64_t begin = -DROPOUT_GROUPS - 1; /* the first group of the bits at hand */
+    struct dropout_bits bits;
+    for (int64_t i = 0; i < block->n; i++, row++)
+        for (int64_t j = from / 8 * 8; j < to;) {
+            int64_t group = row * groups + j / 8;
+            if (group - begin >= DROPOUT_GROUPS) {
+                bits = dropout_bits(dropout, (uint64_t)group);
+                begin = group;
+            }
+            const uint16_t *bit = bits.of + 8 * (group - begin);
+            int64_t room = DROPOUT_CHUNK - 8 * (group - begin);
+            int64_t skip = j < from ? from - j : 0, n = to - j < room ? to - j : room;
+            const real *in = x + i * a->Lk + j;
+            real *out = y + i * a->Lk + j;
+            for (int64_t e = skip; e < n; e++)
+                out[e] = bit[e] < dropout->threshold ? 0 : in[e] * scale;
+            j += room;
+        }
+}
+
+/* The weights after dropout, in scratch memory if there is any to apply. */
+static inline const real *dropped(const struct block *x, const real *weights, real *scratch)
+{
+    if (x->a->dropout.threshold == 0)
+        return weights;
+    drop(x, weights, scratch);
+    return scratch;
+}
+
+/*
+ * One pair after the other: z_i += w_ij y_j, or transposed z_j += w_ij y_i, for the kept pairs
+ * only. A product over all pairs would make 0 NaN = NaN of what the mask blocks; so this is the
+ * way when y is not finite, and for the few queries of a decoding step.
+ */
+static inline void add_by_pairs(const struct block *x, bool transposed, int64_t n, const real *w,
+                                struct rows y, real *z, int64_t ldz)
+{
+    uint8_t buffer[MASK_CHUNK];
+    struct masked_chunk chunk;
+    for (int64_t i = 0; i < x->n; i++) {
+        struct masked_row row = row_of(x, i);
+        for (int64_t j = row.keys.from; j < row.keys.to; j += chunk.n) {
+            chunk = masked_chunk(&row, j, buffer);
+            for (int64_t c = j; c < j + chunk.n; c++) {
+                if (chunk.keep && !chunk.keep[c - j])
+                    continue;
+                int64_t from = transposed ? x->first + i : c, to = transposed ? c : i;
+                add_scaled(n, w[i * x->a->Lk + c], y.at + from * y.step, z + to * ldz);
+            }
+        }
+    }
+}
+
+/* z_i += sum_j w_ij y_j, z being the block's first row: o = m v and dq = ds k. */
+static inline bool add_over_keys(const struct block *x, bool finite, int64_t n, const real *w,
+                                 struct rows y, real *z, int64_t ldz)
+{
+    int64_t from = x->keys.from, count = x->keys.to - from;
+    if (finite && x->a->products != PRODUCTS_ROWS)
+        return count == 0 || product(x->a, false, false, x->n, n, count, w + from, x->a->Lk,
+                                     y.at + from * y.step, y.step, 1, z, ldz);
+    add_by_pairs(x, false, n, w, y, z, ldz);
+    return true;
+}
+
+/* z_j += sum_i w_ij y_i, z being the row of key 0: dv = m' do and dk = ds' q. */
+static inline bool add_over_queries(const struct block *x, bool finite, int64_t n, const real *w,
+                                    struct rows y, real *z, int64_t ldz)
+{
+    int64_t from = x->keys.from, count = x->keys.to - from;
+    if (finite)
+        return count == 0 || product(x->a, true, false, count, n, x->n, w + from, x->a->Lk,
+                                     y.at + x->first * y.step, y.step, 1, z + from * ldz, ldz);
+    add_by_pairs(x, true, n, w, y, z, ldz);
+    return true;
+}
+
+static inline void clear_rows(int64_t L, int64_t n, real *x, int64_t step)
+{
+    for (int64_t l = 0; l < L; l++)
+        memset(x + l * step, 0, (size_t)n * sizeof *x);
+}
+
+/* Defined in attention_backward.c. */
+bool CPU(attention_backward)(const struct attention *a, const struct attention_backward *g);
+
+#endif

@@ -1,0 +1,87 @@
+#include "ops/cast.h"
+#include "ops/cpu/real.h"
+
+enum { BLOCK = 1024 };
+
+static void block_to_real(sb_dtype from, int64_t n, const void *x, real *restrict y)
+{
+    const float *f32 = x;
+    const double *f64 = x;
+    const int32_t *i32 = x;
+    const uint8_t *boolean = x;
+    switch (from) {
+    case SB_F32:
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (real)f32[i];
+        break;
+    case SB_F64:
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (real)f64[i];
+        break;
+    case SB_I32:
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (real)i32[i];
+        break;
+    case SB_BOOL:
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (real)boolean[i];
+        break;
+    }
+}
+
+static bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
+{
+    real *y = y_;
+    const size_t width = sb_dtype_bytes(from);
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t length = n - at < BLOCK ? n - at : BLOCK;
+        real part[BLOCK];
+        block_to_real(from, length, (const char *)x + (size_t)at * width, fresh ? y + at : part);
+        for (int64_t i = 0; !fresh && i < length; i++)
+            y[at + i] += part[i];
+    }
+    return true;
+}
+
+/* Cut towards zero; what lies outside becomes the nearest that an i32 holds, NaN becomes 0. */
+static inline int32_t whole(real x)
+{
+    const real limit = (real)2147483648.0;
+    if (x != x)
+        return 0;
+    return x >= limit ? INT32_MAX : x <= -limit ? INT32_MIN : (int32_t)x;
+}
+
+static void block_to_i32(sb_dtype from, int64_t n, const void *x, int32_t *restrict y)
+{
+    const real *floating = x;
+    const uint8_t *boolean = x;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = from == SB_BOOL ? boolean[i] : whole(floating[i]);
+}
+
+static void block_to_bool(sb_dtype from, int64_t n, const void *x, uint8_t *restrict y)
+{
+    const real *floating = x;
+    const int32_t *i32 = x;
+    for (int64_t i = 0; i < n; i++)
+        y[i] = from == SB_I32 ? i32[i] != 0 : floating[i] != 0;
+}
+
+static bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_, void *y)
+{
+    const size_t width = sb_dtype_bytes(from);
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t length = n - at < BLOCK ? n - at : BLOCK;
+        const char *x = (const char *)x_ + (size_t)at * width;
+        if (to == SB_I32)
+            block_to_i32(from, length, x, (int32_t *)y + at);
+        else
+            block_to_bool(from, length, x, (uint8_t *)y + at);
+    }
+    return true;
+}
+
+KERNELS(cast) = {to_real, to_whole};

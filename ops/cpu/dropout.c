@@ -1,0 +1,75 @@
+#include "ops/dropout.h"
+#include "ops/cpu/dropout_bits.h"
+
+/* The elements first .. first + count - 1 that one chunk of bits serves. */
+static int64_t chunk_length(int64_t first, int64_t n)
+{
+    return n - first < DROPOUT_CHUNK ? n - first : DROPOUT_CHUNK;
+}
+
+static void forward_chunk(const struct dropout *dropout, int64_t first, int64_t count,
+                          const real *x, real *y)
+{
+    const struct dropout_bits bits = dropout_bits(dropout, (uint64_t)first / 8);
+    const real scale = (real)dropout->scale;
+    for (int64_t e = 0; e < count; e++)
+        y[e] = bits.of[e] < dropout->threshold ? 0 : x[e] * scale;
+}
+
+static void add(int64_t count, const real *x, bool fresh, real *sum)
+{
+    if (fresh)
+        memcpy(sum, x, (size_t)count * sizeof *sum);
+    else
+        for (int64_t e = 0; e < count; e++)
+            sum[e] += x[e];
+}
+
+/* The dropped x of a chunk, in `buffer`; x itself when nothing is dropped. */
+static const real *dropped(const struct dropout *dropout, int64_t first, int64_t count,
+                           const real *x, real *buffer)
+{
+    if (dropout->threshold == 0)
+        return x;
+    forward_chunk(dropout, first, count, x, buffer);
+    return buffer;
+}
+
+static bool forward(const struct dropout *dropout, int64_t n, const void *x_, const void *residual_,
+                    void *y_)
+{
+    const real *x = x_, *residual = residual_;
+    real *y = y_;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
+        int64_t count = chunk_length(first, n);
+        real buffer[DROPOUT_CHUNK];
+        const real *kept = dropped(dropout, first, count, x + first, buffer);
+        if (residual)
+            for (int64_t e = 0; e < count; e++)
+                y[first + e] = residual[first + e] + kept[e];
+        else
+            memcpy(y + first, kept, (size_t)count * sizeof *y);
+    }
+    return true;
+}
+
+/* y = residual + (dropped ? 0 : x / (1 - p)), and backward drops the same elements */
+static bool backward(const struct dropout *dropout, int64_t n, const void *dy_, void *dx_,
+                     bool fresh_dx, void *dresidual_, bool fresh_dresidual)
+{
+    const real *dy = dy_;
+    real *dx = dx_, *dresidual = dresidual_;
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
+        int64_t count = chunk_length(first, n);
+        real buffer[DROPOUT_CHUNK];
+        if (dx)
+            add(count, dropped(dropout, first, count, dy + first, buffer), fresh_dx, dx + first);
+        if (dresidual)
+            add(count, dy + first, fresh_dresidual, dresidual + first);
+    }
+    return true;
+}
+
+KERNELS(dropout) = {forward, backward};

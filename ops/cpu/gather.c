@@ -1,0 +1,31 @@
+#include "ops/gather.h"
+#include "ops/cpu/ids.h"
+#include "ops/cpu/real.h"
+
+static int64_t first_bad(int64_t rows, int64_t C, const void *ids)
+{
+    return first_bad_id(rows, ids, 0, C);
+}
+
+static bool forward(int64_t rows, int64_t C, const void *x_, const void *ids_, void *y_)
+{
+    const real *x = x_;
+    const int32_t *ids = ids_;
+    real *y = y_;
+    for (int64_t i = 0; i < rows; i++)
+        y[i] = x[i * C + ids[i]];
+    return true;
+}
+
+/* y_i = x[i, ids_i] */
+static bool backward(int64_t rows, int64_t C, const void *ids_, const void *dy_, void *dx_)
+{
+    const int32_t *ids = ids_;
+    const real *dy = dy_;
+    real *dx = dx_;
+    for (int64_t i = 0; i < rows; i++)
+        dx[i * C + ids[i]] += dy[i];
+    return true;
+}
+
+KERNELS(gather) = {first_bad, forward, backward};

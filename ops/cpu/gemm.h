@@ -1,0 +1,28 @@
+/*
+ * Matrix products of the CPU: C = A B + beta C, row-major; see ops/gemm.h.
+ *
+ * gemm_parallel  by several threads: the built-in product, or BLAS where there is one and the
+ *                matrices are large; the bits do not depend on the number of threads
+ * gemm_serial    the same on the calling thread, for use inside a parallel loop
+ * gemm_builtin   never BLAS, by several threads unless it is called in a parallel loop: each row of
+ *                C depends on that row of A, on B and on k alone, not on m or on where the row
+ *                stands, so that a sentence decodes alike in every batch
+ *
+ * They return true: none needs memory that it cannot do without.
+ */
+#ifndef SOFTBACK_OPS_CPU_GEMM_H
+#define SOFTBACK_OPS_CPU_GEMM_H
+
+#include "ops/cpu/real.h"
+
+bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
+                        int64_t ldc);
+bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                      const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
+                      int64_t ldc);
+bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                       const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
+                       int64_t ldc);
+
+#endif

@@ -1,0 +1,76 @@
+/* The built-in product, and its parts: micro-kernels, and the packing of B for them. */
+#ifndef SOFTBACK_OPS_CPU_GEMM_BUILTIN_H
+#define SOFTBACK_OPS_CPU_GEMM_BUILTIN_H
+
+#include "ops/cpu/vector.h"
+
+/* C = A B + beta C, as in ops/gemm.h. */
+struct product {
+    bool transpose_a, transpose_b;
+    int64_t m, n, k;
+    const real *a;
+    int64_t lda;
+    const real *b;
+    int64_t ldb;
+    real beta, *c;
+    int64_t ldc;
+};
+
+/* The whole product, by several threads where that pays and they are allowed. */
+void CPU(gemm_multiply)(const struct product *s, bool threads);
+
+/*
+ * A tile of C is at most TILE_ROWS x TILE_VECTORS vectors, so many that its sums, the vectors of B
+ * and one factor fit in the registers: 32 with AVX-512 and on ARM, 16 otherwise.
+ */
+#if VECTOR_BYTES == 64 || defined(__aarch64__)
+enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
+#elif VECTOR_BYTES == 32
+enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+#else
+enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
+#endif
+
+/* At most so many rows of B are multiplied at a time: a panel of them, as wide as a tile, stays in
+   the first-level cache or next to it. Results depend on this number, on nothing else here. */
+enum { DEPTH = 256 };
+
+/* C = A B, or C += A B, for a few rows and vectors of columns. A's element (i, p) is
+   a[i * row_step + p * k_step]; rows of B are ldb apart. */
+struct tile {
+    int64_t depth;
+    const real *a;
+    int64_t row_step, k_step;
+    const real *b;
+    int64_t ldb;
+    bool add;
+    real *c;
+    int64_t ldc, columns; /* columns of C; B has whole vectors of them */
+};
+
+/* Any number of rows, at most TILE_VECTORS vectors. */
+void CPU(gemm_tiles)(const struct tile *t, int64_t rows);
+
+/* The same for 1..STRIP_ROWS rows and STRIP_COLUMNS columns of a B that is stored transposed:
+   element (p, j) is b[j * ldb + p]. */
+enum { STRIP_ROWS = 4, STRIP_VECTORS = 2, STRIP_COLUMNS = STRIP_VECTORS * LANES };
+void CPU(gemm_strip)(const struct tile *t, int64_t rows);
+
+/* Rows of a transposed B are short where a strip of them is small next to a page, so that no
+   hardware prefetcher finds the next strip in time; then a step through p fetches a part of it. */
+static inline void prefetch_rows(int64_t rows, const real *b, int64_t ldb, int64_t p, int64_t step)
+{
+    const int64_t line = 64 / (int64_t)sizeof(real);
+    if (ldb > 256)
+        return;
+    int64_t share = rows * step / line, first = p % line / step * share;
+    for (int64_t r = 0; r < share; r++)
+        __builtin_prefetch(b + (rows + first + r) * ldb + p / line * line);
+}
+
+/* Copies depth rows of `columns` columns of B to panel[p * width + j], width being the next whole
+   number of vectors. Columns past the last hold numbers that nobody needs. */
+void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real *b, int64_t ldb,
+                    real *panel);
+
+#endif

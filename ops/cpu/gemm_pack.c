@@ -1,0 +1,45 @@
+#include "ops/cpu/gemm_builtin.h"
+#include "ops/cpu/vector_transpose.h"
+
+/* One vector of columns of a transposed B: the columns are `count` rows of its storage. */
+static void pack_transposed(int64_t depth, int64_t count, const real *b, int64_t ldb, real *panel,
+                            int64_t width)
+{
+    int64_t p = 0;
+    for (; count == LANES && p + QUARTER <= depth; p += QUARTER) {
+        vector y[QUARTER];
+        prefetch_rows(LANES, b, ldb, p, QUARTER);
+        load_transposed(b + p, ldb, y);
+        for (int q = 0; q < QUARTER; q++)
+            vector_store(panel + (p + q) * width, y[q]);
+    }
+    for (; p < depth; p++)
+        for (int64_t j = 0; j < LANES; j++)
+            panel[p * width + j] = b[(j < count ? j : count - 1) * ldb + p];
+}
+
+static void pack_rows(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *panel,
+                      int64_t width)
+{
+    int64_t whole = columns / LANES * LANES;
+    for (int64_t p = 0; p < depth; p++, b += ldb, panel += width) {
+        for (int64_t j = 0; j < whole; j += LANES)
+            vector_store(panel + j, vector_load(b + j));
+        for (int64_t j = whole; j < width; j++)
+            panel[j] = j < columns ? b[j] : 0;
+    }
+}
+
+void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real *b, int64_t ldb,
+                    real *panel)
+{
+    int64_t width = (columns + LANES - 1) / LANES * LANES;
+    if (!transposed) {
+        pack_rows(depth, columns, b, ldb, panel, width);
+        return;
+    }
+    for (int64_t j = 0; j < columns; j += LANES) {
+        int64_t count = columns - j < LANES ? columns - j : LANES;
+        pack_transposed(depth, count, b + j * ldb, ldb, panel + j, width);
+    }
+}

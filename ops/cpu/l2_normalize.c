@@ -1,0 +1,65 @@
+#include "ops/l2_normalize.h"
+#include "ops/cpu/rows.h"
+
+static real sum_of_squares(int64_t C, const real *x, real scale)
+{
+    real sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < C; c++)
+        sum += (x[c] * scale) * (x[c] * scale);
+    return sum;
+}
+
+/* Squares that overflow though the elements are finite are taken of x / max instead. */
+static real row_length(int64_t C, const real *x)
+{
+    real sum = sum_of_squares(C, x, 1), max = 0;
+    if (sum < INFINITY)
+        return real_sqrt(sum);
+    for (int64_t c = 0; c < C; c++)
+        max = real_abs(x[c]) <= max ? max : real_abs(x[c]);
+    return max < INFINITY ? max * real_sqrt(sum_of_squares(C, x, 1 / max)) : sum;
+}
+
+static bool forward(int64_t rows, int64_t C, const void *x_, void *y_, void *length_)
+{
+    const real *x = x_;
+    real *y = y_, *length = length_;
+    const real least = (real)L2_NORMALIZE_LEAST;
+#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++) {
+        length[r] = row_length(C, x + r * C);
+        real divisor = length[r] < least ? least : length[r];
+        for (int64_t c = 0; c < C; c++)
+            y[r * C + c] = x[r * C + c] / divisor;
+    }
+    return true;
+}
+
+/* y = x / |x|; or y = x / least for a row that is shorter, but not 0. */
+static void backward_row(int64_t C, const real *restrict y, real length, const real *restrict dy,
+                         bool fresh, real *restrict dx)
+{
+    const real least = (real)L2_NORMALIZE_LEAST;
+    real dot = 0;
+#pragma omp simd reduction(+ : dot)
+    for (int64_t c = 0; c < C; c++)
+        dot += y[c] * dy[c];
+    dot = length < least ? 0 : dot;
+    real inverse = length == 0 ? 0 : 1 / (length < least ? least : length);
+    for (int64_t c = 0; c < C; c++)
+        dx[c] = before(fresh, dx[c]) + (dy[c] - y[c] * dot) * inverse;
+}
+
+static bool backward(int64_t rows, int64_t C, const void *y_, const void *length_, const void *dy_,
+                     bool fresh, void *dx_)
+{
+    const real *y = y_, *length = length_, *dy = dy_;
+    real *dx = dx_;
+#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++)
+        backward_row(C, y + r * C, length[r], dy + r * C, fresh, dx + r * C);
+    return true;
+}
+
+KERNELS(l2_normalize) = {forward, backward};

@@ -1,0 +1,131 @@
+#include "ops/layer_norm.h"
+#include "ops/cpu/rows.h"
+
+struct moments {
+    real mean, variance;
+};
+
+/* The sums of d = x - (a first mean) correct that mean's rounding (Chan, Golub and LeVeque 1983),
+   so a row of equal values has variance 0 however large they are. */
+static struct moments row_moments(int64_t C, const real *x)
+{
+    real sum = 0, sum_d = 0, sum_d2 = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t c = 0; c < C; c++)
+        sum += x[c];
+    real first = sum / (real)C;
+#pragma omp simd reduction(+ : sum_d, sum_d2)
+    for (int64_t c = 0; c < C; c++) {
+        real d = x[c] - first;
+        sum_d += d;
+        sum_d2 += d * d;
+    }
+    real variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
+    return (struct moments){first + sum_d / (real)C, variance < 0 ? 0 : variance};
+}
+
+static void forward_row(int64_t C, real mean, real scale, const real *restrict x,
+                        const real *restrict gain, const real *restrict bias, real *restrict y)
+{
+    if (!bias) {
+        for (int64_t c = 0; c < C; c++)
+            y[c] = gain[c] * ((x[c] - mean) * scale);
+        return;
+    }
+    for (int64_t c = 0; c < C; c++)
+        y[c] = gain[c] * ((x[c] - mean) * scale) + bias[c];
+}
+
+static bool forward(const struct layer_norm_forward *f)
+{
+    const int64_t C = f->C;
+    const real *x = f->x, *branch = f->branch;
+    real *y = f->y, *all_sums = f->sum, *mean = f->mean, *scale = f->scale;
+#pragma omp parallel for schedule(static) if (f->rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < f->rows; r++) {
+        const real *row = x + r * C;
+        if (branch) {
+            real *sum = all_sums + r * C;
+            for (int64_t c = 0; c < C; c++)
+                sum[c] = x[r * C + c] + branch[r * C + c];
+            row = sum;
+        }
+        struct moments m = row_moments(C, row);
+        mean[r] = m.mean;
+        scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
+        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
+    }
+    return true;
+}
+
+/* One row of what backward reads: y_c = gain_c h_c + bias_c, h_c = (x_c - mean) scale. */
+struct row {
+    int64_t C;
+    const real *x, *gain, *dy, *dsum;
+    real mean, scale;
+    real mean_u, mean_uh; /* of u = gain dy, and of u h */
+};
+
+/* Finishes the row's means, and adds its part to the slab's dgain and dbias. */
+static void sum_row(struct row *row, real *restrict dgain, real *restrict dbias)
+{
+    const real *x = row->x, *gain = row->gain, *dy = row->dy;
+    const real mean = row->mean, scale = row->scale;
+    real sum_u = 0, sum_uh = 0;
+#pragma omp simd reduction(+ : sum_u, sum_uh)
+    for (int64_t c = 0; c < row->C; c++) {
+        real h = (x[c] - mean) * scale, u = gain[c] * dy[c];
+        sum_u += u;
+        sum_uh += u * h;
+        dgain[c] += dy[c] * h;
+        dbias[c] += dy[c];
+    }
+    row->mean_u = sum_u / (real)row->C;
+    row->mean_uh = sum_uh / (real)row->C;
+}
+
+static void add_row(const struct row *row, bool fresh, real *restrict dx)
+{
+    const real *restrict x = row->x, *restrict gain = row->gain, *restrict dy = row->dy;
+    const real mean = row->mean, scale = row->scale, mean_u = row->mean_u, mean_uh = row->mean_uh;
+    for (int64_t c = 0; c < row->C; c++) {
+        real h = (x[c] - mean) * scale, u = gain[c] * dy[c];
+        dx[c] = before(fresh, dx[c]) + (u - mean_u - h * mean_uh) * scale;
+    }
+    for (int64_t c = 0; row->dsum && c < row->C; c++) /* sum = x + branch */
+        dx[c] += row->dsum[c];
+}
+
+static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
+{
+    const int64_t C = b->C;
+    const real *x = b->x, *dy = b->dy, *dsum = b->dsum, *mean = b->mean, *scale = b->scale;
+    real *dgain = (real *)b->partial + slab * 2 * C, *dbias = dgain + C;
+    real *dx = b->dx.to, *dbranch = b->dbranch.to;
+    memset(dgain, 0, 2 * (size_t)C * sizeof *dgain);
+    for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, b->rows); r++) {
+        struct row row = {C,       x + r * C, b->gain, dy + r * C, dsum ? dsum + r * C : NULL,
+                          mean[r], scale[r],  0,       0};
+        sum_row(&row, dgain, dbias);
+        if (dx)
+            add_row(&row, b->dx.fresh, dx + r * C);
+        if (dbranch)
+            add_row(&row, b->dbranch.fresh, dbranch + r * C);
+    }
+}
+
+static bool backward(const struct layer_norm_backward *b)
+{
+    const int64_t C = b->C, slabs = slab_count(b->rows);
+    const real *partial = b->partial;
+#pragma omp parallel for schedule(static) if (b->rows * C > PARALLEL_WORK)
+    for (int64_t slab = 0; slab < slabs; slab++)
+        backward_slab(b, slab);
+    if (b->dgain.to)
+        add_slabs(slabs, C, 2 * C, partial, b->dgain.fresh, b->dgain.to);
+    if (b->dbias.to)
+        add_slabs(slabs, C, 2 * C, partial + C, b->dbias.fresh, b->dbias.to);
+    return true;
+}
+
+KERNELS(layer_norm) = {forward, backward};

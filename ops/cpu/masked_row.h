@@ -1,0 +1,107 @@
+/*
+ * Softmax over the keys that a mask keeps, row by row, for masked_softmax and attention.
+ *
+ * Terms without a dense pattern leave a range of keys, and the loops go over nothing else. Where a
+ * mask has dense terms, the range is taken in chunks, each with its bytes keep[j], computed where
+ * they are needed and never stored. Which entries are zero is decided by the mask alone: a NaN in a
+ * blocked entry has no effect, and one in a kept entry makes all kept weights of its row NaN.
+ * The sums go over the range in an order that depends on its length only, so that padding behind a
+ * sentence leaves the bits of its rows as they are.
+ */
+#ifndef SOFTBACK_OPS_CPU_MASKED_ROW_H
+#define SOFTBACK_OPS_CPU_MASKED_ROW_H
+
+#include "ops/cpu/softmax_row.h"
+#include "ops/mask_terms.h"
+
+enum { MASK_CHUNK = 256 };
+
+/* The row of query i in sentence b and head h. */
+struct masked_row {
+    const struct mask_terms *mask;
+    int64_t b, h, i, Lk;
+    struct key_range keys;
+};
+
+static inline struct masked_row masked_row(const struct mask_terms *mask, int64_t b, int64_t h,
+                                           int64_t i, int64_t Lk)
+{
+    return (struct masked_row){mask, b, h, i, Lk, mask_range(mask, b, i, i, Lk)};
+}
+
+/* A part of a row: the keys j .. j + n - 1, of which those with keep[0..n-1] are kept; all when
+   keep is NULL. */
+struct masked_chunk {
+    int64_t j, n;
+    const uint8_t *keep;
+};
+
+static inline void keep_term(const struct mask_term *term, const struct masked_row *row, int64_t j,
+                             int64_t n, uint8_t *keep)
+{
+    const int64_t *s = term->stride, step = s[3];
+    const uint8_t *pairs = term->pairs + row->b * s[0] + row->h * s[1] + row->i * s[2] + j * step;
+    for (int64_t c = 0; c < n; c++)
+        keep[c] &= (pairs[c * step] != 0) == term->allows;
+}
+
+/* The chunk from key j on; `buffer` has room for MASK_CHUNK bytes. Without dense terms it is the
+   rest of the row. */
+static inline struct masked_chunk masked_chunk(const struct masked_row *row, int64_t j,
+                                               uint8_t *buffer)
+{
+    int64_t n = row->keys.to - j;
+    if (!row->mask->dense)
+        return (struct masked_chunk){j, n, NULL};
+    n = n < MASK_CHUNK ? n : MASK_CHUNK;
+    memset(buffer, 1, (size_t)n);
+    for (int t = 0; t < row->mask->count; t++)
+        if (row->mask->term[t].kind == MASK_DENSE)
+            keep_term(&row->mask->term[t], row, j, n, buffer);
+    return (struct masked_chunk){j, n, buffer};
+}
+
+/* y becomes x in the row's range, but `fill` where a dense term blocks; x and y may be the same. */
+static inline void masked_row_fill(const struct masked_row *row, real fill, const real *x, real *y)
+{
+    uint8_t buffer[MASK_CHUNK];
+    struct masked_chunk chunk;
+    for (int64_t j = row->keys.from; j < row->keys.to; j += chunk.n) {
+        chunk = masked_chunk(row, j, buffer);
+        for (int64_t c = 0; c < chunk.n; c++)
+            y[j + c] = !chunk.keep || chunk.keep[c] ? x[j + c] : fill;
+    }
+}
+
+/* x becomes 0 outside of the kept keys, whatever it was. */
+static inline void masked_row_clear(const struct masked_row *row, real *x)
+{
+    int64_t from = row->keys.from, to = row->keys.to;
+    if (row->mask->dense)
+        masked_row_fill(row, 0, x, x);
+    memset(x, 0, (size_t)from * sizeof *x);
+    memset(x + to, 0, (size_t)(row->Lk - to) * sizeof *x);
+}
+
+/*
+ * The weights of a row: y_j = exp(scale x_j - max) / sum over the kept keys, and 0 elsewhere. x and
+ * y may be the same. Blocked scores in the range count as -infinity, which gives exactly 0 but
+ * where the sum is not a positive number: when all are blocked, or something is wrong with a kept
+ * one.
+ */
+static inline void masked_row_softmax(const struct masked_row *row, real scale, const real *x,
+                                      real *y)
+{
+    int64_t from = row->keys.from, count = row->keys.to - from;
+    if (row->mask->dense) {
+        masked_row_fill(row, -INFINITY, x, y);
+        x = y;
+    }
+    real sum = row_softmax(count, row->Lk - from, scale, x + from, y + from);
+    if (row->mask->dense && !(sum > 0 && sum < INFINITY))
+        masked_row_fill(row, 0, y, y);
+    memset(y, 0, (size_t)from * sizeof *y);
+    memset(y + from + count, 0, (size_t)(row->Lk - from - count) * sizeof *y);
+}
+
+#endif

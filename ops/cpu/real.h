@@ -1,0 +1,44 @@
+/*
+ * What every file of CPU kernels begins with. Each is compiled once for each real dtype and
+ * instruction set, with
+ *     REAL           float or double
+ *     REAL_IS_FLOAT  1 or 0
+ *     ROW            cpu_f32, cpu_v3_f64, ...: the suffix of its row
+ *     VECTOR_BYTES   the width of a vector register: 16, 32 or 64
+ *
+ * Loops that sum are marked `#pragma omp simd reduction(+ : sum)`, which lets the compiler add in
+ * vector lanes; a portable build ignores the mark and adds in order.
+ */
+#ifndef SOFTBACK_OPS_CPU_REAL_H
+#define SOFTBACK_OPS_CPU_REAL_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef REAL real;
+
+#define CPU_PASTE_(name, row) name##_##row
+#define CPU_PASTE(name, row) CPU_PASTE_(name, row)
+/* A name of this dtype and instruction set, for what several files of one set share. */
+#define CPU(name) CPU_PASTE(name, ROW)
+/* The definition of this set's row: KERNELS(softmax) = {forward, backward}; */
+#define KERNELS(op) const struct op##_kernels CPU(op)
+
+/* Work, in elements touched, below which a second thread costs more than it saves. It only chooses
+   between one thread and several, never how work is cut; tests set it to 0. */
+extern int64_t kernel_parallel_work;
+#define PARALLEL_WORK kernel_parallel_work
+
+static inline real real_sqrt(real x)
+{
+    return REAL_IS_FLOAT ? (real)sqrtf((float)x) : (real)sqrt((double)x);
+}
+
+static inline real real_abs(real x)
+{
+    return x < 0 ? -x : x;
+}
+
+#endif

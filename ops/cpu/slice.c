@@ -1,0 +1,50 @@
+#include "ops/slice.h"
+#include "ops/cpu/real.h"
+
+/* Long runs are cut into pieces that threads can share. */
+enum { PIECE = 4096 };
+
+struct piece {
+    int64_t length, x, y; /* offsets in elements */
+};
+
+static inline int64_t piece_count(struct runs runs)
+{
+    return runs.count * ((runs.length + PIECE - 1) / PIECE);
+}
+
+static inline struct piece piece_at(struct runs runs, int64_t i)
+{
+    const int64_t pieces = (runs.length + PIECE - 1) / PIECE, run = i / pieces;
+    const int64_t start = (i - run * pieces) * PIECE, rest = runs.length - start;
+    return (struct piece){rest < PIECE ? rest : PIECE, run * runs.x_stride + start,
+                          run * runs.y_stride + start};
+}
+
+static bool copy(size_t width, struct runs runs, const void *x, void *y)
+{
+#pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
+    for (int64_t i = 0; i < piece_count(runs); i++) {
+        const struct piece piece = piece_at(runs, i);
+        memcpy((char *)y + (size_t)piece.y * width, (const char *)x + (size_t)piece.x * width,
+               (size_t)piece.length * width);
+    }
+    return true;
+}
+
+static bool add(struct runs runs, const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+#pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
+    for (int64_t i = 0; i < piece_count(runs); i++) {
+        const struct piece piece = piece_at(runs, i);
+        const real *restrict from = x + piece.x;
+        real *restrict to = y + piece.y;
+        for (int64_t j = 0; j < piece.length; j++)
+            to[j] += from[j];
+    }
+    return true;
+}
+
+KERNELS(slice) = {copy, add};

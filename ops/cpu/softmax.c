@@ -1,0 +1,112 @@
+#include "ops/softmax.h"
+#include "ops/cpu/masked_row.h"
+
+static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++)
+        row_softmax(C, C, 1, x + r * C, y + r * C);
+    return true;
+}
+
+/* y_c = exp(x_c - max) / sum */
+static void backward_row(int64_t C, const real *restrict y, const real *restrict dy,
+                         real *restrict dx)
+{
+    const real dot = row_dot(C, C, y, dy);
+    for (int64_t c = 0; c < C; c++)
+        dx[c] += y[c] * (dy[c] - dot);
+}
+
+static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, void *dx_)
+{
+    const real *y = y_, *dy = dy_;
+    real *dx = dx_;
+#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++)
+        backward_row(C, y + r * C, dy + r * C, dx + r * C);
+    return true;
+}
+
+/* Row r of (B, H, Lq, Lk). */
+static struct masked_row row_at(const struct mask_sizes *s, const struct mask_terms *mask,
+                                int64_t r)
+{
+    return masked_row(mask, r / s->Lq / s->H, r / s->Lq % s->H, r % s->Lq, s->Lk);
+}
+
+static bool masked_forward(struct mask_sizes s, const struct mask_terms *mask, double temperature,
+                           const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+    const real scale = (real)(1 / temperature);
+    int64_t rows = s.B * s.H * s.Lq;
+#pragma omp parallel for schedule(static) if (rows * s.Lk > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++) {
+        struct masked_row row = row_at(&s, mask, r);
+        masked_row_softmax(&row, scale, x + r * s.Lk, y + r * s.Lk);
+    }
+    return true;
+}
+
+/* sum_j y_j dy_j over the kept keys */
+static real masked_dot(const struct masked_row *row, const real *y, const real *dy)
+{
+    uint8_t buffer[MASK_CHUNK];
+    struct masked_chunk chunk;
+    int64_t from = row->keys.from;
+    if (!row->mask->dense)
+        return row_dot(row->keys.to - from, row->Lk - from, y + from, dy + from);
+    real dot = 0;
+    for (int64_t j = from; j < row->keys.to; j += chunk.n) {
+        chunk = masked_chunk(row, j, buffer);
+#pragma omp simd reduction(+ : dot)
+        for (int64_t c = 0; c < chunk.n; c++)
+            dot += chunk.keep[c] ? y[j + c] * dy[j + c] : 0;
+    }
+    return dot;
+}
+
+/* y_j = exp(scale x_j - max) / sum over the kept j */
+static void masked_backward_row(const struct masked_row *row, real scale, const real *restrict y,
+                                const real *restrict dy, real *restrict dx)
+{
+    uint8_t buffer[MASK_CHUNK];
+    struct masked_chunk chunk;
+    const real dot = masked_dot(row, y, dy);
+    for (int64_t j = row->keys.from; j < row->keys.to; j += chunk.n) {
+        chunk = masked_chunk(row, j, buffer);
+        for (int64_t c = j; c < j + chunk.n; c++) {
+            real ds = y[c] * (dy[c] - dot);
+            dx[c] += !chunk.keep || chunk.keep[c - j] ? scale * ds : 0;
+        }
+    }
+}
+
+static bool masked_backward(struct mask_sizes s, const struct mask_terms *mask, double temperature,
+                            const void *y_, const void *dy_, void *dx_)
+{
+    const real *y = y_, *dy = dy_;
+    real *dx = dx_;
+    const real scale = (real)(1 / temperature);
+    int64_t rows = s.B * s.H * s.Lq;
+#pragma omp parallel for schedule(static) if (rows * s.Lk > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++) {
+        struct masked_row row = row_at(&s, mask, r);
+        masked_backward_row(&row, scale, y + r * s.Lk, dy + r * s.Lk, dx + r * s.Lk);
+    }
+    return true;
+}
+
+static int64_t bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
+{
+    for (int64_t b = 0; b < B; b++)
+        if (lengths[b] < 0 || lengths[b] > Lk)
+            return b;
+    return -1;
+}
+
+KERNELS(softmax) = {forward, backward, masked_forward, masked_backward, bad_length};

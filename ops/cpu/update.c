@@ -1,0 +1,85 @@
+#include "ops/update.h"
+#include "ops/cpu/real.h"
+
+static bool adam(int64_t n, const struct adam_step *s, const void *g_, void *w_, void *m_, void *v_)
+{
+    const real *g = g_;
+    real *w = w_, *m = m_, *v = v_;
+    const real b1 = (real)s->beta1, b2 = (real)s->beta2, a1 = (real)(1 - s->beta1),
+               a2 = (real)(1 - s->beta2);
+    const real scale = (real)s->gradient_scale, l2 = (real)s->coupled_decay;
+    const real keep = (real)(1 - s->rate * s->decoupled_decay);
+    const real rate = (real)(s->rate / s->correction1), epsilon = (real)s->epsilon;
+    const real root = (real)(1 / sqrt(s->correction2));
+#pragma omp parallel for simd schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t i = 0; i < n; i++) {
+        real gradient = scale * g[i] + l2 * w[i];
+        m[i] = b1 * m[i] + a1 * gradient;
+        v[i] = b2 * v[i] + a2 * gradient * gradient;
+        w[i] = keep * w[i] - rate * m[i] / (real_sqrt(v[i]) * root + epsilon);
+    }
+    return true;
+}
+
+static bool sgd(int64_t n, const struct sgd_step *s, const void *g_, void *w_, void *u_)
+{
+    const real *g = g_;
+    real *w = w_, *u = u_;
+    const real rate = (real)s->rate, momentum = (real)s->momentum, decay = (real)s->decay;
+    const real scale = (real)s->gradient_scale, ahead = s->nesterov ? momentum : 1;
+    const real now = s->nesterov ? 1 : 0;
+#pragma omp parallel for simd schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t i = 0; i < n; i++) {
+        real gradient = scale * g[i] + decay * w[i];
+        u[i] = momentum * u[i] + gradient;
+        w[i] -= rate * (now * gradient + ahead * u[i]);
+    }
+    return true;
+}
+
+enum { SLAB = 1 << 14 }; /* the order of a sum is fixed by these, whatever the thread count */
+
+static double slab_squares(int64_t n, const real *x)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
+{
+    const real *x = x_;
+    *sum = 0;
+    *first_bad = -1;
+    double partial[64];
+    for (int64_t begin = 0; begin < n; begin += 64 * (int64_t)SLAB) {
+        int64_t left = n - begin, slabs = (left + SLAB - 1) / SLAB;
+        slabs = slabs < 64 ? slabs : 64;
+#pragma omp parallel for schedule(static) if (left > PARALLEL_WORK)
+        for (int64_t i = 0; i < slabs; i++) {
+            int64_t from = begin + i * SLAB, size = n - from < SLAB ? n - from : SLAB;
+            partial[i] = slab_squares(size, x + from);
+        }
+        for (int64_t i = 0; i < slabs; i++)
+            *sum += partial[i];
+    }
+    for (int64_t i = 0; !isfinite(*sum) && *first_bad < 0 && i < n; i++)
+        if (!isfinite(x[i]))
+            *first_bad = i;
+    return true;
+}
+
+static bool average(int64_t n, double decay, const void *x_, void *y_)
+{
+    const real *x = x_;
+    real *y = y_;
+    const real old = (real)decay, new = (real)(1 - decay);
+#pragma omp parallel for simd schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t i = 0; i < n; i++)
+        y[i] = old * y[i] + new *x[i];
+    return true;
+}
+
+KERNELS(update) = {adam, sgd, squares, average};

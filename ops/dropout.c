@@ -1,0 +1,98 @@
+#include "ops/dropout.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include <math.h>
+
+KERNEL_ROWS(dropout);
+
+bool dropout_check(const char *who, double p)
+{
+    return (p >= 0 && p < 1) ||
+           sb_fail("%s: the probability to drop is %g; it must be in [0, 1)", who, p);
+}
+
+static bool has_stream(double p)
+{
+    return p > 0 && tape_open()->random;
+}
+
+struct dropout dropout_next(double p)
+{
+    if (!has_stream(p))
+        return (struct dropout){.scale = 1};
+    sb_random *random = tape_open()->random;
+    return (struct dropout){random->seed, random->position++, (uint32_t)ceil(p * 65536),
+                            1 / (1 - p)};
+}
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0);
+    sb_tensor *dx = sb_node_dx(node, 0), *dresidual = sb_node_dx(node, 1);
+    const struct dropout_kernels *k = kernel_row(&dropout_rows, dy);
+    return k && k->backward(sb_node_options(node), tensor_size(dy), dy->data, dx ? dx->data : NULL,
+                            sb_node_fresh(node, 0), dresidual ? dresidual->data : NULL,
+                            sb_node_fresh(node, 1));
+}
+
+/* What is dropped comes first, so that it is input 0 of both. */
+static const sb_operation dropout = {"dropout", "x", backward, true};
+static const sb_operation residual_dropout = {"residual_dropout", "branch x", backward, true};
+
+/* The kernel adds in[1] to what is left of in[0], if there are two. */
+static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p)
+{
+    const char *who = operation->name;
+    struct dropout call = {0};
+    sb_node *node = sb_node_new(operation, inputs, in, 1, &call, sizeof call);
+    if (!node || !check_real(who, inputs == 2 ? "branch" : "x", in[0]) || !dropout_check(who, p))
+        return NULL;
+    if (inputs == 2 && (!check_real(who, "x", in[1]) ||
+                        !shape_equal(in[0]->rank, in[0]->dim, in[1]->rank, in[1]->dim)))
+        return sb_fail("%s: x is %s, branch is %s: shapes differ", who, tensor_shape(in[1]).text,
+                       tensor_shape(in[0]).text);
+    const struct dropout_kernels *k = kernel_row(&dropout_rows, in[0]);
+    sb_tensor *y = k ? sb_node_output(node, in[0]->dtype, in[0]->rank, in[0]->dim) : NULL;
+    if (!y)
+        return NULL;
+    call = dropout_next(p);
+    *(struct dropout *)node->options = call;
+    const void *residual = inputs == 2 ? in[1]->data : NULL;
+    return k->forward(&call, tensor_size(y), in[0]->data, residual, y->data) ? y : NULL;
+}
+
+sb_tensor *sb_dropout(sb_tensor *x, double p)
+{
+    if (!tape_need("dropout"))
+        return NULL;
+    if (has_stream(p) || !x)
+        return run(&dropout, 1, &x, p);
+    bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
+              dropout_check("dropout", p);
+    return ok ? x : NULL;
+}
+
+sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
+{
+    return run(&residual_dropout, 2, (sb_tensor *[]){branch, x}, p);
+}
+
+/* Examples run with the gradient check's stream, or without one. */
+static sb_tensor *run_dropout(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_dropout(x[0], 0.4);
+}
+
+static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_residual_dropout(x[0], x[1], 0.25);
+}
+
+OPERATION(dropout, {"dropout", run_dropout, {".", "1", "2", "7", "3x5", "2x3x4", "2x1x3x65"}},
+          {"residual_dropout",
+           run_residual,
+           {". .", "7 7", "3x5 3x5", "=64 64", "63 =63", "2x1x3x65 2x1x3x65"}});

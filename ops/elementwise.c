@@ -1,0 +1,180 @@
+#include "ops/elementwise.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+
+KERNEL_ROWS(elementwise);
+
+struct function {
+    enum elementwise kind;
+    double factor; /* scale's */
+};
+
+static bool backward(sb_node *node)
+{
+    const struct function *f = sb_node_options(node);
+    const sb_tensor *x = node->in[0], *y = node->out[0];
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const struct elementwise_kernels *k = kernel_row(&elementwise_rows, x);
+    return k && k->backward(f->kind, f->factor, sb_node_fresh(node, 0), tensor_size(x), x->data,
+                            y->data, sb_node_dy(node, 0)->data, dx->data);
+}
+
+static const sb_operation operations[ELEMENTWISE_KINDS] = {
+    [ELEMENTWISE_NEGATE] = {"negate", "x", backward, true},
+    [ELEMENTWISE_SCALE] = {"scale", "x", backward, true},
+    [ELEMENTWISE_SQRT] = {"sqrt", "x", backward, true},
+    [ELEMENTWISE_EXP] = {"exp", "x", backward, true},
+    [ELEMENTWISE_LOG] = {"log", "x", backward, true},
+    [ELEMENTWISE_TANH] = {"tanh", "x", backward, true},
+    [ELEMENTWISE_SIGMOID] = {"sigmoid", "x", backward, true},
+    [ELEMENTWISE_RELU] = {"relu", "x", backward, true},
+    [ELEMENTWISE_GELU] = {"gelu", "x", backward, true},
+    [ELEMENTWISE_GELU_TANH] = {"gelu_tanh", "x", backward, true},
+    [ELEMENTWISE_SILU] = {"silu", "x", backward, true},
+};
+
+static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)
+{
+    const struct function f = {kind, factor};
+    sb_node *node = sb_node_new(&operations[kind], 1, &x, 1, &f, sizeof f);
+    if (!node || !check_real(operations[kind].name, "x", x))
+        return NULL;
+    const struct elementwise_kernels *k = kernel_row(&elementwise_rows, x);
+    sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    return y && k->forward(kind, factor, tensor_size(x), x->data, y->data) ? y : NULL;
+}
+
+sb_tensor *sb_negate(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_NEGATE, x, 0);
+}
+
+sb_tensor *sb_scale(sb_tensor *x, double factor)
+{
+    return apply(ELEMENTWISE_SCALE, x, factor);
+}
+
+sb_tensor *sb_sqrt(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_SQRT, x, 0);
+}
+
+sb_tensor *sb_exp(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_EXP, x, 0);
+}
+
+sb_tensor *sb_log(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_LOG, x, 0);
+}
+
+sb_tensor *sb_tanh(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_TANH, x, 0);
+}
+
+sb_tensor *sb_sigmoid(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_SIGMOID, x, 0);
+}
+
+sb_tensor *sb_relu(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_RELU, x, 0);
+}
+
+sb_tensor *sb_gelu(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_GELU, x, 0);
+}
+
+sb_tensor *sb_gelu_tanh(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_GELU_TANH, x, 0);
+}
+
+sb_tensor *sb_silu(sb_tensor *x)
+{
+    return apply(ELEMENTWISE_SILU, x, 0);
+}
+
+static sb_tensor *run_negate(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_negate(x[0]);
+}
+
+static sb_tensor *run_scale(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_scale(x[0], -1.5);
+}
+
+static sb_tensor *run_sqrt(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_sqrt(x[0]);
+}
+
+static sb_tensor *run_exp(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_exp(x[0]);
+}
+
+static sb_tensor *run_log(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_log(x[0]);
+}
+
+static sb_tensor *run_tanh(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_tanh(x[0]);
+}
+
+static sb_tensor *run_sigmoid(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_sigmoid(x[0]);
+}
+
+static sb_tensor *run_relu(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_relu(x[0]);
+}
+
+static sb_tensor *run_gelu(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_gelu(x[0]);
+}
+
+static sb_tensor *run_gelu_tanh(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_gelu_tanh(x[0]);
+}
+
+static sb_tensor *run_silu(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_silu(x[0]);
+}
+
+OPERATION(elementwise, {"negate", run_negate, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"scale", run_scale, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"sqrt", run_sqrt, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"exp", run_exp, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"log", run_log, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"tanh", run_tanh, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"sigmoid", run_sigmoid, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"relu", run_relu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"gelu", run_gelu, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"gelu_tanh", run_gelu_tanh, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"silu", run_silu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}});

@@ -1,0 +1,58 @@
+#include "ops/embedding.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+
+KERNEL_ROWS(embedding);
+
+/* Backward asks again: the caller may have written to the ids since. */
+static bool ids_fit(const struct embedding_kernels *k, const sb_tensor *table, const sb_tensor *ids)
+{
+    int64_t bad = k->first_bad(tensor_size(ids), table->dim[0], ids->data);
+    return bad < 0 || sb_fail("embedding: id %lld at %s of ids %s is not in 0..%lld",
+                              (long long)sb_get(ids, bad), place_text(ids, bad).text,
+                              tensor_shape(ids).text, (long long)table->dim[0] - 1);
+}
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *table = node->in[0], *ids = node->in[1], *dy = sb_node_dy(node, 0);
+    sb_tensor *dtable = sb_node_dx(node, 0);
+    const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
+    return k && ids_fit(k, table, ids) &&
+           k->backward(tensor_size(ids), table->dim[1], ids->data, dy->data, dtable->data);
+}
+
+static const sb_operation embedding = {"embedding", "table ids", backward, false};
+
+sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
+{
+    sb_node *node = sb_node_new(&embedding, 2, (sb_tensor *[]){table, ids}, 1, NULL, 0);
+    if (!node || !check_real("embedding", "table", table) || !check_ids("embedding", "ids", ids))
+        return NULL;
+    if (table->rank != 2)
+        return sb_fail("embedding: table is %s, not (V, C)", tensor_shape(table).text);
+    if (ids->rank == SB_MAX_RANK)
+        return sb_fail("embedding: ids are %s: the result would have more than %d axes",
+                       tensor_shape(ids).text, SB_MAX_RANK);
+    const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
+    if (!k || !ids_fit(k, table, ids))
+        return NULL;
+    int64_t dim[SB_MAX_RANK], C = table->dim[1];
+    for (int axis = 0; axis < ids->rank; axis++)
+        dim[axis] = ids->dim[axis];
+    dim[ids->rank] = C;
+    sb_tensor *y = sb_node_output(node, table->dtype, ids->rank + 1, dim);
+    return y && k->forward(tensor_size(ids), C, table->data, ids->data, y->data) ? y : NULL;
+}
+
+static sb_tensor *run_embedding(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_embedding(x[0], x[1]);
+}
+
+OPERATION(embedding, {"embedding",
+                      run_embedding,
+                      {"1x1 i1:.", "7x2 i7:5", "5x7 i5:2x3", "3x64 i3:2x1x2", "2x65 i2:7"}});

@@ -1,0 +1,56 @@
+#include "ops/gather.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+
+KERNEL_ROWS(gather);
+
+/* Backward asks again: the caller may have written to the ids since. */
+static bool ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
+{
+    int64_t bad = k->first_bad(tensor_size(ids), C, ids->data);
+    return bad < 0 ||
+           sb_fail("gather: id %lld at %s of ids %s is not in 0..%lld", (long long)sb_get(ids, bad),
+                   place_text(ids, bad).text, tensor_shape(ids).text, (long long)C - 1);
+}
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *x = node->in[0], *ids = node->in[1], *dy = sb_node_dy(node, 0);
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const struct gather_kernels *k = kernel_row(&gather_rows, x);
+    int64_t C = x->dim[x->rank - 1];
+    return k && ids_fit(k, C, ids) &&
+           k->backward(tensor_size(ids), C, ids->data, dy->data, dx->data);
+}
+
+static const sb_operation gather = {"gather", "x ids", backward, false};
+
+sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
+{
+    sb_node *node = sb_node_new(&gather, 2, (sb_tensor *[]){x, ids}, 1, NULL, 0);
+    if (!node || !check_rows("gather", x) || !check_ids("gather", "ids", ids))
+        return NULL;
+    if (!shape_equal(x->rank - 1, x->dim, ids->rank, ids->dim))
+        return sb_fail("gather: x is %s, ids are %s, not %s: one id for each row of x",
+                       tensor_shape(x).text, tensor_shape(ids).text,
+                       shape_text(x->rank - 1, x->dim).text);
+    const struct gather_kernels *k = kernel_row(&gather_rows, x);
+    int64_t C = x->dim[x->rank - 1];
+    if (!k || !ids_fit(k, C, ids))
+        return NULL;
+    sb_tensor *y = sb_node_output(node, x->dtype, ids->rank, ids->dim);
+    return y && k->forward(tensor_size(ids), C, x->data, ids->data, y->data) ? y : NULL;
+}
+
+static sb_tensor *run_gather(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_gather(x[0], x[1]);
+}
+
+OPERATION(gather,
+          {"gather",
+           run_gather,
+           {"1 i1:.", "7 i7:.", "3x2 i2:3", "2x3x5 i5:2x3", "1x2x1x65 i65:1x2x1", "7x1 i1:7"}});

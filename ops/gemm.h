@@ -1,0 +1,31 @@
+/*
+ * Matrix products, for the kernels of other operations: C = A B + beta C, row-major, with A (m, k),
+ * B (k, n) or their transposes and leading dimensions in elements. With beta 0, C is not read.
+ */
+#ifndef SOFTBACK_OPS_GEMM_H
+#define SOFTBACK_OPS_GEMM_H
+
+#include "ops/kernel.h"
+
+typedef bool gemm_function(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                           const void *a, int64_t lda, const void *b, int64_t ldb, double beta,
+                           void *c, int64_t ldc);
+
+/* For tests; kernels call their own set's functions (ops/cpu/gemm.h). */
+struct gemm_kernels {
+    gemm_function *parallel, *serial, *builtin;
+};
+
+extern struct kernel_rows gemm_rows;
+
+/*
+ * Whether products go to BLAS. An OpenBLAS built for one thread ("SINGLE_THREADED") is not used: it
+ * hands out its work memory without a lock, so that of two threads that multiply at the same time
+ * both may get wrong numbers.
+ */
+bool gemm_has_blas(void);
+
+/* Who multiplies: "OpenBLAS ..." or "the built-in product". */
+const char *gemm_library(void);
+
+#endif

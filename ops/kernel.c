@@ -1,0 +1,52 @@
+#include "ops/kernel.h"
+
+int64_t kernel_parallel_work = 1 << 15;
+
+static bool has_set(enum kernel_set set)
+{
+#ifdef SOFTBACK_X86_SETS
+    if (set == KERNELS_CPU_V4)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    if (set == KERNELS_CPU_V3)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+               __builtin_cpu_supports("bmi2");
+#endif
+    return set == KERNELS_CPU;
+}
+
+static _Atomic int chosen = -1;
+
+enum kernel_set kernel_cpu_set(void)
+{
+    if (chosen < 0)
+        chosen = has_set(KERNELS_CPU_V4)   ? KERNELS_CPU_V4
+                 : has_set(KERNELS_CPU_V3) ? KERNELS_CPU_V3
+                                           : KERNELS_CPU;
+    return (enum kernel_set)chosen;
+}
+
+bool kernel_use_cpu_set(enum kernel_set set)
+{
+    if (!has_set(set))
+        return false;
+    chosen = (int)set;
+    return true;
+}
+
+const char *kernel_cpu_name(void)
+{
+    static const char *const names[] = {"baseline", "AVX2", "AVX-512"};
+    return names[kernel_cpu_set()];
+}
+
+const void *kernel_row(const struct kernel_rows *rows, const sb_tensor *x)
+{
+    enum kernel_set set = x->device->kind == DEVICE_CPU ? kernel_cpu_set() : KERNELS_CUDA;
+    sb_dtype dtype = sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32;
+    const void *row = rows->row[set][dtype];
+    if (!row)
+        sb_fail("%s: no kernel for %s on %s", rows->operation, sb_dtype_name(x->dtype),
+                x->device->name);
+    return row;
+}

@@ -1,0 +1,54 @@
+/*
+ * Rows of kernels: for each operation, device and real dtype one struct of functions, with raw
+ * pointers and sizes as arguments. ops/<op>.h declares the struct, ops/cpu/<op>.c fills the
+ * CPU's rows, a plug-in may fill those of another device.
+ *
+ * On x86 the CPU's kernels are compiled for three instruction sets (the baseline, AVX2 with FMA,
+ * AVX-512), and the widest that the processor has is used; elsewhere there is one set.
+ */
+#ifndef SOFTBACK_OPS_KERNEL_H
+#define SOFTBACK_OPS_KERNEL_H
+
+#include "tensor/storage.h"
+
+enum kernel_set { KERNELS_CPU, KERNELS_CPU_V3, KERNELS_CPU_V4, KERNELS_CUDA, KERNEL_SETS };
+
+struct kernel_rows {
+    const char *operation;
+    const void *row[KERNEL_SETS][SB_REAL_DTYPES];
+};
+
+#define KERNEL_ROW(op, set)                                                                        \
+    {                                                                                              \
+        &op##_##set##_f32, &op##_##set##_f64                                                       \
+    }
+#ifdef SOFTBACK_X86_SETS
+#define KERNEL_EXTERN(op)                                                                          \
+    extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_cpu_v3_f32, op##_cpu_v3_f64, \
+        op##_cpu_v4_f32, op##_cpu_v4_f64
+#define KERNEL_SETS_OF(op) KERNEL_ROW(op, cpu), KERNEL_ROW(op, cpu_v3), KERNEL_ROW(op, cpu_v4)
+#else
+#define KERNEL_EXTERN(op) extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64
+#define KERNEL_SETS_OF(op) KERNEL_ROW(op, cpu)
+#endif
+
+/* Defines <op>_rows, once, in ops/<op>.c. */
+#define KERNEL_ROWS(op)                                                                            \
+    KERNEL_EXTERN(op);                                                                             \
+    struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op)}}
+
+/* The kernels for data like x: a struct <op>_kernels; NULL, with a message, when there are none.
+   Integers and booleans are served by the f32 row, whose copying kernels go by element size. */
+const void *kernel_row(const struct kernel_rows *rows, const sb_tensor *x);
+
+/* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline". */
+enum kernel_set kernel_cpu_set(void);
+const char *kernel_cpu_name(void);
+
+/* The work from which on the CPU's kernels use several threads (ops/cpu/real.h). */
+extern int64_t kernel_parallel_work;
+
+/* For tests: uses this set from now on; false when this processor or build lacks it. */
+bool kernel_use_cpu_set(enum kernel_set set);
+
+#endif

@@ -1,0 +1,248 @@
+#include "ops/kv_cache.h"
+#include "ops/attention_call.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+
+/* Keys (B, room, G, D) and values (B, room, G, Dv), of which the first `length` positions are
+   filled; NULL while the cache is new. */
+struct sb_kv_cache {
+    int64_t length;
+    sb_tensor *k, *v;
+};
+
+enum { FIRST_ROOM = 16 };
+
+sb_kv_cache *sb_kv_cache_new(void)
+{
+    sb_kv_cache *cache = memory_new(sizeof *cache);
+    return cache ? cache : sb_fail("kv_cache_new: out of memory");
+}
+
+static void replace(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
+{
+    sb_tensor_release(cache->k);
+    sb_tensor_release(cache->v);
+    cache->k = k;
+    cache->v = v;
+}
+
+void sb_kv_cache_free(sb_kv_cache *cache)
+{
+    if (!cache)
+        return;
+    replace(cache, NULL, NULL);
+    memory_free(cache);
+}
+
+int64_t sb_kv_cache_length(const sb_kv_cache *cache)
+{
+    return cache ? cache->length : 0;
+}
+
+int64_t sb_kv_cache_batch(const sb_kv_cache *cache)
+{
+    return cache && cache->k ? cache->k->dim[0] : 0;
+}
+
+/* Bytes of the positions of one sequence in t (B, positions, G, D). */
+static size_t bytes_of(const sb_tensor *t, int64_t positions)
+{
+    return (size_t)(positions * t->dim[2] * t->dim[3]) * sb_dtype_bytes(t->dtype);
+}
+
+/* Copies `positions` positions of n sequences, those at rows[i] or all in turn, to behind the
+   first `at` positions of `to`. */
+static bool copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions, int64_t n,
+                 const int32_t *rows)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, to);
+    return kernels && kernels->copy_blocks(
+                          n, bytes_of(to, positions), (char *)to->data + bytes_of(to, at),
+                          bytes_of(to, to->dim[1]), from->data, bytes_of(from, from->dim[1]), rows);
+}
+
+/* Undefined keys and values like k and v, but for B sequences and with this room. */
+static bool make(const char *who, const sb_tensor *k, const sb_tensor *v, int64_t B, int64_t room,
+                 sb_kv_cache *made)
+{
+    const int64_t k_dim[4] = {B, room, k->dim[2], k->dim[3]};
+    const int64_t v_dim[4] = {B, room, v->dim[2], v->dim[3]};
+    *made = (sb_kv_cache){.k = tensor_new(who, k->device, k->dtype, 4, k_dim)};
+    made->v = made->k ? tensor_new(who, v->device, v->dtype, 4, v_dim) : NULL;
+    if (!made->v)
+        replace(made, NULL, NULL);
+    return made->v != NULL;
+}
+
+/* The sequences rows[0..n-1] of the cache (all, where rows is NULL) with another room. */
+static bool rebuild(const char *who, sb_kv_cache *cache, int64_t room, int64_t n,
+                    const int32_t *rows)
+{
+    sb_kv_cache made;
+    if (!make(who, cache->k, cache->v, n, room, &made))
+        return false;
+    if (!copy(made.k, 0, cache->k, cache->length, n, rows) ||
+        !copy(made.v, 0, cache->v, cache->length, n, rows)) {
+        replace(&made, NULL, NULL);
+        return false;
+    }
+    replace(cache, made.k, made.v);
+    return true;
+}
+
+/* Whether t (B, L, G, D) may follow what is held; `like` is NULL in a new cache. */
+static bool follows(const char *name, const sb_tensor *t, const sb_tensor *like)
+{
+    if (!sb_dtype_is_real(t->dtype) || t->rank != 4)
+        return sb_fail("kv_cache_append: %s is %s of %s; it must be real and (batch, length, "
+                       "heads, size)",
+                       name, tensor_shape(t).text, sb_dtype_name(t->dtype));
+    if (!like)
+        return true;
+    if (t->dtype != like->dtype || t->device != like->device)
+        return sb_fail("kv_cache_append: %s is of %s on %s; the cache holds %s on %s", name,
+                       sb_dtype_name(t->dtype), t->device->name, sb_dtype_name(like->dtype),
+                       like->device->name);
+    if (t->dim[0] != like->dim[0] || t->dim[2] != like->dim[2] || t->dim[3] != like->dim[3])
+        return sb_fail("kv_cache_append: %s is %s; the cache holds %lld sequences of %lld heads of "
+                       "size %lld",
+                       name, tensor_shape(t).text, (long long)like->dim[0], (long long)like->dim[2],
+                       (long long)like->dim[3]);
+    return true;
+}
+
+static bool may_append(const sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
+{
+    if (!cache || !k || !v)
+        return fail_null("kv_cache_append", !cache ? "cache" : !k ? "k" : "v");
+    const struct open_tape *tape = tape_open();
+    if (tape && tape->failed)
+        return false;
+    if (tape && tape->mode == SB_RECORD)
+        return sb_fail("kv_cache_append: the open tape records, and a cache keeps nothing for "
+                       "backward; open one with SB_NO_RECORD");
+    if (!tensor_readable("kv_cache_append", k) || !tensor_readable("kv_cache_append", v) ||
+        !follows("k", k, cache->k) || !follows("v", v, cache->v))
+        return false;
+    if (k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1] || k->dim[2] != v->dim[2] ||
+        k->dtype != v->dtype || k->device != v->device)
+        return sb_fail("kv_cache_append: k is %s of %s, v is %s of %s: they differ in more than "
+                       "the size of a head",
+                       tensor_shape(k).text, sb_dtype_name(k->dtype), tensor_shape(v).text,
+                       sb_dtype_name(v->dtype));
+    return true;
+}
+
+static bool make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
+{
+    const char *who = "kv_cache_append";
+    int64_t held = cache->k ? cache->k->dim[1] : 0, room = held ? held : FIRST_ROOM;
+    while (room < cache->length + k->dim[1])
+        room *= 2;
+    if (room == held)
+        return true;
+    if (cache->k)
+        return rebuild(who, cache, room, cache->k->dim[0], NULL);
+    return make(who, k, v, k->dim[0], room, cache);
+}
+
+bool sb_kv_cache_append(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
+{
+    if (!may_append(cache, k, v) || !make_room(cache, k, v))
+        return false;
+    int64_t B = k->dim[0];
+    if (!copy(cache->k, cache->length, k, k->dim[1], B, NULL) ||
+        !copy(cache->v, cache->length, v, v->dim[1], B, NULL))
+        return false;
+    cache->length += k->dim[1];
+    return true;
+}
+
+bool sb_kv_cache_reorder(sb_kv_cache *cache, int64_t n, const int32_t *rows)
+{
+    if (!cache || !rows)
+        return fail_null("kv_cache_reorder", cache ? "rows" : "cache");
+    int64_t B = sb_kv_cache_batch(cache);
+    bool same = n == B;
+    if (n < 0)
+        return sb_fail("kv_cache_reorder: n is %lld; it must be at least 0", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        if (rows[i] < 0 || rows[i] >= B)
+            return sb_fail("kv_cache_reorder: rows[%lld] is %d; the cache holds %lld sequences",
+                           (long long)i, (int)rows[i], (long long)B);
+        same &= rows[i] == i;
+    }
+    return same || rebuild("kv_cache_reorder", cache, cache->k->dim[1], n, rows);
+}
+
+bool sb_kv_cache_truncate(sb_kv_cache *cache, int64_t length)
+{
+    if (!cache)
+        return fail_null("kv_cache_truncate", "cache");
+    if (length < 0 || length > cache->length)
+        return sb_fail("kv_cache_truncate: length is %lld; the cache holds %lld positions",
+                       (long long)length, (long long)cache->length);
+    cache->length = length;
+    return true;
+}
+
+static const sb_operation plain = {"attention_cached", "q mask", NULL, false};
+static const sb_operation biased = {"attention_cached", "q bias mask", NULL, false};
+
+/* The filled part of t (B, room, G, D) as an operand. */
+static bool operand_of(const char *name, const sb_tensor *t, int64_t length,
+                       struct attention_operand *operand)
+{
+    if (!attention_operand("attention_cached", name, t, SB_LENGTH_FIRST, operand))
+        return false;
+    operand->L = operand->dim[1] = length;
+    return true;
+}
+
+static bool describe(sb_tensor *q, const sb_kv_cache *cache, const sb_attention_options *o,
+                     struct attention_operand *q_shape, struct attention *a)
+{
+    struct attention_operand k, v;
+    if (!cache)
+        return fail_null("attention_cached", "cache");
+    if (!cache->k)
+        return sb_fail("attention_cached: the cache is empty; nothing was appended to it");
+    if (tape_open()->mode == SB_RECORD)
+        return sb_fail("attention_cached: the open tape records, and a cache keeps nothing for "
+                       "backward; open one with SB_NO_RECORD");
+    if (!attention_operand("attention_cached", "q", q, o->layout, q_shape) ||
+        !operand_of("k", cache->k, cache->length, &k) ||
+        !operand_of("v", cache->v, cache->length, &v) ||
+        !attention_describe("attention_cached", q_shape, &k, &v, o, a))
+        return false;
+    if (q->dtype != cache->k->dtype || q->device != cache->k->device)
+        return sb_fail("attention_cached: q is of %s on %s; the cache holds %s on %s",
+                       sb_dtype_name(q->dtype), q->device->name, sb_dtype_name(cache->k->dtype),
+                       cache->k->device->name);
+    return true;
+}
+
+/* Keys are read where they lie, so what a score does to them is left to the kernel (cosine) or goes
+   into the scale (balanced). */
+sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
+                               const sb_attention_options *options)
+{
+    const sb_attention_options o = options ? *options : (sb_attention_options){0};
+    struct attention_operand q_shape;
+    struct attention a;
+    if (o.weights)
+        *o.weights = NULL;
+    if (!tape_need("attention_cached") || !describe(q, cache, &o, &q_shape, &a))
+        return NULL;
+    a.products = PRODUCTS_ROWS;
+    a.cosine = o.score == SB_COSINE;
+    if (a.cosine)
+        q = sb_l2_normalize(q);
+    q = attention_over_temperature(q, &o);
+    sb_node *node = q ? attention_node(o.bias ? &biased : &plain, 1, &q, &o, &a) : NULL;
+    if (!node)
+        return NULL;
+    struct attention_forward f = {.q = q->data, .k = cache->k->data, .v = cache->v->data};
+    f.bias = o.bias ? o.bias->data : NULL;
+    return attention_forward(node, f, &q_shape, &o);
+}

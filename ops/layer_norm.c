@@ -1,0 +1,176 @@
+#include "ops/layer_norm.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include <math.h>
+
+KERNEL_ROWS(layer_norm);
+
+static struct layer_norm_gradient gradient(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return (struct layer_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}
+
+/* Scratch and, where only the sum has a gradient, zeros for dy; freed by the caller. */
+static bool run_backward(struct layer_norm_backward *b, const sb_tensor *x, const sb_tensor *dy)
+{
+    const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
+    int64_t slabs[] = {slab_count(b->rows), 2, b->C};
+    sb_tensor *zero = NULL, *partial = tensor_new("layer_norm", x->device, x->dtype, 3, slabs);
+    bool ok = k && partial;
+    if (ok && !dy) {
+        dy = zero = tensor_new("layer_norm", x->device, x->dtype, x->rank, x->dim);
+        ok = zero && tensor_zero(zero);
+    }
+    if (ok) {
+        b->partial = partial->data;
+        b->dy = dy->data;
+        ok = k->backward(b);
+    }
+    sb_tensor_release(partial);
+    sb_tensor_release(zero);
+    return ok;
+}
+
+static bool backward(sb_node *node)
+{
+    bool residual = node->outputs == 2;
+    int gain = residual ? 2 : 1;
+    const sb_tensor *x = residual ? node->out[1] : node->in[0];
+    const sb_tensor *dsum = residual ? sb_node_dy(node, 1) : NULL;
+    struct layer_norm_backward b = {
+        .rows = row_count(x),
+        .C = x->dim[x->rank - 1],
+        .x = x->data,
+        .gain = node->in[gain]->data,
+        .mean = sb_node_saved(node, 0)->data,
+        .scale = sb_node_saved(node, 1)->data,
+        .dsum = dsum ? dsum->data : NULL,
+        .dx = gradient(node, 0),
+        .dgain = gradient(node, gain),
+    };
+    if (residual)
+        b.dbranch = gradient(node, 1);
+    if (node->inputs > gain + 1)
+        b.dbias = gradient(node, gain + 1);
+    return run_backward(&b, x, sb_node_dy(node, 0));
+}
+
+static const sb_operation layer_norm = {"layer_norm", "x gain bias", backward, true};
+static const sb_operation residual_layer_norm = {"residual_layer_norm", "x branch gain bias",
+                                                 backward, true};
+
+static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, const sb_tensor *bias,
+                  double epsilon)
+{
+    if (!check_rows(op, x) || !check_vector(op, "gain", gain, x) ||
+        (bias && !check_vector(op, "bias", bias, x)))
+        return false;
+    if (!(epsilon >= 0 && epsilon < INFINITY))
+        return sb_fail("%s: epsilon is %g; it must be a number >= 0", op, epsilon);
+    return true;
+}
+
+/* Makes the outputs and what backward keeps, and runs the kernel. Returns y. */
+static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f)
+{
+    sb_tensor *x = node->in[0];
+    const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
+    sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    sb_tensor *sum = y && f.branch ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    if (!y || (f.branch && !sum))
+        return NULL;
+    f.rows = row_count(x);
+    f.C = x->dim[x->rank - 1];
+    f.epsilon = f.epsilon == 0 ? 1e-5 : f.epsilon;
+    const char *op = node->operation->name;
+    sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, x->dtype, 1, &f.rows));
+    sb_tensor *scale =
+        mean ? sb_node_save(node, tensor_new(op, x->device, x->dtype, 1, &f.rows)) : NULL;
+    if (!scale)
+        return NULL;
+    f.x = x->data;
+    f.y = y->data;
+    f.sum = sum ? sum->data : NULL;
+    f.mean = mean->data;
+    f.scale = scale->data;
+    return k->forward(&f) ? y : NULL;
+}
+
+sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double epsilon)
+{
+    sb_node *node =
+        sb_node_new(&layer_norm, bias ? 3 : 2, (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
+    if (!node || !check("layer_norm", x, gain, bias, epsilon))
+        return NULL;
+    return run_forward(node, (struct layer_norm_forward){.gain = gain->data,
+                                                         .bias = bias ? bias->data : NULL,
+                                                         .epsilon = epsilon});
+}
+
+sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *gain, sb_tensor *bias,
+                                  double epsilon, sb_tensor **sum)
+{
+    if (!sum)
+        return fail_null("residual_layer_norm", "sum");
+    *sum = NULL;
+    sb_node *node = sb_node_new(&residual_layer_norm, bias ? 4 : 3,
+                                (sb_tensor *[]){x, branch, gain, bias}, 2, NULL, 0);
+    if (!node || !check("residual_layer_norm", x, gain, bias, epsilon) ||
+        !check_real("residual_layer_norm", "branch", branch))
+        return NULL;
+    if (!shape_equal(x->rank, x->dim, branch->rank, branch->dim))
+        return sb_fail("residual_layer_norm: x is %s, branch is %s: shapes differ",
+                       tensor_shape(x).text, tensor_shape(branch).text);
+    sb_tensor *y = run_forward(node, (struct layer_norm_forward){.branch = branch->data,
+                                                                 .gain = gain->data,
+                                                                 .bias = bias ? bias->data : NULL,
+                                                                 .epsilon = epsilon});
+    *sum = y ? node->out[1] : NULL;
+    return y;
+}
+
+static sb_tensor *run_layer_norm(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_layer_norm(x[0], x[1], x[2], 0);
+}
+
+static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_layer_norm(x[0], x[1], NULL, 0.1);
+}
+
+static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum);
+}
+
+static sb_tensor *run_residual_sum(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum);
+    return sb_multiply(y, sum);
+}
+
+static sb_tensor *run_sum_alone(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum) ? sum : NULL;
+}
+
+OPERATION(layer_norm,
+          {"layer_norm",
+           run_layer_norm,
+           {"1 1 1", "2 2 2", "7 7 7", "3x5 5 5", "2x3x4 4 4", "2x1x2x65 65 65", "=3x5 5 5",
+            "3x5 =5 5", "130x2 2 2"}},
+          {"layer_norm", run_without_bias, {"3x5 5", "c3:2x4 4", "=2x3x63 63", "2x64 =64"}},
+          {"residual_layer_norm", run_residual, {"7 7 7 7", "3x5 3x5 5 5", "2x3x4 =2x3x4 4 4"}},
+          {"residual_layer_norm", run_residual_sum, {"3x5 3x5 5 5", "=2x65 2x65 65 65"}},
+          {"residual_layer_norm", run_sum_alone, {"3x5 3x5 5 5"}});

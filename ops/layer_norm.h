@@ -1,0 +1,39 @@
+/* The kernels of layer_norm and residual_layer_norm. */
+#ifndef SOFTBACK_OPS_LAYER_NORM_H
+#define SOFTBACK_OPS_LAYER_NORM_H
+
+#include "ops/kernel.h"
+#include "ops/rows.h"
+
+struct layer_norm_forward {
+    int64_t rows, C;
+    double epsilon;
+    const void *x, *branch;  /* (rows, C); branch may be NULL */
+    const void *gain, *bias; /* (C); bias may be NULL */
+    void *sum;               /* x + branch (rows, C); NULL without a branch */
+    void *y;                 /* (rows, C) */
+    void *mean, *scale;      /* (rows): m and 1 / s of each row, for backward */
+};
+
+/* A gradient that is added to, or written while it is fresh; `to` is NULL if it is not wanted. */
+struct layer_norm_gradient {
+    void *to;
+    bool fresh;
+};
+
+struct layer_norm_backward {
+    int64_t rows, C;
+    const void *x; /* what was normed: x, or the sum */
+    const void *gain, *mean, *scale;
+    const void *dy, *dsum;                  /* (rows, C); dsum may be NULL */
+    struct layer_norm_gradient dx, dbranch; /* (rows, C) */
+    struct layer_norm_gradient dgain, dbias;
+    void *partial; /* scratch (slabs, 2, C) for dgain and dbias */
+};
+
+struct layer_norm_kernels {
+    bool (*forward)(const struct layer_norm_forward *f);
+    bool (*backward)(const struct layer_norm_backward *b);
+};
+
+#endif

@@ -1,0 +1,39 @@
+#include "ops/log_softmax.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+
+KERNEL_ROWS(log_softmax);
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const struct log_softmax_kernels *k = kernel_row(&log_softmax_rows, y);
+    int64_t C = y->dim[y->rank - 1], rows = C ? row_count(y) : 0;
+    return k && k->backward(rows, C, y->data, dy->data, sb_node_fresh(node, 0), dx->data);
+}
+
+static const sb_operation log_softmax = {"log_softmax", "x", backward, true};
+
+sb_tensor *sb_log_softmax(sb_tensor *x)
+{
+    sb_node *node = sb_node_new(&log_softmax, 1, &x, 1, NULL, 0);
+    if (!node || !check_rows("log_softmax", x))
+        return NULL;
+    const struct log_softmax_kernels *k = kernel_row(&log_softmax_rows, x);
+    sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    int64_t C = x->dim[x->rank - 1], rows = C ? row_count(x) : 0;
+    return y && k->forward(rows, C, x->data, y->data) ? y : NULL;
+}
+
+static sb_tensor *run_log_softmax(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_log_softmax(x[0]);
+}
+
+OPERATION(log_softmax, {"log_softmax",
+                        run_log_softmax,
+                        {"2", "7", "3x5", "c2:2x4", "2x3x4", "2x1x3x65", "2x63", "64"}});

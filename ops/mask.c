@@ -1,0 +1,293 @@
+#include "ops/mask.h"
+#include "autograd/node.h"
+#include "ops/mask_terms.h"
+#include "ops/softmax.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+
+/* A term before the sizes of the scores are known. */
+struct part {
+    enum mask_kind kind;
+    int64_t before, after;
+    bool last;         /* a band that is aligned with the last query and key */
+    sb_tensor *tensor; /* lengths or pairs, retained; NULL for a band */
+    bool allows;
+};
+
+struct sb_mask {
+    int count;
+    struct part part[MASK_TERMS];
+};
+
+static const int64_t everything = INT64_MAX;
+
+/* A mask that could not be made because no tape was open marks none as failed; the next attention
+   without a mask must not take that for "no mask". */
+static _Thread_local bool missing;
+
+static void release(void *object)
+{
+    sb_mask *mask = object;
+    for (int i = 0; i < mask->count; i++)
+        sb_tensor_release(mask->part[i].tensor);
+    memory_free(mask);
+}
+
+/* A mask of the open tape with these parts, whose tensors it retains. */
+static sb_mask *mask_new(const char *who, int count, const struct part part[])
+{
+    sb_mask *mask = memory_new(sizeof *mask);
+    if (!mask)
+        return sb_fail("%s: out of memory", who);
+    mask->count = count;
+    for (int i = 0; i < count; i++) {
+        mask->part[i] = part[i];
+        sb_tensor_retain(part[i].tensor);
+    }
+    missing = false;
+    return tape_own_object(mask, release, who);
+}
+
+static bool may_make(const char *who)
+{
+    missing |= !tape_open();
+    return tape_need(who) != NULL;
+}
+
+static sb_mask *band(const char *who, int64_t before, int64_t after, bool last)
+{
+    if (!may_make(who))
+        return NULL;
+    struct part part = {.kind = MASK_BAND, .before = before, .after = after, .last = last};
+    return mask_new(who, 1, &part);
+}
+
+sb_mask *sb_mask_causal(void)
+{
+    return band("mask_causal", everything, 0, false);
+}
+
+sb_mask *sb_mask_causal_last(void)
+{
+    return band("mask_causal_last", everything, 0, true);
+}
+
+sb_mask *sb_mask_window(int64_t before, int64_t after)
+{
+    if (may_make("mask_window") && (before < 0 || after < 0))
+        return sb_fail("mask_window: before is %lld, after is %lld; both must be at least 0",
+                       (long long)before, (long long)after);
+    return band("mask_window", before, after, false);
+}
+
+static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool allows)
+{
+    if (!may_make(who))
+        return NULL;
+    if (!pairs)
+        return fail_null(who, name);
+    if (!tensor_readable(who, pairs))
+        return NULL;
+    if (pairs->dtype != SB_BOOL)
+        return sb_fail("%s: %s is of %s; it must be bool", who, name, sb_dtype_name(pairs->dtype));
+    if (pairs->rank > 4)
+        return sb_fail("%s: %s is %s; the scores have only the four axes (batch, heads, queries, "
+                       "keys)",
+                       who, name, tensor_shape(pairs).text);
+    struct part part = {.kind = MASK_DENSE, .tensor = pairs, .allows = allows};
+    return mask_new(who, 1, &part);
+}
+
+sb_mask *sb_mask_allow(sb_tensor *allowed)
+{
+    return dense("mask_allow", "allowed", allowed, true);
+}
+
+sb_mask *sb_mask_block(sb_tensor *blocked)
+{
+    return dense("mask_block", "blocked", blocked, false);
+}
+
+sb_mask *sb_mask_lengths(sb_tensor *lengths)
+{
+    if (!may_make("mask_lengths"))
+        return NULL;
+    if (!lengths)
+        return fail_null("mask_lengths", "lengths");
+    if (!tensor_readable("mask_lengths", lengths))
+        return NULL;
+    if (lengths->dtype != SB_I32 || lengths->rank != 1)
+        return sb_fail("mask_lengths: lengths is %s of %s; it must be i32 with one axis, the batch",
+                       tensor_shape(lengths).text, sb_dtype_name(lengths->dtype));
+    struct part part = {.kind = MASK_LENGTHS, .tensor = lengths};
+    return mask_new("mask_lengths", 1, &part);
+}
+
+sb_mask *sb_mask_and(sb_mask *a, sb_mask *b)
+{
+    if (!may_make("mask_and"))
+        return NULL;
+    if (!a || !b)
+        return fail_null("mask_and", a ? "b" : "a");
+    if (a->count + b->count > MASK_TERMS)
+        return sb_fail("mask_and: %d and %d masks are to be combined; at most %d can be", a->count,
+                       b->count, MASK_TERMS);
+    struct part part[MASK_TERMS];
+    for (int i = 0; i < a->count + b->count; i++)
+        part[i] = i < a->count ? a->part[i] : b->part[i - a->count];
+    return mask_new("mask_and", a->count + b->count, part);
+}
+
+int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS])
+{
+    int n = 0;
+    for (int i = 0; mask && i < mask->count; i++)
+        if (mask->part[i].tensor)
+            tensors[n++] = mask->part[i].tensor;
+    return n;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* No query is farther than Lq from the first key, and none farther than Lk from the last. */
+static void resolve_band(const struct part *part, struct mask_sizes sizes, struct mask_term *term)
+{
+    int64_t shift = part->last ? sizes.Lk - sizes.Lq : 0;
+    term->before = smaller(part->before, sizes.Lq + sizes.Lk) - shift;
+    term->after = smaller(part->after, sizes.Lq + sizes.Lk) + shift;
+}
+
+static bool resolve_lengths(const char *who, const struct part *part, struct mask_sizes sizes,
+                            struct mask_term *term)
+{
+    const sb_tensor *t = part->tensor;
+    if (t->dim[0] != sizes.B)
+        return sb_fail("%s: the mask has lengths for %lld sentences; the batch is %lld", who,
+                       (long long)t->dim[0], (long long)sizes.B);
+    const struct softmax_kernels *kernels = kernel_row(&softmax_rows, t);
+    if (!kernels)
+        return false;
+    int64_t bad = kernels->bad_length(sizes.B, t->data, sizes.Lk);
+    if (bad >= 0)
+        return sb_fail("%s: the mask's lengths[%lld] is %.0f; with %lld keys it must be in 0..%lld",
+                       who, (long long)bad, sb_get(t, bad), (long long)sizes.Lk,
+                       (long long)sizes.Lk);
+    term->lengths = t->data;
+    return true;
+}
+
+static bool resolve_dense(const char *who, const struct part *part, struct mask_sizes sizes,
+                          struct mask_term *term)
+{
+    const sb_tensor *t = part->tensor;
+    const int64_t scores[4] = {sizes.B, sizes.H, sizes.Lq, sizes.Lk};
+    int64_t common[4];
+    int rank;
+    if (!shape_broadcast(t->rank, t->dim, 4, scores, &rank, common) ||
+        !shape_equal(rank, common, 4, scores))
+        return sb_fail("%s: the mask is %s; it does not broadcast to the scores %s", who,
+                       tensor_shape(t).text, shape_text(4, scores).text);
+    shape_strides(t->rank, t->dim, 4, scores, term->stride);
+    term->pairs = t->data;
+    term->allows = part->allows;
+    return true;
+}
+
+bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
+                  struct mask_terms *terms)
+{
+    *terms = (struct mask_terms){0};
+    if (!mask && missing) {
+        missing = false;
+        return sb_fail("%s: mask is NULL, because no tape was open when it was to be made; make it "
+                       "on the tape that uses it",
+                       who);
+    }
+    bool ok = true;
+    for (int i = 0; mask && ok && i < mask->count; i++) {
+        const struct part *part = &mask->part[i];
+        struct mask_term *term = &terms->term[terms->count++];
+        term->kind = part->kind;
+        if (part->kind == MASK_BAND)
+            resolve_band(part, sizes, term);
+        else if (part->kind == MASK_LENGTHS)
+            ok = resolve_lengths(who, part, sizes, term);
+        else
+            ok = terms->dense = resolve_dense(who, part, sizes, term);
+    }
+    return ok;
+}
+
+/* Where element (b, h, i, j) of the scores stands in a dense tensor; -1 where it has none. */
+static int64_t dense_index(const sb_tensor *t, const int64_t place[4])
+{
+    int64_t index = 0;
+    for (int axis = 0; axis < t->rank; axis++) {
+        int64_t at = place[4 - t->rank + axis];
+        at = t->dim[axis] == 1 ? 0 : at;
+        if (at >= t->dim[axis])
+            return -1;
+        index = index * t->dim[axis] + at;
+    }
+    return index;
+}
+
+static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, int64_t Lk)
+{
+    int64_t i = place[2] + (part->last ? Lk - Lq : 0), j = place[3];
+    if (part->kind == MASK_BAND)
+        return i - j <= part->before && j - i <= part->after;
+    if (part->kind == MASK_LENGTHS)
+        return (double)j < sb_get(part->tensor, place[0]);
+    return (sb_get(part->tensor, dense_index(part->tensor, place)) != 0) == part->allows;
+}
+
+/* Whether the mask has something to say of the sentence b and head h, and of Lq queries and Lk
+   keys. */
+static bool has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk)
+{
+    if (b < 0 || h < 0 || Lq < 0 || Lk < 0)
+        return sb_fail("mask_text: b %lld, h %lld, Lq %lld, Lk %lld: none may be negative",
+                       (long long)b, (long long)h, (long long)Lq, (long long)Lk);
+    for (int i = 0; i < mask->count; i++) {
+        const struct part *part = &mask->part[i];
+        const sb_tensor *t = part->tensor;
+        if (t && !tensor_readable("mask_text", t))
+            return false;
+        bool fits = part->kind == MASK_BAND || (part->kind == MASK_LENGTHS && b < t->dim[0]) ||
+                    (part->kind == MASK_DENSE &&
+                     dense_index(t, (int64_t[]){b, h, Lq ? Lq - 1 : 0, Lk ? Lk - 1 : 0}) >= 0);
+        if (!fits)
+            return sb_fail("mask_text: b %lld, h %lld, Lq %lld, Lk %lld do not fit a mask made "
+                           "from %s",
+                           (long long)b, (long long)h, (long long)Lq, (long long)Lk,
+                           tensor_shape(t).text);
+    }
+    return true;
+}
+
+char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk)
+{
+    if (!mask)
+        return fail_null("mask_text", "mask");
+    if (!has_text(mask, b, h, Lq, Lk))
+        return NULL;
+    int64_t characters = shape_size(2, (int64_t[]){Lq, Lk + 1});
+    char *text = characters < 0 ? NULL : memory_new((size_t)characters + 1);
+    if (!text)
+        return sb_fail("mask_text: out of memory");
+    char *at = text;
+    for (int64_t i = 0; i < Lq; i++) {
+        for (int64_t j = 0; j < Lk; j++) {
+            bool kept = true;
+            for (int n = 0; n < mask->count; n++)
+                kept &= keeps(&mask->part[n], (int64_t[]){b, h, i, j}, Lq, Lk);
+            *at++ = kept ? '#' : '.';
+        }
+        *at++ = '\n';
+    }
+    return text;
+}

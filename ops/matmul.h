@@ -1,0 +1,28 @@
+/* The kernel of matmul, matmul_nt and matmul_tn, forward and backward. */
+#ifndef SOFTBACK_OPS_MATMUL_H
+#define SOFTBACK_OPS_MATMUL_H
+
+#include "ops/kernel.h"
+
+enum { MATMUL_AXES = SB_MAX_RANK - 2 };
+
+/*
+ * Products c = op(a) op(b) for every place along batch axes, of which the first `kept` lead to a c
+ * of their own; along the others products are summed, in order, into the same c. Strides are in
+ * elements, 0 where an operand stretches. None of m, n, k and dim is 0.
+ */
+struct matmul_shape {
+    bool transpose_a, transpose_b; /* a is (k, m), b is (n, k); never both */
+    int64_t m, n, k;
+    int axes, kept;
+    int64_t dim[MATMUL_AXES], a[MATMUL_AXES], b[MATMUL_AXES], c[MATMUL_AXES];
+};
+
+struct matmul_kernels {
+    /* With `fresh`, c holds nothing yet; otherwise the products are added to it. With `by_row`,
+       the bits of a row of c depend on that row of op(a) and on b alone, not on m. */
+    bool (*product)(const struct matmul_shape *shape, const void *a, const void *b, bool by_row,
+                    bool fresh, void *c);
+};
+
+#endif

@@ -1,0 +1,187 @@
+/* Positions: the sinusoidal table, rotary embedding, and attention biases by distance. */
+#include "ops/positions.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include "tensor/mathematics.h"
+
+KERNEL_ROWS(positions);
+
+/* A constant of the open tape, on the CPU, to be filled with set(). */
+static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int64_t *dim)
+{
+    if (!tape_need(who))
+        return NULL;
+    if (!sb_dtype_is_real(dtype))
+        return sb_fail("%s: dtype is %s; it must be f32 or f64", who, sb_dtype_name(dtype));
+    sb_tensor *t = tensor_new(who, sb_device_cpu(), dtype, rank, dim);
+    return t ? sb_tape_own(t) : NULL;
+}
+
+static void set(sb_tensor *t, int64_t index, double value)
+{
+    if (t->dtype == SB_F64)
+        ((double *)t->data)[index] = value;
+    else
+        ((float *)t->data)[index] = (float)value;
+}
+
+sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t C)
+{
+    if (C < 2 || C % 2 != 0)
+        return sb_fail("sinusoidal: C is %lld; it must be even and at least 2", (long long)C);
+    if (start < 0 || length < 0)
+        return sb_fail("sinusoidal: start is %lld, length is %lld; neither may be negative",
+                       (long long)start, (long long)length);
+    sb_tensor *y = constant("sinusoidal", dtype, 2, (int64_t[]){length, C});
+    for (int64_t i = 0; y && i < C / 2; i++) {
+        double wavelength = math_pow(10000, 2 * (double)i / (double)C);
+        for (int64_t t = 0; t < length; t++) {
+            double angle = (double)(start + t) / wavelength;
+            set(y, t * C + 2 * i, math_sin(angle));
+            set(y, t * C + 2 * i + 1, math_cos(angle));
+        }
+    }
+    return y;
+}
+
+sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk)
+{
+    if (H < 1 || Lq < 0 || Lk < 0)
+        return sb_fail("alibi: H is %lld, Lq is %lld, Lk is %lld; H must be at least 1, no length "
+                       "negative",
+                       (long long)H, (long long)Lq, (long long)Lk);
+    sb_tensor *y = constant("alibi", dtype, 4, (int64_t[]){1, H, Lq, Lk});
+    for (int64_t h = 0; y && h < H; h++) {
+        double slope = math_pow(2, -8 * (double)(h + 1) / (double)H);
+        for (int64_t i = 0; i < Lq; i++)
+            for (int64_t j = 0; j < Lk; j++) {
+                int64_t distance = j - (i + Lk - Lq);
+                set(y, (h * Lq + i) * Lk + j,
+                    -slope * (double)(distance < 0 ? -distance : distance));
+            }
+    }
+    return y;
+}
+
+static bool turn(const sb_node *node, bool backwards, bool add, const sb_tensor *x, sb_tensor *y)
+{
+    const struct positions_kernels *k = kernel_row(&positions_rows, x);
+    return k && k->turn(x->dim[0], x->dim[1], x->dim[2], x->dim[3], sb_node_saved(node, 0)->data,
+                        backwards, add, x->data, y->data);
+}
+
+/* y_t is x_t turned by an angle, so dx_t is dy_t turned back */
+static bool rotary_backward(sb_node *node)
+{
+    return turn(node, true, !sb_node_fresh(node, 0), sb_node_dy(node, 0), sb_node_dx(node, 0));
+}
+
+static const sb_operation rotary = {"rotary", "x", rotary_backward, true};
+
+/* cos and sin of t base^(-2i/D), (2, L, D / 2), on the device of x. The caller owns it. */
+static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
+{
+    int64_t L = x->dim[1], half = x->dim[3] / 2;
+    const int64_t dim[3] = {2, L, half};
+    sb_tensor *host = tensor_new("rotary", sb_device_cpu(), x->dtype, 3, dim);
+    for (int64_t i = 0; host && i < half; i++) {
+        double frequency = math_pow(base, -(double)i / (double)half);
+        for (int64_t t = 0; t < L; t++) {
+            set(host, t * half + i, math_cos((double)(start + t) * frequency));
+            set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
+        }
+    }
+    if (!host || x->device == host->device)
+        return host;
+    sb_tensor *table = tensor_new("rotary", x->device, x->dtype, 3, dim);
+    bool ok = table && x->device->upload(table->data, host->data, tensor_bytes(host));
+    sb_tensor_release(host);
+    if (!ok)
+        sb_tensor_release(table);
+    return ok ? table : NULL;
+}
+
+sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
+{
+    sb_node *node = sb_node_new(&rotary, 1, &x, 1, NULL, 0);
+    if (!node || !check_real("rotary", "x", x))
+        return NULL;
+    if (x->rank != 4 || x->dim[3] % 2 != 0)
+        return sb_fail("rotary: x is %s; it must be (batch, length, heads, size) with an even size",
+                       tensor_shape(x).text);
+    if (start < 0)
+        return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
+    if (base != 0 && !(base > 0 && base < INFINITY))
+        return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
+    sb_tensor *table = angles(x, start, base != 0 ? base : 10000);
+    if (!table || !sb_node_save(node, table))
+        return NULL;
+    sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
+    return y && turn(node, false, false, x, y) ? y : NULL;
+}
+
+static bool relative_backward(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0);
+    sb_tensor *dtable = sb_node_dx(node, 0);
+    const struct positions_kernels *k = kernel_row(&positions_rows, dy);
+    return k && k->relative_backward(dtable->dim[0], dtable->dim[1] / 2, dy->dim[2], dy->dim[3],
+                                     dy->data, dtable->data);
+}
+
+static const sb_operation relative = {"relative_bias", "table", relative_backward, false};
+
+sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
+{
+    sb_node *node = sb_node_new(&relative, 1, &table, 1, NULL, 0);
+    if (!node || !check_real("relative_bias", "table", table))
+        return NULL;
+    if (table->rank != 2 || table->dim[1] % 2 == 0)
+        return sb_fail("relative_bias: table is %s; it must be (heads, 2 R + 1)",
+                       tensor_shape(table).text);
+    if (Lq < 0 || Lk < 0)
+        return sb_fail("relative_bias: Lq is %lld, Lk is %lld; neither may be negative",
+                       (long long)Lq, (long long)Lk);
+    int64_t H = table->dim[0], R = table->dim[1] / 2;
+    const struct positions_kernels *k = kernel_row(&positions_rows, table);
+    sb_tensor *y = k ? sb_node_output(node, table->dtype, 4, (int64_t[]){1, H, Lq, Lk}) : NULL;
+    return y && k->relative_forward(H, R, Lq, Lk, table->data, y->data) ? y : NULL;
+}
+
+static sb_tensor *run_rotary(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_rotary(x[0], 3, 0);
+}
+
+static sb_tensor *run_slow_rotary(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_rotary(x[0], 0, 100);
+}
+
+static sb_tensor *run_square(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_relative_bias(x[0], 7, 7);
+}
+
+static sb_tensor *run_last_query(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_relative_bias(x[0], 2, 65);
+}
+
+static sb_tensor *run_more_queries(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_relative_bias(x[0], 9, 4);
+}
+
+OPERATION(positions, {"rotary", run_rotary, {"1x1x1x2", "2x7x1x4", "1x64x1x2", "2x3x2x6"}},
+          {"rotary", run_slow_rotary, {"1x2x3x8", "=1x2x3x8"}},
+          {"relative_bias", run_square, {"1x1", "2x3", "3x7", "1x65"}},
+          {"relative_bias", run_last_query, {"2x1", "1x9"}},
+          {"relative_bias", run_more_queries, {"2x5", "=2x5"}});

@@ -1,0 +1,76 @@
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include "ops/slice.h"
+
+/* y = x: dx = dy */
+static bool backward(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0);
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const struct slice_kernels *k = kernel_row(&slice_rows, dy);
+    const struct runs all = {1, tensor_size(dy), 0, 0};
+    if (!k)
+        return false;
+    return sb_node_fresh(node, 0) ? k->copy(sb_dtype_bytes(dy->dtype), all, dy->data, dx->data)
+                                  : k->add(all, dy->data, dx->data);
+}
+
+static const sb_operation reshape = {"reshape", "x", backward, true};
+
+/* Copies the dimensions to `to`, with the one that is -1 computed. */
+static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t to[SB_MAX_RANK])
+{
+    int unknown = -1;
+    for (int i = 0; i < rank; i++) {
+        to[i] = dim[i];
+        if (dim[i] != -1)
+            continue;
+        if (unknown >= 0)
+            return sb_fail("reshape: the new shape is %s: only one dimension may be -1",
+                           shape_text(rank, dim).text);
+        unknown = i;
+        to[i] = 1;
+    }
+    if (!shape_check("reshape", rank, to))
+        return false;
+    const int64_t size = tensor_size(x), known = shape_size(rank, to);
+    if (unknown >= 0 && known > 0)
+        to[unknown] = size / known;
+    if (unknown >= 0 && known == 0)
+        return sb_fail("reshape: the new shape is %s: beside a 0, -1 could be any number",
+                       shape_text(rank, dim).text);
+    return shape_size(rank, to) == size ||
+           sb_fail("reshape: x is %s, the new shape %s: the number of elements differs",
+                   tensor_shape(x).text, shape_text(rank, dim).text);
+}
+
+sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
+{
+    sb_node *node = sb_node_new(&reshape, 1, &x, 1, NULL, 0);
+    if (!node)
+        return NULL;
+    if (rank < 0 || rank > SB_MAX_RANK)
+        return sb_fail("reshape: rank %d is not in 0..%d", rank, SB_MAX_RANK);
+    if (rank > 0 && !dim)
+        return fail_null("reshape", "dim");
+    int64_t to[SB_MAX_RANK];
+    return complete(x, rank, dim, to) ? node_view(node, 0, rank, to) : NULL;
+}
+
+static sb_tensor *run_flat(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_reshape(x[0], SB_SHAPE(-1));
+}
+
+static sb_tensor *run_tall(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_reshape(x[0], SB_SHAPE(-1, 1, 2));
+}
+
+OPERATION_WITHOUT_KERNELS(reshape,
+                          {"reshape", run_flat, {".", "1", "7", "3x5", "2x3x4", "2x1x3x65"}},
+                          {"reshape", run_tall, {"2", "3x4", "2x3x64", "2x1x3x2"}});

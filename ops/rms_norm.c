@@ -1,0 +1,59 @@
+#include "ops/rms_norm.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include <math.h>
+
+KERNEL_ROWS(rms_norm);
+
+static struct rms_norm_gradient gradient(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return (struct rms_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}
+
+static bool backward(sb_node *node)
+{
+    const sb_tensor *x = node->in[0], *gain = node->in[1], *dy = sb_node_dy(node, 0);
+    const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
+    int64_t rows = row_count(x), C = x->dim[x->rank - 1];
+    sb_tensor *partial =
+        tensor_new("rms_norm", x->device, x->dtype, 2, (int64_t[]){slab_count(rows), C});
+    bool ok = k && partial &&
+              k->backward(rows, C, x->data, gain->data, sb_node_saved(node, 0)->data, dy->data,
+                          gradient(node, 0), gradient(node, 1), partial->data);
+    sb_tensor_release(partial);
+    return ok;
+}
+
+static const sb_operation rms_norm = {"rms_norm", "x gain", backward, true};
+
+sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
+{
+    sb_node *node = sb_node_new(&rms_norm, 2, (sb_tensor *[]){x, gain}, 1, NULL, 0);
+    if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x))
+        return NULL;
+    if (!(epsilon >= 0 && epsilon < INFINITY))
+        return sb_fail("rms_norm: epsilon is %g; it must be a number >= 0", epsilon);
+    const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
+    sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    int64_t rows = row_count(x), C = x->dim[x->rank - 1];
+    sb_tensor *scale =
+        y ? sb_node_save(node, tensor_new("rms_norm", x->device, x->dtype, 1, &rows)) : NULL;
+    if (!scale)
+        return NULL;
+    epsilon = epsilon == 0 ? 1e-6 : epsilon;
+    return k->forward(rows, C, epsilon, x->data, gain->data, y->data, scale->data) ? y : NULL;
+}
+
+static sb_tensor *run_rms_norm(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_rms_norm(x[0], x[1], 0);
+}
+
+OPERATION(rms_norm, {"rms_norm",
+                     run_rms_norm,
+                     {"+1 1", "2 2", "7 7", "3x5 5", "c3:2x4 4", "2x3x4 4", "2x1x2x65 65", "=3x5 5",
+                      "3x63 =63", "130x2 2"}});

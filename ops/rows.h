@@ -1,0 +1,18 @@
+/*
+ * Sums over rows, such as the gradient of a bias, are taken in slabs of a fixed number of rows,
+ * each into a partial sum of its own, which are then added in order. The cut depends on the shape
+ * alone, so the bits do not depend on the number of threads; and shorter sums round less.
+ */
+#ifndef SOFTBACK_OPS_ROWS_H
+#define SOFTBACK_OPS_ROWS_H
+
+#include <stdint.h>
+
+enum { SLAB_ROWS = 64 };
+
+static inline int64_t slab_count(int64_t rows)
+{
+    return (rows + SLAB_ROWS - 1) / SLAB_ROWS;
+}
+
+#endif

@@ -1,0 +1,126 @@
+#include "ops/slice.h"
+#include "autograd/node.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+
+KERNEL_ROWS(slice);
+
+/* Where a part lies in x: runs with x_stride in x, one behind the other in y. */
+struct part {
+    struct runs runs;
+    int64_t offset;
+};
+
+/* y_i = x_(i + offset): dx_(i + offset) = dy_i */
+static bool backward(sb_node *node)
+{
+    const struct part *part = sb_node_options(node);
+    const struct runs back = {part->runs.count, part->runs.length, part->runs.y_stride,
+                              part->runs.x_stride};
+    const struct slice_kernels *k = kernel_row(&slice_rows, node->out[0]);
+    char *dx = sb_node_dx(node, 0)->data;
+    const size_t start = (size_t)part->offset * sb_dtype_bytes(node->out[0]->dtype);
+    return k && k->add(back, sb_node_dy(node, 0)->data, dx + start);
+}
+
+static const sb_operation slice = {"slice", "x", backward, false};
+
+static sb_tensor *take(sb_node *node, int axis, int64_t start, int64_t length)
+{
+    const sb_tensor *x = node->in[0];
+    const int64_t inner = shape_size(x->rank - axis - 1, x->dim + axis + 1);
+    struct part *part = node->options;
+    part->runs = (struct runs){shape_size(axis, x->dim), length * inner, x->dim[axis] * inner,
+                               length * inner};
+    part->offset = start * inner;
+    int64_t dim[SB_MAX_RANK];
+    for (int i = 0; i < x->rank; i++)
+        dim[i] = i == axis ? length : x->dim[i];
+    if (axis == 0)
+        return node_view(node, part->offset, x->rank, dim);
+    const struct slice_kernels *k = kernel_row(&slice_rows, x);
+    sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
+    const size_t width = sb_dtype_bytes(x->dtype);
+    const char *from = (const char *)x->data + (size_t)part->offset * width;
+    return y && k->copy(width, part->runs, from, y->data) ? y : NULL;
+}
+
+sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)
+{
+    sb_node *node = sb_node_new(&slice, 1, &x, 1, &(struct part){.offset = 0}, sizeof(struct part));
+    if (!node)
+        return NULL;
+    const int place = shape_axis(x->rank, axis);
+    if (place < 0)
+        return sb_fail("slice: x is %s: it has no axis %d", tensor_shape(x).text, axis);
+    if (start < 0 || length < 0 || start > x->dim[place] || length > x->dim[place] - start)
+        return sb_fail("slice: x is %s: %lld elements from %lld on reach outside of axis %d",
+                       tensor_shape(x).text, (long long)length, (long long)start, axis);
+    return take(node, place, start, length);
+}
+
+static bool check_lengths(const sb_tensor *x, int axis, int n, const int64_t *lengths)
+{
+    const int place = shape_axis(x->rank, axis);
+    if (place < 0)
+        return sb_fail("split: x is %s: it has no axis %d", tensor_shape(x).text, axis);
+    int64_t left = x->dim[place];
+    for (int i = 0; i < n; i++) {
+        if (lengths[i] < 0 || lengths[i] > left)
+            return sb_fail("split: x is %s: length %d is %lld, where axis %d has %lld left",
+                           tensor_shape(x).text, i, (long long)lengths[i], axis, (long long)left);
+        left -= lengths[i];
+    }
+    return left == 0 || sb_fail("split: x is %s: the %d lengths leave %lld of axis %d over",
+                                tensor_shape(x).text, n, (long long)left, axis);
+}
+
+bool sb_split(sb_tensor *x, int axis, int n, const int64_t *lengths, sb_tensor *parts[])
+{
+    if (!parts || !lengths)
+        return fail_null("split", parts ? "lengths" : "parts");
+    for (int i = 0; i < n; i++)
+        parts[i] = NULL;
+    if (!x)
+        return fail_null("split", "x");
+    if (n < 1)
+        return sb_fail("split: n is %d; it must be at least 1", n);
+    if (!check_lengths(x, axis, n, lengths))
+        return false;
+    int64_t start = 0;
+    for (int i = 0; i < n; i++) {
+        parts[i] = sb_slice(x, axis, start, lengths[i]);
+        if (!parts[i])
+            return false;
+        start += lengths[i];
+    }
+    return true;
+}
+
+static sb_tensor *run_slice_first(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_slice(x[0], 0, 1, 1);
+}
+
+static sb_tensor *run_slice_last(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_slice(x[0], -1, 1, sb_tensor_dim(x[0], -1) - 2);
+}
+
+/* The parts are joined in another order, so that none may stand for another. */
+static sb_tensor *run_split(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    const int64_t lengths[] = {1, 0, sb_tensor_dim(x[0], 1) - 1};
+    sb_tensor *part[3];
+    return sb_split(x[0], 1, 3, lengths, part)
+               ? sb_concatenate((sb_tensor *[]){part[2], part[1], part[0]}, 3, 1)
+               : NULL;
+}
+
+OPERATION(slice, {"slice", run_slice_first, {"2", "7", "3x5", "2x3x4", "3x2x1x2", "65x2"}},
+          {"slice", run_slice_last, {"2", "7", "3x5", "2x3x65", "2x1x2x64", "=3x5"}},
+          {"split", run_split, {"3x2", "1x5", "2x7x3", "2x3x2x2", "2x63"}});

@@ -1,0 +1,23 @@
+/* The kernels of softmax and masked_softmax. */
+#ifndef SOFTBACK_OPS_SOFTMAX_H
+#define SOFTBACK_OPS_SOFTMAX_H
+
+#include "ops/kernel.h"
+#include "ops/mask_terms.h"
+
+struct softmax_kernels {
+    /* x and y are (rows, C). */
+    bool (*forward)(int64_t rows, int64_t C, const void *x, void *y);
+    bool (*backward)(int64_t rows, int64_t C, const void *y, const void *dy, void *dx);
+    /* x and y are (B, H, Lq, Lk). */
+    bool (*masked_forward)(struct mask_sizes sizes, const struct mask_terms *mask,
+                           double temperature, const void *x, void *y);
+    bool (*masked_backward)(struct mask_sizes sizes, const struct mask_terms *mask,
+                            double temperature, const void *y, const void *dy, void *dx);
+    /* The place of the first of a mask's lengths that is not in 0..Lk; -1 when all are. */
+    int64_t (*bad_length)(int64_t B, const int32_t *lengths, int64_t Lk);
+};
+
+extern struct kernel_rows softmax_rows;
+
+#endif

@@ -1,0 +1,3 @@
+#include "ops/update.h"
+
+KERNEL_ROWS(update);

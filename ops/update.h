@@ -1,0 +1,35 @@
+/* The kernels of optimisers: passes over all parameters at once, lying flat. */
+#ifndef SOFTBACK_OPS_UPDATE_H
+#define SOFTBACK_OPS_UPDATE_H
+
+#include "ops/kernel.h"
+
+/* Adam (Kingma and Ba 2015): m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2,
+   w -= rate (m / correction1) / (sqrt(v / correction2) + epsilon), with g scaled first by
+   gradient_scale. coupled_decay adds decay w to g (L2); decoupled_decay (AdamW, Loshchilov and
+   Hutter 2019) subtracts rate decay w from w. */
+struct adam_step {
+    double rate, beta1, beta2, epsilon, correction1, correction2, gradient_scale;
+    double coupled_decay, decoupled_decay;
+};
+
+/* SGD with momentum: u = momentum u + g, w -= rate u; Nesterov: w -= rate (g + momentum u). On the
+   first step u = g, which a zeroed u gives. */
+struct sgd_step {
+    double rate, momentum, gradient_scale, decay;
+    bool nesterov;
+};
+
+struct update_kernels {
+    bool (*adam)(int64_t n, const struct adam_step *step, const void *g, void *w, void *m, void *v);
+    bool (*sgd)(int64_t n, const struct sgd_step *step, const void *g, void *w, void *u);
+    /* *sum = the sum of squares of x, in float64, in an order fixed by n; where it is not finite,
+     *first_bad is the first element that is not (-1 if each one is finite). */
+    bool (*squares)(int64_t n, const void *x, double *sum, int64_t *first_bad);
+    /* y = decay y + (1 - decay) x */
+    bool (*average)(int64_t n, double decay, const void *x, void *y);
+};
+
+extern struct kernel_rows update_rows;
+
+#endif
