@@ -1,0 +1,64 @@
+#include "nn/attention.h"
+#include "nn/name.h"
+#include "tensor/failure.h"
+
+bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
+                                  const char *name, const sb_transformer_options *options,
+                                  bool rotary)
+{
+    int64_t C = options->width, H = options->heads, G = options->key_heads, D = C / H;
+    *layer = (sb_multi_head_attention){.heads = H,
+                                       .key_heads = G,
+                                       .size = D,
+                                       .dropout = options->dropout,
+                                       .score = options->score,
+                                       .rotary = rotary};
+    return sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, C, C, true) &&
+           sb_linear_layer_init(&layer->key, set, name_join(name, "key").text, C, G * D, true) &&
+           sb_linear_layer_init(&layer->value, set, name_join(name, "value").text, C, G * D,
+                                true) &&
+           sb_linear_layer_init(&layer->output, set, name_join(name, "output").text, C, C, true);
+}
+
+/* A projection of x (B, L, C), cut into heads: (B, L, heads, D). */
+static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64_t heads, int64_t D)
+{
+    sb_tensor *y = sb_linear_layer_forward(projection, x, SB_IDENTITY);
+    return sb_reshape(y, 4, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), heads, D});
+}
+
+static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
+{
+    return layer->rotary ? sb_rotary(x, start, 0) : x;
+}
+
+sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
+                                           sb_tensor *memory, const sb_attending *attending)
+{
+    const sb_attending all = {0}, *a = attending ? attending : &all;
+    if (!x || (!memory && !a->cached))
+        return fail_null("multi_head_attention", x ? "memory" : "x");
+    if (sb_tensor_rank(x) != 3 || (memory && sb_tensor_rank(memory) != 3))
+        return sb_fail("multi_head_attention: x has %d axes and memory %d, not 3 "
+                       "(batch, length, width)",
+                       sb_tensor_rank(x), sb_tensor_rank(memory));
+    const sb_attention_options options = {.mask = a->mask,
+                                          .bias = a->bias,
+                                          .score = layer->score,
+                                          .dropout = layer->dropout,
+                                          .weights = a->weights};
+    sb_tensor *q = turn(layer, project(&layer->query, x, layer->heads, layer->size), a->start);
+    sb_tensor *y, *k = NULL, *v = NULL;
+    if (!a->cached) {
+        k = turn(layer, project(&layer->key, memory, layer->key_heads, layer->size), a->start);
+        v = project(&layer->value, memory, layer->key_heads, layer->size);
+    }
+    if (!a->cache)
+        y = sb_attention(q, k, v, &options);
+    else if (a->cached || sb_kv_cache_append(a->cache, k, v))
+        y = sb_attention_cached(q, a->cache, &options);
+    else
+        return NULL;
+    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), -1});
+    return sb_linear_layer_forward(&layer->output, y, SB_IDENTITY);
+}

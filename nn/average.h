@@ -1,0 +1,25 @@
+/* The exponential moving average of parameters, which often decodes better than the parameters
+   themselves (Polyak and Juditsky 1992). */
+#ifndef SOFTBACK_NN_AVERAGE_H
+#define SOFTBACK_NN_AVERAGE_H
+
+#include "parameters.h"
+
+typedef struct sb_average sb_average;
+
+/* decay in (0, 1); the average starts as the parameters are now. The set must outlive it. */
+SB_API sb_average *sb_average_new(sb_parameters *set, double decay);
+SB_API void sb_average_free(sb_average *average);
+
+/* average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) at the t-th
+   update, so that the beginning is soon forgotten. */
+SB_API bool sb_average_update(sb_average *average);
+/* Exchanges the parameters with their average; a second call exchanges them back. */
+SB_API bool sb_average_swap(sb_average *average);
+
+/* For checkpoints: the values, (size), and how many updates there were. */
+SB_API sb_tensor *sb_average_values(const sb_average *average);
+SB_API int64_t sb_average_updates(const sb_average *average);
+SB_API void sb_average_restore(sb_average *average, int64_t updates);
+
+#endif

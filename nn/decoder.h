@@ -1,0 +1,71 @@
+/*
+ * The decoder: layers of causal self-attention, cross-attention to the encoder's memory, and
+ * feed-forward, over a target sequence; and its state, with which it goes on by a few positions at
+ * a time. Without a memory it is a decoder-only language model.
+ */
+#ifndef SOFTBACK_NN_DECODER_H
+#define SOFTBACK_NN_DECODER_H
+
+#include "encoder.h"
+
+typedef struct {
+    sb_norm_place place;
+    double dropout;
+    bool crosses; /* whether it has cross-attention */
+    sb_norm_layer self_norm, cross_norm, feed_norm;
+    sb_multi_head_attention self_attention, cross_attention;
+    sb_feed_forward feed_forward;
+} sb_decoder_layer;
+
+/* Adds "<name>.self_attention", ".cross_attention" if it crosses, ".feed_forward", and the norms
+   ".self_norm", ".cross_norm" and ".feed_norm". */
+SB_API bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
+                                  const sb_transformer_options *options, bool crosses);
+/* x (B, Lt, C), memory (B, Ls, C) or NULL if it does not cross -> y (B, Lt, C). As the encoder's
+   layer, with a = x + cross(norm x, memory) between the two branches. */
+SB_API sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x,
+                                           sb_tensor *memory, const sb_attending *self,
+                                           const sb_attending *cross);
+
+typedef struct sb_decoder sb_decoder;
+
+/* A decoder for V symbols. `shared`, unless NULL, is a table of embeddings (V, C) to use instead of
+   one of its own. Names as the encoder's. */
+SB_API sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
+                                  const sb_transformer_options *options, bool crosses,
+                                  sb_tensor *shared);
+SB_API void sb_decoder_free(sb_decoder *decoder);
+SB_API sb_tensor *sb_decoder_table(const sb_decoder *decoder);
+SB_API int sb_decoder_layers(const sb_decoder *decoder);
+
+/* Where the attention weights of each layer go; a NULL array collects nothing. */
+typedef struct {
+    sb_tensor **self;  /* (B, H, Lt, Lt) for each layer */
+    sb_tensor **cross; /* (B, H, Lt, Ls) for each layer */
+} sb_decoder_weights;
+
+/* ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C). */
+SB_API sb_tensor *sb_decoder_forward(const sb_decoder *decoder, sb_tensor *ids, sb_tensor *memory,
+                                     sb_tensor *lengths, const sb_decoder_weights *weights);
+
+/* What a decoder has computed so far for B sequences that grow together: the keys and values of
+   each layer, its own and those of the memory. */
+typedef struct sb_decoder_state sb_decoder_state;
+
+SB_API sb_decoder_state *sb_decoder_state_new(const sb_decoder *decoder);
+SB_API void sb_decoder_state_free(sb_decoder_state *state);
+/* How many positions it holds. */
+SB_API int64_t sb_decoder_state_length(const sb_decoder_state *state);
+/* Sequence i becomes what sequence rows[i] was, for i in 0..n-1; n may differ from before. When
+   there is no memory for it, the state can only be freed. */
+SB_API bool sb_decoder_state_reorder(sb_decoder_state *state, int64_t n, const int32_t *rows);
+
+/* As sb_decoder_forward for the next positions of the sequences, on a tape that does not record:
+   ids (B, L) of the new positions -> (B, L, C). The memory is read in the first step only, and may
+   be NULL from then on; the lengths are those of the sequences as they stand. A step that fails
+   leaves the state as it was. */
+SB_API sb_tensor *sb_decoder_step(const sb_decoder *decoder, sb_decoder_state *state,
+                                  sb_tensor *ids, sb_tensor *memory, sb_tensor *lengths,
+                                  const sb_decoder_weights *weights);
+
+#endif

@@ -1,0 +1,99 @@
+#include "nn/decoder_state.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+
+static sb_kv_cache **caches_new(int layers)
+{
+    sb_kv_cache **cache = memory_new((size_t)layers * sizeof(sb_kv_cache *));
+    bool ok = cache != NULL;
+    for (int i = 0; ok && i < layers; i++)
+        ok = (cache[i] = sb_kv_cache_new()) != NULL;
+    if (!cache)
+        return sb_fail("decoder: out of memory");
+    if (ok)
+        return cache;
+    for (int i = 0; i < layers; i++)
+        sb_kv_cache_free(cache[i]);
+    memory_free(cache);
+    return NULL;
+}
+
+sb_decoder_state *decoder_state_new(const sb_decoder *decoder, int layers, bool crosses)
+{
+    sb_decoder_state *state = memory_new(sizeof *state);
+    if (!state)
+        return sb_fail("decoder_state: out of memory");
+    state->decoder = decoder;
+    state->layers = layers;
+    state->self = caches_new(layers);
+    state->cross = state->self && crosses ? caches_new(layers) : NULL;
+    if (state->self && (state->cross || !crosses))
+        return state;
+    sb_decoder_state_free(state);
+    return NULL;
+}
+
+void sb_decoder_state_free(sb_decoder_state *state)
+{
+    if (!state)
+        return;
+    for (int i = 0; i < state->layers; i++) {
+        sb_kv_cache_free(state->self ? state->self[i] : NULL);
+        sb_kv_cache_free(state->cross ? state->cross[i] : NULL);
+    }
+    memory_free(state->self);
+    memory_free(state->cross);
+    memory_free(state->origin);
+    memory_free(state);
+}
+
+void *decoder_state_take_back(sb_decoder_state *state)
+{
+    for (int i = 0; i < state->layers; i++) {
+        sb_kv_cache_truncate(state->self[i], state->length);
+        if (state->cross && state->length == 0)
+            sb_kv_cache_truncate(state->cross[i], 0);
+    }
+    return NULL;
+}
+
+int64_t sb_decoder_state_length(const sb_decoder_state *state)
+{
+    return state ? state->length : 0;
+}
+
+/* The origins of the sequences rows[0..n-1], and whether they are the same as before, one by one:
+   the memory then stays as it is, as in most steps of a beam search. */
+static bool trace(sb_decoder_state *state, int64_t n, const int32_t *rows, bool *same)
+{
+    int32_t *origin = memory_new((size_t)(n > 0 ? n : 1) * sizeof *origin);
+    if (!origin)
+        return sb_fail("decoder_state_reorder: out of memory");
+    *same = n == state->count;
+    for (int64_t i = 0; i < n; i++) {
+        origin[i] = state->origin ? state->origin[rows[i]] : rows[i];
+        *same = *same && state->origin && origin[i] == state->origin[i];
+    }
+    memory_free(state->origin);
+    state->origin = origin;
+    state->count = n;
+    return true;
+}
+
+bool sb_decoder_state_reorder(sb_decoder_state *state, int64_t n, const int32_t *rows)
+{
+    bool same = false;
+    if (!state || !rows)
+        return fail_null("decoder_state_reorder", state ? "rows" : "state");
+    for (int i = 0; i < state->layers; i++)
+        if (!sb_kv_cache_reorder(state->self[i], n, rows))
+            return false;
+    if (!state->cross)
+        return true;
+    if (!trace(state, n, rows, &same)) /* the rows are known to be there by now */
+        return false;
+    for (int i = 0; i < state->layers && !same; i++)
+        if (!sb_kv_cache_reorder(state->cross[i], n, rows))
+            return false;
+    return true;
+}

@@ -1,0 +1,22 @@
+/* The inside of a decoder's state. */
+#ifndef SOFTBACK_NN_DECODER_STATE_H
+#define SOFTBACK_NN_DECODER_STATE_H
+
+#include "nn/decoder.h"
+
+struct sb_decoder_state {
+    const sb_decoder *decoder;
+    int layers;
+    int64_t length;
+    sb_kv_cache **self, **cross; /* one for each layer; cross NULL in a language model */
+    int64_t count;
+    int32_t *origin; /* which sequence of the first step each of `count` comes from */
+};
+
+/* A state of a decoder with so many layers. */
+sb_decoder_state *decoder_state_new(const sb_decoder *decoder, int layers, bool crosses);
+
+/* Takes back what the first layers of a step that failed have added. Returns NULL. */
+void *decoder_state_take_back(sb_decoder_state *state);
+
+#endif

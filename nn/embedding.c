@@ -1,0 +1,48 @@
+#include "nn/embedding.h"
+#include "nn/name.h"
+#include "tensor/failure.h"
+#include <math.h>
+
+bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
+                             int64_t V, const sb_transformer_options *options, sb_tensor *shared)
+{
+    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)options->width)};
+    *layer = (sb_embedding_layer){
+        .C = options->width, .dropout = options->dropout, .positions = options->positions};
+    if (shared && sb_tensor_dim(shared, 0) != V)
+        return sb_fail("embedding: \"%s\": the shared table has %lld rows, not %lld", name,
+                       (long long)sb_tensor_dim(shared, 0), (long long)V);
+    layer->weight = shared ? shared
+                           : sb_parameters_add(set, name_join(name, "weight").text,
+                                               SB_SHAPE(V, options->width), normal);
+    if (layer->weight && layer->positions == SB_POSITIONS_LEARNED)
+        layer->position = sb_parameters_add(set, name_join(name, "positions").text,
+                                            SB_SHAPE(options->longest, options->width), normal);
+    return layer->weight && (layer->position || layer->positions != SB_POSITIONS_LEARNED);
+}
+
+static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64_t start)
+{
+    int64_t L = sb_tensor_dim(x, 1);
+    if (layer->positions == SB_POSITIONS_SINUSOIDAL)
+        return sb_sinusoidal(sb_tensor_dtype(x), start, L, layer->C);
+    int64_t longest = sb_tensor_dim(layer->position, 0);
+    if (start + L > longest)
+        return sb_fail("embedding: position %lld is beyond the %lld learned ones",
+                       (long long)(start + L - 1), (long long)longest);
+    return sb_scale(sb_slice(layer->position, 0, start, L), sqrt((double)layer->C));
+}
+
+sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
+                                      int64_t start)
+{
+    if (!ids)
+        return fail_null("embedding", "ids");
+    if (sb_tensor_rank(ids) != 2)
+        return sb_fail("embedding: ids have %d axes, not 2 (batch, length)", sb_tensor_rank(ids));
+    sb_tensor *x = sb_scale(sb_embedding(layer->weight, ids), sqrt((double)layer->C));
+    if (x &&
+        (layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_LEARNED))
+        x = sb_add(x, positions(layer, x, start));
+    return sb_dropout(x, layer->dropout);
+}

@@ -1,0 +1,19 @@
+/* The feed-forward part of a layer: y = activation(x U' + a) W' + b, or gated. */
+#ifndef SOFTBACK_NN_FEED_FORWARD_H
+#define SOFTBACK_NN_FEED_FORWARD_H
+
+#include "linear.h"
+#include "transformer.h"
+
+typedef struct {
+    sb_activation activation;
+    sb_linear_layer up, gate, down; /* gate.weight is NULL unless gated */
+} sb_feed_forward;
+
+/* Adds "<name>.up", "<name>.down" and, if gated, "<name>.gate". */
+SB_API bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char *name,
+                                 const sb_transformer_options *options);
+/* x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020. */
+SB_API sb_tensor *sb_feed_forward_forward(const sb_feed_forward *layer, sb_tensor *x);
+
+#endif

@@ -1,0 +1,33 @@
+/* The flat buffers behind a set of parameters, for optimisers, clipping, averaging and files. */
+#ifndef SOFTBACK_NN_FLAT_H
+#define SOFTBACK_NN_FLAT_H
+
+#include "nn/parameters.h"
+#include "tensor/storage.h"
+
+/* Moves all parameters into the flat buffers, where they are not yet. False when there is no
+   memory; the parameters then stay where they were. */
+bool parameters_flatten(sb_parameters *set);
+
+/* The buffers, (size): values, and gradients, in which a parameter's part is stale unless its
+   grad_current is set. NULL before the first parameters_flatten. */
+sb_tensor *parameters_values(const sb_parameters *set);
+sb_tensor *parameters_gradients(const sb_parameters *set);
+
+/*
+ * From here on asks `fits` for each parameter before it is made. So a model is built for the
+ * tensors of a file and no others, and sizes that a hostile file only claims take no memory. NULL
+ * ends it.
+ */
+typedef bool parameters_check(const void *context, const char *name, int rank, const int64_t *dim);
+void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context);
+
+/* Zeroes the stale parts of the gradient buffer, so that a pass may run over all of it. */
+void parameters_settle_gradients(sb_parameters *set);
+
+/* The parameter that holds element i of the flat buffers. */
+int64_t parameters_at(const sb_parameters *set, int64_t element);
+/* Where parameter i begins in the flat buffers. */
+int64_t parameters_offset(const sb_parameters *set, int64_t i);
+
+#endif

@@ -1,0 +1,30 @@
+#include "nn/norm.h"
+#include "nn/name.h"
+
+bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
+                        sb_norm_kind kind)
+{
+    const sb_initial one = {SB_INITIAL_CONSTANT, 1}, zero = {SB_INITIAL_CONSTANT, 0};
+    *layer = (sb_norm_layer){.kind = kind};
+    if (kind != SB_LAYER_NORM && kind != SB_RMS_NORM)
+        return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);
+    layer->gain = sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(C), one);
+    if (layer->gain && kind == SB_LAYER_NORM)
+        layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(C), zero);
+    return layer->gain && (layer->bias || kind == SB_RMS_NORM);
+}
+
+sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
+{
+    return layer->kind == SB_RMS_NORM ? sb_rms_norm(x, layer->gain, 0)
+                                      : sb_layer_norm(x, layer->gain, layer->bias, 0);
+}
+
+sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
+                                  sb_tensor **sum)
+{
+    if (layer->kind == SB_LAYER_NORM)
+        return sb_residual_layer_norm(x, branch, layer->gain, layer->bias, 0, sum);
+    *sum = sb_add(x, branch);
+    return sb_norm_layer_forward(layer, *sum);
+}

@@ -1,0 +1,25 @@
+/* A norm over the last axis, with its learned gain (and bias). */
+#ifndef SOFTBACK_NN_NORM_H
+#define SOFTBACK_NN_NORM_H
+
+#include "../ops/ops.h"
+#include "parameters.h"
+
+typedef enum { SB_LAYER_NORM, SB_RMS_NORM } sb_norm_kind;
+
+typedef struct {
+    sb_norm_kind kind;
+    sb_tensor *gain; /* (C), ones */
+    sb_tensor *bias; /* (C), zeros; NULL with SB_RMS_NORM */
+} sb_norm_layer;
+
+/* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". */
+SB_API bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name,
+                               int64_t C, sb_norm_kind kind);
+/* x (..., C) -> y (..., C) */
+SB_API sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x);
+/* The norm of x + branch, and that sum itself through *sum. */
+SB_API sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x,
+                                         sb_tensor *branch, sb_tensor **sum);
+
+#endif

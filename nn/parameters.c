@@ -1,0 +1,267 @@
+#include "nn/parameters.h"
+#include "nn/flat.h"
+#include "tensor/failure.h"
+#include "tensor/mathematics.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LONGEST_NAME = 200 };
+
+struct parameter {
+    char *name;
+    sb_tensor *tensor;
+    int64_t offset;
+};
+
+struct sb_parameters {
+    sb_dtype dtype;
+    sb_random random;
+    int64_t count, room, size;
+    struct parameter *item;
+    int64_t flattened; /* how many of them lie in the flat buffers */
+    sb_tensor *values, *gradients;
+    parameters_check *fits; /* if set, asked with `context` about each new parameter */
+    const void *context;
+};
+
+sb_parameters *sb_parameters_of(sb_dtype dtype, uint64_t seed)
+{
+    if (!sb_dtype_is_real(dtype))
+        return sb_fail("parameters: they are real numbers, not %s", sb_dtype_name(dtype));
+    sb_parameters *set = memory_new(sizeof *set);
+    if (!set)
+        return sb_fail("parameters: out of memory");
+    set->dtype = dtype;
+    set->random = sb_random_new(seed, SB_STREAM_INITIAL);
+    return set;
+}
+
+sb_parameters *sb_parameters_new(uint64_t seed)
+{
+    return sb_parameters_of(SB_F32, seed);
+}
+
+void sb_parameters_free(sb_parameters *set)
+{
+    if (!set)
+        return;
+    for (int64_t i = 0; i < set->count; i++) {
+        sb_tensor_release(set->item[i].tensor);
+        memory_free(set->item[i].name);
+    }
+    sb_tensor_release(set->values);
+    sb_tensor_release(set->gradients);
+    memory_free(set->item);
+    memory_free(set);
+}
+
+static void draw(sb_tensor *t, sb_initial initial, sb_random *random)
+{
+    double in = (double)sb_tensor_dim(t, -1), out = t->rank > 1 ? (double)t->dim[t->rank - 2] : in;
+    double limit = sqrt(6 / (in + out));
+    for (int64_t i = 0, n = tensor_size(t); i < n; i++)
+        sb_put(t, i,
+               initial.kind == SB_INITIAL_XAVIER   ? limit * (2 * sb_random_uniform(random) - 1)
+               : initial.kind == SB_INITIAL_NORMAL ? initial.value * sb_random_normal(random)
+                                                   : initial.value);
+}
+
+static bool may_add(const sb_parameters *set, const char *name, sb_initial initial)
+{
+    if (!set || !name)
+        return fail_null("parameters_add", set ? "name" : "set");
+    if (!name[0] || strlen(name) > LONGEST_NAME)
+        return sb_fail("parameters_add: a name of %zu bytes is not in 1..%d bytes", strlen(name),
+                       LONGEST_NAME);
+    if (sb_parameters_find(set, name))
+        return sb_fail("parameters_add: \"%s\" exists already", name);
+    if ((unsigned)initial.kind > SB_INITIAL_CONSTANT)
+        return sb_fail("parameters_add: \"%s\": %d is not a kind of initial values", name,
+                       (int)initial.kind);
+    if (!isfinite(initial.value))
+        return sb_fail("parameters_add: \"%s\": the initial value is %g, not a finite number", name,
+                       initial.value);
+    return true;
+}
+
+sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank, const int64_t *dim,
+                             sb_initial initial)
+{
+    if (!may_add(set, name, initial) || (set->fits && !set->fits(set->context, name, rank, dim)))
+        return NULL;
+    if (!memory_room(&set->item, set->count, &set->room, sizeof *set->item))
+        return sb_fail("parameters_add: \"%s\": out of memory", name);
+    char *own_name = memory_text(name);
+    if (!own_name)
+        return sb_fail("parameters_add: \"%s\": out of memory", name);
+    char who[LONGEST_NAME + 32];
+    snprintf(who, sizeof who, "parameters_add: \"%s\"", name);
+    sb_tensor *t = tensor_new(who, sb_device_cpu(), set->dtype, rank, dim);
+    if (!t) {
+        memory_free(own_name);
+        return NULL;
+    }
+    draw(t, initial, &set->random);
+    sb_requires_grad(t);
+    set->item[set->count++] = (struct parameter){own_name, t, set->size};
+    set->size += tensor_size(t);
+    return t;
+}
+
+void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context)
+{
+    set->fits = fits;
+    set->context = context;
+}
+
+/* Moves a parameter's values into the flat buffer, of which it becomes a view. */
+static void move(struct parameter *p, sb_tensor *values, sb_tensor *gradient)
+{
+    sb_tensor *t = p->tensor;
+    void *place = (char *)values->data + (size_t)p->offset * sb_dtype_bytes(t->dtype);
+    t->device->copy(place, t->data, tensor_bytes(t));
+    sb_tensor *old_base = t->base;
+    tensor_let_go(t);
+    sb_tensor_release(old_base);
+    t->data = place;
+    t->data_gone = false;
+    t->base = sb_tensor_retain(values);
+    atomic_fetch_add(&values->holders, 1);
+    if (t->grad_current)
+        t->device->copy(gradient->data, t->grad->data, tensor_bytes(t));
+    sb_tensor_release(t->grad);
+    t->grad = gradient;
+}
+
+bool parameters_flatten(sb_parameters *set)
+{
+    if (set->flattened == set->count && set->values)
+        return true;
+    for (int64_t i = set->flattened; i < set->count; i++)
+        if (atomic_load(&set->item[i].tensor->holders) > 1)
+            return sb_fail("parameters: \"%s\" is in use on an open tape; close it first",
+                           set->item[i].name);
+    sb_tensor *values = tensor_new("parameters", sb_device_cpu(), set->dtype, 1, &set->size);
+    sb_tensor *gradients =
+        values ? tensor_new("parameters", sb_device_cpu(), set->dtype, 1, &set->size) : NULL;
+    sb_tensor **view = gradients ? memory_new((size_t)set->count * sizeof(sb_tensor *) + 1) : NULL;
+    bool ok = view != NULL;
+    for (int64_t i = 0; ok && i < set->count; i++) {
+        const sb_tensor *t = set->item[i].tensor;
+        view[i] = tensor_view("parameters", gradients, set->item[i].offset, t->rank, t->dim);
+        ok = view[i] != NULL;
+    }
+    for (int64_t i = 0; i < set->count && view; i++) {
+        if (ok)
+            move(&set->item[i], values, view[i]);
+        else
+            sb_tensor_release(view[i]);
+    }
+    memory_free(view);
+    sb_tensor_release(ok ? set->values : values);
+    sb_tensor_release(ok ? set->gradients : gradients);
+    if (!ok)
+        return sb_fail("parameters: out of memory for %lld values", (long long)set->size);
+    set->values = values;
+    set->gradients = gradients;
+    set->flattened = set->count;
+    return true;
+}
+
+sb_tensor *parameters_values(const sb_parameters *set)
+{
+    return set->values;
+}
+
+sb_tensor *parameters_gradients(const sb_parameters *set)
+{
+    return set->gradients;
+}
+
+void parameters_settle_gradients(sb_parameters *set)
+{
+    for (int64_t i = 0; i < set->flattened; i++)
+        if (!set->item[i].tensor->grad_current)
+            tensor_zero(set->item[i].tensor->grad);
+}
+
+int64_t parameters_at(const sb_parameters *set, int64_t element)
+{
+    int64_t i = set->count - 1;
+    while (i > 0 && set->item[i].offset > element)
+        i--;
+    return i;
+}
+
+int64_t parameters_offset(const sb_parameters *set, int64_t i)
+{
+    return set->item[i].offset;
+}
+
+sb_dtype sb_parameters_dtype(const sb_parameters *set)
+{
+    return set ? set->dtype : SB_F32;
+}
+
+int64_t sb_parameters_count(const sb_parameters *set)
+{
+    return set ? set->count : 0;
+}
+
+int64_t sb_parameters_size(const sb_parameters *set)
+{
+    return set ? set->size : 0;
+}
+
+static bool has(const sb_parameters *set, int64_t i)
+{
+    return set && i >= 0 && i < set->count;
+}
+
+const char *sb_parameters_name(const sb_parameters *set, int64_t i)
+{
+    return has(set, i) ? set->item[i].name : NULL;
+}
+
+sb_tensor *sb_parameters_get(const sb_parameters *set, int64_t i)
+{
+    return has(set, i) ? set->item[i].tensor : NULL;
+}
+
+sb_tensor *sb_parameters_find(const sb_parameters *set, const char *name)
+{
+    for (int64_t i = 0; set && name && i < set->count; i++)
+        if (strcmp(set->item[i].name, name) == 0)
+            return set->item[i].tensor;
+    return NULL;
+}
+
+const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
+{
+    while (set && *i < set->count) {
+        const struct parameter *p = &set->item[(*i)++];
+        if (!p->tensor->grad_current)
+            return p->name;
+    }
+    return NULL;
+}
+
+void sb_parameters_clear(sb_parameters *set)
+{
+    for (int64_t i = 0; set && i < set->count; i++)
+        sb_clear_grad(set->item[i].tensor);
+}
+
+uint64_t sb_parameters_fingerprint(const sb_parameters *set)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; set && i < set->count; i++) {
+        const sb_tensor *t = set->item[i].tensor;
+        const unsigned char *byte = t->data;
+        for (size_t n = tensor_bytes(t); n > 0; n--)
+            hash = (hash ^ *byte++) * 0x100000001b3u;
+    }
+    return hash;
+}

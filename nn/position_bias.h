@@ -1,0 +1,22 @@
+/* Positions that enter self-attention as a bias on its scores: ALiBi, or learned by distance. */
+#ifndef SOFTBACK_NN_POSITION_BIAS_H
+#define SOFTBACK_NN_POSITION_BIAS_H
+
+#include "parameters.h"
+#include "transformer.h"
+
+typedef struct {
+    sb_positions positions;
+    int64_t heads;
+    sb_dtype dtype;
+    sb_tensor *table; /* (H, 2 R + 1) with SB_POSITIONS_RELATIVE, else NULL */
+} sb_position_bias;
+
+/* Adds "<name>.distance" for SB_POSITIONS_RELATIVE, one table for all layers. */
+SB_API bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const char *name,
+                                  const sb_transformer_options *options);
+/* The bias (1, H, Lq, Lk), or NULL when positions do not enter this way; *ok tells a failure. */
+SB_API sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, int64_t Lk,
+                                           bool *ok);
+
+#endif

@@ -1,0 +1,69 @@
+#include "nn/schedule.h"
+#include "tensor/failure.h"
+#include "tensor/mathematics.h"
+#include <math.h>
+
+static double factor_of(const sb_schedule *s)
+{
+    return s->factor > 0 ? s->factor : 0.5;
+}
+
+bool sb_schedule_check(const sb_schedule *s)
+{
+    if (!s)
+        return fail_null("schedule", "schedule");
+    if ((unsigned)s->kind > SB_SCHEDULE_PLATEAU)
+        return sb_fail("schedule: %d is not a kind", (int)s->kind);
+    if (!(s->rate > 0 && isfinite(s->rate)))
+        return sb_fail("schedule: the rate is %g, not a positive number", s->rate);
+    if (s->warmup < 0 || s->steps < 0)
+        return sb_fail("schedule: warmup %lld or steps %lld is negative", (long long)s->warmup,
+                       (long long)s->steps);
+    if (s->kind == SB_SCHEDULE_INVERSE_ROOT && s->warmup < 1)
+        return sb_fail("schedule: the inverse root needs a warmup of at least 1 step");
+    if (s->kind == SB_SCHEDULE_COSINE && s->steps <= s->warmup)
+        return sb_fail("schedule: steps is %lld; a cosine ends after its warmup of %lld steps",
+                       (long long)s->steps, (long long)s->warmup);
+    if (!(s->lowest >= 0 && s->lowest <= s->rate))
+        return sb_fail("schedule: the lowest rate is %g, not in 0..%g", s->lowest, s->rate);
+    if (!(s->factor >= 0 && s->factor < 1) || s->patience < 0)
+        return sb_fail("schedule: factor %g is not in [0, 1), or patience %d is negative",
+                       s->factor, s->patience);
+    return true;
+}
+
+double sb_schedule_rate(const sb_schedule *s, int64_t step, const sb_plateau *plateau)
+{
+    double t = (double)step, warmup = (double)s->warmup;
+    if (step < s->warmup)
+        return s->rate * t / warmup;
+    switch (s->kind) {
+    case SB_SCHEDULE_CONSTANT:
+        break;
+    case SB_SCHEDULE_INVERSE_ROOT:
+        return s->rate * sqrt(warmup / t);
+    case SB_SCHEDULE_COSINE: {
+        double done = fmin(1, (t - warmup) / ((double)s->steps - warmup));
+        return s->lowest + (s->rate - s->lowest) * 0.5 * (1 + math_cos(3.141592653589793 * done));
+    }
+    case SB_SCHEDULE_PLATEAU: {
+        double rate = s->rate;
+        for (int i = 0; plateau && i < plateau->reduced; i++)
+            rate *= factor_of(s);
+        return fmax(rate, s->lowest);
+    }
+    }
+    return s->rate;
+}
+
+void sb_plateau_observe(sb_plateau *plateau, const sb_schedule *schedule, double loss)
+{
+    bool better = plateau->seen++ == 0 || loss < plateau->best;
+    if (better) {
+        plateau->best = loss;
+        plateau->waited = 0;
+    } else if (++plateau->waited >= (schedule->patience ? schedule->patience : 2)) {
+        plateau->reduced++;
+        plateau->waited = 0;
+    }
+}

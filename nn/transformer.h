@@ -1,0 +1,43 @@
+/* The sizes and variants that all layers of a transformer share. Zero is the default. */
+#ifndef SOFTBACK_NN_TRANSFORMER_H
+#define SOFTBACK_NN_TRANSFORMER_H
+
+#include "../ops/ops.h"
+#include "norm.h"
+
+typedef enum {
+    SB_NORM_PRE,  /* x + f(norm(x)), with a last norm after all layers: trains without care */
+    SB_NORM_POST, /* norm(x + f(x)): as published in 2017; wants a warm-up */
+} sb_norm_place;
+
+typedef enum {
+    SB_POSITIONS_SINUSOIDAL, /* a fixed table added to the embeddings */
+    SB_POSITIONS_LEARNED,    /* a learned table added to the embeddings */
+    SB_POSITIONS_ROTARY,     /* queries and keys of self-attention are turned */
+    SB_POSITIONS_ALIBI,      /* self-attention is biased by distance */
+    SB_POSITIONS_RELATIVE,   /* self-attention has a learned bias by distance */
+    SB_POSITIONS_NONE,
+} sb_positions;
+
+typedef struct {
+    int64_t width;        /* C: of embeddings and layers; default 128 */
+    int64_t heads;        /* H: attention heads, a divisor of the width; default 4 */
+    int64_t key_heads;    /* heads of keys and values, a divisor of H; default H */
+    int64_t feed_forward; /* hidden width of the feed-forward part; default 4 C */
+    int encoder_layers;   /* default 3 */
+    int decoder_layers;   /* default 3 */
+    double dropout;       /* of embeddings, branches and attention weights; in [0, 1) */
+    sb_norm_place norm_place;
+    sb_norm_kind norm_kind;
+    sb_activation activation; /* default (SB_IDENTITY): SB_RELU */
+    bool gated;               /* the feed-forward part is (activation(x U') * (x G')) W' */
+    sb_score score;           /* of all attentions */
+    sb_positions positions;
+    int64_t longest; /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
+} sb_transformer_options;
+
+/* The same with every default filled in, checked: false, with a message, when sizes do not fit. */
+SB_API bool sb_transformer_complete(const sb_transformer_options *options,
+                                    sb_transformer_options *complete);
+
+#endif
