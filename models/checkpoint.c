@@ -1,0 +1,217 @@
+#include "models/checkpoint.h"
+#include "models/checkpoint_json.h"
+#include "nn/flat.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/safetensors.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { STATE_TENSORS = 3 };
+
+/* What a training state adds to the parameters: the moments and the moving average. */
+static int state_tensors(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS])
+{
+    int n = 0;
+    sb_optimiser *optimiser = sb_trainer_optimiser(trainer);
+    if (sb_optimiser_moment(optimiser, 0))
+        item[n++] = (sb_named_tensor){"optimiser.moment.0", sb_optimiser_moment(optimiser, 0)};
+    if (sb_optimiser_moment(optimiser, 1))
+        item[n++] = (sb_named_tensor){"optimiser.moment.1", sb_optimiser_moment(optimiser, 1)};
+    if (sb_trainer_average(trainer))
+        item[n++] = (sb_named_tensor){"average", sb_average_values(sb_trainer_average(trainer))};
+    return n;
+}
+
+static char *describe(const struct settings *settings, const char *task, const sb_seq2seq *model,
+                      const sb_trainer *trainer, const struct progress *progress)
+{
+    struct description d = {.settings = *settings,
+                            .task = (char *)(uintptr_t)task,
+                            .source = sb_seq2seq_source(model),
+                            .target = sb_seq2seq_target(model),
+                            .has_state = trainer != NULL};
+    if (trainer) {
+        d.state = sb_trainer_save(trainer);
+        d.progress = *progress;
+    }
+    return description_write(&d);
+}
+
+bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
+                     const sb_seq2seq *model, const sb_trainer *trainer,
+                     const struct progress *progress)
+{
+    const sb_parameters *weights = sb_seq2seq_parameters(model);
+    int n = (int)sb_parameters_count(weights);
+    sb_named_tensor *item = memory_new((size_t)(n + STATE_TENSORS) * sizeof *item);
+    char *text = item ? describe(settings, task, model, trainer, progress) : NULL;
+    if (!item)
+        sb_fail("checkpoint: out of memory");
+    for (int i = 0; item && i < n; i++)
+        item[i] = (sb_named_tensor){sb_parameters_name(weights, i), sb_parameters_get(weights, i)};
+    n += item && trainer ? state_tensors(trainer, item + n) : 0;
+    const char *const metadata[][2] = {{"softback", text}};
+    bool ok = text && sb_safetensors_save(path, n, item, 1, metadata);
+    memory_free(text);
+    memory_free(item);
+    return ok;
+}
+
+static bool read_parameters(const sb_safetensors *file, const sb_parameters *weights)
+{
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++)
+        if (!sb_safetensors_read(file, sb_parameters_name(weights, i),
+                                 sb_parameters_get(weights, i)))
+            return false;
+    return true;
+}
+
+static sb_dtype stored_dtype(const sb_safetensors *file)
+{
+    int i = sb_safetensors_find(file, "output.bias");
+    return i >= 0 && strcmp(sb_safetensors_dtype(file, i), "F64") == 0 ? SB_F64 : SB_F32;
+}
+
+/* Whether the file has this parameter. Its shapes are backed by as many bytes, so that settings
+   which claim a huge model fail here, before there is any memory for it. */
+static bool file_has(const void *file, const char *name, int rank, const int64_t *dim)
+{
+    int i = sb_safetensors_find(file, name);
+    if (i < 0)
+        return sb_fail("checkpoint: \"%s\", which its settings ask for, is missing", name);
+    int its_rank = sb_safetensors_rank(file, i);
+    const int64_t *its_dim = sb_safetensors_shape(file, i);
+    return shape_equal(rank, dim, its_rank, its_dim) ||
+           sb_fail("checkpoint: \"%s\" is %s, its settings ask for %s", name,
+                   shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
+}
+
+static bool build(struct checkpoint *c, const sb_safetensors *file, const struct description *d)
+{
+    c->settings = d->settings;
+    c->has_state = d->has_state;
+    c->progress = d->progress;
+    c->state = d->state;
+    c->task = memory_text(d->task);
+    if (!c->task)
+        return sb_fail("checkpoint: out of memory");
+    c->weights = sb_parameters_of(stored_dtype(file), d->settings.trainer.seed);
+    if (!c->weights)
+        return false;
+    parameters_restrict(c->weights, file_has, file);
+    c->model = sb_seq2seq_for(c->weights, d->source, d->target, &d->settings.model);
+    parameters_restrict(c->weights, NULL, NULL);
+    return c->model && read_parameters(file, c->weights);
+}
+
+static bool read_description(const sb_safetensors *file, struct description *d)
+{
+    const char *text = sb_safetensors_metadata(file, "softback");
+    if (!text)
+        return sb_fail("checkpoint: it has no description of a softback model");
+    return description_read(text, d);
+}
+
+static struct checkpoint *read_checkpoint(const sb_safetensors *file)
+{
+    struct description d;
+    if (!read_description(file, &d))
+        return NULL;
+    struct checkpoint *c = memory_new(sizeof *c);
+    bool ok = c ? build(c, file, &d) : sb_fail("checkpoint: out of memory") != NULL;
+    description_free(&d);
+    if (ok)
+        return c;
+    checkpoint_free(c);
+    return NULL;
+}
+
+struct checkpoint *checkpoint_load(const char *path)
+{
+    sb_safetensors *file = sb_safetensors_open(path);
+    if (!file)
+        return NULL;
+    struct checkpoint *c = read_checkpoint(file);
+    sb_safetensors_close(file);
+    return c ? c : sb_fail("%s: %s", path, sb_error());
+}
+
+void checkpoint_free(struct checkpoint *checkpoint)
+{
+    if (!checkpoint)
+        return;
+    sb_seq2seq_free(checkpoint->model);
+    sb_parameters_free(checkpoint->weights);
+    memory_free(checkpoint->task);
+    memory_free(checkpoint);
+}
+
+bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer *trainer)
+{
+    if (!c->has_state)
+        return sb_fail("checkpoint: %s holds a model, but no state of its training", path);
+    sb_safetensors *file = sb_safetensors_open(path);
+    if (!file)
+        return false;
+    sb_named_tensor item[STATE_TENSORS];
+    int n = state_tensors(trainer, item);
+    bool ok = read_parameters(file, sb_seq2seq_parameters(sb_trainer_model(trainer)));
+    for (int i = 0; ok && i < n; i++)
+        ok = sb_safetensors_read(file, item[i].name, (sb_tensor *)(uintptr_t)item[i].tensor);
+    sb_safetensors_close(file);
+    return ok && sb_trainer_restore(trainer, &c->state);
+}
+
+static bool same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
+{
+    int64_t n = sb_vocabulary_size(a);
+    bool same = sb_vocabulary_units(a) == sb_vocabulary_units(b) && n == sb_vocabulary_size(b);
+    for (int32_t id = 0; same && id < n; id++)
+        same = strcmp(sb_vocabulary_symbol(a, id), sb_vocabulary_symbol(b, id)) == 0;
+    return same;
+}
+
+/* Whether the parameters of two models mean the same. */
+static bool same_model(const struct checkpoint *a, const struct checkpoint *b)
+{
+    struct settings mine = {.model = *sb_seq2seq_options_of(a->model)};
+    struct settings its = {.model = *sb_seq2seq_options_of(b->model)};
+    for (int i = 0; setting_at(i); i++)
+        if (setting_at(i)->group == SETTING_OF_MODEL &&
+            strcmp(setting_get(&mine, setting_at(i)).text, setting_get(&its, setting_at(i)).text) !=
+                0)
+            return false;
+    return sb_parameters_dtype(a->weights) == sb_parameters_dtype(b->weights) &&
+           same_vocabulary(sb_seq2seq_source(a->model), sb_seq2seq_source(b->model)) &&
+           same_vocabulary(sb_seq2seq_target(a->model), sb_seq2seq_target(b->model));
+}
+
+/* mean += (one - mean) / count */
+static bool add_to_mean(const struct checkpoint *into, const struct checkpoint *c, int count)
+{
+    if (!parameters_flatten(c->weights))
+        return false;
+    sb_tensor *mean = parameters_values(into->weights), *one = parameters_values(c->weights);
+    for (int64_t i = 0, n = tensor_size(mean); i < n; i++) {
+        double before = sb_get(mean, i);
+        sb_put(mean, i, before + (sb_get(one, i) - before) / count);
+    }
+    return true;
+}
+
+bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[])
+{
+    if (!parameters_flatten(into->weights))
+        return false;
+    for (int i = 0; i < n; i++) {
+        struct checkpoint *c = checkpoint_load(paths[i]);
+        bool ok = c && (same_model(into, c) ||
+                        sb_fail("average: %s is another model than the first", paths[i]));
+        ok = ok && add_to_mean(into, c, i + 2);
+        checkpoint_free(c);
+        if (!ok)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,54 @@
+/*
+ * Checkpoints: a model, and if wished the whole state of its training, in one safetensors file.
+ *
+ * The parameters stand under their dotted names. With training state come "average" and
+ * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
+ * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, and the
+ * state's counters. It holds no clock, host, path or thread count, so equal training gives equal
+ * bytes.
+ */
+#ifndef SOFTBACK_MODELS_CHECKPOINT_H
+#define SOFTBACK_MODELS_CHECKPOINT_H
+
+#include "models/settings.h"
+
+/* How training stands, beyond what the trainer itself holds. */
+struct progress {
+    int64_t evaluations;
+    double best_error;  /* share of held-out pairs that were not decoded exactly, at its best */
+    double best_loss;   /* the held-out loss there */
+    int64_t best_step;  /* where that was; 0: not yet */
+    int64_t waited;     /* evaluations since then */
+    uint64_t data_hash; /* of the training and held-out pairs, so that others are noticed */
+    bool finished;
+};
+
+/* A model read from a file, with all that belongs to it. */
+struct checkpoint {
+    struct settings settings;
+    char *task; /* "dates", or "" for pairs from files */
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    bool has_state; /* the two below are set, and checkpoint_resume can be called */
+    struct progress progress;
+    sb_trainer_state state;
+};
+
+/* Writes the model; with a trainer also its state. `progress` may be NULL without one. */
+bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
+                     const sb_seq2seq *model, const sb_trainer *trainer,
+                     const struct progress *progress);
+
+/* Reads a model from a file that may come from anywhere; to be freed with checkpoint_free. */
+struct checkpoint *checkpoint_load(const char *path);
+void checkpoint_free(struct checkpoint *checkpoint);
+
+/* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its
+   model. */
+bool checkpoint_resume(const struct checkpoint *checkpoint, const char *path, sb_trainer *trainer);
+
+/* Makes the parameters of `into` the mean of its own and those of n more files, which must be of
+   the same kind: the same model's settings and vocabularies. */
+bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[]);
+
+#endif

@@ -1,0 +1,240 @@
+#include "models/checkpoint_json.h"
+#include "models/buffer.h"
+#include "models/vocabulary_json.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+/* The counters of a state, by name. Doubles are written as hexadecimal texts, exact to the bit. */
+enum counter_type { WHOLE, SMALL, REAL, FLAG }; /* int64_t, int, double, bool */
+
+struct counter {
+    const char *name;
+    enum counter_type type;
+    size_t offset;
+};
+
+#define AT(member) offsetof(struct description, member)
+
+static const struct counter counters[] = {
+    {"steps", WHOLE, AT(state.steps)},
+    {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
+    {"updates", WHOLE, AT(state.updates)},
+    {"average_updates", WHOLE, AT(state.average_updates)},
+    {"random_position", WHOLE, AT(state.random_position)},
+    {"epoch", WHOLE, AT(state.data.epoch)},
+    {"batch", WHOLE, AT(state.data.batch)},
+    {"plateau_best", REAL, AT(state.plateau.best)},
+    {"plateau_seen", WHOLE, AT(state.plateau.seen)},
+    {"plateau_waited", SMALL, AT(state.plateau.waited)},
+    {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
+    {"evaluations", WHOLE, AT(progress.evaluations)},
+    {"best_error", REAL, AT(progress.best_error)},
+    {"best_loss", REAL, AT(progress.best_loss)},
+    {"best_step", WHOLE, AT(progress.best_step)},
+    {"waited", WHOLE, AT(progress.waited)},
+    {"data_hash", WHOLE, AT(progress.data_hash)},
+    {"finished", FLAG, AT(progress.finished)},
+};
+
+enum { COUNTERS = sizeof counters / sizeof counters[0] };
+
+static json_t *counter_to_json(const struct description *d, const struct counter *c)
+{
+    const char *place = (const char *)d + c->offset;
+    char text[40];
+    int64_t whole;
+    double real;
+    if (c->type == FLAG)
+        return json_boolean(*(const bool *)place);
+    if (c->type == SMALL)
+        return json_integer(*(const int *)(const void *)place);
+    if (c->type == WHOLE) {
+        memcpy(&whole, place, sizeof whole);
+        return json_integer(whole);
+    }
+    memcpy(&real, place, sizeof real);
+    snprintf(text, sizeof text, "%a", real);
+    return json_string(text);
+}
+
+static json_t *state_to_json(const struct description *d)
+{
+    json_t *state = json_object();
+    for (int i = 0; i < COUNTERS; i++)
+        if (json_object_set_new(state, counters[i].name, counter_to_json(d, &counters[i])) != 0) {
+            json_decref(state);
+            return NULL;
+        }
+    return state;
+}
+
+static json_t *settings_to_json(const struct settings *settings)
+{
+    json_t *all = json_object();
+    for (int i = 0; setting_at(i); i++) {
+        const struct setting *setting = setting_at(i);
+        json_t *value = json_string(setting_get(settings, setting).text);
+        if (json_object_set_new(all, setting->name, value) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+static json_t *to_json(const struct description *d)
+{
+    json_t *json = json_object();
+    bool joint = d->source == d->target;
+    bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
+              json_object_set_new(json, "task", json_string(d->task)) == 0 &&
+              json_object_set_new(json, "settings", settings_to_json(&d->settings)) == 0 &&
+              json_object_set_new(json, "source", vocabulary_to_json(d->source)) == 0 &&
+              (joint || json_object_set_new(json, "target", vocabulary_to_json(d->target)) == 0) &&
+              (!d->has_state || json_object_set_new(json, "state", state_to_json(d)) == 0);
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+struct output {
+    struct buffer text;
+    bool failed; /* Jansson goes on where it should not, and would leave a part out */
+};
+
+static int append(const char *bytes, size_t size, void *output_)
+{
+    struct output *output = output_;
+    output->failed = output->failed || !buffer_add(&output->text, bytes, size);
+    return output->failed ? -1 : 0;
+}
+
+char *description_write(const struct description *description)
+{
+    struct output output = {0};
+    json_t *json = to_json(description);
+    bool ok = json && json_dump_callback(json, append, &output, JSON_COMPACT) == 0;
+    json_decref(json);
+    char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
+    buffer_free(&output.text);
+    return text ? text : sb_fail("checkpoint: out of memory for its description");
+}
+
+static bool read_whole(const struct counter *c, int64_t whole, void *place)
+{
+    int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
+    if (whole < 0 || whole > most)
+        return sb_fail("checkpoint: the state's \"%s\" is %lld, not in 0..%lld", c->name,
+                       (long long)whole, (long long)most);
+    if (c->type == SMALL)
+        *(int *)place = (int)whole;
+    else
+        memcpy(place, &whole, sizeof whole);
+    return true;
+}
+
+static bool read_counter(const json_t *state, const struct counter *c, struct description *d)
+{
+    const json_t *value = json_object_get(state, c->name);
+    char *place = (char *)d + c->offset, *end;
+    if (c->type == FLAG && json_is_boolean(value)) {
+        *(bool *)place = json_is_true(value);
+        return true;
+    }
+    if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
+        return read_whole(c, json_integer_value(value), place);
+    if (c->type == REAL && json_is_string(value)) {
+        double real = strtod(json_string_value(value), &end);
+        memcpy(place, &real, sizeof real);
+        if (*end == '\0' && end != json_string_value(value))
+            return true;
+    }
+    return sb_fail("checkpoint: the state's \"%s\" is missing or malformed", c->name);
+}
+
+static bool read_state(const json_t *state, struct description *d)
+{
+    d->has_state = state != NULL;
+    for (int i = 0; state && i < COUNTERS; i++)
+        if (!read_counter(state, &counters[i], d))
+            return false;
+    return true;
+}
+
+/* Settings that are missing keep their defaults, so that older files can be read. */
+static bool read_settings(const json_t *all, struct settings *settings)
+{
+    *settings = settings_default();
+    const char *key;
+    json_t *value;
+    if (!json_is_object(all))
+        return sb_fail("checkpoint: its settings are missing or malformed");
+    json_object_foreach((json_t *)(uintptr_t)all, key, value)
+    {
+        const struct setting *setting = setting_find(key);
+        if (!setting)
+            return sb_fail("checkpoint: the setting \"%.60s\" is unknown to this version", key);
+        if (!json_is_string(value))
+            return sb_fail("checkpoint: the setting \"%s\" is not a text", key);
+        if (!setting_set(settings, setting, json_string_value(value)))
+            return sb_fail("checkpoint: its settings: %s", sb_error());
+    }
+    return true;
+}
+
+static bool read_vocabularies(const json_t *json, struct description *d)
+{
+    const json_t *target = json_object_get(json, "target");
+    d->source = vocabulary_from_json(json_object_get(json, "source"));
+    if (!d->source)
+        return false;
+    d->target = target ? vocabulary_from_json(target) : sb_vocabulary_retain(d->source);
+    return d->target != NULL;
+}
+
+static bool read(const json_t *json, struct description *d)
+{
+    const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
+    if (!json_is_integer(format))
+        return sb_fail("checkpoint: its format is missing or malformed");
+    if (json_integer_value(format) != FORMAT)
+        return sb_fail("checkpoint: its format is %lld; this version knows only %d",
+                       (long long)json_integer_value(format), FORMAT);
+    if (!json_is_string(task) || json_string_length(task) > 100)
+        return sb_fail("checkpoint: its task is missing or malformed");
+    d->task = memory_text(json_string_value(task));
+    if (!d->task)
+        return sb_fail("checkpoint: out of memory");
+    return read_settings(json_object_get(json, "settings"), &d->settings) &&
+           read_vocabularies(json, d) && read_state(json_object_get(json, "state"), d);
+}
+
+bool description_read(const char *text, struct description *d)
+{
+    *d = (struct description){0};
+    json_error_t error;
+    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+    if (!json) /* Jansson does not always tell the one from the other */
+        return sb_fail("checkpoint: its description is not JSON, or there is no memory for it: %s "
+                       "at byte %d",
+                       error.text, error.position);
+    bool ok = read(json, d);
+    json_decref(json);
+    if (!ok)
+        description_free(d);
+    return ok;
+}
+
+void description_free(struct description *d)
+{
+    memory_free(d->task);
+    sb_vocabulary_release(d->source);
+    sb_vocabulary_release(d->target);
+    *d = (struct description){0};
+}

@@ -1,0 +1,23 @@
+/* How well a model does on pairs that it was not trained on. */
+#ifndef SOFTBACK_MODELS_EVALUATION_H
+#define SOFTBACK_MODELS_EVALUATION_H
+
+#include "data.h"
+#include "decoding.h"
+#include "metrics.h"
+#include "seq2seq.h"
+
+/* The mean cross entropy, in nats a symbol, over one epoch of the data; NaN on failure, and
+   when the loss is not finite. */
+SB_API double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data);
+
+/*
+ * Decodes the sources of `count` pairs from `first` on (in batches; options may be NULL: greedy)
+ * and scores the outputs, by units of the target. `outputs`, unless NULL, receives `count` texts,
+ * each to be freed with sb_free.
+ */
+SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first,
+                              int64_t count, const sb_decoding_options *options,
+                              sb_text_score *score, char *outputs[]);
+
+#endif

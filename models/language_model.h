@@ -1,0 +1,56 @@
+/* The language model: a decoder without an encoder, which predicts each symbol from those before
+   it (Radford et al. 2018). */
+#ifndef SOFTBACK_MODELS_LANGUAGE_MODEL_H
+#define SOFTBACK_MODELS_LANGUAGE_MODEL_H
+
+#include "../nn/decoder.h"
+#include "data.h"
+#include "decoding.h"
+#include "vocabulary.h"
+
+typedef struct {
+    sb_transformer_options transformer; /* its encoder_layers do not matter */
+    bool tie_embeddings;                /* the output's weights are the embeddings */
+    double label_smoothing;             /* of the loss, in [0, 1) */
+} sb_language_model_options;
+
+typedef struct sb_language_model sb_language_model;
+
+/*
+ * A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
+ * weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
+ * model. Options may be NULL.
+ */
+SB_API sb_language_model *sb_language_model_new(sb_parameters *weights, const sb_data *data,
+                                                const sb_language_model_options *options);
+SB_API sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *vocabulary,
+                                                const sb_language_model_options *options);
+SB_API void sb_language_model_free(sb_language_model *model);
+
+/* The options with every default filled in. */
+SB_API const sb_language_model_options *
+sb_language_model_options_of(const sb_language_model *model);
+SB_API sb_vocabulary *sb_language_model_vocabulary(const sb_language_model *model);
+SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *model);
+
+/*
+ * ids (B, L) of i32 hold a text in each row, with SB_END where it ends, and negative ids behind
+ * it: as `target_out` of a batch. Each symbol is predicted from those before it, the first from
+ * "begin".
+ *
+ * loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
+ * logits: (B, L, V); those at position t are of symbol t.
+ */
+SB_API sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids);
+SB_API sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids);
+
+/* How the model goes on after a prompt (which may be empty): the continuation without the prompt,
+   to be freed with sb_free. Options as in decoding.h, "source" meaning the prompt. */
+SB_API char *sb_continue(const sb_language_model *model, const char *prompt,
+                         const sb_decoding_options *options);
+
+/* The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free. */
+SB_API bool sb_continue_texts(const sb_language_model *model, const char *const *prompts, int64_t n,
+                              const sb_decoding_options *options, sb_decoded outputs[]);
+
+#endif

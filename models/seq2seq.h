@@ -1,0 +1,60 @@
+/* The encoder-decoder transformer of "Attention Is All You Need" (Vaswani et al. 2017). */
+#ifndef SOFTBACK_MODELS_SEQ2SEQ_H
+#define SOFTBACK_MODELS_SEQ2SEQ_H
+
+#include "../nn/decoder.h"
+#include "../nn/encoder.h"
+#include "batch.h"
+#include "data.h"
+#include "vocabulary.h"
+
+typedef struct {
+    sb_transformer_options transformer;
+    bool tie_embeddings;    /* the output's weights are the target's embeddings */
+    bool share_embeddings;  /* one table for source and target, whose vocabularies must be one */
+    double label_smoothing; /* of the loss, in [0, 1) */
+} sb_seq2seq_options;
+
+typedef struct sb_seq2seq sb_seq2seq;
+
+/*
+ * A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
+ * weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
+ * outlive the model. Options may be NULL.
+ */
+SB_API sb_seq2seq *sb_seq2seq_new(sb_parameters *weights, const sb_data *data,
+                                  const sb_seq2seq_options *options);
+SB_API sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source,
+                                  sb_vocabulary *target, const sb_seq2seq_options *options);
+SB_API void sb_seq2seq_free(sb_seq2seq *model);
+
+/* The options with every default filled in. */
+SB_API const sb_seq2seq_options *sb_seq2seq_options_of(const sb_seq2seq *model);
+SB_API sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model);
+SB_API sb_vocabulary *sb_seq2seq_target(const sb_seq2seq *model);
+SB_API sb_parameters *sb_seq2seq_parameters(const sb_seq2seq *model);
+
+/* The mean cross entropy, in nats a symbol, of the batch's targets. */
+SB_API sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch);
+/* The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation. */
+SB_API sb_tensor *sb_seq2seq_loss_sum(const sb_seq2seq *model, const sb_batch *batch);
+/* The sum of the cross entropies without label smoothing: for evaluation. */
+SB_API sb_tensor *sb_seq2seq_cost(const sb_seq2seq *model, const sb_batch *batch);
+
+/* Where the attention weights of a forward pass go; NULL arrays collect nothing. */
+typedef struct {
+    sb_tensor **encoder;        /* (B, H, Ls, Ls) for each encoder layer */
+    sb_decoder_weights decoder; /* for each decoder layer */
+} sb_seq2seq_weights;
+
+/* The logits (B, Lt, V) that follow each symbol of target_in. */
+SB_API sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
+                                    const sb_seq2seq_weights *weights);
+
+/* For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C). */
+SB_API sb_tensor *sb_seq2seq_encode(const sb_seq2seq *model, sb_tensor *ids, sb_tensor *lengths);
+SB_API sb_decoder *sb_seq2seq_decoder(const sb_seq2seq *model);
+/* y (..., C) of the decoder -> logits (..., V). */
+SB_API sb_tensor *sb_seq2seq_output(const sb_seq2seq *model, sb_tensor *y);
+
+#endif

@@ -1,0 +1,242 @@
+#include "models/trainer.h"
+#include "autograd/tape.h"
+#include "models/data_position.h"
+#include "nn/flat.h"
+#include "ops/update.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+enum { MOST_SKIPPED = 10 };
+
+struct sb_trainer {
+    sb_trainer_options options;
+    sb_seq2seq *model;
+    sb_data *data;
+    sb_optimiser *optimiser;
+    sb_average *average;
+    sb_random random;
+    const sb_batch *batch;
+    int64_t steps, skipped_in_a_row;
+};
+
+static bool check(const sb_trainer_options *o)
+{
+    if (o->accumulate < 1 || o->accumulate > 1 << 20)
+        return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
+                       1 << 20);
+    if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
+        return sb_fail("trainer: %d is not a kind of optimiser", (int)o->optimiser_kind);
+    return true;
+}
+
+static bool build(sb_trainer *t)
+{
+    sb_parameters *weights = sb_seq2seq_parameters(t->model);
+    const sb_optimiser_options *o = &t->options.optimiser;
+    t->optimiser = t->options.optimiser_kind == SB_OPTIMISER_SGD     ? sb_sgd_new(weights, o)
+                   : t->options.optimiser_kind == SB_OPTIMISER_ADAMW ? sb_adamw_new(weights, o)
+                                                                     : sb_adam_new(weights, o);
+    if (t->optimiser && t->options.average_decay != 0)
+        t->average = sb_average_new(weights, t->options.average_decay);
+    return t->optimiser && (t->average || t->options.average_decay == 0);
+}
+
+sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_options *options)
+{
+    if (!model || !data)
+        return fail_null("trainer", model ? "data" : "model");
+    sb_trainer_options o = options ? *options : (sb_trainer_options){0};
+    o.accumulate = o.accumulate ? o.accumulate : 1;
+    if (!check(&o))
+        return NULL;
+    sb_trainer *t = memory_new(sizeof *t);
+    if (!t)
+        return sb_fail("trainer: out of memory");
+    *t = (sb_trainer){.options = o, .model = model, .data = data};
+    t->random = sb_random_new(o.seed, SB_STREAM_TRAIN);
+    if (build(t))
+        return t;
+    sb_trainer_free(t);
+    return NULL;
+}
+
+void sb_trainer_free(sb_trainer *trainer)
+{
+    if (!trainer)
+        return;
+    sb_average_free(trainer->average);
+    sb_optimiser_free(trainer->optimiser);
+    memory_free(trainer);
+}
+
+/* The first parameter with a value that is not finite, or NULL. */
+static const char *bad_parameter(const sb_parameters *weights)
+{
+    const sb_tensor *w = parameters_values(weights);
+    const struct update_kernels *k = kernel_row(&update_rows, w);
+    double sum;
+    int64_t bad = -1;
+    if (!k || !k->squares(tensor_size(w), w->data, &sum, &bad) || bad < 0)
+        return NULL;
+    return sb_parameters_name(weights, parameters_at(weights, bad));
+}
+
+/* Names the operation behind a loss that is not finite; its data is still on the tape. */
+static bool blame(const sb_trainer *t, double loss)
+{
+    char *origin = sb_tape_find_nonfinite();
+    const char *parameter = bad_parameter(sb_seq2seq_parameters(t->model));
+    sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
+            isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
+            parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
+    sb_free(origin);
+    return false;
+}
+
+/* Forward and backward of one batch: adds to the gradients, and to the sums. */
+static bool learn(sb_trainer *t, bool mean, double *sum, int64_t *targets)
+{
+    t->batch = sb_data_next(t->data);
+    if (!t->batch)
+        return false;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &t->random);
+    sb_tensor *loss =
+        mean ? sb_seq2seq_loss(t->model, t->batch) : sb_seq2seq_loss_sum(t->model, t->batch);
+    double value = loss ? sb_value(loss) : 0;
+    bool ok = loss && (isfinite(value) || blame(t, value)) && sb_backward(loss);
+    *sum += mean ? value * (double)t->batch->targets : value;
+    *targets += t->batch->targets;
+    return sb_tape_end(&tape) && ok;
+}
+
+static bool update(sb_trainer *t, double factor, sb_trained *trained)
+{
+    int64_t first = 0;
+    if (t->steps == 0)
+        trained->without_gradient =
+            sb_parameters_without_gradient(sb_seq2seq_parameters(t->model), &first);
+    if (sb_optimiser_step_scaled(t->optimiser, factor)) {
+        t->skipped_in_a_row = 0;
+        return !t->average || sb_average_update(t->average);
+    }
+    if (isfinite(sb_optimiser_norm(t->optimiser)))
+        return false;
+    if (t->skipped_in_a_row + 1 == MOST_SKIPPED)
+        return sb_fail("trainer: %d steps in a row were skipped; %s", MOST_SKIPPED, sb_error());
+    t->skipped_in_a_row++;
+    trained->skipped = true;
+    return true;
+}
+
+static bool step(sb_trainer *t, sb_trained *trained)
+{
+    bool mean = t->options.accumulate == 1;
+    double sum = 0;
+    int64_t targets = 0;
+    for (int64_t i = 0; i < t->options.accumulate; i++)
+        if (!learn(t, mean, &sum, &targets)) {
+            trained->loss = sum;
+            return false;
+        }
+    *trained = (sb_trained){.loss = sum / (double)targets, .targets = targets};
+    return update(t, mean ? 1 : 1 / (double)targets, trained);
+}
+
+bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
+{
+    if (!t || !trained)
+        return fail_null("trainer_step", t ? "trained" : "trainer");
+    *trained = (sb_trained){0};
+    const sb_data_position position = sb_data_tell(t->data);
+    const sb_random random = t->random;
+    if (!step(t, trained)) { /* as if it had never been tried */
+        sb_parameters_clear(sb_seq2seq_parameters(t->model));
+        data_return(t->data, position);
+        t->random = random;
+        return false;
+    }
+    t->steps++;
+    trained->rate = sb_optimiser_rate(t->optimiser);
+    trained->norm = sb_optimiser_norm(t->optimiser);
+    return true;
+}
+
+const sb_batch *sb_trainer_batch(const sb_trainer *trainer)
+{
+    return trainer ? trainer->batch : NULL;
+}
+
+sb_seq2seq *sb_trainer_model(const sb_trainer *trainer)
+{
+    return trainer ? trainer->model : NULL;
+}
+
+sb_data *sb_trainer_data(const sb_trainer *trainer)
+{
+    return trainer ? trainer->data : NULL;
+}
+
+sb_optimiser *sb_trainer_optimiser(const sb_trainer *trainer)
+{
+    return trainer ? trainer->optimiser : NULL;
+}
+
+sb_average *sb_trainer_average(const sb_trainer *trainer)
+{
+    return trainer ? trainer->average : NULL;
+}
+
+int64_t sb_trainer_steps(const sb_trainer *trainer)
+{
+    return trainer ? trainer->steps : 0;
+}
+
+sb_trainer_state sb_trainer_save(const sb_trainer *t)
+{
+    if (!t)
+        return (sb_trainer_state){0};
+    return (sb_trainer_state){.steps = t->steps,
+                              .skipped_in_a_row = t->skipped_in_a_row,
+                              .updates = sb_optimiser_steps(t->optimiser),
+                              .average_updates = sb_average_updates(t->average),
+                              .random_position = t->random.position,
+                              .data = sb_data_tell(t->data),
+                              .plateau = sb_optimiser_plateau(t->optimiser)};
+}
+
+static bool in_range(const char *what, int64_t value, int64_t most)
+{
+    return (value >= 0 && value <= most) || sb_fail("trainer_restore: %s is %lld, not in 0..%lld",
+                                                    what, (long long)value, (long long)most);
+}
+
+static bool check_state(const sb_trainer_state *s)
+{
+    const int64_t most = (int64_t)1 << 53;
+    return in_range("steps", s->steps, most) && in_range("updates", s->updates, s->steps) &&
+           in_range("average_updates", s->average_updates, s->updates) &&
+           in_range("skipped_in_a_row", s->skipped_in_a_row, MOST_SKIPPED - 1) &&
+           in_range("plateau.seen", s->plateau.seen, most) &&
+           in_range("plateau.waited", s->plateau.waited, 1 << 20) &&
+           in_range("plateau.reduced", s->plateau.reduced, 1 << 20);
+}
+
+bool sb_trainer_restore(sb_trainer *t, const sb_trainer_state *state)
+{
+    if (!t || !state)
+        return fail_null("trainer_restore", t ? "state" : "trainer");
+    if (!check_state(state))
+        return false;
+    if (!sb_data_seek(t->data, state->data))
+        return false;
+    t->steps = state->steps;
+    t->skipped_in_a_row = state->skipped_in_a_row;
+    t->random.position = state->random_position;
+    t->batch = NULL;
+    sb_optimiser_restore(t->optimiser, state->updates, state->plateau);
+    sb_average_restore(t->average, state->average_updates);
+    return true;
+}

@@ -1,0 +1,39 @@
+/* Training runs so small that a test can afford many of them. */
+#ifndef SOFTBACK_TESTS_SMALL_RUN_H
+#define SOFTBACK_TESTS_SMALL_RUN_H
+
+#include "models/checkpoint.h"
+#include "models/evaluation.h"
+#include "tests/test.h"
+
+/* A model of width 8 with one layer on each side, dropout, four pairs a batch, f32. */
+struct settings small_settings(void);
+
+struct small_run {
+    struct settings settings;
+    sb_data *data;
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    sb_trainer *trainer;
+    struct checkpoint *loaded; /* of a run that was resumed: owns weights and model */
+};
+
+/* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
+bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
+                    sb_dtype dtype);
+/* The same, which fails the test where it cannot be made. */
+struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
+/* A run that goes on from a checkpoint. */
+bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
+void small_run_close(struct small_run *run);
+
+/* Takes so many steps, each of which must succeed; the last one's loss. */
+double small_run_train(struct small_run *run, int64_t steps);
+
+/* The bits of the weights. */
+uint64_t small_run_bits(const struct small_run *run);
+
+/* n pairs of words of up to `longest` letters, reversed. */
+sb_pairs *small_pairs(int64_t n, int longest);
+
+#endif
