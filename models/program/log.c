@@ -1,0 +1,97 @@
+#include "models/program/log.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The step of a whole line; -1 when it is no line of a log. */
+static int64_t step_of(const char *line)
+{
+    json_t *json = json_loads(line, 0, NULL);
+    const json_t *step = json_object_get(json, "step");
+    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    json_decref(json);
+    return value;
+}
+
+/* How many bytes of the log to keep. */
+static long kept(FILE *log, int64_t step)
+{
+    char line[4096];
+    long keep = 0;
+    while (fgets(line, sizeof line, log)) {
+        int64_t at = strchr(line, '\n') ? step_of(line) : -1;
+        if (at < 0 || at > step)
+            break;
+        keep = ftell(log);
+    }
+    return keep;
+}
+
+/* Whether a file is a log, or empty: nothing else is written over. */
+static bool is_log(FILE *file)
+{
+    char line[4096];
+    bool any = fgets(line, sizeof line, file) != NULL;
+    rewind(file);
+    if (any && strchr(line, '\n'))
+        return step_of(line) >= 0;
+    return !any || line[0] == '{'; /* a first line may be cut off */
+}
+
+static bool cut_back(FILE *log, const char *path, int64_t step)
+{
+    struct stat about;
+    if (fstat(fileno(log), &about) == 0 && !S_ISREG(about.st_mode))
+        return true; /* /dev/null, or a pipe */
+    if (!is_log(log))
+        return sb_fail("log: %s is there already, and is no log of training", path);
+    long keep = step > 0 ? kept(log, step) : 0;
+    return (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+            fseek(log, keep, SEEK_SET) == 0) ||
+           sb_fail("log: cannot write %s: %s", path, strerror(errno));
+}
+
+FILE *log_open(const char *path, int64_t step)
+{
+    FILE *log = fopen(path, "r+");
+    if (!log && errno == ENOENT)
+        log = fopen(path, "w");
+    if (!log)
+        return sb_fail("log: cannot open %s: %s", path, strerror(errno));
+    if (cut_back(log, path, step))
+        return log;
+    fclose(log);
+    return NULL;
+}
+
+static bool write_line(FILE *log, json_t *line)
+{
+    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
+    bool ok =
+        line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF && fflush(log) == 0;
+    json_decref(line);
+    return ok || sb_fail("log: it cannot be written: %s", strerror(errno));
+}
+
+/* JSON has no NaN and no infinity. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+bool log_step(FILE *log, int64_t step, const sb_trained *t)
+{
+    return write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
+                                     number(t->loss), "rate", number(t->rate), "norm",
+                                     number(t->norm), "symbols", (json_int_t)t->targets));
+}
+
+bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best)
+{
+    return write_line(log,
+                      json_pack("{s:I, s:o, s:o, s:b}", "step", (json_int_t)step, "held_out_loss",
+                                number(loss), "held_out_error", number(error), "best", (int)best));
+}

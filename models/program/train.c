@@ -1,0 +1,288 @@
+/* softback train */
+#include "models/program/command.h"
+#include "models/program/log.h"
+#include "models/program/options.h"
+#include "models/program/progress.h"
+#include "models/program/training.h"
+#include "nn/parameters.h"
+#include <math.h>
+#include <signal.h>
+#include <unistd.h>
+
+enum {
+    KEY_TASK = 1,
+    KEY_DATA,
+    KEY_VALID,
+    KEY_SOURCE,
+    KEY_TARGET,
+    KEY_OUT,
+    KEY_LOG,
+    KEY_RESUME,
+    KEY_THREADS
+};
+
+static struct argp_option options[MOST_OPTIONS] = {
+    {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
+    {"data", KEY_DATA, "FILE", 0, "learn from pairs: lines of source, tab, target", 0},
+    {"source-file", KEY_SOURCE, "FILE", 0, "learn from two files: sources, one a line", 0},
+    {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
+    {"valid", KEY_VALID, "FILE", 0, "pairs to evaluate on [some of the data, held out]", 0},
+    {"out", KEY_OUT, "FILE", 0, "where the best model goes (.safetensors)", 0},
+    {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
+    {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
+    {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]", 0},
+};
+
+enum { OWN_OPTIONS = 9 };
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number)
+{
+    interrupted = 1;
+    signal(signal_number, SIG_DFL); /* a second one ends the program at once */
+}
+
+/* Signals that are ignored, as under nohup, stay so. */
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signal(signals[i], interrupt) == SIG_IGN)
+            signal(signals[i], SIG_IGN);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct training_request *request = state->input;
+    error_t error;
+    switch (key) {
+    case KEY_TASK:
+        request->task = options_task(state, argument);
+        return 0;
+    case KEY_DATA:
+        request->data = argument;
+        return 0;
+    case KEY_VALID:
+        request->valid = argument;
+        return 0;
+    case KEY_SOURCE:
+        request->source_file = argument;
+        return 0;
+    case KEY_TARGET:
+        request->target_file = argument;
+        return 0;
+    case KEY_OUT:
+        request->out = argument;
+        return 0;
+    case KEY_LOG:
+        request->log = argument;
+        return 0;
+    case KEY_RESUME:
+        request->resume = true;
+        return 0;
+    case KEY_THREADS:
+        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
+            options_fail(state);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
+        return 0;
+    default:
+        return options_parse(key, argument, state, &request->settings, &request->given, &error)
+                   ? error
+                   : ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- what does not go together ---- */
+
+static int check_files(const struct training_request *r)
+{
+    int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
+    if (sources == 0)
+        return command_misused("train", "--task NAME or --data FILE says what to learn");
+    if (sources > 1)
+        return command_misused("train", "--task, --data and --source-file exclude each other");
+    if (!r->source_file != !r->target_file)
+        return command_misused("train", "--source-file and --target-file go together");
+    if (r->task && r->valid)
+        return command_misused("train",
+                               "a task makes its own held-out pairs; --valid is for --data");
+    if (!r->out || !r->out[0])
+        return command_misused("train", "--out FILE says where the model goes");
+    return -1;
+}
+
+static int check_given(const struct training_request *r)
+{
+    static const char *const of_files[] = {"source-units",     "target-units",     "vocabulary",
+                                           "joint-vocabulary", "share-embeddings", NULL};
+    static const char *const of_tasks[] = {"min-length", "max-length", NULL};
+    const char *const *others = r->task ? of_files : of_tasks;
+    for (int i = 0; others[i]; i++)
+        if (setting_given(r, others[i]))
+            return command_misused("train", "--%s is for %s", others[i],
+                                   r->task ? "pairs from files, not for --task"
+                                           : "--task, not for pairs from files");
+    return -1;
+}
+
+/* Sizes that do not fit are named before any file is read. */
+static int check_settings(const struct training_request *r)
+{
+    const struct settings *s = &r->settings;
+    sb_transformer_options complete;
+    sb_task_pair pair;
+    if (!sb_transformer_complete(&s->model.transformer, &complete) ||
+        (r->task && !sb_task_make(SB_TASK_COPY, &s->task, 0, SB_PART_TRAIN, 0, &pair)))
+        return command_misused("train", "%s", sb_error());
+    if (s->model.share_embeddings && !s->joint_vocabulary)
+        return command_misused("train", "--share-embeddings needs --joint-vocabulary");
+    return -1;
+}
+
+static int check(const struct training_request *r)
+{
+    int wrong = check_files(r);
+    wrong = wrong < 0 ? check_given(r) : wrong;
+    return wrong < 0 && !r->resume ? check_settings(r) : wrong;
+}
+
+/* ---- training ---- */
+
+static void show_evaluation(struct progress_line *line, const struct training *t,
+                            const struct evaluated *e)
+{
+    if (!line->shown)
+        return;
+    progress_clear(line);
+    fprintf(stderr, "step %s  held-out loss %.4f", count_text(sb_trainer_steps(t->trainer)).text,
+            e->loss);
+    if (!isnan(e->error))
+        fprintf(stderr, "  exact %.1f %%", 100 * (1 - e->error));
+    fputs(e->best ? "  best so far\n" : "\n", stderr);
+}
+
+/* Keeps the batch that made the loss not finite, for whoever looks for the reason. */
+static void show_bad_batch(const struct training *t)
+{
+    char *path = training_save_batch(t);
+    if (path)
+        fprintf(stderr, "Its batch is in %s.\n", path);
+    sb_free(path);
+}
+
+static bool one_step(struct training *t, struct progress_line *line)
+{
+    sb_trained trained;
+    if (!sb_trainer_step(t->trainer, &trained)) {
+        progress_clear(line);
+        command_failed("train");
+        if (!isfinite(trained.loss))
+            show_bad_batch(t);
+        return false;
+    }
+    int64_t step = sb_trainer_steps(t->trainer);
+    if (trained.skipped || trained.without_gradient)
+        progress_clear(line);
+    if (trained.skipped)
+        fprintf(stderr, "softback train: step %s: %s\n", count_text(step).text, sb_error());
+    if (trained.without_gradient)
+        fprintf(stderr, "softback train: the parameter %s gets no gradient\n",
+                trained.without_gradient);
+    if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
+        progress_clear(line);
+        command_failed("train");
+        return false;
+    }
+    progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
+    return true;
+}
+
+/* The evaluation after a step, if it is due. */
+static bool evaluate(struct training *t, struct progress_line *line)
+{
+    struct evaluated e;
+    if (!training_evaluation_due(t))
+        return true;
+    bool ok = training_evaluate(t, &e);
+    if (ok) {
+        show_evaluation(line, t, &e);
+    } else {
+        progress_clear(line);
+        command_failed("train");
+    }
+    return ok;
+}
+
+static bool go_on(struct training *t, struct progress_line *line)
+{
+    while (!training_finished(t) && !interrupted)
+        if (!one_step(t, line) || !evaluate(t, line))
+            return false;
+    progress_clear(line);
+    if (training_finished(t))
+        return true;
+    if (!training_save(t)) {
+        command_failed("train");
+        return false;
+    }
+    fprintf(stderr, "Stopped after step %s; the same command with --resume goes on.\n",
+            count_text(sb_trainer_steps(t->trainer)).text);
+    return false;
+}
+
+static void conclude(const struct training *t, const struct progress_line *line)
+{
+    const struct progress *p = &t->progress;
+    int64_t steps = sb_trainer_steps(t->trainer), taken = steps - line->at_start;
+    printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
+           line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
+           count_text((int64_t)progress_rate(line)).text);
+    if (steps < t->settings.steps)
+        printf("stopped    at step %s: %lld evaluations without a better one\n",
+               count_text(steps).text, (long long)p->waited);
+    printf("best       at step %s: held-out loss %.4f", count_text(p->best_step).text,
+           p->best_loss);
+    if (!isnan(p->best_error))
+        printf(", %.2f %% exact", 100 * (1 - p->best_error));
+    printf("\nmodel      %s\n", t->out);
+}
+
+static int train(const struct training_request *request)
+{
+    struct training t;
+    if (!training_open(&t, request))
+        return command_failed("train");
+    training_describe(&t, request, stdout);
+    fflush(stdout);
+    struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
+    catch_signals();
+    bool done = go_on(&t, &line);
+    if (done)
+        conclude(&t, &line);
+    training_close(&t);
+    return done ? EXIT_OK : EXIT_FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct argp argp = {options,
+                              parse,
+                              "--task NAME --out FILE\n--data FILE --out FILE",
+                              "Trains an encoder-decoder on pairs of texts.\vThe best model by "
+                              "held-out pairs goes to --out; the state that --resume needs, and "
+                              "the log, beside it.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct training_request request = {.settings = settings_default()};
+    options_of_settings(options, OWN_OPTIONS);
+    int wrong = command_parse(&argp, "train", argc, argv, &request);
+    if (wrong < 0)
+        wrong = check(&request);
+    return wrong < 0 ? train(&request) : wrong;
+}
+
+const struct command command_train = {"train", "trains an encoder-decoder", run};

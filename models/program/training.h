@@ -1,0 +1,79 @@
+/* A run of training: what is trained, on what, how it is going, and its files. */
+#ifndef SOFTBACK_MODELS_PROGRAM_TRAINING_H
+#define SOFTBACK_MODELS_PROGRAM_TRAINING_H
+
+#include "models/checkpoint.h"
+#include "models/evaluation.h"
+#include <stdio.h>
+
+/* What the command line asks for. */
+struct training_request {
+    struct settings settings;
+    uint64_t given;                        /* bit i: setting i was given */
+    const char *task;                      /* a built-in task, or NULL */
+    const char *data, *valid;              /* TSV files, or NULL */
+    const char *source_file, *target_file; /* parallel files instead of data, or NULL */
+    const char *out, *log;
+    bool resume;
+};
+
+struct training {
+    struct settings settings;
+    const char *task;
+    sb_pairs *read; /* as the files have them; NULL with a task */
+    sb_pairs *rest; /* of them what is trained on, for want of --valid; else NULL */
+    sb_pairs *held; /* what is evaluated on */
+    sb_data *data, *held_data;
+    struct checkpoint *loaded; /* of a resumed run: owns weights and model */
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    sb_trainer *trainer;
+    struct progress progress;
+    char *out, *state_path, *log_path;
+    FILE *log;
+};
+
+/* Whether the setting of this name was given. */
+bool setting_given(const struct training_request *request, const char *name);
+
+/* Opens a run: reads data, learns vocabularies, makes the model, or takes up where a checkpoint
+   stopped. On failure there is nothing to close. */
+bool training_open(struct training *training, const struct training_request *request);
+void training_close(struct training *training);
+
+/* Its parts: reads the texts and holds some out; makes batches of them. */
+bool training_open_texts(struct training *training, const struct training_request *request);
+bool training_open_data(struct training *training);
+/* The most symbols of a side: as the settings have it, or as positions are learned, which must also
+   do for the symbol that begins a target. */
+int64_t training_longest(const struct training *training);
+/* What is trained on; NULL with a task. */
+const sb_pairs *training_pairs(const struct training *training);
+
+/* What was found: data, vocabularies, model, in a few lines. */
+void training_describe(const struct training *training, const struct training_request *request,
+                       FILE *out);
+
+struct evaluated {
+    double loss, error; /* share of sources that were not decoded as any of their references */
+    bool best;
+};
+
+/* Evaluates (with averaged weights, if there are), saves the model if it is the best so far, and
+   the state. */
+bool training_evaluate(struct training *training, struct evaluated *evaluated);
+/* Saves the state, to be resumed from. */
+bool training_save(struct training *training);
+
+/* Writes the texts of the last step's batch beside the model; its path, for sb_free, or NULL. */
+char *training_save_batch(const struct training *training);
+
+/* `count` pairs of a part of a built-in task. */
+sb_pairs *training_task_pairs(const char *task, const struct settings *settings, sb_part part,
+                              int64_t count);
+
+/* Whether an evaluation is due after this many steps, and whether all is done. */
+bool training_evaluation_due(const struct training *training);
+bool training_finished(const struct training *training);
+
+#endif

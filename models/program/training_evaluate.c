@@ -1,0 +1,93 @@
+/* How a run of training goes on: when it is evaluated, saved, and done. */
+#include "models/program/log.h"
+#include "models/program/training.h"
+#include <math.h>
+
+bool training_evaluation_due(const struct training *t)
+{
+    int64_t steps = sb_trainer_steps(t->trainer);
+    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
+}
+
+bool training_finished(const struct training *t)
+{
+    int64_t patience = t->settings.patience;
+    return sb_trainer_steps(t->trainer) >= t->settings.steps ||
+           (patience > 0 && t->progress.waited >= patience);
+}
+
+static bool measure(struct training *t, struct evaluated *e)
+{
+    int64_t count = sb_pairs_count(t->held), limit = t->settings.evaluate_pairs;
+    sb_text_score score;
+    e->loss = sb_evaluate_loss(t->model, t->held_data);
+    e->error = NAN;
+    if (isnan(e->loss))
+        return false;
+    if (limit == 0)
+        return true;
+    if (!sb_evaluate_texts(t->model, t->held, 0, count < limit ? count : limit, NULL, &score, NULL))
+        return false;
+    e->error = score.wer;
+    return true;
+}
+
+/* Better by fewer errors; among equals, or where nothing is decoded, by loss. */
+static bool is_best(const struct progress *p, const struct evaluated *e)
+{
+    if (p->best_step == 0)
+        return true;
+    if (!isnan(e->error) && e->error != p->best_error)
+        return e->error < p->best_error;
+    return e->loss < p->best_loss;
+}
+
+static void note(struct training *t, struct evaluated *e)
+{
+    struct progress *p = &t->progress;
+    p->evaluations++;
+    p->waited++;
+    e->best = is_best(p, e);
+    if (!e->best)
+        return;
+    p->best_error = e->error;
+    p->best_loss = e->loss;
+    p->best_step = sb_trainer_steps(t->trainer);
+    p->waited = 0;
+}
+
+static const char *task_of(const struct training *t)
+{
+    return t->task ? t->task : "";
+}
+
+/* With the averaged weights in place, where there are any. */
+static bool measure_and_keep(struct training *t, struct evaluated *e)
+{
+    if (!measure(t, e))
+        return false;
+    note(t, e);
+    return !e->best || checkpoint_save(t->out, &t->settings, task_of(t), t->model, NULL, NULL);
+}
+
+bool training_evaluate(struct training *t, struct evaluated *e)
+{
+    sb_average *average = sb_trainer_average(t->trainer);
+    if (average && !sb_average_swap(average))
+        return false;
+    bool ok = measure_and_keep(t, e);
+    if (average)
+        ok = sb_average_swap(average) && ok;
+    if (!ok)
+        return false;
+    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), e->loss);
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), e->loss, e->error, e->best) &&
+           training_save(t);
+}
+
+bool training_save(struct training *t)
+{
+    t->progress.finished = training_finished(t);
+    return checkpoint_save(t->state_path, &t->settings, task_of(t), t->model, t->trainer,
+                           &t->progress);
+}
