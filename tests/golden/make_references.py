@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Writes references_*.safetensors: what PyTorch computes for operations, attention, layers, models
+and training, which test_reference_*.c compare softback with. Run by hand, never by the suite:
+
+    python3 -m venv environment
+    environment/bin/pip install torch numpy safetensors
+    environment/bin/python tests/golden/make_references.py
+
+The files in the repository were made with PyTorch 2.15 and safetensors 0.8 on an x86-64 CPU.
+
+All inputs and weights are drawn in float32, so that both dtypes begin with the very same numbers.
+Values and gradients are PyTorch's in float64. Beside each of them, under its name followed by
+"~", stands how far PyTorch's own float32 result is from it: max|float32 - float64|. See
+references/record.py for the names.
+"""
+
+import pathlib
+
+import torch
+
+from references import attention, layers, models, operations, optimisers, record, training
+
+torch.set_num_threads(1)
+for theme in operations, attention, layers, models, optimisers, training:
+    name = theme.__name__.split(".")[-1]
+    cases = record.Record(name)
+    theme.add(cases)
+    cases.save(pathlib.Path(__file__).parent / f"references_{name}.safetensors")

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs the suite under the address and the undefined-behaviour sanitizer.
+set -eu
+cd "$(dirname "$0")/.."
+build=build/sanitize
+[ -f $build/build.ninja ] || meson setup $build -Dbuildtype=debugoptimized \
+    -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled \
+    -Db_lundef=false >/dev/null
+ninja -C $build softback-tests >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
+UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1 \
+    tests/suite.sh $build

@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs the suite of a build folder and ends with one line, "N passed, N failed".
+set -u
+build=$1
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+OMP_WAIT_POLICY=passive "$build/softback-tests" --jobs="$(nproc)" 2>&1 | tee "$results" | grep -v '^\[====\]'
+tested=$(sed -n 's/.*Tested: [^0-9]*\([0-9]*\).*/\1/p' "$results")
+passing=$(sed -n 's/.*Passing: [^0-9]*\([0-9]*\).*/\1/p' "$results")
+echo "${passing:-0} passed, $((${tested:-1} - ${passing:-0})) failed"
+[ "${tested:-0}" -gt 0 ] && [ "$tested" = "$passing" ]

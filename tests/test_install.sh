@@ -1,0 +1,53 @@
+#!/bin/sh
+# Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
+# The library exports sb_ names only, each header stands alone, and two programs build by pkg-config
+# and run: README.md's first C program, and one with an operation of its own, whose gradient is
+# checked and whose spoiled gradient is noticed. Takes `build` from the given folder, or from build/,
+# or makes one.
+set -eu
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+build=${1:-build}
+if [ ! -f "$build/build.ninja" ]; then
+    build=$work/build
+    meson setup "$build" -Dtests=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+fi
+meson install -C "$build" --destdir "$work/root" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
+package=$(find "$work/root" -name softback.pc)
+export PKG_CONFIG_PATH="${package%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root"
+LD_LIBRARY_PATH=$work/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir softback)
+export LD_LIBRARY_PATH
+unset OPENBLAS_CORETYPE
+fail() {
+    echo "install: $*" >&2
+    exit 1
+}
+
+foreign=$(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" | awk '$3 !~ /^sb_/ {print $3}')
+[ -z "$foreign" ] || fail "libsoftback.so exports" $foreign
+echo "install: libsoftback.so exports $(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" |
+    wc -l) names, all sb_"
+
+include=$(find "$work/root" -path '*/include/softback')
+for header in $(cd "$include" && find . -name '*.h'); do
+    echo "#include <softback/$header>" |
+        cc -std=c17 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags softback) -fsyntax-only \
+            -x c - || fail "$header does not stand alone"
+done
+echo "install: each of $(find "$include" -name '*.h' | wc -l) headers stands alone"
+
+run() { # run NAME SOURCE [LIBRARIES]: builds a program as users do, and runs it
+    name=$1 source=$2
+    shift 2
+    cc -std=c17 -Wall -Wextra -Werror "$source" $(pkg-config --cflags --libs softback) "$@" \
+        -o "$work/$name" || fail "$name does not build"
+    "$work/$name" >"$work/out" 2>&1 && failed= || failed=yes
+    sed "s|^|install: $name: |" "$work/out"
+    [ -z "$failed" ] || fail "$name fails"
+}
+if [ -f README.md ]; then
+    awk '/^```/ && inside {exit} inside {print} /^```c$/ {inside = 1}' README.md >"$work/readme.c"
+    run readme "$work/readme.c"
+fi
+run softplus tests/outside/softplus.c -lm
