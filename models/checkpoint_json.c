@@ -2,8 +2,8 @@
 #include "models/buffer.h"
 #include "models/vocabulary_json.h"
 #include "tensor/failure.h"
+#include "tensor/json.h"
 #include "tensor/memory.h"
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,14 +218,11 @@ static bool read(const json_t *json, struct description *d)
 bool description_read(const char *text, struct description *d)
 {
     *d = (struct description){0};
-    json_error_t error;
-    json_t *json = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!json) /* Jansson does not always tell the one from the other */
-        return sb_fail("checkpoint: its description is not JSON, or there is no memory for it: %s "
-                       "at byte %d",
-                       error.text, error.position);
-    bool ok = read(json, d);
-    json_decref(json);
+    struct json json;
+    if (!json_read(&json, "checkpoint", text, strlen(text)))
+        return false;
+    bool ok = read(json.value, d);
+    json_free(&json);
     if (!ok)
         description_free(d);
     return ok;

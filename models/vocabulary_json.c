@@ -26,7 +26,8 @@ static json_t *merges_to_json(const sb_vocabulary *v)
     for (int64_t i = 0; ok && i < v->merges.count; i++) {
         int32_t ids[2];
         memcpy(ids, table_key(&v->merges, i), sizeof ids);
-        ok = json_array_append_new(merges, json_pack("[ii]", ids[0], ids[1])) == 0;
+        ok = json_array_append_new(merges, json_integer(ids[0])) == 0 &&
+             json_array_append_new(merges, json_integer(ids[1])) == 0;
     }
     if (ok)
         return merges;
@@ -102,13 +103,11 @@ static bool joins(const struct table *symbols, int64_t left, int64_t right, int6
 }
 
 /* Reads one merge, which makes the symbol of index `made`. */
-static bool read_merge(sb_vocabulary *v, const json_t *merge, size_t number, int64_t made)
+static bool read_merge(sb_vocabulary *v, const json_t *merges, size_t number, int64_t made)
 {
     int32_t ids[2];
-    if (json_array_size(merge) != 2)
-        return sb_fail("vocabulary: merge %zu is not a pair of ids", number);
     for (size_t side = 0; side < 2; side++) {
-        const json_t *value = json_array_get(merge, side);
+        const json_t *value = json_array_get(merges, 2 * number + side);
         int64_t id = json_is_integer(value) ? (int64_t)json_integer_value(value) : -1;
         if (id < SB_SPECIAL_SYMBOLS || id >= made + SB_SPECIAL_SYMBOLS)
             return sb_fail("vocabulary: merge %zu has no earlier symbol on its %s", number,
@@ -124,9 +123,9 @@ static bool read_merge(sb_vocabulary *v, const json_t *merge, size_t number, int
 
 static bool read_merges(sb_vocabulary *v, const json_t *merges)
 {
-    size_t count = json_array_size(merges);
-    if (!json_is_array(merges))
-        return sb_fail("vocabulary: \"merges\" is not an array");
+    size_t count = json_array_size(merges) / 2;
+    if (!json_is_array(merges) || json_array_size(merges) % 2 != 0)
+        return sb_fail("vocabulary: \"merges\" is not an array of pairs");
     if (count > (size_t)v->symbols.count)
         return sb_fail("vocabulary: %zu merges make %lld symbols", count,
                        (long long)v->symbols.count);
@@ -137,7 +136,7 @@ static bool read_merges(sb_vocabulary *v, const json_t *merges)
             return sb_fail("vocabulary: symbol %lld is no character and no merge makes it",
                            (long long)i);
     for (size_t i = 0; i < count; i++)
-        if (!read_merge(v, json_array_get(merges, i), i, characters + (int64_t)i))
+        if (!read_merge(v, merges, i, characters + (int64_t)i))
             return false;
     return table_find(&v->symbols, " ", 1) >= 0 ||
            sb_fail("vocabulary: bpe needs the space among its symbols");

@@ -1,9 +1,9 @@
 /*
  * Vocabularies as JSON, as checkpoints store them:
  *
- *   {"units": "bpe", "symbols": [" ", "a", "b", "ab"], "merges": [[5, 6]]}
+ *   {"units": "bpe", "symbols": [" ", "a", "b", "ab", "aba"], "merges": [5, 6, 7, 5]}
  *
- * Symbols are those with ids from 4 on, in order; each merge, a pair of ids, makes one of the last
+ * Symbols are those with ids from 4 on, in order; each merge, two ids, makes one of the last
  * symbols. "bytes" has neither, the others have no merges.
  */
 #ifndef SOFTBACK_MODELS_VOCABULARY_JSON_H

@@ -39,6 +39,17 @@ static const unsigned char *bytes_at(const sb_safetensors *file, int64_t offset,
     return file_read(file->file, offset, buffer, size) ? buffer : NULL;
 }
 
+static bool read_header_text(sb_safetensors *file, size_t size, int64_t data_bytes)
+{
+    unsigned char *buffer = file->file ? memory_new(size) : NULL;
+    if (file->file && !buffer)
+        return sb_fail("%s: out of memory for its header", file->label);
+    const unsigned char *text = bytes_at(file, HEADER_LENGTH_BYTES, size, buffer);
+    bool ok = text && header_read(&file->header, file->label, (const char *)text, size, data_bytes);
+    memory_free(buffer);
+    return ok;
+}
+
 static bool read_header(sb_safetensors *file, int64_t file_bytes)
 {
     unsigned char buffer[HEADER_LENGTH_BYTES];
@@ -58,16 +69,7 @@ static bool read_header(sb_safetensors *file, int64_t file_bytes)
     if (file->data > file_bytes)
         return sb_fail("%s: a header of %llu bytes, but only %lld follow", file->label,
                        (unsigned long long)size, (long long)file_bytes - HEADER_LENGTH_BYTES);
-    file->header.text = memory_new((size_t)size + 1);
-    if (!file->header.text)
-        return sb_fail("%s: out of memory for its header", file->label);
-    const unsigned char *text =
-        bytes_at(file, HEADER_LENGTH_BYTES, (size_t)size, (unsigned char *)file->header.text);
-    if (!text)
-        return false;
-    if (text != (const unsigned char *)file->header.text)
-        memcpy(file->header.text, text, (size_t)size);
-    return header_read(&file->header, file->label, (size_t)size, file_bytes - file->data);
+    return read_header_text(file, (size_t)size, file_bytes - file->data);
 }
 
 static sb_safetensors *new_file(const char *name)

@@ -1,17 +1,14 @@
 #include "tensor/safetensors_header.h"
 #include "tensor/failure.h"
-#include "tensor/json_reader.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEEN_DTYPE = 1, SEEN_SHAPE = 2, SEEN_OFFSETS = 4, SEEN_ALL = 7 };
-
 void header_free(struct header *header)
 {
-    memory_free(header->text);
+    json_free(&header->json);
     memory_free(header->tensor);
     memory_free(header->pair);
 }
@@ -28,116 +25,101 @@ static struct who who(const char *what, const char *name)
     return who;
 }
 
-static bool read_metadata(struct header *header, struct json_reader *json)
+static bool read_metadata(struct header *header, const char *what, json_t *metadata)
 {
-    reader_object(json);
-    for (const char *key; (key = reader_key(json));) {
-        const char *text = reader_text(json);
-        if (!text)
-            return false;
+    const char *key;
+    json_t *text;
+    if (!json_is_object(metadata))
+        return sb_fail("%s: " HEADER_METADATA " is no object", what);
+    json_object_foreach(metadata, key, text)
+    {
+        if (!json_is_string(text))
+            return sb_fail("%s: the metadata's %s is no text", what, utf8_quote(key).text);
         if (!memory_room(&header->pair, header->pairs, &header->pair_room, sizeof *header->pair))
-            return sb_fail("%s: out of memory for its metadata", json->what);
-        header->pair[header->pairs++] = (struct header_pair){key, text};
+            return sb_fail("%s: out of memory for its metadata", what);
+        header->pair[header->pairs++] = (struct header_pair){key, json_string_value(text)};
     }
-    return !json->failed;
-}
-
-static bool read_shape(struct header_tensor *tensor, struct json_reader *json)
-{
-    reader_array(json);
-    while (reader_item(json)) {
-        int64_t dim = reader_whole(json);
-        if (json->failed)
-            return false;
-        if (tensor->rank == SB_MAX_RANK)
-            return sb_fail("%s: the shape has more than %d dimensions",
-                           who(json->what, tensor->name).text, SB_MAX_RANK);
-        tensor->dim[tensor->rank++] = dim;
-    }
-    return !json->failed;
-}
-
-static bool read_offsets(struct header_tensor *tensor, struct json_reader *json)
-{
-    int64_t offset[3];
-    int count = 0;
-    for (reader_array(json); count < 3 && reader_item(json); count++)
-        offset[count] = reader_whole(json);
-    if (json->failed)
-        return false;
-    if (count != 2)
-        return sb_fail("%s: data_offsets are %s two numbers", who(json->what, tensor->name).text,
-                       count < 2 ? "fewer than" : "more than");
-    tensor->begin = offset[0];
-    tensor->end = offset[1];
     return true;
 }
 
-static bool read_dtype(struct header_tensor *tensor, struct json_reader *json)
+static bool read_dtype(struct header_tensor *tensor, const char *what, const json_t *dtype)
 {
-    const char *name = reader_text(json);
-    tensor->codec = name ? codec_find(name) : NULL;
-    if (name && !tensor->codec)
-        return sb_fail("%s: the dtype %s is unknown", who(json->what, tensor->name).text,
-                       utf8_quote(name).text);
-    return name != NULL;
+    const char *name = json_string_value(dtype);
+    if (!name)
+        return sb_fail("%s: the dtype is no text", who(what, tensor->name).text);
+    tensor->codec = codec_find(name);
+    return tensor->codec || sb_fail("%s: the dtype %s is unknown", who(what, tensor->name).text,
+                                    utf8_quote(name).text);
 }
 
-/* Reads one of the three things that are said of a tensor, and returns its SEEN_ bit; 0 on
-   failure. */
-static int read_property(struct header_tensor *tensor, struct json_reader *json, const char *key)
+/* Reads an array of at most `most` whole numbers, and how many there are; -1 on failure. */
+static int read_numbers(struct header_tensor *tensor, const char *what, const json_t *array,
+                        const char *name, int most, int64_t *number)
 {
-    if (strcmp(key, "dtype") == 0)
-        return read_dtype(tensor, json) ? SEEN_DTYPE : 0;
-    if (strcmp(key, "shape") == 0)
-        return read_shape(tensor, json) ? SEEN_SHAPE : 0;
-    if (strcmp(key, "data_offsets") == 0)
-        return read_offsets(tensor, json) ? SEEN_OFFSETS : 0;
-    sb_fail("%s: has %s; only dtype, shape and data_offsets are known",
-            who(json->what, tensor->name).text, utf8_quote(key).text);
-    return 0;
+    const int failed = -1;
+    size_t count = json_array_size(array);
+    if (!json_is_array(array) || count > (size_t)most) {
+        sb_fail("%s: %s is no array of at most %d numbers", who(what, tensor->name).text, name,
+                most);
+        return failed;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const json_t *item = json_array_get(array, i);
+        number[i] = json_integer_value(item);
+        if (!json_is_integer(item) || number[i] < 0) {
+            sb_fail("%s: %s[%zu] is no whole number of at least 0", who(what, tensor->name).text,
+                    name, i);
+            return failed;
+        }
+    }
+    return (int)count;
 }
 
-static bool read_tensor(struct header *header, struct json_reader *json, const char *name)
+static bool read_tensor(struct header *header, const char *what, const char *name,
+                        const json_t *json)
 {
     struct header_tensor tensor = {.name = name};
-    int seen = 0;
-    reader_object(json);
-    for (const char *key; (key = reader_key(json));) {
-        int property = read_property(&tensor, json, key);
-        if (property == 0)
-            return false;
-        if (seen & property)
-            return sb_fail("%s: %s is there twice", who(json->what, name).text, key);
-        seen |= property;
-    }
-    if (json->failed)
+    const json_t *dtype = json_object_get(json, "dtype"), *shape = json_object_get(json, "shape");
+    const json_t *offsets = json_object_get(json, "data_offsets");
+    int64_t offset[2];
+    if (!dtype || !shape || !offsets)
+        return sb_fail("%s: has no %s", who(what, name).text,
+                       !dtype   ? "dtype"
+                       : !shape ? "shape"
+                                : "data_offsets");
+    if (json_object_size(json) > 3)
+        return sb_fail("%s: has more than dtype, shape and data_offsets", who(what, name).text);
+    if (!read_dtype(&tensor, what, dtype))
         return false;
-    if (seen != SEEN_ALL)
-        return sb_fail("%s: has no %s", who(json->what, name).text,
-                       !(seen & SEEN_DTYPE)   ? "dtype"
-                       : !(seen & SEEN_SHAPE) ? "shape"
-                                              : "data_offsets");
+    tensor.rank = read_numbers(&tensor, what, shape, "shape", SB_MAX_RANK, tensor.dim);
+    int ends =
+        tensor.rank < 0 ? -1 : read_numbers(&tensor, what, offsets, "data_offsets", 2, offset);
+    if (ends < 0)
+        return false;
+    if (ends != 2)
+        return sb_fail("%s: data_offsets are not two numbers", who(what, name).text);
+    tensor.begin = offset[0];
+    tensor.end = offset[1];
     if (!memory_room(&header->tensor, header->tensors, &header->tensor_room, sizeof tensor))
-        return sb_fail("%s: out of memory for %lld tensors", json->what,
-                       (long long)header->tensors + 1);
+        return sb_fail("%s: out of memory for %lld tensors", what, (long long)header->tensors + 1);
     header->tensor[header->tensors++] = tensor;
     return true;
 }
 
-static bool read_all(struct header *header, struct json_reader *json)
+static bool read_all(struct header *header, const char *what)
 {
-    bool metadata = false;
-    reader_object(json);
-    for (const char *name; (name = reader_key(json));) {
+    const char *name;
+    json_t *value;
+    if (!json_is_object(header->json.value))
+        return sb_fail("%s: its header is no object", what);
+    json_object_foreach(header->json.value, name, value)
+    {
         bool is_metadata = strcmp(name, HEADER_METADATA) == 0;
-        if (is_metadata && metadata)
-            return sb_fail("%s: " HEADER_METADATA " is there twice", json->what);
-        metadata |= is_metadata;
-        if (!(is_metadata ? read_metadata(header, json) : read_tensor(header, json, name)))
+        if (!(is_metadata ? read_metadata(header, what, value)
+                          : read_tensor(header, what, name, value)))
             return false;
     }
-    return reader_end(json);
+    return true;
 }
 
 /* The tensor's own numbers agree: shape times element is what the offsets span. */
@@ -205,30 +187,17 @@ static bool check_places(struct header *header, const char *what, int64_t data_b
     return true;
 }
 
-static bool check_names(struct header *header, const char *what)
+bool header_read(struct header *header, const char *what, const char *text, size_t size,
+                 int64_t data_bytes)
 {
-    sort(header->tensor, header->tensors, sizeof *header->tensor, by_name);
-    for (int64_t i = 1; i < header->tensors; i++)
-        if (by_name(&header->tensor[i - 1], &header->tensor[i]) == 0)
-            return sb_fail("%s: is there twice", who(what, header->tensor[i].name).text);
-    sort(header->pair, header->pairs, sizeof *header->pair, by_key);
-    for (int64_t i = 1; i < header->pairs; i++)
-        if (by_key(&header->pair[i - 1], &header->pair[i]) == 0)
-            return sb_fail("%s: the metadata has %s twice", what,
-                           utf8_quote(header->pair[i].key).text);
-    return true;
-}
-
-bool header_read(struct header *header, const char *what, size_t size, int64_t data_bytes)
-{
-    struct json_reader json = {.what = what, .text = header->text, .size = size};
-    if (!read_all(header, &json))
+    if (!json_read(&header->json, what, text, size) || !read_all(header, what))
         return false;
     for (int64_t i = 0; i < header->tensors; i++)
         if (!check_tensor(&header->tensor[i], what, data_bytes))
             return false;
-    if (!check_names(header, what) || !check_places(header, what, data_bytes))
+    if (!check_places(header, what, data_bytes))
         return false;
     sort(header->tensor, header->tensors, sizeof *header->tensor, by_name);
+    sort(header->pair, header->pairs, sizeof *header->pair, by_key);
     return true;
 }

@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
 #define SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
 
+#include "tensor/json.h"
 #include "tensor/safetensors_codec.h"
 #include "tensor/shape.h"
 
@@ -21,18 +22,19 @@ struct header_pair {
     const char *key, *text;
 };
 
-/* All texts lie in `text`. Tensors are sorted by name, pairs by key. */
+/* All texts lie in `json`. Tensors are sorted by name, pairs by key. */
 struct header {
-    char *text;
+    struct json json;
     struct header_tensor *tensor;
     int64_t tensors, tensor_room;
     struct header_pair *pair;
     int64_t pairs, pair_room;
 };
 
-/* Reads the JSON in header->text, and checks it against the number of bytes that follow it in the
+/* Reads a text of `size` bytes, and checks it against the number of bytes that follow it in the
    file. `what` opens the messages. The caller frees the header, on failure too. */
-bool header_read(struct header *header, const char *what, size_t size, int64_t data_bytes);
+bool header_read(struct header *header, const char *what, const char *text, size_t size,
+                 int64_t data_bytes);
 
 void header_free(struct header *header);
 

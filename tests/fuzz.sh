@@ -15,7 +15,8 @@ mkdir "$work/corpus"
 cp tests/golden/*.safetensors "$work/corpus"
 echo "fuzz: building with $clang"
 "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=all tests/fuzz_safetensors.c tensor/*.c -lm -o "$work/fuzz"
+    -fno-sanitize-recover=all tests/fuzz_safetensors.c tests/json_memory.c tensor/*.c \
+    -ljansson -lm -o "$work/fuzz"
 echo "fuzz: running for $seconds seconds from $(ls "$work/corpus" | wc -l) files"
 if "$work/fuzz" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=1024 -timeout=10 \
     -artifact_prefix="$work/" "$work/corpus" >"$work/log" 2>&1; then

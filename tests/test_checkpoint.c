@@ -369,8 +369,8 @@ CLAIM(checkpoint, files_of_another_kind_are_refused)
     cr_expect(!checkpoint_load(path));
     EXPECT_ERROR("it has no description of a softback model");
     static const char *const text[][2] = {
-        {"", "its description is not JSON"},
-        {"{\"format\":1", "its description is not JSON"},
+        {"", "checkpoint: JSON, byte 0: "},
+        {"{\"format\":1", "checkpoint: JSON, byte 11: "},
         {"[]", "its format is missing or malformed"},
         {"{\"format\":1,\"format\":1}", "duplicate object key"},
     };

@@ -451,7 +451,7 @@ CLAIM(vocabulary, json_has_the_documented_form)
     json_t *json = vocabulary_to_json(v);
     char *text = json_dumps(json, JSON_COMPACT);
     cr_expect_str_eq(text, "{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\"b\",\"c\",\"ab\"],"
-                           "\"merges\":[[5,6]]}");
+                           "\"merges\":[5,6]}");
     free(text);
     json_decref(json);
     sb_vocabulary_release(v);
@@ -483,21 +483,20 @@ CLAIM(vocabulary, hostile_json_is_refused)
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"\"],\"merges\":[]}", "symbol 1"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"ab\"],\"merges\":[]}",
          "symbol 1 is no character"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \"],\"merges\":[[4,4],[4,4]]}",
-         "2 merges make 1 symbols"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[7]}", "merge 0 is not a pair"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[[4]]}",
-         "merge 0 is not a pair"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[[4,\"4\"]]}", "on its right"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[[5,4]]}", "on its left"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[[3,4]]}", "on its left"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[[4,9223372036854775807]]}",
+        {"{\"units\":\"bpe\",\"symbols\":[\" \"],\"merges\":[4,4,4,4]}", "2 merges make 1 symbols"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[7]}",
+         "\"merges\" is not an array of pairs"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[4,[4]]}", "on its right"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[4,\"4\"]}", "on its right"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[5,4]}", "on its left"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[3,4]}", "on its left"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[4,9223372036854775807]}",
          "on its right"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\" b\"],\"merges\":[[4,5]]}",
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\" b\"],\"merges\":[4,5]}",
          "merge 0 does not make symbol 2, \" b\""},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\" aa\"],\"merges\":[[4,5]]}",
+        {"{\"units\":\"bpe\",\"symbols\":[\" \",\"a\",\" aa\"],\"merges\":[4,5]}",
          "merge 0 does not make"},
-        {"{\"units\":\"bpe\",\"symbols\":[\"a\",\"b\",\" \"],\"merges\":[[4,5]]}",
+        {"{\"units\":\"bpe\",\"symbols\":[\"a\",\"b\",\" \"],\"merges\":[4,5]}",
          "merge 0 does not make"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
