@@ -96,7 +96,7 @@ CLAIM(settings, what_does_not_fit_is_refused_with_the_reason)
         {"encoder-layers", "1001", "--encoder-layers: \"1001\" is not a whole number in 1..1000"},
         {"dropout", "1", "--dropout: \"1\" is not a number in 0..0.999"},
         {"dropout", "nan", "--dropout: \"nan\" is not a number"},
-        {"learning-rate", "-1", "--learning-rate: \"-1\" is not a number in 1e-12..1000000"},
+        {"learning-rate", "-1", "--learning-rate: \"-1\" is not a number in 0..1000000"},
         {"clip", "inf", "--clip: \"inf\" is not a number"},
         {"clip", "1x", "--clip: \"1x\" is not a number"},
         {"norm", "per", "--norm: \"per\" is none of pre, post"},
