@@ -4,7 +4,7 @@
  *
  * The terms without a dense pattern leave one range of keys in each row, and kernels do not visit
  * the others. Dense terms pick from this range. A further kind of term is one more case in
- * mask_row and in mask_dense_keeps.
+ * mask_range, or where dense terms are read (ops/cpu/masked_row.h).
  */
 #ifndef SOFTBACK_OPS_MASK_TERMS_H
 #define SOFTBACK_OPS_MASK_TERMS_H
@@ -60,32 +60,18 @@ static inline struct key_range mask_range(const struct mask_terms *mask, int64_t
     return range;
 }
 
-/* Whether every dense term keeps the pair. */
-static inline bool mask_dense_keeps(const struct mask_terms *mask, int64_t b, int64_t h, int64_t i,
-                                    int64_t j)
-{
-    bool kept = true;
-    for (int n = 0; n < mask->count; n++) {
-        const struct mask_term *term = &mask->term[n];
-        if (term->kind != MASK_DENSE)
-            continue;
-        const int64_t *s = term->stride;
-        bool value = term->pairs[b * s[0] + h * s[1] + i * s[2] + j * s[3]] != 0;
-        kept &= value == term->allows;
-    }
-    return kept;
-}
-
-/* What an operation asks of a mask: the terms for scores (B, H, Lq, Lk), and the tensors that they
-   read, which become inputs of its node. False, with a message in the name of `who`, when the mask
-   does not fit. NULL gives no terms, unless a mask could not be made because no tape was open. */
+/* Of scores (B, H, Lq, Lk). */
 struct mask_sizes {
     int64_t B, H, Lq, Lk;
 };
+
+/* The mask's terms for scores of these sizes. False, with a message in the name of `who`, when it
+   does not fit. NULL gives no terms, unless it stands for a mask that could not be made because no
+   tape was open. */
 bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
                   struct mask_terms *terms);
 
-/* The tensors that the mask's terms read, at most MASK_TERMS; returns how many. */
+/* The tensors that the mask's terms read, which become inputs of the node; returns how many. */
 int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS]);
 
 #endif

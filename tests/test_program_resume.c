@@ -147,6 +147,23 @@ CLAIM(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been
     }
 }
 
+/* The first evaluation saves the model and then the state: a run that dies between the two must not
+   be left with a model that nothing goes on with. */
+CLAIM(program_resume, there_is_a_state_from_the_start)
+{
+    write_pairs();
+    pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 1000000 --threads 1");
+    while (size_of("m.jsonl") == 0)
+        pause_for(0.0005);
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+    cr_assert(size_of("m.state") > 0 && size_of("m") == 0);
+    program_write("m", "a model", 7);
+    struct outcome o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
+    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
+    cr_expect(size_of("m") > 1000);
+}
+
 CLAIM(program_resume, the_log_has_each_step_once)
 {
     write_pairs();

@@ -95,7 +95,8 @@ static int columns(const char *text)
 static const char *label(const sb_vocabulary *vocabulary, int32_t id)
 {
     static char text[256];
-    snprintf(text, sizeof text, "%s", sb_vocabulary_symbol(vocabulary, id));
+    snprintf(text, sizeof text, "%s",
+             id == SB_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(vocabulary, id));
     for (char *at = text; *at; at++)
         if (*at == ' ')
             *at = '_';

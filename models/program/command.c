@@ -26,7 +26,7 @@ int command_misused(const char *command, const char *format, ...)
 static int option_count(const struct argp_option *options)
 {
     int n = 0;
-    while (options[n].name || options[n].key || options[n].doc)
+    while (options && (options[n].name || options[n].key || options[n].doc))
         n++;
     return n;
 }

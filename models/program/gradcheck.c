@@ -165,8 +165,7 @@ static int check_operations(const struct request *request)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_option options[] = {{0}};
-    const struct argp argp = {options,
+    const struct argp argp = {NULL,
                               parse,
                               "[OPERATION...]",
                               "Compares the backward of operations with central differences, in "

@@ -35,7 +35,9 @@ static void describe_files(const struct training *t, const struct training_reque
 {
     int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
     const char *file = r->data ? r->data : r->source_file;
-    fprintf(out, "%-10s %s pairs; ", file, count_text(sb_pairs_count(training_pairs(t))).text);
+    const char *slash = strrchr(file, '/');
+    fprintf(out, "%-10s %s pairs; ", slash ? slash + 1 : file,
+            count_text(sb_pairs_count(training_pairs(t))).text);
     if (t->rest)
         fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
     else

@@ -13,7 +13,8 @@
  */
 #include "ops/cpu/attention_steps.h"
 
-/* The same, key by key; with cosine over the length of the key. */
+/* s_ij = q_i . k_j, pair by pair; with cosine, over the length of k_j, which a cache holds as it
+   came. */
 static void scores_by_rows(const struct block *x, struct rows q, struct rows k, real *s)
 {
     const struct attention *a = x->a;
@@ -21,8 +22,10 @@ static void scores_by_rows(const struct block *x, struct rows q, struct rows k, 
         for (int64_t j = x->keys.from; j < x->keys.to; j++) {
             const real *key = k.at + j * k.step;
             real score = row_dot(a->D, a->D, q.at + (x->first + i) * q.step, key);
-            if (a->cosine)
-                score /= (real)fmax(1e-12, (double)real_sqrt(row_dot(a->D, a->D, key, key)));
+            if (a->cosine) {
+                real length = real_sqrt(row_dot(a->D, a->D, key, key));
+                score /= length < (real)1e-12 ? (real)1e-12 : length;
+            }
             s[i * a->Lk + j] = score;
         }
 }
