@@ -87,6 +87,19 @@ static bool file_has(const void *file, const char *name, int rank, const int64_t
                    shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
 }
 
+/* The model that the file describes, with its parameters. */
+static sb_seq2seq *read_model(const sb_safetensors *file, sb_parameters *weights,
+                              const struct description *d)
+{
+    parameters_restrict(weights, file_has, file);
+    sb_seq2seq *model = sb_seq2seq_for(weights, d->source, d->target, &d->settings.model);
+    parameters_restrict(weights, NULL, NULL);
+    if (model && read_parameters(file, weights))
+        return model;
+    sb_seq2seq_free(model);
+    return NULL;
+}
+
 static bool build(struct checkpoint *c, const sb_safetensors *file, const struct description *d)
 {
     c->settings = d->settings;
@@ -97,12 +110,8 @@ static bool build(struct checkpoint *c, const sb_safetensors *file, const struct
     if (!c->task)
         return sb_fail("checkpoint: out of memory");
     c->weights = sb_parameters_of(stored_dtype(file), d->settings.trainer.seed);
-    if (!c->weights)
-        return false;
-    parameters_restrict(c->weights, file_has, file);
-    c->model = sb_seq2seq_for(c->weights, d->source, d->target, &d->settings.model);
-    parameters_restrict(c->weights, NULL, NULL);
-    return c->model && read_parameters(file, c->weights);
+    c->model = c->weights ? read_model(file, c->weights, d) : NULL;
+    return c->model != NULL;
 }
 
 static bool read_description(const sb_safetensors *file, struct description *d)
@@ -214,4 +223,32 @@ bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[
             return false;
     }
     return true;
+}
+
+bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
+{
+    if (!model || !path)
+        return fail_null("seq2seq_save", model ? "path" : "model");
+    struct settings settings = settings_default();
+    settings.model = *sb_seq2seq_options_of(model);
+    return checkpoint_save(path, &settings, "", model, NULL, NULL);
+}
+
+sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path)
+{
+    if (!weights || !path)
+        return fail_null("seq2seq_load", weights ? "path" : "weights");
+    if (sb_parameters_count(weights) > 0)
+        return sb_fail("seq2seq_load: the set has %lld parameters already; it must be empty",
+                       (long long)sb_parameters_count(weights));
+    sb_safetensors *file = sb_safetensors_open(path);
+    struct description d;
+    if (!file || !read_description(file, &d)) {
+        sb_safetensors_close(file);
+        return NULL;
+    }
+    sb_seq2seq *model = read_model(file, weights, &d);
+    description_free(&d);
+    sb_safetensors_close(file);
+    return model;
 }

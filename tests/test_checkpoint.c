@@ -55,6 +55,30 @@ CLAIM(checkpoint, a_model_is_loaded_as_it_was_saved)
     small_run_close(&run);
 }
 
+CLAIM(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 5);
+    const char *path = test_temporary("model.safetensors");
+    cr_assert(sb_seq2seq_save(run.model, path), "%s", sb_error());
+    sb_parameters *weights = sb_parameters_new(7);
+    sb_seq2seq *model = sb_seq2seq_load(weights, path);
+    cr_assert(model, "%s", sb_error());
+    cr_expect(sb_parameters_fingerprint(weights) == small_run_bits(&run));
+    char *before = sb_translate(run.model, "1 2 3", NULL),
+         *after = sb_translate(model, "1 2 3", NULL);
+    cr_expect_str_eq(before, after);
+    cr_expect(!sb_seq2seq_load(weights, path));
+    EXPECT_ERROR("seq2seq_load: the set has 50 parameters already; it must be empty");
+    checkpoint_free(load(path)); /* the program reads it too */
+    sb_free(before);
+    sb_free(after);
+    sb_seq2seq_free(model);
+    sb_parameters_free(weights);
+    small_run_close(&run);
+}
+
 CLAIM(checkpoint, float64_stays_float64)
 {
     struct settings s = small_settings();

@@ -97,7 +97,7 @@ CLAIM(program, misuse_ends_with_2_and_says_what_is_wanted)
         {"train --task copy --out y --dropout 1", 2,
          "--dropout: \"1\" is not a number in 0..0.999"},
         {"train --task copy --out y --norm per", 2, "--norm: \"per\" is none of pre, post"},
-        {"train --task copy --out y --heads 3", 2, "width 128 is not a multiple of 3 heads"},
+        {"train --task copy --out y --heads 3", 2, "width 64 is not a multiple of 3 heads"},
         {"train --task copy --out y --threads 0", 2, "--threads: \"0\" is not a whole number"},
         {"train --task copy --out y --vocabulary 9", 2, "--vocabulary is for pairs from files"},
         {"train --data x --out y --max-length 9", 2, "--max-length is for --task"},

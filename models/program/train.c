@@ -280,6 +280,7 @@ static int run(int argc, char **argv)
     struct training_request request = {.settings = settings_default()};
     options_of_settings(options, OWN_OPTIONS);
     int wrong = command_parse(&argp, "train", argc, argv, &request);
+    training_choose(&request);
     if (wrong < 0)
         wrong = check(&request);
     return wrong < 0 ? train(&request) : wrong;

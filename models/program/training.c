@@ -14,6 +14,27 @@ bool setting_given(const struct training_request *request, const char *name)
     return false;
 }
 
+/* ---- what is left open ---- */
+
+enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
+
+/* A built-in task is learnt by a small model, in less than a minute. The learning rate falls with
+   the root of the width (Vaswani et al. 2017), from a rate that did well at width 64. */
+void training_choose(struct training_request *r)
+{
+    sb_transformer_options *o = &r->settings.model.transformer;
+    if (r->task && !setting_given(r, "width"))
+        o->width = TASK_WIDTH;
+    if (r->task && !setting_given(r, "encoder-layers"))
+        o->encoder_layers = TASK_LAYERS;
+    if (r->task && !setting_given(r, "decoder-layers"))
+        o->decoder_layers = TASK_LAYERS;
+    bool sgd = r->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD;
+    double *rate = &r->settings.trainer.optimiser.schedule.rate;
+    if (*rate == 0 && o->width > 0)
+        *rate = sgd ? 0.1 : 0.024 / sqrt((double)o->width);
+}
+
 /* ---- files ---- */
 
 /* "model.safetensors" and ".state" make "model.state.safetensors". */
@@ -44,25 +65,7 @@ static bool open_paths(struct training *t, const struct training_request *reques
 
 /* ---- what the data decides ---- */
 
-enum { TASK_WIDTH = 64, TASK_LAYERS = 2, TASK_STEPS = 2500, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
-
-/* A built-in task is learnt by a small model, in less than a minute. The learning rate falls with
-   the root of the width (Vaswani et al. 2017), from a rate that did well at width 64. */
-static void choose_sizes(struct training *t, const struct training_request *request)
-{
-    sb_transformer_options *o = &t->settings.model.transformer;
-    if (t->task && !setting_given(request, "width"))
-        o->width = TASK_WIDTH;
-    if (t->task && !setting_given(request, "encoder-layers"))
-        o->encoder_layers = TASK_LAYERS;
-    if (t->task && !setting_given(request, "decoder-layers"))
-        o->decoder_layers = TASK_LAYERS;
-    double *rate = &t->settings.trainer.optimiser.schedule.rate;
-    if (*rate == 0)
-        *rate = t->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD
-                    ? 0.1
-                    : 0.024 / sqrt((double)o->width);
-}
+enum { TASK_STEPS = 2500, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
 
 static int64_t usual_steps(const struct training *t)
 {
@@ -101,8 +104,7 @@ static bool take_given(struct settings *stored, const struct setting *setting,
     struct setting_text given = setting_get(&request->settings, setting);
     struct setting_text was = setting_get(stored, setting);
     bool steps = is(setting, "steps"), every = is(setting, "evaluate-every");
-    bool rate = is(setting, "learning-rate");
-    bool left_open = (steps || every || rate) && strcmp(given.text, "0") == 0;
+    bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
     if (left_open || strcmp(given.text, was.text) == 0)
         return true;
     if (steps || is(setting, "patience"))
@@ -172,8 +174,6 @@ static bool open_all(struct training *t, const struct training_request *request)
         t->loaded = checkpoint_load(t->state_path);
         if (!t->loaded || !take_settings(t, request))
             return false;
-    } else {
-        choose_sizes(t, request);
     }
     return training_open_texts(t, request) && training_open_data(t) && open_model(t) &&
            open_trainer(t, request);
@@ -204,6 +204,7 @@ void training_close(struct training *t)
     sb_pairs_free(t->read);
     sb_pairs_free(t->rest);
     sb_pairs_free(t->held);
+    sb_pairs_free(t->sample);
     memory_free(t->out);
     memory_free(t->state_path);
     memory_free(t->log_path);

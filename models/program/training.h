@@ -20,9 +20,10 @@ struct training_request {
 struct training {
     struct settings settings;
     const char *task;
-    sb_pairs *read; /* as the files have them; NULL with a task */
-    sb_pairs *rest; /* of them what is trained on, for want of --valid; else NULL */
-    sb_pairs *held; /* what is evaluated on */
+    sb_pairs *read;   /* as the files have them; NULL with a task */
+    sb_pairs *rest;   /* of them what is trained on, for want of --valid; else NULL */
+    sb_pairs *held;   /* what is evaluated on */
+    sb_pairs *sample; /* of that what is decoded, if not all; whole sources, with all their pairs */
     sb_data *data, *held_data;
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
     sb_parameters *weights;
@@ -35,6 +36,9 @@ struct training {
 
 /* Whether the setting of this name was given. */
 bool setting_given(const struct training_request *request, const char *name);
+
+/* Chooses what the command line leaves open: sizes of the model, and the learning rate. */
+void training_choose(struct training_request *request);
 
 /* Opens a run: reads data, learns vocabularies, makes the model, or takes up where a checkpoint
    stopped. On failure there is nothing to close. */

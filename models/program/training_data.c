@@ -51,6 +51,19 @@ static bool read_pairs(struct training *t, const struct training_request *reques
     return t->held != NULL;
 }
 
+/* Chooses what evaluations decode, by the sources' hashes: files are often sorted. */
+static bool choose_sample(struct training *t)
+{
+    int64_t limit = t->settings.evaluate_pairs;
+    sb_pairs *rest;
+    if (limit == 0 || sb_pairs_count(t->held) <= limit)
+        return true;
+    if (!sb_pairs_divide(t->held, limit, &rest, &t->sample))
+        return false;
+    sb_pairs_free(rest);
+    return true;
+}
+
 /* FNV-1a over the texts of pairs, so that a resumed run notices other data. */
 static uint64_t hash_pairs(uint64_t hash, const sb_pairs *pairs)
 {
@@ -73,9 +86,11 @@ bool training_open_texts(struct training *t, const struct training_request *requ
         t->held = training_task_pairs(request->task, &t->settings, SB_PART_VALID, count);
     else if (!read_pairs(t, request))
         return false;
+    if (!t->held || !choose_sample(t))
+        return false;
     uint64_t hash = hash_pairs(hash_pairs(0xcbf29ce484222325u, training_pairs(t)), t->held);
     t->progress.data_hash = hash >> 1; /* JSON's integers are signed */
-    return t->held != NULL;
+    return true;
 }
 
 static sb_vocabulary *learn(const struct settings *s, sb_units units, const char *const *texts,

@@ -18,15 +18,15 @@ bool training_finished(const struct training *t)
 
 static bool measure(struct training *t, struct evaluated *e)
 {
-    int64_t count = sb_pairs_count(t->held), limit = t->settings.evaluate_pairs;
+    const sb_pairs *pairs = t->sample ? t->sample : t->held;
     sb_text_score score;
     e->loss = sb_evaluate_loss(t->model, t->held_data);
     e->error = NAN;
     if (isnan(e->loss))
         return false;
-    if (limit == 0)
+    if (t->settings.evaluate_pairs == 0)
         return true;
-    if (!sb_evaluate_texts(t->model, t->held, 0, count < limit ? count : limit, NULL, &score, NULL))
+    if (!sb_evaluate_texts(t->model, pairs, 0, sb_pairs_count(pairs), NULL, &score, NULL))
         return false;
     e->error = score.wer;
     return true;
