@@ -89,6 +89,19 @@ static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options
     return *q && *k;
 }
 
+/*
+ * Whether to go tile by tile. With few pairs, stored weights are faster; where nothing records they
+ * cost no more than their memory, so that only many pairs are worth it: what a sentence gives there
+ * must not depend on how far its batch is padded.
+ */
+static bool wants_tiles(const sb_attention_options *o, const struct attention *a)
+{
+    const double pairs = (double)a->Lq * (double)a->Lk, many = 512.0 * 512.0, very_many = 0x1p22;
+    if (o->algorithm != SB_AUTOMATIC)
+        return o->algorithm == SB_TILED;
+    return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
+}
+
 sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                         const sb_attention_options *options)
 {
@@ -103,8 +116,11 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
         !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
         !apply_score(&q, &k, &o, &a))
         return NULL;
+    if (wants_tiles(&o, &a))
+        return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
     a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
-    sb_node *node = attention_node(o.bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, &o, &a);
+    sb_node *node =
+        attention_node(o.bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, &o, &a, sizeof a);
     if (!node)
         return NULL;
     struct attention_forward f = {.q = q->data, .k = k->data, .v = v->data};
@@ -160,6 +176,22 @@ static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
     return sb_matmul(weights, sb_permute(y, (const int[]){0, 2, 1, 3}));
 }
 
+/* By tiles: q, k, v, a bias and lengths. */
+static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_TILED};
+    o.mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4]));
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
+static sb_tensor *run_tiled_plain(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.layout = SB_HEADS_FIRST, .algorithm = SB_TILED};
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
 OPERATION(attention,
           {"attention",
            run_plain,
@@ -176,4 +208,13 @@ OPERATION(attention,
           {"attention",
            run_cosine,
            {"2x3x2x4 2x5x2x4 2x5x2x3 .", "1x2x4x2 1x3x2x2 1x3x2x2 4", "3x2 3x2 3x2 1"}},
+          {"attention",
+           run_tiled,
+           {"2x4x2x3 2x5x1x3 2x5x1x2 4x5 i6:2", "1x3x2x2 1x9x2x2 1x9x2x2 2x1x9 i10:1",
+            "2x3x2x2 2x3x2x2 2x3x2x2 2x2x3x3 i4:2", "2x7x1 2x7x1 2x7x1 . i8:2",
+            "2x2x1x2 =2x2x1x2 2x2x1x2 =2x1 i3:2", "1x2x1x1 1x300x1x1 1x300x1x2 300 i301:1"}},
+          {"attention",
+           run_tiled_plain,
+           {"1x1 1x1 1x1", "3x2 5x2 5x3", "1x4x3x2 1x2x3x2 1x2x3x2", "=2x3x4 2x3x4 =2x3x4",
+            "65x1 2x1 2x1"}},
           {"attention", run_weights, {"1x3x2x2 1x3x1x2 1x3x1x2", "2x5x1x3 2x5x1x3 2x5x1x2"}});

@@ -66,9 +66,34 @@ struct attention_backward {
     struct attention_gradient dq, dk, dv, dbias;
 };
 
+struct attention_tiled {
+    const void *q, *k, *v, *bias; /* bias may be NULL */
+    /* (B, H, Lq, 2): the largest score of a query (without a bias, before the scale), and 1 over
+       its sum of exponentials; zeros for a query without keys. */
+    void *stats;
+    void *y;
+};
+
+struct attention_tiled_backward {
+    const void *q, *k, *v, *bias, *stats, *y, *dy;
+    void *delta;   /* (B, H, Lq), scratch: rowsum(dy y) */
+    void *partial; /* (slabs - 1, B, H, Lq, D), scratch, when there is more than one slab */
+    int64_t slabs; /* of keys, which are worked on in parallel */
+    struct attention_gradient dq, dk, dv, dbias;
+};
+
 struct attention_kernels {
+    /* Composed. */
     bool (*forward)(const struct attention *a, const struct attention_forward *f);
     bool (*backward)(const struct attention *a, const struct attention_backward *g);
+    /* Tiled; false when there is no memory for the tiles. */
+    bool (*tiled)(const struct attention *a, const struct attention_tiled *f);
+    bool (*tiled_backward)(const struct attention *a, const struct attention_tiled_backward *g);
+    /* The weights of queries first .. first + count - 1 of every head, from q, k, bias and stats of
+       f; or, where f is NULL, their gradient, from v and dy of g. */
+    bool (*tiled_rows)(const struct attention *a, const struct attention_tiled *f,
+                       const struct attention_tiled_backward *g, int64_t first, int64_t count,
+                       void *rows);
     /* Blocks of `bytes` bytes, at multiples of a stride: block i of `to` is block rows[i] of
        `from`, or block i where rows is NULL. For the cache of keys and values. */
     bool (*copy_blocks)(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,

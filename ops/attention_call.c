@@ -75,6 +75,11 @@ static bool check_numbers(const char *who, const sb_attention_options *o, int64_
         return sb_fail("%s: %d is not a layout", who, (int)o->layout);
     if (o->score != SB_SCALED && o->score != SB_BALANCED && o->score != SB_COSINE)
         return sb_fail("%s: %d is not a score", who, (int)o->score);
+    if (o->algorithm != SB_AUTOMATIC && o->algorithm != SB_COMPOSED && o->algorithm != SB_TILED)
+        return sb_fail("%s: %d is not an algorithm", who, (int)o->algorithm);
+    if (o->algorithm == SB_TILED && o->weights)
+        return sb_fail("%s: tiles store no weights; call sb_attention_weights for rows of them",
+                       who);
     if (o->scale != 0 && !is_positive(o->scale))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
     if (o->temperature != 0 && !is_positive(o->temperature))
@@ -146,7 +151,8 @@ sb_tensor *attention_over_temperature(sb_tensor *q, const sb_attention_options *
 }
 
 sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const operands[],
-                        const sb_attention_options *options, const struct attention *a)
+                        const sb_attention_options *options, const struct attention *a,
+                        size_t bytes)
 {
     sb_tensor *in[4 + MASK_TERMS];
     for (int i = 0; i < n; i++)
@@ -154,7 +160,7 @@ sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const o
     if (options->bias)
         in[n++] = options->bias;
     n += mask_tensors(options->mask, in + n);
-    sb_node *node = sb_node_new(operation, n, in, options->weights ? 2 : 1, a, sizeof *a);
+    sb_node *node = sb_node_new(operation, n, in, options->weights ? 2 : 1, a, bytes);
     struct attention *held = node ? node->options : NULL;
     const struct mask_sizes scores = {a->B, a->H, a->Lq, a->Lk};
     return held && mask_resolve(operation->name, options->mask, scores, &held->mask) ? node : NULL;
@@ -171,6 +177,14 @@ static sb_tensor *make_weights(sb_node *node, const sb_tensor *q, const int64_t 
     return weights && node->out[0]->requires_grad ? sb_node_save(node, weights) : weights;
 }
 
+sb_tensor *attention_output(sb_node *node, const struct attention_operand *q)
+{
+    const struct attention *a = node->options;
+    int64_t dim[4] = {q->dim[0], q->dim[1], q->dim[2], q->dim[3]};
+    dim[q->rank - 1] = a->Dv;
+    return sb_node_output(node, node->in[0]->dtype, q->rank, dim);
+}
+
 sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
                              const struct attention_operand *shape,
                              const sb_attention_options *options)
@@ -178,9 +192,7 @@ sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
     struct attention *a = node->options;
     const sb_tensor *q = node->in[0];
     const struct attention_kernels *kernels = kernel_row(&attention_rows, q);
-    int64_t dim[4] = {shape->dim[0], shape->dim[1], shape->dim[2], shape->dim[3]};
-    dim[shape->rank - 1] = a->Dv;
-    sb_tensor *y = kernels ? sb_node_output(node, q->dtype, shape->rank, dim) : NULL;
+    sb_tensor *y = kernels ? attention_output(node, shape) : NULL;
     if (!y)
         return NULL;
     const int64_t all[4] = {a->B, a->H, a->Lq, a->Lk};

@@ -31,15 +31,24 @@ sb_tensor *attention_over_temperature(sb_tensor *q, const sb_attention_options *
 
 /*
  * A node with the n operands, the bias if there is one, and the tensors that the mask reads as its
- * inputs, and with a copy of `a` as its options, completed by the mask.
+ * inputs, and with a copy of `a` as its options, completed by the mask. `a` is the first part of
+ * `bytes` bytes.
  */
 sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const operands[],
-                        const sb_attention_options *options, const struct attention *a);
+                        const sb_attention_options *options, const struct attention *a,
+                        size_t bytes);
+
+/* y, of the shape that q has, with the size of a head of v. */
+sb_tensor *attention_output(sb_node *node, const struct attention_operand *q);
 
 /* Draws the dropout, makes y and the weights, and runs the forward kernel. f has q, k, v and the
    bias. Returns y, and the weights if the options ask for them. */
 sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
                              const struct attention_operand *q,
                              const sb_attention_options *options);
+
+/* sb_attention by the other algorithm, in attention_tiled.c. */
+sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_operand *q,
+                           const sb_attention_options *options, const struct attention *a);
 
 #endif

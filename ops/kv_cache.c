@@ -239,7 +239,7 @@ sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
     if (a.cosine)
         q = sb_l2_normalize(q);
     q = attention_over_temperature(q, &o);
-    sb_node *node = q ? attention_node(o.bias ? &biased : &plain, 1, &q, &o, &a) : NULL;
+    sb_node *node = q ? attention_node(o.bias ? &biased : &plain, 1, &q, &o, &a, sizeof a) : NULL;
     if (!node)
         return NULL;
     struct attention_forward f = {.q = q->data, .k = cache->k->data, .v = cache->v->data};

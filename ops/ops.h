@@ -417,6 +417,12 @@ typedef enum {
     SB_COSINE,   /* q and k l2-normalized, scale 1 */
 } sb_score;
 
+typedef enum {
+    SB_AUTOMATIC, /* by the number of pairs: the faster one, and tiled where memory would grow */
+    SB_COMPOSED,  /* stores the weights: the readable definition */
+    SB_TILED,     /* memory in proportion to the length */
+} sb_attention_algorithm;
+
 typedef struct {
     sb_layout layout;
     sb_mask *mask;   /* NULL: every query sees every key */
@@ -430,6 +436,7 @@ typedef struct {
     sb_tensor **weights;  /* receives the weights (B, H, Lq, Lk), after dropout is applied
                              never: the softmax itself; sb_keep keeps them and, as their
                              gradient, d loss / d weights */
+    sb_attention_algorithm algorithm;
 } sb_attention_options;
 
 /*
@@ -443,11 +450,33 @@ typedef struct {
  *           dq = ds k scale / T    dk = ds' q scale / T    (dropout multiplies a and g alike)
  *           d ln T = -sum of ds s', s' the scores without the bias
  *           A query that may see no key gets y = 0 and passes no gradient, by the mask alone.
+ * Tiled     the same function without a (Lq, Lk) tensor. Forward goes through tiles of 256 keys
+ *           with the largest score m and the sum l so far (the online softmax):
+ *               m' = max(m, rowmax s)    l = l exp(m - m') + rowsum exp(s - m')
+ *               y = y exp(m - m') + exp(s - m') v      and at the end y / l
+ *           and keeps of each query m and l, whose log-sum-exp is m + log l: two numbers, since
+ *           their sum would round the scores of a float. Backward computes each tile again:
+ *               a = exp(s - m) / l    delta = rowsum(do y), which is rowsum(a g)
+ *               dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
+ *           Tiles that the mask rules out are passed over.
  * Fails     ranks, sizes, heads or batches do not fit; the mask or bias does not fit; a number is
- *           out of its range
- * Source    Vaswani et al. 2017; groups: Ainslie et al. 2023; cosine: Henry et al. 2020
+ *           out of its range; weights are asked for of tiles
+ * Source    Vaswani et al. 2017; groups: Ainslie et al. 2023; cosine: Henry et al. 2020; online
+ *           softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles, and
+ *           their backward: Dao et al. 2022
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);
+
+/*
+ * Rows of the weights of a tiled attention, made again from what it kept: those of the queries
+ * first .. first + count - 1, of every head. sb_keep keeps them and, as their gradient,
+ * d loss / d weights; otherwise backward passes nothing through them.
+ *
+ * Shape     y, the result of sb_attention -> (B, H, count, Lk)
+ * Fails     y is no result of a tiled attention on the open tape, or backward ran; first and count
+ *           are no range of its queries; it is asked for more than three times
+ */
+SB_API sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count);
 
 #endif

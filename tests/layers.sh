@@ -2,7 +2,7 @@
 # Includes point downward only: tensor < autograd < ops < nn < models < teach. Tests and softback.h
 # stand above them all. cuda/ may use ops and what lies below, and nobody uses cuda/. What a portable
 # build compiles has nothing to do with files or plug-ins: those are left to the *_files lists of
-# meson.build and to the program. Prints each line that breaks this; exits with 1 if there is one.
+# meson.build and to the program. Every test is built. Prints each line that breaks this; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
 bad=0
 include='^ *# *include +["<](\.\./)*'
@@ -28,5 +28,10 @@ for file in $(sources tensor autograd ops nn models | grep -v '^models/program/'
     echo "$left_out" | grep -qxF "${file%.*}" ||
         refuse 'a portable build has no files' \
             "^ *# *include +($files)|[^a-z_](fopen|freopen|dlopen|opendir|popen) *\\(" "$file"
+done
+for test in tests/test_*.c; do
+    name=$(basename "$test" .c)
+    sed -n '/^tests = \[/,/\]/p' meson.build | grep -q "'${name#test_}'" ||
+        { echo "$test is not built: meson.build does not list it"; bad=1; }
 done
 exit $bad

@@ -100,7 +100,7 @@ CLAIM(attention, many_options_equal_the_composition_of_simple_operations)
 {
     for (uint64_t seed = 0; seed < (test_long() ? 4000 : 250); seed++) {
         struct variant c = variant_draw(seed);
-        variant_expect_same(&c, SB_F64, 1e-12);
+        variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
     }
 }
 
@@ -113,7 +113,7 @@ static sb_tensor *checked(void *variant, sb_tensor *const x[])
         all[3] = x[n++];
     if (c->temperature >= TEMPERATURE_ONE)
         all[4] = x[n];
-    return variant_forward(c, all, false, &weights);
+    return variant_forward(c, all, COMPOSED, &weights);
 }
 
 CLAIM(attention, gradients_agree_with_differences)
@@ -148,7 +148,7 @@ CLAIM(attention, long_rows_equal_the_composition_of_simple_operations)
             c.Lk = lengths[i][1];
             c.bias = mask % 2 ? BIAS_HEADS : BIAS_NONE;
             c.dropout = c.Lk % 8 == 0 ? 0.2 : 0;
-            variant_expect_same(&c, SB_F64, 1e-12);
+            variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
         }
 }
 
@@ -158,18 +158,19 @@ CLAIM(attention, each_set_of_kernels_computes_the_same)
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (uint64_t seed = 0; kernel_use_cpu_set(set) && seed < 40; seed++) {
             struct variant c = variant_draw(seed);
-            variant_expect_same(&c, SB_F64, 1e-12);
-            variant_expect_same(&c, SB_F32, 2e-5);
+            variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
+            variant_expect_same(&c, SB_F32, COMPOSED, OPERATIONS, 2e-5);
         }
     kernel_use_cpu_set(usual);
 }
 
-static void run_threads(const struct variant *c, int threads, sb_tensor *result[RESULTS])
+static void run_threads(const struct variant *c, enum way way, int threads,
+                        sb_tensor *result[RESULTS])
 {
     sb_tensor *x[VARIANT_INPUTS];
     variant_inputs(c, SB_F32, x);
     cr_assert(sb_set_threads(threads));
-    variant_run(c, x, false, result);
+    variant_run(c, x, way, true, result);
     for (int i = 0; i < VARIANT_INPUTS; i++)
         sb_tensor_release(x[i]);
 }
@@ -177,20 +178,24 @@ static void run_threads(const struct variant *c, int threads, sb_tensor *result[
 CLAIM(attention, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
-    for (int bias = 0; bias < BIAS_KINDS; bias++) {
+    for (int run = 0; run < 2 * BIAS_KINDS; run++) {
+        enum way way = run % 2 ? TILED : COMPOSED;
+        int bias = run / 2;
         struct variant c = {.B = 3, .H = 4, .G = 2, .Lq = 70, .Lk = 40, .D = 8, .Dv = 8};
+        if (way == TILED) /* several tasks of a head, slabs of keys, tiles of a slab */
+            c = (struct variant){.B = 1, .H = 2, .G = 1, .Lq = 270, .Lk = 800, .D = 8, .Dv = 8};
         c.bias = bias;
         c.dropout = 0.1;
         c.mask = bias % MASK_KINDS;
         sb_tensor *one[RESULTS], *many[RESULTS];
-        run_threads(&c, 1, one);
-        run_threads(&c, bias % 2 ? 2 : 5, many);
+        run_threads(&c, way, 1, one);
+        run_threads(&c, way, bias % 2 ? 2 : 5, many);
         for (int i = 0; i < RESULTS; i++) {
             cr_expect(!one[i] == !many[i]);
             if (one[i])
                 cr_expect(memcmp(sb_tensor_data(one[i]), sb_tensor_data(many[i]),
                                  (size_t)sb_tensor_size(one[i]) * sizeof(float)) == 0,
-                          "bias %d, result %d", bias, i);
+                          "way %d, bias %d, result %d", (int)way, bias, i);
             sb_tensor_release(one[i]);
             sb_tensor_release(many[i]);
         }
@@ -199,7 +204,8 @@ CLAIM(attention, any_number_of_threads_gives_the_same_bits)
 }
 
 /* Row 1 of a batch of three, padded, has the bits that it has alone. */
-static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal)
+static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal,
+                                         sb_attention_algorithm algorithm)
 {
     enum { B = 3, H = 2, D = 64 };
     int64_t Lp = L + padding, size = H * D;
@@ -211,7 +217,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
            (size_t)(L * size) * sizeof(float));
     sb_tensor *lengths = own(SB_I32, SB_SHAPE(B), (double[]){1, (double)L, (double)Lp});
     sb_tensor *length = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
-    sb_attention_options o = {.mask = sb_mask_lengths(lengths)};
+    sb_attention_options o = {.mask = sb_mask_lengths(lengths), .algorithm = algorithm};
     if (causal)
         o.mask = sb_mask_and(o.mask, sb_mask_causal());
     sb_tensor *y = sb_attention(x, x, x, &o);
@@ -230,9 +236,10 @@ CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int64_t L = 1; kernel_use_cpu_set(set) && L < 140; L += L < 40 ? 1 : 13)
-            for (int causal = 0; causal < 2; causal++) {
-                expect_padding_has_no_effect(L, 8, causal);
-                expect_padding_has_no_effect(L, L == 1 ? 300 : 67, causal);
+            for (int way = 0; way < 4; way++) {
+                sb_attention_algorithm algorithm = way / 2 ? SB_TILED : SB_COMPOSED;
+                expect_padding_has_no_effect(L, 8, way % 2, algorithm);
+                expect_padding_has_no_effect(L, L == 1 ? 300 : 67, way % 2, algorithm);
             }
     kernel_use_cpu_set(usual);
 }
@@ -244,26 +251,30 @@ CLAIM(attention, kept_weights_have_their_gradient)
         struct variant c = {.B = 2, .H = 2, .G = 1, .Lq = 3, .Lk = 8, .D = 2, .Dv = 2};
         c.mask = mask;
         c.dropout = 0.4;
-        sb_tensor *x[VARIANT_INPUTS], *weights, *kept[2], *grads[2];
+        sb_tensor *x[VARIANT_INPUTS], *weights, *kept[3], *grads[3];
         variant_inputs(&c, SB_F64, x);
-        for (int way = 0; way < 2; way++) {
+        for (enum way way = COMPOSED; way <= OPERATIONS; way++) {
             sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tape_random(&tape, &random);
-            sb_tensor *y = variant_forward(&c, x, way == 0, &weights);
+            sb_tensor *y = variant_forward(&c, x, way, &weights);
             cr_assert(sb_keep(weights) && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
             kept[way] = sb_tensor_retain(weights);
             grads[way] = sb_tensor_retain(sb_grad(weights));
             cr_expect(sb_tape_end(&tape));
         }
-        cr_expect(test_relative(kept[0], kept[1]) < 1e-14);
-        for (int64_t i = 0; i < sb_tensor_size(kept[0]); i++) {
-            double expected = sb_get(kept[0], i) == 0 ? 0 : sb_get(grads[0], i);
-            cr_expect(fabs(sb_get(grads[1], i) - expected) < 1e-13, "mask %d: %g and not %g", mask,
-                      sb_get(grads[1], i), expected);
+        for (enum way way = COMPOSED; way <= TILED; way++) {
+            cr_expect(test_relative(kept[way], kept[OPERATIONS]) < 1e-14);
+            for (int64_t i = 0; i < sb_tensor_size(kept[0]); i++) {
+                bool blocked = sb_get(kept[OPERATIONS], i) == 0;
+                double expected = blocked ? 0 : sb_get(grads[OPERATIONS], i);
+                cr_expect(fabs(sb_get(grads[way], i) - expected) < 1e-13,
+                          "mask %d, way %d: %g and not %g", mask, (int)way, sb_get(grads[way], i),
+                          expected);
+            }
         }
-        for (int way = 0; way < 2; way++) {
+        for (enum way way = COMPOSED; way <= OPERATIONS; way++) {
             sb_tensor_release(kept[way]);
             sb_tensor_release(grads[way]);
         }
@@ -307,7 +318,7 @@ CLAIM(attention, nothing_to_attend_to_or_from_is_allowed)
     cr_expect(sb_tape_end(&tape));
 }
 
-static bool everything(void *x_)
+static bool everything_composed(void *x_)
 {
     sb_tensor *const *x = x_, *weights;
     sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
@@ -328,6 +339,26 @@ static bool everything(void *x_)
     return ok;
 }
 
+static bool everything_tiled(void *x_)
+{
+    sb_tensor *const *x = x_;
+    sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_attention_options o = {.dropout = 0.5, .algorithm = SB_TILED, .bias = x[3]};
+    o.mask = sb_mask_and(sb_mask_causal(), sb_mask_window(1, 1));
+    o.log_temperature = x[4];
+    sb_tensor *y = sb_attention(x[0], x[1], x[2], &o), *rows = sb_attention_weights(y, 1, 2);
+    if (rows)
+        sb_keep(rows);
+    sb_backward(sb_sum(y, SB_ALL, false));
+    bool ok = sb_tape_end(&tape);
+    for (int i = 0; i < 5; i++)
+        sb_clear_grad(x[i]);
+    return ok;
+}
+
 CLAIM(attention, each_allocation_may_fail)
 {
     sb_tensor *x[5];
@@ -335,7 +366,8 @@ CLAIM(attention, each_allocation_may_fail)
         x[i] = test_leaf(SB_F64, 1, SB_SHAPE(1, 3, 2, 2));
     x[3] = test_leaf(SB_F64, 2, SB_SHAPE(2, 3, 1));
     x[4] = test_leaf(SB_F64, 3, SB_SHAPE(2));
-    test_each_allocation_fails(everything, x);
+    test_each_allocation_fails(everything_composed, x);
+    test_each_allocation_fails(everything_tiled, x);
     for (int i = 0; i < 5; i++)
         sb_tensor_release(x[i]);
 }

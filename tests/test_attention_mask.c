@@ -36,6 +36,8 @@ static sb_tensor *take_grad(sb_tensor *x)
     return grad;
 }
 
+static sb_attention_algorithm algorithm = SB_COMPOSED;
+
 /* Attention and its gradients; the mask is made on the tape. */
 static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropout)
 {
@@ -44,6 +46,7 @@ static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropo
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_attention_options o = {.mask = mask(), .bias = biased ? r->bias : NULL, .dropout = dropout};
+    o.algorithm = algorithm;
     r->y = sb_tensor_retain(sb_keep(sb_attention(r->q, r->k, r->v, &o)));
     cr_assert(sb_backward_from(r->y, r->dy), "%s", sb_error());
     cr_assert(sb_tape_end(&tape));
@@ -117,14 +120,16 @@ static sb_mask *no_query_2(void)
     return pairs(allowed);
 }
 
-/* Each check in both dtypes, with each set of kernels, with and without a bias and dropout. */
+/* Each check in both dtypes, with each set of kernels, by both algorithms, with and without a bias
+   and dropout. */
 static void in_all_ways(void (*check)(sb_dtype dtype, bool biased, double dropout))
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; kernel_use_cpu_set(set) && way < 4; way++) {
-            check(SB_F32, way % 2, way / 2 * 0.5);
-            check(SB_F64, way % 2, way / 2 * 0.5);
+        for (int way = 0; kernel_use_cpu_set(set) && way < 8; way++) {
+            algorithm = way / 4 ? SB_TILED : SB_COMPOSED;
+            check(SB_F32, way % 2, way / 2 % 2 * 0.5);
+            check(SB_F64, way % 2, way / 2 % 2 * 0.5);
         }
     kernel_use_cpu_set(usual);
 }
@@ -319,8 +324,8 @@ CLAIM(attention_mask, nan_in_what_is_kept_always_shows)
 CLAIM(attention_mask, evaluation_keeps_the_same_promises)
 {
     enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {
-        if (!kernel_use_cpu_set(set))
+    for (int way = 0; way < 2 * (KERNELS_CPU_V4 + 1); way++) {
+        if (!kernel_use_cpu_set((enum kernel_set)(way / 2)))
             continue;
         struct run r = run_new(SB_F32);
         spoil_row(r.k, 0, L - 1, NAN);
@@ -328,6 +333,7 @@ CLAIM(attention_mask, evaluation_keeps_the_same_promises)
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_attention_options o = {.mask = sb_mask_causal()};
+        o.algorithm = way % 2 ? SB_TILED : SB_COMPOSED;
         sb_tensor *y = sb_attention(r.q, r.k, r.v, &o);
         for (int64_t l = 0; l < L; l++)
             cr_expect(row_is_nan(y, 0, l) == (l == L - 1) && row_same(y, y, 0, l) == (l < L - 1));

@@ -152,7 +152,7 @@ static sb_tensor *compose(const struct variant *c, sb_tensor *const x[], sb_tens
     return c->layout == SB_LENGTH_FIRST ? sb_permute(y, (const int[]){0, 2, 1, 3}) : y;
 }
 
-sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], bool composed,
+sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
                            sb_tensor **weights)
 {
     sb_attention_options o = {.layout = c->layout,
@@ -162,11 +162,15 @@ sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], bool c
                               .log_temperature = x[4],
                               .dropout = c->dropout,
                               .bias = x[3],
-                              .weights = weights};
-    if (composed)
+                              .weights = way == COMPOSED ? weights : NULL,
+                              .algorithm = way == COMPOSED ? SB_COMPOSED : SB_TILED};
+    if (way == OPERATIONS)
         return compose(c, x, weights);
     o.mask = mask(c);
-    return sb_attention(x[0], x[1], x[2], &o);
+    sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
+    if (way == TILED)
+        *weights = sb_attention_weights(y, 0, c->Lq);
+    return y;
 }
 
 /* The sum of y w for weights w fixed by y's shape. */
@@ -178,19 +182,19 @@ static sb_tensor *reduce(sb_tensor *y, uint64_t seed)
     return sb_sum(sb_multiply(y, w), SB_ALL, false);
 }
 
-void variant_run(const struct variant *c, sb_tensor *const x[], bool composed,
+void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bool weights_count,
                  sb_tensor *result[RESULTS])
 {
     sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *weights = NULL, *y = variant_forward(c, x, composed, &weights);
+    sb_tensor *weights = NULL, *y = variant_forward(c, x, way, &weights);
     cr_assert(y && weights, "variant %d: %s", (int)c->seed, sb_error());
     sb_keep(y);
     sb_keep(weights);
     sb_tensor *loss = reduce(y, 7);
-    if (c->seed % 2)
+    if (weights_count && way != TILED)
         loss = sb_add(loss, reduce(weights, 8));
     cr_assert(sb_backward(loss), "variant %d: %s", (int)c->seed, sb_error());
     result[0] = sb_tensor_retain(y);
@@ -202,35 +206,36 @@ void variant_run(const struct variant *c, sb_tensor *const x[], bool composed,
     }
 }
 
-/* max |a - b| over max |b|; or over at least 1 for sums in which much cancels: the gradients of a
-   temperature, and of a bias that is the same for all keys, which is 0 but for rounding. */
-static double difference(const struct variant *c, int i, const sb_tensor *a, const sb_tensor *b)
+double variant_difference(const struct variant *c, int i, const sb_tensor *a, const sb_tensor *b)
 {
     bool cancels = i == 6 || (i == 5 && (c->bias == BIAS_QUERIES || c->bias == BIAS_ONE)) ||
                    (i == 5 && c->Lk == 1);
-    double worst = 0, largest = 1;
-    for (int64_t e = 0; cancels && e < sb_tensor_size(a); e++) {
+    double worst = 0, largest = 0;
+    for (int64_t e = 0; e < sb_tensor_size(b); e++) {
         worst = fmax(worst, fabs(sb_get(a, e) - sb_get(b, e)));
         largest = fmax(largest, fabs(sb_get(b, e)));
     }
-    return cancels ? worst / largest : test_relative(a, b);
+    return cancels || largest == 0 ? worst / fmax(largest, 1) : test_relative(a, b);
 }
 
-void variant_expect_same(const struct variant *c, sb_dtype dtype, double tolerance)
+void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, enum way other,
+                         double tolerance)
 {
     static const char *const names[RESULTS] = {"y",     "weights",         "dq", "dk", "dv",
                                                "dbias", "dlog_temperature"};
     sb_tensor *x[VARIANT_INPUTS], *got[RESULTS], *expected[RESULTS];
     variant_inputs(c, dtype, x);
-    variant_run(c, x, false, got);
-    variant_run(c, x, true, expected);
+    bool weights_count = c->seed % 2 && way != TILED && other != TILED;
+    variant_run(c, x, way, weights_count, got);
+    variant_run(c, x, other, weights_count, expected);
     for (int i = 0; i < RESULTS; i++) {
         if (i < 2 || x[i - 2])
-            cr_expect(difference(c, i, got[i], expected[i]) <= tolerance,
+            cr_expect(variant_difference(c, i, got[i], expected[i]) <= tolerance * (i == 6 ? 8 : 1),
                       "variant %d: %s differs by %g (lengths %d, %d, heads %d, %d, mask %d, bias "
                       "%d, score %d)",
-                      (int)c->seed, names[i], difference(c, i, got[i], expected[i]), (int)c->Lq,
-                      (int)c->Lk, (int)c->H, (int)c->G, c->mask, c->bias, (int)c->score);
+                      (int)c->seed, names[i], variant_difference(c, i, got[i], expected[i]),
+                      (int)c->Lq, (int)c->Lk, (int)c->H, (int)c->G, c->mask, c->bias,
+                      (int)c->score);
         sb_tensor_release(got[i]);
         sb_tensor_release(expected[i]);
     }

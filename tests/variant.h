@@ -18,6 +18,9 @@ enum {
 enum { BIAS_NONE, BIAS_ALL, BIAS_HEADS, BIAS_KEYS, BIAS_BATCH, BIAS_QUERIES, BIAS_ONE, BIAS_KINDS };
 enum { TEMPERATURE_NONE, TEMPERATURE_FIXED, TEMPERATURE_ONE, TEMPERATURE_HEADS, TEMPERATURE_KINDS };
 
+/* Who computes: sb_attention in one of two ways, or other operations. */
+enum way { COMPOSED, TILED, OPERATIONS };
+
 struct variant {
     uint64_t seed;
     int64_t B, H, G, Lq, Lk, D, Dv;
@@ -35,16 +38,21 @@ struct variant variant_draw(uint64_t seed);
 /* The inputs, which the caller releases. */
 void variant_inputs(const struct variant *c, sb_dtype dtype, sb_tensor *x[VARIANT_INPUTS]);
 
-/* y, by sb_attention or composed. */
-sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], bool composed,
+sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
                            sb_tensor **weights);
 
-/* y, the weights, and the gradients of all inputs, of a loss in which y and the weights count; to
-   be released. */
-void variant_run(const struct variant *c, sb_tensor *const x[], bool composed,
+/* y, the weights, and the gradients of all inputs; to be released. With `weights_count`, and not by
+   tiles, weights too are a part of the loss. */
+void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bool weights_count,
                  sb_tensor *result[RESULTS]);
 
 /* Asserts that all results are the same both ways. */
-void variant_expect_same(const struct variant *c, sb_dtype dtype, double tolerance);
+void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, enum way other,
+                         double tolerance);
+
+/* max |a - b| over max |b| of result i; or over at least 1 for sums in which much cancels: the
+   gradients of a temperature, and of a bias that is the same for all keys, and all of them where
+   each query sees one key, which are 0 but for rounding. */
+double variant_difference(const struct variant *c, int i, const sb_tensor *a, const sb_tensor *b);
 
 #endif

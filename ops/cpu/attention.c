@@ -95,4 +95,9 @@ static bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, con
     return true;
 }
 
-KERNELS(attention) = {forward, CPU(attention_backward), copy_blocks};
+KERNELS(attention) = {forward,
+                      CPU(attention_backward),
+                      CPU(attention_tiled),
+                      CPU(attention_tiled_backward),
+                      CPU(attention_rows),
+                      copy_blocks};

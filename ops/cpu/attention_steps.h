@@ -175,7 +175,14 @@ static inline void clear_rows(int64_t L, int64_t n, real *x, int64_t step)
         memset(x + l * step, 0, (size_t)n * sizeof *x);
 }
 
-/* Defined in attention_backward.c. */
+/* Defined in attention_backward.c, attention_tiled.c, attention_tiled_backward.c and
+   attention_rows.c. */
 bool CPU(attention_backward)(const struct attention *a, const struct attention_backward *g);
+bool CPU(attention_tiled)(const struct attention *a, const struct attention_tiled *f);
+bool CPU(attention_tiled_backward)(const struct attention *a,
+                                   const struct attention_tiled_backward *g);
+bool CPU(attention_rows)(const struct attention *a, const struct attention_tiled *f,
+                         const struct attention_tiled_backward *g, int64_t first, int64_t count,
+                         void *rows);
 
 #endif

@@ -68,6 +68,26 @@ static inline void prefetch_rows(int64_t rows, const real *b, int64_t ldb, int64
         __builtin_prefetch(b + (rows + first + r) * ldb + p / line * line);
 }
 
+/*
+ * Parts of a product, for kernels that make many small ones with the same B: C = A B, or C += A B,
+ * for m rows, with A's element (i, p) at a[i * row_step + p * k_step]. B is row-major with whole
+ * vectors of columns, or packed by gemm_pack_all.
+ */
+struct factor {
+    const real *a;
+    int64_t row_step, k_step;
+};
+
+void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, const real *b,
+                    int64_t ldb, bool add, real *c, int64_t ldc);
+/* At least the columns from .. to - 1 of C. */
+void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
+                      struct factor a, const real *packed, real *c, int64_t ldc);
+
+/* Packs the transpose of `columns` rows of `depth` elements, which lie ldb apart, for gemm_packed:
+   depth x columns rounded up to whole vectors. */
+void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *packed);
+
 /* Copies depth rows of `columns` columns of B to panel[p * width + j], width being the next whole
    number of vectors. Columns past the last hold numbers that nobody needs. */
 void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real *b, int64_t ldb,

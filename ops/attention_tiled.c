@@ -1,0 +1,168 @@
+/* Attention by tiles on the tape: what the node keeps, and rows of the weights on demand. */
+#include "ops/attention.h"
+#include "ops/attention_call.h"
+
+enum { MOST_ROWS = NODE_SAVED - 1 }; /* requests for rows: the statistics are saved first */
+
+/* Options of the node; saved[n + 1] are weights of the queries from first[n] on. */
+struct tiled {
+    struct attention a;
+    int64_t first[MOST_ROWS];
+};
+
+static bool backward(sb_node *node);
+
+static const sb_operation plain = {"attention", "q k v mask", backward, true};
+static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+
+static sb_tensor *bias_of(const sb_node *node)
+{
+    return node->operation == &biased ? node->in[3] : NULL;
+}
+
+/* Keys are cut into slabs for several threads to work on, by the shape alone: about as many as
+   there are tasks then, and fewer where what they need would pass a limit. */
+static int64_t choose_slabs(const struct attention *a)
+{
+    const int64_t tasks = 8, least_keys = 256, most_elements = 2 << 20;
+    int64_t groups = a->B * a->G, one = a->B * a->H * a->Lq * a->D;
+    int64_t slabs = groups > 0 ? (tasks + groups - 1) / groups : 1;
+    int64_t by_keys = a->Lk / least_keys, by_memory = 1 + most_elements / (one > 0 ? one : 1);
+    slabs = slabs < by_keys ? slabs : by_keys;
+    slabs = slabs < by_memory ? slabs : by_memory;
+    return slabs > 1 ? slabs : 1;
+}
+
+static struct attention_gradient gradient(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}
+
+/* The gradient of weights that somebody keeps. */
+static bool rows_gradient(const struct attention_kernels *kernels, const struct attention *a,
+                          const struct attention_tiled_backward *g, sb_tensor *rows, int64_t first)
+{
+    if (!rows->keep)
+        return true;
+    if (!rows->grad)
+        rows->grad = tensor_new("attention", rows->device, rows->dtype, rows->rank, rows->dim);
+    rows->grad_current = rows->grad != NULL;
+    return rows->grad && (kernels->tiled_rows(a, NULL, g, first, rows->dim[2], rows->grad->data) ||
+                          sb_fail("attention: out of memory for tiles"));
+}
+
+static bool run_backward(const sb_node *node, const struct attention_kernels *kernels,
+                         struct attention_tiled_backward *g)
+{
+    const struct tiled *tiled = node->options;
+    const struct attention *a = &tiled->a;
+    const sb_tensor *y = node->out[0];
+    const int64_t rows[3] = {a->B, a->H, a->Lq};
+    const int64_t partial[5] = {g->slabs - 1, a->B, a->H, a->Lq, a->D};
+    sb_tensor *delta = tensor_new("attention", y->device, y->dtype, 3, rows), *other = NULL;
+    if (delta && g->slabs > 1)
+        other = tensor_new("attention", y->device, y->dtype, 5, partial);
+    bool ok = delta && (other || g->slabs == 1);
+    if (ok) {
+        g->delta = delta->data;
+        g->partial = other ? other->data : NULL;
+        ok = kernels->tiled_backward(a, g) || sb_fail("attention: out of memory for tiles");
+    }
+    for (int n = 1; ok && n < node->saves; n++)
+        ok = rows_gradient(kernels, a, g, node->saved[n], tiled->first[n - 1]);
+    sb_tensor_release(delta);
+    sb_tensor_release(other);
+    return ok;
+}
+
+static bool backward(sb_node *node)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
+    const sb_tensor *bias = bias_of(node);
+    struct attention_tiled_backward g = {.q = node->in[0]->data,
+                                         .k = node->in[1]->data,
+                                         .v = node->in[2]->data,
+                                         .bias = bias ? bias->data : NULL,
+                                         .stats = node->saved[0]->data,
+                                         .y = node->out[0]->data,
+                                         .dy = sb_node_dy(node, 0)->data,
+                                         .slabs = choose_slabs(node->options),
+                                         .dq = gradient(node, 0),
+                                         .dk = gradient(node, 1),
+                                         .dv = gradient(node, 2)};
+    if (bias)
+        g.dbias = gradient(node, 3);
+    return kernels && run_backward(node, kernels, &g);
+}
+
+static struct attention_tiled forward_of(const sb_node *node)
+{
+    const sb_tensor *bias = bias_of(node);
+    return (struct attention_tiled){.q = node->in[0]->data,
+                                    .k = node->in[1]->data,
+                                    .v = node->in[2]->data,
+                                    .bias = bias ? bias->data : NULL,
+                                    .stats = node->saved[0]->data};
+}
+
+sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_operand *q,
+                           const sb_attention_options *options, const struct attention *a)
+{
+    struct tiled tiled = {.a = *a};
+    sb_node *node = attention_node(options->bias ? &biased : &plain, 3, operands, options, &tiled.a,
+                                   sizeof tiled);
+    sb_tensor *y = node ? attention_output(node, q) : NULL;
+    if (!y)
+        return NULL;
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
+    const int64_t rows[4] = {a->B, a->H, a->Lq, 2};
+    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, y->dtype, 4, rows)))
+        return NULL;
+    struct attention *its = node->options;
+    its->dropout = dropout_next(options->dropout);
+    struct attention_tiled f = forward_of(node);
+    f.y = y->data;
+    return kernels->tiled(its, &f) ? y : sb_fail("attention: out of memory for tiles");
+}
+
+/* The open tape's node that made y by tiles; NULL when there is none. */
+static sb_node *node_of(const sb_tensor *y)
+{
+    for (sb_node *node = tape_open()->last; node; node = node->previous)
+        if ((node->operation == &plain || node->operation == &biased) && node->made == 1 &&
+            node->out[0] == y)
+            return node;
+    return NULL;
+}
+
+static const sb_operation weights = {"attention_weights", "y", NULL, false};
+
+sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
+{
+    const char *who = weights.name;
+    sb_node *rows_node = sb_node_new(&weights, 1, &y, 1, NULL, 0), *node = NULL;
+    if (!rows_node)
+        return NULL;
+    node = node_of(y);
+    if (!node || node->saves == 0)
+        return sb_fail("%s: y is no result of a tiled attention on this tape before its backward",
+                       who);
+    struct tiled *tiled = node->options;
+    const struct attention *a = &tiled->a;
+    if (first < 0 || count < 1 || first > a->Lq - count)
+        return sb_fail("%s: %lld rows from %lld on are not among %lld queries", who,
+                       (long long)count, (long long)first, (long long)a->Lq);
+    if (node->saves > MOST_ROWS)
+        return sb_fail("%s: rows of one attention were asked for %d times already", who, MOST_ROWS);
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
+    const int64_t dim[4] = {a->B, a->H, count, a->Lk};
+    sb_tensor *rows = kernels ? sb_node_output(rows_node, y->dtype, 4, dim) : NULL;
+    struct attention_tiled f = forward_of(node);
+    if (!rows)
+        return NULL;
+    if (!kernels->tiled_rows(a, &f, NULL, first, count, rows->data))
+        return sb_fail("%s: out of memory for tiles", who);
+    tiled->first[node->saves - 1] = first;
+    return sb_node_save(node, sb_tensor_retain(rows));
+}

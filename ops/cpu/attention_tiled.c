@@ -1,0 +1,140 @@
+/*
+ * Attention, tiled: softmax over tiles of keys, one after the other (Milakov and Gimelshein 2018).
+ *
+ *     for each tile of keys:   s = scale q k' + bias          what the mask blocks is -inf
+ *                              m' = max(m, rowmax(s))         the largest score so far
+ *                              p = exp(s - m')
+ *                              l = l exp(m - m') + rowsum(p)
+ *                              y = y exp(m - m') + dropout(p) v
+ *     at the end:              y = y / l; m and 1 / l are kept, whose log-sum-exp is m + log l
+ *
+ * A task is some queries of one head, in whose tiles the same packed keys serve several times.
+ */
+#include "ops/cpu/attention_tiles.h"
+#include "tensor/memory.h"
+
+enum { TASK_TILES = 4, TASK_QUERIES = TASK_TILES * QUERIES };
+
+/* What a task works with. */
+struct work {
+    real *keys, *values, *p; /* keys packed (D, KEYS); values (KEYS, Dv); a tile */
+    bool finite;             /* the values are */
+    real max[TASK_QUERIES], sum[TASK_QUERIES];
+    bool seen[TASK_QUERIES]; /* the mask kept a key */
+};
+
+static int64_t work_size(const struct attention *a)
+{
+    return KEYS * (a->D + whole_vectors(a->Dv)) + QUERIES * KEYS;
+}
+
+static void scale_row(int64_t n, real factor, real *y)
+{
+    for (int64_t d = 0; d < n; d++)
+        y[d] *= factor;
+}
+
+/* p = exp(scale (s - max)) with the largest score so far; returns what earlier sums are to be
+   scaled by. */
+static real exponentials(const struct attention_tile *t, real scale, real *x, real *max, real *sum)
+{
+    int64_t from = t->from / LANES * LANES, end = whole_vectors(t->to);
+    vector largest = vector_of(*max), sums = vector_zero();
+    for (int64_t c = from; c < end; c += LANES)
+        largest = vector_larger(largest, vector_load(x + c));
+    real before = *max, shift = *max = vector_max(largest);
+    if (shift == -INFINITY) /* nothing but blocked scores, -infinity or NaN: no shift is needed */
+        shift = 0;
+    for (int64_t c = from; c < end; c += LANES) {
+        vector e = vector_exp(scale * (vector_load(x + c) - shift));
+        vector_store(x + c, e);
+        sums += e;
+    }
+    real factor = real_exp(scale * (before - shift));
+    *sum = *sum * factor + vector_sum(sums);
+    return factor;
+}
+
+static void add_tile(const struct attention_tile *t, const struct attention_tiled *f,
+                     struct work *w, int64_t first)
+{
+    const struct attention *a = t->a;
+    real *y = row_in(f->y, a->y, t->b, t->h, t->i);
+    const real scale = score_factor(a, f->bias);
+    struct rows q = rows_of(f->q, a->q, t->b, t->h);
+    tile_products(t, a->D, q.at + t->i * q.step, q.step, w->keys, w->p);
+    for (int64_t r = 0, n = t->i - first; r < t->rows; r++, n++) {
+        real *p = w->p + r * KEYS;
+        tile_scores(t, r, f->bias, p);
+        w->seen[n] |= fill_blocked(t, r, -INFINITY, p);
+        real factor = exponentials(t, scale, p, &w->max[n], &w->sum[n]);
+        if (factor != 1)
+            scale_row(a->Dv, factor, y + r * a->y.row);
+        if (a->dropout.threshold > 0) {
+            struct dropout_bits bits = tile_bits(t, r);
+            tile_drop(t, &bits, p, p);
+        }
+    }
+    tile_add_over_keys(t, w->finite, a->Dv, w->p, w->values, whole_vectors(a->Dv), y, a->y.row);
+}
+
+/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+static void finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, real *stats)
+{
+    real sum = w->sum[n];
+    bool seen = w->seen[n];
+    stats[0] = seen ? w->max[n] : 0;
+    stats[1] = !seen ? 0 : sum == 0 ? NAN : 1 / sum; /* NAN: all scores are -infinity */
+    for (int64_t d = 0; seen && d < Dv; d++)
+        y[d] = sum == 0 ? NAN : y[d] / sum;
+}
+
+static void forward_task(const struct attention *a, const struct attention_tiled *f, int64_t b,
+                         int64_t h, int64_t first, struct work *w)
+{
+    int64_t g = h / (a->H / a->G), queries = smaller(a->Lq - first, TASK_QUERIES);
+    struct rows k = rows_of(f->k, a->k, b, g), v = rows_of(f->v, a->v, b, g);
+    struct key_range range = mask_range(&a->mask, b, first, first + queries - 1, a->Lk);
+    for (int64_t n = 0; n < queries; n++) {
+        w->max[n] = -INFINITY;
+        w->sum[n] = 0;
+        w->seen[n] = false;
+    }
+    clear_rows(queries, a->Dv, row_in(f->y, a->y, b, h, first), a->y.row);
+    for (int64_t j = range.from / KEYS * KEYS; j < range.to; j += KEYS) {
+        int64_t keys = smaller(a->Lk - j, KEYS);
+        CPU(gemm_pack_all)(a->D, keys, k.at + j * k.step, k.step, w->keys);
+        w->finite = copy_rows(keys, a->Dv, v.at + j * v.step, v.step, w->values);
+        struct attention_tile t;
+        for (int64_t i = first; i < first + queries; i += QUERIES)
+            if (tile_at(a, b, h, i, j, &t))
+                add_tile(&t, f, w, first);
+    }
+    real *stats = (real *)f->stats + 2 * ((b * a->H + h) * a->Lq + first);
+    for (int64_t n = 0; n < queries; n++)
+        finish_row(w, n, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
+}
+
+bool CPU(attention_tiled)(const struct attention *a, const struct attention_tiled *f)
+{
+    bool ok = true;
+    int64_t parts = (a->Lq + TASK_QUERIES - 1) / TASK_QUERIES, tasks = a->B * a->H * parts;
+    size_t bytes = (size_t)work_size(a) * sizeof(real);
+#pragma omp parallel reduction(&& : ok)                                                            \
+    if (a->B * a->H * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
+    {
+        struct work w = {.keys = pool_take(memory_pool(), bytes)};
+        ok = w.keys != NULL;
+        w.values = w.keys + (ok ? KEYS * a->D : 0);
+        w.p = w.values + (ok ? KEYS * whole_vectors(a->Dv) : 0);
+#pragma omp for schedule(dynamic)
+        for (int64_t task = 0; task < tasks; task++) {
+            /* the last queries first: with a causal mask they see most */
+            int64_t head = task % (a->B * a->H), part = parts - 1 - task / (a->B * a->H);
+            if (ok)
+                forward_task(a, f, head / a->H, head % a->H, part * TASK_QUERIES, &w);
+        }
+        pool_give(memory_pool(), w.keys, bytes);
+    }
+    return ok;
+}

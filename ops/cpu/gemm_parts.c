@@ -1,0 +1,61 @@
+/* Small products on one thread, with a B that is packed once or lies together already. */
+#include "ops/cpu/gemm_builtin.h"
+
+/* Panel i begins at this vector of columns. */
+static int64_t panel_vector(int64_t i, int64_t panels, int64_t vectors)
+{
+    return i * vectors / panels;
+}
+
+static int64_t panel_count(int64_t columns, int64_t *vectors)
+{
+    *vectors = (columns + LANES - 1) / LANES;
+    return (*vectors + TILE_VECTORS - 1) / TILE_VECTORS;
+}
+
+/* The columns of panel i, from *column on. */
+static int64_t panel_columns(int64_t i, int64_t columns, int64_t *column)
+{
+    int64_t vectors, panels = panel_count(columns, &vectors);
+    *column = panel_vector(i, panels, vectors) * LANES;
+    int64_t end = panel_vector(i + 1, panels, vectors) * LANES;
+    return (end < columns ? end : columns) - *column;
+}
+
+void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, const real *b,
+                    int64_t ldb, bool add, real *c, int64_t ldc)
+{
+    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    for (int64_t i = 0; i < panels; i++) {
+        struct tile t = {k, a.a, a.row_step, a.k_step, b, ldb, add, c, ldc, 0};
+        t.columns = panel_columns(i, columns, &column);
+        t.b += column;
+        t.c += column;
+        CPU(gemm_tiles)(&t, m);
+    }
+}
+
+void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
+                      struct factor a, const real *packed, real *c, int64_t ldc)
+{
+    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    for (int64_t i = 0; i < panels; i++) {
+        struct tile t = {k, a.a, a.row_step, a.k_step, packed, 0, false, c, ldc, 0};
+        t.columns = panel_columns(i, columns, &column);
+        if (column >= to || column + t.columns <= from)
+            continue;
+        t.ldb = (t.columns + LANES - 1) / LANES * LANES;
+        t.b += column * k;
+        t.c += column;
+        CPU(gemm_tiles)(&t, m);
+    }
+}
+
+void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *packed)
+{
+    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    for (int64_t i = 0; i < panels; i++) {
+        int64_t n = panel_columns(i, columns, &column);
+        CPU(gemm_pack)(true, depth, n, b + column * ldb, ldb, packed + column * depth);
+    }
+}
