@@ -12,6 +12,7 @@ struct part {
     bool last;         /* a band that is aligned with the last query and key */
     sb_tensor *tensor; /* lengths or pairs, retained; NULL for a band */
     bool allows;
+    int64_t size; /* of blocks */
 };
 
 struct sb_mask {
@@ -48,7 +49,7 @@ static sb_mask *mask_new(const char *who, int count, const struct part part[])
     return tape_own_object(mask, release, who);
 }
 
-static bool may_make(const char *who)
+bool mask_may_be_made(const char *who)
 {
     missing |= !tape_open();
     return tape_need(who) != NULL;
@@ -56,7 +57,7 @@ static bool may_make(const char *who)
 
 static sb_mask *band(const char *who, int64_t before, int64_t after, bool last)
 {
-    if (!may_make(who))
+    if (!mask_may_be_made(who))
         return NULL;
     struct part part = {.kind = MASK_BAND, .before = before, .after = after, .last = last};
     return mask_new(who, 1, &part);
@@ -74,15 +75,17 @@ sb_mask *sb_mask_causal_last(void)
 
 sb_mask *sb_mask_window(int64_t before, int64_t after)
 {
-    if (may_make("mask_window") && (before < 0 || after < 0))
+    if (mask_may_be_made("mask_window") && (before < 0 || after < 0))
         return sb_fail("mask_window: before is %lld, after is %lld; both must be at least 0",
                        (long long)before, (long long)after);
     return band("mask_window", before, after, false);
 }
 
-static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool allows)
+/* A mask of pairs, or of blocks of `size` queries and keys; size 0: pairs. */
+static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool allows,
+                      int64_t size)
 {
-    if (!may_make(who))
+    if (!mask_may_be_made(who))
         return NULL;
     if (!pairs)
         return fail_null(who, name);
@@ -94,23 +97,33 @@ static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool 
         return sb_fail("%s: %s is %s; the scores have only the four axes (batch, heads, queries, "
                        "keys)",
                        who, name, tensor_shape(pairs).text);
-    struct part part = {.kind = MASK_DENSE, .tensor = pairs, .allows = allows};
+    struct part part = {.kind = size ? MASK_BLOCKS : MASK_DENSE, .tensor = pairs};
+    part.allows = allows;
+    part.size = size;
     return mask_new(who, 1, &part);
 }
 
 sb_mask *sb_mask_allow(sb_tensor *allowed)
 {
-    return dense("mask_allow", "allowed", allowed, true);
+    return dense("mask_allow", "allowed", allowed, true, 0);
 }
 
 sb_mask *sb_mask_block(sb_tensor *blocked)
 {
-    return dense("mask_block", "blocked", blocked, false);
+    return dense("mask_block", "blocked", blocked, false, 0);
+}
+
+sb_mask *sb_mask_blocks(sb_tensor *kept, int64_t size)
+{
+    if (mask_may_be_made("mask_blocks") && size < 1)
+        return sb_fail("mask_blocks: size is %lld; a block has at least 1 query and key",
+                       (long long)size);
+    return dense("mask_blocks", "kept", kept, true, size);
 }
 
 sb_mask *sb_mask_lengths(sb_tensor *lengths)
 {
-    if (!may_make("mask_lengths"))
+    if (!mask_may_be_made("mask_lengths"))
         return NULL;
     if (!lengths)
         return fail_null("mask_lengths", "lengths");
@@ -125,7 +138,7 @@ sb_mask *sb_mask_lengths(sb_tensor *lengths)
 
 sb_mask *sb_mask_and(sb_mask *a, sb_mask *b)
 {
-    if (!may_make("mask_and"))
+    if (!mask_may_be_made("mask_and"))
         return NULL;
     if (!a || !b)
         return fail_null("mask_and", a ? "b" : "a");
@@ -179,20 +192,29 @@ static bool resolve_lengths(const char *who, const struct part *part, struct mas
     return true;
 }
 
+/* How many rows or columns a part has for a length. */
+static int64_t in_blocks(const struct part *part, int64_t length)
+{
+    return part->size ? length / part->size + (length % part->size != 0) : length;
+}
+
 static bool resolve_dense(const char *who, const struct part *part, struct mask_sizes sizes,
                           struct mask_term *term)
 {
     const sb_tensor *t = part->tensor;
-    const int64_t scores[4] = {sizes.B, sizes.H, sizes.Lq, sizes.Lk};
+    const int64_t scores[4] = {sizes.B, sizes.H, in_blocks(part, sizes.Lq),
+                               in_blocks(part, sizes.Lk)};
     int64_t common[4];
     int rank;
     if (!shape_broadcast(t->rank, t->dim, 4, scores, &rank, common) ||
         !shape_equal(rank, common, 4, scores))
-        return sb_fail("%s: the mask is %s; it does not broadcast to the scores %s", who,
-                       tensor_shape(t).text, shape_text(4, scores).text);
+        return sb_fail("%s: the mask is %s; it does not broadcast to the %s %s", who,
+                       tensor_shape(t).text, part->size ? "blocks of scores" : "scores",
+                       shape_text(4, scores).text);
     shape_strides(t->rank, t->dim, 4, scores, term->stride);
     term->pairs = t->data;
     term->allows = part->allows;
+    term->size = part->size;
     return true;
 }
 
@@ -242,7 +264,9 @@ static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, i
         return i - j <= part->before && j - i <= part->after;
     if (part->kind == MASK_LENGTHS)
         return (double)j < sb_get(part->tensor, place[0]);
-    return (sb_get(part->tensor, dense_index(part->tensor, place)) != 0) == part->allows;
+    int64_t size = part->size ? part->size : 1;
+    const int64_t block[4] = {place[0], place[1], place[2] / size, place[3] / size};
+    return (sb_get(part->tensor, dense_index(part->tensor, block)) != 0) == part->allows;
 }
 
 /* Whether the mask has something to say of the sentence b and head h, and of Lq queries and Lk
@@ -257,9 +281,10 @@ static bool has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int6
         const sb_tensor *t = part->tensor;
         if (t && !tensor_readable("mask_text", t))
             return false;
+        int64_t size = part->size ? part->size : 1;
+        const int64_t last[4] = {b, h, Lq ? (Lq - 1) / size : 0, Lk ? (Lk - 1) / size : 0};
         bool fits = part->kind == MASK_BAND || (part->kind == MASK_LENGTHS && b < t->dim[0]) ||
-                    (part->kind == MASK_DENSE &&
-                     dense_index(t, (int64_t[]){b, h, Lq ? Lq - 1 : 0, Lk ? Lk - 1 : 0}) >= 0);
+                    (part->kind != MASK_LENGTHS && t && dense_index(t, last) >= 0);
         if (!fits)
             return sb_fail("mask_text: b %lld, h %lld, Lq %lld, Lk %lld do not fit a mask made "
                            "from %s",

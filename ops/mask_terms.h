@@ -17,6 +17,7 @@ enum mask_kind {
     MASK_BAND,    /* i - before <= j <= i + after: causal and window */
     MASK_LENGTHS, /* j < lengths[b] */
     MASK_DENSE,   /* pairs[b, h, i, j] is true where it allows, or where it blocks */
+    MASK_BLOCKS,  /* pairs[b, h, i / size, j / size] is true where it allows */
 };
 
 struct mask_term {
@@ -24,16 +25,40 @@ struct mask_term {
     int64_t before, after;
     const int32_t *lengths;
     const uint8_t *pairs;
-    int64_t stride[4]; /* of pairs, along (B, H, Lq, Lk); 0 where it stretches */
+    int64_t stride[4]; /* of pairs, along its four axes; 0 where it stretches */
     bool allows;       /* what true means in pairs */
+    int64_t size;      /* queries and keys of a block */
 };
 
 /* No terms: every pair is kept. */
 struct mask_terms {
     int count;
-    bool dense; /* whether a term is dense */
+    bool dense; /* whether a term has pairs */
     struct mask_term term[MASK_TERMS];
 };
+
+/* The byte of a block: whether its pairs are kept. */
+static inline bool mask_block_kept(const struct mask_term *term, int64_t b, int64_t h, int64_t row,
+                                   int64_t column)
+{
+    const int64_t *s = term->stride;
+    return term->pairs[b * s[0] + h * s[1] + row * s[2] + column * s[3]] != 0;
+}
+
+/* Whether any block, or every one, of those that some queries and keys lie in is kept. */
+static inline void mask_blocks_kept(const struct mask_term *term, int64_t b, int64_t h,
+                                    const int64_t query[2], const int64_t key[2], bool *any,
+                                    bool *every)
+{
+    *any = false;
+    *every = true;
+    for (int64_t row = query[0] / term->size; row <= query[1] / term->size; row++)
+        for (int64_t column = key[0] / term->size; column <= key[1] / term->size; column++) {
+            bool kept = mask_block_kept(term, b, h, row, column);
+            *any |= kept;
+            *every &= kept;
+        }
+}
 
 /* The keys from <= j < to; none when they are equal. */
 struct key_range {
@@ -70,6 +95,9 @@ struct mask_sizes {
    tape was open. */
 bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
                   struct mask_terms *terms);
+
+/* Whether a tape is open for a mask; every constructor asks first. */
+bool mask_may_be_made(const char *who);
 
 /* The tensors that the mask's terms read, which become inputs of the node; returns how many. */
 int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS]);

@@ -91,6 +91,18 @@ static sb_mask *pairs(const struct variant *c)
     return sb_mask_allow(allowed);
 }
 
+/* Blocks of three queries and keys; large ones where there are many pairs. */
+static sb_mask *blocks(const struct variant *c)
+{
+    sb_random r = sb_random_new(c->seed, SB_STREAM_SAMPLE);
+    int64_t size = c->Lq * c->Lk < 1000 ? 3 : 50;
+    sb_tensor *kept = sb_tape_own(sb_tensor_zeros(
+        SB_BOOL, SB_SHAPE(c->H, (c->Lq + size - 1) / size, (c->Lk + size - 1) / size)));
+    for (int64_t i = 0; i < sb_tensor_size(kept); i++)
+        sb_put(kept, i, sb_random_uniform(&r) < 0.5);
+    return sb_mask_blocks(kept, size);
+}
+
 static sb_mask *mask(const struct variant *c)
 {
     sb_mask *first = NULL;
@@ -111,6 +123,11 @@ static sb_mask *mask(const struct variant *c)
     case MASK_PAIRS_AND_PADDING:
         first = padding(c);
         return sb_mask_and(first, pairs(c));
+    case MASK_SPARSE:
+        return blocks(c);
+    case MASK_SPARSE_AND_CAUSAL:
+        first = blocks(c);
+        return sb_mask_and(first, sb_mask_causal());
     default:
         return NULL;
     }

@@ -103,12 +103,18 @@ static void forward_task(const struct attention *a, const struct attention_tiled
     clear_rows(queries, a->Dv, row_in(f->y, a->y, b, h, first), a->y.row);
     for (int64_t j = range.from / KEYS * KEYS; j < range.to; j += KEYS) {
         int64_t keys = smaller(a->Lk - j, KEYS);
-        CPU(gemm_pack_all)(a->D, keys, k.at + j * k.step, k.step, w->keys);
-        w->finite = copy_rows(keys, a->Dv, v.at + j * v.step, v.step, w->values);
         struct attention_tile t;
-        for (int64_t i = first; i < first + queries; i += QUERIES)
-            if (tile_at(a, b, h, i, j, &t))
-                add_tile(&t, f, w, first);
+        bool loaded = false;
+        for (int64_t i = first; i < first + queries; i += QUERIES) {
+            if (!tile_at(a, b, h, i, j, &t))
+                continue;
+            if (!loaded) {
+                CPU(gemm_pack_all)(a->D, keys, k.at + j * k.step, k.step, w->keys);
+                w->finite = copy_rows(keys, a->Dv, v.at + j * v.step, v.step, w->values);
+            }
+            loaded = true;
+            add_tile(&t, f, w, first);
+        }
     }
     real *stats = (real *)f->stats + 2 * ((b * a->H + h) * a->Lq + first);
     for (int64_t n = 0; n < queries; n++)

@@ -42,20 +42,28 @@ static inline int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Whether the mask keeps all pairs of the tile's columns. */
-static inline bool keeps_all(const struct attention_tile *t)
+/* What the mask keeps of the tile's columns: false when it is nothing; all of them if `whole`. */
+static inline bool tile_kept(struct attention_tile *t)
 {
     const struct mask_terms *mask = &t->a->mask;
-    int64_t first = t->j + t->from, last = t->j + t->to - 1, end = t->i + t->rows - 1;
-    bool all = !mask->dense;
-    for (int n = 0; n < mask->count; n++) {
+    const int64_t query[2] = {t->i, t->i + t->rows - 1},
+                  key[2] = {t->j + t->from, t->j + t->to - 1};
+    bool any = t->from < t->to, every = true;
+    for (int n = 0; any && n < mask->count; n++) {
         const struct mask_term *term = &mask->term[n];
         if (term->kind == MASK_BAND)
-            all &= first >= end - term->before && last <= t->i + term->after;
-        if (term->kind == MASK_LENGTHS)
-            all &= last < term->lengths[t->b];
+            every &= key[0] >= query[1] - term->before && key[1] <= query[0] + term->after;
+        else if (term->kind == MASK_LENGTHS)
+            every &= key[1] < term->lengths[t->b];
+        else if (term->kind == MASK_BLOCKS) {
+            bool all;
+            mask_blocks_kept(term, t->b, t->h, query, key, &any, &all);
+            every &= all;
+        } else
+            every = false;
     }
-    return all;
+    t->whole = every;
+    return any;
 }
 
 /* The tile of queries i.. and keys j..; false when the mask leaves nothing of it. */
@@ -68,10 +76,7 @@ static inline bool tile_at(const struct attention *a, int64_t b, int64_t h, int6
     t->keys = keys;
     t->from = larger(range.from - j, 0);
     t->to = smaller(range.to - j, keys);
-    if (t->from >= t->to)
-        return false;
-    t->whole = keeps_all(t);
-    return true;
+    return tile_kept(t);
 }
 
 /* The columns that row r of the tile may see before dense terms. */

@@ -36,6 +36,18 @@ struct masked_chunk {
     const uint8_t *keep;
 };
 
+/* A run of keys of one block at a time. */
+static inline void keep_blocks(const struct mask_term *term, const struct masked_row *row,
+                               int64_t j, int64_t n, uint8_t *keep)
+{
+    for (int64_t c = 0, end; c < n; c = end) {
+        int64_t column = (j + c) / term->size, next = (column + 1) * term->size - j;
+        end = next < n ? next : n;
+        if (!mask_block_kept(term, row->b, row->h, row->i / term->size, column))
+            memset(keep + c, 0, (size_t)(end - c));
+    }
+}
+
 static inline void keep_term(const struct mask_term *term, const struct masked_row *row, int64_t j,
                              int64_t n, uint8_t *keep)
 {
@@ -55,9 +67,12 @@ static inline struct masked_chunk masked_chunk(const struct masked_row *row, int
         return (struct masked_chunk){j, n, NULL};
     n = n < MASK_CHUNK ? n : MASK_CHUNK;
     memset(buffer, 1, (size_t)n);
-    for (int t = 0; t < row->mask->count; t++)
+    for (int t = 0; t < row->mask->count; t++) {
         if (row->mask->term[t].kind == MASK_DENSE)
             keep_term(&row->mask->term[t], row, j, n, buffer);
+        if (row->mask->term[t].kind == MASK_BLOCKS)
+            keep_blocks(&row->mask->term[t], row, j, n, buffer);
+    }
     return (struct masked_chunk){j, n, buffer};
 }
 
