@@ -4,6 +4,7 @@
 
 #include "autograd/gradcheck.h"
 #include "autograd/operation.h"
+#include "autograd/recomputation.h"
 #include "autograd/tape.h"
 #include "models/batch.h"
 #include "models/data.h"
@@ -22,6 +23,7 @@
 #include "nn/embedding.h"
 #include "nn/encoder.h"
 #include "nn/feed_forward.h"
+#include "nn/learned_score.h"
 #include "nn/linear.h"
 #include "nn/norm.h"
 #include "nn/optimiser.h"

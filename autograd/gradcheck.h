@@ -25,9 +25,6 @@
 
 #include "tape.h"
 
-/* Computes y from the inputs, with operations, on the open tape. */
-typedef sb_tensor *(*sb_function)(void *context, sb_tensor *const x[]);
-
 typedef struct {
     double step;       /* h, relative to max(1, |x|); 0: 1e-5 */
     double tolerance;  /* the largest error that passes; 0: 1e-6 */

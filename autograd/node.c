@@ -113,6 +113,11 @@ sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim
     return attach_output(node, tensor_view(node->operation->name, node->in[0], offset, rank, dim));
 }
 
+sb_tensor *node_adopt(sb_node *node, sb_tensor *y)
+{
+    return attach_output(node, sb_tensor_retain(y));
+}
+
 sb_tensor *sb_node_save(sb_node *node, sb_tensor *t)
 {
     if (!node || !t)

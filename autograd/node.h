@@ -42,6 +42,9 @@ bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);
    Returns the object, or NULL. */
 void *tape_own_object(void *object, void (*release)(void *object), const char *who);
 
+/* Makes a tensor that the tape owns already the node's output. */
+sb_tensor *node_adopt(sb_node *node, sb_tensor *y);
+
 /* Like sb_node_output: an output that shares the data of input 0 from element `offset` on. */
 sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim);
 

@@ -77,4 +77,7 @@ SB_API sb_tensor *sb_keep(sb_tensor *t);
  */
 SB_API char *sb_tape_find_nonfinite(void);
 
+/* Computes y from the inputs, with operations, on the open tape. */
+typedef sb_tensor *(*sb_function)(void *context, sb_tensor *const x[]);
+
 #endif
