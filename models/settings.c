@@ -10,6 +10,7 @@ static const char *const norm_kinds[] = {"layer", "rms", NULL};
 static const char *const activations[] = {"identity", "relu", "gelu",    "gelu-tanh",
                                           "silu",     "tanh", "sigmoid", NULL};
 static const char *const scores[] = {"scaled", "balanced", "cosine", NULL};
+static const char *const algorithms[] = {"auto", "composed", "tiled", NULL};
 static const char *const positions[] = {"sinusoidal", "learned", "rotary", "alibi",
                                         "relative",   "none",    NULL};
 static const char *const optimisers[] = {"adam", "adamw", "sgd", NULL};
@@ -46,6 +47,10 @@ static const struct setting settings[] = {
      "activation of the feed-forward part"},
     {"gated", MODEL, FLAG, TRANSFORMER(gated), 0, 0, NULL, "gate the feed-forward part"},
     {"score", MODEL, CHOICE, TRANSFORMER(score), 0, 0, scores, "how attention scores are scaled"},
+    {"attention", MODEL, CHOICE, TRANSFORMER(attention), 0, 0, algorithms,
+     "how attention is computed: with stored weights, or by tiles"},
+    {"recompute", MODEL, FLAG, TRANSFORMER(recompute), 0, 0, NULL,
+     "compute layers again in backward, which saves memory"},
     {"positions", MODEL, CHOICE, TRANSFORMER(positions), 0, 0, positions,
      "how the order of symbols is told"},
     {"positions-longest", MODEL, COUNT, TRANSFORMER(longest), 0, 1 << 24, NULL,

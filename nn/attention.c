@@ -12,6 +12,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .size = D,
                                        .dropout = options->dropout,
                                        .score = options->score,
+                                       .algorithm = options->attention,
                                        .rotary = rotary};
     return sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, C, C, true) &&
            sb_linear_layer_init(&layer->key, set, name_join(name, "key").text, C, G * D, true) &&
@@ -46,7 +47,8 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                           .bias = a->bias,
                                           .score = layer->score,
                                           .dropout = layer->dropout,
-                                          .weights = a->weights};
+                                          .weights = a->weights,
+                                          .algorithm = a->weights ? SB_COMPOSED : layer->algorithm};
     sb_tensor *q = turn(layer, project(&layer->query, x, layer->heads, layer->size), a->start);
     sb_tensor *y, *k = NULL, *v = NULL;
     if (!a->cached) {

@@ -1,4 +1,5 @@
 #include "nn/decoder.h"
+#include "autograd/recomputation.h"
 #include "nn/decoder_state.h"
 #include "nn/name.h"
 #include "tensor/failure.h"
@@ -8,7 +9,7 @@ struct sb_decoder {
     sb_embedding_layer embedding;
     sb_position_bias bias;
     sb_norm_layer norm; /* pre-norm only */
-    bool has_norm, crosses;
+    bool has_norm, crosses, recomputes;
     int layers;
     sb_decoder_layer *layer;
 };
@@ -78,6 +79,7 @@ static bool init(sb_decoder *d, sb_parameters *set, const char *name, int64_t V,
     for (int i = 0; i < d->layers; i++)
         if (!sb_decoder_layer_init(&d->layer[i], set, name_layer(name, i).text, o, d->crosses))
             return false;
+    d->recomputes = o->recompute;
     d->has_norm = o->norm_place == SB_NORM_PRE;
     return !d->has_norm ||
            sb_norm_layer_init(&d->norm, set, name_join(name, "norm").text, o->width, o->norm_kind);
@@ -135,6 +137,36 @@ static bool memory_fits(const sb_decoder *d, const sb_tensor *memory, const sb_t
     return true;
 }
 
+/* A layer as a function of x and of the memory and the bias, if there are such. */
+struct segment {
+    const sb_decoder_layer *layer;
+    sb_attending self, cross;
+};
+
+static sb_tensor *run_segment(void *context, sb_tensor *const x[])
+{
+    struct segment s = *(const struct segment *)context;
+    sb_tensor *memory = s.layer->crosses ? x[1] : NULL;
+    if (s.self.bias)
+        s.self.bias = x[s.layer->crosses ? 2 : 1];
+    return sb_decoder_layer_forward(s.layer, x[0], memory, &s.self, &s.cross);
+}
+
+static sb_tensor *run_layer(const sb_decoder *d, int i, sb_tensor *x, sb_tensor *memory,
+                            const sb_attending *self, const sb_attending *cross)
+{
+    const struct segment s = {&d->layer[i], *self, *cross};
+    if (!d->recomputes || self->cache || self->weights || cross->weights)
+        return sb_decoder_layer_forward(s.layer, x, memory, self, cross);
+    sb_tensor *in[3] = {x};
+    int n = 1;
+    if (d->crosses)
+        in[n++] = memory;
+    if (self->bias)
+        in[n++] = self->bias;
+    return sb_checkpoint(run_segment, &s, sizeof s, n, in);
+}
+
 /* The new positions `start`... of all layers, given what self and cross may look at; with a state,
    each layer has caches of its own. */
 static sb_tensor *run(const sb_decoder *d, sb_tensor *x, sb_tensor *memory, sb_attending self,
@@ -146,7 +178,7 @@ static sb_tensor *run(const sb_decoder *d, sb_tensor *x, sb_tensor *memory, sb_a
         cross.cache = state && d->crosses ? state->cross[i] : NULL;
         self.weights = weights && weights->self ? &weights->self[i] : NULL;
         cross.weights = weights && weights->cross ? &weights->cross[i] : NULL;
-        x = sb_decoder_layer_forward(&d->layer[i], x, memory, &self, &cross);
+        x = run_layer(d, i, x, memory, &self, &cross);
     }
     return d->has_norm ? sb_norm_layer_forward(&d->norm, x) : x;
 }

@@ -1,4 +1,5 @@
 #include "nn/encoder.h"
+#include "autograd/recomputation.h"
 #include "nn/name.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -7,7 +8,7 @@ struct sb_encoder {
     sb_embedding_layer embedding;
     sb_position_bias bias;
     sb_norm_layer norm; /* pre-norm only */
-    bool has_norm;
+    bool has_norm, recomputes;
     int layers;
     sb_encoder_layer *layer;
 };
@@ -60,6 +61,7 @@ static bool init(sb_encoder *e, sb_parameters *set, const char *name, int64_t V,
     for (int i = 0; i < e->layers; i++)
         if (!sb_encoder_layer_init(&e->layer[i], set, name_layer(name, i).text, o))
             return false;
+    e->recomputes = o->recompute;
     e->has_norm = o->norm_place == SB_NORM_PRE;
     return !e->has_norm ||
            sb_norm_layer_init(&e->norm, set, name_join(name, "norm").text, o->width, o->norm_kind);
@@ -93,6 +95,29 @@ void sb_encoder_free(sb_encoder *encoder)
     memory_free(encoder);
 }
 
+/* A layer as a function of x and of the bias, if there is one. */
+struct segment {
+    const sb_encoder_layer *layer;
+    sb_attending attending;
+};
+
+static sb_tensor *run_segment(void *context, sb_tensor *const x[])
+{
+    struct segment s = *(const struct segment *)context;
+    if (s.attending.bias)
+        s.attending.bias = x[1];
+    return sb_encoder_layer_forward(s.layer, x[0], &s.attending);
+}
+
+static sb_tensor *run_layer(const sb_encoder *e, int i, sb_tensor *x, const sb_attending *attending)
+{
+    const struct segment s = {&e->layer[i], *attending};
+    if (!e->recomputes || attending->weights)
+        return sb_encoder_layer_forward(s.layer, x, attending);
+    sb_tensor *in[] = {x, attending->bias};
+    return sb_checkpoint(run_segment, &s, sizeof s, attending->bias ? 2 : 1, in);
+}
+
 sb_tensor *sb_encoder_forward(const sb_encoder *e, sb_tensor *ids, sb_tensor *lengths,
                               sb_tensor *weights[])
 {
@@ -107,7 +132,7 @@ sb_tensor *sb_encoder_forward(const sb_encoder *e, sb_tensor *ids, sb_tensor *le
         return NULL;
     for (int i = 0; i < e->layers; i++) {
         attending.weights = weights ? &weights[i] : NULL;
-        x = sb_encoder_layer_forward(&e->layer[i], x, &attending);
+        x = run_layer(e, i, x, &attending);
     }
     return e->has_norm ? sb_norm_layer_forward(&e->norm, x) : x;
 }

@@ -29,10 +29,13 @@ typedef struct {
     double dropout;       /* of embeddings, branches and attention weights; in [0, 1) */
     sb_norm_place norm_place;
     sb_norm_kind norm_kind;
-    sb_activation activation; /* default (SB_IDENTITY): SB_RELU */
-    bool gated;               /* the feed-forward part is (activation(x U') * (x G')) W' */
-    sb_score score;           /* of all attentions */
+    sb_activation activation;         /* default (SB_IDENTITY): SB_RELU */
+    bool gated;                       /* the feed-forward part is (activation(x U') * (x G')) W' */
+    sb_score score;                   /* of all attentions */
+    sb_attention_algorithm attention; /* of all attentions but where weights are asked for */
     sb_positions positions;
+    bool recompute;  /* of a layer only its result is kept, and the rest computed again in backward;
+                        not where weights are asked for */
     int64_t longest; /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
 } sb_transformer_options;
 

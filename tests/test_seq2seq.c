@@ -331,3 +331,91 @@ CLAIM(seq2seq, each_allocation_may_fail)
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
     sb_vocabulary_release(vocabulary);
 }
+
+/* The gradients of all parameters, one after the other; to be freed. */
+static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int64_t *n)
+{
+    struct tiny t = tiny_new(dtype, 3, options);
+    sb_batch *batch = tiny_batch(t.vocabulary, 5, 3, 9);
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    cr_assert(sb_backward(sb_seq2seq_loss(t.model, batch)), "%s", sb_error());
+    cr_assert(sb_tape_end(&tape));
+    double *all = calloc((size_t)sb_parameters_size(t.weights), sizeof *all);
+    *n = 0;
+    for (int64_t i = 0; i < sb_parameters_count(t.weights); i++) {
+        sb_tensor *w = sb_parameters_get(t.weights, i);
+        if (sb_grad(w))
+            cr_assert(sb_tensor_read(sb_grad(w), all + *n));
+        *n += sb_tensor_size(w);
+    }
+    sb_batch_free(batch);
+    tiny_free(&t);
+    return all;
+}
+
+CLAIM(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
+{
+    for (int i = 0; tiny_variant(i); i++) {
+        sb_seq2seq_options o = tiny_variant(i)->options;
+        int64_t n;
+        o.transformer.dropout = 0.2;
+        double *plain = gradients(&o, SB_F32, &n);
+        o.transformer.recompute = true;
+        double *again = gradients(&o, SB_F32, &n);
+        cr_expect(memcmp(plain, again, (size_t)n * sizeof *plain) == 0, "%s",
+                  tiny_variant(i)->name);
+        free(plain);
+        free(again);
+    }
+}
+
+CLAIM(seq2seq, tiles_give_the_same_gradients_in_every_variant)
+{
+    for (int i = 0; tiny_variant(i); i++) {
+        sb_seq2seq_options o = tiny_variant(i)->options;
+        int64_t n;
+        o.transformer.dropout = 0.2;
+        o.transformer.attention = SB_COMPOSED;
+        double *composed = gradients(&o, SB_F64, &n);
+        o.transformer.attention = SB_TILED;
+        double *tiled = gradients(&o, SB_F64, &n);
+        cr_expect(test_relative_arrays(n, tiled, composed) < 1e-12, "%s", tiny_variant(i)->name);
+        free(composed);
+        free(tiled);
+    }
+}
+
+static int64_t encoder_peak(bool recompute, int layers)
+{
+    const sb_transformer_options o = {
+        .width = 32, .encoder_layers = layers, .recompute = recompute};
+    sb_parameters *set = sb_parameters_new(1);
+    sb_encoder *encoder = sb_encoder_new(set, "encoder", 10, &o);
+    int64_t before = sb_device_memory(sb_device_cpu()).live_bytes;
+    sb_device_reset_peak(sb_device_cpu());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8, 32), 5));
+    sb_tensor *lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8), 32));
+    sb_tensor *y = sb_encoder_forward(encoder, ids, lengths, NULL);
+    cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+    int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes - before;
+    cr_assert(sb_tape_end(&tape));
+    peak -= 2 * sb_parameters_size(set) * (int64_t)sizeof(float); /* their gradients */
+    sb_encoder_free(encoder);
+    sb_parameters_free(set);
+    return peak;
+}
+
+/* A further layer costs its boundary, (B, L, C), and handles, instead of all its intermediates. */
+CLAIM(seq2seq, recomputation_holds_one_layer_and_the_boundaries)
+{
+    const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
+    int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;
+    int64_t held = (encoder_peak(true, 12) - encoder_peak(true, 2)) / 10;
+    cr_expect(plain > 10 * boundary, "%g boundaries a layer", (double)plain / (double)boundary);
+    cr_expect(held < 2 * boundary, "%g boundaries a layer", (double)held / (double)boundary);
+}
