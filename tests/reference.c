@@ -3,7 +3,7 @@
 #include <float.h>
 #include <stdio.h>
 
-enum { INPUTS = 6 };
+enum { INPUTS = 8 };
 
 sb_safetensors *reference_open(const char *theme)
 {
@@ -176,7 +176,7 @@ struct operation {
 static void compare_operation(const sb_safetensors *file, const void *context, sb_dtype dtype)
 {
     const struct operation *o = context;
-    const char *const numbers[INPUTS] = {"0", "1", "2", "3", "4", "5"};
+    const char *const numbers[INPUTS] = {"0", "1", "2", "3", "4", "5", "6", "7"};
     sb_tensor *x[INPUTS];
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
