@@ -112,3 +112,22 @@ CLAIM(l2_normalize, a_scalar_is_refused)
     EXPECT_ERROR("l2_normalize: x is a scalar");
     sb_tape_end(&tape);
 }
+
+CLAIM(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
+{
+    for (int fresh = 0; fresh < 2; fresh++) {
+        sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+        sb_put(x, 1, NAN);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = sb_l2_normalize(x), *second = sb_slice(y, 0, 1, 1);
+        sb_tensor *loss = sb_sum(second, SB_ALL, false);
+        if (!fresh) /* by way of a sum, the gradient of x holds something before */
+            loss = sb_add(loss, sb_sum(sb_slice(x, 0, 1, 1), SB_ALL, false));
+        cr_assert(sb_backward(loss), "%s", sb_error());
+        for (int i = 0; i < 3; i++)
+            cr_expect(sb_get(sb_grad(x), i) == 0 && sb_get(sb_grad(x), 3 + i) != 0);
+        cr_assert(sb_tape_end(&tape));
+        sb_tensor_release(x);
+    }
+}

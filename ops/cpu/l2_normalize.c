@@ -36,12 +36,25 @@ static bool forward(int64_t rows, int64_t C, const void *x_, void *y_, void *len
     return true;
 }
 
-/* y = x / |x|; or y = x / least for a row that is shorter, but not 0. */
+static bool is_zero(int64_t C, const real *x)
+{
+    bool zero = true;
+    for (int64_t c = 0; c < C; c++)
+        zero &= x[c] == 0;
+    return zero;
+}
+
+/* y = x / |x|; or y = x / least for a row that is shorter, but not 0. A row on which nothing
+   depends, such as a masked key, has gradient 0 whatever is in it. */
 static void backward_row(int64_t C, const real *restrict y, real length, const real *restrict dy,
                          bool fresh, real *restrict dx)
 {
     const real least = (real)L2_NORMALIZE_LEAST;
     real dot = 0;
+    if (is_zero(C, dy)) {
+        memset(dx, 0, fresh ? (size_t)C * sizeof *dx : 0);
+        return;
+    }
 #pragma omp simd reduction(+ : dot)
     for (int64_t c = 0; c < C; c++)
         dot += y[c] * dy[c];
