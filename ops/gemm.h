@@ -11,9 +11,12 @@ typedef bool gemm_function(bool transpose_a, bool transpose_b, int64_t m, int64_
                            const void *a, int64_t lda, const void *b, int64_t ldb, double beta,
                            void *c, int64_t ldc);
 
-/* For tests; kernels call their own set's functions (ops/cpu/gemm.h). */
+/* For tests and benchmarks; kernels call their own set's functions (ops/cpu/gemm.h). */
 struct gemm_kernels {
     gemm_function *parallel, *serial, *builtin;
+    /* Multiplies and adds in registers, on the calling thread; how many operations that were. A
+       product can be no faster. */
+    double (*peak)(int64_t rounds);
 };
 
 extern struct kernel_rows gemm_rows;

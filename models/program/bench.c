@@ -1,4 +1,5 @@
 /* softback bench: what a training step and a decoding step cost on this machine. */
+#include "models/program/bench.h"
 #include "autograd/tape.h"
 #include "models/program/command.h"
 #include "models/program/options.h"
@@ -9,12 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { KEY_THREADS = 1, STEPS = 30, POSITIONS = 512 };
 
 struct request {
-    bool train, decode;
+    bool train, decode, attention;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -30,31 +30,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
             request->train = true;
         else if (strcmp(argument, "decode") == 0)
             request->decode = true;
+        else if (strcmp(argument, "attention") == 0)
+            request->attention = true;
         else
-            argp_failure(state, EXIT_USAGE, 0, "\"%s\" is neither train nor decode", argument);
+            argp_failure(state, EXIT_USAGE, 0, "\"%s\" is none of train, decode, attention",
+                         argument);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-static double now(void)
-{
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(int n, double *values)
-{
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return values[n / 2];
 }
 
 struct bench {
@@ -109,12 +93,12 @@ static bool bench_train(const char *name, const sb_transformer_options *transfor
     int64_t targets = 0;
     bool ok = true;
     for (int i = -3; ok && i < STEPS; i++) {
-        double begun = now();
+        double begun = bench_now();
         ok = train_step(&b, &random, &targets);
         if (i >= 0)
-            seconds[i] = now() - begun;
+            seconds[i] = bench_now() - begun;
     }
-    double step = ok ? median(STEPS, seconds) : 0;
+    double step = ok ? bench_median(STEPS, seconds) : 0;
     if (ok)
         printf("train %-6s %8.2f ms a step  %9s target symbols/s\n", name, 1e3 * step,
                count_text((int64_t)((double)targets / step)).text);
@@ -126,13 +110,13 @@ static bool bench_train(const char *name, const sb_transformer_options *transfor
 static double decode_step(struct bench *b, sb_decoder_state *state, sb_tensor *memory,
                           sb_tensor *lengths)
 {
-    double begun = now();
+    double begun = bench_now();
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1, 1), 5));
     sb_tensor *y = sb_decoder_step(sb_seq2seq_decoder(b->model), state, id, memory, lengths, NULL);
     bool ok = sb_seq2seq_output(b->model, y) != NULL;
-    return sb_tape_end(&tape) && ok ? now() - begun : -1;
+    return sb_tape_end(&tape) && ok ? bench_now() - begun : -1;
 }
 
 /* Least squares: seconds = a + b t. */
@@ -196,14 +180,16 @@ static int bench(const struct request *request)
                                         .decoder_layers = 2,
                                         .dropout = 0.1};
     const sb_transformer_options usual = {.dropout = 0.1};
-    bool both = !request->train && !request->decode;
+    bool all = !request->train && !request->decode && !request->attention;
     printf("%s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
            sb_threads() == 1 ? "thread" : "threads", gemm_library());
     bool ok = true;
-    if (request->train || both)
+    if (request->train || all)
         ok = bench_train("toy", &toy) && bench_train("usual", &usual);
-    if (ok && (request->decode || both))
+    if (ok && (request->decode || all))
         ok = bench_decode();
+    if (ok && (request->attention || all))
+        ok = bench_attention();
     return ok ? EXIT_OK : command_failed("bench");
 }
 
@@ -214,9 +200,10 @@ static int run(int argc, char **argv)
     const struct argp argp = {
         options,
         parse,
-        "[train] [decode]",
+        "[train] [decode] [attention]",
         "Measures a training step (median of 30; toy: width 64, 2+2 layers; usual: the defaults of "
-        "train; reversing 64 sequences of 16 digits), and fits what a cached decoding step costs.",
+        "train; reversing 64 sequences of 16 digits), fits what a cached decoding step costs, and "
+        "compares the two algorithms of attention with each other and with the processor's peak.",
         NULL,
         NULL,
         NULL};
@@ -225,4 +212,4 @@ static int run(int argc, char **argv)
     return wrong < 0 ? bench(&request) : wrong;
 }
 
-const struct command command_bench = {"bench", "measures training and decoding steps", run};
+const struct command command_bench = {"bench", "measures training, decoding and attention", run};

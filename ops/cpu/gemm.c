@@ -98,4 +98,4 @@ GEMM(parallel)
 GEMM(serial)
 GEMM(builtin)
 
-KERNELS(gemm) = {parallel, serial, builtin};
+KERNELS(gemm) = {parallel, serial, builtin, CPU(gemm_peak)};

@@ -25,4 +25,6 @@ bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                        int64_t ldc);
 
+double CPU(gemm_peak)(int64_t rounds);
+
 #endif
