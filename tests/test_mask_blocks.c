@@ -114,8 +114,7 @@ CLAIM(mask_blocks, wrong_numbers_are_named)
             "mask_global: globals is -3; it must be at least 0",
             "mask_block_list: block 0 is (1, 3); there are 3 x 3 blocks of 2",
             "mask_block_list: blocks is NULL",
-            "attention: the mask is (3, 4); it does not broadcast to the blocks of scores "
-            "(1, 1, 3, 3)"};
+            "the mask is (3, 4); it does not broadcast to the blocks of scores (1, 1, 3, 3)"};
         cr_expect(!got);
         EXPECT_ERROR(messages[i]);
         sb_tape_end(&tape);
