@@ -15,7 +15,7 @@ enum {
     ITEM_BYTES = 4 * 8,
     VALUE_BYTES = 32 + ALIGNMENT, /* and its text */
     MOST_TIMES_TEXT = 36,
-    SMALL = 4096
+    SMALL = 1024
 };
 
 static size_t round_up(size_t size)
