@@ -5,12 +5,6 @@
 
 KERNEL_ROWS(attention);
 
-static struct attention_gradient gradient(const sb_node *node, int i)
-{
-    sb_tensor *dx = sb_node_dx(node, i);
-    return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
-}
-
 /* The gradient of the weights, to which what used them has added its part. When they are to be
    kept it exists in any case. */
 static bool open_weight_gradient(sb_tensor *weights, struct attention_gradient *gradient_of)
@@ -62,11 +56,11 @@ static bool backward(sb_node *node)
                                    .v = node->in[2]->data,
                                    .weights = weights->data,
                                    .dy = dy ? dy->data : NULL,
-                                   .dq = gradient(node, 0),
-                                   .dk = gradient(node, 1),
-                                   .dv = gradient(node, 2)};
+                                   .dq = attention_gradient_of(node, 0),
+                                   .dk = attention_gradient_of(node, 1),
+                                   .dv = attention_gradient_of(node, 2)};
     if (node->operation == &biased)
-        g.dbias = gradient(node, 3);
+        g.dbias = attention_gradient_of(node, 3);
     return open_weight_gradient(weights, &g.dweights) &&
            run_backward(weights, &g, sb_node_options(node));
 }

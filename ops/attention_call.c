@@ -219,3 +219,9 @@ sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
         *options->weights = ok ? weights : NULL;
     return ok ? y : NULL;
 }
+
+struct attention_gradient attention_gradient_of(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
+}

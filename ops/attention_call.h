@@ -47,6 +47,9 @@ sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
                              const struct attention_operand *q,
                              const sb_attention_options *options);
 
+/* Where the gradient of input i goes. */
+struct attention_gradient attention_gradient_of(const sb_node *node, int i);
+
 /* sb_attention by the other algorithm, in attention_tiled.c. */
 sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_operand *q,
                            const sb_attention_options *options, const struct attention *a);

@@ -33,12 +33,6 @@ static int64_t choose_slabs(const struct attention *a)
     return slabs > 1 ? slabs : 1;
 }
 
-static struct attention_gradient gradient(const sb_node *node, int i)
-{
-    sb_tensor *dx = sb_node_dx(node, i);
-    return (struct attention_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
-}
-
 /* The gradient of weights that somebody keeps. */
 static bool rows_gradient(const struct attention_kernels *kernels, const struct attention *a,
                           const struct attention_tiled_backward *g, sb_tensor *rows, int64_t first)
@@ -88,11 +82,11 @@ static bool backward(sb_node *node)
                                          .y = node->out[0]->data,
                                          .dy = sb_node_dy(node, 0)->data,
                                          .slabs = choose_slabs(node->options),
-                                         .dq = gradient(node, 0),
-                                         .dk = gradient(node, 1),
-                                         .dv = gradient(node, 2)};
+                                         .dq = attention_gradient_of(node, 0),
+                                         .dk = attention_gradient_of(node, 1),
+                                         .dv = attention_gradient_of(node, 2)};
     if (bias)
-        g.dbias = gradient(node, 3);
+        g.dbias = attention_gradient_of(node, 3);
     return kernels && run_backward(node, kernels, &g);
 }
 
