@@ -215,16 +215,25 @@ static inline void tile_add_over_queries(const struct attention_tile *t, bool fi
         tile_add_by_pairs(t, true, n, w, y, ldy, z, ldz);
 }
 
-/* Copies L rows of n together, each filled up to whole vectors; returns whether all are finite. */
+/* Copies L rows of n together, each filled up to whole vectors; returns whether all are finite:
+   0 x is 0 for every x, and not NaN. */
 static inline bool copy_rows(int64_t L, int64_t n, const real *x, int64_t step, real *y)
 {
-    int64_t width = whole_vectors(n);
-    for (int64_t l = 0; l < L; l++, y += width) {
-        memcpy(y, x + l * step, (size_t)n * sizeof *y);
-        for (int64_t d = n; d < width; d++)
-            y[d] = 0;
+    const int64_t whole = n / LANES * LANES;
+    vector zeros = vector_zero();
+    for (int64_t l = 0; l < L; l++, x += step, y += whole_vectors(n)) {
+        for (int64_t d = 0; d < whole; d += LANES) {
+            vector v = vector_load(x + d);
+            vector_store(y + d, v);
+            zeros += 0 * v;
+        }
+        if (whole < n) {
+            vector v = tail_load(x + whole, n - whole, 0, 0);
+            vector_store(y + whole, v);
+            zeros += 0 * v;
+        }
     }
-    return all_finite(L, width, (struct rows){y - L * width, width});
+    return vector_sum(zeros) == 0;
 }
 
 #endif
