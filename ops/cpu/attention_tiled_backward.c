@@ -275,27 +275,30 @@ static void add_to_bias(const struct attention_tile *t, const real *ds, real *db
 }
 
 static void bias_task(const struct attention *a, const struct attention_tiled_backward *g,
-                      const struct bias_part *part, struct work *w)
+                      const struct bias_part *region, struct work *w)
 {
     const int64_t *step = a->bias;
-    int64_t rows = step[2] ? part->i[1] - part->i[0] : 1;
-    real *dbias =
-        (real *)g->dbias.data + part->b[0] * step[0] + part->h[0] * step[1] + part->i[0] * step[2];
+    int64_t rows = step[2] ? region->i[1] - region->i[0] : 1;
+    real *dbias = (real *)g->dbias.data + region->b[0] * step[0] + region->h[0] * step[1] +
+                  region->i[0] * step[2];
     double sums[BIAS_QUERIES] = {0};
     struct attention_tile t;
     if (g->dbias.fresh)
-        clear_rows(rows, step[3] ? part->j[1] - part->j[0] : 1, dbias + part->j[0] * step[3],
+        clear_rows(rows, step[3] ? region->j[1] - region->j[0] : 1, dbias + region->j[0] * step[3],
                    step[2]);
-    for (int64_t b = part->b[0]; b < part->b[1]; b++)
-        for (int64_t h = part->h[0]; h < part->h[1]; h++)
-            for (int64_t j = part->j[0]; j < part->j[1]; j += KEYS) {
-                load_keys(a, g, b, h / (a->H / a->G), j, w);
-                for (int64_t i = part->i[0]; i < part->i[1]; i += QUERIES) {
+    for (int64_t b = region->b[0]; b < region->b[1]; b++)
+        for (int64_t h = region->h[0]; h < region->h[1]; h++)
+            for (int64_t j = region->j[0]; j < region->j[1]; j += KEYS) {
+                bool loaded = false;
+                for (int64_t i = region->i[0]; i < region->i[1]; i += QUERIES) {
                     if (!tile_at(a, b, h, i, j, &t))
                         continue;
+                    if (!loaded)
+                        load_keys(a, g, b, h / (a->H / a->G), j, w);
+                    loaded = true;
                     load_queries(&t, g, w);
                     compute_tile(&t, g, 1, w);
-                    add_to_bias(&t, w->ds, g->dbias.data, sums + (step[2] ? i - part->i[0] : 0));
+                    add_to_bias(&t, w->ds, g->dbias.data, sums + (step[2] ? i - region->i[0] : 0));
                 }
             }
     for (int64_t r = 0; step[3] == 0 && r < rows; r++)
@@ -315,13 +318,13 @@ static bool bias_gradient(const struct attention *a, const struct attention_tile
         ok = take_work(a, &w);
 #pragma omp for schedule(dynamic)
         for (int64_t n = 0; n < B * H * I * J; n++) {
-            struct bias_part part;
-            range_of(n / J / I / H, a->B, 1, !step[0], part.b);
-            range_of(n / J / I % H, a->H, 1, !step[1], part.h);
-            range_of(n / J % I, a->Lq, BIAS_QUERIES, !step[2], part.i);
-            range_of(n % J, a->Lk, KEYS, !step[3], part.j);
+            struct bias_part region;
+            range_of(n / J / I / H, a->B, 1, !step[0], region.b);
+            range_of(n / J / I % H, a->H, 1, !step[1], region.h);
+            range_of(n / J % I, a->Lq, BIAS_QUERIES, !step[2], region.i);
+            range_of(n % J, a->Lk, KEYS, !step[3], region.j);
             if (ok)
-                bias_task(a, g, &part, &w);
+                bias_task(a, g, &region, &w);
         }
         give_work(a, &w);
     }

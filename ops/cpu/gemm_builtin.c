@@ -18,12 +18,6 @@ struct cut {
     int64_t vectors, panels, row_blocks, column_blocks;
 };
 
-/* Part i of n, cut into parts that differ by at most one. */
-static int64_t part(int64_t i, int64_t parts, int64_t n)
-{
-    return i * n / parts;
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
     return a < b ? a : b;

@@ -35,6 +35,12 @@ enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
    the first-level cache or next to it. Results depend on this number, on nothing else here. */
 enum { DEPTH = 256 };
 
+/* Where part i of n begins, cut into parts that differ by at most one. */
+static inline int64_t part(int64_t i, int64_t parts, int64_t n)
+{
+    return i * n / parts;
+}
+
 /* C = A B, or C += A B, for a few rows and vectors of columns. A's element (i, p) is
    a[i * row_step + p * k_step]; rows of B are ldb apart. */
 struct tile {

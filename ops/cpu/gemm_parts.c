@@ -1,12 +1,6 @@
 /* Small products on one thread, with a B that is packed once or lies together already. */
 #include "ops/cpu/gemm_builtin.h"
 
-/* Panel i begins at this vector of columns. */
-static int64_t panel_vector(int64_t i, int64_t panels, int64_t vectors)
-{
-    return i * vectors / panels;
-}
-
 static int64_t panel_count(int64_t columns, int64_t *vectors)
 {
     *vectors = (columns + LANES - 1) / LANES;
@@ -17,8 +11,8 @@ static int64_t panel_count(int64_t columns, int64_t *vectors)
 static int64_t panel_columns(int64_t i, int64_t columns, int64_t *column)
 {
     int64_t vectors, panels = panel_count(columns, &vectors);
-    *column = panel_vector(i, panels, vectors) * LANES;
-    int64_t end = panel_vector(i + 1, panels, vectors) * LANES;
+    *column = part(i, panels, vectors) * LANES;
+    int64_t end = part(i + 1, panels, vectors) * LANES;
     return (end < columns ? end : columns) - *column;
 }
 
