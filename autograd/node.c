@@ -104,7 +104,7 @@ sb_tensor *sb_node_output(sb_node *node, sb_dtype dtype, int rank, const int64_t
         return fail_null("node_output", "node");
     if (node->made == node->outputs)
         return sb_fail("%s: it has %d outputs already", node->operation->name, node->made);
-    const sb_device *device = node->inputs > 0 ? node->in[0]->device : sb_device_cpu();
+    const sb_device *device = node->inputs > 0 ? node->in[0]->device : sb_device_in_use();
     return attach_output(node, tensor_new(node->operation->name, device, dtype, rank, dim));
 }
 

@@ -2,6 +2,7 @@
 #include "models/vocabulary.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 
 static int64_t longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 {
@@ -36,6 +37,25 @@ static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
     }
 }
 
+static sb_tensor *host_ids(int rank, const int64_t *dim)
+{
+    return tensor_new("batch", sb_device_cpu(), SB_I32, rank, dim);
+}
+
+static bool whole(const sb_batch *batch)
+{
+    return batch->source && batch->target_in && batch->target_out && batch->source_lengths &&
+           batch->target_lengths;
+}
+
+static void move(sb_batch *batch, const sb_device *device)
+{
+    sb_tensor **part[] = {&batch->source, &batch->source_lengths, &batch->target_in,
+                          &batch->target_out, &batch->target_lengths};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        *part[i] = tensor_moved(*part[i], device);
+}
+
 sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
 {
     if (n < 1 || !pairs)
@@ -47,16 +67,17 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
     if (!batch)
         return sb_fail("batch: out of memory");
     batch->pairs = n;
-    batch->source = sb_tensor_zeros(SB_I32, SB_SHAPE(n, Ls));
-    batch->target_in = sb_tensor_zeros(SB_I32, SB_SHAPE(n, Lt));
-    batch->target_out = sb_tensor_zeros(SB_I32, SB_SHAPE(n, Lt));
-    batch->source_lengths = sb_tensor_zeros(SB_I32, SB_SHAPE(n));
-    batch->target_lengths = sb_tensor_zeros(SB_I32, SB_SHAPE(n));
-    if (batch->source && batch->target_in && batch->target_out && batch->source_lengths &&
-        batch->target_lengths) {
+    batch->source = host_ids(SB_SHAPE(n, Ls));
+    batch->target_in = host_ids(SB_SHAPE(n, Lt));
+    batch->target_out = host_ids(SB_SHAPE(n, Lt));
+    batch->source_lengths = host_ids(SB_SHAPE(n));
+    batch->target_lengths = host_ids(SB_SHAPE(n));
+    if (whole(batch)) {
         fill(batch, pairs);
-        return batch;
+        move(batch, sb_device_in_use());
     }
+    if (whole(batch))
+        return batch;
     sb_batch_free(batch);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "models/generator.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 
 struct sb_language_model {
     sb_language_model_options options;
@@ -90,12 +91,13 @@ static sb_tensor *before(sb_tensor *ids)
         return sb_fail("language_model: ids are %s with %d axes, not i32 with 2 (batch, length)",
                        sb_dtype_name(sb_tensor_dtype(ids)), sb_tensor_rank(ids));
     int64_t B = sb_tensor_dim(ids, 0), L = sb_tensor_dim(ids, 1);
-    const int32_t *from = sb_tensor_data(ids);
-    sb_tensor *input = from ? sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(B, L))) : NULL;
-    int32_t *to = sb_tensor_data(input);
-    for (int64_t i = 0; to && i < B * L; i++)
-        to[i] = i % L == 0 ? SB_BEGIN : from[i - 1] < 0 ? SB_PADDING : from[i - 1];
-    return to ? input : NULL;
+    const sb_device *device = sb_tensor_device(ids);
+    sb_tensor *input = sb_tensor_to(ids, sb_device_cpu());
+    int32_t *to = input ? sb_tensor_data(input) : NULL;
+    for (int64_t i = B * L - 1; to && i >= 0; i--)
+        to[i] = i % L == 0 ? SB_BEGIN : to[i - 1] < 0 ? SB_PADDING : to[i - 1];
+    input = tensor_moved(input, device);
+    return input ? sb_tape_own(input) : NULL;
 }
 
 /* What the decoder makes of the texts, (B, L, C). */

@@ -99,11 +99,13 @@ sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank, con
     char who[LONGEST_NAME + 32];
     snprintf(who, sizeof who, "parameters_add: \"%s\"", name);
     sb_tensor *t = tensor_new(who, sb_device_cpu(), set->dtype, rank, dim);
+    if (t)
+        draw(t, initial, &set->random);
+    t = tensor_moved(t, sb_device_in_use());
     if (!t) {
         memory_free(own_name);
         return NULL;
     }
-    draw(t, initial, &set->random);
     sb_requires_grad(t);
     set->item[set->count++] = (struct parameter){own_name, t, set->size};
     set->size += tensor_size(t);
@@ -143,9 +145,9 @@ bool parameters_flatten(sb_parameters *set)
         if (atomic_load(&set->item[i].tensor->holders) > 1)
             return sb_fail("parameters: \"%s\" is in use on an open tape; close it first",
                            set->item[i].name);
-    sb_tensor *values = tensor_new("parameters", sb_device_cpu(), set->dtype, 1, &set->size);
+    sb_tensor *values = tensor_new("parameters", sb_device_in_use(), set->dtype, 1, &set->size);
     sb_tensor *gradients =
-        values ? tensor_new("parameters", sb_device_cpu(), set->dtype, 1, &set->size) : NULL;
+        values ? tensor_new("parameters", sb_device_in_use(), set->dtype, 1, &set->size) : NULL;
     sb_tensor **view = gradients ? memory_new((size_t)set->count * sizeof(sb_tensor *) + 1) : NULL;
     bool ok = view != NULL;
     for (int64_t i = 0; ok && i < set->count; i++) {
@@ -256,12 +258,18 @@ void sb_parameters_clear(sb_parameters *set)
 
 uint64_t sb_parameters_fingerprint(const sb_parameters *set)
 {
+    enum { CHUNK = 4096 };
+    unsigned char byte[CHUNK];
     uint64_t hash = 0xcbf29ce484222325u;
     for (int64_t i = 0; set && i < set->count; i++) {
         const sb_tensor *t = set->item[i].tensor;
-        const unsigned char *byte = t->data;
-        for (size_t n = tensor_bytes(t); n > 0; n--)
-            hash = (hash ^ *byte++) * 0x100000001b3u;
+        for (size_t at = 0, n, all = tensor_bytes(t); at < all; at += n) {
+            n = all - at < CHUNK ? all - at : CHUNK;
+            if (!t->device->download(byte, (const char *)t->data + at, n))
+                return 0;
+            for (size_t b = 0; b < n; b++)
+                hash = (hash ^ byte[b]) * 0x100000001b3u;
+        }
     }
     return hash;
 }

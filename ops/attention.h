@@ -41,7 +41,7 @@ struct attention {
 /* Rows of the scratch memory of a head. */
 static inline int64_t attention_block_rows(const struct attention *a)
 {
-    return a->Lq < ATTENTION_BLOCK ? a->Lq : ATTENTION_BLOCK;
+    return a->Lq < ATTENTION_BLOCK ? a->Lq : (int64_t)ATTENTION_BLOCK;
 }
 
 struct attention_forward {
@@ -95,7 +95,8 @@ struct attention_kernels {
                        const struct attention_tiled_backward *g, int64_t first, int64_t count,
                        void *rows);
     /* Blocks of `bytes` bytes, at multiples of a stride: block i of `to` is block rows[i] of
-       `from`, or block i where rows is NULL. For the cache of keys and values. */
+       `from`, or block i where rows is NULL. For the cache of keys and values. The rows are in
+       the host's memory. */
     bool (*copy_blocks)(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
                         size_t from_stride, const int32_t *rows);
 };

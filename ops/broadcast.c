@@ -1,4 +1,5 @@
 #include "ops/broadcast.h"
+#include "tensor/storage.h"
 
 /* Whether every operand steps from the last axis of `walk` into this next one without a jump. */
 static bool continues(const struct broadcast *walk, int64_t size, const struct broadcast *from,

@@ -6,7 +6,8 @@
 #ifndef SOFTBACK_OPS_BROADCAST_H
 #define SOFTBACK_OPS_BROADCAST_H
 
-#include "tensor/storage.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
 
 enum { BROADCAST_OPERANDS = 4 };
 

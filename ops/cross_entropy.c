@@ -1,4 +1,5 @@
 #include "ops/cross_entropy.h"
+#include "autograd/node.h"
 #include "ops/check.h"
 #include "ops/example.h"
 

@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_OPS_CROSS_ENTROPY_H
 #define SOFTBACK_OPS_CROSS_ENTROPY_H
 
-#include "autograd/node.h"
+#include "autograd/operation.h"
 #include "ops/kernel.h"
 #include "ops/ops.h"
 

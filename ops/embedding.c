@@ -21,7 +21,8 @@ static bool backward(sb_node *node)
     sb_tensor *dtable = sb_node_dx(node, 0);
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
     return k && ids_fit(k, table, ids) &&
-           k->backward(tensor_size(ids), table->dim[1], ids->data, dy->data, dtable->data);
+           k->backward(tensor_size(ids), table->dim[0], table->dim[1], ids->data, dy->data,
+                       dtable->data);
 }
 
 static const sb_operation embedding = {"embedding", "table ids", backward, false};
@@ -44,7 +45,8 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
         dim[axis] = ids->dim[axis];
     dim[ids->rank] = C;
     sb_tensor *y = sb_node_output(node, table->dtype, ids->rank + 1, dim);
-    return y && k->forward(tensor_size(ids), C, table->data, ids->data, y->data) ? y : NULL;
+    const int64_t V = table->dim[0];
+    return y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data) ? y : NULL;
 }
 
 static sb_tensor *run_embedding(void *unused, sb_tensor *const x[])

@@ -8,8 +8,10 @@ struct embedding_kernels {
     /* The position of the first of `count` ids that is not in 0..V-1, or -1. */
     int64_t (*first_bad)(int64_t count, int64_t V, const void *ids);
     /* table is (V, C), y (count, C). */
-    bool (*forward)(int64_t count, int64_t C, const void *table, const void *ids, void *y);
-    bool (*backward)(int64_t count, int64_t C, const void *ids, const void *dy, void *dtable);
+    bool (*forward)(int64_t count, int64_t V, int64_t C, const void *table, const void *ids,
+                    void *y);
+    bool (*backward)(int64_t count, int64_t V, int64_t C, const void *ids, const void *dy,
+                     void *dtable);
 };
 
 #endif

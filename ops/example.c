@@ -1,5 +1,6 @@
 #include "ops/example.h"
 #include "tensor/random.h"
+#include "tensor/shape.h"
 #include <stdlib.h>
 
 #define DECLARE(op) extern const struct operation op##_operation;

@@ -1,4 +1,5 @@
 #include "ops/kernel.h"
+#include "tensor/storage.h"
 
 int64_t kernel_parallel_work = 1 << 15;
 
@@ -40,10 +41,12 @@ const char *kernel_cpu_name(void)
     return names[kernel_cpu_set()];
 }
 
-const void *kernel_row(const struct kernel_rows *rows, const sb_tensor *x)
+const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
 {
     enum kernel_set set = x->device->kind == DEVICE_CPU ? kernel_cpu_set() : KERNELS_CUDA;
     sb_dtype dtype = sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32;
+    if (set == KERNELS_CUDA && !rows->row[set][dtype])
+        rows->row[set][dtype] = x->device->row(rows->operation, dtype);
     const void *row = rows->row[set][dtype];
     if (!row)
         sb_fail("%s: no kernel for %s on %s", rows->operation, sb_dtype_name(x->dtype),

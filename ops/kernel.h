@@ -9,7 +9,15 @@
 #ifndef SOFTBACK_OPS_KERNEL_H
 #define SOFTBACK_OPS_KERNEL_H
 
-#include "tensor/storage.h"
+#include "tensor/tensor.h"
+
+/* A function that kernels of every device include. */
+#ifdef __cplusplus
+#include <cuda_runtime.h>
+#define KERNEL_INLINE static inline __host__ __device__
+#else
+#define KERNEL_INLINE static inline
+#endif
 
 enum kernel_set { KERNELS_CPU, KERNELS_CPU_V3, KERNELS_CPU_V4, KERNELS_CUDA, KERNEL_SETS };
 
@@ -39,7 +47,7 @@ struct kernel_rows {
 
 /* The kernels for data like x: a struct <op>_kernels; NULL, with a message, when there are none.
    Integers and booleans are served by the f32 row, whose copying kernels go by element size. */
-const void *kernel_row(const struct kernel_rows *rows, const sb_tensor *x);
+const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x);
 
 /* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline". */
 enum kernel_set kernel_cpu_set(void);

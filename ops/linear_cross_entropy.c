@@ -3,6 +3,7 @@
  * them again and turns them, in place, into their gradient. What runs are the kernels of linear
  * and of cross_entropy.
  */
+#include "autograd/node.h"
 #include "ops/check.h"
 #include "ops/cross_entropy.h"
 #include "ops/example.h"

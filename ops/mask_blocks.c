@@ -1,6 +1,7 @@
 /* Block-sparse masks by pattern or list. */
 #include "ops/mask_terms.h"
 #include "tensor/failure.h"
+#include "tensor/storage.h"
 
 /* A pattern's numbers, and how many blocks there are. */
 struct pattern {
@@ -38,9 +39,22 @@ static bool keeps(const struct pattern *p, int64_t row, int64_t column)
            column < p->globals;
 }
 
+/* On the CPU, to be filled. */
 static sb_tensor *blocks_new(const struct pattern *p)
 {
-    return sb_tensor_zeros(SB_BOOL, SB_SHAPE(p->rows, p->columns));
+    sb_tensor *kept = tensor_new("mask", sb_device_cpu(), SB_BOOL, SB_SHAPE(p->rows, p->columns));
+    if (kept)
+        tensor_zero(kept);
+    return kept;
+}
+
+/* The mask of filled blocks, which are released. */
+static sb_mask *finished(sb_tensor *kept, int64_t size)
+{
+    kept = tensor_moved(kept, sb_device_in_use());
+    sb_mask *mask = sb_mask_blocks(kept, size);
+    sb_tensor_release(kept);
+    return mask;
 }
 
 static sb_mask *mask_of(const struct pattern *p)
@@ -48,9 +62,7 @@ static sb_mask *mask_of(const struct pattern *p)
     sb_tensor *kept = blocks_new(p);
     for (int64_t n = 0; kept && n < p->rows * p->columns; n++)
         sb_put(kept, n, keeps(p, n / p->columns, n % p->columns));
-    sb_mask *mask = sb_mask_blocks(kept, p->size);
-    sb_tensor_release(kept);
-    return mask;
+    return finished(kept, p->size);
 }
 
 sb_mask *sb_mask_local(int64_t Lq, int64_t Lk, int64_t size, int64_t around)
@@ -98,7 +110,5 @@ sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
     sb_tensor *kept = blocks_new(&p);
     for (int64_t i = 0; kept && i < n; i++)
         sb_put(kept, blocks[i][0] * p.columns + blocks[i][1], 1);
-    sb_mask *mask = sb_mask_blocks(kept, size);
-    sb_tensor_release(kept);
-    return mask;
+    return finished(kept, size);
 }

@@ -9,6 +9,7 @@
 #ifndef SOFTBACK_OPS_MASK_TERMS_H
 #define SOFTBACK_OPS_MASK_TERMS_H
 
+#include "ops/kernel.h"
 #include "ops/mask.h"
 
 enum { MASK_TERMS = 8 };
@@ -38,7 +39,7 @@ struct mask_terms {
 };
 
 /* The byte of a block: whether its pairs are kept. */
-static inline bool mask_block_kept(const struct mask_term *term, int64_t b, int64_t h, int64_t row,
+KERNEL_INLINE bool mask_block_kept(const struct mask_term *term, int64_t b, int64_t h, int64_t row,
                                    int64_t column)
 {
     const int64_t *s = term->stride;
@@ -46,7 +47,7 @@ static inline bool mask_block_kept(const struct mask_term *term, int64_t b, int6
 }
 
 /* Whether any block, or every one, of those that some queries and keys lie in is kept. */
-static inline void mask_blocks_kept(const struct mask_term *term, int64_t b, int64_t h,
+KERNEL_INLINE void mask_blocks_kept(const struct mask_term *term, int64_t b, int64_t h,
                                     const int64_t query[2], const int64_t key[2], bool *any,
                                     bool *every)
 {
@@ -67,7 +68,7 @@ struct key_range {
 
 /* What is left for the queries first .. last of sentence b before dense terms: the keys from the
    first query's first to the last query's last. Exact for one query. */
-static inline struct key_range mask_range(const struct mask_terms *mask, int64_t b, int64_t first,
+KERNEL_INLINE struct key_range mask_range(const struct mask_terms *mask, int64_t b, int64_t first,
                                           int64_t last, int64_t Lk)
 {
     struct key_range range = {0, Lk};

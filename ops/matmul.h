@@ -3,6 +3,7 @@
 #define SOFTBACK_OPS_MATMUL_H
 
 #include "ops/kernel.h"
+#include "tensor/shape.h"
 
 enum { MATMUL_AXES = SB_MAX_RANK - 2 };
 

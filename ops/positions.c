@@ -8,14 +8,20 @@
 
 KERNEL_ROWS(positions);
 
-/* A constant of the open tape, on the CPU, to be filled with set(). */
+/* A constant in the making, on the CPU, to be filled with set(). */
 static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int64_t *dim)
 {
     if (!tape_need(who))
         return NULL;
     if (!sb_dtype_is_real(dtype))
         return sb_fail("%s: dtype is %s; it must be f32 or f64", who, sb_dtype_name(dtype));
-    sb_tensor *t = tensor_new(who, sb_device_cpu(), dtype, rank, dim);
+    return tensor_new(who, sb_device_cpu(), dtype, rank, dim);
+}
+
+/* The filled constant, the open tape's, on the device in use. */
+static sb_tensor *finished(sb_tensor *t)
+{
+    t = tensor_moved(t, sb_device_in_use());
     return t ? sb_tape_own(t) : NULL;
 }
 
@@ -43,7 +49,7 @@ sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t 
             set(y, t * C + 2 * i + 1, math_cos(angle));
         }
     }
-    return y;
+    return finished(y);
 }
 
 sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk)
@@ -62,7 +68,7 @@ sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk)
                     -slope * (double)(distance < 0 ? -distance : distance));
             }
     }
-    return y;
+    return finished(y);
 }
 
 static bool turn(const sb_node *node, bool backwards, bool add, const sb_tensor *x, sb_tensor *y)
@@ -93,14 +99,7 @@ static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
             set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
         }
     }
-    if (!host || x->device == host->device)
-        return host;
-    sb_tensor *table = tensor_new("rotary", x->device, x->dtype, 3, dim);
-    bool ok = table && x->device->upload(table->data, host->data, tensor_bytes(host));
-    sb_tensor_release(host);
-    if (!ok)
-        sb_tensor_release(table);
-    return ok ? table : NULL;
+    return tensor_moved(host, x->device);
 }
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)

@@ -17,6 +17,27 @@ typedef struct sb_device sb_device;
 SB_API const sb_device *sb_device_cpu(void);
 SB_API const char *sb_device_name(const sb_device *device);
 
+/*
+ * The GPU: the first one that the CUDA driver shows. NULL, with the reason as the message, where
+ * there is none, or no driver, or no libsoftback_cuda.so that fits.
+ *
+ * That plug-in is looked for beside the library or the program that holds this function, then where
+ * the system looks for libraries. The environment's SOFTBACK_CUDA names another file; "emulated"
+ * stands for libsoftback_cuda_emulated.so, whose kernels run on the processor: slow and checked.
+ */
+SB_API const sb_device *sb_device_cuda(void);
+
+/* What a device is, in a few words. */
+SB_API const char *sb_device_description(const sb_device *device);
+
+/* Where constructors make tensors, parameters and batches from now on, in all threads; NULL stands
+   for the CPU, which is the default. */
+SB_API void sb_use_device(const sb_device *device);
+SB_API const sb_device *sb_device_in_use(void);
+
+/* Waits for what was queued on a device; false, with a message, when something of it failed. */
+SB_API bool sb_device_synchronize(const sb_device *device);
+
 /* What a device's memory holds, in bytes, counted by the library itself. */
 typedef struct {
     int64_t live_blocks;  /* blocks in use */

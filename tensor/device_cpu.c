@@ -14,38 +14,21 @@ static bool zero(void *to, size_t bytes)
     return true;
 }
 
+static bool synchronize(void)
+{
+    return true;
+}
+
 const sb_device *sb_device_cpu(void)
 {
-    static const sb_device cpu = {DEVICE_CPU, "cpu", &memory_host, copy, copy, copy, zero};
+    static const sb_device cpu = {.kind = DEVICE_CPU,
+                                  .name = "cpu",
+                                  .description = "the processor",
+                                  .pool = &memory_host,
+                                  .upload = copy,
+                                  .download = copy,
+                                  .copy = copy,
+                                  .zero = zero,
+                                  .synchronize = synchronize};
     return &cpu;
-}
-
-const char *sb_device_name(const sb_device *device)
-{
-    return device ? device->name : "no device";
-}
-
-sb_memory sb_device_memory(const sb_device *device)
-{
-    if (!device)
-        return (sb_memory){0};
-    const struct pool *pool = device->pool;
-    return (sb_memory){pool->live_blocks, pool->live_bytes, pool->peak_bytes, pool->system_calls};
-}
-
-void sb_device_reset_peak(const sb_device *device)
-{
-    if (device)
-        device->pool->peak_bytes = device->pool->live_bytes;
-}
-
-void sb_device_trim(const sb_device *device)
-{
-    if (device)
-        pool_trim(device->pool);
-}
-
-void sb_free(void *memory)
-{
-    memory_free(memory);
 }

@@ -107,8 +107,13 @@ void *pool_take(struct pool *pool, size_t bytes)
     }
     unlock(pool);
     if (block && pool->poison)
-        memset(block, 0xff, bytes);
+        pool->poison(block, bytes);
     return block;
+}
+
+void pool_poison_host(void *block, size_t bytes)
+{
+    memset(block, 0xff, bytes);
 }
 
 static bool put_on_shelf(struct pool_shelf *shelf, void *block)

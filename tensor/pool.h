@@ -38,7 +38,9 @@ struct pool_shelf {
 struct pool {
     void *(*system_take)(size_t bytes); /* 64-byte aligned memory, or NULL */
     void (*system_give)(void *block);
-    bool poison; /* blocks are filled with 0xff, NaN in every float, before they are handed out */
+    /* Fills blocks with 0xff, NaN in every float, before they are handed out; NULL: they are left
+       as they are. */
+    void (*poison)(void *block, size_t bytes);
     atomic_flag lock;
     struct pool_shelf shelf[POOL_CLASSES];
     struct pool_loans loans;
@@ -53,6 +55,9 @@ void pool_give(struct pool *pool, void *block, size_t bytes);
 
 /* Returns every cached block to the system. */
 void pool_trim(struct pool *pool);
+
+/* What poisons host memory. */
+void pool_poison_host(void *block, size_t bytes);
 
 /*
  * For tests: let `after` more requests succeed (in all pools), then fail the next one; with

@@ -236,7 +236,7 @@ sb_tensor *sb_safetensors_tensor(const sb_safetensors *file, const char *name)
     const struct header_tensor *stored = readable("safetensors_tensor", file, name);
     if (!stored)
         return NULL;
-    sb_tensor *t = tensor_new("safetensors_tensor", sb_device_cpu(), stored->codec->dtype,
+    sb_tensor *t = tensor_new("safetensors_tensor", sb_device_in_use(), stored->codec->dtype,
                               stored->rank, stored->dim);
     if (!t || sb_safetensors_read(file, name, t))
         return t;

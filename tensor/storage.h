@@ -13,10 +13,16 @@ struct sb_device {
     enum device_kind kind;
     const char *name;
     struct pool *pool;
+    const char *description; /* what it is: "NVIDIA H200, ..." */
+    /* Work may be queued: a failure is reported by the next download or synchronisation. */
     bool (*upload)(void *to, const void *host, size_t bytes);
     bool (*download)(void *host, const void *from, size_t bytes);
     bool (*copy)(void *to, const void *from, size_t bytes);
     bool (*zero)(void *to, size_t bytes);
+    bool (*synchronize)(void);
+    /* The row of kernels of an operation for a real dtype, or NULL (ops/kernel.h). On the CPU,
+       whose rows are part of the library, this is NULL itself. */
+    const void *(*row)(const char *operation, sb_dtype dtype);
 };
 
 /*
@@ -45,6 +51,10 @@ struct sb_tensor {
 /* A tensor with undefined contents. The caller owns it. */
 sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
                       const int64_t *dim);
+
+/* t itself if it lies on the device, else a copy there that takes the caller's reference's place.
+   NULL when t is NULL or cannot be copied; t is released then. */
+sb_tensor *tensor_moved(sb_tensor *t, const sb_device *device);
 
 /* A view of t's data from element `offset` on, with its own shape. The caller owns it. */
 sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, const int64_t *dim);

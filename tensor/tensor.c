@@ -109,30 +109,26 @@ bool tensor_zero(sb_tensor *t)
     return t->device->zero(t->data, tensor_bytes(t));
 }
 
-sb_tensor *sb_tensor_zeros(sb_dtype dtype, int rank, const int64_t *dim)
+/* t, or NULL without it when it could not be filled. */
+static sb_tensor *kept_if(sb_tensor *t, bool filled)
 {
-    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
-    if (t)
-        tensor_zero(t);
-    return t;
+    if (!filled)
+        sb_tensor_release(t);
+    return filled ? t : NULL;
 }
 
-sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
+sb_tensor *sb_tensor_zeros(sb_dtype dtype, int rank, const int64_t *dim)
 {
-    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
-    for (int64_t i = 0, n = t ? tensor_size(t) : 0; i < n; i++)
-        sb_put(t, i, value);
-    return t;
+    sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
+    return t ? kept_if(t, tensor_zero(t)) : NULL;
 }
 
 sb_tensor *sb_tensor_from(sb_dtype dtype, int rank, const int64_t *dim, const void *values)
 {
     if (!values)
         return fail_null("tensor", "values");
-    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
-    if (t)
-        memcpy(t->data, values, tensor_bytes(t));
-    return t;
+    sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
+    return t ? kept_if(t, t->device->upload(t->data, values, tensor_bytes(t))) : NULL;
 }
 
 sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
@@ -140,10 +136,34 @@ sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
 {
     if (!values)
         return fail_null("tensor", "values");
-    sb_tensor *t = tensor_new("tensor", sb_device_cpu(), dtype, rank, dim);
-    if (t)
-        sb_tensor_write(t, values);
-    return t;
+    sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
+    return t ? kept_if(t, sb_tensor_write(t, values)) : NULL;
+}
+
+sb_tensor *sb_tensor_to(const sb_tensor *t, const sb_device *device)
+{
+    if (!t || !device)
+        return fail_null("tensor_to", t ? "device" : "t");
+    if (!tensor_readable("tensor_to", t))
+        return NULL;
+    sb_tensor *copy = tensor_new("tensor_to", device, t->dtype, t->rank, t->dim);
+    if (!copy)
+        return NULL;
+    copy->requires_grad = t->requires_grad && t->tape == 0;
+    size_t bytes = tensor_bytes(t);
+    bool here = device == t->device, from_host = t->device->kind == DEVICE_CPU;
+    return kept_if(copy, here        ? device->copy(copy->data, t->data, bytes)
+                         : from_host ? device->upload(copy->data, t->data, bytes)
+                                     : t->device->download(copy->data, t->data, bytes));
+}
+
+sb_tensor *tensor_moved(sb_tensor *t, const sb_device *device)
+{
+    if (!t || t->device == device)
+        return t;
+    sb_tensor *copy = sb_tensor_to(t, device);
+    sb_tensor_release(t);
+    return copy;
 }
 
 sb_tensor *sb_scalar(sb_dtype dtype, double value)
@@ -269,7 +289,7 @@ double sb_value(const sb_tensor *t)
     return sb_get(t, 0);
 }
 
-enum { CHUNK = 512 }; /* elements moved between a device and the host at a time */
+enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
 
 bool sb_tensor_read(const sb_tensor *t, double *values)
 {
@@ -306,6 +326,21 @@ bool sb_tensor_write(sb_tensor *t, const double *values)
             return false;
     }
     return true;
+}
+
+sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
+{
+    sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
+    double elements[CHUNK];
+    size_t width = sb_dtype_bytes(dtype);
+    bool ok = t != NULL;
+    for (int64_t i = 0; ok && i < CHUNK; i++)
+        from_double(dtype, (char *)elements + (size_t)i * width, value);
+    for (int64_t start = 0, n = t ? tensor_size(t) : 0; ok && start < n; start += CHUNK) {
+        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
+        ok = t->device->upload((char *)t->data + (size_t)start * width, elements, count * width);
+    }
+    return t ? kept_if(t, ok) : NULL;
 }
 
 sb_tensor *sb_requires_grad(sb_tensor *t)

@@ -20,8 +20,8 @@ typedef struct sb_tensor sb_tensor;
     }
 #define SB_SCALAR 0, NULL
 
-/* Constructors, on the CPU. Each fails on a rank above 6, a negative or overflowing dimension,
-   and when there is no memory. */
+/* Constructors, on the device in use (sb_use_device), the CPU by default. Each fails on a rank
+   above 6, a negative or overflowing dimension, and when there is no memory. */
 SB_API sb_tensor *sb_tensor_zeros(sb_dtype dtype, int rank, const int64_t *dim);
 SB_API sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value);
 /* Copies `values`, elements of the dtype in row-major order. */
@@ -30,6 +30,8 @@ SB_API sb_tensor *sb_tensor_from(sb_dtype dtype, int rank, const int64_t *dim, c
 SB_API sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
                                          const double *values);
 SB_API sb_tensor *sb_scalar(sb_dtype dtype, double value);
+/* A copy on a device: a leaf, which wants a gradient where t is a leaf that does. */
+SB_API sb_tensor *sb_tensor_to(const sb_tensor *t, const sb_device *device);
 
 SB_API sb_tensor *sb_tensor_retain(sb_tensor *t); /* one more owner; returns t; NULL is allowed */
 SB_API void sb_tensor_release(sb_tensor *t);      /* one owner less; NULL is allowed */

@@ -7,8 +7,10 @@ static int64_t first_bad(int64_t count, int64_t V, const void *ids)
     return first_bad_id(count, ids, 0, V);
 }
 
-static bool forward(int64_t count, int64_t C, const void *table_, const void *ids_, void *y_)
+static bool forward(int64_t count, int64_t V, int64_t C, const void *table_, const void *ids_,
+                    void *y_)
 {
+    (void)V; /* first_bad has checked the ids */
     const real *table = table_;
     const int32_t *ids = ids_;
     real *y = y_;
@@ -20,9 +22,11 @@ static bool forward(int64_t count, int64_t C, const void *table_, const void *id
 
 /* y_i = table[ids_i]. An id may come twice, so the work is cut by columns: each thread adds to
    columns of its own, in the order of i. */
-static bool backward(int64_t count, int64_t C, const void *ids_, const void *dy_, void *dtable_)
+static bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void *dy_,
+                     void *dtable_)
 {
     enum { BLOCK = 32 };
+    (void)V;
     const int32_t *ids = ids_;
     const real *dy = dy_;
     real *dtable = dtable_;

@@ -1,0 +1,58 @@
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+
+static _Atomic(const sb_device *) in_use; /* NULL: the CPU */
+
+void sb_use_device(const sb_device *device)
+{
+    in_use = device;
+}
+
+const sb_device *sb_device_in_use(void)
+{
+    const sb_device *device = in_use;
+    return device ? device : sb_device_cpu();
+}
+
+const char *sb_device_name(const sb_device *device)
+{
+    return device ? device->name : "no device";
+}
+
+const char *sb_device_description(const sb_device *device)
+{
+    return device ? device->description : "no device";
+}
+
+bool sb_device_synchronize(const sb_device *device)
+{
+    if (!device)
+        return fail_null("device_synchronize", "device");
+    return device->synchronize();
+}
+
+sb_memory sb_device_memory(const sb_device *device)
+{
+    if (!device)
+        return (sb_memory){0};
+    const struct pool *pool = device->pool;
+    return (sb_memory){pool->live_blocks, pool->live_bytes, pool->peak_bytes, pool->system_calls};
+}
+
+void sb_device_reset_peak(const sb_device *device)
+{
+    if (device)
+        device->pool->peak_bytes = device->pool->live_bytes;
+}
+
+void sb_device_trim(const sb_device *device)
+{
+    if (device)
+        pool_trim(device->pool);
+}
+
+void sb_free(void *memory)
+{
+    memory_free(memory);
+}
