@@ -1,4 +1,5 @@
 #include "tests/test.h"
+#include "tests/device.h"
 #include "autograd/node.h"
 #include "tensor/random.h"
 #include <stdio.h>
@@ -7,9 +8,20 @@
 static int64_t live_at_begin;
 static char folder[64];
 
+/* SOFTBACK_TEST_DEVICE=cuda runs the claims there. */
+static void use_device(void)
+{
+    const char *name = getenv("SOFTBACK_TEST_DEVICE");
+    if (!name || strcmp(name, "cuda") != 0)
+        return;
+    cr_assert(device_cuda() != NULL, "%s", sb_error());
+    sb_use_device(device_cuda());
+}
+
 void test_begin(void)
 {
-    memory_pool()->poison = true;
+    use_device();
+    memory_pool()->poison = pool_poison_host;
     live_at_begin = memory_pool()->live_blocks;
 }
 

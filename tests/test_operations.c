@@ -3,173 +3,16 @@
  * is tested here as soon as it is in Meson's list.
  */
 #include "autograd/node.h"
-#include "ops/example.h"
-#include "tests/test.h"
+#include "tests/examples.h"
 #include <float.h>
 
 /* How far two ways of computing the same may be apart, in ulp of the largest element. */
 enum { ROUNDING = 16 };
 
-typedef void (*holds)(const struct example *e, const char *shapes);
-
-static void for_each_example(holds claim)
-{
-    int examples = 0;
-    for (int i = 0; operation_at(i); i++)
-        for (int k = 0; k < operation_at(i)->count; k++) {
-            const struct example *e = &operation_at(i)->examples[k];
-            for (int s = 0; s < EXAMPLE_SHAPES && e->shapes[s]; s++, examples++)
-                claim(e, e->shapes[s]);
-        }
-    cr_expect(examples > 0, "there are no examples");
-}
-
-/* Only the first shapes of each example: for claims that hold whatever the shape. */
-static void for_each_example_once(holds claim)
-{
-    for (int i = 0; operation_at(i); i++)
-        for (int k = 0; k < operation_at(i)->count; k++)
-            claim(&operation_at(i)->examples[k], operation_at(i)->examples[k].shapes[0]);
-}
-
-struct inputs {
-    int n;
-    sb_tensor *x[EXAMPLE_INPUTS];
-};
-
-static struct inputs inputs_new(const char *shapes, sb_dtype dtype, uint64_t seed)
-{
-    struct inputs in = {0};
-    in.n = example_inputs(shapes, dtype, seed, in.x);
-    cr_assert(in.n > 0, "%s: %s", shapes, sb_error());
-    return in;
-}
-
-/* The same values in f64. */
-static struct inputs inputs_widened(const struct inputs *from)
-{
-    struct inputs in = {.n = from->n};
-    for (int i = 0; i < in.n; i++) {
-        const sb_tensor *x = from->x[i];
-        sb_dtype dtype = sb_dtype_is_real(x->dtype) ? SB_F64 : x->dtype;
-        in.x[i] = sb_tensor_zeros(dtype, x->rank, x->dim);
-        for (int64_t k = 0; k < tensor_size(x); k++)
-            sb_put(in.x[i], k, sb_get(x, k));
-        if (x->requires_grad)
-            sb_requires_grad(in.x[i]);
-    }
-    return in;
-}
-
-static void inputs_free(struct inputs *in)
-{
-    for (int i = 0; i < in->n; i++)
-        sb_tensor_release(in->x[i]);
-}
-
-/* The elements of the result, then of each input's gradient. */
-struct outcome {
-    bool ok, real;
-    int parts;
-    int64_t size[1 + EXAMPLE_INPUTS];
-    double *value[1 + EXAMPLE_INPUTS];
-};
-
-static void outcome_add(struct outcome *o, const sb_tensor *t)
-{
-    int64_t n = t ? tensor_size(t) : 0;
-    o->size[o->parts] = n;
-    o->value[o->parts] = malloc((size_t)(n + 1) * sizeof(double));
-    o->ok = o->value[o->parts] && (!t || sb_tensor_read(t, o->value[o->parts])) && o->ok;
-    o->parts++;
-}
-
-static void outcome_free(struct outcome *o)
-{
-    for (int i = 0; i < o->parts; i++)
-        free(o->value[i]);
-}
-
-static sb_random stream; /* what the operations draw from */
-
-static void begin(sb_tape *tape, sb_mode mode)
-{
-    sb_tape_begin(tape, mode);
-    stream = sb_random_new(11, SB_STREAM_TRAIN);
-    sb_tape_random(tape, &stream);
-}
-
-/* Runs an example forwards and backwards from dy = 3/8, 4/8, ... 12/8, 3/8, ... */
-static struct outcome run(const struct example *e, const struct inputs *in, sb_mode mode)
-{
-    struct outcome o = {0};
-    sb_tape tape;
-    begin(&tape, mode);
-    sb_tensor *y = e->run(NULL, in->x);
-    o.ok = y != NULL;
-    o.real = y && sb_dtype_is_real(y->dtype);
-    if (y && y->requires_grad) {
-        sb_tensor *dy = sb_tape_own(sb_tensor_zeros(y->dtype, y->rank, y->dim));
-        for (int64_t i = 0; i < sb_tensor_size(dy); i++)
-            sb_put(dy, i, (3 + (double)(i % 10)) / 8);
-        o.ok = dy && sb_backward_from(y, dy);
-    }
-    if (o.ok)
-        outcome_add(&o, y);
-    for (int i = 0; i < in->n; i++) {
-        if (o.ok)
-            outcome_add(&o, sb_grad(in->x[i]));
-        sb_clear_grad(in->x[i]);
-    }
-    o.ok = sb_tape_end(&tape) && o.ok;
-    return o;
-}
-
-static struct outcome must_run(const struct example *e, const char *shapes, const struct inputs *in)
-{
-    struct outcome o = run(e, in, SB_RECORD);
-    cr_assert(o.ok, "%s %s: %s", e->name, shapes, sb_error());
-    return o;
-}
-
-static bool same_bits(const struct outcome *a, const struct outcome *b)
-{
-    for (int i = 0; i < a->parts; i++)
-        if (a->size[i] != b->size[i] ||
-            memcmp(a->value[i], b->value[i], (size_t)a->size[i] * sizeof(double)) != 0)
-            return false;
-    return a->parts == b->parts;
-}
-
-static double largest(int64_t n, const double *a)
-{
-    double most = 0;
-    for (int64_t i = 0; i < n; i++)
-        most = fmax(most, fabs(a[i]));
-    return most;
-}
-
-/*
- * The worst max|a - b| / max|b| of the parts. A gradient that is small against dy comes from terms
- * that cancel, and its rounding is that of the terms: so max|b| counts as at least 1, dy's size.
- */
-static double worst_relative(const struct outcome *a, const struct outcome *b)
-{
-    double worst = 0;
-    for (int i = 0; i < b->parts; i++) {
-        if (a->size[i] != b->size[i])
-            return INFINITY;
-        double scale = largest(b->size[i], b->value[i]);
-        double relative = test_relative_arrays(b->size[i], a->value[i], b->value[i]);
-        worst = fmax(worst, scale < 1 ? relative * scale : relative);
-    }
-    return worst;
-}
-
 static bool wants_gradient(const struct example *e, const struct inputs *in)
 {
     sb_tape tape;
-    begin(&tape, SB_RECORD);
+    example_begin(&tape, SB_RECORD);
     const sb_tensor *y = e->run(NULL, in->x);
     bool wants = y && y->requires_grad;
     cr_expect(sb_tape_end(&tape), "%s: %s", e->name, sb_error());
@@ -185,8 +28,8 @@ static sb_tensor *apply(void *example, sb_tensor *const x[])
 
 static void expect_gradients(const struct example *e, const char *shapes, const struct inputs *in)
 {
-    sb_gradcheck_options options = {.random = &stream};
-    stream = sb_random_new(11, SB_STREAM_TRAIN);
+    sb_gradcheck_options options = {.random = &example_stream};
+    example_stream = sb_random_new(11, SB_STREAM_TRAIN);
     cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL), "%s %s: %s",
               e->name, shapes, sb_error());
 }
@@ -233,12 +76,12 @@ CLAIM(operations, an_input_may_be_used_twice)
 static void f32_agrees(const struct example *e, const char *shapes)
 {
     struct inputs single = inputs_new(shapes, SB_F32, 1), real = inputs_widened(&single);
-    struct outcome a = must_run(e, shapes, &single), b = must_run(e, shapes, &real);
-    double relative = worst_relative(&a, &b);
+    struct results a = example_must_run(e, shapes, &single), b = example_must_run(e, shapes, &real);
+    double relative = results_relative(&a, &b);
     cr_expect(relative <= ROUNDING * FLT_EPSILON, "%s %s: f32 is off by %g ulp", e->name, shapes,
               relative / FLT_EPSILON);
-    outcome_free(&a);
-    outcome_free(&b);
+    results_free(&a);
+    results_free(&b);
     inputs_free(&single);
     inputs_free(&real);
 }
@@ -254,18 +97,18 @@ static void sets_agree(const struct example *e, const char *shapes)
     for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
         struct inputs in = inputs_new(shapes, dtype, 1);
         kernel_use_cpu_set(KERNELS_CPU);
-        struct outcome baseline = must_run(e, shapes, &in);
+        struct results baseline = example_must_run(e, shapes, &in);
         for (enum kernel_set set = KERNELS_CPU_V3; set <= KERNELS_CPU_V4; set++) {
             if (!kernel_use_cpu_set(set))
                 continue;
-            struct outcome o = must_run(e, shapes, &in);
-            double relative = worst_relative(&o, &baseline);
+            struct results o = example_must_run(e, shapes, &in);
+            double relative = results_relative(&o, &baseline);
             double ulps = relative / (dtype == SB_F32 ? FLT_EPSILON : DBL_EPSILON);
             cr_expect(ulps <= ROUNDING, "%s %s in %s: %s is off by %g ulp", e->name, shapes,
                       sb_dtype_name(dtype), kernel_cpu_name(), ulps);
-            outcome_free(&o);
+            results_free(&o);
         }
-        outcome_free(&baseline);
+        results_free(&baseline);
         inputs_free(&in);
     }
     kernel_use_cpu_set(best);
@@ -277,7 +120,7 @@ CLAIM(operations, instruction_sets_agree)
 }
 
 /* The outcomes of all examples with one thread, in order; with more they are compared to these. */
-static struct outcome *alone;
+static struct results *alone;
 static int outcomes, next_outcome;
 
 static void run_alone(const struct example *e, const char *shapes)
@@ -285,7 +128,7 @@ static void run_alone(const struct example *e, const char *shapes)
     for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
         struct inputs in = inputs_new(shapes, dtype, 1);
         alone = realloc(alone, (size_t)(outcomes + 1) * sizeof *alone);
-        alone[outcomes++] = must_run(e, shapes, &in);
+        alone[outcomes++] = example_must_run(e, shapes, &in);
         inputs_free(&in);
     }
 }
@@ -294,10 +137,11 @@ static void run_together(const struct example *e, const char *shapes)
 {
     for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
         struct inputs in = inputs_new(shapes, dtype, 1);
-        struct outcome o = must_run(e, shapes, &in);
-        cr_expect(same_bits(&o, &alone[next_outcome++]), "%s %s in %s: %d threads give other bits",
-                  e->name, shapes, sb_dtype_name(dtype), sb_threads());
-        outcome_free(&o);
+        struct results o = example_must_run(e, shapes, &in);
+        cr_expect(results_same_bits(&o, &alone[next_outcome++]),
+                  "%s %s in %s: %d threads give other bits", e->name, shapes, sb_dtype_name(dtype),
+                  sb_threads());
+        results_free(&o);
         inputs_free(&in);
     }
 }
@@ -315,7 +159,7 @@ CLAIM(operations, any_number_of_threads_gives_the_same_bits)
         cr_expect(next_outcome == outcomes);
     }
     for (int i = 0; i < outcomes; i++)
-        outcome_free(&alone[i]);
+        results_free(&alone[i]);
     free(alone);
     sb_set_threads(threads);
 }
@@ -324,17 +168,18 @@ CLAIM(operations, any_number_of_threads_gives_the_same_bits)
 static void modes_agree(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1);
-    struct outcome recorded = must_run(e, shapes, &in), o = run(e, &in, SB_NO_RECORD);
+    struct results recorded = example_must_run(e, shapes, &in),
+                   o = example_run(e, &in, SB_NO_RECORD);
     recorded.parts = o.ok ? 1 : 0; /* the value alone */
     for (int i = recorded.parts; i < o.parts; i++)
         cr_expect(o.size[i] == 0, "%s %s: a gradient, though nothing was recorded", e->name,
                   shapes);
-    double relative = worst_relative(&o, &recorded);
+    double relative = results_relative(&o, &recorded);
     cr_expect(o.ok && relative <= ROUNDING * FLT_EPSILON, "%s %s: not recorded, it is off by %g",
               e->name, shapes, relative);
     recorded.parts = 1 + in.n;
-    outcome_free(&recorded);
-    outcome_free(&o);
+    results_free(&recorded);
+    results_free(&o);
     inputs_free(&in);
 }
 
@@ -353,21 +198,21 @@ struct attempt {
 static bool attempt(void *attempt_)
 {
     const struct attempt *attempt = attempt_;
-    struct outcome o = run(attempt->example, attempt->in, SB_RECORD);
-    outcome_free(&o);
+    struct results o = example_run(attempt->example, attempt->in, SB_RECORD);
+    results_free(&o);
     return o.ok;
 }
 
 static void allocations_fail(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1);
-    struct outcome before = must_run(e, shapes, &in);
+    struct results before = example_must_run(e, shapes, &in);
     test_each_allocation_fails(attempt, &(struct attempt){e, &in});
-    struct outcome after = must_run(e, shapes, &in);
-    cr_expect(same_bits(&before, &after), "%s %s: after a failure it gives other bits", e->name,
-              shapes);
-    outcome_free(&before);
-    outcome_free(&after);
+    struct results after = example_must_run(e, shapes, &in);
+    cr_expect(results_same_bits(&before, &after), "%s %s: after a failure it gives other bits",
+              e->name, shapes);
+    results_free(&before);
+    results_free(&after);
     inputs_free(&in);
 }
 
@@ -379,23 +224,24 @@ CLAIM(operations, each_allocation_that_fails_is_reported)
 /* Runs an example that must fail; the message must hold `expected`. */
 static void expect_failure(const struct example *e, const struct inputs *in, const char *expected)
 {
-    struct outcome o = run(e, in, SB_RECORD);
+    struct results o = example_run(e, in, SB_RECORD);
     cr_expect(!o.ok && strstr(sb_error(), expected), "%s: \"%s\" is without \"%s\"", e->name,
               sb_error(), expected);
-    outcome_free(&o);
+    results_free(&o);
 }
 
 static void bad_inputs_fail(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1);
-    struct outcome before = must_run(e, shapes, &in);
+    struct results before = example_must_run(e, shapes, &in);
     for (int i = 0; i < in.n; i++) {
         sb_tensor *x = in.x[i];
         in.x[i] = NULL;
-        struct outcome o = run(e, &in, SB_RECORD); /* an argument that may be left out is fine */
+        struct results o =
+            example_run(e, &in, SB_RECORD); /* an argument that may be left out is fine */
         cr_expect(o.ok || strstr(sb_error(), "NULL"), "%s without input %d: %s", e->name, i,
                   sb_error());
-        outcome_free(&o);
+        results_free(&o);
         in.x[i] = sb_tensor_zeros(x->dtype, x->rank, x->dim);
         tensor_let_go(in.x[i]);
         expect_failure(e, &in, "let go");
@@ -405,15 +251,16 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
     cr_expect(!e->run(NULL, in.x) && strstr(sb_error(), "no tape is open"), "%s: %s", e->name,
               sb_error());
     sb_tape tape;
-    begin(&tape, SB_RECORD);
+    example_begin(&tape, SB_RECORD);
     sb_fail("test: an earlier failure");
     cr_expect(!e->run(NULL, in.x) && !strcmp(sb_error(), "test: an earlier failure"), "%s: %s",
               e->name, sb_error());
     cr_expect(!sb_tape_end(&tape));
-    struct outcome after = must_run(e, shapes, &in);
-    cr_expect(same_bits(&before, &after), "%s: after a failure it gives other bits", e->name);
-    outcome_free(&before);
-    outcome_free(&after);
+    struct results after = example_must_run(e, shapes, &in);
+    cr_expect(results_same_bits(&before, &after), "%s: after a failure it gives other bits",
+              e->name);
+    results_free(&before);
+    results_free(&after);
     inputs_free(&in);
 }
 
@@ -424,12 +271,12 @@ CLAIM(operations, bad_inputs_are_refused_and_harm_nothing)
 
 /* ---- NaN and infinity ---- */
 
-static bool values_differ(const struct outcome *a, const struct outcome *b)
+static bool values_differ(const struct results *a, const struct results *b)
 {
     return a->ok && b->ok && memcmp(a->value[0], b->value[0], (size_t)a->size[0] * 8) != 0;
 }
 
-static bool has_nan(const struct outcome *o)
+static bool has_nan(const struct results *o)
 {
     for (int64_t i = 0; i < o->size[0]; i++)
         if (isnan(o->value[0][i]))
@@ -439,11 +286,11 @@ static bool has_nan(const struct outcome *o)
 
 /* The outcome with another tensor in place of input i; a failure is fine, if the numbers are bad.
  */
-static struct outcome run_with(const struct example *e, struct inputs *in, int i, sb_tensor *other)
+static struct results run_with(const struct example *e, struct inputs *in, int i, sb_tensor *other)
 {
     sb_tensor *x = in->x[i];
     in->x[i] = other;
-    struct outcome o = run(e, in, SB_RECORD);
+    struct results o = example_run(e, in, SB_RECORD);
     in->x[i] = x;
     return o;
 }
@@ -453,24 +300,24 @@ static struct outcome run_with(const struct example *e, struct inputs *in, int i
 static void nan_shows(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1), other = inputs_new(shapes, SB_F32, 2);
-    struct outcome before = must_run(e, shapes, &in);
+    struct results before = example_must_run(e, shapes, &in);
     for (int i = 0; i < in.n; i++) {
         sb_tensor *x = in.x[i];
         if (!sb_dtype_is_real(x->dtype))
             continue;
         sb_tensor *nans = sb_tensor_full(x->dtype, x->rank, x->dim, NAN);
         sb_tensor *infinities = sb_tensor_full(x->dtype, x->rank, x->dim, INFINITY);
-        struct outcome o[] = {run_with(e, &in, i, other.x[i]), run_with(e, &in, i, nans),
+        struct results o[] = {run_with(e, &in, i, other.x[i]), run_with(e, &in, i, nans),
                               run_with(e, &in, i, infinities)};
         if (values_differ(&o[0], &before) && before.real)
             cr_expect(!o[1].ok || has_nan(&o[1]), "%s %s: a NaN in input %d does not show", e->name,
                       shapes, i);
         for (int k = 0; k < 3; k++)
-            outcome_free(&o[k]);
+            results_free(&o[k]);
         sb_tensor_release(nans);
         sb_tensor_release(infinities);
     }
-    outcome_free(&before);
+    results_free(&before);
     inputs_free(&in);
     inputs_free(&other);
 }

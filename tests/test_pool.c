@@ -215,7 +215,7 @@ CLAIM(pool, the_peak_is_the_most_that_was_live)
 CLAIM(pool, poisoned_blocks_read_as_nan)
 {
     struct pool pool = new_pool(1 << 20);
-    pool.poison = true;
+    pool.poison = pool_poison_host;
     for (int round = 0; round < 2; round++) {
         double *block = pool_take(&pool, 10 * sizeof *block);
         for (int i = 0; i < 10; i++)
@@ -297,7 +297,7 @@ CLAIM(pool, several_threads_may_use_it)
     struct user user[4];
     struct pool *pool = memory_pool();
     int64_t live = pool->live_blocks, bytes = pool->live_bytes;
-    pool->poison = false;
+    pool->poison = NULL;
     for (int i = 0; i < 4; i++) {
         user[i] = (struct user){.pool = pool, .mark = (unsigned char)(i + 1)};
         cr_assert(pthread_create(&user[i].thread, NULL, use, &user[i]) == 0);

@@ -4,6 +4,7 @@
 #include "models/program/progress.h"
 #include "ops/gemm.h"
 #include "ops/kernel.h"
+#include "tensor/storage.h"
 #include <stdio.h>
 
 enum { KEY_DEVICES = 1 };
@@ -34,7 +35,8 @@ static void show_devices(void)
 {
     printf("cpu     %s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
            sb_threads() == 1 ? "thread" : "threads", gemm_library());
-    printf("cuda    not part of this build\n");
+    const sb_device *cuda = sb_device_cuda();
+    printf("%s%s\n", cuda ? "cuda    " : "", cuda ? sb_device_description(cuda) : sb_error());
 }
 
 /* With the model's defaults filled in. */

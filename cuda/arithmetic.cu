@@ -1,0 +1,109 @@
+#include "cuda/broadcast.cuh"
+#include "ops/arithmetic.h"
+
+namespace
+{
+
+/* y of an element */
+template <arithmetic KIND> struct value {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        switch (KIND) {
+        case ARITHMETIC_ADD:
+            return e.a + e.b;
+        case ARITHMETIC_SUBTRACT:
+            return e.a - e.b;
+        case ARITHMETIC_MULTIPLY:
+            return e.a * e.b;
+        case ARITHMETIC_DIVIDE:
+            return e.a / e.b;
+        case ARITHMETIC_WHERE:
+            return e.condition ? e.a : e.b;
+        case ARITHMETIC_KINDS:
+            break;
+        }
+        return 0;
+    }
+};
+
+/* What the gradient of a sums; e.y is dy. */
+template <arithmetic KIND> struct slope_a {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        switch (KIND) {
+        case ARITHMETIC_ADD: /* y = a + b, a - b */
+        case ARITHMETIC_SUBTRACT:
+            return e.y;
+        case ARITHMETIC_MULTIPLY: /* y = a b */
+            return e.y * e.b;
+        case ARITHMETIC_DIVIDE: /* y = a / b */
+            return e.y / e.b;
+        case ARITHMETIC_WHERE: /* y = condition ? a : b */
+            return e.condition ? e.y : 0;
+        case ARITHMETIC_KINDS:
+            break;
+        }
+        return 0;
+    }
+};
+
+/* The same for b. */
+template <arithmetic KIND> struct slope_b {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        switch (KIND) {
+        case ARITHMETIC_ADD: /* y = a + b */
+            return e.y;
+        case ARITHMETIC_SUBTRACT: /* y = a - b */
+            return -e.y;
+        case ARITHMETIC_MULTIPLY: /* y = a b */
+            return e.y * e.a;
+        case ARITHMETIC_DIVIDE: /* y = a / b: db = -dy a / b^2, where b^2 itself could overflow */
+            return -e.y / e.b * (e.a / e.b);
+        case ARITHMETIC_WHERE: /* y = condition ? a : b */
+            return e.condition ? 0 : e.y;
+        case ARITHMETIC_KINDS:
+            break;
+        }
+        return 0;
+    }
+};
+
+template <class T> struct formulas {
+    bool (*y)(const char *operation, const broadcast &plan, const operands<T> &in, bool add, T *y);
+    bool (*dx[2])(const char *operation, const broadcast &plan, const operands<T> &in, int target,
+                  double divisor, bool add, T *dx); /* da, db */
+};
+
+template <class T, arithmetic KIND>
+constexpr formulas<T> of = {broadcast_map<T, value<KIND>>,
+                            {broadcast_sum<T, slope_a<KIND>>, broadcast_sum<T, slope_b<KIND>>}};
+
+template <class T> const formulas<T> &formulas_of(arithmetic kind)
+{
+    static const formulas<T> all[ARITHMETIC_KINDS] = {
+        of<T, ARITHMETIC_ADD>, of<T, ARITHMETIC_SUBTRACT>, of<T, ARITHMETIC_MULTIPLY>,
+        of<T, ARITHMETIC_DIVIDE>, of<T, ARITHMETIC_WHERE>};
+    return all[kind];
+}
+
+template <class T>
+bool forward(arithmetic kind, const broadcast *plan, const void *a, const void *b,
+             const void *condition, void *y)
+{
+    const operands<T> in = {nullptr, (const T *)a, (const T *)b, (const uint8_t *)condition, 0};
+    return formulas_of<T>(kind).y("arithmetic", *plan, in, false, (T *)y);
+}
+
+template <class T>
+bool backward(arithmetic kind, int side, bool fresh, const broadcast *plan, const void *dy,
+              const void *a, const void *b, const void *condition, void *dx)
+{
+    const operands<T> in = {(const T *)dy, (const T *)a, (const T *)b, (const uint8_t *)condition,
+                            0};
+    return formulas_of<T>(kind).dx[side - 1]("arithmetic", *plan, in, side, 1, !fresh, (T *)dx);
+}
+
+} // namespace
+
+KERNELS(arithmetic, forward<T>, backward<T>);

@@ -1,0 +1,58 @@
+/* Rows of tiled attention's weights, and of their gradient, made again when somebody asks. */
+#include "cuda/attention_steps.cuh"
+#include "cuda/attention_tiled.cuh"
+
+namespace
+{
+
+/* One tile of what is asked for, (B, H, count, Lk), from query `first` on: weights of f, where that
+   is wanted, or else their gradient from g. */
+template <class T>
+__global__ void make_rows(attention a, attention_tiled f, attention_tiled_backward g, bool weights,
+                          int64_t first, int64_t count, T *to)
+{
+    SHARED(tile_memory<T>, m);
+    const int64_t across = tile_count(a.Lk), down = tile_count(count);
+    const int64_t head = blockIdx.x / across / down;
+    const tile_place t = {head / a.H, head % a.H, first + blockIdx.x / across % down * TILE,
+                          blockIdx.x % across * TILE};
+    tile_keep(m, a, t);
+    T x[4][PAIRS];
+    if (weights) {
+        const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
+        tile_weights(m, a, t, of, (const T *)f.bias, (const T *)f.stats, x);
+    } else {
+        const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
+        if (a.dropout.threshold > 0)
+            tile_stay(m, a, t);
+        tile_weight_gradient(m, a, of, x);
+    }
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < PAIRS; c++) {
+            const int64_t i = t.i - first + tile_row(r), j = t.j + tile_column(c);
+            if (i < count && j < a.Lk)
+                to[(head * count + i) * a.Lk + j] =
+                    tile_keeps(m, tile_row(r), tile_column(c)) ? x[r][c] : 0;
+        }
+}
+
+} // namespace
+
+template <class T>
+bool attention_tiles_rows(const attention *a, const attention_tiled *f,
+                          const attention_tiled_backward *g, int64_t first, int64_t count, void *to)
+{
+    const int64_t blocks = a->B * a->H * tile_count(count) * tile_count(a->Lk);
+    if (blocks > 0)
+        LAUNCH((make_rows<T>), dim3((unsigned)blocks), dim3(TILE_THREADS), 0, stream, *a,
+               f ? *f : attention_tiled(), g ? *g : attention_tiled_backward(), f != nullptr, first,
+               count, (T *)to);
+    return launched("attention");
+}
+
+template bool attention_tiles_rows<float>(const attention *, const attention_tiled *,
+                                          const attention_tiled_backward *, int64_t, int64_t,
+                                          void *);
+template bool attention_tiles_rows<double>(const attention *, const attention_tiled *,
+                                           const attention_tiled_backward *, int64_t, int64_t,
+                                           void *);

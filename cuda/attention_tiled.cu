@@ -1,0 +1,138 @@
+/*
+ * Attention, tiled: softmax over tiles of keys, one after the other (Milakov and Gimelshein 2018).
+ *
+ *     for each tile of keys:   s = scale q k' + bias          what the mask blocks is left out
+ *                              m' = max(m, rowmax(s))         the largest score so far
+ *                              p = exp(s - m')
+ *                              l = l exp(m - m') + rowsum(p)
+ *                              y = y exp(m - m') + dropout(p) v
+ *     at the end:              y = y / l; m and 1 / l are kept, whose log-sum-exp is m + log l
+ */
+#include "cuda/attention_steps.cuh"
+#include "cuda/attention_tiled.cuh"
+
+namespace
+{
+
+enum { MAX, SUM, FACTOR }; /* rows of tile_memory.row */
+
+/* p = exp(scale (s - max)) with the largest score so far, of a tile of scores in shared memory; a
+   warp for each row. */
+template <class T> __device__ void exponentials(tile_memory<T> &m, T scale)
+{
+    const int lane = threadIdx.x % WARP;
+    for (int r = threadIdx.x / WARP; r < TILE; r += TILE_THREADS / WARP) {
+        const bool kept = tile_keeps(m, r, lane);
+        const T s = kept ? m.p[r][lane] : (T)-INFINITY, before = m.row[MAX][r];
+        const T max = real_max(before, warp_reduce(s, greater()));
+        const T shift = max == (T)-INFINITY ? 0 : max; /* nothing but -infinity or NaN */
+        const T p = kept ? real_exp(scale * (s - shift)) : 0;
+        const T sum = warp_reduce(p, add());
+        m.p[r][lane] = p;
+        __syncwarp();
+        if (lane == 0) {
+            const T factor = real_exp(scale * (before - shift));
+            m.row[MAX][r] = max;
+            m.row[SUM][r] = m.row[SUM][r] * factor + sum;
+            m.row[FACTOR][r] = factor;
+        }
+    }
+    __syncthreads();
+}
+
+/* The tile's scores, into shared memory. */
+template <class T>
+__device__ void scores(tile_memory<T> &m, const attention &a, const attention_tiled &f,
+                       tile_place t)
+{
+    const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
+    T s[4][PAIRS];
+    pair_products(m, of.q, of.queries, of.k, of.keys, a.D, s);
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < PAIRS; c++) {
+            const int row = tile_row(r), column = tile_column(c);
+            m.p[row][column] = tile_keeps(m, row, column)
+                                   ? tile_score(a, t, (const T *)f.bias, row, column, s[r][c])
+                                   : 0;
+        }
+    __syncthreads();
+}
+
+template <class T> __device__ void drop_tile(tile_memory<T> &m, const attention &a, tile_place t)
+{
+    tile_stay(m, a, t);
+    for (int n = threadIdx.x; n < TILE * TILE; n += TILE_THREADS)
+        m.p[n / TILE][n % TILE] =
+            tile_drop(m, (T)a.dropout.scale, n / TILE, n % TILE, m.p[n / TILE][n % TILE]);
+    __syncthreads();
+}
+
+/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+template <class T>
+__device__ void finish(tile_memory<T> &m, const attention &a, const attention_tiled &f,
+                       tile_place t, const uint32_t *seen, piece<T> &y, int64_t column)
+{
+    const int64_t queries = smaller(a.Lq - t.i, TILE);
+    T *stats = (T *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + t.i);
+    if (column == 0 && threadIdx.x < queries) {
+        const int r = threadIdx.x;
+        const T sum = m.row[SUM][r];
+        stats[2 * r] = seen[r] ? m.row[MAX][r] : 0;
+        stats[2 * r + 1] = !seen[r] ? 0 : sum == 0 ? (T)NAN : 1 / sum; /* all scores -infinity */
+    }
+    for (int r = 0; r < 4; r++) {
+        const T sum = m.row[SUM][tile_row(r)];
+        for (int c = 0; c < WIDTH; c++)
+            y.at[r][c] = !seen[tile_row(r)] ? 0 : sum == 0 ? (T)NAN : y.at[r][c] / sum;
+    }
+    y.store(rows_from(rows_in<T>(f.y, a.y, t.b, t.h), t.i), true, queries, column, a.Dv, 1);
+}
+
+template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
+{
+    SHARED(tile_memory<T>, m);
+    SHARED(uint32_t, seen, [TILE]);
+    const int64_t down = tile_count(a.Lq), head = blockIdx.x / down,
+                  column = blockIdx.y * (int64_t)COLUMNS;
+    tile_place t = {head / a.H, head % a.H, blockIdx.x % down * TILE, 0};
+    if (threadIdx.x < TILE) {
+        m.row[MAX][threadIdx.x] = (T)-INFINITY;
+        m.row[SUM][threadIdx.x] = 0;
+        seen[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    piece<T> y;
+    for (; t.j < a.Lk; t.j += TILE) {
+        if (!tile_in_range(a, t))
+            continue;
+        const tile_kept kept = tile_keep(m, a, t);
+        if (!kept.any)
+            continue;
+        if (threadIdx.x < TILE)
+            seen[threadIdx.x] |= m.keep[threadIdx.x];
+        scores(m, a, f, t);
+        exponentials(m, score_factor(a, (const T *)f.bias));
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < WIDTH; c++)
+                y.at[r][c] *= m.row[FACTOR][tile_row(r)];
+        if (a.dropout.threshold > 0)
+            drop_tile(m, a, t);
+        const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
+        y.template add<false>(m, kept.whole, of.v, of.keys, column, a.Dv);
+    }
+    finish(m, a, f, t, seen, y, column);
+}
+
+} // namespace
+
+template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f)
+{
+    const int64_t blocks = a->B * a->H * tile_count(a->Lq);
+    if (blocks > 0)
+        LAUNCH((forward_tiles<T>), dim3((unsigned)blocks, piece_count(a->Dv)), dim3(TILE_THREADS),
+               0, stream, *a, *f);
+    return launched("attention");
+}
+
+template bool attention_tiles_forward<float>(const attention *, const attention_tiled *);
+template bool attention_tiles_forward<double>(const attention *, const attention_tiled *);

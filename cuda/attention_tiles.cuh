@@ -1,0 +1,231 @@
+/*
+ * What all kernels of attention are made of: products of tiles.
+ *
+ * Scores are cut into tiles of TILE x TILE pairs at fixed places; a block of TILE_THREADS threads
+ * works on one at a time, thread (ty, tx) of 8 x 8 on the rows 4 ty .. 4 ty + 3 and the columns
+ * tx, tx + 8, ... A result of attention, (L, D), is made in pieces of TILE rows and COLUMNS
+ * columns, each by one block, which adds up its terms in a fixed order: the bits are the same at
+ * every run.
+ *
+ * Whether a pair is kept is a bit in a word of its row, as is whether dropout lets it stay.
+ */
+#ifndef SOFTBACK_CUDA_ATTENTION_TILES_CUH
+#define SOFTBACK_CUDA_ATTENTION_TILES_CUH
+
+#include "cuda/dropout_bits.cuh"
+#include "cuda/masked_row.cuh"
+#include "cuda/row_group.cuh"
+#include "ops/attention.h"
+
+enum { TILE = 32, TILE_THREADS = 64, DEPTH = 16, COLUMNS = 64 };
+enum { PAIRS = TILE / 8, WIDTH = COLUMNS / 8 }; /* columns of a thread in a tile, in a piece */
+
+/* A head's first row, and how far apart its rows are. */
+template <class T> struct rows {
+    T *at;
+    int64_t step;
+};
+
+template <class T>
+__device__ rows<const T> rows_of(const void *data, attention_strides s, int64_t b, int64_t h)
+{
+    return {(const T *)data + b * s.batch + h * s.head, s.row};
+}
+
+template <class T> __device__ rows<T> rows_in(void *data, attention_strides s, int64_t b, int64_t h)
+{
+    return {(T *)data + b * s.batch + h * s.head, s.row};
+}
+
+/* The shared memory of a block. */
+template <class T> struct tile_memory {
+    T x[TILE][DEPTH + 1], y[TILE][DEPTH + 1]; /* a part of what is multiplied to pairs */
+    T p[TILE][TILE + 1];                      /* a tile of pairs */
+    T wide[TILE][COLUMNS + 1];                /* what a tile of pairs is multiplied with */
+    T row[3][TILE];                           /* a number for each row */
+    uint32_t keep[TILE];
+    uint8_t stay[TILE][TILE / 8];
+};
+
+struct tile_place {
+    int64_t b, h, i, j; /* the first query and the first key */
+};
+
+/* What a mask leaves of a tile: nothing, if not any; everything, if whole. */
+struct tile_kept {
+    bool any, whole;
+};
+
+__device__ inline int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+__device__ inline int tile_row(int r)
+{
+    return threadIdx.x / 8 * 4 + r;
+}
+
+__device__ inline int tile_column(int c)
+{
+    return threadIdx.x % 8 + 8 * c;
+}
+
+/* Sets the bits of the tile's kept pairs; those beyond Lq and Lk are not. */
+template <class T>
+__device__ tile_kept tile_keep(tile_memory<T> &m, const attention &a, tile_place t)
+{
+    const int lane = threadIdx.x % WARP;
+    bool any = false, whole = true;
+    for (int r = threadIdx.x / WARP; r < TILE; r += TILE_THREADS / WARP) {
+        const int64_t i = t.i + r, j = t.j + lane;
+        const bool valid = i < a.Lq && j < a.Lk;
+        bool kept = valid;
+        if (valid && a.mask.count > 0) {
+            const key_range keys = mask_range(&a.mask, t.b, i, i, a.Lk);
+            kept = keys.from <= j && j < keys.to && mask_keeps(a.mask, t.b, t.h, i, j);
+        }
+        const uint32_t word = __ballot_sync(0xffffffffu, kept);
+        const uint32_t all = __ballot_sync(0xffffffffu, valid);
+        if (lane == 0)
+            m.keep[r] = word;
+        any |= word != 0;
+        whole &= word == all;
+    }
+    any = __syncthreads_or(any);
+    whole = __syncthreads_and(whole);
+    return {any, whole};
+}
+
+template <class T> __device__ bool tile_keeps(const tile_memory<T> &m, int row, int column)
+{
+    return m.keep[row] >> column & 1;
+}
+
+/* Whether the mask, before its dense terms, may leave something of the tile: the same in all
+   threads. */
+__device__ inline bool tile_in_range(const attention &a, tile_place t)
+{
+    const int64_t last = smaller(t.i + TILE, a.Lq) - 1;
+    const key_range keys = mask_range(&a.mask, t.b, t.i, last, a.Lk);
+    return keys.from < t.j + TILE && t.j < keys.to;
+}
+
+/* Sets the bits of the pairs that dropout lets stay. */
+template <class T> __device__ void tile_stay(tile_memory<T> &m, const attention &a, tile_place t)
+{
+    const int64_t groups = (a.Lk + 7) / 8;
+    for (int n = threadIdx.x; n < TILE * (TILE / 8); n += TILE_THREADS) {
+        const int r = n / (TILE / 8), g = n % (TILE / 8);
+        const int64_t row = (t.b * a.H + t.h) * a.Lq + t.i + r;
+        const dropout_group bits(a.dropout, row * groups + t.j / 8 + g);
+        unsigned stay = 0;
+        for (int e = 0; e < 8; e++)
+            stay |= (bits.of(e) >= a.dropout.threshold) << e;
+        m.stay[r][g] = (uint8_t)stay;
+    }
+    __syncthreads();
+}
+
+template <class T>
+__device__ T tile_drop(const tile_memory<T> &m, T scale, int row, int column, T p)
+{
+    return m.stay[row][column / 8] >> (column % 8) & 1 ? p * scale : 0;
+}
+
+/* Elements d .. of some rows, zeros beyond their number and their length. */
+template <class T, int N>
+__device__ void load_part(T (*to)[N], rows<const T> x, int64_t count, int64_t d, int64_t length)
+{
+    enum { SIZE = N - 1 };
+    for (int n = threadIdx.x; n < TILE * SIZE; n += TILE_THREADS) {
+        const int r = n / SIZE, e = n % SIZE;
+        to[r][e] = r < count && d + e < length ? x.at[r * x.step + d + e] : 0;
+    }
+}
+
+/* s_rc = x_r . y_c for this thread's pairs of a tile. */
+template <class T>
+__device__ void pair_products(tile_memory<T> &m, rows<const T> x, int64_t x_count, rows<const T> y,
+                              int64_t y_count, int64_t depth, T (&s)[4][PAIRS])
+{
+    for (int r = 0; r < 4; r++)
+        for (int c = 0; c < PAIRS; c++)
+            s[r][c] = 0;
+    for (int64_t d = 0; d < depth; d += DEPTH) {
+        load_part(m.x, x, x_count, d, depth);
+        load_part(m.y, y, y_count, d, depth);
+        __syncthreads();
+        for (int e = 0; e < DEPTH; e++)
+            for (int r = 0; r < 4; r++)
+                for (int c = 0; c < PAIRS; c++)
+                    s[r][c] += m.x[tile_row(r)][e] * m.y[tile_column(c)][e];
+        __syncthreads();
+    }
+}
+
+/* A piece of a result: this thread's 4 x WIDTH numbers. */
+template <class T> struct piece {
+    T at[4][WIDTH];
+
+    __device__ piece()
+    {
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < WIDTH; c++)
+                at[r][c] = 0;
+    }
+
+    /* z_r += sum_n p_rn y_n, or TRANSPOSED z_r += sum_n p_nr y_n, over the `count` rows of y, from
+       its column on. Where y has numbers that are not finite only kept pairs are added: for all
+       others 0 times such a number would be NaN. */
+    template <bool TRANSPOSED>
+    __device__ void add(tile_memory<T> &m, bool whole, rows<const T> y, int64_t count,
+                        int64_t column, int64_t columns)
+    {
+        load_part(m.wide, y, count, column, columns);
+        __syncthreads();
+        bool finite = true;
+        for (int n = threadIdx.x; n < TILE * COLUMNS; n += TILE_THREADS)
+            finite &= 0 * m.wide[n / COLUMNS][n % COLUMNS] == 0;
+        const bool careful = __syncthreads_or(!finite) && !whole;
+        for (int n = 0; n < count; n++)
+            for (int r = 0; r < 4; r++) {
+                const int i = TRANSPOSED ? n : tile_row(r), j = TRANSPOSED ? tile_row(r) : n;
+                if (!careful || tile_keeps(m, i, j))
+                    for (int c = 0; c < WIDTH; c++)
+                        at[r][c] += m.p[i][j] * m.wide[n][tile_column(c)];
+            }
+        __syncthreads();
+    }
+
+    /* Puts it to its place, times a factor: adds it, or writes it where that is fresh. */
+    __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column, int64_t columns,
+                          T factor) const
+    {
+        for (int r = 0; r < 4; r++)
+            for (int c = 0; c < WIDTH; c++) {
+                const int64_t row = tile_row(r), e = column + tile_column(c);
+                if (row >= count || e >= columns)
+                    continue;
+                T *z = to.at + row * to.step + e;
+                *z = factor * at[r][c] + (fresh ? 0 : *z);
+            }
+    }
+};
+
+template <class T> __device__ rows<T> rows_from(rows<T> x, int64_t first)
+{
+    return {x.at + first * x.step, x.step};
+}
+
+__host__ __device__ inline int64_t tile_count(int64_t n)
+{
+    return (n + TILE - 1) / TILE;
+}
+
+inline unsigned piece_count(int64_t n)
+{
+    return (unsigned)((n + COLUMNS - 1) / COLUMNS);
+}
+
+#endif

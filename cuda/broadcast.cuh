@@ -1,0 +1,172 @@
+/*
+ * Walking a broadcast: the twin of ops/cpu/broadcast.h. A formula is a function object that makes a
+ * number of an element, the operands' values at one place; what stretches, and where the values
+ * lie, it does not see.
+ */
+#ifndef SOFTBACK_CUDA_BROADCAST_CUH
+#define SOFTBACK_CUDA_BROADCAST_CUH
+
+#include "cuda/divisor.cuh"
+#include "cuda/pack.cuh"
+#include "cuda/sums.cuh"
+#include "ops/broadcast.h"
+
+/* The values of operands 0, 1, 2 and 3 at one place; those without memory are 0. */
+template <class T> struct element {
+    T y, a, b;
+    bool condition;
+    T factor;
+};
+
+/* Where each operand lies, in elements from its begin. */
+struct offsets {
+    int64_t of[BROADCAST_OPERANDS];
+};
+
+template <class T> struct operands {
+    const T *y, *a, *b; /* NULL where the formula does not ask for one */
+    const uint8_t *condition;
+    T factor; /* for the formula */
+
+    __device__ element<T> at(const offsets &at) const
+    {
+        return {y ? y[at.of[0]] : T(), a ? a[at.of[1]] : T(), b ? b[at.of[2]] : T(),
+                condition && condition[at.of[3]], factor};
+    }
+};
+
+/* Some axes of a walk, and the number of their index tuples. */
+struct axes {
+    int count = 0;
+    int64_t size = 1;
+    divisor dim[SB_MAX_RANK];
+    offsets stride[SB_MAX_RANK];
+
+    void add(const broadcast &plan, int axis)
+    {
+        size *= plan.dim[axis];
+        dim[count] = divisor(plan.dim[axis]);
+        for (int k = 0; k < BROADCAST_OPERANDS; k++)
+            stride[count].of[k] = plan.stride[k][axis];
+        count++;
+    }
+
+    /* `at`, with what the index-th tuple contributes. */
+    __device__ offsets locate(offsets at, int64_t index) const
+    {
+        for (int j = count - 1; j >= 0; j--) {
+            const int64_t rest = j > 0 ? dim[j].quotient(index) : 0, i = index - rest * dim[j].d;
+            for (int k = 0; k < BROADCAST_OPERANDS; k++)
+                at.of[k] += i * stride[j].of[k];
+            index = rest;
+        }
+        return at;
+    }
+};
+
+/* A pack of each operand along the last axis. */
+template <class T> struct strip {
+    pack<T> y, a, b;
+    pack<uint8_t, PACK<T>> condition;
+    T factor;
+
+    template <class X>
+    static __device__ pack<X, PACK<T>> load(const X *x, int64_t at, int64_t step, int64_t left)
+    {
+        if (!x)
+            return pack<X, PACK<T>>::all(X());
+        return step ? pack<X, PACK<T>>::load(x + at, left) : pack<X, PACK<T>>::all(x[at]);
+    }
+    __device__ strip(const operands<T> &in, const offsets &at, const offsets &step, int64_t left)
+        : y(load(in.y, at.of[0], step.of[0], left)), a(load(in.a, at.of[1], step.of[1], left)),
+          b(load(in.b, at.of[2], step.of[2], left)),
+          condition(load(in.condition, at.of[3], step.of[3], left)), factor(in.factor)
+    {
+    }
+    __device__ element<T> at(int e) const
+    {
+        return {y.of[e], a.of[e], b.of[e], condition.of[e] != 0, factor};
+    }
+};
+
+/* The last axis has n elements, `step` apart, in `pieces` packs. */
+template <class T, class Formula>
+__global__ void map_strips(axes outer, int64_t n, divisor pieces, offsets step, operands<T> in,
+                           bool add, T *y)
+{
+    GRID_STRIDE(piece, outer.size * pieces.d)
+    {
+        const int64_t row = pieces.quotient(piece);
+        const int64_t column = (piece - row * pieces.d) * PACK<T>, left = n - column;
+        offsets at;
+        for (int k = 0; k < BROADCAST_OPERANDS; k++)
+            at.of[k] = column * step.of[k];
+        at = outer.locate(at, row);
+        const strip<T> s(in, at, step, left);
+        pack<T> value;
+        for (int e = 0; e < PACK<T>; e++)
+            value.of[e] = Formula()(s.at(e));
+        if (add) {
+            const pack<T> old = pack<T>::load(y + at.of[0], left);
+            for (int e = 0; e < PACK<T>; e++)
+                value.of[e] = old.of[e] + value.of[e];
+        }
+        value.store(y + at.of[0], left);
+    }
+}
+
+/* y = formula, or y += formula; y has the full shape. */
+template <class T, class Formula>
+bool broadcast_map(const char *operation, const broadcast &plan, const operands<T> &in, bool add,
+                   T *y)
+{
+    const int last = plan.rank - 1;
+    axes outer;
+    for (int axis = 0; axis < last; axis++)
+        outer.add(plan, axis);
+    offsets step;
+    for (int k = 0; k < BROADCAST_OPERANDS; k++)
+        step.of[k] = plan.stride[k][last];
+    const int64_t n = plan.dim[last], pieces = pack_count(n, PACK<T>);
+    if (outer.size * n > 0)
+        LAUNCH((map_strips<T, Formula>), dim3(blocks_for(outer.size * pieces, THREADS)),
+               dim3(THREADS), 0, stream, outer, n, divisor(pieces), step, in, add, y);
+    return launched(operation);
+}
+
+/* What is summed: the formula at the index tuples of `summed`, for each tuple of `kept`. */
+template <class T, class Formula> struct formula_terms {
+    axes kept, summed;
+    operands<T> in;
+
+    __device__ offsets start(int64_t sum) const
+    {
+        return kept.locate({}, sum);
+    }
+    __device__ double term(const offsets &start, int64_t i) const
+    {
+        return (double)Formula()(in.at(summed.locate(start, i)));
+    }
+};
+
+/*
+ * x = formula / divisor, or x += formula / divisor, summed over the axes along which the operand
+ * `target`, whose place x takes, stretches. The operand is contiguous, so that the i-th tuple of
+ * the axes that it keeps is its i-th element.
+ */
+template <class T, class Formula>
+bool broadcast_sum(const char *operation, const broadcast &plan, const operands<T> &in, int target,
+                   double divisor, bool add, T *x)
+{
+    formula_terms<T, Formula> terms;
+    terms.in = in;
+    for (int axis = 0; axis < plan.rank; axis++)
+        (plan.stride[target][axis] ? terms.kept : terms.summed).add(plan, axis);
+    if (terms.summed.count == 0 && divisor == 1)
+        return broadcast_map<T, Formula>(operation, plan, in, add, x);
+    const bool along = plan.stride[target][plan.rank - 1] == 0;
+    return sum_all(operation, terms.kept.size, terms.summed.size, along, terms,
+                   sum_target<T>{divisor, add, x});
+}
+
+#endif

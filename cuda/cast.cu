@@ -1,0 +1,109 @@
+#include "cuda/pack.cuh"
+#include "ops/cast.h"
+
+namespace
+{
+
+template <class T> dim3 blocks(int64_t n)
+{
+    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
+}
+
+template <class From, class T>
+__global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const auto part = pack<From, PACK<T>>::load(x + at, left);
+        pack<T> sum = fresh ? pack<T>::all(0) : pack<T>::load(y + at, left);
+        for (int e = 0; e < PACK<T>; e++)
+            sum.of[e] = before(fresh, sum.of[e]) + (T)part.of[e];
+        sum.store(y + at, left);
+    }
+}
+
+template <class From, class T> void launch_to_real(bool fresh, int64_t n, const void *x, void *y)
+{
+    LAUNCH((real_packs<From, T>), blocks<T>(n), dim3(THREADS), 0, stream, fresh, n, (const From *)x,
+           (T *)y);
+}
+
+template <class T> bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y)
+{
+    if (n == 0)
+        return true;
+    switch (from) {
+    case SB_F32:
+        launch_to_real<float, T>(fresh, n, x, y);
+        break;
+    case SB_F64:
+        launch_to_real<double, T>(fresh, n, x, y);
+        break;
+    case SB_I32:
+        launch_to_real<int32_t, T>(fresh, n, x, y);
+        break;
+    case SB_BOOL:
+        launch_to_real<uint8_t, T>(fresh, n, x, y);
+        break;
+    }
+    return launched("cast");
+}
+
+/* Cut towards zero; what lies outside becomes the nearest that an i32 holds, NaN becomes 0. */
+template <class T> __device__ void convert(T x, int32_t *y)
+{
+    const T limit = (T)2147483648.0;
+    if (x != x)
+        *y = 0;
+    else
+        *y = x >= limit ? INT32_MAX : x <= -limit ? INT32_MIN : (int32_t)x;
+}
+
+__device__ inline void convert(uint8_t x, int32_t *y)
+{
+    *y = x;
+}
+
+template <class From> __device__ void convert(From x, uint8_t *y)
+{
+    *y = x != 0;
+}
+
+template <class From, class To> __global__ void whole_packs(int64_t n, const From *x, To *y)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<From>))
+    {
+        const int64_t at = i * PACK<From>, left = n - at;
+        const pack<From> part = pack<From>::load(x + at, left);
+        pack<To, PACK<From>> whole;
+        for (int e = 0; e < PACK<From>; e++)
+            convert(part.of[e], &whole.of[e]);
+        whole.store(y + at, left);
+    }
+}
+
+template <class From, class To> void launch_to_whole(int64_t n, const void *x, void *y)
+{
+    LAUNCH((whole_packs<From, To>), blocks<From>(n), dim3(THREADS), 0, stream, n, (const From *)x,
+           (To *)y);
+}
+
+template <class T> bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y)
+{
+    if (n == 0)
+        return true;
+    if (to == SB_I32 && from == SB_BOOL)
+        launch_to_whole<uint8_t, int32_t>(n, x, y);
+    else if (to == SB_I32)
+        launch_to_whole<T, int32_t>(n, x, y);
+    else if (from == SB_I32)
+        launch_to_whole<int32_t, uint8_t>(n, x, y);
+    else
+        launch_to_whole<T, uint8_t>(n, x, y);
+    return launched("cast");
+}
+
+} // namespace
+
+KERNELS(cast, to_real<T>, to_whole<T>);

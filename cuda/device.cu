@@ -1,0 +1,115 @@
+/* The device itself: found, opened, and its memory moved. */
+#include "cuda/device.cuh"
+#include "abi.h"
+#include "cuda/ids.cuh"
+#include "cuda/rows.cuh"
+#include <stdio.h>
+
+const struct plugin_host *host;
+cudaStream_t stream;
+
+static bool lost; /* a kernel did something that the device does not recover from */
+
+bool cuda_ok(cudaError_t error, const char *who)
+{
+    if (error == cudaSuccess)
+        return true;
+    cudaGetLastError();                  /* forgets it, */
+    if (cudaGetLastError() == error)     /* unless it stays for good */
+        lost = true;
+    const char *after = lost ? "; the device is lost to this program" : "";
+    return host->fail("%s: cuda: %s%s", who, cudaGetErrorString(error), after) != nullptr;
+}
+
+bool launched(const char *operation)
+{
+    return cuda_ok(cudaGetLastError(), operation);
+}
+
+static void *system_take(size_t bytes)
+{
+    void *block = nullptr;
+    if (cudaMalloc(&block, bytes ? bytes : 1) == cudaSuccess)
+        return block;
+    cudaGetLastError(); /* the pool may try again, and the caller says what was wanted */
+    return nullptr;
+}
+
+static void system_give(void *block)
+{
+    cudaFree(block); /* waits for the kernels that use it */
+}
+
+static void poison(void *block, size_t bytes)
+{
+    cudaMemsetAsync(block, 0xff, bytes, stream);
+}
+
+static bool synchronize()
+{
+    ids_collect();
+    bool ok = cuda_ok(cudaStreamSynchronize(stream), "a kernel");
+    return ok && ids_settle();
+}
+
+/* The host's memory is pageable, so CUDA has taken the data when the call returns. */
+static bool upload(void *to, const void *from, size_t bytes)
+{
+    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "upload");
+}
+
+static bool download(void *to, const void *from, size_t bytes)
+{
+    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "download") &&
+           synchronize();
+}
+
+static bool copy(void *to, const void *from, size_t bytes)
+{
+    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
+}
+
+static bool zero(void *to, size_t bytes)
+{
+    return cuda_ok(cudaMemsetAsync(to, 0, bytes, stream), "zero");
+}
+
+static char description[400];
+
+/* The first device, its stream and its description. */
+static bool open_device()
+{
+    int devices = 0, driver = 0, runtime = 0;
+    cudaError_t error = cudaGetDeviceCount(&devices);
+    if (error == cudaErrorInsufficientDriver)
+        return host->fail("cuda: there is no driver, or it is older than this build's CUDA");
+    if (!cuda_ok(error, "the driver"))
+        return false;
+    if (devices == 0)
+        return host->fail("cuda: the driver shows no device");
+    cudaDeviceProp about;
+    if (!cuda_ok(cudaSetDevice(0), "device 0") ||
+        !cuda_ok(cudaGetDeviceProperties(&about, 0), "device 0") ||
+        !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream"))
+        return false;
+    cudaDriverGetVersion(&driver);
+    cudaRuntimeGetVersion(&runtime);
+    snprintf(description, sizeof description,
+             "%s, %.0f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d (driver %d.%d)", about.name,
+             (double)about.totalGlobalMem / (1 << 30), about.multiProcessorCount, about.major,
+             about.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+    return true;
+}
+
+extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
+{
+    static const struct plugin plugin = {description, system_take, system_give, poison,
+                                         upload,      download,    copy,        zero,
+                                         synchronize, cuda_rows};
+    host = given;
+    if (given->abi != SOFTBACK_ABI) {
+        given->fail("cuda: the plug-in was built with another version of softback");
+        return nullptr;
+    }
+    return open_device() ? &plugin : nullptr;
+}

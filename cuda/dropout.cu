@@ -1,0 +1,90 @@
+#include "cuda/dropout_bits.cuh"
+#include "cuda/pack.cuh"
+#include "ops/dropout.h"
+
+namespace
+{
+
+template <class T> using group = pack<T, DROPOUT_GROUP>;
+
+/* The elements of a group after dropout. */
+template <class T>
+__device__ group<T> dropped(const dropout &call, int64_t number, const group<T> &x)
+{
+    if (call.threshold == 0)
+        return x;
+    const dropout_group bits(call, (uint64_t)number);
+    const T scale = (T)call.scale;
+    group<T> y;
+    for (int e = 0; e < DROPOUT_GROUP; e++)
+        y.of[e] = bits.of(e) < call.threshold ? (T)0 : x.of[e] * scale;
+    return y;
+}
+
+/* sum += x, or sum = x */
+template <class T> __device__ void add_to(T *sum, bool fresh, group<T> x, int64_t left)
+{
+    if (!fresh) {
+        const group<T> before = group<T>::load(sum, left);
+        for (int e = 0; e < DROPOUT_GROUP; e++)
+            x.of[e] = before.of[e] + x.of[e];
+    }
+    x.store(sum, left);
+}
+
+template <class T>
+__global__ void forward_groups(dropout call, int64_t n, const T *x, const T *residual, T *y)
+{
+    GRID_STRIDE(g, pack_count(n, DROPOUT_GROUP))
+    {
+        const int64_t at = g * DROPOUT_GROUP, left = n - at;
+        group<T> kept = dropped<T>(call, g, group<T>::load(x + at, left));
+        if (residual) {
+            const group<T> before = group<T>::load(residual + at, left);
+            for (int e = 0; e < DROPOUT_GROUP; e++)
+                kept.of[e] = before.of[e] + kept.of[e];
+        }
+        kept.store(y + at, left);
+    }
+}
+
+template <class T>
+bool forward(const dropout *call, int64_t n, const void *x, const void *residual, void *y)
+{
+    const int64_t groups = pack_count(n, DROPOUT_GROUP);
+    if (n > 0)
+        LAUNCH((forward_groups<T>), dim3(blocks_for(groups, THREADS)), dim3(THREADS), 0, stream,
+               *call, n, (const T *)x, (const T *)residual, (T *)y);
+    return launched("dropout");
+}
+
+/* y = residual + (dropped ? 0 : x / (1 - p)), and backward drops the same elements */
+template <class T>
+__global__ void backward_groups(dropout call, int64_t n, const T *dy, T *dx, bool fresh_dx,
+                                T *dresidual, bool fresh_dresidual)
+{
+    GRID_STRIDE(g, pack_count(n, DROPOUT_GROUP))
+    {
+        const int64_t at = g * DROPOUT_GROUP, left = n - at;
+        const group<T> dy_group = group<T>::load(dy + at, left);
+        if (dx)
+            add_to<T>(dx + at, fresh_dx, dropped<T>(call, g, dy_group), left);
+        if (dresidual)
+            add_to<T>(dresidual + at, fresh_dresidual, dy_group, left);
+    }
+}
+
+template <class T>
+bool backward(const dropout *call, int64_t n, const void *dy, void *dx, bool fresh_dx,
+              void *dresidual, bool fresh_dresidual)
+{
+    const int64_t groups = pack_count(n, DROPOUT_GROUP);
+    if (n > 0)
+        LAUNCH((backward_groups<T>), dim3(blocks_for(groups, THREADS)), dim3(THREADS), 0, stream,
+               *call, n, (const T *)dy, (T *)dx, fresh_dx, (T *)dresidual, fresh_dresidual);
+    return launched("dropout");
+}
+
+} // namespace
+
+KERNELS(dropout, forward<T>, backward<T>);

@@ -1,0 +1,144 @@
+#include "cuda/activation.cuh"
+#include "cuda/pack.cuh"
+#include "ops/elementwise.h"
+#include <utility>
+
+namespace
+{
+
+/* The row of formulas. */
+template <class T, elementwise KIND> __device__ T value(T factor, T x)
+{
+    switch (KIND) {
+    case ELEMENTWISE_NEGATE:
+        return -x;
+    case ELEMENTWISE_SCALE:
+        return factor * x;
+    case ELEMENTWISE_SQRT:
+        return real_sqrt(x);
+    case ELEMENTWISE_EXP:
+        return real_exp(x);
+    case ELEMENTWISE_LOG:
+        return real_log(x);
+    case ELEMENTWISE_TANH:
+        return real_tanh(x);
+    case ELEMENTWISE_SIGMOID:
+        return real_sigmoid(x);
+    case ELEMENTWISE_RELU:
+        return real_relu(x);
+    case ELEMENTWISE_GELU:
+        return real_gelu(x);
+    case ELEMENTWISE_GELU_TANH:
+        return real_gelu_tanh(x);
+    case ELEMENTWISE_SILU:
+        return real_silu(x);
+    case ELEMENTWISE_KINDS:
+        break;
+    }
+    return x;
+}
+
+/* Their derivatives, in the same order: dx from x or y, whichever is shorter. */
+template <class T, elementwise KIND> __device__ T slope(T factor, T x, T y, T dy)
+{
+    switch (KIND) {
+    case ELEMENTWISE_NEGATE:
+        return -dy;
+    case ELEMENTWISE_SCALE:
+        return factor * dy;
+    case ELEMENTWISE_SQRT:
+        return dy / (2 * y);
+    case ELEMENTWISE_EXP:
+        return dy * y;
+    case ELEMENTWISE_LOG:
+        return dy / x;
+    case ELEMENTWISE_TANH:
+        return dy * (1 - y * y);
+    case ELEMENTWISE_SIGMOID:
+        return dy * y * (1 - y);
+    case ELEMENTWISE_RELU:
+        return x > 0 ? dy : 0;
+    case ELEMENTWISE_GELU:
+        return dy * real_gelu_slope(x);
+    case ELEMENTWISE_GELU_TANH:
+        return dy * real_gelu_tanh_slope(x);
+    case ELEMENTWISE_SILU:
+        return dy * real_silu_slope(x);
+    case ELEMENTWISE_KINDS:
+        break;
+    }
+    return dy;
+}
+
+template <class T, elementwise KIND> __global__ void values(T factor, int64_t n, const T *x, T *y)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        pack<T> part = pack<T>::load(x + at, left);
+        for (T &e : part.of)
+            e = value<T, KIND>(factor, e);
+        part.store(y + at, left);
+    }
+}
+
+template <class T, elementwise KIND>
+__global__ void slopes(T factor, bool fresh, int64_t n, const T *x_, const T *y_, const T *dy_,
+                       T *dx_)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const pack<T> x = pack<T>::load(x_ + at, left), y = pack<T>::load(y_ + at, left);
+        const pack<T> dy = pack<T>::load(dy_ + at, left);
+        pack<T> dx = fresh ? pack<T>::all(0) : pack<T>::load(dx_ + at, left);
+        for (int e = 0; e < PACK<T>; e++)
+            dx.of[e] = before(fresh, dx.of[e]) + slope<T, KIND>(factor, x.of[e], y.of[e], dy.of[e]);
+        dx.store(dx_ + at, left);
+    }
+}
+
+template <class T> struct formula_kernels {
+    void (*values)(T factor, int64_t n, const T *x, T *y);
+    void (*slopes)(T factor, bool fresh, int64_t n, const T *x, const T *y, const T *dy, T *dx);
+};
+
+template <class T, size_t... KIND>
+formula_kernels<T> kernels_of(elementwise kind, std::index_sequence<KIND...>)
+{
+    static const formula_kernels<T> all[] = {
+        {values<T, (elementwise)KIND>, slopes<T, (elementwise)KIND>}...};
+    return all[kind];
+}
+
+template <class T> formula_kernels<T> kernels_of(elementwise kind)
+{
+    return kernels_of<T>(kind, std::make_index_sequence<ELEMENTWISE_KINDS>());
+}
+
+template <class T> dim3 blocks(int64_t n)
+{
+    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
+}
+
+template <class T> bool forward(elementwise kind, double factor, int64_t n, const void *x, void *y)
+{
+    if (n > 0)
+        LAUNCH(kernels_of<T>(kind).values, blocks<T>(n), dim3(THREADS), 0, stream, (T)factor, n,
+               (const T *)x, (T *)y);
+    return launched("elementwise");
+}
+
+template <class T>
+bool backward(elementwise kind, double factor, bool fresh, int64_t n, const void *x, const void *y,
+              const void *dy, void *dx)
+{
+    if (n > 0)
+        LAUNCH(kernels_of<T>(kind).slopes, blocks<T>(n), dim3(THREADS), 0, stream, (T)factor, fresh,
+               n, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
+    return launched("elementwise");
+}
+
+} // namespace
+
+KERNELS(elementwise, forward<T>, backward<T>);

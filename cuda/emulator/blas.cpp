@@ -1,0 +1,268 @@
+/*
+ * cuBLAS's products on the host. Matrices are column-major: element (i, j) lies at i + j stride.
+ * Every operand is first copied out, element by element through its stride, so that the address
+ * sanitizer sees all that cuBLAS would touch; the product of the copies is OpenBLAS's or three
+ * loops.
+ */
+#include "emulator.h"
+#include <cublas_v2.h>
+#ifdef SOFTBACK_BLAS
+#include <cblas.h>
+#endif
+
+using namespace emulator;
+
+struct cublasContext {
+    cudaStream_t stream;
+};
+
+namespace
+{
+
+struct Matrix {
+    const void *data;
+    cudaDataType type;
+    int stride;
+    long long step; /* from one matrix of the batch to the next */
+    bool transposed;
+};
+
+struct Product {
+    int m, n, k, batch;
+    double alpha, beta;
+    Matrix a, b, c;
+};
+
+} // namespace
+
+static size_t size_of(cudaDataType type)
+{
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
+}
+
+static char *element(const Matrix &matrix, int item, int row, int column)
+{
+    long long index = item * matrix.step + static_cast<long long>(column) * matrix.stride + row;
+    char *data = static_cast<char *>(const_cast<void *>(matrix.data));
+    return data + index * static_cast<long long>(size_of(matrix.type));
+}
+
+template <class Real> static Real load(const char *address, cudaDataType type)
+{
+    if (type == CUDA_R_64F)
+        return static_cast<Real>(*reinterpret_cast<const double *>(address));
+    if (type == CUDA_R_32F)
+        return *reinterpret_cast<const float *>(address);
+    return static_cast<float>(*reinterpret_cast<const __nv_bfloat16 *>(address));
+}
+
+template <class Real> static void store(char *address, cudaDataType type, Real value)
+{
+    if (type == CUDA_R_64F)
+        *reinterpret_cast<double *>(address) = static_cast<double>(value);
+    else if (type == CUDA_R_32F)
+        *reinterpret_cast<float *>(address) = static_cast<float>(value);
+    else
+        *reinterpret_cast<__nv_bfloat16 *>(address) = __nv_bfloat16(value);
+}
+
+/* op(matrix), of rows x columns, without gaps. */
+template <class Real>
+static std::vector<Real> copy_out(const Matrix &matrix, int item, int rows, int columns)
+{
+    std::vector<Real> copy(static_cast<size_t>(rows) * static_cast<size_t>(columns));
+    int inner = matrix.transposed ? columns : rows, outer = matrix.transposed ? rows : columns;
+    size_t across = matrix.transposed ? static_cast<size_t>(rows) : 1;
+    size_t along = matrix.transposed ? 1 : static_cast<size_t>(rows);
+    for (int j = 0; j < outer; j++)
+        for (int i = 0; i < inner; i++)
+            copy[static_cast<size_t>(i) * across + static_cast<size_t>(j) * along] =
+                load<Real>(element(matrix, item, i, j), matrix.type);
+    return copy;
+}
+
+#ifdef SOFTBACK_BLAS
+static void multiply(int m, int n, int k, const float *a, const float *b, float *c)
+{
+    cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, m, b, k, 0, c, m);
+}
+static void multiply(int m, int n, int k, const double *a, const double *b, double *c)
+{
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a, m, b, k, 0, c, m);
+}
+#else
+template <class Real>
+static void multiply(int m, int n, int k, const Real *a, const Real *b, Real *c)
+{
+    for (int j = 0; j < n; j++)
+        for (int l = 0; l < k; l++) {
+            Real factor = b[static_cast<ptrdiff_t>(j) * k + l];
+            const Real *column = a + static_cast<ptrdiff_t>(l) * m;
+            Real *sum = c + static_cast<ptrdiff_t>(j) * m;
+            for (int i = 0; i < m; i++)
+                sum[i] += column[i] * factor;
+        }
+}
+#endif
+
+/* With beta = 0, C is not read: it may hold NaN. */
+template <class Real> static void run_item(const Product &product, int item)
+{
+    int m = product.m, n = product.n, k = product.k;
+    Real alpha = static_cast<Real>(product.alpha), beta = static_cast<Real>(product.beta);
+    std::vector<Real> sum(static_cast<size_t>(m) * static_cast<size_t>(n));
+    if (k > 0 && alpha != 0) {
+        std::vector<Real> a = copy_out<Real>(product.a, item, m, k);
+        std::vector<Real> b = copy_out<Real>(product.b, item, k, n);
+        multiply(m, n, k, a.data(), b.data(), sum.data());
+    }
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < m; i++) {
+            char *place = element(product.c, item, i, j);
+            Real value =
+                alpha *
+                sum[static_cast<size_t>(j) * static_cast<size_t>(m) + static_cast<size_t>(i)];
+            if (beta != 0)
+                value += beta * load<Real>(place, product.c.type);
+            store(place, product.c.type, value);
+        }
+}
+
+static void run(const Product &product)
+{
+    for (int item = 0; item < product.batch; item++)
+        if (product.c.type == CUDA_R_64F)
+            run_item<double>(product, item);
+        else
+            run_item<float>(product, item);
+}
+
+static bool types_are_supported(const Product &product, cublasComputeType_t compute)
+{
+    cudaDataType in = product.a.type, out = product.c.type;
+    bool in_double = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    if (in != product.b.type)
+        return false;
+    if (in_double)
+        return in == CUDA_R_64F && out == CUDA_R_64F;
+    return (in == CUDA_R_32F && out == CUDA_R_32F) ||
+           (in == CUDA_R_16BF && (out == CUDA_R_16BF || out == CUDA_R_32F));
+}
+
+static bool sizes_are_valid(const Product &product)
+{
+    auto fits = [](const Matrix &matrix, int rows, int columns) {
+        return matrix.stride >= std::max(1, matrix.transposed ? columns : rows);
+    };
+    return product.m >= 0 && product.n >= 0 && product.k >= 0 && product.batch >= 0 &&
+           fits(product.a, product.m, product.k) && fits(product.b, product.k, product.n) &&
+           fits(product.c, product.m, product.n);
+}
+
+static cublasStatus_t submit(cublasHandle_t handle, const Product &product,
+                             cublasComputeType_t compute)
+{
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    if (!sizes_are_valid(product))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!types_are_supported(product, compute))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (product.m == 0 || product.n == 0 || product.batch == 0)
+        return CUBLAS_STATUS_SUCCESS;
+    return enqueue(handle->stream, [product] { run(product); }) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                                                : CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t a_operation,
+                                          cublasOperation_t b_operation, int m, int n, int k,
+                                          const void *alpha, const void *a, cudaDataType a_type,
+                                          int a_stride, long long a_step, const void *b,
+                                          cudaDataType b_type, int b_stride, long long b_step,
+                                          const void *beta, void *c, cudaDataType c_type,
+                                          int c_stride, long long c_step, int batch,
+                                          cublasComputeType_t compute, cublasGemmAlgo_t)
+{
+    if (!alpha || !beta)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    bool in_double = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
+    auto scalar = [&](const void *pointer) {
+        return load<double>(static_cast<const char *>(pointer),
+                            in_double ? CUDA_R_64F : CUDA_R_32F);
+    };
+    Product product = {m,
+                       n,
+                       k,
+                       batch,
+                       scalar(alpha),
+                       scalar(beta),
+                       {a, a_type, a_stride, a_step, a_operation != CUBLAS_OP_N},
+                       {b, b_type, b_stride, b_step, b_operation != CUBLAS_OP_N},
+                       {c, c_type, c_stride, c_step, false}};
+    return submit(handle, product, compute);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation,
+                            cublasOperation_t b_operation, int m, int n, int k, const void *alpha,
+                            const void *a, cudaDataType a_type, int a_stride, const void *b,
+                            cudaDataType b_type, int b_stride, const void *beta, void *c,
+                            cudaDataType c_type, int c_stride, cublasComputeType_t compute,
+                            cublasGemmAlgo_t algorithm)
+{
+    return cublasGemmStridedBatchedEx(handle, a_operation, b_operation, m, n, k, alpha, a, a_type,
+                                      a_stride, 0, b, b_type, b_stride, 0, beta, c, c_type,
+                                      c_stride, 0, 1, compute, algorithm);
+}
+
+cublasStatus_t cublasCreate(cublasHandle_t *handle)
+{
+    *handle = nullptr;
+    if (!settings().devices || lasting_error)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasContext{nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasDestroy(cublasHandle_t handle)
+{
+    delete handle;
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
+{
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    handle->stream = stream;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+/* The emulator needs no workspace and knows one way to multiply. */
+cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
+{
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t)
+{
+    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
+}
+
+const char *cublasGetStatusString(cublasStatus_t status)
+{
+    switch (status) {
+    case CUBLAS_STATUS_SUCCESS:
+        return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED:
+        return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_ALLOC_FAILED:
+        return "CUBLAS_STATUS_ALLOC_FAILED";
+    case CUBLAS_STATUS_INVALID_VALUE:
+        return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED:
+        return "CUBLAS_STATUS_EXECUTION_FAILED";
+    case CUBLAS_STATUS_NOT_SUPPORTED:
+        return "CUBLAS_STATUS_NOT_SUPPORTED";
+    }
+    return "unknown";
+}

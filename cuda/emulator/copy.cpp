@@ -1,0 +1,87 @@
+/*
+ * cp.async: copies from device to shared memory at some time between their start and the wait for
+ * the group that they belong to. In half of the blocks (in all, unless the order is random) they
+ * are made as late as can be, so that a kernel that waits for too few groups reads NaN; in the
+ * other half at once, so that a kernel that starts them too early overwrites what its slower warps
+ * still read.
+ */
+#include "emulator.h"
+#include "mma.h"
+
+namespace emulator
+{
+
+const unsigned max_pending = 512; /* copies of a thread */
+
+struct Copy {
+    void *shared;
+    const void *device;
+    int bytes; /* of 16; the rest becomes 0 */
+    int group;
+};
+
+/* A plain ring, since the thread sanitizer watches the functions that a container would call. */
+static struct Pending {
+    Copy copies[max_pending];
+    unsigned begin, end; /* modulo max_pending */
+    int group;           /* the one that is open */
+} pending[max_threads];
+
+static bool at_once;
+
+void copy_begin_block()
+{
+    at_once = settings().order == Order::random && random_bits() & 1;
+    for (unsigned number = 0; number < thread_count; number++) {
+        pending[number].begin = pending[number].end = 0;
+        pending[number].group = 0;
+    }
+}
+
+/* A size that the compiler does not know makes memcpy a call, which the sanitizers watch. */
+static void carry_out(const Copy &copy)
+{
+    char *to = static_cast<char *>(copy.shared);
+    size_t bytes = static_cast<size_t>(copy.bytes);
+    memcpy(to, copy.device, bytes);
+    memset(to + bytes, 0, 16 - bytes);
+}
+
+void copy_start(void *shared, const void *device, int bytes, Site site)
+{
+    uintptr_t addresses = reinterpret_cast<uintptr_t>(shared) | reinterpret_cast<uintptr_t>(device);
+    if (!is_shared(shared, 16))
+        kernel_error("cp.async at %s:%d: the destination is not in shared memory", site.file,
+                     site.line);
+    if (addresses % 16 != 0)
+        kernel_error("cp.async at %s:%d: an address is not 16-byte aligned", site.file, site.line);
+    if (bytes < 0 || bytes > 16)
+        kernel_error("cp.async at %s:%d: %d bytes of 16", site.file, site.line, bytes);
+    Pending &own = pending[running_thread->number];
+    Copy copy = {shared, device, bytes, own.group};
+    if (at_once)
+        carry_out(copy);
+    else if (own.end - own.begin < max_pending)
+        own.copies[own.end++ % max_pending] = copy;
+    else
+        kernel_error("cp.async at %s:%d: more than %u copies of one thread are under way",
+                     site.file, site.line, max_pending);
+}
+
+void copy_commit()
+{
+    pending[running_thread->number].group++;
+}
+
+void copy_wait(int allowed)
+{
+    Pending &own = pending[running_thread->number];
+    for (; own.begin != own.end; own.begin++) {
+        const Copy &copy = own.copies[own.begin % max_pending];
+        if (copy.group >= own.group - allowed)
+            return;
+        carry_out(copy);
+    }
+}
+
+} // namespace emulator

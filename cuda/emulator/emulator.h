@@ -1,0 +1,148 @@
+/*
+ * The inside of the emulator. Kernels and their launching code see cuda_runtime.h; this header
+ * joins the emulator's own files, from the bottom up:
+ *
+ *   settings    the environment variables
+ *   error       messages, the last error and the error that stays
+ *   fiber       stacks and the switch between them
+ *   scheduler   which of a block's threads runs next
+ *   block       a block's threads: start, barrier, end; a grid's blocks
+ *   warp, mma   what the lanes of a warp do together
+ *   shared, copy   shared memory; cp.async
+ *   memory      device memory
+ *   stream, event, graph   queues of work, and their recordings
+ *   launch, device, blas   the rest of the host's interface
+ *
+ * One host thread at a time may call in. None of these files may be compiled with
+ * -fsanitize=thread: they move values between threads as hardware does, and tell the sanitizer
+ * about fibers and barriers themselves.
+ */
+#ifndef SOFTBACK_EMULATOR_EMULATOR_H
+#define SOFTBACK_EMULATOR_EMULATOR_H
+
+#include "cuda_runtime.h"
+#include <functional>
+#include <memory>
+#include <stdint.h>
+#include <string>
+#include <vector>
+
+namespace emulator
+{
+
+const int max_threads = 1024; /* in a block */
+const int max_warps = max_threads / 32;
+const size_t max_shared = 227 << 10; /* in a block, when asked for (compute capability 9.0) */
+const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared memory */
+
+/*
+ * settings.cpp. The environment, read once:
+ *   SOFTBACK_EMULATOR_SEED=n      the seed of all scheduling (default 1)
+ *   SOFTBACK_EMULATOR_ORDER=random|forward|reverse   the order of blocks, warps and lanes
+ *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB; under the thread
+ * sanitizer 4) SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
+ *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when it is waited for
+ *   SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a segmentation fault
+ */
+enum class Order { random, forward, reverse };
+struct Settings {
+    uint64_t seed;
+    Order order;
+    size_t memory;
+    bool devices, lazy, guard;
+};
+const Settings &settings();
+
+/* The next random number of the scheduling (xorshift64*, Vigna 2016). */
+unsigned random_bits();
+
+/* error.cpp. A kernel's error stays (every later call gives it) until cudaDeviceReset. */
+struct Grid;
+extern const Grid *running_grid; /* null while no kernel runs */
+extern bool kernel_failed;
+extern cudaError_t lasting_error;
+void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+cudaError_t fail(cudaError_t error); /* also the last error; gives it back */
+cudaError_t fail_for_good(cudaError_t error);
+void forget_errors();
+
+/* fiber.cpp */
+struct Fiber;
+Fiber *fiber_new(void (*entry)());
+void fiber_restart(Fiber *fiber); /* the next switch to it begins at its entry again */
+void fiber_switch(Fiber *to);
+void fiber_switch_to_host();
+bool fiber_is_host();                          /* is this the host's own stack? */
+bool fiber_stack_is_full(const void *address); /* is this where it would grow next? */
+
+/* A CUDA thread, and how it waits. */
+struct Thread {
+    uint3 index;     /* threadIdx */
+    unsigned number; /* the same as one number: the warp is number / 32, the lane number % 32 */
+    enum State { ready, at_barrier, in_warp, ended } state;
+    Fiber *fiber; /* null until the thread first runs */
+    /* What it waits in. */
+    const char *what;
+    Site site;
+    unsigned mask;
+    /* What it gives to the other lanes and gets from them. */
+    uint64_t value, result;
+    int source; /* of a shuffle: the lane whose value it wants */
+    const void *operands;
+    void *order; /* for the thread sanitizer */
+};
+extern Thread threads[max_threads];
+extern Thread *running_thread;
+extern unsigned thread_count;
+
+/* scheduler.cpp */
+void schedule_block();         /* forget who was ready, choose a new order */
+void schedule_all();           /* every thread of the block is ready */
+void schedule(Thread *thread); /* this one is */
+Thread *schedule_next();       /* takes one that is ready; null if none is */
+
+/* block.cpp */
+struct Grid {
+    std::string name;
+    Site site; /* of the launch */
+    dim3 size, block;
+    size_t shared_bytes;
+    std::shared_ptr<const Call> call;
+    std::vector<const void *> pointers;
+};
+void run_grid(const Grid &grid);
+void let_others_run(); /* the running thread waits until something makes it ready */
+
+/* warp.cpp. The lanes of the mask meet; the last to come calls `exchange` on all that are there
+   (absent lanes are null), and then all go on. */
+typedef void (*Exchange)(Thread *const lanes[32]);
+void warp_begin_block();
+void warp_meet(const char *what, unsigned mask, Site site, Exchange exchange);
+void warp_thread_ended(Thread *thread);
+
+/* shared.cpp, copy.cpp */
+void shared_begin_block(size_t dynamic_bytes);
+void shared_check(); /* has the block written between its variables? */
+bool is_shared(const void *pointer, size_t bytes);
+void copy_begin_block();
+void fill_unseen(void *memory, size_t bytes); /* with 0xff, unseen by the sanitizers */
+
+/* memory.cpp */
+enum class Place { host, pinned, device, freed };
+Place place_of(const void *pointer, size_t bytes);
+void memory_open(); /* the device works: its memory may be touched */
+void memory_close();
+void memory_check(const Grid &grid); /* has a kernel written past the end of what it was given? */
+void memory_reset();
+bool memory_holds(const void *address); /* in the range reserved for device memory? */
+void faults_catch();                    /* a kernel's segmentation fault becomes a kernel error */
+
+/* stream.cpp */
+typedef std::function<void()> Task;
+cudaError_t enqueue(cudaStream_t stream, Task task);
+cudaError_t run_everything();
+void streams_reset();
+
+} // namespace emulator
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * Launching a kernel: the checks that a device makes at once, and some that it cannot make.
+ */
+#include "emulator.h"
+#include <map>
+
+namespace emulator
+{
+
+/* Of kernels that asked for more. */
+static auto &shared_limits = *new std::map<const void *, size_t>;
+
+static size_t shared_limit(const void *kernel)
+{
+    auto found = shared_limits.find(kernel);
+    return found == shared_limits.end() ? max_shared_unasked : found->second;
+}
+
+static cudaError_t check_shape(const Launch &launch)
+{
+    const dim3 &grid = launch.grid, &block = launch.block;
+    uint64_t plane =
+        static_cast<uint64_t>(block.x) * block.y; /* below 2^64; times z it may not be */
+    bool block_fits = plane > 0 && block.z > 0 && block.z <= 64 && plane <= max_threads &&
+                      plane * block.z <= max_threads;
+    bool grid_fits = grid.x > 0 && grid.y > 0 && grid.z > 0 && grid.x <= 0x7fffffffu &&
+                     grid.y <= 65535 && grid.z <= 65535;
+    size_t limit = shared_limit(launch.kernel);
+    if (block_fits && grid_fits && launch.shared_bytes <= limit)
+        return cudaSuccess;
+    complain("kernel %s, launched at %s:%d: grid (%u, %u, %u), block (%u, %u, %u), %zu bytes of "
+             "shared memory of %zu: beyond the device's limits",
+             launch.name, launch.site.file, launch.site.line, grid.x, grid.y, grid.z, block.x,
+             block.y, block.z, launch.shared_bytes, limit);
+    return launch.shared_bytes > limit ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
+}
+
+/* A pointer argument lies in device memory or pinned memory, or is null, or just past a buffer. */
+static cudaError_t check_pointers(const Launch &launch)
+{
+    for (size_t i = 0; i < launch.pointer_count; i++) {
+        const void *pointer = launch.pointers[i];
+        Place place = place_of(pointer, 0);
+        if (!pointer || place == Place::device || place == Place::pinned)
+            continue;
+        complain("kernel %s, launched at %s:%d: pointer argument %zu (%p) is %s", launch.name,
+                 launch.site.file, launch.site.line, i + 1, pointer,
+                 place == Place::freed ? "not inside a device allocation" : "host memory");
+        return fail_for_good(cudaErrorIllegalAddress);
+    }
+    return cudaSuccess;
+}
+
+void launch_kernel(const Launch &launch, const Call *call)
+{
+    std::shared_ptr<const Call> owned(call);
+    if (!settings().devices) {
+        fail(cudaErrorNoDevice);
+        return;
+    }
+    if (lasting_error)
+        return;
+    if (fail(check_shape(launch)) || check_pointers(launch))
+        return;
+    faults_catch();
+    std::vector<const void *> pointers(launch.pointers, launch.pointers + launch.pointer_count);
+    Grid grid = {launch.name,         launch.site, launch.grid, launch.block,
+                 launch.shared_bytes, owned,       pointers};
+    enqueue(launch.stream, [grid] { run_grid(grid); });
+}
+
+} // namespace emulator
+
+using namespace emulator;
+
+cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value)
+{
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 ||
+        static_cast<size_t>(value) > max_shared)
+        return fail(cudaErrorInvalidValue);
+    shared_limits[function] = std::max(static_cast<size_t>(value), max_shared_unasked);
+    return lasting_error;
+}

@@ -1,0 +1,177 @@
+/*
+ * A stream is a queue of work that the device does in order, some time after the host has queued
+ * it. A program that forgets to wait usually gets away with it, since devices are fast. So here
+ * nothing runs until somebody waits for it, and then only what must have run by then: a forgotten
+ * wait always shows, as old data or NaN.
+ */
+#include "stream.h"
+
+namespace emulator
+{
+
+/* The default stream first, then the others in the order of their creation. */
+static std::vector<std::shared_ptr<Stream>> &streams()
+{
+    static auto &all = *new std::vector<std::shared_ptr<Stream>>{
+        std::make_shared<Stream>(Stream{{}, 0, 0, true, nullptr, {}})};
+    return all;
+}
+
+const std::vector<std::shared_ptr<Stream>> &all_streams()
+{
+    return streams();
+}
+
+std::shared_ptr<Stream> stream_of(cudaStream_t handle)
+{
+    if (!handle)
+        return streams()[0];
+    for (const auto &stream : streams())
+        if (stream.get() == handle)
+            return stream;
+    return nullptr;
+}
+
+static void run_first(Stream *stream)
+{
+    Operation operation = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    for (const Moment &moment : operation.after)
+        run_until(moment);
+    if (!lasting_error) {
+        memory_open();
+        operation.task();
+        memory_close();
+    }
+    stream->done++;
+}
+
+void run_until(const Moment &moment)
+{
+    while (moment.stream->done < moment.count && !moment.stream->queue.empty())
+        run_first(moment.stream.get());
+}
+
+/* Any stream may go first. */
+cudaError_t run_everything()
+{
+    for (;;) {
+        std::vector<Stream *> busy;
+        for (const auto &stream : streams())
+            if (!stream->queue.empty())
+                busy.push_back(stream.get());
+        if (busy.empty())
+            return lasting_error;
+        run_first(busy[settings().order == Order::random ? random_bits() % busy.size() : 0]);
+    }
+}
+
+/* The default stream runs after all that the blocking streams have, and they after it. */
+static std::vector<Moment> implied_order(const std::shared_ptr<Stream> &stream)
+{
+    std::vector<Moment> after;
+    const auto &all = streams();
+    for (size_t i = 0; i < all.size(); i++)
+        if (stream->blocking && all[i]->blocking && (stream == all[0]) != (i == 0) &&
+            all[i]->done < all[i]->queued)
+            after.push_back({all[i], all[i]->queued});
+    return after;
+}
+
+cudaError_t enqueue(cudaStream_t handle, Task task)
+{
+    std::shared_ptr<Stream> stream = stream_of(handle);
+    if (!stream)
+        return fail(cudaErrorInvalidResourceHandle);
+    if (stream->capture)
+        return fail(capture_add(stream.get(), std::move(task)));
+    if (cudaError_t error = handle ? cudaSuccess : capture_refuses_legacy())
+        return fail(error);
+    if (lasting_error)
+        return lasting_error;
+    stream->queue.push_back({std::move(task), implied_order(stream)});
+    stream->queued++;
+    if (!settings().lazy)
+        run_until({stream, stream->queued});
+    return lasting_error;
+}
+
+void streams_reset()
+{
+    streams().resize(1);
+    *streams()[0] = Stream{{}, 0, 0, true, nullptr, {}};
+    events_reset();
+}
+
+} // namespace emulator
+
+using namespace emulator;
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    if (!settings().devices)
+        return fail(cudaErrorNoDevice);
+    if (lasting_error)
+        return lasting_error;
+    bool blocking = !(flags & cudaStreamNonBlocking);
+    streams().push_back(std::make_shared<Stream>(Stream{{}, 0, 0, blocking, nullptr, {}}));
+    *stream = streams().back().get();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreate(cudaStream_t *stream)
+{
+    return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
+}
+
+/* Work that is queued still gets done. */
+cudaError_t cudaStreamDestroy(cudaStream_t handle)
+{
+    std::shared_ptr<Stream> stream = handle ? stream_of(handle) : nullptr;
+    if (!stream)
+        return fail(cudaErrorInvalidResourceHandle);
+    run_until({stream, stream->queued});
+    auto &all = streams();
+    for (size_t i = 1; i < all.size(); i++)
+        if (all[i] == stream) {
+            all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+            break;
+        }
+    return lasting_error;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t handle)
+{
+    std::shared_ptr<Stream> stream = stream_of(handle);
+    if (!stream)
+        return fail(cudaErrorInvalidResourceHandle);
+    if (stream->capture)
+        return fail(capture_break(stream.get(), cudaErrorStreamCaptureUnsupported));
+    if (cudaError_t error = handle ? cudaSuccess : capture_refuses_legacy())
+        return fail(error);
+    run_until({stream, stream->queued});
+    return lasting_error;
+}
+
+/* Whoever asks again and again makes progress: asking runs what it asks for. */
+cudaError_t cudaStreamQuery(cudaStream_t handle)
+{
+    std::shared_ptr<Stream> stream = stream_of(handle);
+    if (!stream)
+        return fail(cudaErrorInvalidResourceHandle);
+    if (stream->capture)
+        return fail(capture_break(stream.get(), cudaErrorStreamCaptureUnsupported));
+    if (stream->queue.empty())
+        return lasting_error;
+    run_until({stream, stream->queued});
+    return lasting_error ? lasting_error : cudaErrorNotReady;
+}
+
+cudaError_t cudaDeviceSynchronize()
+{
+    if (!settings().devices)
+        return fail(cudaErrorNoDevice);
+    if (cudaError_t error = capture_refuses_any_wait())
+        return fail(error);
+    return run_everything();
+}

@@ -1,0 +1,62 @@
+/*
+ * Streams, events and captures, for the files that implement them.
+ */
+#ifndef SOFTBACK_EMULATOR_STREAM_H
+#define SOFTBACK_EMULATOR_STREAM_H
+
+#include "emulator.h"
+#include <deque>
+
+namespace emulator
+{
+
+typedef CUstream_st Stream;
+
+/* When the first `count` operations of the stream are done. */
+struct Moment {
+    std::shared_ptr<Stream> stream;
+    uint64_t count;
+};
+
+struct Operation {
+    Task task;
+    std::vector<Moment> after;
+};
+
+/* A recording of work: each node runs after some earlier ones. */
+struct Node {
+    Task task;
+    std::vector<size_t> after;
+};
+
+struct Capture {
+    cudaStreamCaptureMode mode;
+    const Stream *origin;
+    std::vector<Node> nodes;
+    bool broken;
+};
+
+/* graph.cpp. May this be called now? If not, every capture that minds is broken. */
+cudaError_t capture_refuses();          /* what allocates, or waits: not in a strict capture */
+cudaError_t capture_refuses_any_wait(); /* what waits for the whole device: in none */
+cudaError_t capture_refuses_legacy();   /* the default stream: not beside a blocking one's */
+cudaError_t capture_add(Stream *stream, Task task);
+cudaError_t capture_break(Stream *stream, cudaError_t error);
+
+/* stream.cpp */
+std::shared_ptr<Stream> stream_of(cudaStream_t handle); /* null if there is none */
+const std::vector<std::shared_ptr<Stream>> &all_streams();
+void run_until(const Moment &moment);
+void events_reset(); /* event.cpp */
+
+} // namespace emulator
+
+struct CUstream_st {
+    std::deque<emulator::Operation> queue;
+    uint64_t queued, done;
+    bool blocking; /* keeps order with the default stream */
+    std::shared_ptr<emulator::Capture> capture;
+    std::vector<size_t> frontier; /* the nodes after which its next one runs */
+};
+
+#endif

@@ -1,0 +1,48 @@
+#include "cuda/ids.cuh"
+#include "ops/gather.h"
+
+namespace
+{
+
+template <class T> int64_t first_bad(int64_t rows, int64_t C, const void *ids)
+{
+    return first_bad_id("gather: ids", rows, (const int32_t *)ids, 0, C);
+}
+
+template <class T>
+__global__ void pick(int64_t rows, int64_t C, const T *__restrict__ x,
+                     const int32_t *__restrict__ ids, T *__restrict__ y)
+{
+    GRID_STRIDE(i, rows)
+    y[i] = id_ok(ids[i], C) ? x[i * C + ids[i]] : (T)NAN;
+}
+
+template <class T> bool forward(int64_t rows, int64_t C, const void *x, const void *ids, void *y)
+{
+    if (rows > 0)
+        LAUNCH((pick<T>), dim3(blocks_for(rows, THREADS)), dim3(THREADS), 0, stream, rows, C,
+               (const T *)x, (const int32_t *)ids, (T *)y);
+    return launched("gather");
+}
+
+/* y_i = x[i, ids_i] */
+template <class T>
+__global__ void put(int64_t rows, int64_t C, const int32_t *__restrict__ ids,
+                    const T *__restrict__ dy, T *__restrict__ dx)
+{
+    GRID_STRIDE(i, rows)
+    if (id_ok(ids[i], C))
+        dx[i * C + ids[i]] += dy[i];
+}
+
+template <class T> bool backward(int64_t rows, int64_t C, const void *ids, const void *dy, void *dx)
+{
+    if (rows > 0)
+        LAUNCH((put<T>), dim3(blocks_for(rows, THREADS)), dim3(THREADS), 0, stream, rows, C,
+               (const int32_t *)ids, (const T *)dy, (T *)dx);
+    return launched("gather");
+}
+
+} // namespace
+
+KERNELS(gather, first_bad<T>, forward<T>, backward<T>);

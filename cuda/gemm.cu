@@ -1,0 +1,153 @@
+#include "cuda/gemm.cuh"
+#include "cuda/gemm_tile.cuh"
+#include "ops/gemm.h"
+#include <cublas_v2.h>
+#include <limits.h>
+
+namespace
+{
+
+bool blas_ok(cublasStatus_t status, const char *operation)
+{
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return true;
+    return host->fail("%s: cuBLAS: %s", operation, cublasGetStatusString(status)) != nullptr;
+}
+
+cublasHandle_t handle;
+void *workspace;
+
+/* Memory of our own for what cuBLAS needs beside the matrices: it would take some in the middle of
+   work otherwise, and a captured graph must find the same. NVIDIA's advice for compute 9.0. */
+const size_t WORKSPACE_BYTES = 32 << 20;
+
+/* Makes the handle, once. The default mode of arithmetic multiplies floats as floats, not in TF32.
+ */
+bool ready(const char *operation)
+{
+    if (handle)
+        return true;
+    cublasHandle_t made;
+    if (!workspace && !cuda_ok(cudaMalloc(&workspace, WORKSPACE_BYTES), operation))
+        return false;
+    if (!blas_ok(cublasCreate(&made), operation))
+        return false;
+    if (!blas_ok(cublasSetStream(made, stream), operation) ||
+        !blas_ok(cublasSetWorkspace(made, workspace, WORKSPACE_BYTES), operation) ||
+        !blas_ok(cublasSetMathMode(made, CUBLAS_DEFAULT_MATH), operation)) {
+        cublasDestroy(made);
+        return false;
+    }
+    handle = made;
+    return true;
+}
+
+/* What cuBLAS calls a type, and how it sums products of it: with factors of type `real`. */
+template <class T> struct blas_type;
+template <> struct blas_type<float> {
+    typedef float real;
+    static const cudaDataType_t name = CUDA_R_32F;
+    static const cublasComputeType_t sums = CUBLAS_COMPUTE_32F;
+};
+template <> struct blas_type<double> {
+    typedef double real;
+    static const cudaDataType_t name = CUDA_R_64F;
+    static const cublasComputeType_t sums = CUBLAS_COMPUTE_64F;
+};
+
+bool fits_int(const gemm_shape &s, const gemm_batch &batch)
+{
+    for (int64_t size : {s.m, s.n, s.k, s.lda, s.ldb, s.ldc, batch.count})
+        if (size > INT_MAX)
+            return false;
+    return true;
+}
+
+template <class T, class Tile> unsigned tile_blocks(const by_row_arguments<T> &f)
+{
+    return blocks_for(f.batch.count * row_tiles<Tile>(f.s) * column_tiles<Tile>(f.s), 1);
+}
+
+} // namespace
+
+template <class T, class C>
+bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
+                 const T *b, double beta, C *c)
+{
+    const int64_t enough = 128; /* wide tiles to busy a device; strips are more */
+    if (batch.count == 0 || s.m == 0 || s.n == 0)
+        return true;
+    const by_row_arguments<T> f = {s, batch, a, b, (T)beta, c};
+    const unsigned wide = tile_blocks<T, wide_tile>(f), strips = tile_blocks<T, strip_tile>(f);
+    if (s.m > 2 * strip_tile::ROWS && wide >= enough)
+        LAUNCH((multiply_by_row<T, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream, f);
+    else
+        LAUNCH((multiply_by_row<T, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream, f);
+    return launched(operation);
+}
+
+/* For cuBLAS, whose matrices lie column by column, ours are the transposed ones; so it is asked for
+   C' = op(B)' op(A)'. */
+template <class T, class C>
+bool gemm(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
+          const T *b, double beta, C *c)
+{
+    if (batch.count == 0 || s.m == 0 || s.n == 0 || s.k == 0)
+        return gemm_by_row(operation, s, batch, a, b, beta, c); /* which knows of empty sums */
+    if (!fits_int(s, batch))
+        return host->fail("%s: cuda: a product (%lld, %lld) by (%lld, %lld), %lld times, is too "
+                          "large for cuBLAS",
+                          operation, (long long)s.m, (long long)s.k, (long long)s.k, (long long)s.n,
+                          (long long)batch.count) != nullptr;
+    if (!ready(operation))
+        return false;
+    typedef blas_type<T> type;
+    const typename type::real one = 1, factor = (typename type::real)beta;
+    const cublasOperation_t op_a = s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const cublasOperation_t op_b = s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
+    const int m = (int)s.m, n = (int)s.n, k = (int)s.k, count = (int)batch.count;
+    const int lda = (int)s.lda, ldb = (int)s.ldb, ldc = (int)s.ldc;
+    if (count == 1)
+        return blas_ok(cublasGemmEx(handle, op_b, op_a, n, m, k, &one, b, type::name, ldb, a,
+                                    type::name, lda, &factor, c, blas_type<C>::name, ldc,
+                                    type::sums, CUBLAS_GEMM_DEFAULT),
+                       operation);
+    return blas_ok(cublasGemmStridedBatchedEx(handle, op_b, op_a, n, m, k, &one, b, type::name, ldb,
+                                              batch.b, a, type::name, lda, batch.a, &factor, c,
+                                              blas_type<C>::name, ldc, batch.c, count, type::sums,
+                                              CUBLAS_GEMM_DEFAULT),
+                   operation);
+}
+
+#define GEMM_OF(T, C)                                                                              \
+    template bool gemm<T, C>(const char *, const gemm_shape &, const gemm_batch &, const T *,      \
+                             const T *, double, C *);                                              \
+    template bool gemm_by_row<T, C>(const char *, const gemm_shape &, const gemm_batch &,          \
+                                    const T *, const T *, double, C *);
+
+GEMM_OF(float, float)
+GEMM_OF(double, double)
+
+namespace
+{
+
+template <class T>
+bool by_blas(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
+             int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+{
+    return gemm("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc}, gemm_single,
+                (const T *)a, (const T *)b, beta, (T *)c);
+}
+
+template <class T>
+bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
+            int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+{
+    return gemm_by_row("gemm", {transpose_a, transpose_b, m, n, k, lda, ldb, ldc}, gemm_single,
+                       (const T *)a, (const T *)b, beta, (T *)c);
+}
+
+} // namespace
+
+/* No peak: what the device could reach at best is not measured here. */
+KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr);

@@ -1,0 +1,136 @@
+/*
+ * The product by rows: a block makes a tile of C, for which it brings DEPTH columns of op(A) and
+ * rows of op(B) at a time into shared memory; each thread has some elements of the tile.
+ *
+ * An element is the sum of its k terms in order, but each SUM_DEPTH of them are summed apart, begun
+ * at 0, since shorter sums round less. So it is for any tile: tiles of different shapes give the
+ * same bits, and the one that suits the size can be taken.
+ */
+#ifndef SOFTBACK_CUDA_GEMM_TILE_CUH
+#define SOFTBACK_CUDA_GEMM_TILE_CUH
+
+#include "cuda/gemm.cuh"
+
+enum { SUM_DEPTH = 64, TILE_THREADS = 256 };
+
+/* A wide tile works most for what it reads; a strip is for few rows, where all wait for B. */
+struct wide_tile {
+    enum { ROWS = 64, COLUMNS = 64, DEPTH = 16, THREAD_ROWS = 4, THREAD_COLUMNS = 4 };
+};
+struct strip_tile {
+    enum { ROWS = 8, COLUMNS = 32, DEPTH = 64, THREAD_ROWS = 1, THREAD_COLUMNS = 1 };
+};
+
+template <class T> struct by_row_arguments {
+    gemm_shape s;
+    gemm_batch batch;
+    const T *a, *b;
+    T beta, *c;
+};
+
+/* to[p][i] = from[i step + p depth_step] for i < width, p < depth; neighbouring threads read
+   neighbouring elements. Rows of `to` are an odd number long, so that threads which write down a
+   column meet different banks. */
+template <int DEPTH, int WIDTH, class T>
+__device__ void load_block(T (&to)[DEPTH][WIDTH + 1], const T *from, int64_t width, int64_t depth,
+                           int64_t step, int64_t depth_step)
+{
+    for (int e = threadIdx.x; e < DEPTH * WIDTH; e += blockDim.x) {
+        const int i = depth_step == 1 ? e / DEPTH : e % WIDTH;
+        const int p = depth_step == 1 ? e % DEPTH : e / WIDTH;
+        if (i < width && p < depth)
+            to[p][i] = from[i * step + p * depth_step];
+    }
+}
+
+/* A thread's elements of a tile: as far apart as the tile has threads in that direction. */
+template <class T, class Tile> struct tile_sums {
+    enum {
+        ROWS = Tile::THREAD_ROWS,
+        COLUMNS = Tile::THREAD_COLUMNS,
+        ROW_STEP = Tile::ROWS / ROWS,
+        COLUMN_STEP = Tile::COLUMNS / COLUMNS
+    };
+    const int row, column; /* of the first one */
+    T sum[ROWS][COLUMNS] = {}, part[ROWS][COLUMNS] = {};
+
+    __device__ tile_sums() : row(threadIdx.x / COLUMN_STEP), column(threadIdx.x % COLUMN_STEP)
+    {
+    }
+    __device__ void add_terms(const T (&a)[Tile::DEPTH][Tile::ROWS + 1],
+                              const T (&b)[Tile::DEPTH][Tile::COLUMNS + 1], int depth)
+    {
+        for (int p = 0; p < depth; p++)
+            for (int i = 0; i < ROWS; i++)
+                for (int j = 0; j < COLUMNS; j++)
+                    part[i][j] += a[p][row + i * ROW_STEP] * b[p][column + j * COLUMN_STEP];
+    }
+    __device__ void add_parts()
+    {
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                sum[i][j] += part[i][j];
+                part[i][j] = 0;
+            }
+    }
+    /* c is the tile's; so many rows and columns of it are in C. */
+    __device__ void store(int64_t rows, int64_t columns, T beta, T *c, int64_t ldc) const
+    {
+        for (int i = 0; i < ROWS; i++)
+            for (int j = 0; j < COLUMNS; j++) {
+                const int64_t r = row + i * ROW_STEP, q = column + j * COLUMN_STEP;
+                T *to = c + r * ldc + q;
+                if (r < rows && q < columns)
+                    *to = beta == 0 ? sum[i][j] : beta * *to + sum[i][j];
+            }
+    }
+};
+
+/* The tile of C from (row, column) on. */
+template <class T, class Tile>
+__device__ void multiply_tile(const by_row_arguments<T> &f, const T *a, const T *b, T *c,
+                              int64_t row, int64_t column)
+{
+    SHARED(T, block_a, [Tile::DEPTH][Tile::ROWS + 1]);
+    SHARED(T, block_b, [Tile::DEPTH][Tile::COLUMNS + 1]);
+    const gemm_shape &s = f.s;
+    const int64_t step_a = s.transpose_a ? 1 : s.lda, depth_a = s.transpose_a ? s.lda : 1;
+    const int64_t step_b = s.transpose_b ? s.ldb : 1, depth_b = s.transpose_b ? 1 : s.ldb;
+    tile_sums<T, Tile> sums;
+    for (int64_t p = 0; p < s.k; p += Tile::DEPTH) {
+        const int depth = s.k - p < Tile::DEPTH ? (int)(s.k - p) : (int)Tile::DEPTH;
+        load_block<Tile::DEPTH, Tile::ROWS>(block_a, a + row * step_a + p * depth_a, s.m - row,
+                                            depth, step_a, depth_a);
+        load_block<Tile::DEPTH, Tile::COLUMNS>(block_b, b + column * step_b + p * depth_b,
+                                               s.n - column, depth, step_b, depth_b);
+        __syncthreads();
+        sums.add_terms(block_a, block_b, depth);
+        if ((p + Tile::DEPTH) % SUM_DEPTH == 0 || p + Tile::DEPTH >= s.k)
+            sums.add_parts();
+        __syncthreads();
+    }
+    sums.store(s.m - row, s.n - column, f.beta, c + row * s.ldc + column, s.ldc);
+}
+
+template <class Tile> __host__ __device__ int64_t row_tiles(const gemm_shape &s)
+{
+    return (s.m + Tile::ROWS - 1) / Tile::ROWS;
+}
+
+template <class Tile> __host__ __device__ int64_t column_tiles(const gemm_shape &s)
+{
+    return (s.n + Tile::COLUMNS - 1) / Tile::COLUMNS;
+}
+
+template <class T, class Tile> __global__ void multiply_by_row(by_row_arguments<T> f)
+{
+    const int64_t rows = row_tiles<Tile>(f.s), columns = column_tiles<Tile>(f.s);
+    for (int64_t tile = blockIdx.x; tile < f.batch.count * rows * columns; tile += gridDim.x) {
+        const int64_t place = tile / columns / rows;
+        multiply_tile<T, Tile>(f, f.a + place * f.batch.a, f.b + place * f.batch.b,
+                               f.c + place * f.batch.c, tile / columns % rows * Tile::ROWS,
+                               tile % columns * Tile::COLUMNS);
+    }
+}
+
+#endif

@@ -1,0 +1,86 @@
+#include "cuda/ids.cuh"
+
+namespace
+{
+
+/* What is asked for at present, by number; a ring, of which an entry is used again long after its
+   answer was read. */
+struct question {
+    const char *what;
+    int64_t least, limit;
+    bool is_sentence;
+};
+enum { QUESTIONS = 4096 };
+question asked[QUESTIONS];
+unsigned next_question;
+
+/* On the device: the question's number in the upper 16 bits and the place of the bad id in the
+   lower 48; NOTHING where there is none. The least one wins, whatever the order of threads. */
+typedef unsigned long long finding;
+const finding NOTHING = ~0ull;
+finding *found, *fetched;
+bool open_questions;
+
+__global__ void find_bad_ids(int64_t count, const int32_t *ids, int64_t least, int64_t limit,
+                             finding question, finding *found)
+{
+    GRID_STRIDE (i, count)
+        if (ids[i] < least || ids[i] >= limit)
+            atomicMin(found, question << 48 | (finding)i);
+}
+
+bool ready()
+{
+    if (found)
+        return true;
+    return cuda_ok(cudaMalloc((void **)&found, sizeof *found), "ids") &&
+           cuda_ok(cudaMallocHost((void **)&fetched, sizeof *fetched), "ids") &&
+           cuda_ok(cudaMemsetAsync(found, 0xff, sizeof *found, stream), "ids");
+}
+
+} // namespace
+
+int64_t first_bad_id(const char *what, int64_t count, const int32_t *ids, int64_t least,
+                     int64_t limit)
+{
+    if (count == 0 || !ready())
+        return -1;
+    unsigned number = next_question++ % QUESTIONS;
+    asked[number] = {what, least, limit, false};
+    LAUNCH(find_bad_ids, dim3(blocks_for(count, THREADS)), dim3(THREADS), 0, stream, count, ids,
+           least, limit, (finding)number, found);
+    launched(what);
+    open_questions = true;
+    return -1;
+}
+
+bad_question ask_kernel(const char *sentence)
+{
+    if (!ready())
+        return {0, nullptr};
+    unsigned number = next_question++ % QUESTIONS;
+    asked[number] = {sentence, 0, 0, true};
+    open_questions = true;
+    return {number, found};
+}
+
+void ids_collect()
+{
+    if (!open_questions)
+        return;
+    cudaMemcpyAsync(fetched, found, sizeof *found, cudaMemcpyDeviceToHost, stream);
+    cudaMemsetAsync(found, 0xff, sizeof *found, stream);
+}
+
+bool ids_settle()
+{
+    finding f = open_questions ? *fetched : NOTHING;
+    open_questions = false;
+    if (f == NOTHING)
+        return true;
+    const question &q = asked[f >> 48];
+    if (q.is_sentence)
+        return host->fail(q.what, (long long)(f & 0xffffffffffff)) != nullptr;
+    return host->fail("%s[%lld] is not in %lld..%lld", q.what, (long long)(f & 0xffffffffffff),
+                      (long long)q.least, (long long)q.limit - 1) != nullptr;
+}

@@ -1,0 +1,40 @@
+/*
+ * Checking ids in a kernel, since only there their data can be read. The host does not wait for the
+ * answer: first_bad_id says -1, "none", and one that is found is reported by the next download, as
+ * "<what>[17] is not in 0..4". Until then kernels must do nothing harmful with it (id_ok).
+ */
+#ifndef SOFTBACK_CUDA_IDS_CUH
+#define SOFTBACK_CUDA_IDS_CUH
+
+#include "cuda/device.cuh"
+
+int64_t first_bad_id(const char *what, int64_t count, const int32_t *ids, int64_t least,
+                     int64_t limit);
+
+/* Whether an id is in 0..limit - 1. */
+__device__ inline bool id_ok(int32_t id, int64_t limit)
+{
+    return 0 <= id && id < limit;
+}
+
+/*
+ * The same for whatever else only a kernel can see. It hands the place of what is wrong to
+ * report_bad, and the next download fails with `sentence`, in which %lld stands for the place.
+ */
+struct bad_question {
+    unsigned long long number, *found;
+};
+bad_question ask_kernel(const char *sentence);
+
+__device__ inline void report_bad(const bad_question &q, int64_t place)
+{
+    if (q.found)
+        atomicMin(q.found, q.number << 48 | (unsigned long long)place);
+}
+
+/* For the device: ids_collect queues the fetching of what was found; ids_settle, once the stream
+   was waited for, tells it and forgets it. */
+void ids_collect();
+bool ids_settle();
+
+#endif

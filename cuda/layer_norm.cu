@@ -1,0 +1,156 @@
+#include "cuda/row_group.cuh"
+#include "cuda/slabs.cuh"
+#include "ops/layer_norm.h"
+
+namespace
+{
+
+/* layer_norm_forward in the element type. */
+template <class T> struct forward_arguments {
+    T epsilon;
+    const T *x, *branch, *gain, *bias;
+    T *sum, *y, *mean, *scale;
+};
+
+/* The sums of d = x - (a first mean) correct that mean's rounding (Chan, Golub and LeVeque 1983),
+   so a row of equal values has variance 0 however large they are. */
+template <class T, int GROUP>
+__device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x, T &mean,
+                            T &variance)
+{
+    T sum = 0, sum_d = 0, sum_d2 = 0;
+    for (int64_t c = group.lane; c < C; c += GROUP)
+        sum += x[c];
+    const T first = group.sum(sum) / (T)C;
+    for (int64_t c = group.lane; c < C; c += GROUP) {
+        T d = x[c] - first;
+        sum_d += d;
+        sum_d2 += d * d;
+    }
+    sum_d = group.sum(sum_d);
+    sum_d2 = group.sum(sum_d2);
+    variance = (sum_d2 - sum_d * (sum_d / (T)C)) / (T)C;
+    variance = variance < 0 ? 0 : variance;
+    mean = first + sum_d / (T)C;
+}
+
+/* Each thread reads of a row what it wrote itself, so x may be the sum. */
+template <class T, int GROUP>
+__global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
+{
+    const row_group<GROUP> group;
+    if (group.row >= rows)
+        return;
+    const T *x = f.x + group.row * C;
+    if (f.branch) {
+        T *sum = f.sum + group.row * C;
+        for (int64_t c = group.lane; c < C; c += GROUP)
+            sum[c] = x[c] + f.branch[group.row * C + c];
+        x = sum;
+    }
+    T mean, variance;
+    row_moments(group, C, x, mean, variance);
+    const T scale = 1 / real_sqrt(variance + f.epsilon);
+    if (group.lane == 0) {
+        f.mean[group.row] = mean;
+        f.scale[group.row] = scale;
+    }
+    T *y = f.y + group.row * C;
+    for (int64_t c = group.lane; c < C; c += GROUP)
+        y[c] = f.gain[c] * ((x[c] - mean) * scale) + (f.bias ? f.bias[c] : 0);
+}
+
+template <class T> bool forward(const struct layer_norm_forward *f)
+{
+    const forward_arguments<T> arguments = {
+        (T)f->epsilon,      (const T *)f->x,    (const T *)f->branch,
+        (const T *)f->gain, (const T *)f->bias, (T *)f->sum,
+        (T *)f->y,          (T *)f->mean,       (T *)f->scale};
+    LAUNCH_ROWS(forward_rows, T, f->rows, f->C, arguments);
+    return launched("layer_norm");
+}
+
+/* layer_norm_backward in the element type. */
+template <class T> struct backward_arguments {
+    const T *x, *gain, *mean, *scale, *dy, *dsum;
+    slab_sum<T> dx, dbranch;
+    T *partial;
+};
+
+/* y_c = gain_c h_c + bias_c, h_c = (x_c - mean) scale; with u = gain dy, its mean and that of u h.
+   The part of dx that comes from dsum is that of sum = x + branch. */
+template <class T, int GROUP>
+__global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
+{
+    const row_group<GROUP> group;
+    if (group.row >= rows)
+        return;
+    const int64_t start = group.row * C;
+    const T *x = b.x + start, *dy = b.dy + start, *gain = b.gain;
+    const T mean = b.mean[group.row], scale = b.scale[group.row];
+    T sum_u = 0, sum_uh = 0;
+    for (int64_t c = group.lane; c < C; c += GROUP) {
+        T h = (x[c] - mean) * scale, u = gain[c] * dy[c];
+        sum_u += u;
+        sum_uh += u * h;
+    }
+    const T mean_u = group.sum(sum_u) / (T)C, mean_uh = group.sum(sum_uh) / (T)C;
+    for (int64_t c = group.lane; c < C; c += GROUP) {
+        T h = (x[c] - mean) * scale, u = gain[c] * dy[c];
+        T part = (u - mean_u - h * mean_uh) * scale, dsum = b.dsum ? b.dsum[start + c] : 0;
+        if (b.dx.to)
+            b.dx.to[start + c] = before(b.dx.fresh, b.dx.to[start + c]) + part + dsum;
+        if (b.dbranch.to)
+            b.dbranch.to[start + c] =
+                before(b.dbranch.fresh, b.dbranch.to[start + c]) + part + dsum;
+    }
+}
+
+/* The parts of dgain_c = sum of dy_c h_c and dbias_c = sum of dy_c that each slab of rows has. */
+template <class T>
+__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_arguments<T> b)
+{
+    const int64_t blocks = column_blocks(C);
+    for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
+        const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
+        const int64_t end = slab_end(slab, rows);
+        T dgain = 0, dbias = 0;
+        for (int64_t r = slab * SLAB_ROWS + threadIdx.y; c < C && r < end; r += blockDim.y) {
+            T h = (b.x[r * C + c] - b.mean[r]) * b.scale[r];
+            dgain += b.dy[r * C + c] * h;
+            dbias += b.dy[r * C + c];
+        }
+        dgain = column_sum(dgain);
+        dbias = column_sum(dbias);
+        if (c < C && threadIdx.y == 0) {
+            b.partial[slab * 2 * C + c] = dgain;
+            b.partial[slab * 2 * C + C + c] = dbias;
+        }
+    }
+}
+
+template <class T> slab_sum<T> target(const struct layer_norm_gradient &dx)
+{
+    return {(T *)dx.to, dx.fresh};
+}
+
+template <class T> bool backward(const struct layer_norm_backward *b)
+{
+    const backward_arguments<T> arguments = {
+        (const T *)b->x,     (const T *)b->gain,    (const T *)b->mean,
+        (const T *)b->scale, (const T *)b->dy,      (const T *)b->dsum,
+        target<T>(b->dx),    target<T>(b->dbranch), (T *)b->partial};
+    const int64_t rows = b->rows, C = b->C, slabs = slab_count(rows);
+    if (b->dx.to || b->dbranch.to)
+        LAUNCH_ROWS(backward_rows, T, rows, C, arguments);
+    if ((b->dgain.to || b->dbias.to) && slabs * C > 0)
+        LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(C), 1)), column_block(rows), 0,
+               stream, rows, slabs, C, arguments);
+    add_slabs(slabs, C, (const T *)b->partial,
+              slab_sums<T, 2>{{target<T>(b->dgain), target<T>(b->dbias)}});
+    return launched("layer_norm");
+}
+
+} // namespace
+
+KERNELS(layer_norm, forward<T>, backward<T>);

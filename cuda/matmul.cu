@@ -1,0 +1,100 @@
+#include "cuda/gemm.cuh"
+#include "ops/matmul.h"
+
+namespace
+{
+
+/* Whether axis i goes on where i + 1 ends, in all three operands, so that the two are one; both
+   have places in c of their own, or neither. */
+bool is_one_axis(const matmul_shape &s, int i)
+{
+    const int64_t n = s.dim[i + 1];
+    return (i + 1 < s.kept || i >= s.kept) && s.a[i] == n * s.a[i + 1] &&
+           s.b[i] == n * s.b[i + 1] && s.c[i] == n * s.c[i + 1];
+}
+
+void remove_axis(matmul_shape &s, int at)
+{
+    s.kept -= at < s.kept;
+    s.axes--;
+    for (int i = at; i < s.axes; i++) {
+        s.dim[i] = s.dim[i + 1];
+        s.a[i] = s.a[i + 1];
+        s.b[i] = s.b[i + 1];
+        s.c[i] = s.c[i + 1];
+    }
+}
+
+void join_axes(matmul_shape &s)
+{
+    for (int i = s.axes - 2; i >= 0; i--)
+        if (is_one_axis(s, i)) {
+            s.dim[i + 1] *= s.dim[i];
+            remove_axis(s, i);
+        }
+}
+
+/* Takes the longest of the kept axes away, to be multiplied along in one call. */
+gemm_batch take_batch(matmul_shape &s)
+{
+    int longest = 0;
+    if (s.kept == 0)
+        return gemm_single;
+    for (int i = 1; i < s.kept; i++)
+        longest = s.dim[i] > s.dim[longest] ? i : longest;
+    gemm_batch batch = {s.dim[longest], s.a[longest], s.b[longest], s.c[longest]};
+    remove_axis(s, longest);
+    return batch;
+}
+
+int64_t places(const matmul_shape &s)
+{
+    int64_t n = 1;
+    for (int i = 0; i < s.axes; i++)
+        n *= s.dim[i];
+    return n;
+}
+
+/* How far the place of this number lies from the first one. */
+int64_t offset(const matmul_shape &s, const int64_t *stride, int64_t place)
+{
+    int64_t elements = 0;
+    for (int i = s.axes - 1; i >= 0; i--) {
+        elements += place % s.dim[i] * stride[i];
+        place /= s.dim[i];
+    }
+    return elements;
+}
+
+/* The axes that c does not have are the inner ones, so the products of a sum follow each other. */
+template <class T>
+bool product(const struct matmul_shape *shape, const void *a, const void *b, bool by_row,
+             bool fresh, void *c)
+{
+    matmul_shape s = *shape;
+    join_axes(s);
+    const gemm_batch batch = take_batch(s);
+    const gemm_shape size = {s.transpose_a,
+                             s.transpose_b,
+                             s.m,
+                             s.n,
+                             s.k,
+                             s.transpose_a ? s.m : s.k,
+                             s.transpose_b ? s.k : s.n,
+                             s.n};
+    int64_t summed = 1;
+    for (int i = s.kept; i < s.axes; i++)
+        summed *= s.dim[i];
+    bool ok = true;
+    for (int64_t place = 0; ok && place < places(s); place++)
+        ok = (by_row ? gemm_by_row<T> : gemm<T>)("matmul", size, batch,
+                                                 (const T *)a + offset(s, s.a, place),
+                                                 (const T *)b + offset(s, s.b, place),
+                                                 fresh && place % summed == 0 ? 0 : 1,
+                                                 (T *)c + offset(s, s.c, place));
+    return ok;
+}
+
+} // namespace
+
+KERNELS(matmul, product<T>);

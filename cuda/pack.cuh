@@ -1,0 +1,49 @@
+/*
+ * Packs: neighbouring elements that a thread moves at once, 16 bytes where they lie so; the end of
+ * an array, or one that does not begin at a multiple of 16 bytes, goes element by element.
+ */
+#ifndef SOFTBACK_CUDA_PACK_CUH
+#define SOFTBACK_CUDA_PACK_CUH
+
+#include "cuda/device.cuh"
+
+/* The elements of a pack of T's; those that go with them in another type are as many. */
+template <class T> constexpr int PACK = 16 / sizeof(T);
+
+template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) pack {
+    T of[N];
+
+    /* The elements x[0] .. x[N - 1], or as many as are left. */
+    static __device__ pack load(const T *x, int64_t left)
+    {
+        if (left >= N && (uintptr_t)x % alignof(pack) == 0)
+            return *reinterpret_cast<const pack *>(x);
+        pack p;
+        for (int e = 0; e < N; e++)
+            p.of[e] = e < left ? x[e] : T();
+        return p;
+    }
+    __device__ void store(T *x, int64_t left) const
+    {
+        if (left >= N && (uintptr_t)x % alignof(pack) == 0)
+            *reinterpret_cast<pack *>(x) = *this;
+        else
+            for (int e = 0; e < N; e++)
+                if (e < left)
+                    x[e] = of[e];
+    }
+    static __device__ pack all(T x)
+    {
+        pack p;
+        for (int e = 0; e < N; e++)
+            p.of[e] = x;
+        return p;
+    }
+};
+
+inline __host__ __device__ int64_t pack_count(int64_t n, int size)
+{
+    return (n + size - 1) / size;
+}
+
+#endif

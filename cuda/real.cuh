@@ -1,0 +1,65 @@
+/* Arithmetic of the element types: what sums are taken in, and functions under one name. */
+#ifndef SOFTBACK_CUDA_REAL_CUH
+#define SOFTBACK_CUDA_REAL_CUH
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+__device__ inline float real_exp(float x)
+{
+    return expf(x);
+}
+__device__ inline double real_exp(double x)
+{
+    return exp(x);
+}
+__device__ inline float real_log(float x)
+{
+    return logf(x);
+}
+__device__ inline double real_log(double x)
+{
+    return log(x);
+}
+__device__ inline float real_sqrt(float x)
+{
+    return sqrtf(x);
+}
+__device__ inline double real_sqrt(double x)
+{
+    return sqrt(x);
+}
+__device__ inline float real_tanh(float x)
+{
+    return tanhf(x);
+}
+__device__ inline double real_tanh(double x)
+{
+    return tanh(x);
+}
+__device__ inline float real_erf(float x)
+{
+    return erff(x);
+}
+__device__ inline double real_erf(double x)
+{
+    return erf(x);
+}
+template <class T> __device__ T real_abs(T x)
+{
+    return x < 0 ? -x : x;
+}
+
+/* The greater one; NaN is left out. */
+template <class T> __device__ T real_max(T a, T b)
+{
+    return b > a || a != a ? b : a;
+}
+
+/* What a gradient holds before a part is added to it: nothing yet, if it is fresh. */
+template <class T> __device__ T before(bool fresh, const T &dx)
+{
+    return fresh ? 0 : dx;
+}
+
+#endif

@@ -1,0 +1,110 @@
+/*
+ * The threads that share a row: a warp where rows are short, a whole block where they are long.
+ * Sums go up a tree of fixed shape, so that their bits depend on nothing but the row's length.
+ */
+#ifndef SOFTBACK_CUDA_ROW_GROUP_CUH
+#define SOFTBACK_CUDA_ROW_GROUP_CUH
+
+#include "cuda/device.cuh"
+
+enum { WARP = 32, ROW_THREADS = 256, SHORT_ROW = 1024 };
+
+struct add {
+    template <class T> __device__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
+};
+struct greater {
+    template <class T> __device__ T operator()(T a, T b) const
+    {
+        return real_max(a, b);
+    }
+};
+
+/* Over the lanes of a warp; every lane gets the result. */
+template <class T, class Combine> __device__ T warp_reduce(T value, Combine combine)
+{
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    return value;
+}
+
+/* GROUP is WARP or ROW_THREADS; a block has ROW_THREADS threads, so one group or eight. */
+template <int GROUP> struct row_group {
+    enum { LANES = GROUP };
+    int64_t row; /* of this group, from the grid */
+    int lane;    /* of this thread in its group */
+
+    __device__ row_group()
+        : row(blockIdx.x * (int64_t)(ROW_THREADS / GROUP) + threadIdx.x / GROUP),
+          lane(threadIdx.x % GROUP)
+    {
+    }
+
+    /* Over the group; every thread of it gets the result. All must call it. */
+    template <class T, class Combine> __device__ T reduce(T value, Combine combine) const
+    {
+        value = warp_reduce(value, combine);
+        if (GROUP == WARP)
+            return value;
+        SHARED(T, part, [ROW_THREADS / WARP]);
+        if (lane % WARP == 0)
+            part[lane / WARP] = value;
+        __syncthreads();
+        value = part[0];
+        for (int warp = 1; warp < ROW_THREADS / WARP; warp++)
+            value = combine(value, part[warp]);
+        __syncthreads(); /* before `part` is written again */
+        return value;
+    }
+    template <class T> __device__ T sum(T value) const
+    {
+        return reduce(value, add());
+    }
+    template <class T> __device__ T max(T value) const
+    {
+        return reduce(value, greater());
+    }
+};
+
+/* The largest element of a row, NaN left out; -infinity for none. */
+template <class T, int GROUP>
+__device__ T row_max(const row_group<GROUP> &group, int64_t C, const T *x)
+{
+    T max = -(T)INFINITY;
+    for (int64_t c = group.lane; c < C; c += GROUP)
+        max = real_max(max, x[c]);
+    return group.max(max);
+}
+
+/* The sum of exp(x_c - shift). */
+template <class T, int GROUP>
+__device__ T row_sum_exp(const row_group<GROUP> &group, int64_t C, const T *x, T shift)
+{
+    T sum = 0;
+    for (int64_t c = group.lane; c < C; c += GROUP)
+        sum += real_exp(x[c] - shift);
+    return group.sum(sum);
+}
+
+/* Queues kernel<T, GROUP>(rows, C, ...), a group for each row. */
+#define LAUNCH_ROWS(kernel, T, rows, C, ...)                                                       \
+    do {                                                                                           \
+        if ((rows) == 0) /* an empty grid is an error */                                           \
+            break;                                                                                 \
+        if ((C) <= SHORT_ROW)                                                                      \
+            LAUNCH((kernel<T, WARP>), dim3(row_blocks<WARP>(rows)), dim3(ROW_THREADS), 0, stream,  \
+                   rows, C, __VA_ARGS__);                                                          \
+        else                                                                                       \
+            LAUNCH((kernel<T, ROW_THREADS>), dim3(row_blocks<ROW_THREADS>(rows)),                  \
+                   dim3(ROW_THREADS), 0, stream, rows, C, __VA_ARGS__);                            \
+    } while (0)
+
+template <int GROUP> unsigned row_blocks(int64_t rows)
+{
+    const int64_t in_block = ROW_THREADS / GROUP;
+    return static_cast<unsigned>((rows + in_block - 1) / in_block);
+}
+
+#endif

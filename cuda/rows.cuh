@@ -1,0 +1,9 @@
+/* All rows of kernels, in the order of meson.build's lists. */
+#ifndef SOFTBACK_CUDA_ROWS_CUH
+#define SOFTBACK_CUDA_ROWS_CUH
+
+#include "tensor/plugin.h"
+
+extern const struct plugin_row *const cuda_rows[]; /* ends with NULL */
+
+#endif

@@ -1,0 +1,167 @@
+#include "cuda/pack.cuh"
+#include "cuda/sums.cuh"
+#include "ops/update.h"
+
+namespace
+{
+
+template <class T> dim3 blocks(int64_t n)
+{
+    return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
+}
+
+/* The step's numbers, as the CPU prepares them. */
+template <class T> struct adam_numbers {
+    T b1, b2, a1, a2, scale, l2, keep, rate, epsilon, root;
+
+    adam_numbers(const adam_step &s)
+        : b1((T)s.beta1), b2((T)s.beta2), a1((T)(1 - s.beta1)), a2((T)(1 - s.beta2)),
+          scale((T)s.gradient_scale), l2((T)s.coupled_decay),
+          keep((T)(1 - s.rate * s.decoupled_decay)), rate((T)(s.rate / s.correction1)),
+          epsilon((T)s.epsilon), root((T)(1 / sqrt(s.correction2)))
+    {
+    }
+};
+
+template <class T>
+__global__ void adam_packs(int64_t n, adam_numbers<T> s, const T *__restrict__ g_,
+                           T *__restrict__ w_, T *__restrict__ m_, T *__restrict__ v_)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const pack<T> g = pack<T>::load(g_ + at, left);
+        pack<T> w = pack<T>::load(w_ + at, left), m = pack<T>::load(m_ + at, left),
+                v = pack<T>::load(v_ + at, left);
+        for (int e = 0; e < PACK<T>; e++) {
+            const T gradient = s.scale * g.of[e] + s.l2 * w.of[e];
+            m.of[e] = s.b1 * m.of[e] + s.a1 * gradient;
+            v.of[e] = s.b2 * v.of[e] + s.a2 * gradient * gradient;
+            w.of[e] =
+                s.keep * w.of[e] - s.rate * m.of[e] / (real_sqrt(v.of[e]) * s.root + s.epsilon);
+        }
+        w.store(w_ + at, left);
+        m.store(m_ + at, left);
+        v.store(v_ + at, left);
+    }
+}
+
+template <class T>
+bool adam(int64_t n, const adam_step *step, const void *g, void *w, void *m, void *v)
+{
+    if (n > 0)
+        LAUNCH((adam_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, adam_numbers<T>(*step),
+               (const T *)g, (T *)w, (T *)m, (T *)v);
+    return launched("adam");
+}
+
+template <class T> struct sgd_numbers {
+    T rate, momentum, decay, scale, ahead, now;
+
+    sgd_numbers(const sgd_step &s)
+        : rate((T)s.rate), momentum((T)s.momentum), decay((T)s.decay), scale((T)s.gradient_scale),
+          ahead(s.nesterov ? momentum : 1), now(s.nesterov ? 1 : 0)
+    {
+    }
+};
+
+template <class T>
+__global__ void sgd_packs(int64_t n, sgd_numbers<T> s, const T *__restrict__ g_, T *__restrict__ w_,
+                          T *__restrict__ u_)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const pack<T> g = pack<T>::load(g_ + at, left);
+        pack<T> w = pack<T>::load(w_ + at, left), u = pack<T>::load(u_ + at, left);
+        for (int e = 0; e < PACK<T>; e++) {
+            const T gradient = s.scale * g.of[e] + s.decay * w.of[e];
+            u.of[e] = s.momentum * u.of[e] + gradient;
+            w.of[e] -= s.rate * (s.now * gradient + s.ahead * u.of[e]);
+        }
+        w.store(w_ + at, left);
+        u.store(u_ + at, left);
+    }
+}
+
+template <class T> bool sgd(int64_t n, const sgd_step *step, const void *g, void *w, void *u)
+{
+    if (n > 0)
+        LAUNCH((sgd_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, sgd_numbers<T>(*step),
+               (const T *)g, (T *)w, (T *)u);
+    return launched("sgd");
+}
+
+template <class T> struct square_terms {
+    const T *x;
+
+    __device__ int start(int64_t) const
+    {
+        return 0;
+    }
+    __device__ double term(int, int64_t i) const
+    {
+        return (double)x[i] * (double)x[i];
+    }
+};
+
+template <class T> __global__ void find_first_bad(int64_t n, const T *x, unsigned long long *first)
+{
+    GRID_STRIDE(i, n)
+    if (!isfinite(x[i]))
+        atomicMin(first, (unsigned long long)i);
+}
+
+/* Waits for the 8 bytes that a kernel has left. */
+bool fetch(void *to, const void *from)
+{
+    return cuda_ok(cudaMemcpyAsync(to, from, 8, cudaMemcpyDeviceToHost, stream), "squares") &&
+           cuda_ok(cudaStreamSynchronize(stream), "squares");
+}
+
+/* The caller decides by the sum what to do next, so this waits for it. */
+template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *first_bad)
+{
+    *sum = 0;
+    *first_bad = -1;
+    const scratch answer("squares", 8);
+    if (!answer ||
+        !sum_all("squares", 1, n, true, square_terms<T>{(const T *)x},
+                 sum_target<double>{1, false, answer.as<double>()}) ||
+        !fetch(sum, answer.as<void>()))
+        return false;
+    if (isfinite(*sum))
+        return true;
+    unsigned long long *const first = answer.as<unsigned long long>();
+    cudaMemsetAsync(first, 0xff, 8, stream);
+    LAUNCH((find_first_bad<T>), dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, n,
+           (const T *)x, first);
+    return launched("squares") && fetch(first_bad, first);
+}
+
+template <class T>
+__global__ void average_packs(int64_t n, T old_share, T new_share, const T *__restrict__ x_,
+                              T *__restrict__ y_)
+{
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        const pack<T> x = pack<T>::load(x_ + at, left);
+        pack<T> y = pack<T>::load(y_ + at, left);
+        for (int e = 0; e < PACK<T>; e++)
+            y.of[e] = old_share * y.of[e] + new_share * x.of[e];
+        y.store(y_ + at, left);
+    }
+}
+
+template <class T> bool average(int64_t n, double decay, const void *x, void *y)
+{
+    if (n > 0)
+        LAUNCH((average_packs<T>), blocks<T>(n), dim3(THREADS), 0, stream, n, (T)decay,
+               (T)(1 - decay), (const T *)x, (T *)y);
+    return launched("average");
+}
+
+} // namespace
+
+KERNELS(update, adam<T>, sgd<T>, squares<T>, average<T>);
