@@ -3,6 +3,7 @@
 #include "models/checkpoint.h"
 #include "models/decoding.h"
 #include "models/program/command.h"
+#include "models/program/machine_options.h"
 #include "models/program/options.h"
 #include "models/program/unknown.h"
 #include "tensor/memory.h"
@@ -54,7 +55,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         *(r->path ? &r->text : &r->path) = argument;
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return machine_option(key, argument, state);
     }
 }
 
@@ -278,6 +279,7 @@ static int run(int argc, char **argv)
         {"head", KEY_HEAD, "N", 0, "head, from 1 [the mean over all]", 0},
         {"target", KEY_TARGET, "TEXT", 0, "draw this output instead of the model's own", 0},
         {"numbers", KEY_NUMBERS, NULL, 0, "numbers instead of shades", 0},
+        MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
         options, parse, "MODEL TEXT", "Draws what a model looks at while it translates a text.",

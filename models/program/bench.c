@@ -2,7 +2,7 @@
 #include "models/program/bench.h"
 #include "autograd/tape.h"
 #include "models/program/command.h"
-#include "models/program/options.h"
+#include "models/program/machine_options.h"
 #include "models/program/progress.h"
 #include "models/seq2seq.h"
 #include "nn/optimiser.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_THREADS = 1, STEPS = 30, POSITIONS = 512 };
+enum { STEPS = 30, POSITIONS = 512 };
 
 struct request {
     bool train, decode, attention;
@@ -21,10 +21,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     switch (key) {
-    case KEY_THREADS:
-        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
-            options_fail(state);
-        return 0;
     case ARGP_KEY_ARG:
         if (strcmp(argument, "train") == 0)
             request->train = true;
@@ -37,7 +33,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
                          argument);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return machine_option(key, argument, state);
     }
 }
 
@@ -181,8 +177,10 @@ static int bench(const struct request *request)
                                         .dropout = 0.1};
     const sb_transformer_options usual = {.dropout = 0.1};
     bool all = !request->train && !request->decode && !request->attention;
-    printf("%s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
-           sb_threads() == 1 ? "thread" : "threads", gemm_library());
+    if (sb_device_in_use() == sb_device_cpu())
+        machine_print_cpu();
+    else
+        machine_print_cuda();
     bool ok = true;
     if (request->train || all)
         ok = bench_train("toy", &toy) && bench_train("usual", &usual);
@@ -195,8 +193,7 @@ static int bench(const struct request *request)
 
 static int run(int argc, char **argv)
 {
-    static const struct argp_option options[] = {
-        {"threads", KEY_THREADS, "N", 0, "threads to use [all cores]", 0}, {0}};
+    static const struct argp_option options[] = {MACHINE_OPTIONS(0), {0}};
     const struct argp argp = {
         options,
         parse,

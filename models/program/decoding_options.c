@@ -1,5 +1,6 @@
 #include "models/program/decoding_options.h"
 #include "models/program/command.h"
+#include "models/program/machine_options.h"
 #include "models/program/options.h"
 
 error_t decoding_option(int key, char *argument, struct argp_state *state, sb_decoding_options *o)
@@ -17,10 +18,6 @@ error_t decoding_option(int key, char *argument, struct argp_state *state, sb_de
     case KEY_BATCH:
         o->batch_pairs = options_count(state, "batch", argument, 1, 1 << 16);
         return 0;
-    case KEY_THREADS:
-        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
-            options_fail(state);
-        return 0;
     case KEY_SAMPLE:
         o->sample = true;
         return 0;
@@ -37,7 +34,7 @@ error_t decoding_option(int key, char *argument, struct argp_state *state, sb_de
         o->seed = (uint64_t)options_count(state, "seed", argument, 0, INT64_MAX);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return machine_option(key, argument, state);
     }
 }
 

@@ -3,6 +3,7 @@
 #define SOFTBACK_MODELS_PROGRAM_DECODING_OPTIONS_H
 
 #include "models/decoding.h"
+#include "models/program/machine_options.h"
 #include <argp.h>
 #include <stdbool.h>
 
@@ -23,17 +24,13 @@
          "most symbols of an output [50 + 2 n for n of the text]",                                   \
          1},                                                                                         \
         {"batch", KEY_BATCH, "N", 0, "texts decoded together; results do not depend on it [64]", 1}, \
-    {                                                                                                \
-        "threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",   \
-            1                                                                                        \
-    }
+        MACHINE_OPTIONS(1)
 
 enum decoding_key {
     KEY_BEAM = 500,
     KEY_LENGTH_PENALTY,
     KEY_LONGEST,
     KEY_BATCH,
-    KEY_THREADS,
     KEY_SAMPLE,
     KEY_TEMPERATURE,
     KEY_TOP_K,

@@ -1,6 +1,7 @@
 /* softback gradcheck */
 #include "autograd/gradcheck.h"
 #include "models/program/command.h"
+#include "models/program/machine_options.h"
 #include "models/program/nearest.h"
 #include "ops/example.h"
 #include "tensor/storage.h"
@@ -19,7 +20,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct request *request = state->input;
     if (key != ARGP_KEY_ARG)
-        return ARGP_ERR_UNKNOWN;
+        return machine_option(key, argument, state);
     if (request->count == MOST_NAMES)
         argp_failure(state, EXIT_USAGE, 0, "at most %d operations can be named", MOST_NAMES);
     request->name[request->count++] = argument;
@@ -131,7 +132,8 @@ static bool is_first_of_its_name(int number)
 
 static void print_outcome(const char *name, const struct outcome *outcome)
 {
-    printf("%-24s %-6s %-6s %6d  ", name, "cpu", "f64", outcome->shapes);
+    printf("%-24s %-6s %-6s %6d  ", name, sb_device_name(sb_device_in_use()), "f64",
+           outcome->shapes);
     if (outcome->worst == 0)
         printf("below rounding");
     else
@@ -165,11 +167,12 @@ static int check_operations(const struct request *request)
 
 static int run(int argc, char **argv)
 {
-    const struct argp argp = {NULL,
+    static const struct argp_option options[] = {MACHINE_OPTIONS(0), {0}};
+    const struct argp argp = {options,
                               parse,
                               "[OPERATION...]",
                               "Compares the backward of operations with central differences, in "
-                              "float64 on the CPU: all of them, or those named.",
+                              "float64: all of them, or those named.",
                               NULL,
                               NULL,
                               NULL};

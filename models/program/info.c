@@ -1,8 +1,8 @@
 /* softback info */
 #include "models/checkpoint.h"
 #include "models/program/command.h"
+#include "models/program/machine_options.h"
 #include "models/program/progress.h"
-#include "ops/gemm.h"
 #include "ops/kernel.h"
 #include "tensor/storage.h"
 #include <stdio.h>
@@ -29,14 +29,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     default:
         return ARGP_ERR_UNKNOWN;
     }
-}
-
-static void show_devices(void)
-{
-    printf("cpu     %s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
-           sb_threads() == 1 ? "thread" : "threads", gemm_library());
-    const sb_device *cuda = sb_device_cuda();
-    printf("%s%s\n", cuda ? "cuda    " : "", cuda ? sb_device_description(cuda) : sb_error());
 }
 
 /* With the model's defaults filled in. */
@@ -100,8 +92,10 @@ static int run(int argc, char **argv)
         return wrong;
     if (!request.devices && !request.path)
         return command_misused("info", "a model's file or --devices is wanted");
-    if (request.devices)
-        show_devices();
+    if (request.devices) {
+        machine_print_cpu();
+        machine_print_cuda();
+    }
     return request.path ? show_model(request.path) : EXIT_OK;
 }
 

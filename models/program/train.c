@@ -1,6 +1,7 @@
 /* softback train */
 #include "models/program/command.h"
 #include "models/program/log.h"
+#include "models/program/machine_options.h"
 #include "models/program/options.h"
 #include "models/program/progress.h"
 #include "models/program/training.h"
@@ -9,17 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-enum {
-    KEY_TASK = 1,
-    KEY_DATA,
-    KEY_VALID,
-    KEY_SOURCE,
-    KEY_TARGET,
-    KEY_OUT,
-    KEY_LOG,
-    KEY_RESUME,
-    KEY_THREADS
-};
+enum { KEY_TASK = 1, KEY_DATA, KEY_VALID, KEY_SOURCE, KEY_TARGET, KEY_OUT, KEY_LOG, KEY_RESUME };
 
 static struct argp_option options[MOST_OPTIONS] = {
     {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
@@ -30,10 +21,10 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"out", KEY_OUT, "FILE", 0, "where the best model goes (.safetensors)", 0},
     {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
     {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
-    {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]", 0},
+    MACHINE_OPTIONS(0),
 };
 
-enum { OWN_OPTIONS = 9 };
+enum { OWN_OPTIONS = 10 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -81,13 +72,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_RESUME:
         request->resume = true;
         return 0;
-    case KEY_THREADS:
-        if (!sb_set_threads((int)options_count(state, "threads", argument, 1, 1024)))
-            options_fail(state);
-        return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
         return 0;
+    case KEY_THREADS:
+    case KEY_DEVICE:
+        return machine_option(key, argument, state);
     default:
         return options_parse(key, argument, state, &request->settings, &request->given, &error)
                    ? error

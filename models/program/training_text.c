@@ -75,6 +75,8 @@ static void describe_steps(const struct training *t, FILE *out)
         fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
     else
         fputs("evaluated at the end\n", out);
+    if (sb_device_in_use() != sb_device_cpu())
+        fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
     if (sb_trainer_steps(t->trainer) > 0)
         fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
 }
