@@ -16,9 +16,9 @@ __global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
     {
         const int64_t at = i * PACK<T>, left = n - at;
         const auto part = pack<From, PACK<T>>::load(x + at, left);
-        pack<T> sum = fresh ? pack<T>::all(0) : pack<T>::load(y + at, left);
+        pack<T> sum = fresh ? pack<T>::all((T)0.0f) : pack<T>::load(y + at, left);
         for (int e = 0; e < PACK<T>; e++)
-            sum.of[e] = before(fresh, sum.of[e]) + (T)part.of[e];
+            sum.of[e] = (T)((real_of<T>)sum.of[e] + (real_of<T>)part.of[e]);
         sum.store(y + at, left);
     }
 }
@@ -39,6 +39,9 @@ template <class T> bool to_real(sb_dtype from, bool fresh, int64_t n, const void
         break;
     case SB_F64:
         launch_to_real<double, T>(fresh, n, x, y);
+        break;
+    case SB_BF16:
+        launch_to_real<bf16, T>(fresh, n, x, y);
         break;
     case SB_I32:
         launch_to_real<int32_t, T>(fresh, n, x, y);
@@ -106,4 +109,4 @@ template <class T> bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const vo
 
 } // namespace
 
-KERNELS(cast, to_real<T>, to_whole<T>);
+KERNELS(cast, to_real<T>, to_real<bf16>, to_whole<T>);

@@ -2,8 +2,21 @@
 #ifndef SOFTBACK_CUDA_REAL_CUH
 #define SOFTBACK_CUDA_REAL_CUH
 
+#include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
+
+/* The element types are float, double and bf16, which is stored only: what is computed from it is
+   float. */
+typedef __nv_bfloat16 bf16;
+
+template <class T> struct arithmetic_of {
+    typedef T type;
+};
+template <> struct arithmetic_of<bf16> {
+    typedef float type;
+};
+template <class T> using real_of = typename arithmetic_of<T>::type;
 
 __device__ inline float real_exp(float x)
 {

@@ -1,5 +1,6 @@
 #include "ops/arithmetic.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -54,6 +55,11 @@ static sb_tensor *run(sb_node *node, enum arithmetic kind, int rank, const int64
 
 static sb_tensor *apply(enum arithmetic kind, sb_tensor *a, sb_tensor *b)
 {
+    if (bf16_needs_f32(&arithmetic_rows, a)) {
+        a = bf16_widened(operations[kind].name, a);
+        b = bf16_widened(operations[kind].name, b);
+        return bf16_rounded(apply(kind, a, b));
+    }
     const char *name = operations[kind].name;
     sb_node *node = sb_node_new(&operations[kind], 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);
     if (!node || !check_real(name, "a", a) || !check_real(name, "b", b))
@@ -88,6 +94,11 @@ sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b)
 
 sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
 {
+    if (bf16_needs_f32(&arithmetic_rows, a)) {
+        a = bf16_widened("where", a);
+        b = bf16_widened("where", b);
+        return bf16_rounded(sb_where(condition, a, b));
+    }
     const enum arithmetic kind = ARITHMETIC_WHERE;
     sb_node *node =
         sb_node_new(&operations[kind], 3, (sb_tensor *[]){a, b, condition}, 1, &kind, sizeof kind);

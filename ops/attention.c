@@ -1,5 +1,6 @@
 #include "ops/attention.h"
 #include "ops/attention_call.h"
+#include "ops/bf16.h"
 #include "ops/example.h"
 #include <math.h>
 
@@ -96,6 +97,20 @@ static bool wants_tiles(const sb_attention_options *o, const struct attention *a
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
 }
 
+/* Attention of bf16, computed in f32. */
+static sb_tensor *in_f32(sb_tensor *q, sb_tensor *k, sb_tensor *v, sb_attention_options o)
+{
+    q = bf16_widened("attention", q);
+    k = bf16_widened("attention", k);
+    v = bf16_widened("attention", v);
+    o.bias = bf16_widened("attention", o.bias);
+    o.log_temperature = bf16_widened("attention", o.log_temperature);
+    sb_tensor *y = q && k && v ? sb_attention(q, k, v, &o) : NULL;
+    if (o.weights)
+        *o.weights = bf16_rounded(*o.weights);
+    return bf16_rounded(y);
+}
+
 sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                         const sb_attention_options *options)
 {
@@ -104,6 +119,8 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
     struct attention a;
     if (o.weights)
         *o.weights = NULL;
+    if (bf16_needs_f32(&attention_rows, q) && k && v)
+        return in_f32(q, k, v, o);
     if (!tape_need("attention") || !attention_operand("attention", "q", q, o.layout, &q_shape) ||
         !attention_operand("attention", "k", k, o.layout, &k_shape) ||
         !attention_operand("attention", "v", v, o.layout, &v_shape) ||

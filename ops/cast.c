@@ -1,36 +1,42 @@
 #include "ops/cast.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
 
 KERNEL_ROWS(cast);
 
+/* y = x, or y += x where it is not fresh; y is real */
+static bool to_real(bool fresh, const sb_tensor *x, sb_tensor *y)
+{
+    const bool bf16 = y->dtype == SB_BF16;
+    const struct cast_kernels *k =
+        kernel_row_if_any(&cast_rows, y->device, bf16 ? SB_F32 : y->dtype);
+    return (bf16 ? k->to_bf16 : k->to_real)(x->dtype, fresh, tensor_size(x), x->data, y->data);
+}
+
 /* y = x in another real dtype: dx = dy in x's */
 static bool backward(sb_node *node)
 {
-    const sb_tensor *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
-    if (!dx)
-        return true;
-    const struct cast_kernels *k = kernel_row(&cast_rows, dx);
-    return k && k->to_real(dy->dtype, sb_node_fresh(node, 0), tensor_size(dy), dy->data, dx->data);
+    return !dx || to_real(sb_node_fresh(node, 0), sb_node_dy(node, 0), dx);
 }
 
 static const sb_operation cast = {"cast", "x", backward, true};
 
 static bool run(const sb_tensor *x, sb_tensor *y)
 {
-    const bool real = sb_dtype_is_real(y->dtype);
-    const struct cast_kernels *k = kernel_row(&cast_rows, real ? y : x);
-    if (!k)
-        return false;
-    return real ? k->to_real(x->dtype, true, tensor_size(x), x->data, y->data)
-                : k->to_whole(x->dtype, y->dtype, tensor_size(x), x->data, y->data);
+    if (sb_dtype_is_real(y->dtype))
+        return to_real(true, x, y);
+    const struct cast_kernels *k = kernel_row(&cast_rows, x);
+    return k && k->to_whole(x->dtype, y->dtype, tensor_size(x), x->data, y->data);
 }
 
 sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
 {
+    if (x && x->dtype == SB_BF16 && !sb_dtype_is_real(dtype))
+        x = bf16_widened("cast", x);
     sb_node *node = sb_node_new(&cast, 1, &x, 1, NULL, 0);
     if (!node)
         return NULL;
@@ -58,6 +64,13 @@ static sb_tensor *run_of_ids(void *unused, sb_tensor *const x[])
     return sb_cast(sb_cast(x[0], SB_BOOL), SB_F64);
 }
 
+static sb_tensor *run_through_bf16(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_cast(sb_cast(x[0], SB_BF16), SB_I32);
+}
+
 OPERATION(cast, {"cast", run_same, {".", "7", "3x5", "2x1x3x4"}},
           {"cast", run_to_f64, {"63", "i9:2x3", "b:4x4"}},
-          {"cast", run_of_ids, {"i3:2x3x4", "b:7"}});
+          {"cast", run_of_ids, {"i3:2x3x4", "b:7"}},
+          {"cast", run_through_bf16, {"7", "=2x3", "i9:2x3"}});

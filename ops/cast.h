@@ -7,6 +7,8 @@
 struct cast_kernels {
     /* y = x, where y is of this row's dtype and x of any; y += x where it is not fresh. */
     bool (*to_real)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
+    /* The same for a y of bf16; in the f32 row. */
+    bool (*to_bf16)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
     /* y = x, where x is of this row's dtype, i32 or bool, and y i32 or bool. */
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
 };

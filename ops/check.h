@@ -7,8 +7,8 @@
 
 static inline bool check_real(const char *op, const char *name, const sb_tensor *t)
 {
-    return sb_dtype_is_real(t->dtype) ||
-           sb_fail("%s: %s is of %s; it must be f32 or f64", op, name, sb_dtype_name(t->dtype));
+    return sb_dtype_is_real(t->dtype) || sb_fail("%s: %s is of %s; it must be f32, f64 or bf16", op,
+                                                 name, sb_dtype_name(t->dtype));
 }
 
 static inline bool check_ids(const char *op, const char *name, const sb_tensor *t)

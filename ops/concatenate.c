@@ -1,8 +1,10 @@
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
+#include "tensor/memory.h"
 
 /*
  * Before the joined axis y has `outer` index tuples; each holds one run of every x_i, the runs one
@@ -83,8 +85,24 @@ static bool alike(const sb_tensor *a, const sb_tensor *b, int axis)
     return same;
 }
 
+/* Either, of bf16. */
+static sb_tensor *in_f32(sb_tensor *(*joined)(sb_tensor *const x[], int n, int axis),
+                         sb_tensor *const x[], int n, int axis)
+{
+    sb_tensor **wide = memory_new((size_t)n * sizeof *wide);
+    if (!wide)
+        return sb_fail("concatenate: out of memory");
+    for (int i = 0; i < n; i++)
+        wide[i] = bf16_widened("concatenate", x[i]);
+    sb_tensor *y = joined(wide, n, axis);
+    memory_free(wide);
+    return bf16_rounded(y);
+}
+
 sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
 {
+    if (x && n > 0 && bf16_needs_f32(&slice_rows, x[0]))
+        return in_f32(sb_concatenate, x, n, axis);
     sb_node *node = begin(&concatenate, x, n);
     if (!node)
         return NULL;
@@ -107,6 +125,8 @@ sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
 
 sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
 {
+    if (x && n > 0 && bf16_needs_f32(&slice_rows, x[0]))
+        return in_f32(sb_stack, x, n, axis);
     sb_node *node = begin(&stack, x, n);
     if (!node)
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/cross_entropy.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -13,6 +14,15 @@ struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_optio
     if (!options)
         return (struct cross_entropy_options){0, SB_MEAN};
     return (struct cross_entropy_options){options->label_smoothing, options->reduction};
+}
+
+const sb_cross_entropy_options *cross_entropy_widened(const char *who,
+                                                      const sb_cross_entropy_options *options,
+                                                      sb_cross_entropy_options *wide)
+{
+    *wide = options ? *options : (sb_cross_entropy_options){0};
+    wide->class_weight = bf16_widened(who, wide->class_weight);
+    return wide;
 }
 
 sb_tensor *cross_entropy_constant(sb_tensor *targets)
@@ -190,6 +200,13 @@ static const sb_operation cross_entropy = {"cross_entropy", "x targets", backwar
 sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                             const sb_cross_entropy_options *options)
 {
+    sb_cross_entropy_options wide;
+    if (bf16_needs_f32(&cross_entropy_rows, x)) {
+        x = bf16_widened("cross_entropy", x);
+        targets = bf16_widened("cross_entropy", targets);
+        options = cross_entropy_widened("cross_entropy", options, &wide);
+        return sb_cross_entropy(x, targets, options);
+    }
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
     targets = cross_entropy_constant(targets);
     sb_node *node =

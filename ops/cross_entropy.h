@@ -49,6 +49,8 @@ struct cross_entropy_kernels {
                      bool fresh, void *dx);
 };
 
+extern struct kernel_rows cross_entropy_rows;
+
 /* A loss in the making, or on its way back. */
 struct cross_entropy {
     const struct cross_entropy_kernels *kernels;
@@ -65,6 +67,11 @@ struct cross_entropy_options {
     sb_reduction reduction;
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
+
+/* The options, in `wide` with class weights of f32, for logits of bf16. */
+const sb_cross_entropy_options *cross_entropy_widened(const char *who,
+                                                      const sb_cross_entropy_options *options,
+                                                      sb_cross_entropy_options *wide);
 
 /* Targets as a constant: the same tensor, or one that passes no gradient on. */
 sb_tensor *cross_entropy_constant(sb_tensor *targets);

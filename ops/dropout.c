@@ -1,5 +1,6 @@
 #include "ops/dropout.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -67,6 +68,8 @@ sb_tensor *sb_dropout(sb_tensor *x, double p)
 {
     if (!tape_need("dropout"))
         return NULL;
+    if (has_stream(p) && bf16_needs_f32(&dropout_rows, x))
+        return bf16_rounded(sb_dropout(bf16_widened("dropout", x), p));
     if (has_stream(p) || !x)
         return run(&dropout, 1, &x, p);
     bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
@@ -76,6 +79,11 @@ sb_tensor *sb_dropout(sb_tensor *x, double p)
 
 sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
 {
+    if (bf16_needs_f32(&dropout_rows, branch)) {
+        x = bf16_widened("residual_dropout", x);
+        branch = bf16_widened("residual_dropout", branch);
+        return bf16_rounded(sb_residual_dropout(x, branch, p));
+    }
     return run(&residual_dropout, 2, (sb_tensor *[]){branch, x}, p);
 }
 

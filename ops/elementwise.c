@@ -1,5 +1,6 @@
 #include "ops/elementwise.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -37,6 +38,8 @@ static const sb_operation operations[ELEMENTWISE_KINDS] = {
 
 static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)
 {
+    if (bf16_needs_f32(&elementwise_rows, x))
+        return bf16_rounded(apply(kind, bf16_widened(operations[kind].name, x), factor));
     const struct function f = {kind, factor};
     sb_node *node = sb_node_new(&operations[kind], 1, &x, 1, &f, sizeof f);
     if (!node || !check_real(operations[kind].name, "x", x))

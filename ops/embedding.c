@@ -1,5 +1,6 @@
 #include "ops/embedding.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -29,6 +30,8 @@ static const sb_operation embedding = {"embedding", "table ids", backward, false
 
 sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
 {
+    if (bf16_needs_f32(&embedding_rows, table))
+        return bf16_rounded(sb_embedding(bf16_widened("embedding", table), ids));
     sb_node *node = sb_node_new(&embedding, 2, (sb_tensor *[]){table, ids}, 1, NULL, 0);
     if (!node || !check_real("embedding", "table", table) || !check_ids("embedding", "ids", ids))
         return NULL;

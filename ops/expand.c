@@ -1,5 +1,6 @@
 #include "ops/expand.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -23,6 +24,8 @@ static const sb_operation expand = {"expand", "x", backward, true};
 
 sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
 {
+    if (bf16_needs_f32(&expand_rows, x))
+        return bf16_rounded(sb_expand(bf16_widened("expand", x), rank, dim));
     sb_node *node = sb_node_new(&expand, 1, &x, 1, NULL, 0);
     if (!node || !shape_check("expand", rank, dim))
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/gather.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -29,6 +30,8 @@ static const sb_operation gather = {"gather", "x ids", backward, false};
 
 sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
 {
+    if (bf16_needs_f32(&gather_rows, x))
+        return bf16_rounded(sb_gather(bf16_widened("gather", x), ids));
     sb_node *node = sb_node_new(&gather, 2, (sb_tensor *[]){x, ids}, 1, NULL, 0);
     if (!node || !check_rows("gather", x) || !check_ids("gather", "ids", ids))
         return NULL;

@@ -41,13 +41,18 @@ const char *kernel_cpu_name(void)
     return names[kernel_cpu_set()];
 }
 
+const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device, sb_dtype dtype)
+{
+    enum kernel_set set = device->kind == DEVICE_CPU ? kernel_cpu_set() : KERNELS_CUDA;
+    if (set == KERNELS_CUDA && !rows->row[set][dtype])
+        rows->row[set][dtype] = device->row(rows->operation, dtype);
+    return rows->row[set][dtype];
+}
+
 const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
 {
-    enum kernel_set set = x->device->kind == DEVICE_CPU ? kernel_cpu_set() : KERNELS_CUDA;
-    sb_dtype dtype = sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32;
-    if (set == KERNELS_CUDA && !rows->row[set][dtype])
-        rows->row[set][dtype] = x->device->row(rows->operation, dtype);
-    const void *row = rows->row[set][dtype];
+    const void *row =
+        kernel_row_if_any(rows, x->device, sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32);
     if (!row)
         sb_fail("%s: no kernel for %s on %s", rows->operation, sb_dtype_name(x->dtype),
                 x->device->name);

@@ -49,6 +49,9 @@ struct kernel_rows {
    Integers and booleans are served by the f32 row, whose copying kernels go by element size. */
 const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x);
 
+/* The same by device and real dtype; NULL, without a message, when there are none. */
+const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device, sb_dtype dtype);
+
 /* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline". */
 enum kernel_set kernel_cpu_set(void);
 const char *kernel_cpu_name(void);

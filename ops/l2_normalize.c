@@ -1,5 +1,6 @@
 #include "ops/l2_normalize.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -20,6 +21,8 @@ static const sb_operation l2_normalize = {"l2_normalize", "x", backward, true};
 
 sb_tensor *sb_l2_normalize(sb_tensor *x)
 {
+    if (bf16_needs_f32(&l2_normalize_rows, x))
+        return bf16_rounded(sb_l2_normalize(bf16_widened("l2_normalize", x)));
     sb_node *node = sb_node_new(&l2_normalize, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("l2_normalize", x))
         return NULL;

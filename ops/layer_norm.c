@@ -1,5 +1,6 @@
 #include "ops/layer_norm.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -101,6 +102,12 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f)
 
 sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double epsilon)
 {
+    if (bf16_needs_f32(&layer_norm_rows, x)) {
+        x = bf16_widened("layer_norm", x);
+        gain = bf16_widened("layer_norm", gain);
+        bias = bf16_widened("layer_norm", bias);
+        return bf16_rounded(sb_layer_norm(x, gain, bias, epsilon));
+    }
     sb_node *node =
         sb_node_new(&layer_norm, bias ? 3 : 2, (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
     if (!node || !check("layer_norm", x, gain, bias, epsilon))
@@ -113,9 +120,17 @@ sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double 
 sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *gain, sb_tensor *bias,
                                   double epsilon, sb_tensor **sum)
 {
+    const char *op = residual_layer_norm.name;
     if (!sum)
-        return fail_null("residual_layer_norm", "sum");
+        return fail_null(op, "sum");
     *sum = NULL;
+    if (bf16_needs_f32(&layer_norm_rows, x)) {
+        sb_tensor *y =
+            sb_residual_layer_norm(bf16_widened(op, x), bf16_widened(op, branch),
+                                   bf16_widened(op, gain), bf16_widened(op, bias), epsilon, sum);
+        *sum = bf16_rounded(*sum);
+        return bf16_rounded(y);
+    }
     sb_node *node = sb_node_new(&residual_layer_norm, bias ? 4 : 3,
                                 (sb_tensor *[]){x, branch, gain, bias}, 2, NULL, 0);
     if (!node || !check("residual_layer_norm", x, gain, bias, epsilon) ||

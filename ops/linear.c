@@ -1,5 +1,6 @@
 #include "ops/linear.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -106,6 +107,12 @@ static sb_tensor *run(sb_node *node, sb_activation activation)
 sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,
                                 sb_activation activation)
 {
+    if (bf16_needs_f32(&linear_rows, x)) {
+        x = bf16_widened("linear", x);
+        weight = bf16_widened("linear", weight);
+        bias = bf16_widened("linear", bias);
+        return bf16_rounded(sb_linear_activation(x, weight, bias, activation));
+    }
     sb_node *node = sb_node_new(&linear, bias ? 3 : 2, (sb_tensor *[]){x, weight, bias}, 1,
                                 &activation, sizeof activation);
     if (!node || !linear_check("linear", x, weight, bias))

@@ -4,6 +4,7 @@
  * and of cross_entropy.
  */
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/cross_entropy.h"
 #include "ops/example.h"
@@ -132,6 +133,15 @@ static const sb_operation linear_cross_entropy = {"linear_cross_entropy", "x wei
 sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,
                                    sb_tensor *targets, const sb_cross_entropy_options *options)
 {
+    const char *op = linear_cross_entropy.name;
+    sb_cross_entropy_options wide;
+    if (bf16_needs_f32(&cross_entropy_rows, x)) {
+        x = bf16_widened(op, x);
+        weight = bf16_widened(op, weight);
+        bias = bf16_widened(op, bias);
+        options = cross_entropy_widened(op, options, &wide);
+        return sb_linear_cross_entropy(x, weight, bias, targets, options);
+    }
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
     sb_node *node =
         sb_node_new(&linear_cross_entropy, bias ? 4 : 3, (sb_tensor *[]){x, weight, targets, bias},

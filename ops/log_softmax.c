@@ -1,5 +1,6 @@
 #include "ops/log_softmax.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -19,6 +20,8 @@ static const sb_operation log_softmax = {"log_softmax", "x", backward, true};
 
 sb_tensor *sb_log_softmax(sb_tensor *x)
 {
+    if (bf16_needs_f32(&log_softmax_rows, x))
+        return bf16_rounded(sb_log_softmax(bf16_widened("log_softmax", x)));
     sb_node *node = sb_node_new(&log_softmax, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("log_softmax", x))
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/logsumexp.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -19,6 +20,8 @@ static const sb_operation logsumexp = {"logsumexp", "x", backward, true};
 
 sb_tensor *sb_logsumexp(sb_tensor *x)
 {
+    if (bf16_needs_f32(&logsumexp_rows, x))
+        return bf16_rounded(sb_logsumexp(bf16_widened("logsumexp", x)));
     sb_node *node = sb_node_new(&logsumexp, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("logsumexp", x))
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -126,6 +127,11 @@ static bool find_shape(const char *op, struct kind kind, const sb_tensor *a, con
 
 static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor *a, sb_tensor *b)
 {
+    if (bf16_needs_f32(&matmul_rows, a)) {
+        a = bf16_widened(operation->name, a);
+        b = bf16_widened(operation->name, b);
+        return bf16_rounded(run(operation, kind, a, b));
+    }
     int rank;
     int64_t dim[SB_MAX_RANK];
     sb_node *node = sb_node_new(operation, 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);

@@ -1,8 +1,8 @@
 /*
  * The menu: every operation, with its shapes, the formula of its backward, and its source.
  *
- * Common to all: arguments are tensors of one real dtype (f32 or f64) on one device unless said
- * otherwise. The result belongs to the open tape. An operation fails, with one sentence in
+ * Common to all: arguments are tensors of one real dtype (f32, f64 or bf16) on one device unless
+ * said otherwise. The result belongs to the open tape. An operation fails, with one sentence in
  * sb_error(), when no tape is open or the open one has failed, when an argument is NULL or its data
  * was let go by backward, when dtypes or devices differ, and when there is no memory. "Fails" lists
  * what else. Axes may be negative: -1 is the last. Every operation is differentiable with respect

@@ -1,5 +1,6 @@
 #include "ops/permute.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -73,6 +74,8 @@ static struct shape_text order_text(int rank, const int *order)
 
 sb_tensor *sb_permute(sb_tensor *x, const int *order)
 {
+    if (bf16_needs_f32(&permute_rows, x))
+        return bf16_rounded(sb_permute(bf16_widened("permute", x), order));
     struct order to = {0};
     sb_node *node = sb_node_new(&permute, 1, &x, 1, &to, sizeof to);
     if (!node)
@@ -92,6 +95,8 @@ sb_tensor *sb_permute(sb_tensor *x, const int *order)
 
 sb_tensor *sb_transpose(sb_tensor *x, int axis_a, int axis_b)
 {
+    if (bf16_needs_f32(&permute_rows, x))
+        return bf16_rounded(sb_transpose(bf16_widened("transpose", x), axis_a, axis_b));
     struct order to = {0};
     sb_node *node = sb_node_new(&transpose, 1, &x, 1, &to, sizeof to);
     if (!node)

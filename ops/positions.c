@@ -1,6 +1,7 @@
 /* Positions: the sinusoidal table, rotary embedding, and attention biases by distance. */
 #include "ops/positions.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -13,7 +14,7 @@ static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int6
 {
     if (!tape_need(who))
         return NULL;
-    if (!sb_dtype_is_real(dtype))
+    if (dtype != SB_F32 && dtype != SB_F64)
         return sb_fail("%s: dtype is %s; it must be f32 or f64", who, sb_dtype_name(dtype));
     return tensor_new(who, sb_device_cpu(), dtype, rank, dim);
 }
@@ -104,6 +105,8 @@ static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
 {
+    if (bf16_needs_f32(&positions_rows, x))
+        return bf16_rounded(sb_rotary(bf16_widened("rotary", x), start, base));
     sb_node *node = sb_node_new(&rotary, 1, &x, 1, NULL, 0);
     if (!node || !check_real("rotary", "x", x))
         return NULL;
@@ -134,6 +137,8 @@ static const sb_operation relative = {"relative_bias", "table", relative_backwar
 
 sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 {
+    if (bf16_needs_f32(&positions_rows, table))
+        return bf16_rounded(sb_relative_bias(bf16_widened("relative_bias", table), Lq, Lk));
     sb_node *node = sb_node_new(&relative, 1, &table, 1, NULL, 0);
     if (!node || !check_real("relative_bias", "table", table))
         return NULL;

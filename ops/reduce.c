@@ -1,5 +1,6 @@
 #include "ops/reduce.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -96,16 +97,22 @@ static sb_tensor *run_sum(sb_node *node)
 
 sb_tensor *sb_sum(sb_tensor *x, int axis, bool keep)
 {
+    if (bf16_needs_f32(&reduce_rows, x))
+        return bf16_rounded(sb_sum(bf16_widened("sum", x), axis, keep));
     return run_sum(begin(&sum, x, axis, keep, sb_tensor_dtype(x)));
 }
 
 sb_tensor *sb_mean(sb_tensor *x, int axis, bool keep)
 {
+    if (bf16_needs_f32(&reduce_rows, x))
+        return bf16_rounded(sb_mean(bf16_widened("mean", x), axis, keep));
     return run_sum(begin(&mean, x, axis, keep, sb_tensor_dtype(x)));
 }
 
 sb_tensor *sb_max(sb_tensor *x, int axis, bool keep)
 {
+    if (bf16_needs_f32(&reduce_rows, x))
+        return bf16_rounded(sb_max(bf16_widened("max", x), axis, keep));
     sb_node *node = begin(&max, x, axis, keep, sb_tensor_dtype(x));
     const struct reduction *r = sb_node_options(node);
     const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, x) : NULL;
@@ -114,6 +121,8 @@ sb_tensor *sb_max(sb_tensor *x, int axis, bool keep)
 
 sb_tensor *sb_argmax(sb_tensor *x, int axis)
 {
+    if (bf16_needs_f32(&reduce_rows, x))
+        return sb_argmax(bf16_widened("argmax", x), axis);
     sb_node *node = begin(&argmax, x, axis, false, SB_I32);
     const struct reduction *r = sb_node_options(node);
     if (node && r->shape.n > INT32_MAX)

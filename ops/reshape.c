@@ -1,4 +1,5 @@
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -48,6 +49,8 @@ static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t t
 
 sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
 {
+    if (bf16_needs_f32(&slice_rows, x))
+        return bf16_rounded(sb_reshape(bf16_widened("reshape", x), rank, dim));
     sb_node *node = sb_node_new(&reshape, 1, &x, 1, NULL, 0);
     if (!node)
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/rms_norm.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -31,6 +32,11 @@ static const sb_operation rms_norm = {"rms_norm", "x gain", backward, true};
 
 sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
 {
+    if (bf16_needs_f32(&rms_norm_rows, x)) {
+        x = bf16_widened("rms_norm", x);
+        gain = bf16_widened("rms_norm", gain);
+        return bf16_rounded(sb_rms_norm(x, gain, epsilon));
+    }
     sb_node *node = sb_node_new(&rms_norm, 2, (sb_tensor *[]){x, gain}, 1, NULL, 0);
     if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x))
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/slice.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -48,6 +49,8 @@ static sb_tensor *take(sb_node *node, int axis, int64_t start, int64_t length)
 
 sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)
 {
+    if (bf16_needs_f32(&slice_rows, x))
+        return bf16_rounded(sb_slice(bf16_widened("slice", x), axis, start, length));
     sb_node *node = sb_node_new(&slice, 1, &x, 1, &(struct part){.offset = 0}, sizeof(struct part));
     if (!node)
         return NULL;

@@ -1,5 +1,6 @@
 #include "ops/softmax.h"
 #include "autograd/node.h"
+#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -19,6 +20,8 @@ static const sb_operation softmax = {"softmax", "x", backward, false};
 
 sb_tensor *sb_softmax(sb_tensor *x)
 {
+    if (bf16_needs_f32(&softmax_rows, x))
+        return bf16_rounded(sb_softmax(bf16_widened("softmax", x)));
     sb_node *node = sb_node_new(&softmax, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("softmax", x))
         return NULL;
@@ -78,6 +81,9 @@ static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperatur
 
 sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature)
 {
+    if (bf16_needs_f32(&softmax_rows, x))
+        return bf16_rounded(
+            sb_masked_softmax(bf16_widened("masked_softmax", x), mask, temperature));
     sb_node *node = masked_node(x, mask, temperature);
     if (!node)
         return NULL;

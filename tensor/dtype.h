@@ -1,21 +1,42 @@
-/* Element types. The two real types come first, so that they index rows of kernels. */
+/* Element types. The real types come first, so that they index rows of kernels. */
 #ifndef SOFTBACK_TENSOR_DTYPE_H
 #define SOFTBACK_TENSOR_DTYPE_H
 
 #include "error.h"
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 typedef enum {
     SB_F32,  /* float */
     SB_F64,  /* double */
+    SB_BF16, /* the upper 16 bits of a float: its exponent, and 8 bits of precision; for storage */
     SB_I32,  /* int32_t, for ids */
     SB_BOOL, /* one byte, 0 or 1, for masks */
 } sb_dtype;
 
-enum { SB_DTYPES = 4, SB_REAL_DTYPES = 2 };
+enum { SB_DTYPES = 5, SB_REAL_DTYPES = 3 };
 
-SB_API const char *sb_dtype_name(sb_dtype dtype); /* "f32", "f64", "i32", "bool" */
+SB_API const char *sb_dtype_name(sb_dtype dtype); /* "f32", "f64", "bf16", "i32", "bool" */
 SB_API size_t sb_dtype_bytes(sb_dtype dtype);     /* bytes of an element */
 SB_API bool sb_dtype_is_real(sb_dtype dtype);     /* whether it may carry a gradient */
+
+/* bf16, of which an element is stored as a uint16_t: to a float, exactly, and from one, to the
+   nearest, of two equally near to the even one; NaN stays NaN. */
+static inline float sb_bf16_widen(uint16_t bits)
+{
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+static inline uint16_t sb_bf16_round(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if ((bits & 0x7fffffffu) > 0x7f800000u)
+        return (uint16_t)(bits >> 16 | 0x40u);
+    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
+}
 
 #endif

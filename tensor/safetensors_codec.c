@@ -155,10 +155,14 @@ const struct codec *codec_find(const char *name)
     return NULL;
 }
 
-/* The first four are the library's own. */
 const struct codec *codec_of(sb_dtype dtype)
 {
-    return &codecs[dtype];
+    static const char *const names[SB_DTYPES] = {[SB_F32] = "F32",
+                                                 [SB_F64] = "F64",
+                                                 [SB_BF16] = "BF16",
+                                                 [SB_I32] = "I32",
+                                                 [SB_BOOL] = "BOOL"};
+    return codec_find(names[dtype]);
 }
 
 struct codec_text codec_show(const struct codec *codec, const unsigned char *from)
@@ -178,10 +182,11 @@ static inline void write_words(size_t bytes, int64_t n, const unsigned char *fro
                                unsigned char *to)
 {
     for (int64_t i = 0; i < n; i++, from += bytes, to += bytes) {
+        uint16_t word2;
         uint32_t word4;
         uint64_t word8;
-        memcpy(bytes == 4 ? (void *)&word4 : &word8, from, bytes);
-        uint64_t word = bytes == 4 ? word4 : word8;
+        memcpy(bytes == 2 ? (void *)&word2 : bytes == 4 ? (void *)&word4 : &word8, from, bytes);
+        uint64_t word = bytes == 2 ? word2 : bytes == 4 ? word4 : word8;
         for (size_t b = 0; b < bytes; b++)
             to[b] = (unsigned char)(word >> 8 * b);
     }
@@ -195,6 +200,9 @@ void codec_write(sb_dtype dtype, int64_t n, const void *from, unsigned char *to)
         break;
     case 4:
         write_words(4, n, from, to);
+        break;
+    case 2:
+        write_words(2, n, from, to);
         break;
     default: /* a bool, whatever a caller may have put there */
         for (int64_t i = 0; i < n; i++)

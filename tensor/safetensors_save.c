@@ -151,10 +151,11 @@ static bool check_item(const sb_named_tensor *item)
     return tensor_readable("safetensors_save", item->tensor);
 }
 
-/* How wide, and within a width which first: f64, f32, i32, bool. */
+/* How wide, and within a width which first: f64, f32, i32, bf16, bool. */
 static int by_format(const void *a, const void *b)
 {
-    static const int place[SB_DTYPES] = {[SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BOOL] = 3};
+    static const int place[SB_DTYPES] = {
+        [SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BF16] = 3, [SB_BOOL] = 4};
     const sb_named_tensor *x = a, *y = b;
     int order = place[x->tensor->dtype] - place[y->tensor->dtype];
     return order ? order : strcmp(x->name, y->name);

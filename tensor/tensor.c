@@ -215,6 +215,8 @@ static double to_double(sb_dtype dtype, const void *data)
         return *(const float *)data;
     case SB_F64:
         return *(const double *)data;
+    case SB_BF16:
+        return sb_bf16_widen(*(const uint16_t *)data);
     case SB_I32:
         return *(const int32_t *)data;
     case SB_BOOL:
@@ -231,6 +233,9 @@ static void from_double(sb_dtype dtype, void *data, double value)
         break;
     case SB_F64:
         *(double *)data = value;
+        break;
+    case SB_BF16:
+        *(uint16_t *)data = sb_bf16_round((float)value);
         break;
     case SB_I32:
         *(int32_t *)data = (int32_t)fmax(INT32_MIN, fmin(INT32_MAX, isnan(value) ? 0 : value));

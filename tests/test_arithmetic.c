@@ -157,7 +157,7 @@ CLAIM(arithmetic, wrong_dtypes_and_null_are_named)
     sb_tape_begin(&tape, SB_RECORD);
     a = constant(SB_F32, SB_SHAPE(1), NUMBERS(1));
     cr_expect(!sb_add(a, constant(SB_I32, SB_SHAPE(1), NUMBERS(1))));
-    EXPECT_ERROR("add: b is of i32; it must be f32 or f64");
+    EXPECT_ERROR("add: b is of i32; it must be f32, f64 or bf16");
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
     a = constant(SB_F32, SB_SHAPE(1), NUMBERS(1));

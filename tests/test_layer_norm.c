@@ -258,8 +258,8 @@ CLAIM(layer_norm, what_does_not_fit_is_refused)
     expect_refusal("layer_norm: x is (2, 3), gain is (2), not (3)", "2x3 2 3", 0);
     expect_refusal("layer_norm: x is (2, 3), gain is (1, 3), not (3)", "2x3 1x3 3", 0);
     expect_refusal("layer_norm: x is (2, 3), bias is (4), not (3)", "2x3 3 4", 0);
-    expect_refusal("layer_norm: gain is of i32; it must be f32 or f64", "2x3 i2:3 3", 0);
-    expect_refusal("layer_norm: x is of bool; it must be f32 or f64", "b:2x3 3 3", 0);
+    expect_refusal("layer_norm: gain is of i32; it must be f32, f64 or bf16", "2x3 i2:3 3", 0);
+    expect_refusal("layer_norm: x is of bool; it must be f32, f64 or bf16", "b:2x3 3 3", 0);
     expect_refusal("layer_norm: epsilon is -1; it must be a number >= 0", "2x3 3 3", -1);
     expect_refusal("layer_norm: epsilon is nan", "2x3 3 3", (double)NAN);
     expect_refusal("layer_norm: epsilon is inf", "2x3 3 3", (double)INFINITY);

@@ -230,8 +230,8 @@ CLAIM(linear, what_does_not_fit_is_refused)
                    SB_IDENTITY);
     expect_refusal("linear: weight is (3, 2), bias is (2), not (3)", "5x2 3x2 2", SB_IDENTITY);
     expect_refusal("linear: weight is (3, 2), bias is (1, 3), not (3)", "5x2 3x2 1x3", SB_IDENTITY);
-    expect_refusal("linear: x is of i32; it must be f32 or f64", "i2:5x2 3x2 3", SB_IDENTITY);
-    expect_refusal("linear: bias is of bool; it must be f32 or f64", "5x2 3x2 b:3", SB_IDENTITY);
+    expect_refusal("linear: x is of i32; it must be f32, f64 or bf16", "i2:5x2 3x2 3", SB_IDENTITY);
+    expect_refusal("linear: bias is of bool; it must be f32, f64 or bf16", "5x2 3x2 b:3", SB_IDENTITY);
     expect_refusal("linear: 7 is not an activation", "5x2 3x2 3", 7);
     expect_refusal("linear: -1 is not an activation", "5x2 3x2 3", -1);
 }

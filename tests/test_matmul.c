@@ -318,6 +318,6 @@ CLAIM(matmul, what_does_not_fit_is_refused)
                    "2x3 3x4");
     expect_refusal("matmul: a is (2, 5, 3), b is (4, 3, 5): batch axes do not broadcast", nn,
                    "2x5x3 4x3x5");
-    expect_refusal("matmul: b is of i32; it must be f32 or f64", nn, "2x3 i4:3x2");
-    expect_refusal("matmul: a is of bool; it must be f32 or f64", nn, "b:2x3 3x2");
+    expect_refusal("matmul: b is of i32; it must be f32, f64 or bf16", nn, "2x3 i4:3x2");
+    expect_refusal("matmul: a is of bool; it must be f32, f64 or bf16", nn, "b:2x3 3x2");
 }

@@ -73,6 +73,6 @@ CLAIM(mean_squared_error, wrong_arguments_are_named)
     sb_tape_begin(&tape, SB_RECORD);
     x = constant(SB_BOOL, SB_SHAPE(1), NUMBERS(1));
     cr_expect(!sb_mean_squared_error(x, x, SB_MEAN));
-    EXPECT_ERROR("mean_squared_error: x is of bool; it must be f32 or f64");
+    EXPECT_ERROR("mean_squared_error: x is of bool; it must be f32, f64 or bf16");
     cr_expect(!sb_tape_end(&tape));
 }

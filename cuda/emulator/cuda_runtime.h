@@ -4,6 +4,12 @@
  * Whatever this project does not use of CUDA is not declared, so it fails to compile rather than at
  * run time.
  *
+ *     g++ -x c++ -std=c++17 -fno-strict-aliasing -I. -Icuda/emulator kernel.cu -x none \
+ *         cuda/emulator/?*.cpp
+ *
+ * (Kernels look at arrays of numbers as arrays of vectors, which strict aliasing forbids.)
+ * emulator.h says what can be set from outside, and which idea is in which file.
+ *
  * __shared__ is left undefined on purpose: no C++ variable behaves like it. Kernels write
  * SHARED(...) from cuda/launch.cuh.
  */

@@ -9,9 +9,9 @@
  *   block       a block's threads: start, barrier, end; a grid's blocks
  *   warp, mma   what the lanes of a warp do together
  *   shared, copy   shared memory; cp.async
- *   memory      device memory
+ *   memory, fault  device memory; what happens to a kernel that touches other memory
  *   stream, event, graph   queues of work, and their recordings
- *   launch, device, blas   the rest of the host's interface
+ *   launch, transfer, device, blas   the rest of the host's interface
  *
  * One host thread at a time may call in. None of these files may be compiled with
  * -fsanitize=thread: they move values between threads as hardware does, and tell the sanitizer
@@ -19,6 +19,10 @@
  */
 #ifndef SOFTBACK_EMULATOR_EMULATOR_H
 #define SOFTBACK_EMULATOR_EMULATOR_H
+
+#ifdef __SANITIZE_THREAD__
+#error "the emulator's own files must be compiled without -fsanitize=thread"
+#endif
 
 #include "cuda_runtime.h"
 #include <functional>
@@ -39,8 +43,8 @@ const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared m
  * settings.cpp. The environment, read once:
  *   SOFTBACK_EMULATOR_SEED=n      the seed of all scheduling (default 1)
  *   SOFTBACK_EMULATOR_ORDER=random|forward|reverse   the order of blocks, warps and lanes
- *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB; under the thread
- * sanitizer 4) SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
+ *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB, with TSan 4 GiB)
+ *   SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
  *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when it is waited for
  *   SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a segmentation fault
  */

@@ -6,7 +6,7 @@
  * about as much as two function calls, so 1024 CUDA threads can wait for each other thousands of
  * times a millisecond.
  *
- * On x86-64 the switch is eighteen instructions; elsewhere, or with -DSOFTBACK_EMULATOR_UCONTEXT,
+ * On x86-64 the switch is fifteen instructions; elsewhere, or with -DSOFTBACK_EMULATOR_UCONTEXT,
  * it is swapcontext, which is many times slower since it also asks the system for the signal mask.
  */
 #include "emulator.h"

@@ -177,15 +177,17 @@ static size_t written_past_end(char *memory, const Allocation &allocation)
 {
     if (under_asan())
         return 0; /* which found it at once */
+    char *zone = memory + allocation.bytes;
+    size_t bytes = allocation.extent - page - allocation.bytes, past = bytes;
     memory_open();
-    size_t last = 0;
-    for (size_t i = allocation.bytes; i < allocation.extent - page; i++)
-        if (memory[i] != -1)
-            last = i + 1 - allocation.bytes;
-    if (last)
-        memset(memory + allocation.bytes, 0xff, allocation.extent - page - allocation.bytes);
+    /* All bytes are alike if the first is right and each equals the next. */
+    if (zone[0] == -1 && memcmp(zone, zone + 1, bytes - 1) == 0)
+        past = 0;
+    while (past > 0 && zone[past - 1] == -1)
+        past--;
+    memset(zone, 0xff, past);
     memory_close();
-    return last;
+    return past;
 }
 
 void memory_check(const Grid &grid)

@@ -7,6 +7,7 @@ static void block_to_real(sb_dtype from, int64_t n, const void *x, real *restric
 {
     const float *f32 = x;
     const double *f64 = x;
+    const uint16_t *bf16 = x;
     const int32_t *i32 = x;
     const uint8_t *boolean = x;
     switch (from) {
@@ -17,6 +18,10 @@ static void block_to_real(sb_dtype from, int64_t n, const void *x, real *restric
     case SB_F64:
         for (int64_t i = 0; i < n; i++)
             y[i] = (real)f64[i];
+        break;
+    case SB_BF16:
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (real)sb_bf16_widen(bf16[i]);
         break;
     case SB_I32:
         for (int64_t i = 0; i < n; i++)
@@ -40,6 +45,24 @@ static bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
         block_to_real(from, length, (const char *)x + (size_t)at * width, fresh ? y + at : part);
         for (int64_t i = 0; !fresh && i < length; i++)
             y[at + i] += part[i];
+    }
+    return true;
+}
+
+/* Sums are rounded once. */
+static bool to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
+{
+    uint16_t *y = y_;
+    const size_t width = sb_dtype_bytes(from);
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t at = 0; at < n; at += BLOCK) {
+        const int64_t length = n - at < BLOCK ? n - at : BLOCK;
+        real part[BLOCK];
+        block_to_real(from, length, (const char *)x + (size_t)at * width, part);
+        for (int64_t i = 0; i < length; i++) {
+            const float before = fresh ? 0 : sb_bf16_widen(y[at + i]);
+            y[at + i] = sb_bf16_round(fresh ? (float)part[i] : before + (float)part[i]);
+        }
     }
     return true;
 }
@@ -84,4 +107,4 @@ static bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_, void
     return true;
 }
 
-KERNELS(cast) = {to_real, to_whole};
+KERNELS(cast) = {to_real, to_bf16, to_whole};
