@@ -1,0 +1,137 @@
+/*
+ * cuBLAS's products against plain loops, in every type, orientation and with strides wider than a
+ * column.
+ */
+#include "check.cuh"
+#include <cublas_v2.h>
+
+struct Shape {
+    int m, n, k;
+    bool a_transposed, b_transposed;
+};
+
+static size_t at(int row, int column, int stride, bool transposed)
+{
+    return transposed ? static_cast<size_t>(row) * stride + column
+                      : static_cast<size_t>(column) * stride + row;
+}
+
+template <class In, class Out> struct Problem {
+    Shape shape;
+    int a_stride, b_stride, c_stride;
+    std::vector<In> a, b;
+    std::vector<Out> c;
+};
+
+template <class In, class Out> static Problem<In, Out> problem_of(const Shape &s)
+{
+    auto numbers = [](int count, unsigned seed) {
+        std::vector<float> all = some_numbers(count, seed);
+        return std::vector<In>(all.begin(), all.end());
+    };
+    int a_stride = (s.a_transposed ? s.k : s.m) + 3, b_stride = (s.b_transposed ? s.n : s.k) + 1;
+    int c_stride = s.m + 2;
+    return {s,
+            a_stride,
+            b_stride,
+            c_stride,
+            numbers(a_stride * (s.a_transposed ? s.m : s.k), 1),
+            numbers(b_stride * (s.b_transposed ? s.k : s.n), 2),
+            std::vector<Out>(static_cast<size_t>(c_stride) * s.n, Out(NAN))};
+}
+
+template <class In, class Out>
+static std::vector<Out> expected(const Problem<In, Out> &p, double alpha)
+{
+    std::vector<Out> c = p.c;
+    for (int row = 0; row < p.shape.m; row++)
+        for (int column = 0; column < p.shape.n; column++) {
+            double sum = 0;
+            for (int l = 0; l < p.shape.k; l++)
+                sum += static_cast<double>(p.a[at(row, l, p.a_stride, p.shape.a_transposed)]) *
+                       static_cast<double>(p.b[at(l, column, p.b_stride, p.shape.b_transposed)]);
+            c[at(row, column, p.c_stride, false)] = static_cast<Out>(alpha * sum);
+        }
+    return c;
+}
+
+/* The rows between the columns of C must stay as they were, NaN. */
+template <class Out>
+static void compare(const std::vector<Out> &met, const std::vector<Out> &c, double tolerance)
+{
+    std::vector<double> a, b;
+    for (size_t i = 0; i < c.size(); i++) {
+        bool untouched = isnan(static_cast<double>(c[i]));
+        a.push_back(untouched ? isnan(static_cast<double>(met[i])) : static_cast<double>(met[i]));
+        b.push_back(untouched ? 1 : static_cast<double>(c[i]));
+    }
+    claim_close(a, b, tolerance, "a product");
+}
+
+template <class In, class Out, class Scalar>
+static void try_types(cublasHandle_t handle, const Shape &shape, cudaDataType in, cudaDataType out,
+                      cublasComputeType_t compute, double tolerance)
+{
+    Problem<In, Out> p = problem_of<In, Out>(shape);
+    Array<In> a(p.a), b(p.b);
+    Array<Out> c(p.c);
+    Scalar alpha = 0.5f, beta = 0;
+    cublasStatus_t status = cublasGemmEx(
+        handle, shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+        shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, shape.m, shape.n, shape.k, &alpha, a, in,
+        p.a_stride, b, in, p.b_stride, &beta, c, out, p.c_stride, compute, CUBLAS_GEMM_DEFAULT);
+    claim(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
+    alpha = 7; /* the scalars were read at the call */
+    compare(c.read(), expected(p, 0.5), tolerance);
+}
+
+/* Two products that share B (a step of 0), added to C. */
+static void try_batch(cublasHandle_t handle)
+{
+    std::vector<float> a = {1, 2, 3, 4, 5, 6, 7, 8}, b = {1, 0, 1, 1};
+    std::vector<float> c = {1, 1, 1, 1, 1, 1, 1, 1};
+    Array<float> on_a(a), on_b(b), on_c(c);
+    float alpha = 1, beta = 10;
+    cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &alpha, on_a, CUDA_R_32F,
+                               2, 4, on_b, CUDA_R_32F, 2, 0, &beta, on_c, CUDA_R_32F, 2, 4, 2,
+                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    claim_close(on_c.read(), {11, 12, 14, 16, 15, 16, 22, 24}, 0, "a batch");
+}
+
+static void try_refusals(cublasHandle_t handle)
+{
+    Array<float> x(std::vector<float>(16, 1));
+    float one = 1;
+    auto multiply = [&](int stride, cudaDataType type) {
+        return cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 4, 4, 4, &one, x, type, stride, x,
+                            CUDA_R_32F, 4, &one, x, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
+                            CUBLAS_GEMM_DEFAULT);
+    };
+    claim(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE, "a stride that is too small");
+    claim(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types that do not go together");
+}
+
+int main()
+{
+    cublasHandle_t handle;
+    cudaStream_t stream;
+    cublasCreate(&handle);
+    cudaStreamCreate(&stream);
+    cublasSetStream(handle, stream);
+    for (int orientation = 0; orientation < 4; orientation++) {
+        Shape shape = {5, 3, 7, (orientation & 1) != 0, (orientation & 2) != 0};
+        try_types<float, float, float>(handle, shape, CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F,
+                                       1e-6);
+        try_types<double, double, double>(handle, shape, CUDA_R_64F, CUDA_R_64F, CUBLAS_COMPUTE_64F,
+                                          1e-14);
+        try_types<__nv_bfloat16, float, float>(handle, shape, CUDA_R_16BF, CUDA_R_32F,
+                                               CUBLAS_COMPUTE_32F, 1e-6);
+        try_types<__nv_bfloat16, __nv_bfloat16, float>(handle, shape, CUDA_R_16BF, CUDA_R_16BF,
+                                                       CUBLAS_COMPUTE_32F, 1e-2);
+    }
+    try_batch(handle);
+    try_refusals(handle);
+    cublasDestroy(handle);
+    cudaStreamDestroy(stream);
+    return claims_report();
+}

@@ -1,0 +1,100 @@
+/*
+ * What the tests of the emulator share. Each .cu file here is one program: it runs its kernels,
+ * compares with plain C++, prints a line for each claim that fails, and ends with 1 if there was
+ * one. Compiled with -DPLANTED_<NAME> it contains that mistake (tests/emulator.sh lists which mode
+ * finds it).
+ */
+#ifndef SOFTBACK_TESTS_EMULATOR_CHECK_CUH
+#define SOFTBACK_TESTS_EMULATOR_CHECK_CUH
+
+#include "cuda/launch.cuh"
+#include <stdio.h>
+#include <vector>
+
+static int claims_failed, claims_held;
+
+static inline void claim(bool holds, const char *sentence)
+{
+    if (!holds)
+        printf("FAILED: %s\n", sentence);
+    (holds ? claims_held : claims_failed)++;
+}
+
+static inline void claim_error(cudaError_t met, cudaError_t expected, const char *sentence)
+{
+    if (met != expected)
+        printf("met %s, expected %s: ", cudaGetErrorName(met), cudaGetErrorName(expected));
+    claim(met == expected, sentence);
+}
+
+/* What main returns. */
+static inline int claims_report()
+{
+    printf("%d claims held, %d failed\n", claims_held, claims_failed);
+    return claims_failed > 0 || claims_held == 0;
+}
+
+/* Numbers in [-1, 1) that are the same everywhere (a linear congruential generator). */
+static inline std::vector<float> some_numbers(size_t count, unsigned seed)
+{
+    std::vector<float> numbers(count);
+    for (float &number : numbers) {
+        seed = seed * 1664525u + 1013904223u;
+        number = static_cast<float>(seed >> 8) / 8388608.0f - 1;
+    }
+    return numbers;
+}
+
+/* Every number within the tolerance of what it should be; a NaN is not. */
+template <class Type>
+static void claim_close(const std::vector<Type> &met, const std::vector<Type> &expected,
+                        double tolerance, const char *what)
+{
+    for (size_t i = 0; i < expected.size(); i++) {
+        double difference = fabs(static_cast<double>(met[i]) - static_cast<double>(expected[i]));
+        if (difference <= tolerance)
+            continue;
+        printf("%s, element %zu: met %.9g, expected %.9g: ", what, i, static_cast<double>(met[i]),
+               static_cast<double>(expected[i]));
+        claim(false, "the kernel agrees with plain C++");
+        return;
+    }
+    claim(true, what);
+}
+
+/* An array on the device. */
+template <class Type> struct Array {
+    Type *data;
+    size_t count;
+
+    explicit Array(size_t length) : data(nullptr), count(length)
+    {
+        cudaMalloc(&data, length * sizeof(Type));
+    }
+    explicit Array(const std::vector<Type> &values) : Array(values.size())
+    {
+        cudaMemcpy(data, values.data(), count * sizeof(Type), cudaMemcpyHostToDevice);
+    }
+    Array(const Array &) = delete;
+    Array &operator=(const Array &) = delete;
+    ~Array()
+    {
+        cudaFree(data);
+    }
+    operator Type *() const
+    {
+        return data;
+    }
+    /* After an error of the device: what cannot be a result. */
+    std::vector<Type> read() const
+    {
+        std::vector<Type> values(count);
+        memset(static_cast<void *>(values.data()), 0xff, count * sizeof(Type));
+        cudaError_t error =
+            cudaMemcpy(values.data(), data, count * sizeof(Type), cudaMemcpyDeviceToHost);
+        claim_error(error, cudaSuccess, "the device works without an error");
+        return values;
+    }
+};
+
+#endif

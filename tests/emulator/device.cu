@@ -1,0 +1,266 @@
+/*
+ * The host's side: streams that run only when waited for, events, graphs, and what may not be
+ * captured.
+ */
+#include "check.cuh"
+
+__global__ void add(float *x, float amount)
+{
+    x[threadIdx.x] += amount;
+}
+
+__global__ void multiply(float *x, float factor)
+{
+    x[threadIdx.x] *= factor;
+}
+
+static float first_of(const Array<float> &array)
+{
+    return array.read()[0];
+}
+
+static void try_order()
+{
+    cudaStream_t one, other;
+    cudaEvent_t event;
+    cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking);
+    cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    Array<float> x(std::vector<float>(32, 1));
+    LAUNCH(add, 1, 32, 0, one, x, 1.0f);
+    cudaEventRecord(event, one);
+    cudaStreamWaitEvent(other, event);
+    LAUNCH(multiply, 1, 32, 0, other, x, 10.0f);
+    cudaStreamSynchronize(other);
+    claim(first_of(x) == 20, "a stream waits for another's event");
+
+    LAUNCH(add, 1, 32, 0, one, x, 1.0f);
+#ifndef PLANTED_NO_WAIT
+    cudaStreamSynchronize(one);
+#endif
+    claim(first_of(x) == 21, "the host waits for the stream");
+
+    float *pinned;
+    cudaMallocHost(&pinned, 32 * sizeof(float));
+    for (int i = 0; i < 32; i++)
+        pinned[i] = 5;
+    cudaMemcpyAsync(x, pinned, 32 * sizeof(float), cudaMemcpyHostToDevice, one);
+#ifndef PLANTED_EARLY_REUSE
+    cudaStreamSynchronize(one);
+#endif
+    for (int i = 0; i < 32; i++)
+        pinned[i] = 6;
+    cudaStreamSynchronize(one);
+    claim(first_of(x) == 5, "pinned memory is not reused before its copy is done");
+    cudaFreeHost(pinned);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(one);
+    cudaStreamDestroy(other);
+    claim_error(cudaGetLastError(), cudaSuccess, "streams and events are made and destroyed");
+}
+
+#ifdef PLANTED_HOST_TOUCHES
+/* SOFTBACK_EMULATOR_GUARD=1 finds this, and only this ends the program: so it does on a device. */
+static void touch_device_memory()
+{
+    Array<float> x(std::vector<float>(32, 1));
+    claim(x.data[5] == 1, "the host reads device memory");
+}
+#endif
+
+/* The default stream keeps order with streams that are not told otherwise. */
+static void try_default_stream()
+{
+    cudaStream_t stream;
+    cudaStreamCreate(&stream);
+    Array<float> x(std::vector<float>(32, 1));
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    LAUNCH(multiply, 1, 32, 0, 0, x, 3.0f);
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    cudaStreamSynchronize(stream);
+    claim(first_of(x) == 7, "the default stream runs between what was queued before and after it");
+    cudaStreamDestroy(stream);
+}
+
+static void try_times()
+{
+    cudaEvent_t start, end;
+    cudaEventCreate(&start);
+    cudaEventCreate(&end);
+    Array<float> x(std::vector<float>(1024, 1));
+    float milliseconds = -1;
+    cudaEventRecord(start);
+    for (int i = 0; i < 100; i++)
+        LAUNCH(add, 1, 1024, 0, 0, x, 1.0f);
+    cudaEventRecord(end);
+    claim_error(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady,
+                "a time is not known before the work is done");
+    claim_error(cudaEventQuery(end), cudaErrorNotReady,
+                "the work is not done before it is asked for");
+    claim_error(cudaEventQuery(end), cudaSuccess, "asking makes progress");
+    claim_error(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess, "the time is known");
+    claim(milliseconds > 0, "work takes time");
+    cudaEventDestroy(start);
+    cudaEventDestroy(end);
+}
+
+static cudaGraphExec_t capture_steps(cudaStream_t stream, Array<float> &x, float amount)
+{
+    cudaGraph_t graph;
+    cudaGraphExec_t executable = nullptr;
+    cudaStreamCaptureStatus status;
+    claim_error(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess,
+                "a capture begins");
+    LAUNCH(add, 1, 32, 0, stream, x, amount);
+    LAUNCH(multiply, 1, 32, 0, stream, x, 2.0f);
+    cudaStreamIsCapturing(stream, &status);
+    claim(status == cudaStreamCaptureStatusActive, "the stream says that it captures");
+    claim_error(cudaStreamEndCapture(stream, &graph), cudaSuccess, "a capture ends");
+    claim_error(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess, "a graph is made ready");
+    cudaGraphDestroy(graph);
+    return executable;
+}
+
+static void try_graph(cudaStream_t stream)
+{
+    Array<float> x(std::vector<float>(32, 1));
+    float amount = 1;
+    cudaGraphExec_t executable = capture_steps(stream, x, amount);
+    amount = 100; /* too late: arguments are frozen */
+    claim(first_of(x) == 1, "capturing does nothing yet");
+    for (int replay = 0; replay < 3; replay++)
+        cudaGraphLaunch(executable, stream);
+    cudaStreamSynchronize(stream);
+    claim(first_of(x) == 22, "three replays do it three times"); /* 1 -> 4 -> 10 -> 22 */
+    cudaGraphExecDestroy(executable);
+}
+
+/* Two branches that both end before the joined stream goes on. */
+static void try_fork(cudaStream_t stream, bool join)
+{
+    cudaStream_t branch;
+    cudaEvent_t begun, ended;
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    cudaStreamCreateWithFlags(&branch, cudaStreamNonBlocking);
+    cudaEventCreate(&begun);
+    cudaEventCreate(&ended);
+    Array<float> x(std::vector<float>(32, 1)), y(std::vector<float>(32, 1));
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    cudaEventRecord(begun, stream);
+    cudaStreamWaitEvent(branch, begun);
+    LAUNCH(multiply, 1, 32, 0, branch, x, 10.0f);
+    LAUNCH(add, 1, 32, 0, stream, y, 1.0f);
+    cudaEventRecord(ended, branch);
+    if (join)
+        cudaStreamWaitEvent(stream, ended);
+    LAUNCH(add, 1, 32, 0, stream, y, 1.0f);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (join) {
+        LAUNCH(add, 1, 32, 0, branch, y, 1.0f); /* captures no more */
+        cudaGraphInstantiate(&executable, graph, 0);
+        cudaGraphLaunch(executable, stream);
+        cudaDeviceSynchronize();
+        claim(first_of(x) == 20 && first_of(y) == 4, "a graph with two branches");
+        cudaGraphExecDestroy(executable);
+        cudaGraphDestroy(graph);
+    } else {
+        claim_error(error, cudaErrorStreamCaptureUnjoined, "a branch must be joined");
+        claim(!graph, "a capture that fails gives no graph");
+        cudaGetLastError();
+    }
+    cudaStreamDestroy(branch);
+    cudaEventDestroy(begun);
+    cudaEventDestroy(ended);
+}
+
+enum Forbidden { allocation, wait, device_wait, pageable_copy, default_stream, event_query };
+
+static cudaError_t do_forbidden(Forbidden what, cudaStream_t stream, Array<float> &x)
+{
+    float *memory, number = 0;
+    cudaEvent_t event;
+    cudaError_t error;
+    switch (what) {
+    case allocation:
+        return cudaMalloc(&memory, 4);
+    case wait:
+        return cudaStreamSynchronize(stream);
+    case device_wait:
+        return cudaDeviceSynchronize();
+    case pageable_copy:
+        return cudaMemcpyAsync(x, &number, 4, cudaMemcpyHostToDevice, stream);
+    case default_stream:
+        LAUNCH(add, 1, 32, 0, 0, x, 1.0f);
+        return cudaGetLastError();
+    case event_query:
+        cudaEventCreate(&event);
+        cudaEventRecord(event, stream);
+        error = cudaEventQuery(event);
+        cudaEventDestroy(event);
+        return error;
+    }
+    return cudaSuccess;
+}
+
+static void try_forbidden(Forbidden what, cudaError_t expected)
+{
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaStreamCreate(&stream);
+    Array<float> x(std::vector<float>(32, 1));
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    claim_error(do_forbidden(what, stream, x), expected, "what cannot be captured fails");
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    claim_error(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated,
+                "and breaks the capture");
+    claim(!graph, "a broken capture gives no graph");
+    cudaGetLastError();
+    LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
+    claim_error(cudaStreamSynchronize(stream), cudaSuccess, "the stream works afterwards");
+    claim(first_of(x) == 2, "nothing of the broken capture was done");
+    cudaStreamDestroy(stream);
+}
+
+static void try_properties()
+{
+    cudaDeviceProp properties;
+    int count = 0, device = -1, value = 0;
+    size_t free_bytes, total_bytes;
+    claim(cudaGetDeviceCount(&count) == cudaSuccess && count == 1, "there is one device");
+    claim(cudaGetDevice(&device) == cudaSuccess && device == 0, "it is number 0");
+    claim_error(cudaSetDevice(1), cudaErrorInvalidDevice, "there is no number 1");
+    cudaGetLastError();
+    cudaGetDeviceProperties(&properties, 0);
+    claim(properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024, "it has its limits");
+    cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
+    claim(value == 227 << 10, "and says so attribute by attribute");
+    cudaMemGetInfo(&free_bytes, &total_bytes);
+    claim(free_bytes <= total_bytes, "some of its memory is free");
+}
+
+int main()
+{
+    cudaStream_t stream;
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    try_properties();
+#ifdef PLANTED_HOST_TOUCHES
+    touch_device_memory();
+#endif
+    try_order();
+    try_default_stream();
+    try_times();
+    try_graph(stream);
+    try_fork(stream, true);
+    try_fork(stream, false);
+    try_forbidden(allocation, cudaErrorStreamCaptureUnsupported);
+    try_forbidden(wait, cudaErrorStreamCaptureUnsupported);
+    try_forbidden(device_wait, cudaErrorStreamCaptureUnsupported);
+    try_forbidden(pageable_copy, cudaErrorStreamCaptureUnsupported);
+    try_forbidden(default_stream, cudaErrorStreamCaptureImplicit);
+    try_forbidden(event_query, cudaErrorCapturedEvent);
+    cudaStreamDestroy(stream);
+    return claims_report();
+}
