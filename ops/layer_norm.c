@@ -125,9 +125,11 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *ga
         return fail_null(op, "sum");
     *sum = NULL;
     if (bf16_needs_f32(&layer_norm_rows, x)) {
-        sb_tensor *y =
-            sb_residual_layer_norm(bf16_widened(op, x), bf16_widened(op, branch),
-                                   bf16_widened(op, gain), bf16_widened(op, bias), epsilon, sum);
+        x = bf16_widened(op, x);
+        branch = bf16_widened(op, branch);
+        gain = bf16_widened(op, gain);
+        bias = bf16_widened(op, bias);
+        sb_tensor *y = sb_residual_layer_norm(x, branch, gain, bias, epsilon, sum);
         *sum = bf16_rounded(*sum);
         return bf16_rounded(y);
     }
