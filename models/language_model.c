@@ -1,6 +1,7 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/generator.h"
+#include "nn/precision.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -115,7 +116,8 @@ sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids
     if (!y)
         return NULL;
     sb_cross_entropy_options options = {.label_smoothing = model->options.label_smoothing};
-    return sb_linear_cross_entropy(y, model->output.weight, model->output.bias, ids, &options);
+    sb_tensor *weight = precision_of(model->output.weight, y);
+    return sb_linear_cross_entropy(y, weight, precision_of(model->output.bias, y), ids, &options);
 }
 
 sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)

@@ -1,4 +1,5 @@
 #include "models/seq2seq.h"
+#include "nn/precision.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -138,7 +139,9 @@ static sb_tensor *loss(const sb_seq2seq *m, const sb_batch *batch,
     sb_tensor *y = decode(m, batch, NULL);
     if (!y)
         return NULL;
-    return sb_linear_cross_entropy(y, m->output.weight, m->output.bias, batch->target_out, options);
+    sb_tensor *weight = precision_of(m->output.weight, y);
+    return sb_linear_cross_entropy(y, weight, precision_of(m->output.bias, y), batch->target_out,
+                                   options);
 }
 
 sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch)

@@ -1,5 +1,6 @@
 #include "nn/attention.h"
 #include "nn/name.h"
+#include "nn/precision.h"
 #include "tensor/failure.h"
 
 bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
@@ -44,7 +45,7 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                        "(batch, length, width)",
                        sb_tensor_rank(x), sb_tensor_rank(memory));
     const sb_attention_options options = {.mask = a->mask,
-                                          .bias = a->bias,
+                                          .bias = precision_of(a->bias, x),
                                           .score = layer->score,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,

@@ -1,5 +1,6 @@
 #include "nn/embedding.h"
 #include "nn/name.h"
+#include "nn/precision.h"
 #include "tensor/failure.h"
 #include <math.h>
 
@@ -7,8 +8,10 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
                              int64_t V, const sb_transformer_options *options, sb_tensor *shared)
 {
     const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)options->width)};
-    *layer = (sb_embedding_layer){
-        .C = options->width, .dropout = options->dropout, .positions = options->positions};
+    *layer = (sb_embedding_layer){.C = options->width,
+                                  .dropout = options->dropout,
+                                  .positions = options->positions,
+                                  .precision = options->precision};
     if (shared && sb_tensor_dim(shared, 0) != V)
         return sb_fail("embedding: \"%s\": the shared table has %lld rows, not %lld", name,
                        (long long)sb_tensor_dim(shared, 0), (long long)V);
@@ -44,5 +47,5 @@ sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor
     if (x &&
         (layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_LEARNED))
         x = sb_add(x, positions(layer, x, start));
-    return sb_dropout(x, layer->dropout);
+    return sb_dropout(precision_enter(layer->precision, x), layer->dropout);
 }

@@ -1,5 +1,6 @@
 #include "nn/linear.h"
 #include "nn/name.h"
+#include "nn/precision.h"
 
 bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,
                           int64_t out, bool bias)
@@ -16,5 +17,6 @@ bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char
 sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
                                    sb_activation activation)
 {
-    return sb_linear_activation(x, layer->weight, layer->bias, activation);
+    sb_tensor *weight = precision_of(layer->weight, x);
+    return sb_linear_activation(x, weight, precision_of(layer->bias, x), activation);
 }

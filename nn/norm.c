@@ -1,5 +1,6 @@
 #include "nn/norm.h"
 #include "nn/name.h"
+#include "nn/precision.h"
 
 bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
                         sb_norm_kind kind)
@@ -16,15 +17,18 @@ bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *na
 
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 {
-    return layer->kind == SB_RMS_NORM ? sb_rms_norm(x, layer->gain, 0)
-                                      : sb_layer_norm(x, layer->gain, layer->bias, 0);
+    sb_tensor *gain = precision_of(layer->gain, x);
+    return layer->kind == SB_RMS_NORM ? sb_rms_norm(x, gain, 0)
+                                      : sb_layer_norm(x, gain, precision_of(layer->bias, x), 0);
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
                                   sb_tensor **sum)
 {
-    if (layer->kind == SB_LAYER_NORM)
-        return sb_residual_layer_norm(x, branch, layer->gain, layer->bias, 0, sum);
+    if (layer->kind == SB_LAYER_NORM) {
+        sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
+        return sb_residual_layer_norm(x, branch, gain, bias, 0, sum);
+    }
     *sum = sb_add(x, branch);
     return sb_norm_layer_forward(layer, *sum);
 }

@@ -36,6 +36,7 @@ static bool check(const sb_transformer_options *o)
         !is_one("norm_kind", (int)o->norm_kind, SB_RMS_NORM) ||
         !is_one("activation", (int)o->activation, SB_SIGMOID) ||
         !is_one("score", (int)o->score, SB_COSINE) ||
+        !is_one("precision", (int)o->precision, SB_PRECISION_BF16) ||
         !is_one("positions", (int)o->positions, SB_POSITIONS_NONE))
         return false;
     if (o->positions == SB_POSITIONS_SINUSOIDAL && o->width % 2)

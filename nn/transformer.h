@@ -19,6 +19,11 @@ typedef enum {
     SB_POSITIONS_NONE,
 } sb_positions;
 
+typedef enum {
+    SB_PRECISION_F32,
+    SB_PRECISION_BF16, /* training hands bf16 from layer to layer; parameters stay f32 */
+} sb_precision;
+
 typedef struct {
     int64_t width;        /* C: of embeddings and layers; default 128 */
     int64_t heads;        /* H: attention heads, a divisor of the width; default 4 */
@@ -34,6 +39,7 @@ typedef struct {
     sb_score score;                   /* of all attentions */
     sb_attention_algorithm attention; /* of all attentions but where weights are asked for */
     sb_positions positions;
+    sb_precision precision;
     bool recompute;  /* of a layer only its result is kept, and the rest computed again in backward;
                         not where weights are asked for */
     int64_t longest; /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
