@@ -1,6 +1,7 @@
 /* The device itself: found, opened, and its memory moved. */
-#include "cuda/device.cuh"
 #include "abi.h"
+#include "cuda/device.cuh"
+#include "cuda/graph.cuh"
 #include "cuda/ids.cuh"
 #include "cuda/rows.cuh"
 #include <stdio.h>
@@ -14,8 +15,8 @@ bool cuda_ok(cudaError_t error, const char *who)
 {
     if (error == cudaSuccess)
         return true;
-    cudaGetLastError();                  /* forgets it, */
-    if (cudaGetLastError() == error)     /* unless it stays for good */
+    cudaGetLastError();              /* forgets it, */
+    if (cudaGetLastError() == error) /* unless it stays for good */
         lost = true;
     const char *after = lost ? "; the device is lost to this program" : "";
     return host->fail("%s: cuda: %s%s", who, cudaGetErrorString(error), after) != nullptr;
@@ -47,6 +48,8 @@ static void poison(void *block, size_t bytes)
 
 static bool synchronize()
 {
+    if (capturing)
+        return host->fail("cuda: nothing can be read while a graph is noted");
     ids_collect();
     bool ok = cuda_ok(cudaStreamSynchronize(stream), "a kernel");
     return ok && ids_settle();
@@ -55,12 +58,15 @@ static bool synchronize()
 /* The host's memory is pageable, so CUDA has taken the data when the call returns. */
 static bool upload(void *to, const void *from, size_t bytes)
 {
-    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream), "upload");
+    const void *kept = capturing ? graph_keep(from, bytes) : from;
+    return kept &&
+           cuda_ok(cudaMemcpyAsync(to, kept, bytes, cudaMemcpyHostToDevice, stream), "upload");
 }
 
 static bool download(void *to, const void *from, size_t bytes)
 {
-    return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream), "download") &&
+    return (capturing || cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream),
+                                 "download")) &&
            synchronize();
 }
 
@@ -95,21 +101,25 @@ static bool open_device()
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     snprintf(description, sizeof description,
-             "%s, %.0f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d (driver %d.%d)", about.name,
-             (double)about.totalGlobalMem / (1 << 30), about.multiProcessorCount, about.major,
-             about.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000, driver % 1000 / 10);
+             "%s, %.0f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d (driver %d.%d)",
+             about.name, (double)about.totalGlobalMem / (1 << 30), about.multiProcessorCount,
+             about.major, about.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000,
+             driver % 1000 / 10);
     return true;
 }
 
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
-    static const struct plugin plugin = {description, system_take, system_give, poison,
-                                         upload,      download,    copy,        zero,
-                                         synchronize, cuda_rows};
+    static struct plugin plugin = {description, system_take, system_give, poison,
+                                   upload,      download,    copy,        zero,
+                                   synchronize, {},          cuda_rows};
     host = given;
     if (given->abi != SOFTBACK_ABI) {
         given->fail("cuda: the plug-in was built with another version of softback");
         return nullptr;
     }
-    return open_device() ? &plugin : nullptr;
+    if (!open_device() || !graph_ready())
+        return nullptr;
+    plugin.graphs = graph_functions();
+    return &plugin;
 }

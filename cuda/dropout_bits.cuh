@@ -19,8 +19,9 @@ struct dropout_group {
     __device__ dropout_group(const dropout &call, uint64_t group)
     {
         const uint2 key = {(uint32_t)call.seed, (uint32_t)(call.seed >> 32)};
-        const uint4 counter = {(uint32_t)group, (uint32_t)(group >> 32), (uint32_t)call.position,
-                               (uint32_t)(call.position >> 32)};
+        const uint64_t position = call.position + (call.offset ? *call.offset : 0);
+        const uint4 counter = {(uint32_t)group, (uint32_t)(group >> 32), (uint32_t)position,
+                               (uint32_t)(position >> 32)};
         word = curand_Philox4x32_10(counter, key);
     }
 

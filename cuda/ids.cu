@@ -1,5 +1,7 @@
 #include "cuda/ids.cuh"
 
+static bool open_questions;
+
 namespace
 {
 
@@ -10,23 +12,35 @@ struct question {
     int64_t least, limit;
     bool is_sentence;
 };
-enum { QUESTIONS = 4096 };
-question asked[QUESTIONS];
-unsigned next_question;
+enum { QUESTIONS = 4096, LASTING = 12288 };
+question asked[QUESTIONS + LASTING];
+unsigned next_question, lasting;
+
+/* A number for a question. One that a graph asks at each launch is asked for good. */
+unsigned number_of(const question &q)
+{
+    unsigned number = next_question % QUESTIONS;
+    if (!capturing)
+        next_question++;
+    else if (lasting < LASTING)
+        number = QUESTIONS + lasting++;
+    asked[number] = q;
+    open_questions = true;
+    return number;
+}
 
 /* On the device: the question's number in the upper 16 bits and the place of the bad id in the
    lower 48; NOTHING where there is none. The least one wins, whatever the order of threads. */
 typedef unsigned long long finding;
 const finding NOTHING = ~0ull;
 finding *found, *fetched;
-bool open_questions;
 
 __global__ void find_bad_ids(int64_t count, const int32_t *ids, int64_t least, int64_t limit,
                              finding question, finding *found)
 {
-    GRID_STRIDE (i, count)
-        if (ids[i] < least || ids[i] >= limit)
-            atomicMin(found, question << 48 | (finding)i);
+    GRID_STRIDE(i, count)
+    if (ids[i] < least || ids[i] >= limit)
+        atomicMin(found, question << 48 | (finding)i);
 }
 
 bool ready()
@@ -45,12 +59,10 @@ int64_t first_bad_id(const char *what, int64_t count, const int32_t *ids, int64_
 {
     if (count == 0 || !ready())
         return -1;
-    unsigned number = next_question++ % QUESTIONS;
-    asked[number] = {what, least, limit, false};
+    const unsigned number = number_of({what, least, limit, false});
     LAUNCH(find_bad_ids, dim3(blocks_for(count, THREADS)), dim3(THREADS), 0, stream, count, ids,
            least, limit, (finding)number, found);
     launched(what);
-    open_questions = true;
     return -1;
 }
 
@@ -58,10 +70,12 @@ bad_question ask_kernel(const char *sentence)
 {
     if (!ready())
         return {0, nullptr};
-    unsigned number = next_question++ % QUESTIONS;
-    asked[number] = {sentence, 0, 0, true};
-    open_questions = true;
-    return {number, found};
+    return {number_of({sentence, 0, 0, true}), found};
+}
+
+void ids_ask_again()
+{
+    open_questions = found != nullptr;
 }
 
 void ids_collect()

@@ -35,6 +35,7 @@ __device__ inline void report_bad(const bad_question &q, int64_t place)
 /* For the device: ids_collect queues the fetching of what was found; ids_settle, once the stream
    was waited for, tells it and forgets it. */
 void ids_collect();
+void ids_ask_again(); /* a graph is launched, which may ask */
 bool ids_settle();
 
 #endif

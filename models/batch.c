@@ -14,6 +14,14 @@ static int64_t longest(int64_t n, const sb_encoded_pair pairs[], bool source)
     return most;
 }
 
+/* What a length is padded to. Where a device launches steps of one shape at once, there are to be
+   fewer shapes. */
+static int64_t padded(int64_t length)
+{
+    const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;
+    return length > 0 ? (length + whole - 1) / whole * whole : whole;
+}
+
 static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
 {
     int64_t Ls = batch->source ? sb_tensor_dim(batch->source, 1) : 0;
@@ -61,8 +69,7 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
     if (n < 1 || !pairs)
         return pairs ? sb_fail("batch: %lld pairs make no batch", (long long)n)
                      : fail_null("batch", "pairs");
-    int64_t Ls = longest(n, pairs, true), Lt = longest(n, pairs, false) + 1;
-    Ls = Ls > 0 ? Ls : 1;
+    int64_t Ls = padded(longest(n, pairs, true)), Lt = padded(longest(n, pairs, false) + 1);
     sb_batch *batch = memory_new(sizeof *batch);
     if (!batch)
         return sb_fail("batch: out of memory");

@@ -10,6 +10,7 @@ static const char *const norm_kinds[] = {"layer", "rms", NULL};
 static const char *const activations[] = {"identity", "relu", "gelu",    "gelu-tanh",
                                           "silu",     "tanh", "sigmoid", NULL};
 static const char *const scores[] = {"scaled", "balanced", "cosine", NULL};
+static const char *const graphs[] = {"auto", "off", NULL};
 static const char *const precisions[] = {"f32", "bf16", NULL};
 static const char *const algorithms[] = {"auto", "composed", "tiled", NULL};
 static const char *const positions[] = {"sinusoidal", "learned", "rotary", "alibi",
@@ -65,6 +66,8 @@ static const struct setting settings[] = {
      "share of units dropped while training"},
     {"precision", TRAINING, CHOICE, TRANSFORMER(precision), 0, 0, precisions,
      "what layers hand on while training; weights stay f32"},
+    {"cuda-graph", TRAINING, CHOICE, AT(trainer.graphs), 0, 0, graphs,
+     "on cuda: launch a step at once where its shape came before"},
     {"label-smoothing", TRAINING, NUMBER, AT(model.label_smoothing), 0, 0.999, NULL,
      "share of each target spread over all symbols"},
     {"steps", TRAINING, COUNT, AT(steps), 0, 1e12, NULL,

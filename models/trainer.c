@@ -1,6 +1,7 @@
 #include "models/trainer.h"
 #include "autograd/tape.h"
 #include "models/data_position.h"
+#include "models/replay.h"
 #include "nn/flat.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
@@ -15,6 +16,7 @@ struct sb_trainer {
     sb_data *data;
     sb_optimiser *optimiser;
     sb_average *average;
+    struct replay *replay; /* NULL: none */
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
@@ -39,6 +41,8 @@ static bool build(sb_trainer *t)
                                                                      : sb_adam_new(weights, o);
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO)
+        t->replay = replay_new(t->model);
     return t->optimiser && (t->average || t->options.average_decay == 0);
 }
 
@@ -65,6 +69,7 @@ void sb_trainer_free(sb_trainer *trainer)
 {
     if (!trainer)
         return;
+    replay_free(trainer->replay);
     sb_average_free(trainer->average);
     sb_optimiser_free(trainer->optimiser);
     memory_free(trainer);
@@ -94,22 +99,44 @@ static bool blame(const sb_trainer *t, double loss)
     return false;
 }
 
+/* Forward and backward of the batch, operation by operation. */
+static bool learn_plainly(sb_trainer *t, bool mean, double *value)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &t->random);
+    sb_tensor *loss =
+        mean ? sb_seq2seq_loss(t->model, t->batch) : sb_seq2seq_loss_sum(t->model, t->batch);
+    *value = loss ? sb_value(loss) : 0;
+    bool ok = loss && (isfinite(*value) || blame(t, *value)) && sb_backward(loss);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* The same at once, where that can be; a loss that is not finite is for the plain way to explain.
+ */
+static bool learn_at_once(sb_trainer *t, bool mean, double *value)
+{
+    const sb_random before = t->random;
+    if (!replay_learn(t->replay, t->batch, mean, &t->random, value))
+        return false;
+    if (isfinite(*value))
+        return true;
+    t->random = before;
+    sb_parameters_clear(sb_seq2seq_parameters(t->model));
+    return false;
+}
+
 /* Forward and backward of one batch: adds to the gradients, and to the sums. */
 static bool learn(sb_trainer *t, bool mean, double *sum, int64_t *targets)
 {
     t->batch = sb_data_next(t->data);
     if (!t->batch)
         return false;
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tape_random(&tape, &t->random);
-    sb_tensor *loss =
-        mean ? sb_seq2seq_loss(t->model, t->batch) : sb_seq2seq_loss_sum(t->model, t->batch);
-    double value = loss ? sb_value(loss) : 0;
-    bool ok = loss && (isfinite(value) || blame(t, value)) && sb_backward(loss);
+    double value = 0;
+    bool ok = learn_at_once(t, mean, &value) || learn_plainly(t, mean, &value);
     *sum += mean ? value * (double)t->batch->targets : value;
     *targets += t->batch->targets;
-    return sb_tape_end(&tape) && ok;
+    return ok;
 }
 
 static bool update(sb_trainer *t, double factor, sb_trained *trained)

@@ -14,12 +14,17 @@
 
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
 
+/* Where the device has graphs, a step whose shape came before is launched at once
+   (models/replay.h); the bits are the same. */
+typedef enum { SB_GRAPHS_AUTO, SB_GRAPHS_OFF } sb_graphs;
+
 typedef struct {
     uint64_t seed; /* of dropout */
     sb_optimiser_kind optimiser_kind;
     sb_optimiser_options optimiser;
     int64_t accumulate;   /* batches a step, default 1 */
     double average_decay; /* of the moving average of the weights; 0: none */
+    sb_graphs graphs;
 } sb_trainer_options;
 
 typedef struct sb_trainer sb_trainer;

@@ -24,8 +24,9 @@ struct dropout dropout_next(double p)
     if (!has_stream(p))
         return (struct dropout){.scale = 1};
     sb_random *random = tape_open()->random;
+    const struct plugin_graphs *graphs = sb_device_in_use()->graphs;
     return (struct dropout){random->seed, random->position++, (uint32_t)ceil(p * 65536),
-                            1 / (1 - p)};
+                            1 / (1 - p), graphs ? graphs->offset : NULL};
 }
 
 static bool backward(sb_node *node)

@@ -11,6 +11,9 @@ struct dropout {
     uint64_t seed, position;
     uint32_t threshold; /* 0: nothing is dropped */
     double scale;       /* 1 / (1 - p) */
+    /* What is added to the position, in the device's memory, for work that is launched again
+       (tensor/plugin.h); NULL on the CPU. */
+    const uint64_t *offset;
 };
 
 struct dropout_kernels {

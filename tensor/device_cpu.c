@@ -29,6 +29,7 @@ const sb_device *sb_device_cpu(void)
                                   .download = copy,
                                   .copy = copy,
                                   .zero = zero,
-                                  .synchronize = synchronize};
+                                  .synchronize = synchronize,
+                                  .poison = pool_poison_host};
     return &cpu;
 }

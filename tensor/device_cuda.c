@@ -11,18 +11,24 @@
 #include <unistd.h>
 
 static struct pool pool = {.lock = ATOMIC_FLAG_INIT};
+static struct pool graphs_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct sb_device cuda;
 static const struct plugin *plugin;
 static char reason[512]; /* why there is none */
 
 static void *take(size_t bytes)
 {
-    return pool_take(&pool, bytes);
+    return pool_take(cuda.pool, bytes);
 }
 
 static void give(void *block, size_t bytes)
 {
-    pool_give(&pool, block, bytes);
+    pool_give(cuda.pool, block, bytes);
+}
+
+static void private_memory(bool on)
+{
+    cuda.pool = on ? &graphs_pool : &pool;
 }
 
 static const void *row(const char *operation, sb_dtype dtype)
@@ -97,6 +103,8 @@ static void look_for_it(void)
     }
     pool.system_take = plugin->system_take;
     pool.system_give = plugin->system_give;
+    graphs_pool.system_take = plugin->system_take;
+    graphs_pool.system_give = plugin->system_give;
     cuda = (struct sb_device){.kind = DEVICE_CUDA,
                               .name = "cuda",
                               .description = plugin->description,
@@ -106,7 +114,10 @@ static void look_for_it(void)
                               .copy = plugin->copy,
                               .zero = plugin->zero,
                               .synchronize = plugin->synchronize,
-                              .row = row};
+                              .row = row,
+                              .graphs = POOL_CACHES ? &plugin->graphs : NULL,
+                              .private_memory = private_memory,
+                              .poison = plugin->poison};
 }
 
 const sb_device *sb_device_cuda(void)

@@ -24,6 +24,21 @@ struct plugin_row {
     const void *row[SB_REAL_DTYPES];
 };
 
+/* Work that is queued once and then again as a whole, at the cost of one launch: a CUDA graph. */
+struct plugin_graph;
+struct plugin_graphs {
+    /* From `begin` to `end` what is queued is noted and not run. Memory that it takes must stay its
+       own; what is uploaded is kept and uploaded again each time. Nothing can be downloaded. */
+    bool (*begin)(void);
+    /* NULL, with a message, when something in between cannot be part of a graph. */
+    struct plugin_graph *(*end)(void);
+    /* Queues it all. What was drawn at a position of a random stream is now drawn `offset` further
+       on (ops/dropout.h). */
+    bool (*launch)(struct plugin_graph *graph, uint64_t offset);
+    void (*free)(struct plugin_graph *graph); /* NULL is allowed */
+    const uint64_t *offset;                   /* in the device's memory */
+};
+
 /* What the plug-in gives. */
 struct plugin {
     const char *description; /* the device: name, memory, versions */
@@ -35,6 +50,7 @@ struct plugin {
     bool (*copy)(void *to, const void *from, size_t bytes);
     bool (*zero)(void *to, size_t bytes);
     bool (*synchronize)(void);
+    struct plugin_graphs graphs;
     const struct plugin_row *const *rows; /* ends with NULL */
 };
 

@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_TENSOR_STORAGE_H
 #define SOFTBACK_TENSOR_STORAGE_H
 
+#include "tensor/plugin.h"
 #include "tensor/pool.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -23,6 +24,12 @@ struct sb_device {
     /* The row of kernels of an operation for a real dtype, or NULL (ops/kernel.h). On the CPU,
        whose rows are part of the library, this is NULL itself. */
     const void *(*row)(const char *operation, sb_dtype dtype);
+    /* Work that is noted and launched as a whole; NULL where there is no such thing. While
+       private_memory is on, tensors are made in memory that nobody else gets. */
+    const struct plugin_graphs *graphs;
+    void (*private_memory)(bool on);
+    /* Fills a block with 0xff; tests give it to the pool. */
+    void (*poison)(void *block, size_t bytes);
 };
 
 /*

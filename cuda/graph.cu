@@ -1,0 +1,97 @@
+#include "cuda/graph.cuh"
+#include "cuda/ids.cuh"
+#include <string.h>
+
+bool capturing;
+
+/* What a graph uploads, in memory that the device reads by itself. */
+struct kept_block {
+    kept_block *next;
+    alignas(16) unsigned char data[];
+};
+
+struct plugin_graph {
+    cudaGraphExec_t exec;
+    kept_block *kept;
+};
+
+static kept_block *kept;                 /* of the graph that is being noted */
+static uint64_t *offset, *wanted_offset; /* on the device, and where it is uploaded from */
+
+const void *graph_keep(const void *from, size_t bytes)
+{
+    void *memory;
+    if (!cuda_ok(cudaMallocHost(&memory, sizeof(kept_block) + bytes), "upload"))
+        return nullptr;
+    kept_block *block = static_cast<kept_block *>(memory);
+    block->next = kept;
+    kept = block;
+    return memcpy(block->data, from, bytes);
+}
+
+static void free_kept(kept_block *block)
+{
+    while (block) {
+        kept_block *next = block->next;
+        cudaFreeHost(block);
+        block = next;
+    }
+}
+
+bool graph_ready()
+{
+    return cuda_ok(cudaMalloc((void **)&offset, sizeof *offset), "graph") &&
+           cuda_ok(cudaMallocHost((void **)&wanted_offset, sizeof *wanted_offset), "graph") &&
+           cuda_ok(cudaMemsetAsync(offset, 0, sizeof *offset, stream), "graph");
+}
+
+static bool begin()
+{
+    kept = nullptr;
+    capturing = cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "graph");
+    return capturing;
+}
+
+static plugin_graph *end()
+{
+    cudaGraph_t noted = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    capturing = false;
+    bool ok = cuda_ok(cudaStreamEndCapture(stream, &noted), "graph") &&
+              cuda_ok(cudaGraphInstantiate(&exec, noted, 0), "graph");
+    if (noted)
+        cudaGraphDestroy(noted);
+    if (ok)
+        return new plugin_graph{exec, kept};
+    free_kept(kept);
+    return nullptr;
+}
+
+/* The offset is back at 0 after the graph, for what is queued one by one. */
+static bool launch(plugin_graph *graph, uint64_t by)
+{
+    if (!cuda_ok(cudaStreamSynchronize(stream), "graph")) /* the last offset has been uploaded */
+        return false;
+    *wanted_offset = by;
+    ids_ask_again();
+    return cuda_ok(cudaMemcpyAsync(offset, wanted_offset, sizeof *offset, cudaMemcpyHostToDevice,
+                                   stream),
+                   "graph") &&
+           cuda_ok(cudaGraphLaunch(graph->exec, stream), "graph") &&
+           cuda_ok(cudaMemsetAsync(offset, 0, sizeof *offset, stream), "graph");
+}
+
+static void free_graph(plugin_graph *graph)
+{
+    if (!graph)
+        return;
+    cudaStreamSynchronize(stream);
+    cudaGraphExecDestroy(graph->exec);
+    free_kept(graph->kept);
+    delete graph;
+}
+
+struct plugin_graphs graph_functions()
+{
+    return {begin, end, launch, free_graph, offset};
+}
