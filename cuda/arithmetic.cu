@@ -106,4 +106,4 @@ bool backward(arithmetic kind, int side, bool fresh, const broadcast *plan, cons
 
 } // namespace
 
-KERNELS(arithmetic, forward<T>, backward<T>);
+KERNELS_AND_BF16(arithmetic, forward<T>, backward<T>);

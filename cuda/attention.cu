@@ -12,43 +12,54 @@
 namespace
 {
 
-/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere */
+/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere. Where that is
+   not how weights are stored, they are rounded from it. */
 template <class T, int GROUP>
-__global__ void softmax_rows(int64_t rows, int64_t Lk, attention a, const T *bias, T *s)
+__global__ void softmax_rows(int64_t rows, int64_t Lk, attention a, const T *bias, real_of<T> *s,
+                             T *weights)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
     const masked_row row(a.mask, {a.B, a.H, a.Lq, Lk}, group.row);
-    const T scale = (T)a.scale, factor = bias ? 1 : scale;
+    const real scale = (real)a.scale, factor = bias ? 1 : scale;
     const int64_t *step = a.bias;
     s += group.row * Lk;
-    T max = -INFINITY, sum = 0;
+    weights += group.row * Lk;
+    real max = -INFINITY, sum = 0;
     for (int64_t j = group.lane; j < Lk; j += GROUP) {
         if (!row.keeps(j))
             continue;
         if (bias)
             s[j] = scale * s[j] +
-                   bias[row.b * step[0] + row.h * step[1] + row.i * step[2] + j * step[3]];
+                   (real)bias[row.b * step[0] + row.h * step[1] + row.i * step[2] + j * step[3]];
         max = real_max(max, s[j]);
     }
     max = group.max(max);
     for (int64_t j = group.lane; j < Lk; j += GROUP)
         sum += row.keeps(j) ? real_exp(factor * (s[j] - max)) : 0;
     sum = group.sum(sum);
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
+    for (int64_t j = group.lane; j < Lk; j += GROUP) {
         s[j] = row.keeps(j) ? real_exp(factor * (s[j] - max)) / sum : 0;
+        if (sizeof(T) < sizeof(real))
+            weights[j] = (T)s[j];
+    }
 }
 
 template <class T> bool forward(const attention *a, const attention_forward *f)
 {
+    typedef real_of<T> real;
     const int64_t rows = a->B * a->H * a->Lq;
-    const pair_product product = {
-        f->weights, a->dropout.threshold > 0, f->v, a->v, f->y, a->y, a->Dv, true};
-    if (!pairs<T>(*a, a->D, f->q, a->q, f->k, a->k, a->cosine, f->weights))
+    const bool apart = sizeof(T) < sizeof(real);
+    const scratch memory("attention", apart ? (size_t)(rows * a->Lk) * sizeof(real) : 0);
+    real *const s = apart ? memory.as<real>() : (real *)f->weights;
+    const pair_product<real> product = {
+        s, a->dropout.threshold > 0, f->v, a->v, f->y, a->y, a->Dv, true};
+    if (!memory || !pairs<T>(*a, a->D, f->q, a->q, f->k, a->k, a->cosine, s))
         return false;
     if (rows > 0 && a->Lk > 0)
-        LAUNCH_ROWS(softmax_rows, T, rows, a->Lk, *a, (const T *)f->bias, (T *)f->weights);
+        LAUNCH_ROWS(softmax_rows, T, rows, a->Lk, *a, (const T *)f->bias, s, (T *)f->weights);
     return launched("attention") && over_keys<T>(*a, product);
 }
 
@@ -82,5 +93,5 @@ bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, const void
 
 } // namespace
 
-KERNELS(attention, forward<T>, attention_composed_backward<T>, attention_tiles_forward<T>,
-        attention_tiles_backward<T>, attention_tiles_rows<T>, copy_blocks);
+KERNELS_AND_BF16(attention, forward<T>, attention_composed_backward<T>, attention_tiles_forward<T>,
+                 attention_tiles_backward<T>, attention_tiles_rows<T>, copy_blocks);

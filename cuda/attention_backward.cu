@@ -11,8 +11,9 @@ namespace
  */
 template <class T, int GROUP>
 __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *weights, T *total,
-                               bool fresh, T *dm, T *dscores)
+                               bool fresh, real_of<T> *dm, real_of<T> *dscores)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
@@ -20,25 +21,26 @@ __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *w
     const int64_t groups = (Lk + 7) / 8;
     weights += group.row * Lk;
     dm += group.row * Lk;
-    T dot = 0;
+    real dot = 0;
     for (int64_t j = group.lane; j < Lk; j += GROUP) {
         const bool kept = row.keeps(j);
-        T da = kept ? dm[j] : 0;
+        real da = kept ? dm[j] : 0;
         if (kept && a.dropout.threshold > 0) {
             const dropout_group bits(a.dropout, group.row * groups + j / 8);
-            da = bits.of(j % 8) < a.dropout.threshold ? 0 : da * (T)a.dropout.scale;
+            da = bits.of(j % 8) < a.dropout.threshold ? 0 : da * (real)a.dropout.scale;
         }
         if (total) {
             T &sum = total[group.row * Lk + j];
-            da = sum = kept ? da + (fresh ? 0 : sum) : 0;
+            da = kept ? da + (fresh ? 0 : (real)sum) : 0;
+            sum = (T)da;
         }
         dm[j] = da;
-        dot += kept ? weights[j] * da : 0;
+        dot += kept ? (real)weights[j] * da : 0;
     }
     dot = group.sum(dot);
     for (int64_t j = group.lane; j < Lk; j += GROUP) {
-        const T ds = row.keeps(j) ? weights[j] * (dm[j] - dot) : 0;
-        dm[j] = (T)a.scale * ds;
+        const real ds = row.keeps(j) ? (real)weights[j] * (dm[j] - dot) : 0;
+        dm[j] = (real)a.scale * ds;
         if (dscores)
             dscores[group.row * Lk + j] = ds;
     }
@@ -66,8 +68,8 @@ bias_walk walk_of(const attention &a)
  * taken in double.
  */
 template <class T, int GROUP>
-__global__ void sum_bias(int64_t places, int64_t terms, bias_walk w, const T *ds, bool fresh,
-                         T *dbias)
+__global__ void sum_bias(int64_t places, int64_t terms, bias_walk w, const real_of<T> *ds,
+                         bool fresh, T *dbias)
 {
     const row_group<GROUP> group;
     if (group.row >= places)
@@ -90,10 +92,11 @@ __global__ void sum_bias(int64_t places, int64_t terms, bias_walk w, const T *ds
     }
     sum = group.sum(sum);
     if (group.lane == 0)
-        dbias[group.row] = (T)sum + (fresh ? 0 : dbias[group.row]);
+        dbias[group.row] = (T)((real_of<T>)sum + (fresh ? 0 : (real_of<T>)dbias[group.row]));
 }
 
-template <class T> bool bias_gradient(const attention &a, const T *ds, attention_gradient dbias)
+template <class T>
+bool bias_gradient(const attention &a, const real_of<T> *ds, attention_gradient dbias)
 {
     const bias_walk w = walk_of(a);
     const int64_t terms = w.places > 0 ? a.B * a.H * a.Lq * a.Lk / w.places : 0;
@@ -102,16 +105,17 @@ template <class T> bool bias_gradient(const attention &a, const T *ds, attention
     return launched("attention");
 }
 
-template <class T> bool weight_gradient(const attention &a, const attention_backward *g, T *dm)
+template <class T>
+bool weight_gradient(const attention &a, const attention_backward *g, real_of<T> *dm)
 {
     const int64_t rows = a.B * a.H * a.Lq;
     if (g->dy && !pairs<T>(a, a.Dv, g->dy, a.y, g->v, a.v, false, dm))
         return false;
-    if (!g->dy && !cuda_ok(cudaMemsetAsync(dm, 0, rows * a.Lk * sizeof(T), stream), "attention"))
+    if (!g->dy && !cuda_ok(cudaMemsetAsync(dm, 0, rows * a.Lk * sizeof *dm, stream), "attention"))
         return false;
     if (rows > 0 && a.Lk > 0)
         LAUNCH_ROWS(score_gradient, T, rows, a.Lk, a, (const T *)g->weights, (T *)g->dweights.data,
-                    g->dweights.fresh, dm, (T *)g->dscores);
+                    g->dweights.fresh, dm, (real_of<T> *)g->dscores);
     return launched("attention");
 }
 
@@ -119,20 +123,23 @@ template <class T> bool weight_gradient(const attention &a, const attention_back
 
 template <class T> bool attention_composed_backward(const attention *a, const attention_backward *g)
 {
-    const scratch memory("attention", (size_t)(a->B * a->H * a->Lq * a->Lk) * sizeof(T));
-    T *const ds = memory.as<T>();
+    typedef real_of<T> real;
+    const scratch memory("attention", (size_t)(a->B * a->H * a->Lq * a->Lk) * sizeof(real));
+    real *const ds = memory.as<real>();
     if (!memory || !weight_gradient<T>(*a, g, ds))
         return false;
     const bool drop = a->dropout.threshold > 0;
-    const pair_product dq = {ds, false, g->k, a->k, g->dq.data, a->q, a->D, g->dq.fresh};
-    const pair_product dk = {ds, false, g->q, a->q, g->dk.data, a->k, a->D, g->dk.fresh};
-    const pair_product dv = {g->weights, drop, g->dy, a->y, g->dv.data, a->v, a->Dv, g->dv.fresh};
+    const pair_product<real> dq = {ds, false, g->k, a->k, g->dq.data, a->q, a->D, g->dq.fresh};
+    const pair_product<real> dk = {ds, false, g->q, a->q, g->dk.data, a->k, a->D, g->dk.fresh};
+    const pair_product<T> dv = {
+        (const T *)g->weights, drop, g->dy, a->y, g->dv.data, a->v, a->Dv, g->dv.fresh};
     attention terms = *a;
     terms.Lq = g->dy ? a->Lq : 0; /* a sum of nothing */
     return (!dq.z || over_keys<T>(*a, dq)) && (!dk.z || over_queries<T>(*a, dk)) &&
            (!dv.z || over_queries<T>(terms, dv)) &&
-           (!g->dbias.data || bias_gradient<T>(*a, (const T *)g->dscores, g->dbias));
+           (!g->dbias.data || bias_gradient<T>(*a, (const real *)g->dscores, g->dbias));
 }
 
 template bool attention_composed_backward<float>(const attention *, const attention_backward *);
 template bool attention_composed_backward<double>(const attention *, const attention_backward *);
+template bool attention_composed_backward<bf16>(const attention *, const attention_backward *);

@@ -11,16 +11,17 @@ template <class T>
 __global__ void make_rows(attention a, attention_tiled f, attention_tiled_backward g, bool weights,
                           int64_t first, int64_t count, T *to)
 {
-    SHARED(tile_memory<T>, m);
+    typedef real_of<T> real;
+    SHARED(tile_memory<real>, m);
     const int64_t across = tile_count(a.Lk), down = tile_count(count);
     const int64_t head = blockIdx.x / across / down;
     const tile_place t = {head / a.H, head % a.H, first + blockIdx.x / across % down * TILE,
                           blockIdx.x % across * TILE};
     tile_keep(m, a, t);
-    T x[4][PAIRS];
+    real x[4][PAIRS];
     if (weights) {
         const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
-        tile_weights(m, a, t, of, (const T *)f.bias, (const T *)f.stats, x);
+        tile_weights(m, a, t, of, (const T *)f.bias, (const real *)f.stats, x);
     } else {
         const tile_operands<T> of(a, t, g.q, g.k, g.v, g.dy);
         if (a.dropout.threshold > 0)
@@ -32,7 +33,7 @@ __global__ void make_rows(attention a, attention_tiled f, attention_tiled_backwa
             const int64_t i = t.i - first + tile_row(r), j = t.j + tile_column(c);
             if (i < count && j < a.Lk)
                 to[(head * count + i) * a.Lk + j] =
-                    tile_keeps(m, tile_row(r), tile_column(c)) ? x[r][c] : 0;
+                    (T)(tile_keeps(m, tile_row(r), tile_column(c)) ? x[r][c] : 0);
         }
 }
 
@@ -56,3 +57,6 @@ template bool attention_tiles_rows<float>(const attention *, const attention_til
 template bool attention_tiles_rows<double>(const attention *, const attention_tiled *,
                                            const attention_tiled_backward *, int64_t, int64_t,
                                            void *);
+template bool attention_tiles_rows<bf16>(const attention *, const attention_tiled *,
+                                         const attention_tiled_backward *, int64_t, int64_t,
+                                         void *);

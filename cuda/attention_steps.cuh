@@ -6,9 +6,9 @@
 #include "cuda/attention_tiles.cuh"
 
 /* A tile of pairs out of memory, after dropout if there is any; zeros beyond Lq and Lk. */
-template <class T>
-__device__ void load_pairs(tile_memory<T> &m, const attention &a, bool drop, tile_place t,
-                           const T *pairs)
+template <class P, class real>
+__device__ void load_pairs(tile_memory<real> &m, const attention &a, bool drop, tile_place t,
+                           const P *pairs)
 {
     if (drop)
         tile_stay(m, a, t);
@@ -16,8 +16,8 @@ __device__ void load_pairs(tile_memory<T> &m, const attention &a, bool drop, til
     for (int n = threadIdx.x; n < TILE * TILE; n += TILE_THREADS) {
         const int r = n / TILE, c = n % TILE;
         const bool inside = t.i + r < a.Lq && t.j + c < a.Lk;
-        const T p = inside ? pairs[(t.i + r) * a.Lk + t.j + c] : 0;
-        m.p[r][c] = drop ? tile_drop(m, (T)a.dropout.scale, r, c, p) : p;
+        const real p = inside ? (real)pairs[(t.i + r) * a.Lk + t.j + c] : 0;
+        m.p[r][c] = drop ? tile_drop(m, (real)a.dropout.scale, r, c, p) : p;
     }
 }
 
@@ -25,9 +25,10 @@ __device__ void load_pairs(tile_memory<T> &m, const attention &a, bool drop, til
    cosine, over the length of y_j, which a cache holds as it came. */
 template <class T>
 __global__ void make_pairs(attention a, int64_t depth, const void *x, attention_strides x_strides,
-                           const void *y, attention_strides y_strides, bool cosine, T *s)
+                           const void *y, attention_strides y_strides, bool cosine, real_of<T> *s)
 {
-    SHARED(tile_memory<T>, m);
+    typedef real_of<T> real;
+    SHARED(tile_memory<real>, m);
     const int64_t across = tile_count(a.Lk), down = tile_count(a.Lq);
     const int64_t head = blockIdx.x / across / down, h = head % a.H;
     const tile_place t = {head / a.H, h, blockIdx.x / across % down * TILE,
@@ -37,15 +38,16 @@ __global__ void make_pairs(attention a, int64_t depth, const void *x, attention_
     const rows<const T> x_rows = rows_of<T>(x, x_strides, t.b, h);
     const rows<const T> y_rows = rows_from(rows_of<T>(y, y_strides, t.b, h / (a.H / a.G)), t.j);
     const int64_t keys = smaller(a.Lk - t.j, TILE);
-    T product[4][PAIRS];
+    real product[4][PAIRS];
     pair_products(m, rows_from(x_rows, t.i), smaller(a.Lq - t.i, TILE), y_rows, keys, depth,
                   product);
     if (cosine && threadIdx.x < TILE) {
-        T square = 0;
-        for (int64_t d = 0; threadIdx.x < keys && d < depth; d++)
-            square +=
-                y_rows.at[threadIdx.x * y_rows.step + d] * y_rows.at[threadIdx.x * y_rows.step + d];
-        m.row[0][threadIdx.x] = real_sqrt(square) < (T)1e-12 ? (T)1e-12 : real_sqrt(square);
+        real square = 0;
+        for (int64_t d = 0; threadIdx.x < keys && d < depth; d++) {
+            const real e = (real)y_rows.at[threadIdx.x * y_rows.step + d];
+            square += e * e;
+        }
+        m.row[0][threadIdx.x] = real_sqrt(square) < (real)1e-12 ? (real)1e-12 : real_sqrt(square);
     }
     __syncthreads();
     for (int r = 0; r < 4; r++)
@@ -59,18 +61,18 @@ __global__ void make_pairs(attention a, int64_t depth, const void *x, attention_
 
 template <class T>
 bool pairs(const attention &a, int64_t depth, const void *x, attention_strides x_strides,
-           const void *y, attention_strides y_strides, bool cosine, void *s)
+           const void *y, attention_strides y_strides, bool cosine, real_of<T> *s)
 {
     const int64_t tiles = a.B * a.H * tile_count(a.Lq) * tile_count(a.Lk);
     if (tiles > 0)
         LAUNCH((make_pairs<T>), dim3((unsigned)tiles), dim3(TILE_THREADS), 0, stream, a, depth, x,
-               x_strides, y, y_strides, cosine, (T *)s);
+               x_strides, y, y_strides, cosine, s);
     return launched("attention");
 }
 
-/* What a product over weights or their gradients reads and makes. */
-struct pair_product {
-    const void *pairs;
+/* What a product over weights, or their gradients, reads and makes; the pairs are of type P. */
+template <class P> struct pair_product {
+    const P *pairs;
     bool drop; /* the pairs are weights, of which dropout takes some */
     const void *y;
     attention_strides y_strides;
@@ -81,13 +83,14 @@ struct pair_product {
 };
 
 /* z_i += sum_j p_ij y_j: o = m v and dq = ds k */
-template <class T> __global__ void sum_over_keys(attention a, pair_product f)
+template <class T, class P> __global__ void sum_over_keys(attention a, pair_product<P> f)
 {
-    SHARED(tile_memory<T>, m);
+    typedef real_of<T> real;
+    SHARED(tile_memory<real>, m);
     const int64_t down = tile_count(a.Lq), head = blockIdx.x / down, b = head / a.H, h = head % a.H;
     const int64_t i = blockIdx.x % down * TILE, column = blockIdx.y * (int64_t)COLUMNS;
     const rows<const T> y = rows_of<T>(f.y, f.y_strides, b, h / (a.H / a.G));
-    piece<T> z;
+    piece<real> z;
     for (int64_t j = 0; j < a.Lk; j += TILE) {
         const tile_place t = {b, h, i, j};
         if (!tile_in_range(a, t))
@@ -95,7 +98,7 @@ template <class T> __global__ void sum_over_keys(attention a, pair_product f)
         const tile_kept kept = tile_keep(m, a, t);
         if (!kept.any)
             continue;
-        load_pairs(m, a, f.drop, t, (const T *)f.pairs);
+        load_pairs(m, a, f.drop, t, f.pairs);
         z.template add<false>(m, kept.whole, rows_from(y, j), smaller(a.Lk - j, TILE), column,
                               f.columns);
     }
@@ -104,13 +107,14 @@ template <class T> __global__ void sum_over_keys(attention a, pair_product f)
 }
 
 /* z_j += sum_i p_ij y_i over the heads that share z: dv = m' do and dk = ds' q */
-template <class T> __global__ void sum_over_queries(attention a, pair_product f)
+template <class T, class P> __global__ void sum_over_queries(attention a, pair_product<P> f)
 {
-    SHARED(tile_memory<T>, m);
+    typedef real_of<T> real;
+    SHARED(tile_memory<real>, m);
     const int64_t across = tile_count(a.Lk), unit = blockIdx.x / across, shared = a.H / a.G;
     const int64_t b = unit / a.G, group = unit % a.G;
     const int64_t j = blockIdx.x % across * TILE, column = blockIdx.y * (int64_t)COLUMNS;
-    piece<T> z;
+    piece<real> z;
     for (int64_t h = group * shared; h < (group + 1) * shared; h++) {
         const rows<const T> y = rows_of<T>(f.y, f.y_strides, b, h);
         for (int64_t i = 0; i < a.Lq; i += TILE) {
@@ -120,7 +124,7 @@ template <class T> __global__ void sum_over_queries(attention a, pair_product f)
             const tile_kept kept = tile_keep(m, a, t);
             if (!kept.any)
                 continue;
-            load_pairs(m, a, f.drop, t, (const T *)f.pairs);
+            load_pairs(m, a, f.drop, t, f.pairs);
             z.template add<true>(m, kept.whole, rows_from(y, i), smaller(a.Lq - i, TILE), column,
                                  f.columns);
         }
@@ -129,20 +133,20 @@ template <class T> __global__ void sum_over_queries(attention a, pair_product f)
             column, f.columns, 1);
 }
 
-template <class T> bool over_keys(const attention &a, const pair_product &f)
+template <class T, class P> bool over_keys(const attention &a, const pair_product<P> &f)
 {
     const int64_t blocks = a.B * a.H * tile_count(a.Lq);
     if (blocks > 0 && f.columns > 0)
-        LAUNCH((sum_over_keys<T>), dim3((unsigned)blocks, piece_count(f.columns)),
+        LAUNCH((sum_over_keys<T, P>), dim3((unsigned)blocks, piece_count(f.columns)),
                dim3(TILE_THREADS), 0, stream, a, f);
     return launched("attention");
 }
 
-template <class T> bool over_queries(const attention &a, const pair_product &f)
+template <class T, class P> bool over_queries(const attention &a, const pair_product<P> &f)
 {
     const int64_t blocks = a.B * a.G * tile_count(a.Lk);
     if (blocks > 0 && f.columns > 0)
-        LAUNCH((sum_over_queries<T>), dim3((unsigned)blocks, piece_count(f.columns)),
+        LAUNCH((sum_over_queries<T, P>), dim3((unsigned)blocks, piece_count(f.columns)),
                dim3(TILE_THREADS), 0, stream, a, f);
     return launched("attention");
 }
@@ -154,9 +158,15 @@ bool attention_composed_backward(const attention *a, const attention_backward *g
 template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f);
 template <class T>
 bool attention_tiles_backward(const attention *a, const attention_tiled_backward *g);
+template <class T> void attention_row_sums(const attention &a, const attention_tiled_backward &g);
 template <class T>
 bool attention_tiles_rows(const attention *a, const attention_tiled *f,
                           const attention_tiled_backward *g, int64_t first, int64_t count,
                           void *to);
+
+/* In attention_mma*.cu: the same for bf16 on tensor cores. False, and nothing is queued, where the
+   heads are too large for them. */
+bool attention_mma_forward(const attention &a, const attention_tiled &f);
+bool attention_mma_backward(const attention &a, const attention_tiled_backward &g);
 
 #endif

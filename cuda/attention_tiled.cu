@@ -42,11 +42,11 @@ template <class T> __device__ void exponentials(tile_memory<T> &m, T scale)
 
 /* The tile's scores, into shared memory. */
 template <class T>
-__device__ void scores(tile_memory<T> &m, const attention &a, const attention_tiled &f,
+__device__ void scores(tile_memory<real_of<T>> &m, const attention &a, const attention_tiled &f,
                        tile_place t)
 {
     const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
-    T s[4][PAIRS];
+    real_of<T> s[4][PAIRS];
     pair_products(m, of.q, of.queries, of.k, of.keys, a.D, s);
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < PAIRS; c++) {
@@ -69,39 +69,41 @@ template <class T> __device__ void drop_tile(tile_memory<T> &m, const attention 
 
 /* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
 template <class T>
-__device__ void finish(tile_memory<T> &m, const attention &a, const attention_tiled &f,
-                       tile_place t, const uint32_t *seen, piece<T> &y, int64_t column)
+__device__ void finish(tile_memory<real_of<T>> &m, const attention &a, const attention_tiled &f,
+                       tile_place t, const uint32_t *seen, piece<real_of<T>> &y, int64_t column)
 {
+    typedef real_of<T> real;
     const int64_t queries = smaller(a.Lq - t.i, TILE);
-    T *stats = (T *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + t.i);
+    real *stats = (real *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + t.i);
     if (column == 0 && threadIdx.x < queries) {
         const int r = threadIdx.x;
-        const T sum = m.row[SUM][r];
+        const real sum = m.row[SUM][r];
         stats[2 * r] = seen[r] ? m.row[MAX][r] : 0;
-        stats[2 * r + 1] = !seen[r] ? 0 : sum == 0 ? (T)NAN : 1 / sum; /* all scores -infinity */
+        stats[2 * r + 1] = !seen[r] ? 0 : sum == 0 ? (real)NAN : 1 / sum; /* all scores -infinity */
     }
     for (int r = 0; r < 4; r++) {
-        const T sum = m.row[SUM][tile_row(r)];
+        const real sum = m.row[SUM][tile_row(r)];
         for (int c = 0; c < WIDTH; c++)
-            y.at[r][c] = !seen[tile_row(r)] ? 0 : sum == 0 ? (T)NAN : y.at[r][c] / sum;
+            y.at[r][c] = !seen[tile_row(r)] ? 0 : sum == 0 ? (real)NAN : y.at[r][c] / sum;
     }
     y.store(rows_from(rows_in<T>(f.y, a.y, t.b, t.h), t.i), true, queries, column, a.Dv, 1);
 }
 
 template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
 {
-    SHARED(tile_memory<T>, m);
+    typedef real_of<T> real;
+    SHARED(tile_memory<real>, m);
     SHARED(uint32_t, seen, [TILE]);
     const int64_t down = tile_count(a.Lq), head = blockIdx.x / down,
                   column = blockIdx.y * (int64_t)COLUMNS;
     tile_place t = {head / a.H, head % a.H, blockIdx.x % down * TILE, 0};
     if (threadIdx.x < TILE) {
-        m.row[MAX][threadIdx.x] = (T)-INFINITY;
+        m.row[MAX][threadIdx.x] = (real)-INFINITY;
         m.row[SUM][threadIdx.x] = 0;
         seen[threadIdx.x] = 0;
     }
     __syncthreads();
-    piece<T> y;
+    piece<real> y;
     for (; t.j < a.Lk; t.j += TILE) {
         if (!tile_in_range(a, t))
             continue;
@@ -110,7 +112,7 @@ template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
             continue;
         if (threadIdx.x < TILE)
             seen[threadIdx.x] |= m.keep[threadIdx.x];
-        scores(m, a, f, t);
+        scores<T>(m, a, f, t);
         exponentials(m, score_factor(a, (const T *)f.bias));
         for (int r = 0; r < 4; r++)
             for (int c = 0; c < WIDTH; c++)
@@ -120,7 +122,7 @@ template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
         const tile_operands<T> of(a, t, f.q, f.k, f.v, f.y);
         y.template add<false>(m, kept.whole, of.v, of.keys, column, a.Dv);
     }
-    finish(m, a, f, t, seen, y, column);
+    finish<T>(m, a, f, t, seen, y, column);
 }
 
 } // namespace
@@ -128,6 +130,8 @@ template <class T> __global__ void forward_tiles(attention a, attention_tiled f)
 template <class T> bool attention_tiles_forward(const attention *a, const attention_tiled *f)
 {
     const int64_t blocks = a->B * a->H * tile_count(a->Lq);
+    if (std::is_same_v<T, bf16> && attention_mma_forward(*a, *f))
+        return launched("attention");
     if (blocks > 0)
         LAUNCH((forward_tiles<T>), dim3((unsigned)blocks, piece_count(a->Dv)), dim3(TILE_THREADS),
                0, stream, *a, *f);
@@ -136,3 +140,4 @@ template <class T> bool attention_tiles_forward(const attention *a, const attent
 
 template bool attention_tiles_forward<float>(const attention *, const attention_tiled *);
 template bool attention_tiles_forward<double>(const attention *, const attention_tiled *);
+template bool attention_tiles_forward<bf16>(const attention *, const attention_tiled *);

@@ -22,34 +22,37 @@ template <class T> struct tile_operands {
 };
 
 /* What multiplies the differences of scores: with a bias, tile_score has done that. */
-template <class T> __device__ T score_factor(const attention &a, const T *bias)
+template <class T> __device__ real_of<T> score_factor(const attention &a, const T *bias)
 {
-    return bias ? 1 : (T)a.scale;
+    return bias ? 1 : (real_of<T>)a.scale;
 }
 
 /* A score from s = q . k: with a bias, scale s + bias; without, s itself. */
 template <class T>
-__device__ T tile_score(const attention &a, tile_place t, const T *bias, int row, int column, T s)
+__device__ real_of<T> tile_score(const attention &a, tile_place t, const T *bias, int row,
+                                 int column, real_of<T> s)
 {
+    typedef real_of<T> real;
     const int64_t *step = a.bias;
-    return bias ? (T)a.scale * s + bias[t.b * step[0] + t.h * step[1] + (t.i + row) * step[2] +
-                                        (t.j + column) * step[3]]
+    return bias ? (real)a.scale * s + (real)bias[t.b * step[0] + t.h * step[1] +
+                                                 (t.i + row) * step[2] + (t.j + column) * step[3]]
                 : s;
 }
 
 /* p = exp(scale (s - m)) / l for this thread's pairs, and 0 for those that are not kept. */
 template <class T>
-__device__ void tile_weights(tile_memory<T> &m, const attention &a, tile_place t,
-                             const tile_operands<T> &of, const T *bias, const T *stats,
-                             T (&p)[4][PAIRS])
+__device__ void tile_weights(tile_memory<real_of<T>> &m, const attention &a, tile_place t,
+                             const tile_operands<T> &of, const T *bias, const real_of<T> *stats,
+                             real_of<T> (&p)[4][PAIRS])
 {
+    typedef real_of<T> real;
     pair_products(m, of.q, of.queries, of.k, of.keys, a.D, p);
     stats += 2 * ((t.b * a.H + t.h) * a.Lq + t.i);
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < PAIRS; c++) {
             const int row = tile_row(r), column = tile_column(c);
             const bool kept = tile_keeps(m, row, column);
-            const T s = kept ? tile_score(a, t, bias, row, column, p[r][c]) : 0;
+            const real s = kept ? tile_score(a, t, bias, row, column, p[r][c]) : 0;
             p[r][c] =
                 kept ? real_exp(score_factor(a, bias) * (s - stats[2 * row])) * stats[2 * row + 1]
                      : 0;
@@ -58,13 +61,14 @@ __device__ void tile_weights(tile_memory<T> &m, const attention &a, tile_place t
 
 /* da = dropout(dy v') for this thread's kept pairs; needs the bits of tile_stay. */
 template <class T>
-__device__ void tile_weight_gradient(tile_memory<T> &m, const attention &a,
-                                     const tile_operands<T> &of, T (&da)[4][PAIRS])
+__device__ void tile_weight_gradient(tile_memory<real_of<T>> &m, const attention &a,
+                                     const tile_operands<T> &of, real_of<T> (&da)[4][PAIRS])
 {
     pair_products(m, of.dy, of.queries, of.v, of.keys, a.Dv, da);
     for (int r = 0; a.dropout.threshold > 0 && r < 4; r++)
         for (int c = 0; c < PAIRS; c++)
-            da[r][c] = tile_drop(m, (T)a.dropout.scale, tile_row(r), tile_column(c), da[r][c]);
+            da[r][c] =
+                tile_drop(m, (real_of<T>)a.dropout.scale, tile_row(r), tile_column(c), da[r][c]);
 }
 
 #endif

@@ -37,7 +37,8 @@ template <class T> __device__ rows<T> rows_in(void *data, attention_strides s, i
     return {(T *)data + b * s.batch + h * s.head, s.row};
 }
 
-/* The shared memory of a block. */
+/* The shared memory of a block. What is computed, and lies here, is of another type than what lies
+   in device memory where that is bf16: T, which is stored, and real. */
 template <class T> struct tile_memory {
     T x[TILE][DEPTH + 1], y[TILE][DEPTH + 1]; /* a part of what is multiplied to pairs */
     T p[TILE][TILE + 1];                      /* a tile of pairs */
@@ -134,20 +135,20 @@ __device__ T tile_drop(const tile_memory<T> &m, T scale, int row, int column, T 
 }
 
 /* Elements d .. of some rows, zeros beyond their number and their length. */
-template <class T, int N>
-__device__ void load_part(T (*to)[N], rows<const T> x, int64_t count, int64_t d, int64_t length)
+template <class T, class real, int N>
+__device__ void load_part(real (*to)[N], rows<const T> x, int64_t count, int64_t d, int64_t length)
 {
     enum { SIZE = N - 1 };
     for (int n = threadIdx.x; n < TILE * SIZE; n += TILE_THREADS) {
         const int r = n / SIZE, e = n % SIZE;
-        to[r][e] = r < count && d + e < length ? x.at[r * x.step + d + e] : 0;
+        to[r][e] = r < count && d + e < length ? (real)x.at[r * x.step + d + e] : 0;
     }
 }
 
 /* s_rc = x_r . y_c for this thread's pairs of a tile. */
-template <class T>
-__device__ void pair_products(tile_memory<T> &m, rows<const T> x, int64_t x_count, rows<const T> y,
-                              int64_t y_count, int64_t depth, T (&s)[4][PAIRS])
+template <class T, class real>
+__device__ void pair_products(tile_memory<real> &m, rows<const T> x, int64_t x_count,
+                              rows<const T> y, int64_t y_count, int64_t depth, real (&s)[4][PAIRS])
 {
     for (int r = 0; r < 4; r++)
         for (int c = 0; c < PAIRS; c++)
@@ -165,8 +166,8 @@ __device__ void pair_products(tile_memory<T> &m, rows<const T> x, int64_t x_coun
 }
 
 /* A piece of a result: this thread's 4 x WIDTH numbers. */
-template <class T> struct piece {
-    T at[4][WIDTH];
+template <class real> struct piece {
+    real at[4][WIDTH];
 
     __device__ piece()
     {
@@ -178,8 +179,8 @@ template <class T> struct piece {
     /* z_r += sum_n p_rn y_n, or TRANSPOSED z_r += sum_n p_nr y_n, over the `count` rows of y, from
        its column on. Where y has numbers that are not finite only kept pairs are added: for all
        others 0 times such a number would be NaN. */
-    template <bool TRANSPOSED>
-    __device__ void add(tile_memory<T> &m, bool whole, rows<const T> y, int64_t count,
+    template <bool TRANSPOSED, class T>
+    __device__ void add(tile_memory<real> &m, bool whole, rows<const T> y, int64_t count,
                         int64_t column, int64_t columns)
     {
         load_part(m.wide, y, count, column, columns);
@@ -199,8 +200,9 @@ template <class T> struct piece {
     }
 
     /* Puts it to its place, times a factor: adds it, or writes it where that is fresh. */
+    template <class T>
     __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column, int64_t columns,
-                          T factor) const
+                          real factor) const
     {
         for (int r = 0; r < 4; r++)
             for (int c = 0; c < WIDTH; c++) {
@@ -208,7 +210,7 @@ template <class T> struct piece {
                 if (row >= count || e >= columns)
                     continue;
                 T *z = to.at + row * to.step + e;
-                *z = factor * at[r][c] + (fresh ? 0 : *z);
+                *z = (T)(factor * at[r][c] + (fresh ? 0 : (real)*z));
             }
     }
 };

@@ -12,10 +12,10 @@
 #include "ops/broadcast.h"
 
 /* The values of operands 0, 1, 2 and 3 at one place; those without memory are 0. */
-template <class T> struct element {
-    T y, a, b;
+template <class real> struct element {
+    real y, a, b;
     bool condition;
-    T factor;
+    real factor;
 };
 
 /* Where each operand lies, in elements from its begin. */
@@ -26,11 +26,15 @@ struct offsets {
 template <class T> struct operands {
     const T *y, *a, *b; /* NULL where the formula does not ask for one */
     const uint8_t *condition;
-    T factor; /* for the formula */
+    real_of<T> factor; /* for the formula */
 
-    __device__ element<T> at(const offsets &at) const
+    static __device__ real_of<T> value(const T *x, int64_t at)
     {
-        return {y ? y[at.of[0]] : T(), a ? a[at.of[1]] : T(), b ? b[at.of[2]] : T(),
+        return x ? (real_of<T>)x[at] : real_of<T>();
+    }
+    __device__ element<real_of<T>> at(const offsets &at) const
+    {
+        return {value(y, at.of[0]), value(a, at.of[1]), value(b, at.of[2]),
                 condition && condition[at.of[3]], factor};
     }
 };
@@ -68,7 +72,7 @@ struct axes {
 template <class T> struct strip {
     pack<T> y, a, b;
     pack<uint8_t, PACK<T>> condition;
-    T factor;
+    real_of<T> factor;
 
     template <class X>
     static __device__ pack<X, PACK<T>> load(const X *x, int64_t at, int64_t step, int64_t left)
@@ -83,9 +87,10 @@ template <class T> struct strip {
           condition(load(in.condition, at.of[3], step.of[3], left)), factor(in.factor)
     {
     }
-    __device__ element<T> at(int e) const
+    __device__ element<real_of<T>> at(int e) const
     {
-        return {y.of[e], a.of[e], b.of[e], condition.of[e] != 0, factor};
+        return {(real_of<T>)y.of[e], (real_of<T>)a.of[e], (real_of<T>)b.of[e], condition.of[e] != 0,
+                factor};
     }
 };
 
@@ -103,11 +108,11 @@ __global__ void map_strips(axes outer, int64_t n, divisor pieces, offsets step, 
             at.of[k] = column * step.of[k];
         at = outer.locate(at, row);
         const strip<T> s(in, at, step, left);
-        pack<T> value;
+        real_pack<T> value;
         for (int e = 0; e < PACK<T>; e++)
             value.of[e] = Formula()(s.at(e));
         if (add) {
-            const pack<T> old = pack<T>::load(y + at.of[0], left);
+            const auto old = real_pack<T>::load(y + at.of[0], left);
             for (int e = 0; e < PACK<T>; e++)
                 value.of[e] = old.of[e] + value.of[e];
         }

@@ -18,7 +18,8 @@ __global__ void real_packs(bool fresh, int64_t n, const From *x, T *y)
         const auto part = pack<From, PACK<T>>::load(x + at, left);
         pack<T> sum = fresh ? pack<T>::all((T)0.0f) : pack<T>::load(y + at, left);
         for (int e = 0; e < PACK<T>; e++)
-            sum.of[e] = (T)((real_of<T>)sum.of[e] + (real_of<T>)part.of[e]);
+            sum.of[e] = (T)(fresh ? (real_of<T>)part.of[e]
+                                  : (real_of<T>)sum.of[e] + (real_of<T>)part.of[e]);
         sum.store(y + at, left);
     }
 }

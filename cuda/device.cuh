@@ -19,6 +19,9 @@ extern cudaStream_t stream;
 /* Whether a call of CUDA's went well; otherwise fails with "<who>: <what CUDA says>". */
 bool cuda_ok(cudaError_t error, const char *who);
 
+/* Whether a graph is being noted (graph.cu). */
+extern bool capturing;
+
 /* The same for the launches since the last call. */
 bool launched(const char *operation);
 
@@ -50,12 +53,16 @@ class scratch
     void *block;
 };
 
-/* The file's row: KERNELS(softmax, forward<T>, backward<T>); */
-#define KERNELS(op, ...)                                                                           \
+/* The file's row: KERNELS(softmax, forward<T>, backward<T>); for float and double, and where it is
+   KERNELS_AND_BF16, for bf16 too. What an operation has no row for, it computes in f32
+   (ops/bf16.h). The order is that of sb_dtype. */
+#define KERNELS_OF(op, bf16_kernels, ...)                                                          \
     template <class T> const struct op##_kernels op##_kernels_of = {__VA_ARGS__};                  \
     extern const struct plugin_row op##_cuda_row;                                                  \
-    const struct plugin_row op##_cuda_row = {#op,                                                  \
-                                             {&op##_kernels_of<float>, &op##_kernels_of<double>}}
+    const struct plugin_row op##_cuda_row = {                                                      \
+        #op, {&op##_kernels_of<float>, &op##_kernels_of<double>, bf16_kernels}}
+#define KERNELS(op, ...) KERNELS_OF(op, nullptr, __VA_ARGS__)
+#define KERNELS_AND_BF16(op, ...) KERNELS_OF(op, &op##_kernels_of<bf16>, __VA_ARGS__)
 
 /* Blocks for n threads' work in blocks of `size`; kernels go on in strides of the whole grid. */
 inline unsigned blocks_for(int64_t n, int size)

@@ -5,19 +5,21 @@
 namespace
 {
 
-template <class T> using group = pack<T, DROPOUT_GROUP>;
+/* A group's elements as numbers to compute with. */
+template <class T> using group = pack<real_of<T>, DROPOUT_GROUP>;
 
 /* The elements of a group after dropout. */
 template <class T>
 __device__ group<T> dropped(const dropout &call, int64_t number, const group<T> &x)
 {
+    typedef real_of<T> real;
     if (call.threshold == 0)
         return x;
     const dropout_group bits(call, (uint64_t)number);
-    const T scale = (T)call.scale;
+    const real scale = (real)call.scale;
     group<T> y;
     for (int e = 0; e < DROPOUT_GROUP; e++)
-        y.of[e] = bits.of(e) < call.threshold ? (T)0 : x.of[e] * scale;
+        y.of[e] = bits.of(e) < call.threshold ? (real)0 : x.of[e] * scale;
     return y;
 }
 
@@ -87,4 +89,4 @@ bool backward(const dropout *call, int64_t n, const void *dy, void *dx, bool fre
 
 } // namespace
 
-KERNELS(dropout, forward<T>, backward<T>);
+KERNELS_AND_BF16(dropout, forward<T>, backward<T>);

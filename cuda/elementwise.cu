@@ -70,37 +70,41 @@ template <class T, elementwise KIND> __device__ T slope(T factor, T x, T y, T dy
     return dy;
 }
 
-template <class T, elementwise KIND> __global__ void values(T factor, int64_t n, const T *x, T *y)
+template <class T, elementwise KIND>
+__global__ void values(real_of<T> factor, int64_t n, const T *x, T *y)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
         const int64_t at = i * PACK<T>, left = n - at;
-        pack<T> part = pack<T>::load(x + at, left);
-        for (T &e : part.of)
-            e = value<T, KIND>(factor, e);
+        auto part = real_pack<T>::load(x + at, left);
+        for (real_of<T> &e : part.of)
+            e = value<real_of<T>, KIND>(factor, e);
         part.store(y + at, left);
     }
 }
 
 template <class T, elementwise KIND>
-__global__ void slopes(T factor, bool fresh, int64_t n, const T *x_, const T *y_, const T *dy_,
-                       T *dx_)
+__global__ void slopes(real_of<T> factor, bool fresh, int64_t n, const T *x_, const T *y_,
+                       const T *dy_, T *dx_)
 {
+    typedef real_pack<T> reals;
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
         const int64_t at = i * PACK<T>, left = n - at;
-        const pack<T> x = pack<T>::load(x_ + at, left), y = pack<T>::load(y_ + at, left);
-        const pack<T> dy = pack<T>::load(dy_ + at, left);
-        pack<T> dx = fresh ? pack<T>::all(0) : pack<T>::load(dx_ + at, left);
+        const reals x = reals::load(x_ + at, left), y = reals::load(y_ + at, left);
+        const reals dy = reals::load(dy_ + at, left);
+        reals dx = fresh ? reals::all(0) : reals::load(dx_ + at, left);
         for (int e = 0; e < PACK<T>; e++)
-            dx.of[e] = before(fresh, dx.of[e]) + slope<T, KIND>(factor, x.of[e], y.of[e], dy.of[e]);
+            dx.of[e] = before(fresh, dx.of[e]) +
+                       slope<real_of<T>, KIND>(factor, x.of[e], y.of[e], dy.of[e]);
         dx.store(dx_ + at, left);
     }
 }
 
 template <class T> struct formula_kernels {
-    void (*values)(T factor, int64_t n, const T *x, T *y);
-    void (*slopes)(T factor, bool fresh, int64_t n, const T *x, const T *y, const T *dy, T *dx);
+    void (*values)(real_of<T> factor, int64_t n, const T *x, T *y);
+    void (*slopes)(real_of<T> factor, bool fresh, int64_t n, const T *x, const T *y, const T *dy,
+                   T *dx);
 };
 
 template <class T, size_t... KIND>
@@ -124,8 +128,8 @@ template <class T> dim3 blocks(int64_t n)
 template <class T> bool forward(elementwise kind, double factor, int64_t n, const void *x, void *y)
 {
     if (n > 0)
-        LAUNCH(kernels_of<T>(kind).values, blocks<T>(n), dim3(THREADS), 0, stream, (T)factor, n,
-               (const T *)x, (T *)y);
+        LAUNCH(kernels_of<T>(kind).values, blocks<T>(n), dim3(THREADS), 0, stream,
+               (real_of<T>)factor, n, (const T *)x, (T *)y);
     return launched("elementwise");
 }
 
@@ -134,11 +138,11 @@ bool backward(elementwise kind, double factor, bool fresh, int64_t n, const void
               const void *dy, void *dx)
 {
     if (n > 0)
-        LAUNCH(kernels_of<T>(kind).slopes, blocks<T>(n), dim3(THREADS), 0, stream, (T)factor, fresh,
-               n, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
+        LAUNCH(kernels_of<T>(kind).slopes, blocks<T>(n), dim3(THREADS), 0, stream,
+               (real_of<T>)factor, fresh, n, (const T *)x, (const T *)y, (const T *)dy, (T *)dx);
     return launched("elementwise");
 }
 
 } // namespace
 
-KERNELS(elementwise, forward<T>, backward<T>);
+KERNELS_AND_BF16(elementwise, forward<T>, backward<T>);

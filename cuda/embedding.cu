@@ -81,16 +81,17 @@ __global__ void add_rows(int count, int64_t V, int64_t C, divisor chunks, sorted
                          const int32_t *__restrict__ ids, const T *__restrict__ dy,
                          T *__restrict__ dtable)
 {
-    SHARED(pack<T>, part, [ROWS][ROW_PACKS]);
+    typedef real_pack<T> reals;
+    SHARED(reals, part, [ROWS][ROW_PACKS]);
     for (int64_t unit = blockIdx.x; unit < count * chunks.d; unit += gridDim.x) {
         const int64_t place = chunks.quotient(unit), chunk = unit - place * chunks.d;
         const int same = sorted.same[place];
         const int64_t id = ids[sorted.from[place]], c = (chunk * ROW_PACKS + threadIdx.x) * PACK<T>;
         if (same == 0 || !id_ok((int32_t)id, V))
             continue; /* the whole block goes on */
-        pack<T> sum = pack<T>::all(0);
+        reals sum = reals::all(0);
         for (int n = threadIdx.y; n < same; n += ROWS) {
-            const pack<T> term = pack<T>::load(dy + sorted.from[place + n] * C + c, C - c);
+            const reals term = reals::load(dy + sorted.from[place + n] * C + c, C - c);
             for (int e = 0; e < PACK<T>; e++)
                 sum.of[e] += term.of[e];
         }
@@ -98,7 +99,7 @@ __global__ void add_rows(int count, int64_t V, int64_t C, divisor chunks, sorted
         __syncthreads();
         if (threadIdx.y == 0 && c < C) {
             T *const to = dtable + id * C + c;
-            pack<T> total = pack<T>::load(to, C - c);
+            reals total = reals::load(to, C - c);
             for (int row = 0; row < ROWS && row < same; row++)
                 for (int e = 0; e < PACK<T>; e++)
                     total.of[e] += part[row][threadIdx.x].of[e];
@@ -131,4 +132,4 @@ bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void 
 
 } // namespace
 
-KERNELS(embedding, first_bad<T>, forward<T>, backward<T>);
+KERNELS_AND_BF16(embedding, first_bad<T>, forward<T>, backward<T>);

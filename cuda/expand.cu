@@ -21,6 +21,7 @@ template <class Word> bool repeat(const broadcast &plan, const void *x, void *y)
 template <class T> bool forward(size_t width, const broadcast *plan, const void *x, void *y)
 {
     return width == 1   ? repeat<uint8_t>(*plan, x, y)
+           : width == 2 ? repeat<uint16_t>(*plan, x, y)
            : width == 4 ? repeat<uint32_t>(*plan, x, y)
                         : repeat<uint64_t>(*plan, x, y);
 }
@@ -41,4 +42,4 @@ template <class T> bool backward(bool fresh, const broadcast *plan, const void *
 
 } // namespace
 
-KERNELS(expand, forward<T>, backward<T>);
+KERNELS_AND_BF16(expand, forward<T>, backward<T>);

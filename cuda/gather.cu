@@ -32,7 +32,7 @@ __global__ void put(int64_t rows, int64_t C, const int32_t *__restrict__ ids,
 {
     GRID_STRIDE(i, rows)
     if (id_ok(ids[i], C))
-        dx[i * C + ids[i]] += dy[i];
+        dx[i * C + ids[i]] = before(false, dx[i * C + ids[i]]) + (real_of<T>)dy[i];
 }
 
 template <class T> bool backward(int64_t rows, int64_t C, const void *ids, const void *dy, void *dx)
@@ -45,4 +45,4 @@ template <class T> bool backward(int64_t rows, int64_t C, const void *ids, const
 
 } // namespace
 
-KERNELS(gather, first_bad<T>, forward<T>, backward<T>);
+KERNELS_AND_BF16(gather, first_bad<T>, forward<T>, backward<T>);

@@ -21,8 +21,12 @@ void *workspace;
    work otherwise, and a captured graph must find the same. NVIDIA's advice for compute 9.0. */
 const size_t WORKSPACE_BYTES = 32 << 20;
 
-/* Makes the handle, once. The default mode of arithmetic multiplies floats as floats, not in TF32.
- */
+/* Floats are multiplied as floats, not in TF32; and where a sum is cut in parts, those of bf16 are
+   kept and added as floats, not in bf16. */
+const cublasMath_t MATH_MODE =
+    (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+
+/* Makes the handle, once. */
 bool ready(const char *operation)
 {
     if (handle)
@@ -34,7 +38,7 @@ bool ready(const char *operation)
         return false;
     if (!blas_ok(cublasSetStream(made, stream), operation) ||
         !blas_ok(cublasSetWorkspace(made, workspace, WORKSPACE_BYTES), operation) ||
-        !blas_ok(cublasSetMathMode(made, CUBLAS_DEFAULT_MATH), operation)) {
+        !blas_ok(cublasSetMathMode(made, MATH_MODE), operation)) {
         cublasDestroy(made);
         return false;
     }
@@ -55,6 +59,12 @@ template <> struct blas_type<double> {
     static const cublasComputeType_t sums = CUBLAS_COMPUTE_64F;
 };
 
+template <> struct blas_type<bf16> {
+    typedef float real;
+    static const cudaDataType_t name = CUDA_R_16BF;
+    static const cublasComputeType_t sums = CUBLAS_COMPUTE_32F;
+};
+
 bool fits_int(const gemm_shape &s, const gemm_batch &batch)
 {
     for (int64_t size : {s.m, s.n, s.k, s.lda, s.ldb, s.ldc, batch.count})
@@ -63,9 +73,9 @@ bool fits_int(const gemm_shape &s, const gemm_batch &batch)
     return true;
 }
 
-template <class T, class Tile> unsigned tile_blocks(const by_row_arguments<T> &f)
+template <class Tile> unsigned tile_blocks(const gemm_shape &s, const gemm_batch &batch)
 {
-    return blocks_for(f.batch.count * row_tiles<Tile>(f.s) * column_tiles<Tile>(f.s), 1);
+    return blocks_for(batch.count * row_tiles<Tile>(s) * column_tiles<Tile>(s), 1);
 }
 
 } // namespace
@@ -77,12 +87,13 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     const int64_t enough = 128; /* wide tiles to busy a device; strips are more */
     if (batch.count == 0 || s.m == 0 || s.n == 0)
         return true;
-    const by_row_arguments<T> f = {s, batch, a, b, (T)beta, c};
-    const unsigned wide = tile_blocks<T, wide_tile>(f), strips = tile_blocks<T, strip_tile>(f);
+    const by_row_arguments<T, C> f = {s, batch, a, b, (real_of<T>)beta, c};
+    const unsigned wide = tile_blocks<wide_tile>(s, batch);
+    const unsigned strips = tile_blocks<strip_tile>(s, batch);
     if (s.m > 2 * strip_tile::ROWS && wide >= enough)
-        LAUNCH((multiply_by_row<T, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream, f);
+        LAUNCH((multiply_by_row<T, C, wide_tile>), dim3(wide), dim3(TILE_THREADS), 0, stream, f);
     else
-        LAUNCH((multiply_by_row<T, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream, f);
+        LAUNCH((multiply_by_row<T, C, strip_tile>), dim3(strips), dim3(TILE_THREADS), 0, stream, f);
     return launched(operation);
 }
 
@@ -127,6 +138,8 @@ bool gemm(const char *operation, const gemm_shape &s, const gemm_batch &batch, c
 
 GEMM_OF(float, float)
 GEMM_OF(double, double)
+GEMM_OF(bf16, bf16)
+GEMM_OF(bf16, float)
 
 namespace
 {

@@ -7,7 +7,7 @@
  * gemm_by_row  each row of C depends on that row of op(A), on B and on k alone, not on m or on
  * where the row stands, so that a sentence decodes alike in every batch
  *
- * T is the type of A and B, and C of C: the same now. Of bf16, sums are to be float, and C either.
+ * T is the type of A and B, and C of C: the same, or of bf16 the float that its sums are taken in.
  */
 #ifndef SOFTBACK_CUDA_GEMM_CUH
 #define SOFTBACK_CUDA_GEMM_CUH

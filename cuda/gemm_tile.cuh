@@ -21,19 +21,20 @@ struct strip_tile {
     enum { ROWS = 8, COLUMNS = 32, DEPTH = 64, THREAD_ROWS = 1, THREAD_COLUMNS = 1 };
 };
 
-template <class T> struct by_row_arguments {
+template <class T, class C> struct by_row_arguments {
     gemm_shape s;
     gemm_batch batch;
     const T *a, *b;
-    T beta, *c;
+    real_of<T> beta;
+    C *c;
 };
 
 /* to[p][i] = from[i step + p depth_step] for i < width, p < depth; neighbouring threads read
    neighbouring elements. Rows of `to` are an odd number long, so that threads which write down a
    column meet different banks. */
 template <int DEPTH, int WIDTH, class T>
-__device__ void load_block(T (&to)[DEPTH][WIDTH + 1], const T *from, int64_t width, int64_t depth,
-                           int64_t step, int64_t depth_step)
+__device__ void load_block(real_of<T> (&to)[DEPTH][WIDTH + 1], const T *from, int64_t width,
+                           int64_t depth, int64_t step, int64_t depth_step)
 {
     for (int e = threadIdx.x; e < DEPTH * WIDTH; e += blockDim.x) {
         const int i = depth_step == 1 ? e / DEPTH : e % WIDTH;
@@ -44,7 +45,7 @@ __device__ void load_block(T (&to)[DEPTH][WIDTH + 1], const T *from, int64_t wid
 }
 
 /* A thread's elements of a tile: as far apart as the tile has threads in that direction. */
-template <class T, class Tile> struct tile_sums {
+template <class real, class Tile> struct tile_sums {
     enum {
         ROWS = Tile::THREAD_ROWS,
         COLUMNS = Tile::THREAD_COLUMNS,
@@ -52,13 +53,13 @@ template <class T, class Tile> struct tile_sums {
         COLUMN_STEP = Tile::COLUMNS / COLUMNS
     };
     const int row, column; /* of the first one */
-    T sum[ROWS][COLUMNS] = {}, part[ROWS][COLUMNS] = {};
+    real sum[ROWS][COLUMNS] = {}, part[ROWS][COLUMNS] = {};
 
     __device__ tile_sums() : row(threadIdx.x / COLUMN_STEP), column(threadIdx.x % COLUMN_STEP)
     {
     }
-    __device__ void add_terms(const T (&a)[Tile::DEPTH][Tile::ROWS + 1],
-                              const T (&b)[Tile::DEPTH][Tile::COLUMNS + 1], int depth)
+    __device__ void add_terms(const real (&a)[Tile::DEPTH][Tile::ROWS + 1],
+                              const real (&b)[Tile::DEPTH][Tile::COLUMNS + 1], int depth)
     {
         for (int p = 0; p < depth; p++)
             for (int i = 0; i < ROWS; i++)
@@ -74,35 +75,36 @@ template <class T, class Tile> struct tile_sums {
             }
     }
     /* c is the tile's; so many rows and columns of it are in C. */
-    __device__ void store(int64_t rows, int64_t columns, T beta, T *c, int64_t ldc) const
+    template <class C>
+    __device__ void store(int64_t rows, int64_t columns, real beta, C *c, int64_t ldc) const
     {
         for (int i = 0; i < ROWS; i++)
             for (int j = 0; j < COLUMNS; j++) {
                 const int64_t r = row + i * ROW_STEP, q = column + j * COLUMN_STEP;
-                T *to = c + r * ldc + q;
+                C *to = c + r * ldc + q;
                 if (r < rows && q < columns)
-                    *to = beta == 0 ? sum[i][j] : beta * *to + sum[i][j];
+                    *to = beta == 0 ? sum[i][j] : beta * (real)*to + sum[i][j];
             }
     }
 };
 
 /* The tile of C from (row, column) on. */
-template <class T, class Tile>
-__device__ void multiply_tile(const by_row_arguments<T> &f, const T *a, const T *b, T *c,
+template <class T, class C, class Tile>
+__device__ void multiply_tile(const by_row_arguments<T, C> &f, const T *a, const T *b, C *c,
                               int64_t row, int64_t column)
 {
-    SHARED(T, block_a, [Tile::DEPTH][Tile::ROWS + 1]);
-    SHARED(T, block_b, [Tile::DEPTH][Tile::COLUMNS + 1]);
+    SHARED(real_of<T>, block_a, [Tile::DEPTH][Tile::ROWS + 1]);
+    SHARED(real_of<T>, block_b, [Tile::DEPTH][Tile::COLUMNS + 1]);
     const gemm_shape &s = f.s;
     const int64_t step_a = s.transpose_a ? 1 : s.lda, depth_a = s.transpose_a ? s.lda : 1;
     const int64_t step_b = s.transpose_b ? s.ldb : 1, depth_b = s.transpose_b ? 1 : s.ldb;
-    tile_sums<T, Tile> sums;
+    tile_sums<real_of<T>, Tile> sums;
     for (int64_t p = 0; p < s.k; p += Tile::DEPTH) {
         const int depth = s.k - p < Tile::DEPTH ? (int)(s.k - p) : (int)Tile::DEPTH;
-        load_block<Tile::DEPTH, Tile::ROWS>(block_a, a + row * step_a + p * depth_a, s.m - row,
-                                            depth, step_a, depth_a);
-        load_block<Tile::DEPTH, Tile::COLUMNS>(block_b, b + column * step_b + p * depth_b,
-                                               s.n - column, depth, step_b, depth_b);
+        load_block<Tile::DEPTH, Tile::ROWS, T>(block_a, a + row * step_a + p * depth_a, s.m - row,
+                                               depth, step_a, depth_a);
+        load_block<Tile::DEPTH, Tile::COLUMNS, T>(block_b, b + column * step_b + p * depth_b,
+                                                  s.n - column, depth, step_b, depth_b);
         __syncthreads();
         sums.add_terms(block_a, block_b, depth);
         if ((p + Tile::DEPTH) % SUM_DEPTH == 0 || p + Tile::DEPTH >= s.k)
@@ -122,14 +124,14 @@ template <class Tile> __host__ __device__ int64_t column_tiles(const gemm_shape 
     return (s.n + Tile::COLUMNS - 1) / Tile::COLUMNS;
 }
 
-template <class T, class Tile> __global__ void multiply_by_row(by_row_arguments<T> f)
+template <class T, class C, class Tile> __global__ void multiply_by_row(by_row_arguments<T, C> f)
 {
     const int64_t rows = row_tiles<Tile>(f.s), columns = column_tiles<Tile>(f.s);
     for (int64_t tile = blockIdx.x; tile < f.batch.count * rows * columns; tile += gridDim.x) {
         const int64_t place = tile / columns / rows;
-        multiply_tile<T, Tile>(f, f.a + place * f.batch.a, f.b + place * f.batch.b,
-                               f.c + place * f.batch.c, tile / columns % rows * Tile::ROWS,
-                               tile % columns * Tile::COLUMNS);
+        multiply_tile<T, C, Tile>(f, f.a + place * f.batch.a, f.b + place * f.batch.b,
+                                  f.c + place * f.batch.c, tile / columns % rows * Tile::ROWS,
+                                  tile % columns * Tile::COLUMNS);
     }
 }
 

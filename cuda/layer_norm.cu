@@ -7,37 +7,41 @@ namespace
 
 /* layer_norm_forward in the element type. */
 template <class T> struct forward_arguments {
-    T epsilon;
+    real_of<T> epsilon;
     const T *x, *branch, *gain, *bias;
-    T *sum, *y, *mean, *scale;
+    T *sum, *y;
+    real_of<T> *mean, *scale;
 };
 
 /* The sums of d = x - (a first mean) correct that mean's rounding (Chan, Golub and LeVeque 1983),
    so a row of equal values has variance 0 however large they are. */
 template <class T, int GROUP>
-__device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x, T &mean,
-                            T &variance)
+__device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x, real_of<T> &mean,
+                            real_of<T> &variance)
 {
-    T sum = 0, sum_d = 0, sum_d2 = 0;
+    typedef real_of<T> real;
+    real sum = 0, sum_d = 0, sum_d2 = 0;
     for (int64_t c = group.lane; c < C; c += GROUP)
-        sum += x[c];
-    const T first = group.sum(sum) / (T)C;
+        sum += (real)x[c];
+    const real first = group.sum(sum) / (real)C;
     for (int64_t c = group.lane; c < C; c += GROUP) {
-        T d = x[c] - first;
+        real d = (real)x[c] - first;
         sum_d += d;
         sum_d2 += d * d;
     }
     sum_d = group.sum(sum_d);
     sum_d2 = group.sum(sum_d2);
-    variance = (sum_d2 - sum_d * (sum_d / (T)C)) / (T)C;
+    variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
     variance = variance < 0 ? 0 : variance;
-    mean = first + sum_d / (T)C;
+    mean = first + sum_d / (real)C;
 }
 
-/* Each thread reads of a row what it wrote itself, so x may be the sum. */
+/* Each thread reads of a row what it wrote itself, so x may be the sum: of bf16 it is the rounded
+   one, which is what backward sees too. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
@@ -45,36 +49,45 @@ __global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
     if (f.branch) {
         T *sum = f.sum + group.row * C;
         for (int64_t c = group.lane; c < C; c += GROUP)
-            sum[c] = x[c] + f.branch[group.row * C + c];
+            sum[c] = (real)x[c] + (real)f.branch[group.row * C + c];
         x = sum;
     }
-    T mean, variance;
+    real mean, variance;
     row_moments(group, C, x, mean, variance);
-    const T scale = 1 / real_sqrt(variance + f.epsilon);
+    const real scale = 1 / real_sqrt(variance + f.epsilon);
     if (group.lane == 0) {
         f.mean[group.row] = mean;
         f.scale[group.row] = scale;
     }
     T *y = f.y + group.row * C;
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        y[c] = f.gain[c] * ((x[c] - mean) * scale) + (f.bias ? f.bias[c] : 0);
+    for (int64_t c = group.lane; c < C; c += GROUP) {
+        const real gain = f.gain[c], bias = f.bias ? (real)f.bias[c] : 0;
+        y[c] = gain * (((real)x[c] - mean) * scale) + bias;
+    }
 }
 
 template <class T> bool forward(const struct layer_norm_forward *f)
 {
-    const forward_arguments<T> arguments = {
-        (T)f->epsilon,      (const T *)f->x,    (const T *)f->branch,
-        (const T *)f->gain, (const T *)f->bias, (T *)f->sum,
-        (T *)f->y,          (T *)f->mean,       (T *)f->scale};
+    const forward_arguments<T> arguments = {(real_of<T>)f->epsilon,
+                                            (const T *)f->x,
+                                            (const T *)f->branch,
+                                            (const T *)f->gain,
+                                            (const T *)f->bias,
+                                            (T *)f->sum,
+                                            (T *)f->y,
+                                            (real_of<T> *)f->mean,
+                                            (real_of<T> *)f->scale};
     LAUNCH_ROWS(forward_rows, T, f->rows, f->C, arguments);
     return launched("layer_norm");
 }
 
 /* layer_norm_backward in the element type. */
 template <class T> struct backward_arguments {
-    const T *x, *gain, *mean, *scale, *dy, *dsum;
+    const T *x, *gain;
+    const real_of<T> *mean, *scale;
+    const T *dy, *dsum;
     slab_sum<T> dx, dbranch;
-    T *partial;
+    real_of<T> *partial;
 };
 
 /* y_c = gain_c h_c + bias_c, h_c = (x_c - mean) scale; with u = gain dy, its mean and that of u h.
@@ -82,22 +95,23 @@ template <class T> struct backward_arguments {
 template <class T, int GROUP>
 __global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
     const int64_t start = group.row * C;
     const T *x = b.x + start, *dy = b.dy + start, *gain = b.gain;
-    const T mean = b.mean[group.row], scale = b.scale[group.row];
-    T sum_u = 0, sum_uh = 0;
+    const real mean = b.mean[group.row], scale = b.scale[group.row];
+    real sum_u = 0, sum_uh = 0;
     for (int64_t c = group.lane; c < C; c += GROUP) {
-        T h = (x[c] - mean) * scale, u = gain[c] * dy[c];
+        real h = ((real)x[c] - mean) * scale, u = (real)gain[c] * (real)dy[c];
         sum_u += u;
         sum_uh += u * h;
     }
-    const T mean_u = group.sum(sum_u) / (T)C, mean_uh = group.sum(sum_uh) / (T)C;
+    const real mean_u = group.sum(sum_u) / (real)C, mean_uh = group.sum(sum_uh) / (real)C;
     for (int64_t c = group.lane; c < C; c += GROUP) {
-        T h = (x[c] - mean) * scale, u = gain[c] * dy[c];
-        T part = (u - mean_u - h * mean_uh) * scale, dsum = b.dsum ? b.dsum[start + c] : 0;
+        real h = ((real)x[c] - mean) * scale, u = (real)gain[c] * (real)dy[c];
+        real part = (u - mean_u - h * mean_uh) * scale, dsum = b.dsum ? (real)b.dsum[start + c] : 0;
         if (b.dx.to)
             b.dx.to[start + c] = before(b.dx.fresh, b.dx.to[start + c]) + part + dsum;
         if (b.dbranch.to)
@@ -110,15 +124,16 @@ __global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_arguments<T> b)
 {
+    typedef real_of<T> real;
     const int64_t blocks = column_blocks(C);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = slab_end(slab, rows);
-        T dgain = 0, dbias = 0;
+        real dgain = 0, dbias = 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; c < C && r < end; r += blockDim.y) {
-            T h = (b.x[r * C + c] - b.mean[r]) * b.scale[r];
-            dgain += b.dy[r * C + c] * h;
-            dbias += b.dy[r * C + c];
+            real h = ((real)b.x[r * C + c] - b.mean[r]) * b.scale[r];
+            dgain += (real)b.dy[r * C + c] * h;
+            dbias += (real)b.dy[r * C + c];
         }
         dgain = column_sum(dgain);
         dbias = column_sum(dbias);
@@ -136,21 +151,26 @@ template <class T> slab_sum<T> target(const struct layer_norm_gradient &dx)
 
 template <class T> bool backward(const struct layer_norm_backward *b)
 {
-    const backward_arguments<T> arguments = {
-        (const T *)b->x,     (const T *)b->gain,    (const T *)b->mean,
-        (const T *)b->scale, (const T *)b->dy,      (const T *)b->dsum,
-        target<T>(b->dx),    target<T>(b->dbranch), (T *)b->partial};
+    const backward_arguments<T> arguments = {(const T *)b->x,
+                                             (const T *)b->gain,
+                                             (const real_of<T> *)b->mean,
+                                             (const real_of<T> *)b->scale,
+                                             (const T *)b->dy,
+                                             (const T *)b->dsum,
+                                             target<T>(b->dx),
+                                             target<T>(b->dbranch),
+                                             (real_of<T> *)b->partial};
     const int64_t rows = b->rows, C = b->C, slabs = slab_count(rows);
     if (b->dx.to || b->dbranch.to)
         LAUNCH_ROWS(backward_rows, T, rows, C, arguments);
     if ((b->dgain.to || b->dbias.to) && slabs * C > 0)
         LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(C), 1)), column_block(rows), 0,
                stream, rows, slabs, C, arguments);
-    add_slabs(slabs, C, (const T *)b->partial,
+    add_slabs(slabs, C, (const real_of<T> *)b->partial,
               slab_sums<T, 2>{{target<T>(b->dgain), target<T>(b->dbias)}});
     return launched("layer_norm");
 }
 
 } // namespace
 
-KERNELS(layer_norm, forward<T>, backward<T>);
+KERNELS_AND_BF16(layer_norm, forward<T>, backward<T>);

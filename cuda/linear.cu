@@ -1,7 +1,9 @@
 #include "cuda/activation.cuh"
+#include "cuda/broadcast.cuh"
 #include "cuda/gemm.cuh"
 #include "cuda/slabs.cuh"
 #include "ops/linear.h"
+#include <type_traits>
 
 namespace
 {
@@ -10,16 +12,17 @@ namespace
    thread reads its column's bias once. (An epilogue of cublasLt's could do it in the product's own
    pass: BIAS and RELU_BIAS, and GELU_AUX_BIAS for gelu_tanh, which keeps z too. The rest of the
    activations it has not.) */
-template <class T, sb_activation ACTIVATION>
-__global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, T *z, T *y)
+template <class T, class Y, sb_activation ACTIVATION>
+__global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, Y *z, Y *y)
 {
+    typedef real_of<T> real;
     const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        const T b = bias && c < out ? bias[c] : 0;
+        const real b = bias && c < out ? (real)bias[c] : 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
-            const T value = z[r * out + c] + b;
+            const real value = (real)z[r * out + c] + b;
             if (ACTIVATION == SB_IDENTITY || (bias && z != y))
                 z[r * out + c] = value;
             if (ACTIVATION != SB_IDENTITY)
@@ -28,25 +31,64 @@ __global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, 
     }
 }
 
+struct bias_itself {
+    template <class T> __device__ T operator()(const element<T> &e) const
+    {
+        return e.a;
+    }
+};
+
+/* z = bias in every row */
+template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T *z)
+{
+    broadcast plan = {};
+    plan.rank = 2;
+    plan.dim[0] = rows;
+    plan.dim[1] = out;
+    plan.stride[0][0] = out;
+    plan.stride[0][1] = plan.stride[1][1] = 1;
+    const operands<T> in = {nullptr, bias, nullptr, nullptr, 0};
+    return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
+}
+
+/* Where z is narrower than the sums of products, the bias is what these begin with, so that z is
+   rounded once: a unit whose bias outweighs the rest would change its sign otherwise. */
+template <class T, class Y>
+bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const T *bias, Y *kept,
+                Y *y)
+{
+    typedef void kernel(int64_t rows, int64_t out, const T *bias, Y *z, Y *y);
+    static kernel *const kernels[] = {activate<T, Y, SB_IDENTITY>, activate<T, Y, SB_RELU>,
+                                      activate<T, Y, SB_GELU>,     activate<T, Y, SB_GELU_TANH>,
+                                      activate<T, Y, SB_SILU>,     activate<T, Y, SB_TANH>,
+                                      activate<T, Y, SB_SIGMOID>};
+    const int64_t rows = s->rows, in = s->in, out = s->out;
+    const gemm_shape size = {false, true, rows, out, in, in, in, out};
+    Y *const z = kept ? kept : y;
+    constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
+    const bool begun = narrow && bias;
+    if constexpr (narrow)
+        if (bias && !spread_bias(rows, out, bias, z))
+            return false;
+    if (!(s->by_row ? gemm_by_row<T, Y> : gemm<T, Y>)("linear", size, gemm_single, x, weight,
+                                                      begun ? 1 : 0, z))
+        return false;
+    const T *const later = begun ? nullptr : bias;
+    if ((!later && s->activation == SB_IDENTITY) || rows * out == 0)
+        return true;
+    LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(rows) * column_blocks(out), 1)),
+           column_block(rows), 0, stream, rows, out, later, z, y);
+    return launched("linear");
+}
+
 template <class T>
 bool forward(const struct linear_shape *s, const void *x, const void *weight, const void *bias,
              void *kept, void *y)
 {
-    typedef void kernel(int64_t rows, int64_t out, const T *bias, T *z, T *y);
-    static kernel *const kernels[] = {activate<T, SB_IDENTITY>, activate<T, SB_RELU>,
-                                      activate<T, SB_GELU>,     activate<T, SB_GELU_TANH>,
-                                      activate<T, SB_SILU>,     activate<T, SB_TANH>,
-                                      activate<T, SB_SIGMOID>};
-    const int64_t rows = s->rows, in = s->in, out = s->out;
-    T *z = (T *)(kept ? kept : y);
-    if (!(s->by_row ? gemm_by_row<T> : gemm<T>)("linear", {false, true, rows, out, in, in, in, out},
-                                                gemm_single, (const T *)x, (const T *)weight, 0, z))
-        return false;
-    if ((!bias && s->activation == SB_IDENTITY) || rows * out == 0)
-        return true;
-    LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(rows) * column_blocks(out), 1)),
-           column_block(rows), 0, stream, rows, out, (const T *)bias, z, (T *)y);
-    return launched("linear");
+    const T *const in = (const T *)x, *const w = (const T *)weight, *const b = (const T *)bias;
+    typedef real_of<T> real;
+    return s->wide ? forward_to(s, in, w, b, (real *)kept, (real *)y)
+                   : forward_to(s, in, w, b, (T *)kept, (T *)y);
 }
 
 /* The activation's slope, from z or from y as linear_keeps_y says. */
@@ -67,7 +109,7 @@ template <class T, sb_activation ACTIVATION>
 __global__ void deactivate(int64_t n, const T *kept, const T *__restrict__ dy, T *dz)
 {
     GRID_STRIDE(i, n)
-    dz[i] = dy[i] * slope(ACTIVATION, kept[i]);
+    dz[i] = (real_of<T>)dy[i] * slope(ACTIVATION, (real_of<T>)kept[i]);
 }
 
 template <class T>
@@ -92,15 +134,15 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
 /* z = x W' + b: the part of dbias that each slab of rows has. */
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, const T *__restrict__ dz,
-                          T *__restrict__ partial)
+                          real_of<T> *__restrict__ partial)
 {
     const int64_t blocks = column_blocks(out);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
         const int64_t slab = block / blocks, c = block % blocks * SLAB_COLUMNS + threadIdx.x;
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
-        T sum = 0;
+        real_of<T> sum = 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y)
-            sum += dz[r * out + c];
+            sum += (real_of<T>)dz[r * out + c];
         sum = column_sum(sum);
         if (c < out && threadIdx.y == 0)
             partial[slab * out + c] = sum;
@@ -111,11 +153,16 @@ template <class T>
 bool backward_bias(const struct linear_shape *s, const void *dz, void *partial, bool fresh,
                    void *dbias)
 {
+    typedef real_of<T> real;
     const int64_t rows = s->rows, out = s->out, slabs = slab_count(rows);
+    const real *const sums = (const real *)partial;
     if (slabs * out > 0)
         LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(out), 1)), column_block(rows), 0,
-               stream, rows, slabs, out, (const T *)dz, (T *)partial);
-    add_slabs(slabs, out, (const T *)partial, slab_sums<T, 1>{{{(T *)dbias, fresh}}});
+               stream, rows, slabs, out, (const T *)dz, (real *)partial);
+    if (s->wide)
+        add_slabs(slabs, out, sums, slab_sums<real, 1>{{{(real *)dbias, fresh}}});
+    else
+        add_slabs(slabs, out, sums, slab_sums<T, 1>{{{(T *)dbias, fresh}}});
     return launched("linear");
 }
 
@@ -131,11 +178,15 @@ template <class T>
 bool backward_weight(const struct linear_shape *s, const void *dz, const void *x, bool fresh,
                      void *dweight)
 {
-    return gemm("linear", {true, false, s->out, s->in, s->rows, s->out, s->in, s->in}, gemm_single,
-                (const T *)dz, (const T *)x, fresh ? 0 : 1, (T *)dweight);
+    const gemm_shape size = {true, false, s->out, s->in, s->rows, s->out, s->in, s->in};
+    const int beta = fresh ? 0 : 1;
+    if (s->wide)
+        return gemm("linear", size, gemm_single, (const T *)dz, (const T *)x, beta,
+                    (real_of<T> *)dweight);
+    return gemm("linear", size, gemm_single, (const T *)dz, (const T *)x, beta, (T *)dweight);
 }
 
 } // namespace
 
-KERNELS(linear, forward<T>, backward_activation<T>, backward_bias<T>, backward_x<T>,
-        backward_weight<T>);
+KERNELS_AND_BF16(linear, forward<T>, backward_activation<T>, backward_bias<T>, backward_x<T>,
+                 backward_weight<T>);

@@ -1,5 +1,7 @@
 #include "cuda/gemm.cuh"
+#include "cuda/pack.cuh"
 #include "ops/matmul.h"
+#include <type_traits>
 
 namespace
 {
@@ -66,13 +68,20 @@ int64_t offset(const matmul_shape &s, const int64_t *stride, int64_t place)
     return elements;
 }
 
-/* The axes that c does not have are the inner ones, so the products of a sum follow each other. */
-template <class T>
-bool product(const struct matmul_shape *shape, const void *a, const void *b, bool by_row,
-             bool fresh, void *c)
+/* How many products are added up in each c. */
+int64_t terms(const matmul_shape &s)
 {
-    matmul_shape s = *shape;
-    join_axes(s);
+    int64_t n = 1;
+    for (int i = s.kept; i < s.axes; i++)
+        n *= s.dim[i];
+    return n;
+}
+
+/* The axes that c does not have are the inner ones, so the products of a sum follow each other. */
+template <class T, class C>
+bool multiply(matmul_shape s, const T *a, const T *b, bool by_row, bool fresh, C *c)
+{
+    const int64_t summed = terms(s);
     const gemm_batch batch = take_batch(s);
     const gemm_shape size = {s.transpose_a,
                              s.transpose_b,
@@ -82,19 +91,56 @@ bool product(const struct matmul_shape *shape, const void *a, const void *b, boo
                              s.transpose_a ? s.m : s.k,
                              s.transpose_b ? s.k : s.n,
                              s.n};
-    int64_t summed = 1;
-    for (int i = s.kept; i < s.axes; i++)
-        summed *= s.dim[i];
     bool ok = true;
     for (int64_t place = 0; ok && place < places(s); place++)
-        ok = (by_row ? gemm_by_row<T> : gemm<T>)("matmul", size, batch,
-                                                 (const T *)a + offset(s, s.a, place),
-                                                 (const T *)b + offset(s, s.b, place),
-                                                 fresh && place % summed == 0 ? 0 : 1,
-                                                 (T *)c + offset(s, s.c, place));
+        ok = (by_row ? gemm_by_row<T, C>
+                     : gemm<T, C>)("matmul", size, batch, a + offset(s, s.a, place),
+                                   b + offset(s, s.b, place), fresh && place % summed == 0 ? 0 : 1,
+                                   c + offset(s, s.c, place));
     return ok;
+}
+
+template <class T>
+__global__ void add_rounded(bool fresh, int64_t n, const real_of<T> *__restrict__ sum_,
+                            T *__restrict__ c_)
+{
+    typedef real_pack<T> reals;
+    GRID_STRIDE(i, pack_count(n, PACK<T>))
+    {
+        const int64_t at = i * PACK<T>, left = n - at;
+        reals sum = reals::load(sum_ + at, left);
+        const reals c = fresh ? reals::all(0) : reals::load(c_ + at, left);
+        for (int e = 0; e < PACK<T>; e++)
+            sum.of[e] += c.of[e];
+        sum.store(c_ + at, left);
+    }
+}
+
+/* Where T is not what sums are taken in: c is rounded once, after all of its products. */
+template <class T>
+bool sum_apart(const matmul_shape &s, const T *a, const T *b, bool by_row, bool fresh, T *c)
+{
+    const int64_t n = s.m * s.n * places(s) / terms(s);
+    const scratch room("matmul", (size_t)n * sizeof(real_of<T>));
+    real_of<T> *const sum = room.as<real_of<T>>();
+    if (!room || !multiply(s, a, b, by_row, true, sum))
+        return false;
+    LAUNCH((add_rounded<T>), dim3(blocks_for(pack_count(n, PACK<T>), THREADS)), dim3(THREADS), 0,
+           stream, fresh, n, sum, c);
+    return launched("matmul");
+}
+
+template <class T>
+bool product(const struct matmul_shape *shape, const void *a, const void *b, bool by_row,
+             bool fresh, void *c)
+{
+    const bool rounds = !std::is_same<T, real_of<T>>::value;
+    matmul_shape s = *shape;
+    join_axes(s);
+    return rounds && terms(s) > 1 ? sum_apart(s, (const T *)a, (const T *)b, by_row, fresh, (T *)c)
+                                  : multiply(s, (const T *)a, (const T *)b, by_row, fresh, (T *)c);
 }
 
 } // namespace
 
-KERNELS(matmul, product<T>);
+KERNELS_AND_BF16(matmul, product<T>);

@@ -13,7 +13,23 @@ template <class T> constexpr int PACK = 16 / sizeof(T);
 template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) pack {
     T of[N];
 
-    /* The elements x[0] .. x[N - 1], or as many as are left. */
+    /* The elements x[0] .. x[N - 1], or as many as are left; from one that is stored in another
+       type, or to it, each is converted. */
+    template <class Stored> static __device__ pack load(const Stored *x, int64_t left)
+    {
+        const auto stored = pack<Stored, N>::load(x, left);
+        pack p;
+        for (int e = 0; e < N; e++)
+            p.of[e] = (T)stored.of[e];
+        return p;
+    }
+    template <class Stored> __device__ void store(Stored *x, int64_t left) const
+    {
+        pack<Stored, N> stored;
+        for (int e = 0; e < N; e++)
+            stored.of[e] = (Stored)of[e];
+        stored.store(x, left);
+    }
     static __device__ pack load(const T *x, int64_t left)
     {
         if (left >= N && (uintptr_t)x % alignof(pack) == 0)
@@ -40,6 +56,9 @@ template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * size
         return p;
     }
 };
+
+/* A pack's elements as numbers to compute with. */
+template <class T> using real_pack = pack<real_of<T>, PACK<T>>;
 
 inline __host__ __device__ int64_t pack_count(int64_t n, int size)
 {

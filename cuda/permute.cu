@@ -41,7 +41,7 @@ template <class Word> __global__ void turn_tiles(turned t, bool add, const Word 
         for (int64_t i = i0 + threadIdx.y; i < i0 + TILE && i < t.rows; i += TILE_ROWS)
             if (j0 + threadIdx.x < t.columns) {
                 Word &to = y[at.of[0] + i * t.y_stride + j0 + threadIdx.x];
-                to = before(!add, to) + tile[threadIdx.x][i - i0];
+                to = before(!add, to) + (real_of<Word>)tile[threadIdx.x][i - i0];
             }
         __syncthreads(); /* before the tile is filled again */
     }
@@ -83,6 +83,7 @@ template <class Word> bool move(bool add, const broadcast &plan, const void *x, 
 template <class T> bool copy(size_t width, const broadcast *plan, const void *x, void *y)
 {
     return width == 1   ? move<uint8_t>(false, *plan, x, y)
+           : width == 2 ? move<uint16_t>(false, *plan, x, y)
            : width == 4 ? move<uint32_t>(false, *plan, x, y)
                         : move<uint64_t>(false, *plan, x, y);
 }
@@ -94,4 +95,4 @@ template <class T> bool add_permuted(const broadcast *plan, const void *x, void 
 
 } // namespace
 
-KERNELS(permute, copy<T>, add_permuted<T>);
+KERNELS_AND_BF16(permute, copy<T>, add_permuted<T>);

@@ -15,22 +15,24 @@ struct turns {
 /* (x_i, x_{i+D/2}) becomes (x_i cos - x_{i+D/2} sin, x_i sin + x_{i+D/2} cos), where the sine is
    that of the angle times the sign. */
 template <class T>
-__global__ void turn_packs(turns t, const T *__restrict__ cosine, const T *__restrict__ sine,
-                           T sign, bool add, const T *x, T *y)
+__global__ void turn_packs(turns t, const real_of<T> *__restrict__ cosine,
+                           const real_of<T> *__restrict__ sine, real_of<T> sign, bool add,
+                           const T *x, T *y)
 {
+    typedef real_pack<T> reals;
     GRID_STRIDE(n, t.rows * t.H.d * t.packs.d)
     {
         const int64_t head = t.packs.quotient(n), row = t.H.quotient(head);
         const int64_t i = (n - head * t.packs.d) * PACK<T>, left = t.half - i;
         const int64_t angle = (row - t.L.quotient(row) * t.L.d) * t.half + i;
         const int64_t low = head * 2 * t.half + i, high = low + t.half;
-        const pack<T> c = pack<T>::load(cosine + angle, left);
-        const pack<T> s = pack<T>::load(sine + angle, left);
-        const pack<T> x0 = pack<T>::load(x + low, left), x1 = pack<T>::load(x + high, left);
-        pack<T> a = add ? pack<T>::load(y + low, left) : pack<T>::all(0);
-        pack<T> b = add ? pack<T>::load(y + high, left) : pack<T>::all(0);
+        const reals c = reals::load(cosine + angle, left);
+        const reals s = reals::load(sine + angle, left);
+        const reals x0 = reals::load(x + low, left), x1 = reals::load(x + high, left);
+        reals a = add ? reals::load(y + low, left) : reals::all(0);
+        reals b = add ? reals::load(y + high, left) : reals::all(0);
         for (int e = 0; e < PACK<T>; e++) {
-            const T sin = sign * s.of[e];
+            const real_of<T> sin = sign * s.of[e];
             a.of[e] = before(!add, a.of[e]) + (x0.of[e] * c.of[e] - x1.of[e] * sin);
             b.of[e] = before(!add, b.of[e]) + (x0.of[e] * sin + x1.of[e] * c.of[e]);
         }
@@ -44,11 +46,11 @@ bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, bool ba
           const void *x, void *y)
 {
     const int64_t half = D / 2, packs = pack_count(half, PACK<T>), count = B * L * H * packs;
-    const T *const cosine = (const T *)table;
+    const real_of<T> *const cosine = (const real_of<T> *)table;
     if (count > 0)
         LAUNCH((turn_packs<T>), dim3(blocks_for(count, THREADS)), dim3(THREADS), 0, stream,
                turns{B * L, half, divisor(L), divisor(H), divisor(packs)}, cosine,
-               cosine + L * half, (T)(backwards ? -1 : 1), add, (const T *)x, (T *)y);
+               cosine + L * half, (real_of<T>)(backwards ? -1 : 1), add, (const T *)x, (T *)y);
     return launched("rotary");
 }
 
@@ -130,7 +132,7 @@ __global__ void sum_distances(distances d, const T *__restrict__ dy, const doubl
     }
     sum = group.sum(sum);
     if (used && group.lane == 0)
-        dtable[group.row] += (T)sum;
+        dtable[group.row] = before(false, dtable[group.row]) + (real_of<T>)sum;
 }
 
 template <class T>
@@ -155,4 +157,4 @@ bool relative_backward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void 
 
 } // namespace
 
-KERNELS(positions, turn<T>, relative_forward<T>, relative_backward<T>);
+KERNELS_AND_BF16(positions, turn<T>, relative_forward<T>, relative_backward<T>);

@@ -2,12 +2,14 @@
 #ifndef SOFTBACK_CUDA_REAL_CUH
 #define SOFTBACK_CUDA_REAL_CUH
 
+/* The element types are float, double and bf16, which is stored only: what is computed from it is
+   float. Without operators of its own, an expression that forgets to widen does not compile. */
+#define __CUDA_NO_BFLOAT16_OPERATORS__
+#define __CUDA_NO_BFLOAT162_OPERATORS__
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-/* The element types are float, double and bf16, which is stored only: what is computed from it is
-   float. */
 typedef __nv_bfloat16 bf16;
 
 template <class T> struct arithmetic_of {
@@ -70,9 +72,9 @@ template <class T> __device__ T real_max(T a, T b)
 }
 
 /* What a gradient holds before a part is added to it: nothing yet, if it is fresh. */
-template <class T> __device__ T before(bool fresh, const T &dx)
+template <class T> __device__ real_of<T> before(bool fresh, const T &dx)
 {
-    return fresh ? 0 : dx;
+    return fresh ? 0 : (real_of<T>)dx;
 }
 
 #endif

@@ -29,7 +29,7 @@ struct sum_dx {
 template <class T>
 bool sum_backward(const broadcast *plan, double divisor, bool fresh, const void *dy, void *dx)
 {
-    const operands<T> in = {nullptr, (const T *)dy, nullptr, nullptr, (T)divisor};
+    const operands<T> in = {nullptr, (const T *)dy, nullptr, nullptr, (real_of<T>)divisor};
     return broadcast_map<T, sum_dx>("sum", *plan, in, !fresh, (T *)dx);
 }
 
@@ -65,11 +65,11 @@ template <class Group> struct part {
           begin(row / s.inner * (s.n - 1) * s.inner + row), n(used ? s.n : 0), inner(s.inner)
     {
     }
-    template <class T> __device__ T max(const T *x) const
+    template <class T> __device__ real_of<T> max(const T *x) const
     {
-        T max = -INFINITY;
+        real_of<T> max = -INFINITY;
         for (int64_t i = group.lane; i < n; i += Group::LANES)
-            max = larger()(max, x[begin + i * inner]);
+            max = larger()(max, (real_of<T>)x[begin + i * inner]);
         return group.reduce(max, larger());
     }
 };
@@ -77,7 +77,7 @@ template <class Group> struct part {
 template <class T, class Group> __global__ void max_rows(reduce_shape shape, const T *x, T *y)
 {
     const part<Group> p(shape);
-    const T max = p.max(x);
+    const real_of<T> max = p.max(x);
     if (p.used && p.group.lane == 0)
         y[p.row] = max;
 }
@@ -99,16 +99,17 @@ template <class T, class Group>
 __global__ void max_backward_rows(reduce_shape shape, bool fresh, const T *x, const T *y,
                                   const T *dy, T *dx)
 {
+    typedef real_of<T> real;
     const part<Group> p(shape);
-    const T max = y[p.row];
+    const real max = y[p.row];
     int64_t m = 0;
     for (int64_t i = p.group.lane; i < p.n; i += Group::LANES)
-        m += is_max(x[p.begin + i * p.inner], max);
+        m += is_max((real)x[p.begin + i * p.inner], max);
     m = p.group.sum(m);
-    const T share = dy[p.row] / (T)m;
+    const real share = (real)dy[p.row] / (real)m;
     for (int64_t i = p.group.lane; i < p.n; i += Group::LANES) {
         const int64_t at = p.begin + i * p.inner;
-        dx[at] = before(fresh, dx[at]) + (is_max(x[at], max) ? share : 0);
+        dx[at] = before(fresh, dx[at]) + (is_max((real)x[at], max) ? share : 0);
     }
 }
 
@@ -130,10 +131,10 @@ template <class T, class Group>
 __global__ void argmax_rows(reduce_shape shape, const T *x, int32_t *index)
 {
     const part<Group> p(shape);
-    const T max = p.max(x);
+    const real_of<T> max = p.max(x);
     int64_t first = p.n;
     for (int64_t i = p.group.lane; i < first; i += Group::LANES)
-        if (is_max(x[p.begin + i * p.inner], max))
+        if (is_max((real_of<T>)x[p.begin + i * p.inner], max))
             first = i;
     first = p.group.reduce(first, smaller());
     if (p.used && p.group.lane == 0)
@@ -154,4 +155,4 @@ template <class T> bool argmax(reduce_shape s, const void *x, int32_t *index)
 
 } // namespace
 
-KERNELS(reduce, sum<T>, sum_backward<T>, max<T>, max_backward<T>, argmax<T>);
+KERNELS_AND_BF16(reduce, sum<T>, sum_backward<T>, max<T>, max_backward<T>, argmax<T>);

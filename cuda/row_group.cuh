@@ -70,21 +70,23 @@ template <int GROUP> struct row_group {
 
 /* The largest element of a row, NaN left out; -infinity for none. */
 template <class T, int GROUP>
-__device__ T row_max(const row_group<GROUP> &group, int64_t C, const T *x)
+__device__ real_of<T> row_max(const row_group<GROUP> &group, int64_t C, const T *x)
 {
-    T max = -(T)INFINITY;
+    typedef real_of<T> real;
+    real max = -(real)INFINITY;
     for (int64_t c = group.lane; c < C; c += GROUP)
-        max = real_max(max, x[c]);
+        max = real_max(max, (real)x[c]);
     return group.max(max);
 }
 
 /* The sum of exp(x_c - shift). */
 template <class T, int GROUP>
-__device__ T row_sum_exp(const row_group<GROUP> &group, int64_t C, const T *x, T shift)
+__device__ real_of<T> row_sum_exp(const row_group<GROUP> &group, int64_t C, const T *x,
+                                  real_of<T> shift)
 {
-    T sum = 0;
+    real_of<T> sum = 0;
     for (int64_t c = group.lane; c < C; c += GROUP)
-        sum += real_exp(x[c] - shift);
+        sum += real_exp((real_of<T>)x[c] - shift);
     return group.sum(sum);
 }
 

@@ -56,14 +56,14 @@ template <class T, int SUMS> struct slab_sums {
 
 /* One after the other, since two of them may go to the same place. */
 template <class T, int SUMS>
-__global__ void add_slab_columns(int64_t slabs, int64_t C, const T *__restrict__ partial,
+__global__ void add_slab_columns(int64_t slabs, int64_t C, const real_of<T> *__restrict__ partial,
                                  slab_sums<T, SUMS> sums)
 {
     for (int64_t block = blockIdx.x; block < column_blocks(C); block += gridDim.x) {
         const int64_t c = block * SLAB_COLUMNS + threadIdx.x;
         for (int i = 0; i < SUMS; i++) {
             const slab_sum<T> sum = sums.sum[i];
-            T total = 0;
+            real_of<T> total = 0;
             for (int64_t slab = threadIdx.y; c < C && slab < slabs; slab += blockDim.y)
                 total += partial[(slab * SUMS + i) * C + c];
             total = column_sum(total);
@@ -75,7 +75,7 @@ __global__ void add_slab_columns(int64_t slabs, int64_t C, const T *__restrict__
 
 /* Queues the adding up; without slabs, a fresh sum is zero. */
 template <class T, int SUMS>
-void add_slabs(int64_t slabs, int64_t C, const T *partial, slab_sums<T, SUMS> sums)
+void add_slabs(int64_t slabs, int64_t C, const real_of<T> *partial, slab_sums<T, SUMS> sums)
 {
     bool wanted = false;
     for (const slab_sum<T> &sum : sums.sum)

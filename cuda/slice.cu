@@ -28,6 +28,7 @@ template <class Word> bool move(bool add, runs runs, const void *x, void *y)
 template <class T> bool copy(size_t width, runs runs, const void *x, void *y)
 {
     return width == 1   ? move<uint8_t>(false, runs, x, y)
+           : width == 2 ? move<uint16_t>(false, runs, x, y)
            : width == 4 ? move<uint32_t>(false, runs, x, y)
                         : move<uint64_t>(false, runs, x, y);
 }
@@ -39,4 +40,4 @@ template <class T> bool add_runs(runs runs, const void *x, void *y)
 
 } // namespace
 
-KERNELS(slice, copy<T>, add_runs<T>);
+KERNELS_AND_BF16(slice, copy<T>, add_runs<T>);

@@ -19,7 +19,7 @@ template <class X> struct sum_target {
 
     __device__ void store(int64_t i, double total) const
     {
-        x[i] = before(!add, x[i]) + (X)(total / divisor);
+        x[i] = before(!add, x[i]) + (real_of<X>)(total / divisor);
     }
 };
 

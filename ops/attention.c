@@ -31,7 +31,8 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
     sb_tensor *scratch = tensor_new("attention", weights->device, weights->dtype, 4, block);
     sb_tensor *dscores = NULL;
     if (scratch && g->dbias.data)
-        dscores = tensor_new("attention", weights->device, weights->dtype, 4, weights->dim);
+        dscores = tensor_new("attention", weights->device, dtype_of_sums(weights->dtype), 4,
+                             weights->dim);
     bool ok = kernels && scratch && (dscores || !g->dbias.data);
     if (ok) {
         g->scratch = scratch->data;
@@ -67,7 +68,9 @@ static bool backward(sb_node *node)
 }
 
 /* The variants of the score that act on q and k are operations before the node, whose gradients
-   the tape finds; the rest of the factor is the node's scale. */
+   the tape finds; the rest of the factor is the node's scale. Balanced, it is all the node's for
+   bf16, which has the range of the f32 that products are summed in: q and k need not be rounded
+   once more. */
 static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options *o,
                         struct attention *a)
 {
@@ -75,7 +78,7 @@ static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options
         *q = sb_l2_normalize(*q);
         *k = sb_l2_normalize(*k);
     }
-    if (o->score == SB_BALANCED) {
+    if (o->score == SB_BALANCED && (*q)->dtype != SB_BF16) {
         *q = sb_scale(*q, sqrt(a->scale));
         *k = sb_scale(*k, sqrt(a->scale));
         a->scale = 1;
@@ -87,13 +90,16 @@ static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options
 /*
  * Whether to go tile by tile. With few pairs, stored weights are faster; where nothing records they
  * cost no more than their memory, so that only many pairs are worth it: what a sentence gives there
- * must not depend on how far its batch is padded.
+ * must not depend on how far its batch is padded. Kernels for bf16 have tensor cores for their
+ * tiles and for nothing else.
  */
-static bool wants_tiles(const sb_attention_options *o, const struct attention *a)
+static bool wants_tiles(const sb_attention_options *o, const struct attention *a, sb_dtype dtype)
 {
     const double pairs = (double)a->Lq * (double)a->Lk, many = 512.0 * 512.0, very_many = 0x1p22;
     if (o->algorithm != SB_AUTOMATIC)
         return o->algorithm == SB_TILED;
+    if (dtype == SB_BF16)
+        return !o->weights;
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
 }
 
@@ -127,7 +133,7 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
         !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
         !apply_score(&q, &k, &o, &a))
         return NULL;
-    if (wants_tiles(&o, &a))
+    if (wants_tiles(&o, &a, q->dtype))
         return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
     a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
     sb_node *node =

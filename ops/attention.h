@@ -62,21 +62,22 @@ struct attention_backward {
     const void *dy;                     /* NULL: zero */
     struct attention_gradient dweights; /* of the weights, and in it what others added to it */
     void *scratch;                      /* (B, G, block rows, Lk) */
-    void *dscores;                      /* (B, H, Lq, Lk) when dbias is wanted, else NULL */
+    void *dscores;                      /* (B, H, Lq, Lk) when dbias is wanted, else NULL; of bf16
+                                           f32 */
     struct attention_gradient dq, dk, dv, dbias;
 };
 
 struct attention_tiled {
     const void *q, *k, *v, *bias; /* bias may be NULL */
-    /* (B, H, Lq, 2): the largest score of a query (without a bias, before the scale), and 1 over
-       its sum of exponentials; zeros for a query without keys. */
+    /* (B, H, Lq, 2), of bf16 f32: the largest score of a query (without a bias, before the scale),
+       and 1 over its sum of exponentials; zeros for a query without keys. */
     void *stats;
     void *y;
 };
 
 struct attention_tiled_backward {
     const void *q, *k, *v, *bias, *stats, *y, *dy;
-    void *delta;   /* (B, H, Lq), scratch: rowsum(dy y) */
+    void *delta;   /* (B, H, Lq), scratch: rowsum(dy y); of bf16 f32 */
     void *partial; /* (slabs - 1, B, H, Lq, D), scratch, when there is more than one slab */
     int64_t slabs; /* of keys, which are worked on in parallel */
     struct attention_gradient dq, dk, dv, dbias;

@@ -1,6 +1,7 @@
 /* Attention by tiles on the tape: what the node keeps, and rows of the weights on demand. */
 #include "ops/attention.h"
 #include "ops/attention_call.h"
+#include "ops/bf16.h"
 
 enum { MOST_ROWS = NODE_SAVED - 1 }; /* requests for rows: the statistics are saved first */
 
@@ -52,11 +53,12 @@ static bool run_backward(const sb_node *node, const struct attention_kernels *ke
     const struct tiled *tiled = node->options;
     const struct attention *a = &tiled->a;
     const sb_tensor *y = node->out[0];
+    const sb_dtype sums = dtype_of_sums(y->dtype);
     const int64_t rows[3] = {a->B, a->H, a->Lq};
     const int64_t partial[5] = {g->slabs - 1, a->B, a->H, a->Lq, a->D};
-    sb_tensor *delta = tensor_new("attention", y->device, y->dtype, 3, rows), *other = NULL;
+    sb_tensor *delta = tensor_new("attention", y->device, sums, 3, rows), *other = NULL;
     if (delta && g->slabs > 1)
-        other = tensor_new("attention", y->device, y->dtype, 5, partial);
+        other = tensor_new("attention", y->device, sums, 5, partial);
     bool ok = delta && (other || g->slabs == 1);
     if (ok) {
         g->delta = delta->data;
@@ -111,7 +113,8 @@ sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_
         return NULL;
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t rows[4] = {a->B, a->H, a->Lq, 2};
-    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, y->dtype, 4, rows)))
+    const sb_dtype sums = dtype_of_sums(y->dtype);
+    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)))
         return NULL;
     struct attention *its = node->options;
     its->dropout = dropout_next(options->dropout);

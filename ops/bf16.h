@@ -1,8 +1,8 @@
 /*
- * Operations on bf16. A device may have kernels of its own for it; where it has none, an operation
- * computes in f32: it widens what it is given and rounds what it returns, each by a cast on the
- * tape, so that gradients are rounded too. On the CPU that is so for all operations: what is stored
- * is bf16, and what is computed f32.
+ * Operations on bf16. A device may have kernels of its own for it, which load bf16, compute in f32
+ * and round what they store; where it has none, an operation computes in f32: it widens what it is
+ * given and rounds what it returns, each by a cast on the tape, so that gradients are rounded too.
+ * On the CPU that is so for all operations: what is stored is bf16, and what is computed f32.
  *
  * Losses, like all sums, are f32 in any case.
  */
@@ -13,6 +13,13 @@
 
 /* Whether x is of bf16 and its device has no kernels of these rows for it. */
 bool bf16_needs_f32(struct kernel_rows *rows, const sb_tensor *x);
+
+/* The dtype of what kernels keep of elements of this dtype without rounding it: statistics of rows,
+   and scratch for sums. f32 of bf16. */
+static inline sb_dtype dtype_of_sums(sb_dtype dtype)
+{
+    return dtype == SB_BF16 ? SB_F32 : dtype;
+}
 
 /* x in f32, on the tape. Fails, in the name of `who`, when x is real but not of bf16: operands of
    two dtypes do not mix. Integers, booleans and NULL stay what they are. */

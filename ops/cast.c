@@ -7,20 +7,19 @@
 
 KERNEL_ROWS(cast);
 
-/* y = x, or y += x where it is not fresh; y is real */
-static bool to_real(bool fresh, const sb_tensor *x, sb_tensor *y)
+bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y)
 {
     const bool bf16 = y->dtype == SB_BF16;
     const struct cast_kernels *k =
         kernel_row_if_any(&cast_rows, y->device, bf16 ? SB_F32 : y->dtype);
-    return (bf16 ? k->to_bf16 : k->to_real)(x->dtype, fresh, tensor_size(x), x->data, y->data);
+    return (bf16 ? k->to_bf16 : k->to_real)(x->dtype, fresh, n, x->data, y->data);
 }
 
 /* y = x in another real dtype: dx = dy in x's */
 static bool backward(sb_node *node)
 {
     sb_tensor *dx = sb_node_dx(node, 0);
-    return !dx || to_real(sb_node_fresh(node, 0), sb_node_dy(node, 0), dx);
+    return !dx || cast_elements(sb_node_fresh(node, 0), tensor_size(dx), sb_node_dy(node, 0), dx);
 }
 
 static const sb_operation cast = {"cast", "x", backward, true};
@@ -28,7 +27,7 @@ static const sb_operation cast = {"cast", "x", backward, true};
 static bool run(const sb_tensor *x, sb_tensor *y)
 {
     if (sb_dtype_is_real(y->dtype))
-        return to_real(true, x, y);
+        return cast_elements(true, tensor_size(x), x, y);
     const struct cast_kernels *k = kernel_row(&cast_rows, x);
     return k && k->to_whole(x->dtype, y->dtype, tensor_size(x), x->data, y->data);
 }

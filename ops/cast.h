@@ -13,4 +13,8 @@ struct cast_kernels {
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
 };
 
+/* Of the first n elements: y = x, or y += x where it is not fresh; y is real. For other operations,
+   on tensors that are on no tape. */
+bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y);
+
 #endif

@@ -64,14 +64,13 @@ static bool check_targets(const char *op, const struct cross_entropy_kernels *k,
 }
 
 static bool check_class_weight(const char *op, const struct cross_entropy_kernels *k, int64_t V,
-                               const sb_tensor *x, const sb_tensor *weight)
+                               sb_dtype dtype, const sb_device *device, const sb_tensor *weight)
 {
     if (!tensor_readable(op, weight))
         return false;
-    if (weight->dtype != x->dtype || weight->device != x->device)
-        return sb_fail("%s: x is of %s on %s, class_weight of %s on %s", op,
-                       sb_dtype_name(x->dtype), x->device->name, sb_dtype_name(weight->dtype),
-                       weight->device->name);
+    if (weight->dtype != dtype || weight->device != device)
+        return sb_fail("%s: x is of %s on %s, class_weight of %s on %s", op, sb_dtype_name(dtype),
+                       device->name, sb_dtype_name(weight->dtype), weight->device->name);
     if (weight->rank != 1 || weight->dim[0] != V)
         return sb_fail("%s: class_weight is %s, not (%lld)", op, tensor_shape(weight).text,
                        (long long)V);
@@ -112,17 +111,19 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
 {
     const char *op = node->operation->name;
     const struct cross_entropy_options *options = sb_node_options(node);
-    const sb_tensor *x = node->in[0];
+    const sb_device *device = node->in[0]->device;
+    const sb_dtype dtype = dtype_of_sums(node->in[0]->dtype);
     const int64_t rows = shape_size(rank - 1, dim), V = dim[rank - 1];
-    const struct cross_entropy_kernels *k = kernel_row(&cross_entropy_rows, x);
-    if (!k || !check_options(op, options) || !check_targets(op, k, rank, dim, x->dtype, targets) ||
-        (class_weight && !check_class_weight(op, k, V, x, class_weight)))
+    const struct cross_entropy_kernels *k = kernel_row_if_any(&cross_entropy_rows, device, dtype);
+    if (!k)
+        return sb_fail("%s: no kernel for %s on %s", op, sb_dtype_name(dtype), device->name);
+    if (!check_options(op, options) || !check_targets(op, k, rank, dim, dtype, targets) ||
+        (class_weight && !check_class_weight(op, k, V, dtype, device, class_weight)))
         return false;
     bool none = options->reduction == SB_NONE;
-    if (!sb_node_output(node, x->dtype, none ? rank - 1 : 0, dim) ||
-        !sb_node_save(node,
-                      tensor_new(op, x->device, x->dtype, 2, (int64_t[]){STATISTICS, rows})) ||
-        !sb_node_save(node, tensor_new(op, x->device, x->dtype, SB_SCALAR)) ||
+    if (!sb_node_output(node, dtype, none ? rank - 1 : 0, dim) ||
+        !sb_node_save(node, tensor_new(op, device, dtype, 2, (int64_t[]){STATISTICS, rows})) ||
+        !sb_node_save(node, tensor_new(op, device, dtype, SB_SCALAR)) ||
         (class_weight && !sb_node_save(node, sb_tensor_retain(class_weight))))
         return false;
     loss->kernels = k;

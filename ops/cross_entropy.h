@@ -68,7 +68,7 @@ struct cross_entropy_options {
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
 
-/* The options, in `wide` with class weights of f32, for logits of bf16. */
+/* The options, in `wide` with class weights of f32 instead of bf16. */
 const sb_cross_entropy_options *cross_entropy_widened(const char *who,
                                                       const sb_cross_entropy_options *options,
                                                       sb_cross_entropy_options *wide);
@@ -77,8 +77,9 @@ const sb_cross_entropy_options *cross_entropy_widened(const char *who,
 sb_tensor *cross_entropy_constant(sb_tensor *targets);
 
 /*
- * Checks targets and class_weight (NULL: none) against logits of this shape and the node's
- * options, and makes the node's output and what backward needs, the node's saved tensors.
+ * Checks targets and class_weight (NULL: none) against logits of this shape, of the dtype of sums
+ * (ops/bf16.h) of the node's first input, and the node's options, and makes the node's output and
+ * what backward needs, the node's saved tensors.
  */
 bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, const int64_t *dim,
                          const sb_tensor *targets, sb_tensor *class_weight);

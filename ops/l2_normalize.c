@@ -29,8 +29,9 @@ sb_tensor *sb_l2_normalize(sb_tensor *x)
     const struct l2_normalize_kernels *k = kernel_row(&l2_normalize_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     int64_t rows = row_count(x);
+    const sb_dtype sums = dtype_of_sums(x->dtype);
     sb_tensor *length =
-        y ? sb_node_save(node, tensor_new("l2_normalize", x->device, x->dtype, 1, &rows)) : NULL;
+        y ? sb_node_save(node, tensor_new("l2_normalize", x->device, sums, 1, &rows)) : NULL;
     return length && k->forward(rows, x->dim[x->rank - 1], x->data, y->data, length->data) ? y
                                                                                            : NULL;
 }

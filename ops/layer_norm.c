@@ -19,7 +19,8 @@ static bool run_backward(struct layer_norm_backward *b, const sb_tensor *x, cons
 {
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
     int64_t slabs[] = {slab_count(b->rows), 2, b->C};
-    sb_tensor *zero = NULL, *partial = tensor_new("layer_norm", x->device, x->dtype, 3, slabs);
+    sb_tensor *partial = tensor_new("layer_norm", x->device, dtype_of_sums(x->dtype), 3, slabs);
+    sb_tensor *zero = NULL;
     bool ok = k && partial;
     if (ok && !dy) {
         dy = zero = tensor_new("layer_norm", x->device, x->dtype, x->rank, x->dim);
@@ -87,9 +88,10 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f)
     f.C = x->dim[x->rank - 1];
     f.epsilon = f.epsilon == 0 ? 1e-5 : f.epsilon;
     const char *op = node->operation->name;
-    sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, x->dtype, 1, &f.rows));
+    const sb_dtype sums = dtype_of_sums(x->dtype);
+    sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows));
     sb_tensor *scale =
-        mean ? sb_node_save(node, tensor_new(op, x->device, x->dtype, 1, &f.rows)) : NULL;
+        mean ? sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows)) : NULL;
     if (!scale)
         return NULL;
     f.x = x->data;

@@ -23,8 +23,8 @@ static bool add_bias(const struct linear_kernels *k, const struct linear_shape *
     sb_tensor *dbias = sb_node_dx(node, 2);
     if (!dbias)
         return true;
-    sb_tensor *partial =
-        tensor_new("linear", dz->device, dz->dtype, 2, (int64_t[]){slab_count(s->rows), s->out});
+    sb_tensor *partial = tensor_new("linear", dz->device, dtype_of_sums(dz->dtype), 2,
+                                    (int64_t[]){slab_count(s->rows), s->out});
     bool ok = partial &&
               k->backward_bias(s, dz->data, partial->data, sb_node_fresh(node, 2), dbias->data);
     sb_tensor_release(partial);

@@ -2,9 +2,13 @@
  * The logits of a chunk of rows live in scratch: forward makes them for the loss, backward makes
  * them again and turns them, in place, into their gradient. What runs are the kernels of linear
  * and of cross_entropy.
+ *
+ * Of bf16 the logits are the products' own sums in f32, and the loss is computed of them. Only
+ * their gradient is rounded, to be multiplied, and the sums over all chunks once at the end.
  */
 #include "autograd/node.h"
 #include "ops/bf16.h"
+#include "ops/cast.h"
 #include "ops/check.h"
 #include "ops/cross_entropy.h"
 #include "ops/example.h"
@@ -19,13 +23,14 @@ static int64_t rows_of_chunk(int64_t V)
     return fitting < least ? least : fitting > most ? most : fitting;
 }
 
-/* What both directions walk with: logits (chunk, V) and, for dbias, partial sums. */
+/* What both directions walk with: logits (chunk, V) and, for dbias, partial sums. Where logits are
+   wider than x, `rounded` takes their gradient. */
 struct walk {
     const struct linear_kernels *linear;
     struct linear_shape shape; /* of all rows */
     int64_t chunk;
     size_t bytes;
-    sb_tensor *logits, *partial;
+    sb_tensor *logits, *partial, *rounded;
 };
 
 static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weight)
@@ -35,22 +40,29 @@ static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weig
                        .shape = {.rows = rows,
                                  .in = weight->dim[1],
                                  .out = V,
-                                 .by_row = tape_open()->mode == SB_NO_RECORD},
+                                 .by_row = tape_open()->mode == SB_NO_RECORD,
+                                 .wide = true},
                        .chunk = rows_of_chunk(V),
                        .bytes = sb_dtype_bytes(x->dtype)};
     const char *op = "linear_cross_entropy";
     const int64_t held = w->chunk < rows ? w->chunk : rows;
+    const sb_dtype sums = dtype_of_sums(x->dtype);
     if (w->linear)
-        w->logits = tensor_new(op, x->device, x->dtype, 2, (int64_t[]){held, V});
+        w->logits = tensor_new(op, x->device, sums, 2, (int64_t[]){held, V});
     if (w->logits)
-        w->partial = tensor_new(op, x->device, x->dtype, 2, (int64_t[]){slab_count(held), V});
-    return w->partial != NULL;
+        w->partial = tensor_new(op, x->device, sums, 2, (int64_t[]){slab_count(held), V});
+    if (w->partial)
+        w->rounded = sums == x->dtype
+                         ? sb_tensor_retain(w->logits)
+                         : tensor_new(op, x->device, x->dtype, 2, (int64_t[]){held, V});
+    return w->rounded != NULL;
 }
 
 static void walk_end(struct walk *w)
 {
     sb_tensor_release(w->logits);
     sb_tensor_release(w->partial);
+    sb_tensor_release(w->rounded);
 }
 
 /* The part of a (rows, C) tensor from row `start` on. */
@@ -88,27 +100,69 @@ static bool forward(struct walk *w, const struct cross_entropy *loss, const sb_t
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 
-/* One chunk of backward, whose logits become dlogits. Only the first one finds dweight and dbias
-   fresh. */
+/* A gradient to which each chunk adds its part: in dx itself, or in a sum apart, which is rounded
+   at the end. Either is NULL where none is wanted. */
+struct gathered {
+    sb_tensor *dx, *sum;
+    bool fresh;
+};
+
+static bool gathered_begin(struct gathered *g, const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    *g = (struct gathered){dx, NULL, sb_node_fresh(node, i)};
+    if (!dx)
+        return true;
+    const sb_dtype sums = dtype_of_sums(dx->dtype);
+    g->sum = sums == dx->dtype
+                 ? sb_tensor_retain(dx)
+                 : tensor_new("linear_cross_entropy", dx->device, sums, dx->rank, dx->dim);
+    return g->sum != NULL;
+}
+
+/* Whether the chunk at `start` is to write the sum. */
+static bool gathered_fresh(const struct gathered *g, int64_t start)
+{
+    return start == 0 && (g->fresh || g->sum != g->dx);
+}
+
+static bool gathered_end(struct gathered *g, bool ok)
+{
+    if (ok && g->sum != g->dx)
+        ok = cast_elements(g->fresh, tensor_size(g->dx), g->sum, g->dx);
+    sb_tensor_release(g->sum);
+    return ok;
+}
+
+/* The gradient of one chunk's logits, in their place or rounded. */
+static bool make_dlogits(const struct walk *w, const struct linear_shape *s, const sb_node *node,
+                         const struct cross_entropy *part, int64_t start)
+{
+    void *logits = w->logits->data;
+    return make_logits(w, s, node->in[0], node->in[1], sb_node_input(node, 3), start) &&
+           part->kernels->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
+           (w->rounded == w->logits ||
+            cast_elements(true, s->rows * s->out, w->logits, w->rounded));
+}
+
 static bool backward_chunk(const struct walk *w, sb_node *node, const struct cross_entropy *loss,
-                           int64_t start)
+                           int64_t start, const struct gathered *dweight,
+                           const struct gathered *dbias)
 {
     const struct linear_shape s = shape_from(w, start);
     const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
     const sb_tensor *x = node->in[0], *weight = node->in[1];
-    sb_tensor *dx = sb_node_dx(node, 0), *dweight = sb_node_dx(node, 1);
-    sb_tensor *dbias = sb_node_dx(node, 3);
-    void *dlogits = w->logits->data;
-    const bool first = start == 0;
-    return make_logits(w, &s, x, weight, sb_node_input(node, 3), start) &&
-           part.kernels->backward(&part.targets, dlogits, &part.found, &part.dy, true, dlogits) &&
+    sb_tensor *dx = sb_node_dx(node, 0);
+    const void *dlogits = w->rounded->data;
+    return make_dlogits(w, &s, node, &part, start) &&
            (!dx || w->linear->backward_x(&s, dlogits, weight->data, sb_node_fresh(node, 0),
                                          rows_from(w, dx, start))) &&
-           (!dweight ||
+           (!dweight->sum ||
             w->linear->backward_weight(&s, dlogits, rows_from(w, x, start),
-                                       first && sb_node_fresh(node, 1), dweight->data)) &&
-           (!dbias || w->linear->backward_bias(&s, dlogits, w->partial->data,
-                                               first && sb_node_fresh(node, 3), dbias->data));
+                                       gathered_fresh(dweight, start), dweight->sum->data)) &&
+           (!dbias->sum ||
+            w->linear->backward_bias(&s, dlogits, w->partial->data, gathered_fresh(dbias, start),
+                                     dbias->sum->data));
 }
 
 static bool backward(sb_node *node)
@@ -119,11 +173,15 @@ static bool backward(sb_node *node)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    bool ok =
-        cross_entropy_resume(&loss, node, x->rank, dim, node->in[2]) && walk_begin(&w, x, weight);
+    struct gathered dweight = {0}, dbias = {0};
+    bool ok = cross_entropy_resume(&loss, node, x->rank, dim, node->in[2]) &&
+              walk_begin(&w, x, weight) && gathered_begin(&dweight, node, 1) &&
+              gathered_begin(&dbias, node, 3);
     for (int64_t start = 0; ok && (start == 0 || start < w.shape.rows); start += w.chunk)
-        ok = backward_chunk(&w, node, &loss, start);
+        ok = backward_chunk(&w, node, &loss, start, &dweight, &dbias);
     walk_end(&w);
+    ok = gathered_end(&dweight, ok);
+    ok = gathered_end(&dbias, ok);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 
@@ -135,11 +193,12 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
 {
     const char *op = linear_cross_entropy.name;
     sb_cross_entropy_options wide;
-    if (bf16_needs_f32(&cross_entropy_rows, x)) {
+    if (x && x->dtype == SB_BF16)
+        options = cross_entropy_widened(op, options, &wide);
+    if (bf16_needs_f32(&linear_rows, x)) {
         x = bf16_widened(op, x);
         weight = bf16_widened(op, weight);
         bias = bf16_widened(op, bias);
-        options = cross_entropy_widened(op, options, &wide);
         return sb_linear_cross_entropy(x, weight, bias, targets, options);
     }
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);

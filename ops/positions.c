@@ -92,7 +92,7 @@ static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
 {
     int64_t L = x->dim[1], half = x->dim[3] / 2;
     const int64_t dim[3] = {2, L, half};
-    sb_tensor *host = tensor_new("rotary", sb_device_cpu(), x->dtype, 3, dim);
+    sb_tensor *host = tensor_new("rotary", sb_device_cpu(), dtype_of_sums(x->dtype), 3, dim);
     for (int64_t i = 0; host && i < half; i++) {
         double frequency = math_pow(base, -(double)i / (double)half);
         for (int64_t t = 0; t < L; t++) {

@@ -19,8 +19,8 @@ static bool backward(sb_node *node)
     const sb_tensor *x = node->in[0], *gain = node->in[1], *dy = sb_node_dy(node, 0);
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
     int64_t rows = row_count(x), C = x->dim[x->rank - 1];
-    sb_tensor *partial =
-        tensor_new("rms_norm", x->device, x->dtype, 2, (int64_t[]){slab_count(rows), C});
+    sb_tensor *partial = tensor_new("rms_norm", x->device, dtype_of_sums(x->dtype), 2,
+                                    (int64_t[]){slab_count(rows), C});
     bool ok = k && partial &&
               k->backward(rows, C, x->data, gain->data, sb_node_saved(node, 0)->data, dy->data,
                           gradient(node, 0), gradient(node, 1), partial->data);
@@ -45,8 +45,9 @@ sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     int64_t rows = row_count(x), C = x->dim[x->rank - 1];
+    const sb_dtype sums = dtype_of_sums(x->dtype);
     sb_tensor *scale =
-        y ? sb_node_save(node, tensor_new("rms_norm", x->device, x->dtype, 1, &rows)) : NULL;
+        y ? sb_node_save(node, tensor_new("rms_norm", x->device, sums, 1, &rows)) : NULL;
     if (!scale)
         return NULL;
     epsilon = epsilon == 0 ? 1e-6 : epsilon;

@@ -34,9 +34,9 @@ struct inputs inputs_widened(const struct inputs *from)
     for (int i = 0; i < in.n; i++) {
         const sb_tensor *x = from->x[i];
         sb_dtype dtype = sb_dtype_is_real(x->dtype) ? SB_F64 : x->dtype;
-        in.x[i] = sb_tensor_zeros(dtype, x->rank, x->dim);
-        for (int64_t k = 0; k < tensor_size(x); k++)
-            sb_put(in.x[i], k, sb_get(x, k));
+        double *numbers = numbers_of(x);
+        in.x[i] = sb_tensor_from_doubles(dtype, x->rank, x->dim, numbers);
+        free(numbers);
         if (x->requires_grad)
             sb_requires_grad(in.x[i]);
     }
@@ -73,6 +73,18 @@ void example_begin(sb_tape *tape, sb_mode mode)
     sb_tape_random(tape, &example_stream);
 }
 
+/* 3/8, 4/8, ... 12/8, 3/8, ... */
+static sb_tensor *gradient_for(const sb_tensor *y)
+{
+    const int64_t n = tensor_size(y);
+    double *numbers = malloc((size_t)(n + 1) * sizeof *numbers);
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = (3 + (double)(i % 10)) / 8;
+    sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(y->dtype, y->rank, y->dim, numbers));
+    free(numbers);
+    return dy;
+}
+
 struct results example_run(const struct example *e, const struct inputs *in, sb_mode mode)
 {
     struct results o = {0};
@@ -82,9 +94,7 @@ struct results example_run(const struct example *e, const struct inputs *in, sb_
     o.ok = y != NULL;
     o.real = y && sb_dtype_is_real(y->dtype);
     if (y && y->requires_grad) {
-        sb_tensor *dy = sb_tape_own(sb_tensor_zeros(y->dtype, y->rank, y->dim));
-        for (int64_t i = 0; i < sb_tensor_size(dy); i++)
-            sb_put(dy, i, (3 + (double)(i % 10)) / 8);
+        sb_tensor *dy = gradient_for(y);
         o.ok = dy && sb_backward_from(y, dy);
     }
     if (o.ok)

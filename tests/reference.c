@@ -39,13 +39,6 @@ static double stored_error(const sb_safetensors *file, const char *name)
     return value;
 }
 
-static double *numbers_of(const sb_tensor *t)
-{
-    double *numbers = calloc((size_t)sb_tensor_size(t) + 1, sizeof *numbers);
-    cr_assert(numbers && sb_tensor_read(t, numbers), "%s", sb_error());
-    return numbers;
-}
-
 sb_tensor *reference_tensor(const sb_safetensors *file, const char *name, sb_dtype dtype)
 {
     if (sb_safetensors_find(file, name) < 0)
@@ -161,7 +154,7 @@ void reference_each(void (*body)(const sb_safetensors *file, const void *context
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (kernel_use_cpu_set(set)) {
+        if (test_kernel_set(set)) {
             body(file, context, SB_F64);
             body(file, context, SB_F32);
         }

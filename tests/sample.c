@@ -31,7 +31,7 @@ static bool total_backward(sb_node *node)
     sb_tensor *dx = sb_node_dx(node, 0);
     for (int64_t i = 0; i < sb_tensor_size(dx); i++)
         sb_put(dx, i, sb_get(dx, i) + sb_value(sb_node_dy(node, 0)));
-    live_at[backwards++ % 16] = sb_device_memory(sb_device_cpu()).live_bytes;
+    live_at[backwards++ % 16] = memory_in_use().live_bytes;
     return true;
 }
 
@@ -54,7 +54,7 @@ static bool pass_backward(sb_node *node)
     sb_tensor *dx = sb_node_dx(node, 0);
     for (int64_t i = 0; i < sb_tensor_size(dx); i++)
         sb_put(dx, i, sb_get(dx, i) + sb_get(sb_node_dy(node, 0), i));
-    live_at[backwards++ % 16] = sb_device_memory(sb_device_cpu()).live_bytes;
+    live_at[backwards++ % 16] = memory_in_use().live_bytes;
     switch (*(const enum fault *)sb_node_options(node)) {
     case NO_FAULT:
         return true;
@@ -78,9 +78,7 @@ sb_tensor *pass(sb_tensor *x, enum fault fault)
 {
     sb_node *node = sb_node_new(&pass_operation, 1, &x, 1, &fault, sizeof fault);
     sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    if (y)
-        memcpy(y->data, x->data, tensor_bytes(x));
-    return y;
+    return y && x->device->copy(y->data, x->data, tensor_bytes(x)) ? y : NULL;
 }
 
 sb_tensor *leaf(double value)

@@ -15,7 +15,7 @@ struct settings small_settings(void)
     return s;
 }
 
-static sb_data *make_data(const struct settings *s, const sb_pairs *pairs)
+sb_data *small_data(const struct settings *s, const sb_pairs *pairs)
 {
     sb_data_options options = s->data;
     options.seed = s->trainer.seed;
@@ -32,7 +32,7 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
                     sb_dtype dtype)
 {
     *run = (struct small_run){.settings = *settings};
-    run->data = make_data(settings, pairs);
+    run->data = small_data(settings, pairs);
     run->weights = run->data ? sb_parameters_of(dtype, settings->trainer.seed) : NULL;
     if (run->weights)
         run->model = sb_seq2seq_new(run->weights, run->data, &settings->model);
@@ -51,28 +51,11 @@ struct small_run small_run(const struct settings *settings, const sb_pairs *pair
     return run;
 }
 
-bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs)
-{
-    *run = (struct small_run){.loaded = checkpoint_load(path)};
-    if (run->loaded) {
-        run->settings = run->loaded->settings;
-        run->weights = run->loaded->weights;
-        run->model = run->loaded->model;
-        run->data = make_data(&run->settings, pairs);
-    }
-    if (run->data)
-        run->trainer = sb_trainer_new(run->model, run->data, &run->settings.trainer);
-    if (run->trainer && checkpoint_resume(run->loaded, path, run->trainer))
-        return true;
-    small_run_close(run);
-    return false;
-}
-
 void small_run_close(struct small_run *run)
 {
     sb_trainer_free(run->trainer);
     if (run->loaded) {
-        checkpoint_free(run->loaded);
+        run->forget(run->loaded);
     } else {
         sb_seq2seq_free(run->model);
         sb_parameters_free(run->weights);

@@ -16,6 +16,7 @@ struct small_run {
     sb_seq2seq *model;
     sb_trainer *trainer;
     struct checkpoint *loaded; /* of a run that was resumed: owns weights and model */
+    void (*forget)(struct checkpoint *loaded);
 };
 
 /* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
@@ -23,7 +24,9 @@ bool small_run_open(struct small_run *run, const struct settings *settings, cons
                     sb_dtype dtype);
 /* The same, which fails the test where it cannot be made. */
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
-/* A run that goes on from a checkpoint. */
+/* The data of such a run; pairs may be NULL. */
+sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);
+/* A run that goes on from a checkpoint (small_resume.c). */
 bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
 void small_run_close(struct small_run *run);
 

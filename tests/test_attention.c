@@ -1,8 +1,7 @@
-/* Attention against hand-worked numbers, PyTorch, and the composition of simple operations. */
+/* Attention against hand-worked numbers, and the composition of simple operations. */
 #include "ops/kernel.h"
 #include "tests/test.h"
 #include "tests/variant.h"
-#include <stdio.h>
 
 static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
 {
@@ -51,54 +50,9 @@ CLAIM(attention, a_single_key_passes_its_value_on)
         sb_tensor_release(all[i]);
 }
 
-static sb_tensor *golden(const sb_safetensors *file, const char *name, const char *key)
-{
-    char full[64];
-    snprintf(full, sizeof full, "%s.%s", name, key);
-    return sb_safetensors_find(file, full) < 0 ? NULL : sb_safetensors_tensor(file, full);
-}
-
-static void expect_golden(const sb_safetensors *file, const char *name, sb_tensor *t,
-                          const char *key)
-{
-    sb_tensor *expected = golden(file, name, key);
-    cr_expect(test_relative(t, expected) < 1e-13, "%s.%s differs by %g", name, key,
-              test_relative(t, expected));
-    sb_tensor_release(expected);
-}
-
-/* Values and gradients as in tests/golden/make_attention.py. */
-CLAIM(attention, pytorch_computes_the_same)
-{
-    sb_safetensors *file = sb_safetensors_open(test_path("golden/attention.safetensors"));
-    cr_assert(file, "%s", sb_error());
-    const char *const names[] = {"plain", "causal", "groups", "bias", "allowed"};
-    const char *const leaves[] = {"q", "k", "v", "bias"}, *const grads[] = {"dq", "dk", "dv",
-                                                                            "dbias"};
-    for (int n = 0; n < 5; n++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *x[4];
-        for (int i = 0; i < 4; i++)
-            if ((x[i] = golden(file, names[n], leaves[i])))
-                sb_tape_own(sb_requires_grad(x[i]));
-        sb_tensor *allowed = golden(file, names[n], "allowed"), *dy = golden(file, names[n], "dy");
-        sb_attention_options o = {.layout = SB_HEADS_FIRST, .bias = x[3]};
-        o.scale = n == 2 ? 0.3 : 0;
-        o.mask = n == 1 ? sb_mask_causal() : n == 4 ? sb_mask_allow(sb_tape_own(allowed)) : NULL;
-        sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
-        cr_assert(sb_backward_from(y, sb_tape_own(dy)), "%s", sb_error());
-        expect_golden(file, names[n], y, "y");
-        for (int i = 0; i < 4 && x[i]; i++)
-            expect_golden(file, names[n], sb_grad(x[i]), grads[i]);
-        cr_expect(sb_tape_end(&tape));
-    }
-    sb_safetensors_close(file);
-}
-
 CLAIM(attention, many_options_equal_the_composition_of_simple_operations)
 {
-    for (uint64_t seed = 0; seed < (test_long() ? 4000 : 250); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 4000 : test_some(250)); seed++) {
         struct variant c = variant_draw(seed);
         variant_expect_same(&c, SB_F64, COMPOSED, OPERATIONS, 1e-12);
     }
@@ -118,7 +72,7 @@ static sb_tensor *checked(void *variant, sb_tensor *const x[])
 
 CLAIM(attention, gradients_agree_with_differences)
 {
-    for (uint64_t seed = 0; seed < (test_long() ? 500 : 40); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 500 : test_some(40)); seed++) {
         struct variant c = variant_draw(seed);
         sb_tensor *x[VARIANT_INPUTS], *given[VARIANT_INPUTS];
         variant_inputs(&c, SB_F64, x);
@@ -142,7 +96,7 @@ CLAIM(attention, long_rows_equal_the_composition_of_simple_operations)
     const int64_t lengths[][2] = {{63, 64},   {64, 65}, {65, 63}, {130, 10},
                                   {130, 136}, {3, 256}, {3, 520}};
     for (int i = 0; i < 7; i++)
-        for (int mask = 0; mask < MASK_KINDS; mask++) {
+        for (int mask = 0; mask < MASK_KINDS; mask += test_slow_device() ? 3 : 1) {
             struct variant c = {.B = 1, .H = 2, .G = 1, .D = 3, .Dv = 2, .mask = mask, .seed = 9};
             c.Lq = lengths[i][0];
             c.Lk = lengths[i][1];
@@ -152,7 +106,7 @@ CLAIM(attention, long_rows_equal_the_composition_of_simple_operations)
         }
 }
 
-CLAIM(attention, each_set_of_kernels_computes_the_same)
+CPU_CLAIM(attention, each_set_of_kernels_computes_the_same)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -175,7 +129,7 @@ static void run_threads(const struct variant *c, enum way way, int threads,
         sb_tensor_release(x[i]);
 }
 
-CLAIM(attention, any_number_of_threads_gives_the_same_bits)
+CPU_CLAIM(attention, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
     for (int run = 0; run < 2 * BIAS_KINDS; run++) {
@@ -193,9 +147,8 @@ CLAIM(attention, any_number_of_threads_gives_the_same_bits)
         for (int i = 0; i < RESULTS; i++) {
             cr_expect(!one[i] == !many[i]);
             if (one[i])
-                cr_expect(memcmp(sb_tensor_data(one[i]), sb_tensor_data(many[i]),
-                                 (size_t)sb_tensor_size(one[i]) * sizeof(float)) == 0,
-                          "way %d, bias %d, result %d", (int)way, bias, i);
+                cr_expect(test_same_bits(one[i], many[i]), "way %d, bias %d, result %d", (int)way,
+                          bias, i);
             sb_tensor_release(one[i]);
             sb_tensor_release(many[i]);
         }
@@ -212,9 +165,9 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(B, Lp, H, D)));
-    sb_tensor *alone = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(1, L, H, D)));
-    memcpy(sb_tensor_data(alone), (float *)sb_tensor_data(x) + Lp * size,
-           (size_t)(L * size) * sizeof(float));
+    const float *values = test_data(x);
+    sb_tensor *alone =
+        sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L, H, D), values + Lp * size));
     sb_tensor *lengths = own(SB_I32, SB_SHAPE(B), (double[]){1, (double)L, (double)Lp});
     sb_tensor *length = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
     sb_attention_options o = {.mask = sb_mask_lengths(lengths), .algorithm = algorithm};
@@ -224,8 +177,8 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     o.mask = causal ? sb_mask_causal() : sb_mask_lengths(length);
     sb_tensor *z = sb_attention(alone, alone, alone, &o);
     cr_assert(y && z, "%s", sb_error());
-    cr_expect(memcmp((float *)sb_tensor_data(y) + Lp * size, sb_tensor_data(z),
-                     (size_t)(L * size) * sizeof(float)) == 0,
+    const float *bits = test_data(y);
+    cr_expect(memcmp(bits + Lp * size, test_data(z), tensor_bytes(z)) == 0,
               "length %lld, padding %lld", (long long)L, (long long)padding);
     sb_tape_end(&tape);
 }
@@ -233,9 +186,10 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
 CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
 {
     sb_set_threads(1); /* the many small calls are not worth a second one */
+    const int64_t step = test_slow_device() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int64_t L = 1; kernel_use_cpu_set(set) && L < 140; L += L < 40 ? 1 : 13)
+        for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40 ? step : 13)
             for (int way = 0; way < 4; way++) {
                 sb_attention_algorithm algorithm = way / 2 ? SB_TILED : SB_COMPOSED;
                 expect_padding_has_no_effect(L, 8, way % 2, algorithm);

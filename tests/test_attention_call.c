@@ -153,6 +153,8 @@ CLAIM(attention_call, masks_and_biases_that_do_not_fit_are_named)
     sb_tensor *wide = test_leaf(SB_F64, 1, SB_SHAPE(3));
     sb_tensor *weights = x;
     for (int way = 0; way < 3; way++) {
+        if (way == 1 && !told_at_once())
+            continue;
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_attention_options o = {.weights = &weights};

@@ -126,7 +126,7 @@ static void in_all_ways(void (*check)(sb_dtype dtype, bool biased, double dropou
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (int way = 0; kernel_use_cpu_set(set) && way < 8; way++) {
+        for (int way = 0; test_kernel_set(set) && way < 8; way++) {
             algorithm = way / 4 ? SB_TILED : SB_COMPOSED;
             check(SB_F32, way % 2, way / 2 % 2 * 0.5);
             check(SB_F64, way % 2, way / 2 % 2 * 0.5);
@@ -325,7 +325,7 @@ CLAIM(attention_mask, evaluation_keeps_the_same_promises)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (int way = 0; way < 2 * (KERNELS_CPU_V4 + 1); way++) {
-        if (!kernel_use_cpu_set((enum kernel_set)(way / 2)))
+        if (!test_kernel_set((enum kernel_set)(way / 2)))
             continue;
         struct run r = run_new(SB_F32);
         spoil_row(r.k, 0, L - 1, NAN);

@@ -9,9 +9,12 @@ enum { MOST = 64 };
 static sb_tensor *normal(uint64_t seed, double deviation, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
-    for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        sb_put(t, i, deviation * sb_random_normal(&random));
+    const int64_t n = shape_size(rank, dim);
+    double *values = malloc((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = deviation * sb_random_normal(&random);
+    sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
+    free(values);
     return sb_requires_grad(t);
 }
 

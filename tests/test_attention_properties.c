@@ -8,9 +8,12 @@ enum { MOST = 320 };
 static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
-    for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        sb_put(t, i, sb_random_normal(&random));
+    const int64_t n = shape_size(rank, dim);
+    double *values = malloc((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = sb_random_normal(&random);
+    sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
+    free(values);
     return sb_requires_grad(t);
 }
 
@@ -27,17 +30,19 @@ static sb_tensor *reorder(sb_tensor *x, int axis, const int64_t *order)
 
 static double mean_square(const sb_tensor *x)
 {
-    double sum = 0;
+    double sum = 0, *numbers = numbers_of(x);
     for (int64_t i = 0; i < sb_tensor_size(x); i++)
-        sum += sb_get(x, i) * sb_get(x, i);
+        sum += numbers[i] * numbers[i];
+    free(numbers);
     return sum / (double)sb_tensor_size(x);
 }
 
 static double largest(const sb_tensor *x)
 {
-    double most = 0;
+    double most = 0, *numbers = numbers_of(x);
     for (int64_t i = 0; i < sb_tensor_size(x); i++)
-        most = isnan(sb_get(x, i)) ? INFINITY : fmax(most, fabs(sb_get(x, i)));
+        most = isnan(numbers[i]) ? INFINITY : fmax(most, fabs(numbers[i]));
+    free(numbers);
     return most;
 }
 
@@ -118,18 +123,20 @@ CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_o
         sb_random random = sb_random_new(7, SB_STREAM_USER);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *seen = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(L, L)));
+        static uint8_t pairs[L * L];
         for (int64_t i = 0; i < L; i++)
             for (int64_t j = 0; j < L; j++)
-                sb_put(seen, i * L + j, causal ? j <= i : i && sb_random_uniform(&random) < 0.3);
+                pairs[i * L + j] = causal ? j <= i : i && sb_random_uniform(&random) < 0.3;
+        sb_tensor *seen = sb_tape_own(sb_tensor_from(SB_BOOL, SB_SHAPE(L, L), pairs));
         sb_tensor *x = normal(1, SB_SHAPE(L, 4)), *bias = normal(2, SB_SHAPE(L, L));
         sb_attention_options o = {.algorithm = run / 2 ? SB_TILED : SB_COMPOSED, .bias = bias};
         o.mask = causal ? sb_mask_causal() : sb_mask_allow(seen);
         sb_tensor *y = sb_attention(x, x, x, &o), *dy = normal(3, SB_SHAPE(L, 4));
         cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        const double *dbias = test_data(sb_grad(bias));
         for (int64_t e = 0; e < L * L; e++) {
-            double gradient = fabs(sb_get(sb_grad(bias), e));
-            if (!sb_get(seen, e))
+            double gradient = fabs(dbias[e]);
+            if (!pairs[e])
                 cr_assert(gradient == 0, "run %d, blocked pair %d: %g", run, (int)e, gradient);
             else if (e > 0)
                 cr_assert(gradient > 0, "run %d, pair %d: %g", run, (int)e, gradient);
@@ -151,12 +158,13 @@ CLAIM(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
         sb_tensor *y = sb_attention(x, x, v, &o);
         double low[D] = {INFINITY, INFINITY, INFINITY};
         double high[D] = {-INFINITY, -INFINITY, -INFINITY};
+        const double *value = test_data(v), *got = test_data(y);
         for (int64_t e = 0; e < L * D; e++) {
             int64_t c = e % D;
-            low[c] = fmin(low[c], sb_get(v, e));
-            high[c] = fmax(high[c], sb_get(v, e));
-            cr_assert(low[c] - 1e-15 <= sb_get(y, e) && sb_get(y, e) <= high[c] + 1e-15,
-                      "%.17g is outside [%.17g, %.17g]", sb_get(y, e), low[c], high[c]);
+            low[c] = fmin(low[c], value[e]);
+            high[c] = fmax(high[c], value[e]);
+            cr_assert(low[c] - 1e-15 <= got[e] && got[e] <= high[c] + 1e-15,
+                      "%.17g is outside [%.17g, %.17g]", got[e], low[c], high[c]);
         }
         cr_expect(sb_tape_end(&tape));
     }
@@ -176,9 +184,10 @@ static double score_variance(int64_t d, sb_attention_options o)
     if (o.algorithm == SB_TILED)
         weights = sb_attention_weights(y, 0, N);
     cr_assert(y && weights, "%s", sb_error());
+    const double *weight = test_data(weights);
     double sum = 0;
     for (int64_t e = 0; e < N * N; e += 2) {
-        double difference = log(sb_get(weights, e)) - log(sb_get(weights, e + 1));
+        double difference = log(weight[e]) - log(weight[e + 1]);
         sum += difference * difference / 2;
     }
     sb_tape_end(&tape);
@@ -218,9 +227,10 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *q = normal(21, SB_SHAPE(N, 1, d)), *k = normal(22, SB_SHAPE(N, 2, d));
-    sb_tensor *v = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(N, 2, 2)));
+    double identities[4 * N];
     for (int64_t e = 0; e < 4 * N; e++)
-        sb_put(v, e, e % 4 == 0 || e % 4 == 3);
+        identities[e] = e % 4 == 0 || e % 4 == 3;
+    sb_tensor *v = sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(N, 2, 2), identities));
     sb_tensor *sign = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, -1}));
     sb_tensor *z = sb_multiply(sb_log(sb_attention(q, k, v, &o)), sign);
     cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
@@ -258,9 +268,10 @@ CLAIM(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_an
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *q = normal(1, SB_SHAPE(B, L, H, D)), *k = normal(2, SB_SHAPE(B, L, H, D));
         sb_tensor *v = normal(3, SB_SHAPE(B, L, H, D)), *y = sb_attention(q, k, v, &o);
-        sb_tensor *W_o = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(C, C)));
+        static double matrix[C * C];
         for (int64_t e = 0; e < C * C; e++)
-            sb_put(W_o, e, hadamard(C, e / C, e % C));
+            matrix[e] = hadamard(C, e / C, e % C);
+        sb_tensor *W_o = sb_tape_own(sb_tensor_from(SB_F64, SB_SHAPE(C, C), matrix));
         double heads = mean_square(y), average = mean_square(sb_mean(y, 2, false));
         double mixed = mean_square(sb_linear(sb_reshape(y, SB_SHAPE(B, L, C)), W_o, NULL));
         cr_expect(fabs(average / heads * H - 1) < 0.08, "%g of it", average / heads);

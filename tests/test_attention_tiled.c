@@ -6,7 +6,7 @@
 
 CLAIM(attention_tiled, many_options_equal_the_composition_of_simple_operations)
 {
-    for (uint64_t seed = 0; seed < (test_long() ? 4000 : 250); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 4000 : test_some(250)); seed++) {
         struct variant c = variant_draw(seed);
         variant_expect_same(&c, SB_F64, TILED, OPERATIONS, 1e-12);
     }
@@ -36,7 +36,10 @@ CLAIM(attention_tiled, any_combination_equals_the_composed_path_in_float64)
 {
     sb_random r = sb_random_new((uint64_t)(test_long() ? time(NULL) : 1), SB_STREAM_USER);
     uint64_t first = sb_random_below(&r, 1u << 30);
-    for (uint64_t seed = first; seed < first + (test_long() ? 2000 : 200); seed++) {
+    for (uint64_t seed = first; seed < first + (test_long()          ? 2000
+                                                : test_slow_device() ? 10
+                                                                     : 200);
+         seed++) {
         struct variant c = long_variant(seed);
         variant_expect_same(&c, SB_F64, TILED, COMPOSED, 1e-12);
     }
@@ -48,9 +51,7 @@ static void cast_all(sb_tensor *const x[], sb_dtype dtype, sb_tensor *y[])
         y[i] = NULL;
         if (!x[i])
             continue;
-        int64_t n = sb_tensor_size(x[i]);
-        double *values = malloc((size_t)(n + 1) * sizeof *values);
-        cr_assert(sb_tensor_read(x[i], values));
+        double *values = numbers_of(x[i]);
         y[i] = sb_requires_grad(
             sb_tensor_from_doubles(dtype, sb_tensor_rank(x[i]), x[i]->dim, values));
         free(values);
@@ -65,9 +66,10 @@ static void release_all(int n, sb_tensor *x[])
 
 static double largest(const sb_tensor *t)
 {
-    double most = 0;
+    double most = 0, *numbers = t ? numbers_of(t) : NULL;
     for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
-        most = fmax(most, fabs(sb_get(t, i)));
+        most = fmax(most, fabs(numbers[i]));
+    free(numbers);
     return most;
 }
 
@@ -75,9 +77,11 @@ static double largest(const sb_tensor *t)
  */
 static double error_of(int i, sb_tensor *const a[], sb_tensor *const b[])
 {
-    double worst = 0, size = largest(b[i]);
+    double worst = 0, size = largest(b[i]), *x = numbers_of(a[i]), *y = numbers_of(b[i]);
     for (int64_t e = 0; e < sb_tensor_size(b[i]); e++)
-        worst = fmax(worst, fabs(sb_get(a[i], e) - sb_get(b[i], e)));
+        worst = fmax(worst, fabs(x[e] - y[e]));
+    free(x);
+    free(y);
     for (int n = 2; n < 5 && (i >= 5 || size == 0); n++)
         size = fmax(size, largest(b[n]));
     return worst == 0 ? 0 : worst / size;
@@ -88,7 +92,10 @@ static double error_of(int i, sb_tensor *const a[], sb_tensor *const b[])
    which much cancels. */
 CLAIM(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
-    for (uint64_t seed = 0; seed < (test_long() ? 1000 : 100); seed++) {
+    for (uint64_t seed = 0; seed < (uint64_t)(test_long()          ? 1000
+                                              : test_slow_device() ? 8
+                                                                   : 100);
+         seed++) {
         struct variant c = long_variant(seed);
         sb_tensor *x[VARIANT_INPUTS], *exact_x[VARIANT_INPUTS];
         sb_tensor *exact[RESULTS], *composed[RESULTS], *tiled[RESULTS];
@@ -129,11 +136,11 @@ static int64_t extra_bytes(int64_t L)
     sb_tensor *dy = own_leaf(4, L, H, D);
     sb_attention_options o = {.mask = sb_mask_causal()};
     int64_t tensor = L * H * D * (int64_t)sizeof(float);
-    int64_t before = sb_device_memory(sb_device_cpu()).live_bytes;
-    sb_device_reset_peak(sb_device_cpu());
+    int64_t before = memory_in_use().live_bytes;
+    sb_device_reset_peak(sb_device_in_use());
     sb_tensor *y = sb_attention(q, k, v, &o);
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
-    int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes - before;
+    int64_t peak = memory_in_use().peak_bytes - before;
     cr_assert(sb_tape_end(&tape));
     return peak - 5 * tensor; /* y, its gradient, and the gradients of q, k and v */
 }

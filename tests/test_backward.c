@@ -152,29 +152,28 @@ CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
 {
     enum { DEPTH = 8, SIZE = 1 << 14 };
     const int64_t one = SIZE * sizeof(double), slack = 4096;
-    const sb_device *cpu = sb_device_cpu();
     sb_tensor *a = sb_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1));
-    int64_t before = sb_device_memory(cpu).live_bytes;
+    int64_t before = memory_in_use().live_bytes;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = a;
     for (int i = 0; i < DEPTH; i++)
         y = pass(y, NO_FAULT);
     sb_tensor *loss = total(y);
-    int64_t at_loss = sb_device_memory(cpu).live_bytes;
+    int64_t at_loss = memory_in_use().live_bytes;
     cr_expect(at_loss >= before + DEPTH * one);
     backwards = 0;
-    sb_device_reset_peak(cpu);
+    sb_device_reset_peak(sb_device_in_use());
     cr_assert(sb_backward(loss));
     cr_expect(backwards == DEPTH + 1);
-    cr_expect(sb_device_memory(cpu).peak_bytes <= at_loss + 2 * one + slack);
+    cr_expect(memory_in_use().peak_bytes <= at_loss + 2 * one + slack);
     for (int i = 2; i < backwards; i++)
         cr_expect(live_at[i] <= live_at[i - 1] - one, "step %d: %lld bytes after %lld", i,
                   (long long)live_at[i], (long long)live_at[i - 1]);
-    int64_t after = sb_device_memory(cpu).live_bytes;
+    int64_t after = memory_in_use().live_bytes;
     cr_expect(after <= before + one + DEPTH * slack, "only the leaf's gradient is left");
     sb_tape_end(&tape);
-    cr_expect(sb_device_memory(cpu).live_bytes <= before + one + slack);
+    cr_expect(memory_in_use().live_bytes <= before + one + slack);
     sb_tensor_release(a);
 }
 
@@ -186,7 +185,7 @@ static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_te
     sb_tape_begin(&tape, mode);
     cr_expect(!body(a));
     cr_expect(!sb_tape_end(&tape));
-    EXPECT_ERROR(message);
+    EXPECT_ERROR(on_device(message));
     cr_expect(!sb_grad(a));
     sb_tensor_release(a);
 }
@@ -346,10 +345,10 @@ CLAIM(backward, after_the_first_step_nothing_is_asked_of_the_system)
 {
     sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
     cr_assert(step(a));
-    int64_t calls = sb_device_memory(sb_device_cpu()).system_calls;
+    int64_t calls = memory_in_use().system_calls;
     for (int i = 0; i < 5; i++)
         cr_assert(step(a));
-    cr_expect(!POOL_CACHES || sb_device_memory(sb_device_cpu()).system_calls == calls);
+    cr_expect(!POOL_CACHES || memory_in_use().system_calls == calls);
     for (int i = 0; i < 3; i++)
         sb_tensor_release(a[i]);
 }

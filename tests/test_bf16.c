@@ -41,14 +41,16 @@ static struct inputs inputs_as(sb_dtype dtype, const struct inputs *from)
     return in;
 }
 
-/* An example is one operation, or a few: each may be off by half an ulp of bf16. */
+/* An example is one operation, or a few: each may be off by half an ulp of bf16. A device with
+   kernels of its own for bf16 rounds what it keeps for backward too. */
 static void agrees_with_f32(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_as(SB_F32, &in);
     struct results exact = example_must_run(e, shapes, &wide);
     struct results rounded = example_must_run(e, shapes, &in);
     double relative = results_relative(&rounded, &exact);
-    cr_expect(relative <= 0x1p-7, "%s %s: bf16 is off by %g", e->name, shapes, relative);
+    double limit = sb_device_in_use() == sb_device_cpu() ? 2 * 0x1p-8 : 3 * 0x1p-8;
+    cr_expect(relative <= limit, "%s %s: bf16 is off by %g", e->name, shapes, relative);
     results_free(&exact);
     results_free(&rounded);
     inputs_free(&in);
@@ -95,7 +97,8 @@ CLAIM(bf16, dtypes_do_not_mix)
     sb_tensor *y = sb_tensor_full(SB_F32, SB_SHAPE(3), 2);
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_add(x, y));
-    EXPECT_ERROR("add: an operand is of f32, another of bf16: dtypes differ");
+    EXPECT_ERROR("add: ");
+    EXPECT_ERROR("dtypes differ");
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_add(y, x));

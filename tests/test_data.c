@@ -32,7 +32,7 @@ static uint64_t fingerprint(const sb_batch *batch)
                           batch->target_lengths};
     uint64_t hash = 0xcbf29ce484222325u;
     for (int p = 0; p < 5; p++) {
-        const int32_t *ids = sb_tensor_data(parts[p]);
+        const int32_t *ids = test_data(parts[p]);
         for (int64_t i = 0; i < sb_tensor_size(parts[p]); i++)
             hash = (hash ^ (uint64_t)(ids[i] + 7)) * 0x100000001b3u;
     }
@@ -50,7 +50,7 @@ CLAIM(data, each_pair_comes_once_an_epoch)
         while (sb_data_tell(data).epoch == epoch) {
             const sb_batch *batch = sb_data_next(data);
             cr_assert(batch && batch->pairs <= 7, "%s", sb_error());
-            const int32_t *out = sb_tensor_data(batch->target_out);
+            const int32_t *out = test_data(batch->target_out);
             for (int64_t b = 0; b < batch->pairs; b++, met++) {
                 const int32_t *id = out + b * sb_tensor_dim(batch->target_out, 1);
                 seen[(id[0] - 4) + 7 * (id[1] - 4) + 49 * (id[2] - 4)]++;
@@ -156,7 +156,7 @@ CLAIM(data, a_task_never_ends)
             cr_assert(batch && batch->pairs == 64, "%s", sb_error());
             cr_expect(fingerprint(batch) != before, "%s: a batch comes twice", names[i]);
             before = fingerprint(batch);
-            const int32_t *source = sb_tensor_data(batch->source);
+            const int32_t *source = test_data(batch->source);
             for (int64_t k = 0; k < sb_tensor_size(batch->source); k++)
                 cr_assert(source[k] != SB_UNKNOWN, "%s has unknown symbols", names[i]);
         }

@@ -105,22 +105,23 @@ CLAIM(decoding, greedy_takes_the_most_probable_symbol_each_time)
 static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
                                          const sb_decoding_options *options)
 {
-    for (int v = 0; tiny_variant(v); v++) {
+    const int n = test_some(TEXTS);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
         struct tiny tiny = tiny_new(dtype, 2, &tiny_variant(v)->options);
-        char **texts = texts_new(50, TEXTS);
+        char **texts = texts_new(50, n);
         sb_decoded cached[TEXTS], computed[TEXTS];
         sb_decoding_options without = *options;
         without.no_cache = true;
-        decode(&tiny, texts, TEXTS, options, cached);
-        decode(&tiny, texts, TEXTS, &without, computed);
-        for (int i = 0; i < TEXTS; i++) {
+        decode(&tiny, texts, n, options, cached);
+        decode(&tiny, texts, n, &without, computed);
+        for (int i = 0; i < n; i++) {
             cr_expect(same_symbols(&cached[i], &computed[i]), "%s", tiny_variant(v)->name);
             cr_expect(fabs(cached[i].score - computed[i].score) <= tolerance, "%s: %g",
                       tiny_variant(v)->name, cached[i].score - computed[i].score);
         }
-        sb_decoded_free(TEXTS, cached);
-        sb_decoded_free(TEXTS, computed);
-        texts_free(TEXTS, texts);
+        sb_decoded_free(n, cached);
+        sb_decoded_free(n, computed);
+        texts_free(n, texts);
         tiny_free(&tiny);
     }
 }
@@ -175,12 +176,12 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
 
 CLAIM(decoding, a_thousand_texts_do_not_depend_on_their_batch)
 {
-    enum { MANY = 1000 };
+    const int many = test_slow_device() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
-    char **texts = texts_new(1000, MANY);
+    char **texts = texts_new(1000, many);
     const sb_decoding_options greedy = {.longest = 6};
-    expect_same_in_any_batch(&tiny, texts, MANY, &greedy, true);
-    texts_free(MANY, texts);
+    expect_same_in_any_batch(&tiny, texts, many, &greedy, true);
+    texts_free(many, texts);
     tiny_free(&tiny);
 }
 
@@ -188,14 +189,14 @@ CLAIM(decoding, no_variant_depends_on_the_batch)
 {
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
-    for (int v = 0; tiny_variant(v); v++) {
-        enum { SOME = 16 };
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        const int some = test_slow_device() ? 4 : 16;
         struct tiny tiny = tiny_new(SB_F32, 4, &tiny_variant(v)->options);
-        char **texts = texts_new(70, SOME);
-        expect_same_in_any_batch(&tiny, texts, SOME, &greedy, true);
-        expect_same_in_any_batch(&tiny, texts, SOME, &beam, true);
-        expect_same_in_any_batch(&tiny, texts, SOME, &sample, false);
-        texts_free(SOME, texts);
+        char **texts = texts_new(70, some);
+        expect_same_in_any_batch(&tiny, texts, some, &greedy, true);
+        expect_same_in_any_batch(&tiny, texts, some, &beam, true);
+        expect_same_in_any_batch(&tiny, texts, some, &sample, false);
+        texts_free(some, texts);
         tiny_free(&tiny);
     }
 }
@@ -210,7 +211,7 @@ CLAIM(decoding, no_kernels_depend_on_the_batch)
     char **texts = texts_new(70, FEW);
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int dtype = SB_F32; dtype <= SB_F64; dtype++) {
-            if (!kernel_use_cpu_set(set))
+            if (!test_kernel_set(set))
                 continue;
             struct tiny tiny = tiny_new((sb_dtype)dtype, 4, NULL);
             sb_decoded one[FEW], several[FEW];
@@ -231,29 +232,29 @@ CLAIM(decoding, no_kernels_depend_on_the_batch)
 
 CLAIM(decoding, a_beam_never_scores_below_greedy)
 {
-    int better = 0;
-    for (uint64_t seed = 0; seed < 6; seed++) {
+    int better = 0, n = test_slow_device() ? 10 : TEXTS;
+    for (uint64_t seed = 0; seed < 6; seed += test_slow_device() ? 5 : 1) {
         struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
-        char **texts = texts_new(seed * 100, TEXTS);
+        char **texts = texts_new(seed * 100, n);
         for (int64_t width = 2; width < 6; width += 3) {
             sb_decoding_options greedy = {.longest = 9, .length_penalty = 0.4 * (double)seed};
             sb_decoding_options beam = greedy;
             beam.beam_width = width;
             sb_decoded a[TEXTS], b[TEXTS];
-            decode(&tiny, texts, TEXTS, &greedy, a);
-            decode(&tiny, texts, TEXTS, &beam, b);
-            for (int i = 0; i < TEXTS; i++) {
+            decode(&tiny, texts, n, &greedy, a);
+            decode(&tiny, texts, n, &beam, b);
+            for (int i = 0; i < n; i++) {
                 cr_assert(b[i].score >= a[i].score, "%.17g, but greedily %.17g", b[i].score,
                           a[i].score);
                 better += b[i].score > a[i].score;
             }
-            sb_decoded_free(TEXTS, a);
-            sb_decoded_free(TEXTS, b);
+            sb_decoded_free(n, a);
+            sb_decoded_free(n, b);
         }
-        texts_free(TEXTS, texts);
+        texts_free(n, texts);
         tiny_free(&tiny);
     }
-    cr_expect(better > 50, "%d are better", better);
+    cr_expect(better > (test_slow_device() ? 4 : 50), "%d are better", better);
 }
 
 /* The best score of all outputs of at most `longest` symbols that begin with this one. */
@@ -281,9 +282,9 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
 
 CLAIM(decoding, a_wide_beam_finds_the_best_output_of_all)
 {
-    for (uint64_t seed = 1; seed < 5; seed++) {
+    for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
-        for (uint64_t i = 0; i < 6; i++) {
+        for (uint64_t i = 0; i < 6; i += test_slow_device() ? 4 : 1) {
             int32_t ids[4];
             const char *text = tiny_text(10 * seed + i, 5);
             double alpha = (double)(i % 3);
@@ -345,8 +346,8 @@ CLAIM(decoding, a_beam_of_one_is_greedy)
                                   .decoder = sb_seq2seq_decoder(tiny.model),
                                   .encode = encode,
                                   .output = output};
-    for (uint64_t i = 0; i < TEXTS; i++) {
-        const char *text = tiny_text(i, 15);
+    for (int i = 0; i < test_some(TEXTS); i++) {
+        const char *text = tiny_text((uint64_t)i, 15);
         struct decoding_text encoded = {0};
         encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
         sb_decoded expected, got = {0};
@@ -371,34 +372,36 @@ CLAIM(decoding, a_beam_of_one_is_greedy)
     tiny_free(&tiny);
 }
 
-/* The first symbol of many samples against its distribution: five deviations of 4,000 draws. */
+/* The first symbol of many samples against its distribution: five deviations of 4,000 draws, or of
+   some of them. */
 CLAIM(decoding, samples_follow_the_distribution)
 {
     enum { DRAWS = 4000 };
+    const int draws = test_some(DRAWS);
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     static char *texts[DRAWS];
     static sb_decoded outputs[DRAWS];
-    for (int i = 0; i < DRAWS; i++)
+    for (int i = 0; i < draws; i++)
         texts[i] = "fade";
     for (int hot = 0; hot < 2; hot++) {
         sb_decoding_options o = {
             .sample = true, .longest = 1, .temperature = hot ? 2 : 0.7, .seed = 5};
-        decode(&tiny, texts, DRAWS, &o, outputs);
+        decode(&tiny, texts, draws, &o, outputs);
         double *log_p = log_probabilities(&tiny, texts[0], &(sb_decoded){0});
         double share[TINY_V] = {0}, sum = 0, count[TINY_V] = {0};
         for (int v = 0; v < TINY_V; v++)
             sum += share[v] = search_allows(v) ? exp(log_p[v] / o.temperature) : 0;
-        for (int i = 0; i < DRAWS; i++) {
+        for (int i = 0; i < draws; i++) {
             int32_t id = outputs[i].length ? outputs[i].ids[0] : SB_END;
             count[id]++;
             cr_expect(fabs(outputs[i].log_probability - log_p[id]) < 1e-5);
         }
         for (int v = 0; v < TINY_V; v++) {
-            double expected = share[v] / sum, deviation = sqrt(expected * (1 - expected) / DRAWS);
-            cr_expect(fabs(count[v] / DRAWS - expected) <= 5 * deviation, "%d: %g, not %g", v,
-                      count[v] / DRAWS, expected);
+            double expected = share[v] / sum, deviation = sqrt(expected * (1 - expected) / draws);
+            cr_expect(fabs(count[v] / draws - expected) <= 5 * deviation, "%d: %g, not %g", v,
+                      count[v] / draws, expected);
         }
-        sb_decoded_free(DRAWS, outputs);
+        sb_decoded_free(draws, outputs);
         free(log_p);
     }
     tiny_free(&tiny);
@@ -512,10 +515,10 @@ CLAIM(decoding, small_batches_need_little_memory)
     for (int large = 0; large < 2; large++) {
         sb_decoding_options o = {.longest = 4, .batch_pairs = large ? TEXTS : 2};
         sb_decoded outputs[TEXTS];
-        memory_pool()->peak_bytes = memory_pool()->live_bytes;
-        need[large] = -memory_pool()->live_bytes;
+        sb_device_reset_peak(sb_device_in_use());
+        need[large] = -memory_in_use().live_bytes;
         decode(&tiny, texts, TEXTS, &o, outputs);
-        need[large] += memory_pool()->peak_bytes;
+        need[large] += memory_in_use().peak_bytes;
         sb_decoded_free(TEXTS, outputs);
     }
     cr_expect(need[0] * 4 < need[1], "%lld and %lld bytes", (long long)need[0], (long long)need[1]);

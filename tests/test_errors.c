@@ -72,7 +72,7 @@ static bool fails(struct errors_fixture *f, int number, const struct bad_call *c
     return refused;
 }
 
-CLAIM(errors, each_bad_call_gets_its_sentence)
+CPU_CLAIM(errors, each_bad_call_gets_its_sentence)
 {
     struct errors_fixture f = fixture_new();
     const char *mode = getenv("SOFTBACK_GOLDEN");
@@ -83,9 +83,9 @@ CLAIM(errors, each_bad_call_gets_its_sentence)
     struct bad_call call;
     int count = 0;
     for (bad_call(&f, 0, false, &call); call.text; bad_call(&f, ++count, false, &call)) {
-        int64_t live = memory_pool()->live_blocks;
+        int64_t live = live_blocks();
         cr_expect(fails(&f, count, &call), "%s does not fail", call.text);
-        cr_expect(memory_pool()->live_blocks == live, "%s leaks", call.text);
+        cr_expect(live_blocks() == live, "%s leaks", call.text);
         snprintf(got, sizeof got, "%s\n    %s\n", call.text, sb_error());
         if (writes) {
             fputs(got, golden);

@@ -58,10 +58,11 @@ CLAIM(gather, what_does_not_fit_is_refused)
     expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
     expect_refusal("gather: x is (3), ids are (3), not (): one id for each row", "3 i2:3");
     expect_refusal("gather: ids are of f32; ids are i32", "2x3 2");
-    expect_refusal("is not in 0..-1", "2x0 i1:2");
+    if (told_at_once())
+        expect_refusal("is not in 0..-1", "2x0 i1:2");
 }
 
-CLAIM(gather, an_id_outside_its_row_is_named)
+CPU_CLAIM(gather, an_id_outside_its_row_is_named)
 {
     for (int bad = -1; bad <= 3; bad += 4) {
         sb_tape tape;
@@ -75,7 +76,7 @@ CLAIM(gather, an_id_outside_its_row_is_named)
     }
 }
 
-CLAIM(gather, ids_that_change_before_backward_are_found)
+CPU_CLAIM(gather, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tape tape;

@@ -219,7 +219,7 @@ static sb_gradcheck_result check_square(double scale, enum mistake mistake)
     return result;
 }
 
-CLAIM(gradcheck, a_right_backward_passes)
+CPU_CLAIM(gradcheck, a_right_backward_passes)
 {
     sb_gradcheck_result result = check_square(1, RIGHT);
     EXPECT_PASS(result);
@@ -227,7 +227,7 @@ CLAIM(gradcheck, a_right_backward_passes)
     cr_expect(check_square(1, RIGHT).ok);
 }
 
-CLAIM(gradcheck, a_right_product_passes)
+CPU_CLAIM(gradcheck, a_right_product_passes)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(3, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 2))};
     EXPECT_PASS(check(f_product, 0, PRODUCT_RIGHT, 2, x));
@@ -235,21 +235,21 @@ CLAIM(gradcheck, a_right_product_passes)
     sb_tensor_release(x[1]);
 }
 
-CLAIM(gradcheck, an_input_used_twice_passes)
+CPU_CLAIM(gradcheck, an_input_used_twice_passes)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_PASS(check(f_square_twice, 1, RIGHT, 1, &x));
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, a_function_that_returns_its_input_passes)
+CPU_CLAIM(gradcheck, a_function_that_returns_its_input_passes)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_PASS(check(f_identity, 0, 0, 1, &x));
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, tiny_functions_are_still_checked)
+CPU_CLAIM(gradcheck, tiny_functions_are_still_checked)
 {
     for (double scale = 1e-7; scale > 1e-40; scale *= 1e-8) {
         EXPECT_PASS(check_square(scale, RIGHT));
@@ -260,14 +260,14 @@ CLAIM(gradcheck, tiny_functions_are_still_checked)
     }
 }
 
-CLAIM(gradcheck, a_nan_gradient_fails)
+CPU_CLAIM(gradcheck, a_nan_gradient_fails)
 {
     sb_gradcheck_result result = check_square(1, ONE_NAN);
     EXPECT_MISTAKE(result, "not finite");
     cr_expect(isnan(result.error) && isnan(result.backward) && result.index == 1);
 }
 
-CLAIM(gradcheck, a_function_that_is_not_finite_fails)
+CPU_CLAIM(gradcheck, a_function_that_is_not_finite_fails)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     sb_put(x, 4, INFINITY);
@@ -277,7 +277,7 @@ CLAIM(gradcheck, a_function_that_is_not_finite_fails)
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, an_infinite_function_fails_though_no_difference_shows)
+CPU_CLAIM(gradcheck, an_infinite_function_fails_though_no_difference_shows)
 {
     EXPECT_MISTAKE(check_square(INFINITY, ZERO), "function is not finite");
 }
@@ -289,7 +289,7 @@ static sb_tensor *f_cut_first(void *unused, sb_tensor *const x[])
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
 
-CLAIM(gradcheck, a_detached_input_fails)
+CPU_CLAIM(gradcheck, a_detached_input_fails)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3))};
     sb_gradcheck_result result = check(f_cut_first, 0, 0, 2, x);
@@ -305,28 +305,28 @@ static sb_tensor *f_cut(void *unused, sb_tensor *const x[])
     return cut(x[0]);
 }
 
-CLAIM(gradcheck, a_function_detached_from_all_inputs_fails)
+CPU_CLAIM(gradcheck, a_function_detached_from_all_inputs_fails)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
     EXPECT_MISTAKE(check(f_cut, 0, 0, 1, &x), "detached");
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, assigning_instead_of_adding_is_named)
+CPU_CLAIM(gradcheck, assigning_instead_of_adding_is_named)
 {
     EXPECT_MISTAKE(check_square(1, ASSIGNED), "assigned instead of added");
     EXPECT_MISTAKE(check_square(1e-9, ASSIGNED), "assigned instead of added");
     EXPECT_MISTAKE(check_square(1, FRESH_ONLY), "assigned instead of added");
 }
 
-CLAIM(gradcheck, assigning_where_an_input_is_used_twice_is_named)
+CPU_CLAIM(gradcheck, assigning_where_an_input_is_used_twice_is_named)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_MISTAKE(check(f_square_twice, 1, ASSIGNED, 1, &x), "assigned instead of added");
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, a_lost_factor_is_named)
+CPU_CLAIM(gradcheck, a_lost_factor_is_named)
 {
     EXPECT_MISTAKE(check_square(1, DOUBLED),
                    "exactly 2.000 times too large everywhere: a factor is lost");
@@ -335,7 +335,7 @@ CLAIM(gradcheck, a_lost_factor_is_named)
 }
 
 /* One number alone is always some multiple of another: only a simple factor is named. */
-CLAIM(gradcheck, a_factor_of_one_element_is_named_only_when_it_is_whole)
+CPU_CLAIM(gradcheck, a_factor_of_one_element_is_named_only_when_it_is_whole)
 {
     sb_tensor *x = sb_requires_grad(sb_scalar(SB_F64, 0.7));
     EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
@@ -345,12 +345,12 @@ CLAIM(gradcheck, a_factor_of_one_element_is_named_only_when_it_is_whole)
     EXPECT_MISTAKE(check_square(1, HALF_MORE), "exactly 1.500 times too large");
 }
 
-CLAIM(gradcheck, a_wrong_sign_is_named)
+CPU_CLAIM(gradcheck, a_wrong_sign_is_named)
 {
     EXPECT_MISTAKE(check_square(1, NEGATED), "sign");
 }
 
-CLAIM(gradcheck, one_wrong_element_is_found)
+CPU_CLAIM(gradcheck, one_wrong_element_is_found)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     sb_gradcheck_result result = check(f_square, 1, ONE_WRONG, 1, &x);
@@ -362,7 +362,7 @@ CLAIM(gradcheck, one_wrong_element_is_found)
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, a_transposed_gradient_is_named)
+CPU_CLAIM(gradcheck, a_transposed_gradient_is_named)
 {
     for (int64_t M = 3; M <= 4; M++) {
         sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(M, 4)),
@@ -375,7 +375,7 @@ CLAIM(gradcheck, a_transposed_gradient_is_named)
     }
 }
 
-CLAIM(gradcheck, a_transposed_product_is_named)
+CPU_CLAIM(gradcheck, a_transposed_product_is_named)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 4))};
     double before[16], after[16];
@@ -387,7 +387,7 @@ CLAIM(gradcheck, a_transposed_product_is_named)
     sb_tensor_release(x[1]);
 }
 
-CLAIM(gradcheck, an_unsummed_broadcast_is_named)
+CPU_CLAIM(gradcheck, an_unsummed_broadcast_is_named)
 {
     static const struct {
         int rank;
@@ -404,7 +404,7 @@ CLAIM(gradcheck, an_unsummed_broadcast_is_named)
     }
 }
 
-CLAIM(gradcheck, the_same_answer_comes_twice)
+CPU_CLAIM(gradcheck, the_same_answer_comes_twice)
 {
     for (enum mistake mistake = RIGHT; mistake <= ONE_WRONG; mistake++) {
         sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
@@ -424,7 +424,7 @@ static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
 
-CLAIM(gradcheck, gradients_are_put_back)
+CPU_CLAIM(gradcheck, gradients_are_put_back)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(1, 2)), *both[] = {x, x};
     sb_tensor *dy = sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1);
@@ -447,7 +447,7 @@ CLAIM(gradcheck, gradients_are_put_back)
     sb_tensor_release(dy);
 }
 
-CLAIM(gradcheck, values_are_put_back_to_the_bit)
+CPU_CLAIM(gradcheck, values_are_put_back_to_the_bit)
 {
     const double values[] = {-0.0, 5e-324, 1 / 3.0, -1e300, 0.1, DBL_MIN};
     sb_tensor *x = sb_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
@@ -483,7 +483,7 @@ static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CLAIM(gradcheck, a_strong_curvature_is_no_mistake)
+CPU_CLAIM(gradcheck, a_strong_curvature_is_no_mistake)
 {
     sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
     EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
@@ -497,7 +497,7 @@ static sb_tensor *f_cancelling(void *unused, sb_tensor *const x[])
     return a && b ? sum(a, b, SUMMED) : NULL;
 }
 
-CLAIM(gradcheck, gradients_that_cancel_pass)
+CPU_CLAIM(gradcheck, gradients_that_cancel_pass)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(5, 13));
     EXPECT_PASS(check(f_cancelling, 0, 0, 1, &x));
@@ -523,7 +523,7 @@ static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CLAIM(gradcheck, rounding_is_no_gradient)
+CPU_CLAIM(gradcheck, rounding_is_no_gradient)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(65));
     EXPECT_PASS(check(f_ratio, 0, 0, 1, &x));
@@ -556,7 +556,7 @@ static sb_tensor *f_noise(void *own, sb_tensor *const x[])
     return y;
 }
 
-CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
+CPU_CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN), start = random;
@@ -572,7 +572,7 @@ CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
+CPU_CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
@@ -581,7 +581,7 @@ CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
     sb_tensor_release(x);
 }
 
-CLAIM(gradcheck, it_nests_in_an_open_tape)
+CPU_CLAIM(gradcheck, it_nests_in_an_open_tape)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *dy = sb_tensor_full(SB_F64, SB_SHAPE(2), 1);
     sb_tape tape;
@@ -596,7 +596,7 @@ CLAIM(gradcheck, it_nests_in_an_open_tape)
     sb_tensor_release(dy);
 }
 
-CLAIM(gradcheck, a_failure_fails_the_tape_around)
+CPU_CLAIM(gradcheck, a_failure_fails_the_tape_around)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2));
     sb_tape tape;
@@ -625,7 +625,7 @@ static sb_tensor *f_failing(void *failing_, sb_tensor *const x[])
     return sb_fail("the seventh seal is broken");
 }
 
-CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
+CPU_CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 2));
     double before[4], after[4];
@@ -669,7 +669,7 @@ static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CLAIM(gradcheck, ids_masks_and_constants_are_held_fixed)
+CPU_CLAIM(gradcheck, ids_masks_and_constants_are_held_fixed)
 {
     const int32_t ids[] = {1, 0, 1, 1};
     sb_tensor *x[] = {test_leaf(SB_F64, 3, SB_SHAPE(3)), sb_tensor_from(SB_I32, SB_SHAPE(4), ids),
@@ -708,7 +708,7 @@ static sb_tensor *f_growing(void *calls, sb_tensor *const x[])
         EXPECT_ERROR("gradcheck: " expected);                                                      \
     } while (0)
 
-CLAIM(gradcheck, what_cannot_be_checked_is_refused)
+CPU_CLAIM(gradcheck, what_cannot_be_checked_is_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *single = test_leaf(SB_F32, 3, SB_SHAPE(2));
     sb_tensor *constant = sb_tensor_zeros(SB_F64, SB_SHAPE(2)), *none = NULL;
@@ -737,7 +737,7 @@ CLAIM(gradcheck, what_cannot_be_checked_is_refused)
     sb_tensor_release(constant);
 }
 
-CLAIM(gradcheck, the_options_are_used)
+CPU_CLAIM(gradcheck, the_options_are_used)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     struct how how = {1, ONE_WRONG};
@@ -760,7 +760,7 @@ static bool whole_check(void *mistake)
     return ok || (how.mistake == PRODUCT_TRANSPOSED && strstr(result.mistake, "transposed"));
 }
 
-CLAIM(gradcheck, each_allocation_that_fails_is_reported)
+CPU_CLAIM(gradcheck, each_allocation_that_fails_is_reported)
 {
     enum product_mistake mistake = PRODUCT_RIGHT;
     cr_expect(test_each_allocation_fails(whole_check, &mistake) > 50);

@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 build=${1:-build}
 if [ ! -f "$build/build.ninja" ]; then
     build=$work/build
-    meson setup "$build" -Dtests=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+    meson setup "$build" -Dtests=disabled -Dcuda=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 fi
 meson install -C "$build" --destdir "$work/root" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
 package=$(find "$work/root" -name softback.pc)

@@ -39,8 +39,9 @@ static void writer_free(struct writer *w)
 static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_DATA);
-    sb_tensor *ids = sb_tensor_full(SB_I32, SB_SHAPE(n, L), -1);
-    int32_t *id = sb_tensor_data(ids);
+    int32_t *id = calloc((size_t)(n * L), sizeof *id);
+    for (int64_t i = 0; i < n * L; i++)
+        id[i] = -1;
     for (int64_t i = 0; i < n; i++) {
         uint32_t first = sb_random_below(&random, TINY_SYMBOLS);
         int64_t length = sb_random_below(&random, (uint32_t)L);
@@ -48,6 +49,8 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
             id[i * L + t] = (int32_t)(SB_SPECIAL_SYMBOLS + (first + (uint32_t)t) % TINY_SYMBOLS);
         id[i * L + length] = SB_END;
     }
+    sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n, L), id);
+    free(id);
     return ids;
 }
 
@@ -68,7 +71,8 @@ CLAIM(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 
 CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
 {
-    for (int v = 0; tiny_variant(v); v++) {
+    const int steps = test_some(30);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         sb_language_model_options options = options_of(v);
         sb_vocabulary *vocabulary = tiny_vocabulary();
@@ -78,7 +82,7 @@ CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
         sb_optimiser *adam = sb_adam_new(weights, &rate);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
-        for (int step = 0; step < 30; step++) {
+        for (int step = 0; step < steps; step++) {
             sb_tensor *ids = circles((uint64_t)step, 8, 8);
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
@@ -94,7 +98,7 @@ CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
             sb_tape_end(&tape);
             sb_tensor_release(ids);
         }
-        cr_expect(last < 0.7 * first, "%s: %.3f, then %.3f", name, first, last);
+        cr_expect(last < (steps < 30 ? 1 : 0.7) * first, "%s: %.3f, then %.3f", name, first, last);
         sb_optimiser_free(adam);
         sb_language_model_free(model);
         sb_parameters_free(weights);
@@ -158,10 +162,11 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
 {
     int64_t length;
     int32_t *begun = sb_vocabulary_encode(w->vocabulary, prompt, &length, NULL);
-    sb_tensor *all = sb_tensor_zeros(SB_I32, SB_SHAPE(1, length + n + 1));
-    int32_t *id = sb_tensor_data(all);
+    int32_t *id = calloc((size_t)(length + n + 1), sizeof *id);
     memcpy(id, begun, (size_t)length * sizeof *id);
     memcpy(id + length, ids, (size_t)n * sizeof *id);
+    sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id);
+    free(id);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
@@ -176,15 +181,16 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
 
 CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
 {
-    for (int v = 0; tiny_variant(v); v++) {
+    const int n = test_some(TEXTS);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
         struct writer w = writer_new(SB_F64, 2, v);
         const char *prompts[TEXTS];
-        for (int i = 0; i < TEXTS; i++)
+        for (int i = 0; i < n; i++)
             prompts[i] = strdup(tiny_text((uint64_t)i, 6));
         sb_decoded outputs[TEXTS];
-        sb_decoding_options o = {.longest = LONGEST, .batch_pairs = 4};
-        cr_assert(sb_continue_texts(w.model, prompts, TEXTS, &o, outputs), "%s", sb_error());
-        for (int i = 0; i < TEXTS; i++) {
+        sb_decoding_options o = {.longest = LONGEST, .batch_pairs = 2};
+        cr_assert(sb_continue_texts(w.model, prompts, n, &o, outputs), "%s", sb_error());
+        for (int i = 0; i < n; i++) {
             double sum = 0;
             for (int64_t t = 0; t < outputs[i].length + outputs[i].ended; t++) {
                 double *log_p = next(&w, prompts[i], outputs[i].ids, t);
@@ -197,8 +203,8 @@ CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
             }
             cr_expect(fabs(outputs[i].score - sum) < 1e-12, "%s", tiny_variant(v)->name);
         }
-        sb_decoded_free(TEXTS, outputs);
-        for (int i = 0; i < TEXTS; i++)
+        sb_decoded_free(n, outputs);
+        for (int i = 0; i < n; i++)
             free((char *)(uintptr_t)prompts[i]);
         writer_free(&w);
     }
@@ -238,6 +244,7 @@ CLAIM(language_model, ways_of_decoding_agree)
 
 CLAIM(language_model, it_learns_to_count)
 {
+    fast_device_needed();
     sb_language_model_options options = options_of(0);
     sb_vocabulary *vocabulary = tiny_vocabulary();
     sb_parameters *weights = sb_parameters_new(1);

@@ -165,11 +165,11 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     sb_tensor *weight = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(out, in)));
     sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(out)));
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 3, SB_SHAPE(rows, in)));
-    const float *all = sb_tensor_data(sb_linear_activation(x, weight, bias, SB_GELU));
+    const float *values = test_data(x);
+    const float *all = test_data(sb_linear_activation(x, weight, bias, SB_GELU));
     for (int64_t r = 0; r < rows; r += every) {
-        sb_tensor *row = sb_tape_own(
-            sb_tensor_from(SB_F32, SB_SHAPE(1, in), (float *)sb_tensor_data(x) + r * in));
-        const float *alone = sb_tensor_data(sb_linear_activation(row, weight, bias, SB_GELU));
+        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, in), values + r * in));
+        const float *alone = test_data(sb_linear_activation(row, weight, bias, SB_GELU));
         cr_expect(memcmp(alone, all + r * out, (size_t)out * sizeof *alone) == 0,
                   "row %lld of %lld with %s", (long long)r, (long long)rows, kernel_cpu_name());
     }
@@ -180,13 +180,13 @@ CLAIM(linear, without_recording_a_row_does_not_depend_on_its_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (kernel_use_cpu_set(set))
+        if (test_kernel_set(set))
             expect_rows_alone(67, 65, 131, 1);
     kernel_use_cpu_set(usual);
     expect_rows_alone(601, 603, 605, 100); /* large enough for BLAS on a tape that records */
 }
 
-CLAIM(linear, results_have_the_same_bits_for_any_number_of_threads)
+CPU_CLAIM(linear, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x[EXAMPLE_INPUTS], *dx[2][3], *y[2];
@@ -197,9 +197,9 @@ CLAIM(linear, results_have_the_same_bits_for_any_number_of_threads)
         y[i] = run_with_gradients(fused, x, 3, dx[i]);
     }
     sb_set_threads(usual);
-    cr_expect(memcmp(y[0]->data, y[1]->data, tensor_bytes(y[0])) == 0);
+    cr_expect(test_same_bits(y[0], y[1]));
     for (int i = 0; i < 3; i++) {
-        cr_expect(memcmp(dx[0][i]->data, dx[1][i]->data, tensor_bytes(dx[0][i])) == 0,
+        cr_expect(test_same_bits(dx[0][i], dx[1][i]),
                   "the gradient of input %d depends on the threads", i);
         sb_tensor_release(dx[0][i]);
         sb_tensor_release(dx[1][i]);
@@ -231,7 +231,8 @@ CLAIM(linear, what_does_not_fit_is_refused)
     expect_refusal("linear: weight is (3, 2), bias is (2), not (3)", "5x2 3x2 2", SB_IDENTITY);
     expect_refusal("linear: weight is (3, 2), bias is (1, 3), not (3)", "5x2 3x2 1x3", SB_IDENTITY);
     expect_refusal("linear: x is of i32; it must be f32, f64 or bf16", "i2:5x2 3x2 3", SB_IDENTITY);
-    expect_refusal("linear: bias is of bool; it must be f32, f64 or bf16", "5x2 3x2 b:3", SB_IDENTITY);
+    expect_refusal("linear: bias is of bool; it must be f32, f64 or bf16", "5x2 3x2 b:3",
+                   SB_IDENTITY);
     expect_refusal("linear: 7 is not an activation", "5x2 3x2 3", 7);
     expect_refusal("linear: -1 is not an activation", "5x2 3x2 3", -1);
 }

@@ -252,11 +252,10 @@ static void expect_rows_alone(matmul f, bool transpose_b)
     sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
     sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(N, K))
                                            : test_leaf(SB_F32, 2, SB_SHAPE(K, N)));
-    const float *all = sb_tensor_data(f(a, b));
+    const float *rows = test_data(a), *all = test_data(f(a, b));
     for (int m = 0; m < M; m++) {
-        sb_tensor *row =
-            sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, K), (float *)sb_tensor_data(a) + m * K));
-        const float *alone = sb_tensor_data(f(row, b));
+        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, K), rows + m * K));
+        const float *alone = test_data(f(row, b));
         cr_expect(memcmp(alone, all + m * N, N * sizeof *alone) == 0, "row %d", m);
     }
     sb_tape_end(&tape);
@@ -266,14 +265,14 @@ CLAIM(matmul, without_recording_a_row_does_not_depend_on_the_others)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        if (kernel_use_cpu_set(set)) {
+        if (test_kernel_set(set)) {
             expect_rows_alone(sb_matmul, false);
             expect_rows_alone(sb_matmul_nt, true);
         }
     kernel_use_cpu_set(usual);
 }
 
-CLAIM(matmul, results_have_the_same_bits_for_any_number_of_threads)
+CPU_CLAIM(matmul, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x[EXAMPLE_INPUTS], *dx[2][2], *y[2];
@@ -283,9 +282,9 @@ CLAIM(matmul, results_have_the_same_bits_for_any_number_of_threads)
         y[i] = run_with_gradients(nn, x, 2, dx[i]);
     }
     sb_set_threads(usual);
-    cr_expect(memcmp(y[0]->data, y[1]->data, tensor_bytes(y[0])) == 0);
+    cr_expect(test_same_bits(y[0], y[1]));
     for (int i = 0; i < 2; i++) {
-        cr_expect(memcmp(dx[0][i]->data, dx[1][i]->data, tensor_bytes(dx[0][i])) == 0);
+        cr_expect(test_same_bits(dx[0][i], dx[1][i]));
         sb_tensor_release(dx[0][i]);
         sb_tensor_release(dx[1][i]);
         sb_tensor_release(x[i]);

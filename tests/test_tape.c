@@ -5,14 +5,14 @@
 CLAIM(tape, the_tape_frees_what_was_made_on_it)
 {
     sb_tensor *a = leaf(3);
-    int64_t live = sb_device_memory(sb_device_cpu()).live_blocks;
+    int64_t live = live_blocks();
     for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++) {
         sb_tape tape;
         sb_tape_begin(&tape, mode);
         cr_assert(total(times(pass(a, NO_FAULT), a)));
-        cr_expect(sb_device_memory(sb_device_cpu()).live_blocks > live);
+        cr_expect(live_blocks() > live);
         cr_expect(sb_tape_end(&tape));
-        cr_expect(sb_device_memory(sb_device_cpu()).live_blocks == live);
+        cr_expect(live_blocks() == live);
     }
     sb_tensor_release(a);
 }
@@ -316,7 +316,7 @@ static void *train(void *worker_)
     return NULL;
 }
 
-CLAIM(tape, each_thread_has_its_own_tape_and_message)
+CPU_CLAIM(tape, each_thread_has_its_own_tape_and_message)
 {
     sb_tensor *shared = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
     struct worker worker[4];

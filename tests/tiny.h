@@ -14,6 +14,10 @@ struct tiny_variant {
 /* Every variant of a transformer, each of few layers of width 12; NULL past the last. */
 const struct tiny_variant *tiny_variant(int i);
 
+/* How far apart the variants are that a claim tries: all, or one in three where kernels are
+   emulated. */
+int tiny_step(void);
+
 /* The options of the first variant, with pre-norm and sinusoidal positions. */
 sb_seq2seq_options tiny_options(void);
 

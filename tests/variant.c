@@ -227,11 +227,13 @@ double variant_difference(const struct variant *c, int i, const sb_tensor *a, co
 {
     bool cancels = i == 6 || (i == 5 && (c->bias == BIAS_QUERIES || c->bias == BIAS_ONE)) ||
                    (i == 5 && c->Lk == 1);
-    double worst = 0, largest = 0;
+    double worst = 0, largest = 0, *x = numbers_of(a), *y = numbers_of(b);
     for (int64_t e = 0; e < sb_tensor_size(b); e++) {
-        worst = fmax(worst, fabs(sb_get(a, e) - sb_get(b, e)));
-        largest = fmax(largest, fabs(sb_get(b, e)));
+        worst = fmax(worst, fabs(x[e] - y[e]));
+        largest = fmax(largest, fabs(y[e]));
     }
+    free(x);
+    free(y);
     return cancels || largest == 0 ? worst / fmax(largest, 1) : test_relative(a, b);
 }
 

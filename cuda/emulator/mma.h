@@ -6,6 +6,7 @@
 #define SOFTBACK_EMULATOR_MMA_H
 
 #include "warp.h"
+#include <math.h>
 
 namespace emulator
 {
@@ -32,6 +33,12 @@ static inline void ldmatrix_row(uint32_t *registers, int matrices, bool transpos
 }
 
 } // namespace emulator
+
+static inline float fast_exp2(float x)
+{
+    const float power = exp2f(x);
+    return power < 0x1p-126f ? 0 : power; /* NaN stays */
+}
 
 static inline void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],
                                      emulator::Site site = {})

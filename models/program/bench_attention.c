@@ -1,111 +1,132 @@
 /*
- * Attention by tiles and composed, in turns: the time of forward and backward, and the share of
- * the processor's peak, counting six products over the pairs that the mask keeps, 12 D operations
- * each; backward by tiles makes a seventh. The peak is measured between the turns.
+ * Attention by tiles and composed, forward and backward. Its work is counted as six products over
+ * the pairs that the mask keeps, 12 D operations each; backward by tiles makes a seventh.
  */
 #include "autograd/tape.h"
 #include "models/program/bench.h"
 #include "ops/ops.h"
 #include <stdio.h>
 
-enum { ROUNDS = 3, SIZE = 64 };
+enum { SIZE = 64, WINDOW_LENGTH = 256 };
 
 enum kind { FULL, CAUSAL, WINDOW };
+enum where { BOTH, ON_CPU, ON_GPU };
 
-struct row {
-    const char *name;
+struct shape {
     int64_t n, heads;
     enum kind kind;
     double dropout;
     bool composed; /* measured too: it stores n^2 weights a head */
+    enum where where;
 };
 
-static const struct row rows[] = {
-    {"full", 256, 8, FULL, 0, true},
-    {"full", 512, 8, FULL, 0, true},
-    {"full", 1024, 8, FULL, 0, true},
-    {"full", 4096, 8, FULL, 0, true},
-    {"full, dropout 0.1", 4096, 8, FULL, 0.1, true},
-    {"full, one head", 4096, 1, FULL, 0, true},
-    {"causal", 4096, 8, CAUSAL, 0, true},
-    {"causal", 8192, 8, CAUSAL, 0, false},
-    {"window of 256", 4096, 8, WINDOW, 0, true},
-    {"window of 256", 8192, 8, WINDOW, 0, false},
-    {"window of 256", 16384, 8, WINDOW, 0, false},
+static const struct shape shapes[] = {
+    {256, 8, FULL, 0, true, ON_CPU},      {512, 8, FULL, 0, true, BOTH},
+    {1024, 8, FULL, 0, true, BOTH},       {2048, 8, FULL, 0, true, ON_GPU},
+    {4096, 8, FULL, 0, true, BOTH},       {8192, 8, FULL, 0, false, ON_GPU},
+    {16384, 8, FULL, 0, false, ON_GPU},   {4096, 8, FULL, 0.1, true, BOTH},
+    {4096, 1, FULL, 0, true, BOTH},       {512, 8, CAUSAL, 0, false, ON_GPU},
+    {1024, 8, CAUSAL, 0, false, ON_GPU},  {2048, 8, CAUSAL, 0, false, ON_GPU},
+    {4096, 8, CAUSAL, 0, true, BOTH},     {8192, 8, CAUSAL, 0, false, BOTH},
+    {16384, 8, CAUSAL, 0, false, ON_GPU}, {4096, 8, WINDOW, 0, true, BOTH},
+    {8192, 8, WINDOW, 0, false, BOTH},    {16384, 8, WINDOW, 0, false, BOTH},
 };
+static const struct shape quick_shape = {64, 2, CAUSAL, 0.1, true, BOTH};
 
-static double pairs(const struct row *r)
+static double pairs(const struct shape *s)
 {
-    double n = (double)r->n, window = 256;
-    double kept = r->kind == FULL     ? n * n
-                  : r->kind == CAUSAL ? n * (n + 1) / 2
+    double n = (double)s->n, window = s->n < WINDOW_LENGTH ? n : WINDOW_LENGTH;
+    double kept = s->kind == FULL     ? n * n
+                  : s->kind == CAUSAL ? n * (n + 1) / 2
                                       : n * window - window * (window - 1) / 2;
-    return kept * (double)r->heads;
+    return kept * (double)s->heads;
 }
 
-static sb_tensor *operand(const struct row *r, uint64_t seed)
-{
-    sb_random random = sb_random_new(seed, SB_STREAM_USER);
-    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(1, r->n, r->heads, SIZE)));
-    float *x = sb_tensor_data(t);
-    for (int64_t i = 0; x && i < sb_tensor_size(t); i++)
-        x[i] = 2 * (float)(sb_random_bits(&random) >> 8) / (float)(1 << 24) - 1;
-    return t;
-}
+struct call {
+    const struct shape *shape;
+    sb_attention_algorithm algorithm;
+    sb_tensor *q, *k, *v, *dy;
+};
 
-/* The seconds of one forward and backward; negative on failure. */
-static double measure(const struct row *r, sb_attention_algorithm algorithm)
+static double call_once(void *context)
 {
+    const struct call *c = context;
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_tensor *q = sb_requires_grad(operand(r, 1)), *k = sb_requires_grad(operand(r, 2));
-    sb_tensor *v = sb_requires_grad(operand(r, 3)), *dy = operand(r, 4);
-    sb_attention_options o = {.algorithm = algorithm, .dropout = r->dropout};
-    if (r->kind == CAUSAL)
+    sb_attention_options o = {.algorithm = c->algorithm, .dropout = c->shape->dropout};
+    if (c->shape->kind == CAUSAL)
         o.mask = sb_mask_causal();
-    if (r->kind == WINDOW)
-        o.mask = sb_mask_window(255, 0);
-    double begun = bench_now();
-    bool ok = sb_backward_from(sb_attention(q, k, v, &o), dy);
-    double seconds = bench_now() - begun;
-    return sb_tape_end(&tape) && ok ? seconds : -1;
+    if (c->shape->kind == WINDOW)
+        o.mask = sb_mask_window(WINDOW_LENGTH - 1, 0);
+    const double begun = bench_clock();
+    bool ok = sb_backward_from(sb_attention(c->q, c->k, c->v, &o), c->dy);
+    const double seconds = bench_since(begun, ok);
+    sb_tensor *const inputs[] = {c->q, c->k, c->v};
+    for (int i = 0; i < 3; i++)
+        sb_clear_grad(inputs[i]);
+    return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static bool bench_row(const struct row *r)
+static double measure(const struct bench *bench, const struct shape *s,
+                      sb_attention_algorithm algorithm, sb_dtype dtype)
 {
-    double tiled[ROUNDS], composed[ROUNDS], peak[ROUNDS], ratio[ROUNDS];
-    for (int i = -1; i < ROUNDS; i++) {
-        double t = measure(r, SB_TILED), c = r->composed ? measure(r, SB_COMPOSED) : 0;
-        if (t < 0 || c < 0)
-            return false;
-        if (i < 0)
-            continue;
-        tiled[i] = t;
-        composed[i] = c;
-        ratio[i] = c / t;
-        peak[i] = bench_peak();
-    }
-    double seconds = bench_median(ROUNDS, tiled);
-    double rate = 12 * SIZE * pairs(r) / seconds, most = bench_median(ROUNDS, peak);
-    printf("%-18s %6lld %6lld %10.1f", r->name, (long long)r->n, (long long)r->heads,
-           1e3 * seconds);
-    if (r->composed)
-        printf(" %10.1f %8.2f", 1e3 * bench_median(ROUNDS, composed), bench_median(ROUNDS, ratio));
-    else
-        printf(" %10s %8s", "-", "-");
-    printf(" %8.0f %7.0f %%\n", rate / 1e9, 100 * rate / most);
+    struct call c = {s,
+                     algorithm,
+                     bench_values(dtype, 1, SB_SHAPE(1, s->n, s->heads, SIZE)),
+                     bench_values(dtype, 2, SB_SHAPE(1, s->n, s->heads, SIZE)),
+                     bench_values(dtype, 3, SB_SHAPE(1, s->n, s->heads, SIZE)),
+                     bench_values(dtype, 4, SB_SHAPE(1, s->n, s->heads, SIZE))};
+    bool ok = sb_requires_grad(c.q) && sb_requires_grad(c.k) && sb_requires_grad(c.v) && c.dy;
+    const double seconds = ok ? bench_median(bench, call_once, &c) : -1;
+    sb_tensor *const all[] = {c.q, c.k, c.v, c.dy};
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(all[i]);
+    return seconds;
+}
+
+static bool bench_shape(const struct bench *bench, const struct shape *s,
+                        sb_attention_algorithm algorithm, sb_dtype dtype)
+{
+    static const char *const kinds[] = {"full", "causal", "window"};
+    char name[64], way[32];
+    snprintf(name, sizeof name, "%s %lld x %lld%s", kinds[s->kind], (long long)s->n,
+             (long long)s->heads, s->dropout > 0 ? ", dropout" : "");
+    snprintf(way, sizeof way, "%s, %s", sb_dtype_name(dtype),
+             algorithm == SB_TILED ? "tiled" : "composed");
+    const double seconds = measure(bench, s, algorithm, dtype);
+    if (seconds < 0)
+        return false;
+    const double work = 12 * SIZE * pairs(s);
+    bench_print(bench, &(struct bench_row){.group = "attention",
+                                           .name = name,
+                                           .way = way,
+                                           .seconds = seconds,
+                                           .amount = work,
+                                           .unit = "FLOP/s",
+                                           .limit = dtype == SB_F32 ? BENCH_F32 : BENCH_BF16,
+                                           .work = work});
     return true;
 }
 
-bool bench_attention(void)
+static bool bench_ways(const struct bench *bench, const struct shape *s)
 {
-    printf("attention, forward and backward, heads of %d\n", SIZE);
-    printf("%-18s %6s %6s %10s %10s %8s %8s %9s\n", "", "n", "heads", "tiled ms", "composed",
-           "ratio", "GFLOP/s", "of peak");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (!bench_row(&rows[i]))
+    for (int bf16 = 0; bf16 <= (int)bench->gpu; bf16++)
+        for (int composed = 0; composed <= (int)s->composed; composed++)
+            if (!bench_shape(bench, s, composed ? SB_COMPOSED : SB_TILED, bf16 ? SB_BF16 : SB_F32))
+                return false;
+    sb_device_trim(sb_device_in_use());
+    return true;
+}
+
+bool bench_attention(const struct bench *bench)
+{
+    const enum where elsewhere = bench->gpu ? ON_CPU : ON_GPU;
+    if (bench->quick)
+        return bench_ways(bench, &quick_shape);
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++)
+        if (shapes[i].where != elsewhere && !bench_ways(bench, &shapes[i]))
             return false;
     return true;
 }

@@ -1,13 +1,25 @@
 #include "models/program/bench.h"
-#include "ops/gemm.h"
 #include <stdlib.h>
 #include <time.h>
 
-double bench_now(void)
+enum { LEAST = 3, MOST = 30, WARM = 3 };
+
+static double now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+double bench_clock(void)
+{
+    return sb_device_synchronize(sb_device_in_use()) ? now() : -1;
+}
+
+double bench_since(double begun, bool ok)
+{
+    const double ended = bench_clock();
+    return ok && begun >= 0 && ended >= 0 ? ended - begun : -1;
 }
 
 static int compare(const void *a, const void *b)
@@ -16,23 +28,26 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-double bench_median(int n, double *values)
+/* Three to warm up, as memory is taken at the first and graphs are made at the second; of what is
+   slow, one. */
+static bool warm_up(const struct bench *bench, bench_once *once, void *context)
 {
-    qsort(values, (size_t)n, sizeof *values, compare);
-    return values[n / 2];
+    double seconds = 0;
+    for (int i = 0; i < (bench->quick ? 1 : WARM) && seconds >= 0 && seconds < 1; i++)
+        seconds = once(context);
+    return seconds >= 0;
 }
 
-double bench_peak(void)
+double bench_median(const struct bench *bench, bench_once *once, void *context)
 {
-    enum { ROUNDS = 3, LENGTH = 5000000 };
-    const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
-    double best = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        double begun = bench_now(), operations = 0;
-#pragma omp parallel reduction(+ : operations)
-        operations += kernels->peak(LENGTH);
-        double rate = operations / (bench_now() - begun);
-        best = rate > best ? rate : best;
-    }
-    return best;
+    const double enough = 2;
+    double seconds[MOST];
+    int n = 0, most = bench->quick ? 1 : MOST;
+    if (!warm_up(bench, once, context))
+        return -1;
+    for (double begun = now(); n < most && (n < LEAST || now() - begun < enough); n++)
+        if ((seconds[n] = once(context)) < 0)
+            return -1;
+    qsort(seconds, (size_t)n, sizeof *seconds, compare);
+    return seconds[n / 2];
 }

@@ -6,11 +6,21 @@
 #include <string.h>
 
 static const struct command *const commands[] = {
-    &command_train,     &command_translate, &command_evaluate, &command_attend,
-    &command_gradcheck, &command_bench,     &command_average,  &command_info,
+#ifdef SOFTBACK_JSON
+    &command_train,     &command_translate, &command_evaluate,
+    &command_attend,    &command_average,   &command_info,
+#endif
+    &command_gradcheck, &command_bench,
 };
 
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
+
+#ifdef SOFTBACK_JSON
+static const char without_json[] = "";
+#else
+static const char without_json[] =
+    "\nThis was built without Jansson; with it there are commands that train and use models.\n";
+#endif
 
 static void help(FILE *out)
 {
@@ -19,6 +29,7 @@ static void help(FILE *out)
           out);
     for (int i = 0; i < COMMANDS; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs(without_json, out);
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
 }
 
@@ -57,6 +68,7 @@ int main(int argc, char **argv)
     const char *nearest = nearest_word(argv[1], command_name, NULL);
     fprintf(stderr, "softback: there is no command \"%s\"", argv[1]);
     fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);
+    fputs(without_json, stderr);
     fputs("Try 'softback --help'.\n", stderr);
     return EXIT_USAGE;
 }

@@ -1,0 +1,247 @@
+/* Tiled attention on tensor cores, for bf16: the forward (attention_tiled.cu), and the order of the
+   backward's parts. */
+#include "cuda/attention_mma_scores.cuh"
+#include "cuda/attention_mma_unfinite.cuh"
+#include "cuda/attention_steps.cuh"
+
+namespace
+{
+
+/* A block owns 128 queries. The largest heads, and large ones with a bias, leave registers for one
+   fragment of them in a warp. */
+template <int D, bool BIASED, bool LARGE = (BIASED ? D >= 128 : D > 128)>
+struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, LARGE ? 32 : 64> {
+    static constexpr bool biased = BIASED;
+};
+
+template <class S> struct forward_memory {
+    bf16 q[S::ROWS * PITCH<S::D>], k[2][S::COLUMNS * PITCH<S::D>], v[2][S::COLUMNS * PITCH<S::D>];
+    pair_bits<S::ROWS, S::COLUMNS> bits[2];
+    mma_tile tile[2];
+    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
+};
+
+/* What a warp makes of its queries: the largest score so far, this lane's part of the sum of
+   exponentials, whether the mask kept a key, and y. */
+template <class S> struct query_sums {
+    enum { N = S::COLUMNS / 8, WORDS = S::COLUMNS / 32 };
+    float max[S::M][2], sum[S::M][2], y[S::M][S::D / 8][4];
+    int seen; /* bit r for row 8 r + group */
+
+    __device__ query_sums()
+    {
+        for (int m = 0; m < S::M; m++)
+            for (int half = 0; half < 2; half++) {
+                max[m][half] = -INFINITY;
+                sum[m][half] = 0;
+            }
+        seen = 0;
+        clear<S::D, S::M>(y);
+    }
+
+    /* Scores become p = 2^(factor (s - max)), rounded the same way wherever this is computed, with
+       the largest score so far; what was summed up before is scaled. ALL pairs are kept, or row 8 r
+       of `keep` has the bits of row 8 r + group. */
+    template <bool ALL>
+    __device__ void exponentials(const uint32_t (*keep)[WORDS], float factor,
+                                 float (&s)[S::M][N][4])
+    {
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++) {
+            const int m = r / 2, half = r % 2;
+            const row_bits<WORDS> kept = bits_of<WORDS>(keep[8 * r], ALL);
+            float largest = max[m][half], terms = 0;
+#pragma unroll
+            for (int n = 0; n < 2 * N; n++)
+                if (kept.has(n / 2, n % 2))
+                    largest = fmaxf(largest, s[m][n / 2][2 * half + n % 2]);
+            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 1));
+            largest = fmaxf(largest, __shfl_xor_sync(0xffffffffu, largest, 2));
+            const float shift = score_shift(largest, factor);
+#pragma unroll
+            for (int n = 0; n < 2 * N; n++) {
+                float &p = s[m][n / 2][2 * half + n % 2];
+                p = kept.has(n / 2, n % 2) ? shifted_exp(p, factor, shift) : 0;
+                terms += p;
+            }
+            const float scaling = fast_exp2(__fmul_rn(max[m][half], factor) - shift);
+            sum[m][half] = sum[m][half] * scaling + terms;
+            max[m][half] = largest;
+            if (__any_sync(0xffffffffu, scaling != 1))
+#pragma unroll
+                for (int d = 0; d < S::D / 4; d++)
+                    y[m][d / 2][2 * half + d % 2] *= scaling;
+        }
+    }
+};
+
+template <class S>
+__device__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
+                         const attention_tiled &f, bool careful, query_sums<S> &sums)
+{
+    enum { N = S::COLUMNS / 8, WORDS = S::COLUMNS / 32 };
+    const bool all = m.tile[stage].kind == WHOLE;
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const uint32_t(*keep)[WORDS] = m.bits[stage].keep + first + lane_group();
+    bool any = false;
+    for (int r = 0; r < 2 * S::M; r++) {
+        const bool some = all || whole_row<WORDS>(keep[8 * r]) != 0;
+        sums.seen |= some << r;
+        any |= some;
+    }
+    if (!__any_sync(0xffffffffu, any))
+        return;
+    float s[S::M][N][4];
+    pair_products<S::D, S::M, N>(m.q, first, m.k[stage], 0, s);
+    if (S::biased)
+        add_bias<S::M, N>(a, m.tile[stage].t, (const bf16 *)f.bias, first, 0, keep, all, s);
+    if (all)
+        sums.template exponentials<true>(keep, base2_factor(a, f.bias), s);
+    else
+        sums.template exponentials<false>(keep, base2_factor(a, f.bias), s);
+    if (a.dropout.threshold > 0)
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++) {
+            const row_bits<WORDS> stay =
+                bits_of<WORDS>(m.bits[stage].stay[first + 8 * r + lane_group()], false);
+#pragma unroll
+            for (int c = 0; c < 2 * N; c++)
+                if (!stay.has(c / 2, c % 2))
+                    s[r / 2][c / 2][r % 2 * 2 + c % 2] = 0;
+        }
+    add_products<S::D, S::M, N>(s, m.v[stage], 0, careful, sums.y);
+}
+
+/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+template <class S>
+__device__ void finish(forward_memory<S> &m, const attention &a, const attention_tiled &f,
+                       const tile_place &t, query_sums<S> &sums)
+{
+    const int64_t first = t.i + threadIdx.x / WARP * S::WARP_ROWS;
+    const rows<bf16> y = rows_from(rows_in<bf16>(f.y, a.y, t.b, t.h), first);
+    float *stats = (float *)f.stats + 2 * ((t.b * a.H + t.h) * a.Lq + first);
+#pragma unroll
+    for (int n = 0; n < 2 * S::M; n++) {
+        const int row = 8 * n + lane_group();
+        const bool seen = sums.seen >> n & 1;
+        float sum = sums.sum[n / 2][n % 2];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const float inverse = sum == 0 ? NAN : 1 / sum; /* NAN: all scores are -infinity */
+        if (lane_part() == 0 && first + row < a.Lq) {
+            stats[2 * row] = seen ? sums.max[n / 2][n % 2] : 0;
+            stats[2 * row + 1] = seen ? inverse : 0;
+        }
+        const float factor = a.dropout.threshold > 0 ? inverse * (float)a.dropout.scale : inverse;
+#pragma unroll
+        for (int d = 0; d < S::D / 4; d++) {
+            float &sum_d = sums.y[n / 2][d / 2][n % 2 * 2 + d % 2];
+            sum_d = seen ? factor * sum_d : 0;
+        }
+    }
+    store_rows<S::D, S::M>(sums.y, y, a.Lq - first, a.Dv, true, 1);
+    m.in_v.show((int)(first - t.i), S::WARP_ROWS, y, a.Lq - first, a.Dv);
+}
+
+/* Starts loading a tile, if there is one. */
+template <class S>
+__device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
+                          const attention_tiled &f, const mma_tile &tile, bool aligned)
+{
+    const tile_place &t = tile.t;
+    const int64_t group = t.h / (a.H / a.G), count = a.Lk - t.j;
+    if (threadIdx.x == 0)
+        m.tile[stage] = tile;
+    if (tile.kind != NOTHING) {
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.k[stage], rows_from(rows_of<bf16>(f.k, a.k, t.b, group), t.j), count, a.D, aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.v[stage], rows_from(rows_of<bf16>(f.v, a.v, t.b, group), t.j), count, a.Dv, aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+    }
+    cp_async_commit();
+}
+
+/* The last queries of all heads first: with a causal mask they see most. */
+template <class S>
+__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+    forward_tiles(attention a, attention_tiled f, bool aligned)
+{
+    DYNAMIC_SHARED(forward_memory<S>, m);
+    const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
+    const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
+    const bool active = i + threadIdx.x / WARP * S::WARP_ROWS < a.Lq;
+    query_sums<S> sums;
+    m->in_v.begin();
+    load_rows<S::D, S::ROWS, S::THREADS>(m->q, rows_from(rows_of<bf16>(f.q, a.q, b, h), i),
+                                         a.Lq - i, a.D, aligned);
+    load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
+    for (int stage = 0;; stage ^= 1) {
+        cp_async_wait<0>();
+        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        mma_tile next = m->tile[stage];
+        const bool some = next.kind == SOME;
+        if (next.kind == NOTHING)
+            break;
+        next_keys<S::ROWS, S::COLUMNS>(a, next);
+        load_keys(*m, stage ^ 1, a, f, next, aligned);
+        const bool careful = some && m->in_v.find(m->v[stage], [&](int row) {
+            return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
+        });
+        if (active)
+            add_tile<S>(*m, stage, a, f, careful, sums);
+    }
+    if (active)
+        finish<S>(*m, a, f, {b, h, i, 0}, sums);
+}
+
+template <int D, bool BIASED> bool launch_forward(const attention &a, const attention_tiled &f)
+{
+    typedef forward_shape<D, BIASED> S;
+    const size_t bytes = sizeof(forward_memory<S>);
+    const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
+    const bool aligned = rows_aligned(f.q, a.q) && rows_aligned(f.k, a.k) && rows_aligned(f.v, a.v);
+    if (!shared_memory_allowed(forward_tiles<S>, bytes))
+        return false;
+    if (blocks > 0)
+        LAUNCH((forward_tiles<S>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream, a, f,
+               aligned);
+    return true;
+}
+
+/* Where a query sees few keys, its ds come from differences in which much cancels, and y, which is
+   rounded to bf16, would not give delta well enough: it is made from the p dp that it is subtracted
+   from. */
+bool delta_from_products(const attention &a)
+{
+    return a.Lk <= 256;
+}
+
+} // namespace
+
+bool attention_mma_forward(const attention &a, const attention_tiled &f)
+{
+    const int64_t size = a.D > a.Dv ? a.D : a.Dv;
+    return size <= LARGEST_HEAD && with_head_size(size, [&](auto D) {
+               return f.bias ? launch_forward<decltype(D)::value, true>(a, f)
+                             : launch_forward<decltype(D)::value, false>(a, f);
+           });
+}
+
+/* First asks whether the device has enough shared memory for all parts. */
+bool attention_mma_backward(const attention &a, const attention_tiled_backward &g)
+{
+    const bool aligned = rows_aligned(g.q, a.q) && rows_aligned(g.k, a.k) &&
+                         rows_aligned(g.v, a.v) && rows_aligned(g.dy, a.y);
+    const bool exact = delta_from_products(a);
+    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD;
+    for (int queue = 0; ok && queue < 2; queue++) {
+        if (queue && !exact)
+            attention_row_sums<bf16>(a, g);
+        ok = (!exact || attention_mma_delta(a, g, aligned, queue)) &&
+             (!g.dq.data || attention_mma_queries(a, g, aligned, queue)) &&
+             (!(g.dk.data || g.dv.data) || attention_mma_keys(a, g, aligned, queue)) &&
+             (!g.dbias.data || attention_mma_bias(a, g, aligned, queue));
+    }
+    return ok;
+}

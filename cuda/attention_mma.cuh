@@ -1,0 +1,239 @@
+/*
+ * Tiled attention of bf16 on tensor cores: what its kernels share.
+ *
+ * A block owns some queries, or some keys, and goes through tiles of what it needs of the others:
+ * while it works on one tile, cp.async fetches the next. Products are made by mma.m16n8k16 with
+ * sums in float. A warp owns 16 M rows, and its pairs with the columns of a tile stay in its
+ * registers, in the layout of sums (cuda/tensor_core.cuh): for lane = 4 group + part, element e of
+ * fragment (m, n) is row 16 m + group + 8 (e / 2), column 8 n + 2 part + e % 2. Rounded to bf16,
+ * two such fragments are one fragment a of the next product, without any exchange.
+ *
+ * Heads of up to 256 numbers are filled up with zeros to 16, 32, 64, 96, 128 or 256. Every sum has
+ * a fixed order, and no two blocks add to the same number: the bits are the same at every run.
+ */
+#ifndef SOFTBACK_CUDA_ATTENTION_MMA_CUH
+#define SOFTBACK_CUDA_ATTENTION_MMA_CUH
+
+#include "cuda/attention_tiles.cuh"
+#include "cuda/pack.cuh"
+#include "cuda/tensor_core.cuh"
+#include <type_traits>
+
+enum { LARGEST_HEAD = 256 };
+
+/*
+ * How a kernel's block is cut. M fragments of 16 rows for each warp: with two, an operand that is
+ * read from shared memory serves twice. What of registers and shared memory is left decides how
+ * wide the tiles are that stream past.
+ */
+template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int OWNED, int STREAMED> struct mma_shape {
+    enum {
+        D = HEAD,
+        WARPS = WARPS_OF_BLOCK,
+        THREADS = WARP * WARPS,
+        BLOCKS = 8 / WARPS, /* of a multiprocessor, so that a thread may have all 255 registers */
+        M = FRAGMENTS,
+        WARP_ROWS = 16 * M,
+        ROWS = OWNED,      /* owned by the block */
+        COLUMNS = STREAMED /* of a tile */
+    };
+    static_assert(ROWS == WARPS * WARP_ROWS, "each row belongs to one warp");
+};
+
+__device__ inline int lane_group()
+{
+    return threadIdx.x % WARP / 4;
+}
+__device__ inline int lane_part()
+{
+    return threadIdx.x % 4;
+}
+
+/*
+ * Rows of D numbers in shared memory. ldmatrix reads eight numbers of each of eight rows at a time,
+ * so that rows lie an odd number of 16 bytes apart, for these to come from different banks.
+ */
+template <int D> constexpr int PITCH = D + 8;
+
+/* Whether cp.async can read the rows. */
+inline bool rows_aligned(const void *data, attention_strides s)
+{
+    return (uintptr_t)data % 16 == 0 && s.batch % 8 == 0 && s.row % 8 == 0 && s.head % 8 == 0;
+}
+
+/* Starts loading ROWS rows, with zeros beyond their number and their length. Unrolled, the places
+   of all chunks would be kept in registers from one tile to the next. */
+template <int D, int ROWS, int THREADS>
+__device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length, bool aligned)
+{
+#pragma unroll 1
+    for (int n = threadIdx.x; n < ROWS * (D / 8); n += THREADS) {
+        const int r = n / (D / 8), c = n % (D / 8);
+        const int64_t left = r < count ? length - 8 * c : 0;
+        const bf16 *from = left > 0 ? x.at + r * x.step + 8 * c : x.at;
+        bf16 *place = to + r * PITCH<D> + 8 * c;
+        if (aligned)
+            cp_async16(place, from, left <= 0 ? 0 : left < 8 ? 2 * (int)left : 16);
+        else
+            for (int e = 0; e < 8; e++)
+                place[e] = e < left ? from[e] : bf16(0.0f);
+    }
+}
+
+/* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or TRANSPOSED as the two
+   fragments b of which the columns become the columns, 0 and 1 of the first and 2 and 3. */
+template <int D> __device__ void load_a(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
+{
+    const int lane = threadIdx.x % WARP;
+    ldmatrix_x4(x, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
+}
+template <int D>
+__device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
+{
+    const int lane = threadIdx.x % WARP;
+    ldmatrix_x4_trans(y, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
+}
+
+/* The same part as two fragments b of which the rows become the columns. */
+template <int D> __device__ void load_b(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
+{
+    const int lane = threadIdx.x % WARP;
+    ldmatrix_x4(y, tile + (row + lane / 16 * 8 + lane % 8) * PITCH<D> + 8 * (chunk + lane / 8 % 2));
+}
+
+__device__ inline uint32_t bf16_pair(float low, float high)
+{
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    uint32_t bits;
+    memcpy(&bits, &pair, sizeof bits);
+    return bits;
+}
+
+/* d += x y for two neighbouring fragments. */
+__device__ inline void multiply_add(float (&d)[4], float (&next)[4], const uint32_t (&x)[4],
+                                    const uint32_t (&y)[4])
+{
+    const uint32_t first[2] = {y[0], y[1]}, second[2] = {y[2], y[3]};
+    mma_m16n8k16_bf16(d, x, first);
+    mma_m16n8k16_bf16(next, x, second);
+}
+
+/* s = x y': a warp's rows of x, from `row` on, with 8 N rows of y. */
+template <int D, int M, int N>
+__device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
+                              float (&s)[M][N][4])
+{
+#pragma unroll
+    for (int n = 0; n < M * N * 4; n++)
+        s[n / 4 / N][n / 4 % N][n % 4] = 0;
+#pragma unroll 8
+    for (int chunk = 0; chunk < D / 8; chunk += 2) {
+        uint32_t a[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            load_a<D>(a[m], x, row + 16 * m, chunk);
+#pragma unroll
+        for (int n = 0; n < N; n += 2) {
+            uint32_t b[4];
+            load_b<D>(b, y, column + 8 * n, chunk);
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                multiply_add(s[m][n], s[m][n + 1], a[m], b);
+        }
+    }
+}
+
+/* Two numbers, with 0 for those that are not finite. */
+__device__ inline uint32_t finite_pair(uint32_t pair)
+{
+    return ((pair & 0x7f80u) == 0x7f80u ? 0 : pair & 0xffffu) |
+           ((pair & 0x7f800000u) == 0x7f800000u ? 0 : pair & 0xffff0000u);
+}
+
+/* z += p y: a warp's pairs, rounded to bf16, with 8 N rows of y from `row` on. With `careful`, 0
+   stands for what is not finite in y (cuda/attention_mma_unfinite.cuh). */
+template <int D, int M, int N>
+__device__ void add_products(const float (&p)[M][N][4], const bf16 *y, int row, bool careful,
+                             float (&z)[M][D / 8][4])
+{
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+        uint32_t a[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            for (int e = 0; e < 4; e++)
+                a[m][e] = bf16_pair(p[m][n + e / 2][e % 2 * 2], p[m][n + e / 2][e % 2 * 2 + 1]);
+#pragma unroll
+        for (int d = 0; d < D / 8; d += 2) {
+            uint32_t b[4];
+            load_b_across<D>(b, y, row + 8 * n, d);
+            for (int e = 0; careful && e < 4; e++)
+                b[e] = finite_pair(b[e]);
+#pragma unroll
+            for (int m = 0; m < M; m++)
+                multiply_add(z[m][d], z[m][d + 1], a[m], b);
+        }
+    }
+}
+
+template <int D, int M> __device__ void clear(float (&z)[M][D / 8][4])
+{
+#pragma unroll
+    for (int n = 0; n < M * D / 2; n++)
+        z[n / (D / 2)][n / 4 % (D / 8)][n % 4] = 0;
+}
+
+/* Puts a warp's rows to their places, times a factor: adds them, or writes them where that is
+   fresh. So many of them exist, and so many columns. */
+template <int D, int M>
+__device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t count,
+                           int64_t columns, bool fresh, float factor)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int d = 0; d < D / 8; d++)
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const int row = 16 * m + lane_group() + 8 * half, c = 8 * d + 2 * lane_part();
+                if (row >= count || c >= columns)
+                    continue;
+                bf16 *place = to.at + row * to.step + c;
+                typedef pack<float, 2> two;
+                two x = {{factor * z[m][d][2 * half], factor * z[m][d][2 * half + 1]}};
+                if (!fresh) {
+                    const two old = two::load(place, columns - c);
+                    x.of[0] += old.of[0];
+                    x.of[1] += old.of[1];
+                }
+                x.store(place, columns - c);
+            }
+}
+
+/* Calls launch(std::integral_constant<int, D>()) with the size that heads are filled up to. */
+template <class Launch> bool with_head_size(int64_t size, Launch launch)
+{
+    if (size <= 16)
+        return launch(std::integral_constant<int, 16>());
+    if (size <= 32)
+        return launch(std::integral_constant<int, 32>());
+    if (size <= 64)
+        return launch(std::integral_constant<int, 64>());
+    if (size <= 96)
+        return launch(std::integral_constant<int, 96>());
+    if (size <= 128)
+        return launch(std::integral_constant<int, 128>());
+    return launch(std::integral_constant<int, LARGEST_HEAD>());
+}
+
+/* Whether the device lets a block of this kernel have so much shared memory. */
+template <class Kernel> bool shared_memory_allowed(Kernel *kernel, size_t bytes)
+{
+    if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) ==
+        cudaSuccess)
+        return true;
+    cudaGetLastError(); /* it is no error: other kernels need less */
+    return false;
+}
+
+#endif

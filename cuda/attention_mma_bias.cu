@@ -1,0 +1,106 @@
+/* The gradient of the bias in the backward of tiled attention, on tensor cores: dbias += ds, summed
+   over the axes along which the bias stretches, in double, since many small numbers meet. */
+#include "cuda/attention_bias.cuh"
+#include "cuda/attention_mma_scores.cuh"
+#include "cuda/attention_steps.cuh"
+
+namespace
+{
+
+/* A block for each tile of the bias. */
+template <int D>
+struct bias_shape : mma_shape<D, D <= 128 ? 4 : 2, 1, D <= 128 ? 64 : 32, D <= 128 ? 64 : 32> {
+};
+
+template <class S> struct bias_memory {
+    bf16 q[S::ROWS * PITCH<S::D>], dy[S::ROWS * PITCH<S::D>], k[S::COLUMNS * PITCH<S::D>],
+        v[S::COLUMNS * PITCH<S::D>];
+    pair_bits<S::ROWS, S::COLUMNS> bits;
+    query_rows<S::ROWS> rows;
+    double sum[S::ROWS][S::COLUMNS + 1];
+};
+
+template <class S>
+__device__ void load_tile(bias_memory<S> &m, const attention &a, const attention_tiled_backward &g,
+                          const tile_place &t, tile_kind kind, bool aligned)
+{
+    const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
+    __syncthreads(); /* nobody reads the tile before it any more */
+    load_rows<S::D, S::ROWS, S::THREADS>(m.q, of.q, a.Lq - t.i, a.D, aligned);
+    load_rows<S::D, S::ROWS, S::THREADS>(m.dy, of.dy, a.Lq - t.i, a.Dv, aligned);
+    load_rows<S::D, S::COLUMNS, S::THREADS>(m.k, of.k, a.Lk - t.j, a.D, aligned);
+    load_rows<S::D, S::COLUMNS, S::THREADS>(m.v, of.v, a.Lk - t.j, a.Dv, aligned);
+    set_bits<S::THREADS>(m.bits, a, t, kind);
+    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS)
+        m.rows.set(r, numbers_of(a, g, t.b, t.h, t.i + r, true), base2_factor(a, g.bias));
+    cp_async_commit();
+    cp_async_wait<0>();
+    __syncthreads();
+}
+
+/* sum += ds of a tile; each pair is the same lane's every time. */
+template <class S>
+__device__ void add_tile(bias_memory<S> &m, const attention &a, const attention_tiled_backward &g,
+                         const tile_place &t, tile_kind kind)
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const tile_rows of = {m.q, m.dy, m.k, m.v};
+#pragma unroll 1
+    for (int column = 0; column < S::COLUMNS; column += 32) {
+        if (kind != WHOLE && !any_kept<S::M>(m.bits, first, column))
+            continue;
+        float ds[S::M][4][4];
+        score_gradient<S::D, S::M>(of, a, g, t, first, column, m.rows, m.bits, kind == WHOLE, ds);
+        for (int n = 0; n < 4; n++)
+            for (int e = 0; e < 4; e++)
+                m.sum[first + lane_group() + e / 2 * 8][column + 8 * n + 2 * lane_part() + e % 2] +=
+                    (double)ds[0][n][e];
+    }
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+    bias_gradient(attention a, attention_tiled_backward g, bool aligned)
+{
+    DYNAMIC_SHARED(bias_memory<S>, m);
+    const bias_region<S::ROWS> region(a, blockIdx.x);
+    for (int n = threadIdx.x; n < S::ROWS * S::COLUMNS; n += S::THREADS)
+        m->sum[n / S::COLUMNS][n % S::COLUMNS] = 0;
+    for (int64_t b = region.from[0]; b < region.to[0]; b++)
+        for (int64_t h = region.from[1]; h < region.to[1]; h++)
+            for (int64_t i = region.i; i < region.queries_end; i += S::ROWS)
+                for (int64_t j = region.j; j < region.keys_end; j += S::COLUMNS) {
+                    const tile_place t = {b, h, i, j};
+                    const tile_kind kind = kind_of<S::ROWS, S::COLUMNS>(a, t);
+                    if (kind == NOTHING)
+                        continue;
+                    load_tile(*m, a, g, t, kind, aligned);
+                    add_tile(*m, a, g, t, kind);
+                }
+    __syncthreads();
+    region.template store<bf16, S::THREADS>(a, m->sum, g.dbias);
+}
+
+template <int D>
+bool launch_bias(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+{
+    typedef bias_shape<D> S;
+    const size_t bytes = sizeof(bias_memory<S>);
+    const int64_t blocks = bias_region<S::ROWS>::count(a);
+    if (!queue)
+        return shared_memory_allowed(bias_gradient<S>, bytes);
+    if (blocks > 0)
+        LAUNCH((bias_gradient<S>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream, a, g,
+               aligned);
+    return true;
+}
+
+} // namespace
+
+bool attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned,
+                        bool queue)
+{
+    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+        return launch_bias<decltype(D)::value>(a, g, aligned, queue);
+    });
+}

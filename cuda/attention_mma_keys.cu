@@ -1,0 +1,325 @@
+/*
+ * The gradients of keys and values in the backward of tiled attention
+ * (attention_tiled_backward.cu), on tensor cores:
+ *
+ *     dv_j += sum_i m_ij dy_i     dk_j += scale sum_i ds_ij q_i
+ *
+ * over the heads that share them. A block owns keys, so that its warps hold p' and ds', and goes
+ * through the queries.
+ */
+#include "cuda/attention_mma_scores.cuh"
+#include "cuda/attention_mma_unfinite.cuh"
+#include "cuda/attention_steps.cuh"
+
+namespace
+{
+
+template <int D>
+struct keys_shape : mma_shape<D, 4, D <= 64 ? 2 : 1, D <= 64 ? 128 : 64, D <= 128 ? 64 : 32> {
+    enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are worked on at a time */
+};
+
+template <class S> struct keys_memory {
+    bf16 k[S::ROWS * PITCH<S::D>], v[S::ROWS * PITCH<S::D>], q[2][S::COLUMNS * PITCH<S::D>],
+        dy[2][S::COLUMNS * PITCH<S::D>];
+    pair_bits<S::COLUMNS, S::ROWS> bits[2];
+    query_rows<S::COLUMNS> rows[2];
+    mma_tile tile[2];
+    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_q, in_dy;
+};
+
+/* The next tile of queries, head after head, of which the mask leaves something. */
+template <class S> __device__ void next_queries(const attention &a, mma_tile &tile)
+{
+    tile.kind = NOTHING;
+    while (tile.kind == NOTHING) {
+        tile.t.i += S::COLUMNS;
+        if (tile.t.i >= a.Lq) {
+            tile.t.i = 0;
+            tile.t.h++;
+        }
+        if (tile.t.h >= tile.end)
+            return;
+        tile.kind = kind_of<S::COLUMNS, S::ROWS>(a, tile.t);
+    }
+}
+
+/* The first one. */
+template <class S>
+__device__ mma_tile first_queries(const attention &a, int64_t b, int64_t group, int64_t j)
+{
+    const int64_t shared = a.H / a.G;
+    mma_tile tile = {{b, group * shared, -S::COLUMNS, j}, (group + 1) * shared, NOTHING};
+    next_queries<S>(a, tile);
+    return tile;
+}
+
+/* Starts loading a tile, if there is one; returns what is to become of its queries' rows when it
+   has come, one for each thread. */
+template <class S>
+__device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attention &a,
+                                      const attention_tiled_backward &g, const mma_tile &tile,
+                                      bool aligned)
+{
+    const tile_place &t = tile.t;
+    query_numbers numbers = {};
+    if (threadIdx.x == 0)
+        m.tile[stage] = tile;
+    if (tile.kind != NOTHING) {
+        const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(m.q[stage], of.q, a.Lq - t.i, a.D, aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(m.dy[stage], of.dy, a.Lq - t.i, a.Dv, aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+        if (threadIdx.x < S::COLUMNS)
+            numbers = numbers_of(a, g, t.b, t.h, t.i + threadIdx.x, true);
+    }
+    cp_async_commit();
+    return numbers;
+}
+
+/* Of a warp's keys the bits that say whether they are kept with, or stay with, a query. */
+template <class S> __device__ uint32_t key_bits(const uint32_t (&words)[S::ROWS / 32], bool all)
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    return all ? ~0u : words[first / 32] >> (first % 32 + lane_group());
+}
+
+/* Bit 16 m + 8 half of a query's key_bits. */
+__device__ inline bool has_key(uint32_t bits, int m, int e)
+{
+    return bits >> (16 * m + 8 * (e / 2)) & 1;
+}
+
+/* s_ji = scale s_ji + bias_ij for a key with queries 8 n + e % 2 from `column` on. */
+template <class S>
+__device__ void add_key_bias(keys_memory<S> &m, int stage, const attention &a, const bf16 *bias,
+                             bool all, int column, float (&s)[S::M][S::N][4])
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const tile_place &t = m.tile[stage].t;
+    const int64_t *step = a.bias;
+    bias += t.b * step[0] + t.h * step[1] + (t.i + column + 2 * lane_part()) * step[2] +
+            (t.j + first + lane_group()) * step[3];
+#pragma unroll
+    for (int c = 0; c < 2 * S::N; c++) {
+        const int query = c / 2 * 8 + c % 2;
+        const uint32_t kept =
+            key_bits<S>(m.bits[stage].keep[column + 2 * lane_part() + query], all);
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++)
+            if (has_key(kept, r / 2, r % 2 * 2)) {
+                float &place = s[r / 2][c / 2][r % 2 * 2 + c % 2];
+                place = biased_score(a, place, bias[query * step[2] + 8 * r * step[3]]);
+            }
+    }
+}
+
+/* Scores become p', 0 for pairs that are not kept. */
+template <class S>
+__device__ void key_weights(keys_memory<S> &m, int stage, bool all, float factor, int column,
+                            float (&s)[S::M][S::N][4])
+{
+#pragma unroll
+    for (int c = 0; c < 2 * S::N; c++) {
+        const int query = column + c / 2 * 8 + 2 * lane_part() + c % 2;
+        const uint32_t kept = key_bits<S>(m.bits[stage].keep[query], all);
+        const float shift = m.rows[stage].shift[query], inverse = m.rows[stage].inverse[query];
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++) {
+            float &p = s[r / 2][c / 2][r % 2 * 2 + c % 2];
+            p = has_key(kept, r / 2, r % 2 * 2) ? shifted_exp(p, factor, shift) * inverse : 0;
+        }
+    }
+}
+
+/* dp' becomes ds', 0 for pairs that are not kept. */
+template <class S>
+__device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, bool all, int column,
+                             const float (&p)[S::M][S::N][4], float (&dp)[S::M][S::N][4])
+{
+#pragma unroll
+    for (int c = 0; c < 2 * S::N; c++) {
+        const int query = column + c / 2 * 8 + 2 * lane_part() + c % 2;
+        const uint32_t kept = key_bits<S>(m.bits[stage].keep[query], all);
+        const uint32_t stay = key_bits<S>(m.bits[stage].stay[query], a.dropout.threshold == 0);
+        const float delta = m.rows[stage].delta[query];
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++) {
+            const int e = r % 2 * 2 + c % 2;
+            float &ds = dp[r / 2][c / 2][e];
+            const bool stays = has_key(stay, r / 2, e);
+            ds = has_key(kept, r / 2, e)
+                     ? score_gradient_of(a, p[r / 2][c / 2][e], ds, stays, delta)
+                     : 0;
+        }
+    }
+}
+
+/* p' becomes what dropout leaves of it, before its scale. */
+template <class S>
+__device__ void drop_weights(keys_memory<S> &m, int stage, int column, float (&p)[S::M][S::N][4])
+{
+#pragma unroll
+    for (int c = 0; c < 2 * S::N; c++) {
+        const int query = column + c / 2 * 8 + 2 * lane_part() + c % 2;
+        const uint32_t stay = key_bits<S>(m.bits[stage].stay[query], false);
+#pragma unroll
+        for (int r = 0; r < 2 * S::M; r++)
+            if (!has_key(stay, r / 2, r % 2 * 2))
+                p[r / 2][c / 2][r % 2 * 2 + c % 2] = 0;
+    }
+}
+
+/* Whether any pair of a warp's keys with the queries that are worked on is kept. */
+template <class S> __device__ bool any_kept(const keys_memory<S> &m, int stage, int column)
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const uint32_t own = ~0u >> (32 - S::WARP_ROWS) << first % 32;
+    bool any = false;
+    for (int n = threadIdx.x % WARP; n < 8 * S::N; n += WARP)
+        any |= (m.bits[stage].keep[column + n][first / 32] & own) != 0;
+    return __any_sync(0xffffffffu, any);
+}
+
+/* The kept queries of a tile for a key. */
+template <class S> __device__ uint64_t kept_queries(const keys_memory<S> &m, int stage, int key)
+{
+    uint64_t kept = 0;
+    for (int n = 0; n < S::COLUMNS; n++)
+        kept |= (uint64_t)(m.bits[stage].keep[n][key / 32] >> key % 32 & 1) << n;
+    return kept;
+}
+
+/* What a block makes: dk, dv or both, as far as registers suffice. */
+enum wanted { DK = 1, DV = 2 };
+
+template <class S> struct key_sums {
+    float dk[S::M][S::D / 8][4], dv[S::M][S::D / 8][4];
+};
+
+/* dk += ds' q and dv += m' dy over a tile. */
+template <class S, int WANTED>
+__device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
+                         const attention_tiled_backward &g, bool careful_q, bool careful_dy,
+                         key_sums<S> &sums)
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const bool all = m.tile[stage].kind == WHOLE;
+    const bf16 *q = m.q[stage], *dy = m.dy[stage];
+#pragma unroll 1
+    for (int column = 0; column < S::COLUMNS; column += 8 * S::N) {
+        if (!all && !any_kept(m, stage, column))
+            continue;
+        float p[S::M][S::N][4], ds[S::M][S::N][4];
+        pair_products<S::D, S::M, S::N>(m.k, first, q, column, p);
+        if (g.bias)
+            add_key_bias(m, stage, a, (const bf16 *)g.bias, all, column, p);
+        key_weights(m, stage, all, base2_factor(a, g.bias), column, p);
+        if (WANTED & DK) {
+            pair_products<S::D, S::M, S::N>(m.v, first, dy, column, ds);
+            key_gradient(m, stage, a, all, column, p, ds);
+        }
+        if (WANTED & DV) {
+            if (a.dropout.threshold > 0)
+                drop_weights(m, stage, column, p);
+            add_products<S::D, S::M, S::N>(p, dy, column, careful_dy, sums.dv);
+        }
+        if (WANTED & DK)
+            add_products<S::D, S::M, S::N>(ds, q, column, careful_q, sums.dk);
+    }
+}
+
+template <class S, int WANTED>
+__device__ void store(keys_memory<S> &m, const attention &a, const attention_tiled_backward &g,
+                      const tile_place &t, int64_t group, const key_sums<S> &sums)
+{
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const int64_t count = a.Lk - t.j - first;
+    const float dropped = a.dropout.threshold > 0 ? (float)a.dropout.scale : 1;
+    if (WANTED & DK && g.dk.data) {
+        const rows<bf16> dk = rows_from(rows_in<bf16>(g.dk.data, a.k, t.b, group), t.j + first);
+        store_rows<S::D, S::M>(sums.dk, dk, count, a.D, g.dk.fresh, (float)a.scale);
+        m.in_q.show(first, S::WARP_ROWS, dk, count, a.D);
+    }
+    if (WANTED & DV && g.dv.data) {
+        const rows<bf16> dv = rows_from(rows_in<bf16>(g.dv.data, a.v, t.b, group), t.j + first);
+        store_rows<S::D, S::M>(sums.dv, dv, count, a.Dv, g.dv.fresh, dropped);
+        m.in_dy.show(first, S::WARP_ROWS, dv, count, a.Dv);
+    }
+}
+
+/* The first keys of all groups first: with a causal mask most queries see them. */
+template <class S, int WANTED>
+__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+    key_gradients(attention a, attention_tiled_backward g, bool aligned)
+{
+    DYNAMIC_SHARED(keys_memory<S>, m);
+    const int64_t groups = a.B * a.G, b = blockIdx.x % groups / a.G;
+    const int64_t group = blockIdx.x % groups % a.G, j = blockIdx.x / groups * S::ROWS;
+    const tile_place own = {b, group * (a.H / a.G), 0, j};
+    const tile_operands<bf16> of(a, own, g.q, g.k, g.v, g.dy);
+    const float factor = base2_factor(a, g.bias);
+    const bool active = j + threadIdx.x / WARP * S::WARP_ROWS < a.Lk;
+    key_sums<S> sums;
+    clear<S::D, S::M>(sums.dk);
+    clear<S::D, S::M>(sums.dv);
+    m->in_q.begin();
+    m->in_dy.begin();
+    load_rows<S::D, S::ROWS, S::THREADS>(m->k, of.k, a.Lk - j, a.D, aligned);
+    load_rows<S::D, S::ROWS, S::THREADS>(m->v, of.v, a.Lk - j, a.Dv, aligned);
+    query_numbers query = load_queries(*m, 0, a, g, first_queries<S>(a, b, group, j), aligned);
+    for (int stage = 0;; stage ^= 1) {
+        if (threadIdx.x < S::COLUMNS)
+            m->rows[stage].set(threadIdx.x, query, factor);
+        cp_async_wait<0>();
+        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        mma_tile next = m->tile[stage];
+        const bool some = next.kind == SOME;
+        if (next.kind == NOTHING)
+            break;
+        next_queries<S>(a, next);
+        query = load_queries(*m, stage ^ 1, a, g, next, aligned);
+        const auto kept = [&](int key) { return kept_queries(*m, stage, key); };
+        const bool careful_q = some && m->in_q.find(m->q[stage], kept);
+        const bool careful_dy = some && m->in_dy.find(m->dy[stage], kept);
+        if (active)
+            add_tile<S, WANTED>(*m, stage, a, g, careful_q, careful_dy, sums);
+    }
+    if (active)
+        store<S, WANTED>(*m, a, g, own, group, sums);
+}
+
+template <int D, int WANTED>
+bool launch_keys(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+{
+    typedef keys_shape<D> S;
+    const size_t bytes = sizeof(keys_memory<S>);
+    const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
+    if (!queue)
+        return shared_memory_allowed(key_gradients<S, WANTED>, bytes);
+    if (blocks > 0)
+        LAUNCH((key_gradients<S, WANTED>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream,
+               a, g, aligned);
+    return true;
+}
+
+/* Sums for the largest heads fill the registers one at a time. */
+template <int D>
+bool launch_wanted(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+{
+    if constexpr (D <= 128)
+        return launch_keys<D, DK | DV>(a, g, aligned, queue);
+    else
+        return (!g.dk.data || launch_keys<D, DK>(a, g, aligned, queue)) &&
+               (!g.dv.data || launch_keys<D, DV>(a, g, aligned, queue));
+}
+
+} // namespace
+
+bool attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned,
+                        bool queue)
+{
+    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+        return launch_wanted<decltype(D)::value>(a, g, aligned, queue);
+    });
+}

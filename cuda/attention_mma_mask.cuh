@@ -1,0 +1,162 @@
+/* The mask and the dropout of tiles on tensor cores: which tiles there are, and bits for pairs. */
+#ifndef SOFTBACK_CUDA_ATTENTION_MMA_MASK_CUH
+#define SOFTBACK_CUDA_ATTENTION_MMA_MASK_CUH
+
+#include "cuda/attention_mma.cuh"
+
+/* What the mask leaves of a tile. Only of SOME it needs to be asked pair by pair. */
+enum tile_kind { NOTHING, SOME, WHOLE };
+
+/* Asking block by block pays only for blocks that are not small. */
+__device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t, int64_t last_query,
+                                        int64_t last_key)
+{
+    enum { LEAST = 16 };
+    const int64_t queries[2] = {t.i, last_query}, keys[2] = {t.j, last_key};
+    tile_kind kind = WHOLE;
+    for (int n = 0; n < a.mask.count; n++) {
+        const mask_term &term = a.mask.term[n];
+        if (term.kind == MASK_DENSE || (term.kind == MASK_BLOCKS && term.size < LEAST))
+            kind = SOME;
+        if (term.kind != MASK_BLOCKS || term.size < LEAST)
+            continue;
+        bool any, every;
+        mask_blocks_kept(&term, t.b, t.h, queries, keys, &any, &every);
+        if (!any)
+            return NOTHING;
+        kind = every ? kind : SOME;
+    }
+    return kind;
+}
+
+/* The same in all threads of the block. A tile that reaches beyond Lq or Lk is not whole. */
+template <int QUERIES, int KEYS>
+__device__ tile_kind kind_of(const attention &a, const tile_place &t)
+{
+    const int64_t last = smaller(t.i + QUERIES, a.Lq) - 1, last_key = smaller(t.j + KEYS, a.Lk) - 1;
+    const key_range some = mask_range(&a.mask, t.b, t.i, last, a.Lk);
+    if (last_key < some.from || some.to <= t.j)
+        return NOTHING;
+    /* from the last query's first key to the first one's last: what all of them see */
+    const key_range all = mask_range(&a.mask, t.b, last, t.i, a.Lk);
+    const bool whole =
+        t.i + QUERIES <= a.Lq && t.j + KEYS <= a.Lk && all.from <= t.j && last_key < all.to;
+    const tile_kind kind = a.mask.dense ? blocks_kind(a, t, last, last_key) : WHOLE;
+    return kind == WHOLE && !whole ? SOME : kind;
+}
+
+/* Bits of a tile's pairs: key 32 w + e of a query is bit e of word w. */
+template <int QUERIES, int KEYS> struct pair_bits {
+    enum { WORDS = KEYS / 32 };
+    uint32_t keep[QUERIES][WORDS], stay[QUERIES][WORDS];
+};
+
+/* Ones in the bits from .. to - 1 of a word, as far as it has them. */
+__device__ inline uint32_t ones(int64_t from, int64_t to)
+{
+    const uint32_t below = to >= 32 ? ~0u : to <= 0 ? 0 : (1u << to) - 1;
+    return from <= 0 ? below : from >= 32 ? 0 : below & ~0u << from;
+}
+
+/* The kept keys among 32. */
+__device__ inline uint32_t keep_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
+{
+    if (i >= a.Lq)
+        return 0;
+    const key_range keys = mask_range(&a.mask, t.b, i, i, a.Lk);
+    uint32_t word = ones(keys.from - j, keys.to - j);
+    for (int e = 0; a.mask.dense && e < 32; e++)
+        if ((word >> e & 1) && !mask_keeps(a.mask, t.b, t.h, i, j + e))
+            word &= ~(1u << e);
+    return word;
+}
+
+/* The pairs that dropout lets stay, among 32. */
+__device__ inline uint32_t stay_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
+{
+    const int64_t row = (t.b * a.H + t.h) * a.Lq + i, groups = (a.Lk + 7) / 8;
+    uint32_t word = 0;
+    for (int g = 0; g < 4; g++) {
+        const dropout_group bits(a.dropout, row * groups + j / 8 + g);
+        for (int e = 0; e < 8; e++)
+            word |= (uint32_t)(bits.of(e) >= a.dropout.threshold) << (8 * g + e);
+    }
+    return word;
+}
+
+/* Sets the bits that a tile's threads will read: of the mask where it is not whole, and of
+   dropout. */
+template <int THREADS, int QUERIES, int KEYS>
+__device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, const tile_place &t,
+                         tile_kind kind)
+{
+    enum { WORDS = KEYS / 32 };
+    for (int n = threadIdx.x; n < QUERIES * WORDS; n += THREADS) {
+        const int r = n / WORDS, w = n % WORDS;
+        if (kind == SOME)
+            bits.keep[r][w] = keep_word(a, t, t.i + r, t.j + 32 * w);
+        if (a.dropout.threshold > 0)
+            bits.stay[r][w] = stay_word(a, t, t.i + r, t.j + 32 * w);
+    }
+}
+
+/* Keys of one of a lane's queries, in bits that are moved so that column 8 n + 2 part + e of them
+   is bit 8 n + e. */
+template <int WORDS> struct row_bits {
+    uint32_t word[WORDS];
+
+    __device__ bool has(int n, int e) const
+    {
+        return word[n / 4] >> (8 * (n % 4) + e % 2) & 1;
+    }
+};
+
+template <int WORDS> __device__ row_bits<WORDS> bits_of(const uint32_t *words, bool all)
+{
+    row_bits<WORDS> bits;
+    for (int w = 0; w < WORDS; w++)
+        bits.word[w] = all ? ~0u : words[w] >> (2 * lane_part());
+    return bits;
+}
+
+/* All of a query's keys. */
+template <int WORDS> __device__ uint64_t whole_row(const uint32_t *words)
+{
+    return WORDS == 1 ? words[0] : (uint64_t)words[WORDS - 1] << 32 | words[0];
+}
+
+/*
+ * Where a block is in its walk through tiles. It lies in shared memory, one for each stage, so that
+ * registers need not keep it while products are made.
+ */
+struct mma_tile {
+    tile_place t;
+    int64_t end;    /* of the keys, or of the heads */
+    tile_kind kind; /* NOTHING at the end */
+};
+
+/* The next tile of keys for a block of queries of which the mask leaves something. */
+template <int QUERIES, int KEYS> __device__ void next_keys(const attention &a, mma_tile &tile)
+{
+    tile.kind = NOTHING;
+    for (tile.t.j += KEYS; tile.kind == NOTHING && tile.t.j < tile.end; tile.t.j += KEYS)
+        tile.kind = kind_of<QUERIES, KEYS>(a, tile.t);
+    tile.t.j -= KEYS;
+}
+
+/* The first one. */
+template <int QUERIES, int KEYS>
+__device__ mma_tile first_keys(const attention &a, int64_t b, int64_t h, int64_t i)
+{
+    const key_range keys = mask_range(&a.mask, b, i, smaller(i + QUERIES, a.Lq) - 1, a.Lk);
+    mma_tile tile = {{b, h, i, keys.from / KEYS * KEYS - KEYS}, keys.to, NOTHING};
+    next_keys<QUERIES, KEYS>(a, tile);
+    return tile;
+}
+
+__host__ __device__ inline int64_t block_count(int64_t n, int rows)
+{
+    return (n + rows - 1) / rows;
+}
+
+#endif

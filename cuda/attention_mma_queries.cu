@@ -1,0 +1,174 @@
+/* The gradient of queries in the backward of tiled attention (attention_tiled_backward.cu), on
+   tensor cores: dq_i += scale sum_j ds_ij k_j. And delta_i = sum_j p_ij dp_ij. */
+#include "cuda/attention_mma_scores.cuh"
+#include "cuda/attention_mma_unfinite.cuh"
+#include "cuda/attention_steps.cuh"
+
+namespace
+{
+
+/* Two blocks fit a multiprocessor of compute capability 9.0 for heads of up to 128. */
+template <int D>
+struct queries_shape : mma_shape<D, 4, D <= 128 ? 2 : 1, D <= 128 ? 128 : 64, D <= 64 ? 64 : 32> {
+};
+
+template <class S> struct queries_memory {
+    bf16 q[S::ROWS * PITCH<S::D>], dy[S::ROWS * PITCH<S::D>], k[2][S::COLUMNS * PITCH<S::D>],
+        v[2][S::COLUMNS * PITCH<S::D>];
+    pair_bits<S::ROWS, S::COLUMNS> bits[2];
+    query_rows<S::ROWS> rows;
+    mma_tile tile[2];
+    unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_k;
+};
+
+/* Starts loading a tile, if there is one. */
+template <class S>
+__device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
+                          const attention_tiled_backward &g, const mma_tile &tile, bool aligned)
+{
+    const tile_place &t = tile.t;
+    const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
+    if (threadIdx.x == 0)
+        m.tile[stage] = tile;
+    if (tile.kind != NOTHING) {
+        load_rows<S::D, S::COLUMNS, S::THREADS>(m.k[stage], of.k, a.Lk - t.j, a.D, aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(m.v[stage], of.v, a.Lk - t.j, a.Dv, aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+    }
+    cp_async_commit();
+}
+
+/* dq += ds k over a tile, 32 keys at a time. */
+template <class S>
+__device__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
+                         const attention_tiled_backward &g, bool careful,
+                         float (&dq)[S::M][S::D / 8][4])
+{
+    const bool all = m.tile[stage].kind == WHOLE;
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const tile_rows of = {m.q, m.dy, m.k[stage], m.v[stage]};
+#pragma unroll 1
+    for (int column = 0; column < S::COLUMNS; column += 32) {
+        if (!all && !any_kept<S::M>(m.bits[stage], first, column))
+            continue;
+        float ds[S::M][4][4];
+        score_gradient<S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows, m.bits[stage],
+                                   all, ds);
+        add_products<S::D, S::M, 4>(ds, of.k, column, careful, dq);
+    }
+}
+
+/* delta += rowsum(p dp) over a tile: this lane's part, with m.rows.delta 0. */
+template <class S>
+__device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
+                          const attention_tiled_backward &g, float (&delta)[S::M][2])
+{
+    const bool all = m.tile[stage].kind == WHOLE;
+    const int first = threadIdx.x / WARP * S::WARP_ROWS;
+    const tile_rows of = {m.q, m.dy, m.k[stage], m.v[stage]};
+#pragma unroll 1
+    for (int column = 0; column < S::COLUMNS; column += 32) {
+        if (!all && !any_kept<S::M>(m.bits[stage], first, column))
+            continue;
+        float ds[S::M][4][4];
+        score_gradient<S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows, m.bits[stage],
+                                   all, ds);
+#pragma unroll
+        for (int n = 0; n < S::M * 16; n++)
+            delta[n / 16][n % 4 / 2] += ds[n / 16][n / 4 % 4][n % 4];
+    }
+}
+
+/* Adds up the parts of four lanes. */
+template <class S>
+__device__ void store_delta(const attention &a, const attention_tiled_backward &g,
+                            const tile_place &t, const float (&delta)[S::M][2])
+{
+    const int64_t first = t.i + threadIdx.x / WARP * S::WARP_ROWS;
+    float *to = (float *)g.delta + (t.b * a.H + t.h) * a.Lq + first;
+#pragma unroll
+    for (int r = 0; r < 2 * S::M; r++) {
+        float sum = delta[r / 2][r % 2];
+        sum += __shfl_xor_sync(0xffffffffu, sum, 1);
+        sum += __shfl_xor_sync(0xffffffffu, sum, 2);
+        const int row = 8 * r + lane_group();
+        if (lane_part() == 0 && first + row < a.Lq)
+            to[row] = sum;
+    }
+}
+
+/* dq; or DELTA, which the other kernels then read. */
+template <class S, bool DELTA>
+__global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
+    query_gradient(attention a, attention_tiled_backward g, bool aligned)
+{
+    DYNAMIC_SHARED(queries_memory<S>, m);
+    const int64_t heads = a.B * a.H, b = blockIdx.x % heads / a.H, h = blockIdx.x % heads % a.H;
+    const int64_t i = (block_count(a.Lq, S::ROWS) - 1 - blockIdx.x / heads) * S::ROWS;
+    const int64_t first = i + threadIdx.x / WARP * S::WARP_ROWS;
+    const tile_operands<bf16> of(a, {b, h, i, 0}, g.q, g.k, g.v, g.dy);
+    float dq[S::M][S::D / 8][4], delta[S::M][2] = {};
+    clear<S::D, S::M>(dq);
+    m->in_k.begin();
+    load_rows<S::D, S::ROWS, S::THREADS>(m->q, of.q, a.Lq - i, a.D, aligned);
+    load_rows<S::D, S::ROWS, S::THREADS>(m->dy, of.dy, a.Lq - i, a.Dv, aligned);
+    for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS)
+        m->rows.set(r, numbers_of(a, g, b, h, i + r, !DELTA), base2_factor(a, g.bias));
+    load_keys(*m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
+    for (int stage = 0;; stage ^= 1) {
+        cp_async_wait<0>();
+        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        mma_tile next = m->tile[stage];
+        const bool some = !DELTA && next.kind == SOME;
+        if (next.kind == NOTHING)
+            break;
+        next_keys<S::ROWS, S::COLUMNS>(a, next);
+        load_keys(*m, stage ^ 1, a, g, next, aligned);
+        const bool careful = some && m->in_k.find(m->k[stage], [&](int row) {
+            return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
+        });
+        if (first < a.Lq && DELTA)
+            add_delta<S>(*m, stage, a, g, delta);
+        else if (first < a.Lq)
+            add_tile<S>(*m, stage, a, g, careful, dq);
+    }
+    if (first < a.Lq && DELTA)
+        store_delta<S>(a, g, {b, h, i, 0}, delta);
+    if (first >= a.Lq || DELTA)
+        return;
+    const rows<bf16> to = rows_from(rows_in<bf16>(g.dq.data, a.q, b, h), first);
+    store_rows<S::D, S::M>(dq, to, a.Lq - first, a.D, g.dq.fresh, (float)a.scale);
+    m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
+}
+
+template <int D, bool DELTA>
+bool launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
+{
+    typedef queries_shape<D> S;
+    const size_t bytes = sizeof(queries_memory<S>);
+    const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
+    if (!queue)
+        return shared_memory_allowed(query_gradient<S, DELTA>, bytes);
+    if (blocks > 0)
+        LAUNCH((query_gradient<S, DELTA>), dim3((unsigned)blocks), dim3(S::THREADS), bytes, stream,
+               a, g, aligned);
+    return true;
+}
+
+} // namespace
+
+bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
+                           bool queue)
+{
+    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+        return launch_queries<decltype(D)::value, false>(a, g, aligned, queue);
+    });
+}
+
+bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
+                         bool queue)
+{
+    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+        return launch_queries<decltype(D)::value, true>(a, g, aligned, queue);
+    });
+}

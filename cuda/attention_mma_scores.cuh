@@ -1,0 +1,155 @@
+/*
+ * Scores and their gradient on tensor cores. Forward and backward compute each weight from the same
+ * products by the same roundings, so that a row's weights have the sum that the forward found:
+ *
+ *     p = 2^(factor s - shift)      factor = scale log2(e)      shift = factor m, rounded
+ *
+ * where m is the row's largest s; with a bias, s = scale q k' + bias and the scale in factor is 1.
+ */
+#ifndef SOFTBACK_CUDA_ATTENTION_MMA_SCORES_CUH
+#define SOFTBACK_CUDA_ATTENTION_MMA_SCORES_CUH
+
+#include "cuda/attention_mma_mask.cuh"
+#include "cuda/attention_tiled.cuh"
+
+__device__ inline float base2_factor(const attention &a, const void *bias)
+{
+    return (bias ? 1 : (float)a.scale) * 1.44269504f;
+}
+
+/* Of a row with nothing but -infinity and NaN, none. */
+__device__ inline float score_shift(float max, float factor)
+{
+    return max == -INFINITY ? 0 : __fmul_rn(max, factor);
+}
+
+__device__ inline float shifted_exp(float s, float factor, float shift)
+{
+    return fast_exp2(__fmaf_rn(s, factor, -shift));
+}
+
+__device__ inline float biased_score(const attention &a, float s, bf16 bias)
+{
+    return __fmaf_rn((float)a.scale, s, (float)bias);
+}
+
+/* s = scale s + bias for the kept pairs of a warp's queries, from row `first` of the tile on, with
+   8 N keys from `column` on. Row 8 r of `keep` has the bits of row 8 r + group, unless all are
+   kept. */
+template <int M, int N, int KEYS>
+__device__ void add_bias(const attention &a, const tile_place &t, const bf16 *bias, int first,
+                         int column, const uint32_t (*keep)[KEYS], bool all, float (&s)[M][N][4])
+{
+    const int64_t *step = a.bias;
+    bias += t.b * step[0] + t.h * step[1] + (t.i + first + lane_group()) * step[2] +
+            (t.j + column + 2 * lane_part()) * step[3];
+#pragma unroll
+    for (int r = 0; r < 2 * M; r++) {
+        __syncwarp(); /* for registers' sake: what is loaded for one row at a time is enough */
+        const row_bits<N / 4> kept = bits_of<N / 4>(keep[8 * r] + column / 32, all);
+#pragma unroll
+        for (int c = 0; c < 2 * N; c++)
+            if (kept.has(c / 2, c % 2)) {
+                float &place = s[r / 2][c / 2][r % 2 * 2 + c % 2];
+                place =
+                    biased_score(a, place, bias[8 * r * step[2] + (c / 2 * 8 + c % 2) * step[3]]);
+            }
+    }
+}
+
+/* What the backward knows of a query: its row of the forward's statistics, and delta. */
+struct query_numbers {
+    float max, inverse, delta;
+};
+
+/* Zeros for a query beyond Lq, and for delta while it is not known. */
+__device__ inline query_numbers numbers_of(const attention &a, const attention_tiled_backward &g,
+                                           int64_t b, int64_t h, int64_t i, bool delta_known)
+{
+    if (i >= a.Lq)
+        return {};
+    const int64_t row = (b * a.H + h) * a.Lq + i;
+    const float *stats = (const float *)g.stats + 2 * row;
+    return {stats[0], stats[1], delta_known ? ((const float *)g.delta)[row] : 0};
+}
+
+/* Those of a tile's queries, in shared memory. */
+template <int QUERIES> struct query_rows {
+    float shift[QUERIES], inverse[QUERIES], delta[QUERIES];
+
+    __device__ void set(int row, const query_numbers &query, float factor)
+    {
+        shift[row] = score_shift(query.max, factor);
+        inverse[row] = query.inverse;
+        delta[row] = query.delta;
+    }
+};
+
+/* ds = p (dropout(dp) - delta) of a kept pair */
+__device__ inline float score_gradient_of(const attention &a, float p, float dp, bool stays,
+                                          float delta)
+{
+    if (a.dropout.threshold > 0)
+        dp = stays ? dp * (float)a.dropout.scale : 0;
+    return p * (dp - delta);
+}
+
+/* The operands of a tile in shared memory: q and dy of some queries, k and v of some keys. */
+struct tile_rows {
+    const bf16 *q, *dy, *k, *v;
+};
+
+/* Whether any pair of a warp's queries with 32 keys is kept. */
+template <int M, int QUERIES, int KEYS>
+__device__ bool any_kept(const pair_bits<QUERIES, KEYS> &bits, int first, int column)
+{
+    bool any = false;
+    for (int r = threadIdx.x % WARP; r < 16 * M; r += WARP)
+        any |= bits.keep[first + r][column / 32] != 0;
+    return __any_sync(0xffffffffu, any);
+}
+
+/* ds of a warp's queries, from row `first` of the tile on, with 32 keys from `column` on; 0 for
+   those that are not kept. */
+template <int D, int M, int QUERIES, int KEYS>
+__device__ void score_gradient(const tile_rows &of, const attention &a,
+                               const attention_tiled_backward &g, const tile_place &t, int first,
+                               int column, const query_rows<QUERIES> &rows,
+                               const pair_bits<QUERIES, KEYS> &bits, bool all, float (&ds)[M][4][4])
+{
+    float p[M][4][4];
+    const float factor = base2_factor(a, g.bias);
+    const int own = first + lane_group();
+    pair_products<D, M, 4>(of.q, first, of.k, column, p);
+    if (g.bias)
+        add_bias<M, 4>(a, t, (const bf16 *)g.bias, first, column, bits.keep + own, all, p);
+    pair_products<D, M, 4>(of.dy, first, of.v, column, ds);
+#pragma unroll
+    for (int r = 0; r < 2 * M; r++) {
+        const int row = own + 8 * r;
+        const row_bits<1> kept = bits_of<1>(bits.keep[row] + column / 32, all);
+        const row_bits<1> stay = bits_of<1>(bits.stay[row] + column / 32, a.dropout.threshold == 0);
+        const float shift = rows.shift[row], inverse = rows.inverse[row], delta = rows.delta[row];
+#pragma unroll
+        for (int c = 0; c < 8; c++) {
+            const int n = c / 2, e = r % 2 * 2 + c % 2;
+            const float weight = shifted_exp(p[r / 2][n][e], factor, shift) * inverse;
+            const float gradient =
+                score_gradient_of(a, weight, ds[r / 2][n][e], stay.has(n, e), delta);
+            ds[r / 2][n][e] = kept.has(n, e) ? gradient : 0;
+        }
+    }
+}
+
+/* The parts of the backward, in attention_mma_*.cu: queue their kernel, or tell whether the device
+   has the shared memory for it. */
+bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
+                         bool queue);
+bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
+                           bool queue);
+bool attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned,
+                        bool queue);
+bool attention_mma_bias(const attention &a, const attention_tiled_backward &g, bool aligned,
+                        bool queue);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * The limits of the device in use: how fast a large copy moves memory, counting what is read and
+ * what is written, and how fast numbers can be multiplied and added. On the CPU that is
+ * measured in registers; elsewhere by a product of two matrices of 4096 x 4096, so that there a
+ * share of more than 100 % may be met.
+ */
+#include "autograd/tape.h"
+#include "models/program/bench.h"
+#include "ops/gemm.h"
+#include "ops/ops.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+
+struct copy {
+    sb_tensor *from;
+};
+
+static double copy_once(void *context)
+{
+    const struct copy *c = context;
+    const double begun = bench_clock();
+    sb_tensor *to = sb_tensor_to(c->from, sb_device_in_use());
+    const double seconds = bench_since(begun, to != NULL);
+    sb_tensor_release(to);
+    return seconds;
+}
+
+static double copy_rate(const struct bench *bench)
+{
+    const int64_t n = bench->quick ? 1 << 12 : bench->gpu ? 1 << 28 : 1 << 26;
+    struct copy c = {.from = sb_tensor_full(SB_F32, SB_SHAPE(n), 1)};
+    const double seconds = c.from ? bench_median(bench, copy_once, &c) : -1;
+    sb_tensor_release(c.from);
+    return seconds > 0 ? 2 * 4 * (double)n / seconds : -1;
+}
+
+struct product {
+    sb_tensor *a, *b;
+};
+
+static double product_once(void *context)
+{
+    const struct product *p = context;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const double begun = bench_clock();
+    const double seconds = bench_since(begun, sb_matmul(p->a, p->b) != NULL);
+    return sb_tape_end(&tape) ? seconds : -1;
+}
+
+static double product_rate(const struct bench *bench, sb_dtype dtype)
+{
+    const int64_t n = bench->quick ? 64 : 4096;
+    struct product p = {bench_values(dtype, 1, SB_SHAPE(n, n)),
+                        bench_values(dtype, 2, SB_SHAPE(n, n))};
+    const double seconds = p.a && p.b ? bench_median(bench, product_once, &p) : -1;
+    sb_tensor_release(p.a);
+    sb_tensor_release(p.b);
+    return seconds > 0 ? 2 * (double)(n * n * n) / seconds : -1;
+}
+
+/* Multiply-adds of all the processor's threads, the best of three. */
+static double processor_rate(const struct bench *bench)
+{
+    const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
+    const int64_t length = bench->quick ? 1000 : 5000000;
+    double best = 0;
+    for (int i = 0; i < 3; i++) {
+        double begun = bench_clock(), operations = 0;
+#pragma omp parallel reduction(+ : operations)
+        operations += kernels->peak(length);
+        double rate = operations / bench_since(begun, true);
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+bool bench_limits(struct bench *bench)
+{
+    double *limit = bench->limit;
+    limit[BENCH_COPY] = copy_rate(bench);
+    limit[BENCH_F32] = bench->gpu ? product_rate(bench, SB_F32) : processor_rate(bench);
+    limit[BENCH_BF16] = bench->gpu ? product_rate(bench, SB_BF16) : 0;
+    return limit[BENCH_COPY] > 0 && limit[BENCH_F32] > 0 && limit[BENCH_BF16] >= 0;
+}
+
+/* The finaliser of MurmurHash3 (Appleby 2011): quick to compute, and random enough for matrices. */
+static float value_at(uint32_t seed, uint32_t i)
+{
+    uint32_t x = i + seed * 0x9E3779B9u;
+    x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
+    x = (x ^ (x >> 13)) * 0xC2B2AE35u;
+    return (float)(int32_t)(x ^ (x >> 16)) * 0x1p-31f;
+}
+
+sb_tensor *bench_values(sb_dtype dtype, uint32_t seed, int rank, const int64_t *dim)
+{
+    int64_t n = 1;
+    for (int i = 0; i < rank; i++)
+        n *= dim[i];
+    float *values = memory_new((size_t)n * sizeof *values);
+    if (!values)
+        return sb_fail("bench: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        values[i] = value_at(seed, (uint32_t)i);
+    sb_tensor *x = sb_tensor_from(SB_F32, rank, dim, values);
+    memory_free(values);
+    if (!x || dtype == SB_F32)
+        return x;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *cast = sb_cast(x, dtype),
+              *leaf = cast ? sb_tensor_to(cast, sb_device_in_use()) : NULL;
+    sb_tensor_release(x);
+    if (sb_tape_end(&tape))
+        return leaf;
+    sb_tensor_release(leaf);
+    return NULL;
+}

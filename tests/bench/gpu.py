@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""Measures with PyTorch what `softback bench` measures, on the same device:
+
+    python3 tests/bench/gpu.py [--device cuda|cpu] [--quick]
+
+Prints rows as `softback bench --tabs` does: group, name, way, seconds, rate. "eager" is PyTorch as
+most use it, "graph" the same step noted once as a CUDA graph and launched as a whole. bf16 is
+autocast for models and bf16 tensors for operations; f32 products are in full float32, without TF32,
+as softback's are. The sizes are those of models/program/bench_*.c.
+"""
+import argparse
+import contextlib
+import math
+import statistics
+import sys
+import time
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+LEAST, MOST, ENOUGH = 3, 30, 2.0
+
+# name: width, heads, feed forward, layers, pairs, length, symbols, output tied to the embeddings
+SIZES = {
+    "toy": (64, 2, 128, 2, 64, 16, 64, False),
+    "usual": (128, 4, 512, 3, 64, 16, 64, False),
+    "tiny": (128, 4, 256, 4, 64, 24, 10000, True),
+    "base": (512, 8, 2048, 6, 16, 64, 8000, True),
+    "base, 256 pairs": (512, 8, 2048, 6, 256, 64, 8000, True),
+}
+QUICK_SIZES = {"quick": (16, 2, 16, 1, 2, 8, 16, True)}
+
+# name: length, heads, causal, dropout
+ATTENTION = {}
+for n in 512, 1024, 2048, 4096, 8192, 16384:
+    ATTENTION[f"full {n} x 8"] = (n, 8, False, 0.0)
+    ATTENTION[f"causal {n} x 8"] = (n, 8, True, 0.0)
+ATTENTION["full 4096 x 8, dropout"] = (4096, 8, False, 0.1)
+ATTENTION["full 4096 x 1"] = (4096, 1, False, 0.0)
+QUICK_ATTENTION = {"causal 64 x 2, dropout": (64, 2, True, 0.1)}
+
+
+class Model(nn.Module):
+    """An encoder-decoder with norms before each part, as softback's default is."""
+
+    def __init__(self, width, heads, feed_forward, layers, length, symbols, tied):
+        super().__init__()
+        shared = dict(d_model=width, nhead=heads, dim_feedforward=feed_forward, dropout=0.1,
+                      batch_first=True, norm_first=True)
+        self.source = nn.Embedding(symbols, width)
+        self.target = nn.Embedding(symbols, width)
+        self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(**shared), layers,
+                                             nn.LayerNorm(width), enable_nested_tensor=False)
+        self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shared), layers,
+                                             nn.LayerNorm(width))
+        self.output = nn.Linear(width, symbols)
+        if tied:
+            self.output.weight = self.target.weight
+        self.dropout = nn.Dropout(0.1)
+        self.scale = math.sqrt(width)
+        self.register_buffer("places", torch.randn(length, width))
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(length))
+
+    def forward(self, source, target):
+        memory = self.encoder(self.dropout(self.source(source) * self.scale + self.places))
+        y = self.decoder(self.dropout(self.target(target) * self.scale + self.places), memory,
+                         tgt_mask=self.mask, tgt_is_causal=True)
+        return self.output(y)
+
+
+class Bench:
+    def __init__(self, device, quick):
+        self.device, self.quick, self.cuda = device, quick, device == "cuda"
+        self.dtypes = [torch.float32, torch.bfloat16] if self.cuda else [torch.float32]
+
+    def now(self):
+        if self.cuda:
+            torch.cuda.synchronize()
+        return time.perf_counter()
+
+    def seconds(self, function):
+        """The median, as softback bench takes it."""
+        for _ in range(1 if self.quick else 3):
+            function()
+        taken, begun = [], self.now()
+        most = 1 if self.quick else MOST
+        while len(taken) < most and (len(taken) < LEAST or self.now() - begun < ENOUGH):
+            before = self.now()
+            function()
+            taken.append(self.now() - before)
+        return statistics.median(taken)
+
+    def row(self, group, name, way, function, work=0.0):
+        """One measurement; one that fails, for want of memory say, is told and passed over."""
+        try:
+            seconds = self.seconds(function)
+        except RuntimeError as error:
+            print(f"{group} {name} {way}: {str(error).splitlines()[0]}", file=sys.stderr)
+            return
+        rate = work / seconds
+        print(f"{group}\t{name}\t{way}\t{0 if group == 'limit' else seconds:.9g}\t{rate:.6g}",
+              flush=True)
+
+    def limits(self):
+        n = 1 << 12 if self.quick else 1 << 28 if self.cuda else 1 << 26
+        x = torch.ones(n, device=self.device)
+        y = torch.empty_like(x)
+        self.row("limit", "copy", "memory", lambda: y.copy_(x), 8.0 * n)
+        n = 64 if self.quick else 4096
+        for dtype in self.dtypes:
+            a, b = (torch.rand(n, n, device=self.device).mul_(2).sub_(1).to(dtype) for _ in "ab")
+            self.row("limit", "matrix product", way_of(dtype), lambda: a @ b, 2.0 * n ** 3)
+
+    def train(self):
+        for name, size in (QUICK_SIZES if self.quick else SIZES).items():
+            if name == "base, 256 pairs" and not self.cuda:
+                continue
+            for dtype in self.dtypes:
+                self.train_step(name, size, dtype)
+
+    def train_step(self, name, size, dtype):
+        width, heads, feed_forward, layers, pairs, length, symbols, tied = size
+        model = Model(width, heads, feed_forward, layers, length, symbols, tied).to(self.device)
+        adam = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9,
+                                fused=True, capturable=self.cuda)
+        source, target, answer = (torch.randint(symbols, (pairs, length), device=self.device)
+                                  for _ in range(3))
+
+        def step(cache=True):
+            precision = (contextlib.nullcontext() if dtype == torch.float32 else
+                         torch.autocast(self.device, dtype, cache_enabled=cache))
+            with precision:
+                logits = model(source, target)
+                loss = F.cross_entropy(logits.view(-1, symbols), answer.view(-1))
+            loss.backward()
+            adam.step()
+            return loss
+
+        def eager():
+            adam.zero_grad(set_to_none=True)
+            step()
+
+        tokens = float(pairs * length)
+        self.row("train", name, way_of(dtype) + " eager", eager, tokens)
+        if self.cuda:
+            try:
+                graph = noted(lambda: step(cache=False), adam)
+            except RuntimeError as error:
+                print(f"train {name}: no graph: {str(error).splitlines()[0]}", file=sys.stderr)
+                return
+            self.row("train", name, way_of(dtype) + " graph", graph.replay, tokens)
+
+    def operations(self):
+        smaller = 512 if self.quick else 1 if self.cuda else 8
+        for dtype in self.dtypes:
+            self.operation("softmax", dtype, 8192 // smaller, 8192,
+                           lambda x, *_: F.softmax(x, -1), 5)
+            self.operation("layer norm", dtype, 65536 // smaller, 1024,
+                           lambda x, gain, bias, _: F.layer_norm(x, gain.shape, gain, bias), 5)
+            self.operation("cross entropy", dtype, 2048 // smaller, 32768,
+                           lambda x, gain, bias, ids: F.cross_entropy(x, ids), 3)
+        n = 1 << 10 if self.quick else 1 << 26 if self.cuda else 1 << 23
+        weights = torch.full((n,), 0.5, device=self.device, requires_grad=True)
+        weights.grad = torch.ones_like(weights)
+        adam = torch.optim.Adam([weights], fused=True)
+        self.row("operation", "adam", "f32 eager", adam.step, 28.0 * n)
+
+    def operation(self, name, dtype, rows, columns, f, passes):
+        columns = 64 if self.quick else columns
+
+        def values(*shape):
+            return torch.rand(shape, device=self.device).mul_(2).sub_(1).to(dtype)
+
+        x, dy = values(rows, columns).requires_grad_(), values(rows, columns)
+        gain, bias = (values(columns).requires_grad_() for _ in range(2))
+        ids = torch.full((rows,), 7, device=self.device)
+
+        def call():
+            x.grad = gain.grad = bias.grad = None
+            y = f(x, gain, bias, ids)
+            y.backward(dy if y.dim() else None)
+
+        self.row("operation", name, way_of(dtype) + " eager", call,
+                 float(passes * rows * columns * x.element_size()))
+
+    def attention(self):
+        for name, (n, heads, causal, dropout) in (QUICK_ATTENTION if self.quick
+                                                  else ATTENTION).items():
+            for dtype in self.dtypes:
+                q, k, v, dy = (torch.rand(1, heads, n, 64, device=self.device).mul_(2).sub_(1)
+                               .to(dtype).requires_grad_() for _ in range(4))
+
+                def call():
+                    q.grad = k.grad = v.grad = None
+                    F.scaled_dot_product_attention(q, k, v, is_causal=causal,
+                                                   dropout_p=dropout).backward(dy)
+
+                pairs = n * (n + 1) / 2 if causal else n * n
+                self.row("attention", name, way_of(dtype) + " eager", call, 768.0 * heads * pairs)
+
+
+def way_of(dtype):
+    return "f32" if dtype == torch.float32 else "bf16"
+
+
+def noted(step, adam):
+    """A CUDA graph of a step (pytorch.org, "Whole-network capture")."""
+    aside = torch.cuda.Stream()
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        for _ in range(3):
+            adam.zero_grad(set_to_none=True)
+            step()
+    torch.cuda.current_stream().wait_stream(aside)
+    adam.zero_grad(set_to_none=True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--quick", action="store_true", help="tiny sizes")
+    options = parser.parse_args()
+    if options.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("gpu.py: PyTorch sees no CUDA device")
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.manual_seed(1)
+    bench = Bench(options.device, options.quick)
+    print(f"device\t{options.device}\tPyTorch {torch.__version__}")
+    for part in bench.limits, bench.train, bench.attention, bench.operations:
+        part()
+
+
+main()

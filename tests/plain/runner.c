@@ -1,0 +1,364 @@
+/*
+ * Runs the tests that criterion.h has registered, several at a time, each in a process of its own,
+ * so that a crash or an endless loop is one failure, and a device is opened by that process alone.
+ * What a test prints is shown when it fails. Ends with "N passed, N failed".
+ */
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_JOBS = 256, MOST_FILTERS = 16 };
+enum outcome { PASSED, FAILED, SKIPPED, OUTCOMES }; /* also the exit status of a test's process */
+
+static struct options {
+    int jobs, limit, seconds; /* of all: processes; of one, of all: seconds */
+    const char *filters[MOST_FILTERS];
+    int filter_count;
+    bool list, in_process, verbose;
+} options = {.limit = 120};
+
+/* ---- within a test ---- */
+
+static jmp_buf given_up;
+static int failures;
+static bool skipped;
+
+void plain_fail(const char *file, int line, const char *condition, const char *format, ...)
+{
+    failures++;
+    fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+    if (!format[0])
+        return;
+    va_list values;
+    va_start(values, format);
+    fputs("    ", stderr);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+}
+
+void plain_give_up(void)
+{
+    longjmp(given_up, 1);
+}
+
+void plain_skip(const char *format, ...)
+{
+    skipped = true;
+    va_list values;
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+}
+
+void plain_print(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    vfprintf(stderr, format, values);
+    fputc('\n', stderr);
+    va_end(values);
+}
+
+bool plain_equal(const char *a, const char *b)
+{
+    return a && b && strcmp(a, b) == 0;
+}
+
+static FILE *redirected;
+
+void cr_redirect_stdout(void)
+{
+    redirected = tmpfile();
+    cr_assert(redirected && fflush(stdout) == 0 && dup2(fileno(redirected), STDOUT_FILENO) >= 0);
+}
+
+const char *plain_redirected(void)
+{
+    static char text[4096];
+    fflush(stdout);
+    ssize_t n = pread(fileno(redirected), text, sizeof text - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+static enum outcome run(const struct plain_test *test)
+{
+    failures = 0;
+    skipped = false;
+    if (setjmp(given_up) == 0) {
+        if (test->init)
+            test->init();
+        test->body();
+    }
+    if (test->fini && setjmp(given_up) == 0)
+        test->fini();
+    return failures ? FAILED : skipped ? SKIPPED : PASSED;
+}
+
+/* ---- all tests ---- */
+
+static struct plain_test *tests;
+static int counts[OUTCOMES];
+
+static int compare(const struct plain_test *a, const struct plain_test *b)
+{
+    int order = strcmp(a->suite, b->suite);
+    return order ? order : strcmp(a->name, b->name);
+}
+
+void plain_register(struct plain_test *test)
+{
+    struct plain_test **place = &tests;
+    while (*place && compare(*place, test) < 0)
+        place = &(*place)->next;
+    test->next = *place;
+    *place = test;
+}
+
+static bool wanted(const struct plain_test *test)
+{
+    char name[512];
+    snprintf(name, sizeof name, "%s/%s", test->suite, test->name);
+    for (int i = 0; i < options.filter_count; i++)
+        if (fnmatch(options.filters[i], name, FNM_EXTMATCH) == 0)
+            return true;
+    return options.filter_count == 0;
+}
+
+/* The first wanted one from here on. */
+static const struct plain_test *next_wanted(const struct plain_test *test)
+{
+    while (test && !wanted(test))
+        test = test->next;
+    return test;
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+struct job {
+    const struct plain_test *test;
+    pid_t process; /* 0: none */
+    FILE *output;
+    double began;
+};
+
+static void start(struct job *job, const struct plain_test *test)
+{
+    *job = (struct job){.test = test, .output = tmpfile(), .began = now()};
+    fflush(stdout);
+    job->process = job->output ? fork() : -1;
+    if (job->process < 0) {
+        perror("softback-tests: no process for a test");
+        exit(2);
+    }
+    if (job->process > 0)
+        return;
+    dup2(fileno(job->output), STDOUT_FILENO);
+    dup2(fileno(job->output), STDERR_FILENO);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a crash may come */
+    alarm((unsigned)options.limit);
+    enum outcome outcome = run(test);
+    fflush(NULL);
+    _exit((int)outcome);
+}
+
+static void print_output(FILE *output)
+{
+    char line[4096];
+    rewind(output);
+    while (fgets(line, sizeof line, output))
+        printf("    %s", line);
+}
+
+static void report(const struct plain_test *test, enum outcome outcome, const char *how,
+                   FILE *output, double seconds)
+{
+    static const char *const words[] = {"PASS", "FAIL", "SKIP"};
+    counts[outcome]++;
+    if (outcome != PASSED || options.verbose)
+        printf("[%s] %s::%s%s (%.2f s)\n", words[outcome], test->suite, test->name, how, seconds);
+    if (output && (outcome != PASSED || options.verbose))
+        print_output(output);
+    fflush(stdout);
+}
+
+static void finish(struct job *job, int status)
+{
+    char how[64] = "";
+    enum outcome outcome = FAILED;
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+        snprintf(how, sizeof how, ": takes more than %d s", options.limit);
+    else if (WIFSIGNALED(status))
+        snprintf(how, sizeof how, ": dies of \"%s\"", strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) >= OUTCOMES)
+        snprintf(how, sizeof how, ": ends with %d", WEXITSTATUS(status));
+    else
+        outcome = (enum outcome)WEXITSTATUS(status);
+    report(job->test, outcome, how, job->output, now() - job->began);
+    fclose(job->output);
+    job->process = 0;
+}
+
+/* Waits for one of the processes. */
+static void wait_for_one(struct job *jobs)
+{
+    int status;
+    pid_t process = wait(&status);
+    for (int i = 0; i < options.jobs; i++)
+        if (process > 0 && jobs[i].process == process)
+            finish(&jobs[i], status);
+}
+
+/* How many tests there was no time for. */
+static int run_in_processes(double end)
+{
+    static struct job jobs[MOST_JOBS];
+    int running = 0, left = 0;
+    const struct plain_test *test = next_wanted(tests);
+    while (test || running) {
+        const bool in_time = now() < end;
+        for (int i = 0; test && in_time && i < options.jobs; i++)
+            if (!jobs[i].process) {
+                start(&jobs[i], test);
+                test = next_wanted(test->next);
+            }
+        for (; test && !in_time; test = next_wanted(test->next))
+            left++;
+        wait_for_one(jobs);
+        running = 0;
+        for (int i = 0; i < options.jobs; i++)
+            running += jobs[i].process != 0;
+    }
+    return left;
+}
+
+/* For debuggers and checkers that follow one process. */
+static int run_here(double end)
+{
+    int left = 0;
+    for (const struct plain_test *test = next_wanted(tests); test; test = next_wanted(test->next)) {
+        double began = now();
+        left += began >= end;
+        if (began < end)
+            report(test, run(test), "", NULL, now() - began);
+    }
+    return left;
+}
+
+static int list(void)
+{
+    for (const struct plain_test *test = next_wanted(tests); test; test = next_wanted(test->next))
+        printf("%s/%s\n", test->suite, test->name);
+    return 0;
+}
+
+static void help(void)
+{
+    puts("Usage: softback-tests [OPTION...]\n"
+         "  --filter=PATTERN  only tests whose suite/name matches; may be given several times\n"
+         "  --jobs=N          so many at a time [the number of cores]\n"
+         "  --limit=N         a test that takes more seconds fails [120]\n"
+         "  --seconds=N       starts no test after so many seconds, and then fails\n"
+         "  --in-process      all in this process, for debuggers\n"
+         "  --list            prints the names\n"
+         "  --verbose         shows what passes too");
+}
+
+static int number(const char *text, int most)
+{
+    char *end;
+    long value = strtol(text, &end, 10);
+    if (end == text || *end || value < 1 || value > most) {
+        fprintf(stderr, "softback-tests: \"%s\" is not a whole number in 1..%d\n", text, most);
+        exit(2);
+    }
+    return (int)value;
+}
+
+static void filter(const char *pattern)
+{
+    if (options.filter_count == MOST_FILTERS) {
+        fputs("softback-tests: too many filters\n", stderr);
+        exit(2);
+    }
+    options.filters[options.filter_count++] = pattern;
+}
+
+static void parse(int argc, char **argv)
+{
+    static const struct option known[] = {{"filter", required_argument, NULL, 'f'},
+                                          {"jobs", required_argument, NULL, 'j'},
+                                          {"limit", required_argument, NULL, 't'},
+                                          {"seconds", required_argument, NULL, 's'},
+                                          {"in-process", no_argument, NULL, 'i'},
+                                          {"list", no_argument, NULL, 'l'},
+                                          {"verbose", no_argument, NULL, 'v'},
+                                          {"help", no_argument, NULL, 'h'},
+                                          {0}};
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    options.jobs = cores < 1 ? 1 : cores > MOST_JOBS ? MOST_JOBS : (int)cores;
+    for (int key; (key = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        switch (key) {
+        case 'f':
+            filter(optarg);
+            break;
+        case 'j':
+            options.jobs = number(optarg, MOST_JOBS);
+            break;
+        case 't':
+            options.limit = number(optarg, 100000);
+            break;
+        case 's':
+            options.seconds = number(optarg, 100000);
+            break;
+        case 'i':
+            options.in_process = true;
+            break;
+        case 'l':
+            options.list = true;
+            break;
+        case 'v':
+            options.verbose = true;
+            break;
+        default:
+            help();
+            exit(key == 'h' ? 0 : 2);
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "softback-tests: \"%s\" is not an option\n", argv[optind]);
+        exit(2);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    parse(argc, argv);
+    if (options.list)
+        return list();
+    const double end = options.seconds ? now() + options.seconds : 1e300;
+    const int left = options.in_process ? run_here(end) : run_in_processes(end);
+    if (counts[SKIPPED])
+        printf("%d skipped\n", counts[SKIPPED]);
+    if (left)
+        printf("%d not run: %d s are over\n", left, options.seconds);
+    printf("%d passed, %d failed\n", counts[PASSED], counts[FAILED]);
+    return counts[FAILED] || left || counts[PASSED] + counts[SKIPPED] == 0;
+}

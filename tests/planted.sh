@@ -1,0 +1,100 @@
+#!/bin/sh
+# Removes one __syncthreads at a time from the kernels of softmax, layer norm, cross entropy and
+# attention, and sees that the emulator finds each: under one of several schedules, or else as a race
+# under the thread sanitizer. --sample tries one in each file. Ends with "N passed, N failed".
+set -eu
+cd "$(dirname "$0")/.."
+build=build/planted
+sample=
+[ "${1:-}" != --sample ] || sample=1
+[ -f $build/build.ninja ] || meson setup $build -Demulator=enabled -Dcuda=disabled -Dtests=enabled \
+    -Dinstruction_sets=baseline >/dev/null
+ninja -C $build softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 ||
+    { cat $build/build.log; exit 1; }
+root=$PWD
+plant=$root/$build/plant
+plugin=$plant/libsoftback_cuda_emulated.so
+tsan=$(cc -print-file-name=libtsan.so)
+
+# The command that makes a target, in the build folder.
+command_of() {
+    ninja -C $build -t commands "$1" | tail -n 1
+}
+
+# compile KERNELS FILE FLAGS: the plug-in with this file in place of its original, for the kernels
+# that include it.
+make_plugin() {
+    kernels=$1 flags=$2
+    link=$(command_of libsoftback_cuda_emulated.so)
+    for kernel in $kernels; do
+        object=cuda/emulated_$kernel.o
+        compile=$(command_of $object | sed "s| -I$root | -I$plant -I$root $flags |; s| -o $object| -o $plant/$kernel.o|")
+        [ ! -f "$plant/cuda/$kernel.cu" ] ||
+            compile=$(echo "$compile" | sed "s|-c [^ ]*$kernel\.cu|-c $plant/cuda/$kernel.cu|")
+        (cd $build && sh -c "$compile") || return 1
+        link=$(echo "$link" | sed "s| $object | $plant/$kernel.o |")
+    done
+    (cd $build && sh -c "$(echo "$link" | sed "s|-Wl,-z,defs||; s|-o libsoftback_cuda_emulated.so|-o $plugin|")")
+}
+
+# Whether the claims fail under some schedule.
+fails_when_scheduled() {
+    for seed in 1 2 3 4 5; do
+        SOFTBACK_EMULATOR_SEED=$seed claims || return 0
+    done
+    SOFTBACK_EMULATOR_ORDER=reverse claims || return 0
+    return 1
+}
+
+claims() {
+    SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests -j1 \
+        --filter 'devices*/cuda_agrees*' >$plant/log 2>&1
+}
+
+races() {
+    make_plugin "$1" -fsanitize=thread || return 1
+    LD_PRELOAD=$tsan TSAN_OPTIONS=report_bugs=1:exitcode=66 claims || true
+    grep -q "data race" $plant/log
+}
+
+passed=0 failed=0
+try() { # try FILE N KERNELS: without the Nth barrier of the file
+    rm -rf "$plant"
+    mkdir -p "$plant/cuda"
+    awk -v n="$2" '/__syncthreads/ && ++count == n { sub(/__syncthreads\(\);/, ";") } { print }' \
+        cuda/$1 >"$plant/cuda/$1"
+    how=missed
+    if ! make_plugin "$3" ""; then
+        how="does not compile"
+    elif fails_when_scheduled; then
+        how=scheduled
+    elif races "$3"; then
+        how=race
+    fi
+    printf '%-32s barrier %d of %-28s %s\n' "$1" "$2" "$3" "$how"
+    case $how in
+    scheduled | race) passed=$((passed + 1)) ;;
+    *) failed=$((failed + 1)) ;;
+    esac
+}
+
+try_all() { # try_all FILE KERNELS
+    barriers=$(grep -c '__syncthreads();' cuda/$1)
+    [ -z "$sample" ] || barriers=1
+    n=1
+    while [ $n -le "$barriers" ]; do
+        try $1 $n "$2"
+        n=$((n + 1))
+    done
+}
+
+try_all row_group.cuh softmax
+[ -n "$sample" ] || try_all row_group.cuh layer_norm
+[ -n "$sample" ] || try_all row_group.cuh cross_entropy
+try_all slabs.cuh layer_norm
+try_all attention_tiles.cuh "attention attention_backward attention_tiled attention_tiled_backward"
+try_all attention_steps.cuh "attention attention_backward"
+try_all attention_tiled.cu attention_tiled
+try_all attention_tiled_backward.cu attention_tiled_backward
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
