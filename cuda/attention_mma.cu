@@ -199,6 +199,7 @@ template <int D, bool BIASED> bool launch_forward(const attention &a, const atte
 {
     typedef forward_shape<D, BIASED> S;
     const size_t bytes = sizeof(forward_memory<S>);
+    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
     const bool aligned = rows_aligned(f.q, a.q) && rows_aligned(f.k, a.k) && rows_aligned(f.v, a.v);
     if (!shared_memory_allowed(forward_tiles<S>, bytes))

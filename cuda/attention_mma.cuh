@@ -21,6 +21,10 @@
 
 enum { LARGEST_HEAD = 256 };
 
+/* The shared memory that a block may have at compute capability 8.0; at 9.0 it is 227 KiB. Devices
+   with less (8.6, 8.9) compute large heads without tensor cores. */
+enum { MOST_SHARED = 163 << 10 };
+
 /*
  * How a kernel's block is cut. M fragments of 16 rows for each warp: with two, an operand that is
  * read from shared memory serves twice. What of registers and shared memory is left decides how

@@ -86,6 +86,7 @@ bool launch_bias(const attention &a, const attention_tiled_backward &g, bool ali
 {
     typedef bias_shape<D> S;
     const size_t bytes = sizeof(bias_memory<S>);
+    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = bias_region<S::ROWS>::count(a);
     if (!queue)
         return shared_memory_allowed(bias_gradient<S>, bytes);

@@ -294,6 +294,7 @@ bool launch_keys(const attention &a, const attention_tiled_backward &g, bool ali
 {
     typedef keys_shape<D> S;
     const size_t bytes = sizeof(keys_memory<S>);
+    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
     if (!queue)
         return shared_memory_allowed(key_gradients<S, WANTED>, bytes);

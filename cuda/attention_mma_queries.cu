@@ -146,6 +146,7 @@ bool launch_queries(const attention &a, const attention_tiled_backward &g, bool 
 {
     typedef queries_shape<D> S;
     const size_t bytes = sizeof(queries_memory<S>);
+    static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
     if (!queue)
         return shared_memory_allowed(query_gradient<S, DELTA>, bytes);

@@ -213,6 +213,14 @@ def build(report, machine):
     return ok
 
 
+def device_works(report):
+    """Without a device nothing that follows would say anything."""
+    command = [os.path.join(BUILD, "softback"), "bench", "--device", "cuda", "--quick"]
+    ok, text = report.run("the device", 60, command)
+    report.section("The device", block(text))
+    return ok
+
+
 def suite(report, name, limit, filters, keep):
     """Part of the suite on the device."""
     environment = {"SOFTBACK_TEST_DEVICE": "cuda", "OMP_WAIT_POLICY": "passive",
@@ -321,7 +329,7 @@ def main():
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ["SOFTBACK_CUDA"] = ("emulated" if EMULATED else
                                    os.path.join(BUILD, "libsoftback_cuda.so"))
-    ok = build(report, machine)
+    ok = build(report, machine) and device_works(report)
     if ok:
         ok = suite(report, "the suite: devices", 100, ["devices/*", "replay/*"], 150)
         measured, rows = bench(report, 90, 100)
