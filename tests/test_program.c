@@ -50,6 +50,25 @@ CLAIM(program, each_command_explains_itself)
     cr_expect(program_run(" ").code == 2, "no command at all");
 }
 
+CLAIM(program, the_benchmark_has_rows_of_every_part)
+{
+    struct outcome o = program_run("bench --quick --tabs");
+    expect_success(o);
+    static const char *const rows[] = {"device\tcpu\t",
+                                       "limit\tcopy\tmemory\t",
+                                       "limit\tmultiply-adds\tf32\t",
+                                       "train\tquick\tf32\t",
+                                       "decode\twith cache, t = 1\t",
+                                       "operation\tsoftmax\tf32\t",
+                                       "operation\tadam\tf32\t",
+                                       "\tf32, tiled\t",
+                                       "\tf32, composed\t"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_text(o.out, rows[i]);
+    o = program_run("bench --quick decode");
+    cr_expect(strstr(o.out, "decode ") && !strstr(o.out, "train "), "%s", o.out);
+}
+
 struct mistake {
     const char *arguments;
     int code;
