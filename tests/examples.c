@@ -1,5 +1,6 @@
 #include "tests/examples.h"
 #include "autograd/node.h"
+#include <stdio.h>
 
 void for_each_example(example_claim *claim)
 {
@@ -18,6 +19,53 @@ void for_each_example_once(example_claim *claim)
     for (int i = 0; operation_at(i); i++)
         for (int k = 0; k < operation_at(i)->count; k++)
             claim(&operation_at(i)->examples[k], operation_at(i)->examples[k].shapes[0]);
+}
+
+/* In these operations' examples, a length of rows and nothing else. */
+static const struct long_row {
+    const char *operation;
+    char length;
+} long_rows[] = {{"attention", '5'},  {"cross_entropy", '5'}, {"l2_normalize", '5'},
+                 {"layer_norm", '5'}, {"log_softmax", '5'},   {"logsumexp", '5'},
+                 {"reduce", '5'},     {"rms_norm", '5'},      {"softmax", '7'}};
+
+/* Writes 1030 for each number of this one digit. Returns whether there is one. */
+static bool lengthen(const char *shapes, char length, char *text)
+{
+    bool found = false;
+    while (*shapes) {
+        const size_t digits = strspn(shapes, "0123456789"), n = digits ? digits : 1;
+        const bool row = digits == 1 && *shapes == length;
+        text += sprintf(text, "%.*s", row ? 4 : (int)n, row ? "1030" : shapes);
+        found |= row;
+        shapes += n;
+    }
+    return found;
+}
+
+static int long_examples(const struct operation *operation, char length, example_claim *claim)
+{
+    int count = 0;
+    for (int k = 0; k < operation->count; k++)
+        for (int s = 0; s < EXAMPLE_SHAPES && operation->examples[k].shapes[s]; s++) {
+            char shapes[256];
+            if (!lengthen(operation->examples[k].shapes[s], length, shapes))
+                continue;
+            claim(&operation->examples[k], shapes);
+            count++;
+        }
+    return count;
+}
+
+void for_each_long_example(example_claim *claim)
+{
+    for (size_t r = 0; r < sizeof long_rows / sizeof *long_rows; r++) {
+        int examples = 0;
+        for (int i = 0; operation_at(i); i++)
+            if (strcmp(operation_at(i)->name, long_rows[r].operation) == 0)
+                examples = long_examples(operation_at(i), long_rows[r].length, claim);
+        cr_expect(examples > 0, "%s has no examples of rows", long_rows[r].operation);
+    }
 }
 
 struct inputs inputs_new(const char *shapes, sb_dtype dtype, uint64_t seed)

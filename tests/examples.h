@@ -10,6 +10,8 @@ typedef void example_claim(const struct example *e, const char *shapes);
 void for_each_example(example_claim *claim);
 /* Only the first shapes of each example: for claims that hold whatever the shape. */
 void for_each_example_once(example_claim *claim);
+/* Operations on rows, with rows of 1030 numbers. */
+void for_each_long_example(example_claim *claim);
 
 struct inputs {
     int n;

@@ -48,6 +48,13 @@ CLAIM(devices, cuda_agrees_with_the_cpu_in_f64)
     for_each_example(f64_agrees);
 }
 
+/* Long rows have a block each, where short ones have a warp. */
+CLAIM(devices, cuda_agrees_with_the_cpu_on_long_rows)
+{
+    device_needed();
+    for_each_long_example(f64_agrees);
+}
+
 /* Against the truth in f64, CUDA errs at most twice as much as the CPU does, or 8 ulp. */
 static void f32_agrees(const struct example *e, const char *shapes)
 {

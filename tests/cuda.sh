@@ -1,0 +1,84 @@
+#!/bin/sh
+# Runs the suite on the emulated CUDA device:
+#   seed 1   all of it
+#   seed 2, seed 3   what runs kernels, with its threads scheduled in other orders
+#   asan     the same under the address and the undefined-behaviour sanitizer
+#   tsan     small shapes under the thread sanitizer, to which each thread of a kernel is one
+# Ends with one line, "N passed, N failed". An argument names a build folder to take for the seeds;
+# it must have been set up with -Demulator=enabled.
+set -eu
+cd "$(dirname "$0")/.."
+plain=${1:-build/cuda}
+asan=build/cuda-asan
+tsan=build/cuda-tsan
+export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
+
+# build FOLDER TARGETS OPTIONS...
+build() {
+    folder=$1 targets=$2
+    shift 2
+    [ -f "$folder/build.ninja" ] || meson setup "$folder" -Dcuda=disabled -Demulator=enabled "$@" >/dev/null
+    # shellcheck disable=SC2086 # several targets
+    ninja -C "$folder" $targets >"$folder/build.log" 2>&1 || { cat "$folder/build.log"; exit 1; }
+}
+
+# A pattern for the tests of these suites.
+suites() {
+    echo "--filter=@($(echo "$@" | tr ' ' '|'))/*"
+}
+
+passed=0 failed=0 begin=$(date +%s)
+lap() { # prints how long the part took
+    now=$(date +%s)
+    echo "$1: $((now - begin)) s"
+    begin=$now
+}
+
+# part NAME FOLDER ARGUMENTS...
+part() {
+    name=$1 folder=$2
+    shift 2
+    results=$(mktemp)
+    tests/suite.sh "$folder" "$@" >"$results" || true
+    sed '$d' "$results"
+    counts=$(tail -n 1 "$results")
+    rm -f "$results"
+    passed=$((passed + ${counts%% passed*}))
+    failed=$((failed + $(echo "$counts" | sed 's/.*, \([0-9]*\) failed/\1/')))
+    lap "$name: $counts"
+}
+
+kernels=$(suites arithmetic 'attention*' bf16 broadcast cast concatenate cross_entropy devices dropout \
+    elementwise embedding expand gather kv_cache l2_normalize layer_norm linear linear_cross_entropy \
+    log_softmax logsumexp 'mask*' matmul mean_squared_error operations optimiser permute positions \
+    recomputation reduce 'reference*' replay reshape rms_norm seq2seq slice softmax)
+small=$(suites arithmetic attention_call bf16 broadcast cast concatenate cross_entropy devices dropout \
+    elementwise embedding expand gather l2_normalize layer_norm linear linear_cross_entropy log_softmax \
+    logsumexp mask matmul mean_squared_error optimiser permute positions reduce reference_losses \
+    reference_optimisers reshape rms_norm slice softmax)
+
+build "$plain" "softback softback-tests libsoftback_cuda_emulated.so"
+build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
+    -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Db_lundef=false
+# Criterion's shared memory lies where the thread sanitizer allows none.
+build $tsan "softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
+    -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none \
+    -Dcriterion=disabled -Dtests=enabled -Db_lundef=false
+lap "builds"
+
+export SOFTBACK_EMULATOR_SEED=1
+part "seed 1" "$plain"
+export SOFTBACK_EMULATOR_SEED=2
+part "seed 2" "$plain" "$kernels"
+export SOFTBACK_EMULATOR_SEED=3
+part "seed 3" "$plain" "$kernels"
+
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
+part "asan" $asan "$kernels"
+
+# It ends the process, and so the test, at the first race.
+export TSAN_OPTIONS=halt_on_error=1
+part "tsan" $tsan "$small"
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
