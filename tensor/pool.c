@@ -67,7 +67,7 @@ static void empty_shelves(struct pool *pool)
 static void *from_shelves(struct pool *pool, int class)
 {
     enum { LARGER = 8, SMALL = 40 }; /* classes: a factor of 4, and 64 KiB */
-    int last = class + LARGER > SMALL ? class + LARGER : SMALL;
+    int last = pool->scarce ? class : class + LARGER > SMALL ? class + LARGER : SMALL;
     for (int i = class; i <= last && i < POOL_CLASSES; i++) {
         struct pool_shelf *shelf = &pool->shelf[i];
         if (shelf->count == 0)
@@ -83,6 +83,7 @@ static void *from_system(struct pool *pool, size_t bytes)
     pool->system_calls++;
     void *block = pool->system_take(bytes);
     if (!block) { /* what is cached in other sizes may be what is missing */
+        pool->scarce = true;
         empty_shelves(pool);
         block = pool->system_take(bytes);
     }

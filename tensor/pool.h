@@ -44,6 +44,7 @@ struct pool {
     atomic_flag lock;
     struct pool_shelf shelf[POOL_CLASSES];
     struct pool_loans loans;
+    bool scarce; /* the system has refused a block once: larger ones are lent no more */
     int64_t live_blocks, live_bytes, peak_bytes, system_calls;
 };
 

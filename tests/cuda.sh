@@ -8,8 +8,8 @@
 # it must have been set up with -Demulator=enabled.
 set -eu
 cd "$(dirname "$0")/.."
-plain=${1:-build/cuda}
-asan=build/cuda-asan
+plain=${1:-build}
+asan=build/sanitize # as tests/sanitize.sh has it
 tsan=build/cuda-tsan
 export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
 

@@ -21,8 +21,8 @@ command_of() {
     ninja -C $build -t commands "$1" | tail -n 1
 }
 
-# compile KERNELS FILE FLAGS: the plug-in with this file in place of its original, for the kernels
-# that include it.
+# make_plugin KERNELS FLAGS: the plug-in with the file under $plant in place of its original, for the
+# kernels that include it.
 make_plugin() {
     kernels=$1 flags=$2
     link=$(command_of libsoftback_cuda_emulated.so)
@@ -48,7 +48,7 @@ fails_when_scheduled() {
 
 claims() {
     SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests -j1 \
-        --filter 'devices*/cuda_agrees*' >$plant/log 2>&1
+        --filter "$filter" >$plant/log 2>&1
 }
 
 races() {
@@ -88,6 +88,7 @@ try_all() { # try_all FILE KERNELS
     done
 }
 
+filter='devices/cuda_agrees*'
 try_all row_group.cuh softmax
 [ -n "$sample" ] || try_all row_group.cuh layer_norm
 [ -n "$sample" ] || try_all row_group.cuh cross_entropy
@@ -96,5 +97,11 @@ try_all attention_tiles.cuh "attention attention_backward attention_tiled attent
 try_all attention_steps.cuh "attention attention_backward"
 try_all attention_tiled.cu attention_tiled
 try_all attention_tiled_backward.cu attention_tiled_backward
+filter='attention_bf16/*'
+mma="attention_mma attention_mma_bias attention_mma_keys attention_mma_queries"
+[ -n "$sample" ] || try_all attention_mma_unfinite.cuh "$mma"
+for kernel in $mma; do
+    try_all $kernel.cu $kernel
+done
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 build=build/sanitize
-[ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Dbuildtype=debugoptimized \
+[ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Demulator=enabled -Dbuildtype=debugoptimized \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled \
     -Db_lundef=false >/dev/null
 ninja -C $build softback-tests >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }

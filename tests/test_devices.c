@@ -410,3 +410,35 @@ CLAIM(devices, a_mean_over_no_targets_is_named_by_the_next_download)
     EXPECT_ERROR("cross_entropy: of 2 targets none is counted, so their mean is 0/0");
     cr_expect(!sb_tape_end(&tape));
 }
+
+/* A loss of rows of 1024 numbers through four softmaxes, forwards and backwards. */
+static bool softmaxes_fit(int64_t rows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(rows, 1024))), *y = x;
+    for (int i = 0; i < 4; i++)
+        y = sb_softmax(y);
+    const bool ok = sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false));
+    const bool ended = sb_tape_end(&tape);
+    sb_tensor_release(x);
+    return ok && ended;
+}
+
+/* Nine arrays of 4 KiB a row at the least, in 16 MiB. */
+CLAIM(devices, a_smaller_batch_works_after_memory_has_run_out)
+{
+    if (device_opened())
+        cr_skip_test("the device is open, with all of its memory");
+    setenv("SOFTBACK_EMULATOR_MEMORY", "16777216", 1);
+    device_needed();
+    sb_use_device(device_cuda());
+    if (!test_slow_device())
+        cr_skip_test("a real device has more memory than this wants to fill");
+    for (int i = 0; i < 3; i++) {
+        cr_expect(softmaxes_fit(128 << i % 2), "%s", sb_error());
+        cr_expect(!softmaxes_fit(1024));
+        EXPECT_ERROR("out of memory for (1024, 1024) of f32, 4194304 bytes on cuda");
+    }
+    cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
+}

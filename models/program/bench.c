@@ -8,7 +8,7 @@
 
 struct part {
     const char *name;
-    bool (*measure)(const struct bench *bench);
+    bool (*measure)(struct bench *bench);
 };
 
 static const struct part parts[] = {
@@ -102,6 +102,7 @@ static int bench(const struct request *request)
     for (int i = 0; ok && i < PARTS; i++)
         if (request->part[i] || !request->any)
             ok = measure_limits(&bench) && parts[i].measure(&bench);
+    bench_end(&bench);
     return ok ? EXIT_OK : command_failed("bench");
 }
 

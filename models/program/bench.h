@@ -17,6 +17,7 @@ struct bench {
     bool tabs;  /* rows for programs to read */
     bool gpu;   /* sizes for a GPU, and bf16 too */
     double limit[BENCH_LIMITS]; /* 0: not known */
+    sb_tensor *block;           /* what is copied to measure that limit */
 };
 
 /* ---- time ---- */
@@ -28,11 +29,17 @@ double bench_since(double begun, bool ok);
 
 /* Does what is measured, once: the seconds that it took, negative when it failed. */
 typedef double bench_once(void *context);
-/* The median of calls within two seconds, 3 at least and 30 at most, after some that warm up. */
-double bench_median(const struct bench *bench, bench_once *once, void *context);
+/*
+ * The median of calls within two seconds, 3 at least and 30 at most, after some that warm up. On
+ * the CPU, whose speed others may share, this limit is measured anew after each call, and
+ * bench->limit becomes the median.
+ */
+double bench_median(struct bench *bench, enum bench_limit limit, bench_once *once, void *context);
 
-/* Measures the limits. */
+/* Measures the limits; bench_end gives back what that takes. */
 bool bench_limits(struct bench *bench);
+double bench_limit_now(const struct bench *bench, enum bench_limit limit); /* 0: as before */
+void bench_end(struct bench *bench);
 
 /* A leaf of values in [-1, 1), which the caller owns. */
 sb_tensor *bench_values(sb_dtype dtype, uint32_t seed, int rank, const int64_t *dim);
@@ -52,9 +59,9 @@ void bench_print(const struct bench *bench, const struct bench_row *row);
 
 /* ---- the parts: each prints its rows ---- */
 
-bool bench_train(const struct bench *bench);      /* training steps */
-bool bench_decode(const struct bench *bench);     /* a step of decoding, with cache */
-bool bench_operations(const struct bench *bench); /* operations that are bound by memory */
-bool bench_attention(const struct bench *bench);  /* by tiles and composed */
+bool bench_train(struct bench *bench);      /* training steps */
+bool bench_decode(struct bench *bench);     /* a step of decoding, with cache */
+bool bench_operations(struct bench *bench); /* operations that are bound by memory */
+bool bench_attention(struct bench *bench);  /* by tiles and composed */
 
 #endif

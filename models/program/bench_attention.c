@@ -69,8 +69,8 @@ static double call_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static double measure(const struct bench *bench, const struct shape *s,
-                      sb_attention_algorithm algorithm, sb_dtype dtype)
+static double measure(struct bench *bench, const struct shape *s, sb_attention_algorithm algorithm,
+                      sb_dtype dtype)
 {
     struct call c = {s,
                      algorithm,
@@ -79,14 +79,14 @@ static double measure(const struct bench *bench, const struct shape *s,
                      bench_values(dtype, 3, SB_SHAPE(1, s->n, s->heads, SIZE)),
                      bench_values(dtype, 4, SB_SHAPE(1, s->n, s->heads, SIZE))};
     bool ok = sb_requires_grad(c.q) && sb_requires_grad(c.k) && sb_requires_grad(c.v) && c.dy;
-    const double seconds = ok ? bench_median(bench, call_once, &c) : -1;
+    const double seconds = ok ? bench_median(bench, BENCH_F32, call_once, &c) : -1;
     sb_tensor *const all[] = {c.q, c.k, c.v, c.dy};
     for (int i = 0; i < 4; i++)
         sb_tensor_release(all[i]);
     return seconds;
 }
 
-static bool bench_shape(const struct bench *bench, const struct shape *s,
+static bool bench_shape(struct bench *bench, const struct shape *s,
                         sb_attention_algorithm algorithm, sb_dtype dtype)
 {
     static const char *const kinds[] = {"full", "causal", "window"};
@@ -110,7 +110,7 @@ static bool bench_shape(const struct bench *bench, const struct shape *s,
     return true;
 }
 
-static bool bench_ways(const struct bench *bench, const struct shape *s)
+static bool bench_ways(struct bench *bench, const struct shape *s)
 {
     for (int bf16 = 0; bf16 <= (int)bench->gpu; bf16++)
         for (int composed = 0; composed <= (int)s->composed; composed++)
@@ -120,7 +120,7 @@ static bool bench_ways(const struct bench *bench, const struct shape *s)
     return true;
 }
 
-bool bench_attention(const struct bench *bench)
+bool bench_attention(struct bench *bench)
 {
     const enum where elsewhere = bench->gpu ? ON_CPU : ON_GPU;
     if (bench->quick)

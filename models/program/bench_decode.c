@@ -106,7 +106,7 @@ static void print_fit(const struct bench *bench, int n, const double *seconds, d
     }
 }
 
-bool bench_decode(const struct bench *bench)
+bool bench_decode(struct bench *bench)
 {
     const int positions = bench->quick ? QUICK : POSITIONS;
     double least[POSITIONS];

@@ -11,27 +11,28 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
-struct copy {
-    sb_tensor *from;
-};
-
-static double copy_once(void *context)
+static double copy_once(void *block)
 {
-    const struct copy *c = context;
     const double begun = bench_clock();
-    sb_tensor *to = sb_tensor_to(c->from, sb_device_in_use());
+    sb_tensor *to = sb_tensor_to(block, sb_device_in_use());
     const double seconds = bench_since(begun, to != NULL);
     sb_tensor_release(to);
     return seconds;
 }
 
-static double copy_rate(const struct bench *bench)
+static double copied_bytes(const struct bench *bench)
+{
+    return 2 * 4 * (double)sb_tensor_size(bench->block);
+}
+
+static double copy_rate(struct bench *bench)
 {
     const int64_t n = bench->quick ? 1 << 12 : bench->gpu ? 1 << 28 : 1 << 26;
-    struct copy c = {.from = sb_tensor_full(SB_F32, SB_SHAPE(n), 1)};
-    const double seconds = c.from ? bench_median(bench, copy_once, &c) : -1;
-    sb_tensor_release(c.from);
-    return seconds > 0 ? 2 * 4 * (double)n / seconds : -1;
+    if (!bench->block)
+        bench->block = sb_tensor_full(SB_F32, SB_SHAPE(n), 1);
+    const double seconds =
+        bench->block ? bench_median(bench, BENCH_LIMITS, copy_once, bench->block) : -1;
+    return seconds > 0 ? copied_bytes(bench) / seconds : -1;
 }
 
 struct product {
@@ -48,31 +49,40 @@ static double product_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static double product_rate(const struct bench *bench, sb_dtype dtype)
+static double product_rate(struct bench *bench, sb_dtype dtype)
 {
     const int64_t n = bench->quick ? 64 : 4096;
     struct product p = {bench_values(dtype, 1, SB_SHAPE(n, n)),
                         bench_values(dtype, 2, SB_SHAPE(n, n))};
-    const double seconds = p.a && p.b ? bench_median(bench, product_once, &p) : -1;
+    const double seconds = p.a && p.b ? bench_median(bench, BENCH_LIMITS, product_once, &p) : -1;
     sb_tensor_release(p.a);
     sb_tensor_release(p.b);
     return seconds > 0 ? 2 * (double)(n * n * n) / seconds : -1;
 }
 
-/* Multiply-adds of all the processor's threads, the best of three. */
+/* Multiply-adds of all the processor's threads, for some milliseconds. */
 static double processor_rate(const struct bench *bench)
 {
     const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
-    const int64_t length = bench->quick ? 1000 : 5000000;
-    double best = 0;
-    for (int i = 0; i < 3; i++) {
-        double begun = bench_clock(), operations = 0;
+    double operations = 0, begun = bench_clock();
 #pragma omp parallel reduction(+ : operations)
-        operations += kernels->peak(length);
-        double rate = operations / bench_since(begun, true);
-        best = rate > best ? rate : best;
-    }
-    return best;
+    operations += kernels->peak(bench->quick ? 1000 : 1000000);
+    return operations / bench_since(begun, true);
+}
+
+double bench_limit_now(const struct bench *bench, enum bench_limit limit)
+{
+    if (bench->gpu || bench->quick)
+        return 0;
+    if (limit == BENCH_COPY)
+        return copied_bytes(bench) / copy_once(bench->block);
+    return limit == BENCH_F32 ? processor_rate(bench) : 0;
+}
+
+void bench_end(struct bench *bench)
+{
+    sb_tensor_release(bench->block);
+    bench->block = NULL;
 }
 
 bool bench_limits(struct bench *bench)

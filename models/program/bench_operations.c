@@ -57,7 +57,7 @@ static double call_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static bool bench_operation(const struct bench *bench, const struct operation *o, sb_dtype dtype)
+static bool bench_operation(struct bench *bench, const struct operation *o, sb_dtype dtype)
 {
     const int64_t smaller = bench->quick ? 512 : bench->gpu ? 1 : 8;
     const int64_t rows = o->rows / smaller, columns = bench->quick ? 64 : o->columns;
@@ -68,7 +68,7 @@ static bool bench_operation(const struct bench *bench, const struct operation *o
          bench_values(dtype, 4, SB_SHAPE(columns)), sb_tensor_full(SB_I32, SB_SHAPE(rows), 7)}};
     bool ok = sb_requires_grad(c.x[0]) && sb_requires_grad(c.x[2]) && sb_requires_grad(c.x[3]) &&
               c.x[1] && c.x[4];
-    const double seconds = ok ? bench_median(bench, call_once, &c) : -1;
+    const double seconds = ok ? bench_median(bench, BENCH_COPY, call_once, &c) : -1;
     for (int i = 0; i < 5; i++)
         sb_tensor_release(c.x[i]);
     const double bytes = (dtype == SB_F32 ? 4 : 2) * o->passes * (double)(rows * columns);
@@ -100,14 +100,14 @@ static double update_once(void *context)
     return bench_since(begun, ok && sb_optimiser_step(u->adam));
 }
 
-static bool bench_adam(const struct bench *bench)
+static bool bench_adam(struct bench *bench)
 {
     const int64_t n = bench->quick ? 1 << 10 : bench->gpu ? 1 << 26 : 1 << 23;
     struct update u = {.weights = sb_parameters_new(1)};
     const sb_initial initial = {SB_INITIAL_CONSTANT, 0.5};
     bool ok = u.weights && sb_parameters_add(u.weights, "w", SB_SHAPE(n), initial);
     u.adam = ok ? sb_adam_new(u.weights, NULL) : NULL;
-    const double seconds = u.adam ? bench_median(bench, update_once, &u) : -1;
+    const double seconds = u.adam ? bench_median(bench, BENCH_COPY, update_once, &u) : -1;
     sb_optimiser_free(u.adam);
     sb_parameters_free(u.weights);
     const double bytes = 7 * 4 * (double)n;
@@ -123,7 +123,7 @@ static bool bench_adam(const struct bench *bench)
     return seconds >= 0;
 }
 
-bool bench_operations(const struct bench *bench)
+bool bench_operations(struct bench *bench)
 {
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
         if (!bench_operation(bench, &operations[i], SB_F32) ||

@@ -38,16 +38,25 @@ static bool warm_up(const struct bench *bench, bench_once *once, void *context)
     return seconds >= 0;
 }
 
-double bench_median(const struct bench *bench, bench_once *once, void *context)
+static double median(int n, double *x)
+{
+    qsort(x, (size_t)n, sizeof *x, compare);
+    return x[n / 2];
+}
+
+double bench_median(struct bench *bench, enum bench_limit limit, bench_once *once, void *context)
 {
     const double enough = 2;
-    double seconds[MOST];
+    double seconds[MOST], rates[MOST];
     int n = 0, most = bench->quick ? 1 : MOST;
     if (!warm_up(bench, once, context))
         return -1;
-    for (double begun = now(); n < most && (n < LEAST || now() - begun < enough); n++)
+    for (double begun = now(); n < most && (n < LEAST || now() - begun < enough); n++) {
         if ((seconds[n] = once(context)) < 0)
             return -1;
-    qsort(seconds, (size_t)n, sizeof *seconds, compare);
-    return seconds[n / 2];
+        rates[n] = bench_limit_now(bench, limit);
+    }
+    if (rates[0] > 0)
+        bench->limit[limit] = median(n, rates);
+    return median(n, seconds);
 }

@@ -99,7 +99,7 @@ static double step_once(void *context)
     return bench_since(begun, sb_trainer_step(context, &trained));
 }
 
-static double measure(const struct bench *bench, const struct size *s, const struct way *way)
+static double measure(struct bench *bench, const struct size *s, const struct way *way)
 {
     const sb_seq2seq_options options = {.transformer = {.width = s->width,
                                                         .heads = s->heads,
@@ -115,7 +115,7 @@ static double measure(const struct bench *bench, const struct size *s, const str
     sb_trainer *trainer =
         model ? sb_trainer_new(model, data, &(sb_trainer_options){.seed = 1, .graphs = way->graphs})
               : NULL;
-    const double seconds = trainer ? bench_median(bench, step_once, trainer) : -1;
+    const double seconds = trainer ? bench_median(bench, BENCH_F32, step_once, trainer) : -1;
     sb_trainer_free(trainer);
     sb_seq2seq_free(model);
     sb_parameters_free(weights);
@@ -123,7 +123,7 @@ static double measure(const struct bench *bench, const struct size *s, const str
     return seconds;
 }
 
-static bool bench_size(const struct bench *bench, const struct size *s)
+static bool bench_size(struct bench *bench, const struct size *s)
 {
     for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
         const struct way *way = &ways[i];
@@ -147,7 +147,7 @@ static bool bench_size(const struct bench *bench, const struct size *s)
     return true;
 }
 
-bool bench_train(const struct bench *bench)
+bool bench_train(struct bench *bench)
 {
     if (bench->quick)
         return bench_size(bench, &quick_size);

@@ -20,8 +20,8 @@ static void weights_tile(const struct request *r, const struct attention_tile *t
     const real *stats = (const real *)r->f->stats + 2 * ((t->b * a->H + t->h) * a->Lq + t->i);
     tile_products(t, a->D, q.at + t->i * q.step, q.step, keys, x);
     for (int64_t i = 0; i < t->rows; i++) {
-        tile_scores(t, i, r->f->bias, x + i * KEYS);
-        tile_weights(t, i, score_factor(a, r->f->bias), stats + 2 * i, x + i * KEYS);
+        tile_scores(t, i, r->f->bias, x + i * PITCH);
+        tile_weights(t, i, score_factor(a, r->f->bias), stats + 2 * i, x + i * PITCH);
     }
 }
 
@@ -35,9 +35,9 @@ static void gradient_tile(const struct request *r, const struct attention_tile *
     for (int64_t i = 0; i < t->rows; i++) {
         if (a->dropout.threshold > 0) {
             struct dropout_bits bits = tile_bits(t, i);
-            tile_drop(t, &bits, x + i * KEYS, x + i * KEYS);
+            tile_drop(t, &bits, x + i * PITCH, x + i * PITCH);
         }
-        fill_blocked(t, i, 0, x + i * KEYS);
+        fill_blocked(t, i, 0, x + i * PITCH);
     }
 }
 
@@ -60,7 +60,7 @@ static void request_keys(const struct request *r, int64_t b, int64_t h, int64_t 
             gradient_tile(r, &t, work, x);
         for (int64_t n = 0; n < t.rows; n++)
             memcpy(r->rows + ((b * a->H + h) * r->count + i - r->first + n) * a->Lk + j + t.from,
-                   x + n * KEYS + t.from, (size_t)(t.to - t.from) * sizeof *x);
+                   x + n * PITCH + t.from, (size_t)(t.to - t.from) * sizeof *x);
     }
 }
 
@@ -70,7 +70,7 @@ bool CPU(attention_rows)(const struct attention *a, const struct attention_tiled
 {
     bool ok = true;
     const struct request request = {a, f, g, first, count, rows};
-    size_t bytes = (size_t)(KEYS * (larger(a->D, a->Dv) + QUERIES)) * sizeof(real);
+    size_t bytes = (size_t)(KEYS * larger(a->D, a->Dv) + QUERIES * PITCH) * sizeof(real);
     memset(rows, 0, (size_t)(a->B * a->H * count * a->Lk) * sizeof(real));
 #pragma omp parallel reduction(&& : ok) if (a->B * a->H * count * a->Lk * a->D > PARALLEL_WORK)
     {

@@ -25,7 +25,7 @@ struct work {
 
 static int64_t work_size(const struct attention *a)
 {
-    return KEYS * (a->D + whole_vectors(a->Dv)) + QUERIES * KEYS;
+    return KEYS * (a->D + whole_vectors(a->Dv)) + QUERIES * PITCH;
 }
 
 static void scale_row(int64_t n, real factor, real *y)
@@ -64,7 +64,7 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
     struct rows q = rows_of(f->q, a->q, t->b, t->h);
     tile_products(t, a->D, q.at + t->i * q.step, q.step, w->keys, w->p);
     for (int64_t r = 0, n = t->i - first; r < t->rows; r++, n++) {
-        real *p = w->p + r * KEYS;
+        real *p = w->p + r * PITCH;
         tile_scores(t, r, f->bias, p);
         w->seen[n] |= fill_blocked(t, r, -INFINITY, p);
         real factor = exponentials(t, scale, p, &w->max[n], &w->sum[n]);

@@ -8,35 +8,30 @@
  *     ds = p (dp - delta)                    delta = rowsum(p dp), which is rowsum(dy y)
  *     dq += scale ds k    dk += scale ds' q    dbias += ds
  *
- * A task is a slab of one group's keys: it goes through them a few tiles at a time, for these
- * through the group's heads and their queries. Gradients of keys and values are the task's own.
- * Those of queries are the first slab's own; other slabs add theirs to memory of their own, which
- * is added at the end, in the order of slabs.
+ * A task is a slab of one group's keys: it goes through them a tile at a time, and for these
+ * through the group's heads and their queries. Gradients of keys and values are the task's own:
+ * they grow in rows that lie together, since in those of the tensor, which are the heads' length
+ * apart, they would come down to a few sets of the cache. Those of queries are the first slab's
+ * own; other slabs add theirs to memory of their own, which is added at the end, in the order of
+ * slabs.
  */
 #include "ops/cpu/attention_tiles.h"
 #include "tensor/memory.h"
 
-enum { SPAN = 4 }; /* tiles of keys for which the same copies of queries serve */
-
-/* The keys and values of a tile. */
-struct tile_keys {
-    real *packed_keys, *packed_values; /* (D, KEYS), (Dv, KEYS) */
-    real *keys;                        /* (KEYS, D), whole vectors */
-    bool loaded, finite;
-};
-
+/* Rows are whole vectors, filled up with zeros. */
 struct work {
     real *memory;
-    struct tile_keys of[SPAN];
-    real *queries, *dy; /* (QUERIES, D), (QUERIES, Dv), whole vectors */
-    real *p, *ds;       /* tiles */
-    bool finite_queries, finite_dy;
+    real *packed_keys, *packed_values; /* (D, KEYS), (Dv, KEYS) */
+    real *keys, *dkeys, *dvalues;      /* (KEYS, D), (KEYS, D), (KEYS, Dv) */
+    real *queries, *dy;                /* (QUERIES, D), (QUERIES, Dv) */
+    real *p, *ds;                      /* tiles */
+    bool finite_keys, finite_queries, finite_dy;
 };
 
 static int64_t work_size(const struct attention *a)
 {
     int64_t D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
-    return SPAN * KEYS * (2 * D + Dv) + QUERIES * (D + Dv) + 2 * QUERIES * KEYS;
+    return KEYS * (3 * D + 2 * Dv) + QUERIES * (D + Dv) + 2 * QUERIES * PITCH;
 }
 
 static bool take_work(const struct attention *a, struct work *w)
@@ -46,16 +41,15 @@ static bool take_work(const struct attention *a, struct work *w)
     *w = (struct work){.memory = at};
     if (!at)
         return false;
-    for (int n = 0; n < SPAN; n++) {
-        w->of[n].packed_keys = at;
-        w->of[n].packed_values = at += KEYS * D;
-        w->of[n].keys = at += KEYS * Dv;
-        at += KEYS * D;
-    }
-    w->queries = at;
+    w->packed_keys = at;
+    w->packed_values = at += KEYS * D;
+    w->keys = at += KEYS * Dv;
+    w->dkeys = at += KEYS * D;
+    w->dvalues = at += KEYS * D;
+    w->queries = at += KEYS * Dv;
     w->dy = at += QUERIES * D;
     w->p = at += QUERIES * Dv;
-    w->ds = at + QUERIES * KEYS;
+    w->ds = at + QUERIES * PITCH;
     return true;
 }
 
@@ -65,14 +59,26 @@ static void give_work(const struct attention *a, struct work *w)
 }
 
 static void load_keys(const struct attention *a, const struct attention_tiled_backward *g,
-                      int64_t b, int64_t group, int64_t j, struct tile_keys *of)
+                      int64_t b, int64_t group, int64_t j, struct work *w)
 {
     struct rows k = rows_of(g->k, a->k, b, group), v = rows_of(g->v, a->v, b, group);
-    int64_t n = smaller(a->Lk - j, KEYS);
-    CPU(gemm_pack_all)(a->D, n, k.at + j * k.step, k.step, of->packed_keys);
-    CPU(gemm_pack_all)(a->Dv, n, v.at + j * v.step, v.step, of->packed_values);
-    of->finite = copy_rows(n, a->D, k.at + j * k.step, k.step, of->keys);
-    of->loaded = true;
+    int64_t n = smaller(a->Lk - j, KEYS), D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
+    CPU(gemm_pack_all)(a->D, n, k.at + j * k.step, k.step, w->packed_keys);
+    CPU(gemm_pack_all)(a->Dv, n, v.at + j * v.step, v.step, w->packed_values);
+    w->finite_keys = copy_rows(n, a->D, k.at + j * k.step, k.step, w->keys);
+    memset(w->dkeys, 0, (size_t)(n * D) * sizeof(real));
+    memset(w->dvalues, 0, (size_t)(n * Dv) * sizeof(real));
+}
+
+/* Adds what the tile's keys and values have gathered. */
+static void store_keys(const struct attention *a, const struct attention_tiled_backward *g,
+                       int64_t b, int64_t group, int64_t j, const struct work *w)
+{
+    int64_t n = smaller(a->Lk - j, KEYS), D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
+    for (int64_t c = 0; g->dk.data && c < n; c++)
+        add_scaled(a->D, 1, w->dkeys + c * D, row_in(g->dk.data, a->k, b, group, j + c));
+    for (int64_t c = 0; g->dv.data && c < n; c++)
+        add_scaled(a->Dv, 1, w->dvalues + c * Dv, row_in(g->dv.data, a->v, b, group, j + c));
 }
 
 static void load_queries(const struct attention_tile *t, const struct attention_tiled_backward *g,
@@ -109,16 +115,16 @@ static bool one_tile(const struct attention *a)
 
 /* The weights of a tile after dropout, and the gradient of its scores times `factor`. */
 static void compute_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
-                         real factor, const struct tile_keys *of, struct work *w)
+                         real factor, struct work *w)
 {
     const struct attention *a = t->a;
     int64_t row = (t->b * a->H + t->h) * a->Lq + t->i;
     const real *stats = (const real *)g->stats + 2 * row, *deltas = (const real *)g->delta + row;
     const real scale = score_factor(a, g->bias);
-    tile_products(t, a->D, w->queries, whole_vectors(a->D), of->packed_keys, w->p);
-    tile_products(t, a->Dv, w->dy, whole_vectors(a->Dv), of->packed_values, w->ds);
+    tile_products(t, a->D, w->queries, whole_vectors(a->D), w->packed_keys, w->p);
+    tile_products(t, a->Dv, w->dy, whole_vectors(a->Dv), w->packed_values, w->ds);
     for (int64_t r = 0; r < t->rows; r++) {
-        real *p = w->p + r * KEYS, *ds = w->ds + r * KEYS, delta;
+        real *p = w->p + r * PITCH, *ds = w->ds + r * PITCH, delta;
         tile_scores(t, r, g->bias, p);
         tile_weights(t, r, scale, stats + 2 * r, p);
         struct dropout_bits bits;
@@ -137,19 +143,17 @@ static void compute_tile(const struct attention_tile *t, const struct attention_
 }
 
 static void add_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
-                     real *dq, int64_t dq_step, const struct tile_keys *of, struct work *w)
+                     real *dq, int64_t dq_step, struct work *w)
 {
     const struct attention *a = t->a;
-    int64_t group = t->h / (a->H / a->G), D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
-    compute_tile(t, g, (real)a->scale, of, w);
+    int64_t D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
+    compute_tile(t, g, (real)a->scale, w);
     if (g->dv.data)
-        tile_add_over_queries(t, w->finite_dy, a->Dv, w->p, w->dy, Dv,
-                              row_in(g->dv.data, a->v, t->b, group, t->j), a->v.row);
+        tile_add_over_queries(t, w->finite_dy, Dv, w->p, w->dy, Dv, w->dvalues, Dv);
     if (g->dk.data)
-        tile_add_over_queries(t, w->finite_queries, a->D, w->ds, w->queries, D,
-                              row_in(g->dk.data, a->k, t->b, group, t->j), a->k.row);
+        tile_add_over_queries(t, w->finite_queries, D, w->ds, w->queries, D, w->dkeys, D);
     if (g->dq.data)
-        tile_add_over_keys(t, of->finite, a->D, w->ds, of->keys, D, dq, dq_step);
+        tile_add_over_keys(t, w->finite_keys, a->D, w->ds, w->keys, D, dq, dq_step);
 }
 
 /* Where a slab adds the gradients of queries. */
@@ -179,40 +183,29 @@ static void clear_slab(const struct attention *a, const struct attention_tiled_b
     }
 }
 
-/* The tiles of queries i .. and the keys from j on, up to SPAN tiles or `to`. */
-static void backward_span(const struct attention *a, const struct attention_tiled_backward *g,
-                          int64_t slab, int64_t b, int64_t h, int64_t i, int64_t j, int64_t to,
-                          struct work *w)
-{
-    struct attention_tile t;
-    bool loaded = false;
-    for (int n = 0; n < SPAN && j < to; n++, j += KEYS) {
-        if (!tile_at(a, b, h, i, j, &t))
-            continue;
-        if (!w->of[n].loaded)
-            load_keys(a, g, b, h / (a->H / a->G), j, &w->of[n]);
-        if (!loaded)
-            load_queries(&t, g, w);
-        loaded = true;
-        int64_t step;
-        real *dq = slab_dq(a, g, slab, b, h, i, &step);
-        add_tile(&t, g, dq, step, &w->of[n], w);
-    }
-}
-
 static void backward_slab(const struct attention *a, const struct attention_tiled_backward *g,
                           int64_t b, int64_t group, int64_t slab, struct work *w)
 {
-    int64_t blocks = (a->Lk + KEYS - 1) / KEYS, heads = a->H / a->G;
+    int64_t blocks = (a->Lk + KEYS - 1) / KEYS, heads = a->H / a->G, step;
     int64_t from = slab * blocks / g->slabs * KEYS;
     int64_t to = smaller((slab + 1) * blocks / g->slabs * KEYS, a->Lk);
     clear_slab(a, g, b, group, slab, from, to);
-    for (int64_t j = from; j < to; j += SPAN * KEYS) {
-        for (int n = 0; n < SPAN; n++)
-            w->of[n].loaded = false;
+    for (int64_t j = from; j < to; j += KEYS) {
+        struct attention_tile t;
+        bool loaded = false;
         for (int64_t h = group * heads; h < (group + 1) * heads; h++)
-            for (int64_t i = 0; i < a->Lq; i += QUERIES)
-                backward_span(a, g, slab, b, h, i, j, to, w);
+            for (int64_t i = 0; i < a->Lq; i += QUERIES) {
+                if (!tile_at(a, b, h, i, j, &t))
+                    continue;
+                if (!loaded)
+                    load_keys(a, g, b, group, j, w);
+                loaded = true;
+                load_queries(&t, g, w);
+                real *dq = slab_dq(a, g, slab, b, h, i, &step);
+                add_tile(&t, g, dq, step, w);
+            }
+        if (loaded)
+            store_keys(a, g, b, group, j, w);
     }
 }
 
@@ -291,7 +284,7 @@ static void add_to_bias(const struct attention_tile *t, const real *ds, real *db
 {
     const int64_t *step = t->a->bias;
     dbias += t->b * step[0] + t->h * step[1] + t->i * step[2] + t->j;
-    for (int64_t r = 0; r < t->rows; r++, ds += KEYS) {
+    for (int64_t r = 0; r < t->rows; r++, ds += PITCH) {
         double sum = 0;
         for (int64_t c = t->from; c < t->to; c++)
             if (step[3] == 0)
@@ -322,10 +315,10 @@ static void bias_task(const struct attention *a, const struct attention_tiled_ba
                     if (!tile_at(a, b, h, i, j, &t))
                         continue;
                     if (!loaded)
-                        load_keys(a, g, b, h / (a->H / a->G), j, &w->of[0]);
+                        load_keys(a, g, b, h / (a->H / a->G), j, w);
                     loaded = true;
                     load_queries(&t, g, w);
-                    compute_tile(&t, g, 1, &w->of[0], w);
+                    compute_tile(&t, g, 1, w);
                     add_to_bias(&t, w->ds, g->dbias.data, sums + (step[2] ? i - region->i[0] : 0));
                 }
             }

@@ -2,10 +2,10 @@
  * What the forward and the backward of tiled attention share.
  *
  * The scores of a head are cut into tiles of QUERIES x KEYS, at fixed places. A tile exists only
- * while it is worked on, in scratch memory whose rows are KEYS long; element c of a row belongs to
- * key j + c. Of a tile, the columns from .. to - 1 are looked at: what the mask, before its dense
- * terms, leaves to some query of the tile. In these, whole vectors are computed; what is blocked is
- * overwritten afterwards, so that it can be anything.
+ * while it is worked on, in scratch memory whose rows are PITCH apart; element c of a row belongs
+ * to key j + c. Of a tile, the columns from .. to - 1 are looked at: what the mask, before its
+ * dense terms, leaves to some query of the tile. In these, whole vectors are computed; what is
+ * blocked is overwritten afterwards, so that it can be anything.
  */
 #ifndef SOFTBACK_OPS_CPU_ATTENTION_TILES_H
 #define SOFTBACK_OPS_CPU_ATTENTION_TILES_H
@@ -13,7 +13,9 @@
 #include "ops/cpu/attention_steps.h"
 #include "ops/cpu/gemm_builtin.h"
 
-enum { QUERIES = 64, KEYS = 256 };
+/* A column of a tile is read from lines that lie PITCH apart: a power of two would put them all
+   into a few sets of the cache. */
+enum { QUERIES = 64, KEYS = 256, PITCH = KEYS + LANES };
 
 _Static_assert((int)KEYS == (int)DROPOUT_CHUNK, "a row of a tile has the random bits of one chunk");
 _Static_assert((int)KEYS == (int)MASK_CHUNK, "a row of a tile has one chunk of a dense mask");
@@ -140,7 +142,7 @@ static inline void tile_products(const struct attention_tile *t, int64_t n, cons
                                  int64_t step, const real *keys, real *s)
 {
     struct factor a = {query, step, 1};
-    CPU(gemm_packed)(t->rows, t->keys, t->from, t->to, n, a, keys, s, KEYS);
+    CPU(gemm_packed)(t->rows, t->keys, t->from, t->to, n, a, keys, s, PITCH);
 }
 
 /* What multiplies the differences of scores: with a bias, tile_scores has done that. */
@@ -186,7 +188,7 @@ static inline void tile_add_by_pairs(const struct attention_tile *t, bool transp
         struct masked_chunk chunk = masked_chunk(&row, row.keys.from, buffer);
         for (int64_t c = row.keys.from - t->j, e = 0; e < chunk.n; c++, e++)
             if (!chunk.keep || chunk.keep[e])
-                add_scaled(n, w[r * KEYS + c], y + (transposed ? r : c) * ldy,
+                add_scaled(n, w[r * PITCH + c], y + (transposed ? r : c) * ldy,
                            z + (transposed ? c : r) * ldz);
     }
 }
@@ -196,7 +198,7 @@ static inline void tile_add_over_keys(const struct attention_tile *t, bool finit
                                       const real *w, const real *y, int64_t ldy, real *z,
                                       int64_t ldz)
 {
-    struct factor a = {w + t->from, KEYS, 1};
+    struct factor a = {w + t->from, PITCH, 1};
     if (finite || t->whole)
         CPU(gemm_rows)(t->rows, n, t->to - t->from, a, y + t->from * ldy, ldy, true, z, ldz);
     else
@@ -208,7 +210,7 @@ static inline void tile_add_over_queries(const struct attention_tile *t, bool fi
                                          const real *w, const real *y, int64_t ldy, real *z,
                                          int64_t ldz)
 {
-    struct factor a = {w + t->from, 1, KEYS};
+    struct factor a = {w + t->from, 1, PITCH};
     if (finite || t->whole)
         CPU(gemm_rows)(t->to - t->from, n, t->rows, a, y, ldy, true, z + t->from * ldz, ldz);
     else
