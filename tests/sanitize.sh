@@ -6,6 +6,6 @@ build=build/sanitize
 [ -f $build/build.ninja ] || meson setup $build -Dcuda=disabled -Demulator=enabled -Dbuildtype=debugoptimized \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled \
     -Db_lundef=false >/dev/null
-ninja -C $build softback-tests >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
+ninja -C $build softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1 \
     tests/suite.sh $build
