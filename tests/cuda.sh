@@ -4,11 +4,10 @@
 #   seed 2, seed 3   what runs kernels, with its threads scheduled in other orders
 #   asan     the same under the address and the undefined-behaviour sanitizer
 #   tsan     small shapes under the thread sanitizer, to which each thread of a kernel is one
-# Ends with one line, "N passed, N failed". An argument names a build folder to take for the seeds;
-# it must have been set up with -Demulator=enabled.
+# Ends with one line, "N passed, N failed". --build only builds.
 set -eu
 cd "$(dirname "$0")/.."
-plain=${1:-build}
+plain=build # as ./run test has it
 asan=build/sanitize # as tests/sanitize.sh has it
 tsan=build/cuda-tsan
 export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
@@ -57,7 +56,7 @@ small=$(suites arithmetic attention_call bf16 broadcast cast concatenate cross_e
     logsumexp mask matmul mean_squared_error optimiser permute positions reduce reference_losses \
     reference_optimisers reshape rms_norm slice softmax)
 
-build "$plain" "softback softback-tests libsoftback_cuda_emulated.so"
+build $plain "softback softback-tests libsoftback_cuda_emulated.so"
 build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Db_lundef=false
 # Criterion's shared memory lies where the thread sanitizer allows none.
@@ -65,13 +64,14 @@ build $tsan "softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptim
     -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none \
     -Dcriterion=disabled -Dtests=enabled -Db_lundef=false
 lap "builds"
+[ "${1:-}" != --build ] || exit 0
 
 export SOFTBACK_EMULATOR_SEED=1
-part "seed 1" "$plain"
+part "seed 1" $plain
 export SOFTBACK_EMULATOR_SEED=2
-part "seed 2" "$plain" "$kernels"
+part "seed 2" $plain "$kernels"
 export SOFTBACK_EMULATOR_SEED=3
-part "seed 3" "$plain" "$kernels"
+part "seed 3" $plain "$kernels"
 
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
 part "asan" $asan "$kernels"

@@ -44,9 +44,19 @@ bool test_slow_device(void)
     return strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
 }
 
+bool test_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
+}
+
 int test_some(int n)
 {
-    return test_slow_device() ? (n + 7) / 8 : n;
+    const int share = !test_slow_device() ? 1 : test_sanitized() ? 40 : 8;
+    return (n + share - 1) / share;
 }
 
 void fast_device_needed(void)

@@ -27,8 +27,10 @@ bool told_at_once(void);
 /* Whether tensors are made on a device whose kernels are emulated: slow claims draw fewer cases. */
 bool test_slow_device(void);
 
-/* How many of n cases to try: one in eight where kernels are emulated. */
+/* How many of n cases to try: one in eight where kernels are emulated, one in forty where they are
+   watched by a sanitizer besides. */
 int test_some(int n);
+bool test_sanitized(void);
 
 /* Skips the rest of the test where kernels are emulated: it would take too long. */
 void fast_device_needed(void);

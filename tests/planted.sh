@@ -4,37 +4,42 @@
 # under the thread sanitizer. --sample tries one in each file. Ends with "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
-build=build/planted
 sample=
 [ "${1:-}" != --sample ] || sample=1
-[ -f $build/build.ninja ] || meson setup $build -Demulator=enabled -Dcuda=disabled -Dtests=enabled \
-    -Dinstruction_sets=baseline >/dev/null
-ninja -C $build softback-tests libsoftback_cuda_emulated.so >$build/build.log 2>&1 ||
-    { cat $build/build.log; exit 1; }
+tests/cuda.sh --build
 root=$PWD
-plant=$root/$build/plant
-plugin=$plant/libsoftback_cuda_emulated.so
-tsan=$(cc -print-file-name=libtsan.so)
 
 # The command that makes a target, in the build folder.
 command_of() {
     ninja -C $build -t commands "$1" | tail -n 1
 }
 
-# make_plugin KERNELS FLAGS: the plug-in with the file under $plant in place of its original, for the
+# make_plugin KERNELS: the plug-in with the file under $plant in place of its original, for the
 # kernels that include it.
 make_plugin() {
-    kernels=$1 flags=$2
     link=$(command_of libsoftback_cuda_emulated.so)
-    for kernel in $kernels; do
+    for kernel in $1; do
         object=cuda/emulated_$kernel.o
-        compile=$(command_of $object | sed "s| -I$root | -I$plant -I$root $flags |; s| -o $object| -o $plant/$kernel.o|")
+        compile=$(command_of $object | sed "s| -I$root | -I$plant -I$root |; s| -o $object| -o $plant/$kernel.o|")
         [ ! -f "$plant/cuda/$kernel.cu" ] ||
             compile=$(echo "$compile" | sed "s|-c [^ ]*$kernel\.cu|-c $plant/cuda/$kernel.cu|")
         (cd $build && sh -c "$compile") || return 1
         link=$(echo "$link" | sed "s| $object | $plant/$kernel.o |")
     done
     (cd $build && sh -c "$(echo "$link" | sed "s|-Wl,-z,defs||; s|-o libsoftback_cuda_emulated.so|-o $plugin|")")
+}
+
+# use FOLDER: plants go into this build.
+use() {
+    build=$1
+    plant=$root/$build/plant
+    plugin=$plant/libsoftback_cuda_emulated.so
+    mkdir -p $plant
+}
+
+claims() {
+    SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests --jobs=1 \
+        --filter="$filter" >$plant/log 2>&1
 }
 
 # Whether the claims fail under some schedule.
@@ -46,30 +51,30 @@ fails_when_scheduled() {
     return 1
 }
 
-claims() {
-    SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests -j1 \
-        --filter "$filter" >$plant/log 2>&1
-}
-
 races() {
-    make_plugin "$1" -fsanitize=thread || return 1
-    LD_PRELOAD=$tsan TSAN_OPTIONS=report_bugs=1:exitcode=66 claims || true
-    grep -q "data race" $plant/log
+    TSAN_OPTIONS=halt_on_error=1 claims || grep -q "data race" $plant/log
 }
 
 passed=0 failed=0
-try() { # try FILE N KERNELS: without the Nth barrier of the file
+# plant FILE N KERNELS: without the Nth barrier of the file.
+plant() {
     rm -rf "$plant"
     mkdir -p "$plant/cuda"
-    awk -v n="$2" '/__syncthreads/ && ++count == n { sub(/__syncthreads\(\);/, ";") } { print }' \
+    awk -v n="$2" '/__syncthreads\(\);/ && ++count == n { sub(/__syncthreads\(\);/, ";") } { print }' \
         cuda/$1 >"$plant/cuda/$1"
+    make_plugin "$3"
+}
+
+try() { # try FILE N KERNELS
     how=missed
-    if ! make_plugin "$3" ""; then
+    use build
+    if ! plant $1 $2 "$3"; then
         how="does not compile"
     elif fails_when_scheduled; then
         how=scheduled
-    elif races "$3"; then
-        how=race
+    else
+        use build/cuda-tsan
+        plant $1 $2 "$3" && races && how=race
     fi
     printf '%-32s barrier %d of %-28s %s\n' "$1" "$2" "$3" "$how"
     case $how in

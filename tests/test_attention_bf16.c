@@ -123,6 +123,11 @@ static struct variant bf16_variant(uint64_t seed)
     return c;
 }
 
+static uint64_t variants(int all, int some)
+{
+    return (uint64_t)(test_long() ? all : test_sanitized() ? (some + 3) / 4 : some);
+}
+
 /* Half the distance of two neighbouring bf16 between 1 and 2: what rounding does to a number. */
 #define ROUNDING 0x1p-9
 
@@ -180,7 +185,7 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
 CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
 {
     device_needed();
-    for (uint64_t seed = 0; seed < (test_long() ? 1500 : 8); seed++) {
+    for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
         struct variant c = bf16_variant(seed);
         c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
@@ -191,7 +196,7 @@ CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
 CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 {
     device_needed();
-    for (uint64_t seed = 0; seed < (test_long() ? 500 : 4); seed++) {
+    for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
         struct variant c = bf16_variant(seed);
         c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
@@ -204,7 +209,7 @@ CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 CLAIM(attention_bf16, other_scores_err_by_what_they_round)
 {
     device_needed();
-    for (uint64_t seed = 0; seed < (test_long() ? 500 : 4); seed++) {
+    for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
         struct variant c = bf16_variant(seed);
         c.temperature = seed % 2 ? TEMPERATURE_ONE : TEMPERATURE_HEADS;
         expect_few_roundings(&c, TILED, (double[RESULTS]){40, 24, 40, 40, 16, 0, 0});
@@ -214,7 +219,7 @@ CLAIM(attention_bf16, other_scores_err_by_what_they_round)
 CLAIM(attention_bf16, a_second_run_gives_the_same_bits)
 {
     device_needed();
-    for (uint64_t seed = 0; seed < (test_long() ? 200 : 4); seed++) {
+    for (uint64_t seed = 0; seed < variants(200, 4); seed++) {
         struct variant c = bf16_variant(seed + 100);
         struct operands of = operands_new(&c);
         struct results first = run_on_cuda(&c, &of, seed % 4 ? TILED : COMPOSED);
