@@ -9,6 +9,7 @@
 #include "models/batch.h"
 #include "models/data.h"
 #include "models/decoding.h"
+#include "models/drawing.h"
 #include "models/language_model.h"
 #include "models/metrics.h"
 #include "models/pairs.h"

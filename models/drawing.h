@@ -1,0 +1,26 @@
+/*
+ * A drawing of the tape: what backward walks through, from the loss to the weights.
+ *
+ * Each operation that leads to the loss is a box with its shape, the weights that it reads, and the
+ * norm of the gradient that arrived at its result; a line for each result that is handed on is the
+ * wider, the larger that gradient is.
+ */
+#ifndef SOFTBACK_MODELS_DRAWING_H
+#define SOFTBACK_MODELS_DRAWING_H
+
+#include "../nn/parameters.h"
+
+typedef enum {
+    SB_DRAW_SVG, /* in columns: the encoder, and what follows from it; opens in a browser */
+    SB_DRAW_DOT, /* for Graphviz */
+} sb_drawing_format;
+
+/*
+ * Runs backward from the loss, as sb_backward does, and draws the open tape. The weights, which may
+ * be NULL, give their names; those that begin with "encoder." make the first column.
+ *
+ * Returns a text to be freed with sb_free; NULL, with a message, when backward fails.
+ */
+SB_API char *sb_tape_draw(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights);
+
+#endif

@@ -1,0 +1,54 @@
+/* What a drawing shows: the operations that lead to a loss, in the order in which they ran. */
+#ifndef SOFTBACK_MODELS_DRAWING_GRAPH_H
+#define SOFTBACK_MODELS_DRAWING_GRAPH_H
+
+#include "models/buffer.h"
+#include "models/drawing.h"
+#include "tensor/shape.h"
+
+enum { DRAWN_INPUTS = 8, DRAWN_COLUMNS = 2 };
+
+struct drawn_node {
+    const char *operation;
+    sb_tensor *y; /* its first result; kept, so that its gradient can be read */
+    struct shape_text shape;
+    int inputs, weights;
+    int64_t from[DRAWN_INPUTS]; /* the nodes whose results it takes */
+    const char *weight[DRAWN_INPUTS];
+    int column, row;
+    double norm; /* of the gradient that arrived at y; negative: none */
+};
+
+struct drawing;
+
+/* Prints what there is to say of an operation, such as its formulas. */
+typedef void drawing_describe(struct drawing *d, const char *operation);
+
+struct drawing {
+    drawing_describe *describe; /* or NULL */
+    int64_t count;
+    struct drawn_node *node;
+    int rows[DRAWN_COLUMNS];
+    double largest; /* of the norms */
+    struct buffer text;
+    bool ok; /* there was memory for all of the text so far */
+};
+
+/* sb_tape_draw, with what to say of operations under the pointer. */
+char *drawing_of_tape(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights,
+                      drawing_describe *describe);
+
+/* Adds to the text; an end without memory is seen at the end of all. */
+void drawing_print(struct drawing *d, const char *format, ...) SB_PRINTF(2, 3);
+
+/* Adds a text as XML and Graphviz want it, which both read &#34; as a quote. */
+void drawing_print_escaped(struct drawing *d, const char *text, size_t size);
+
+/* How wide a line is: six for the largest gradient, one less for each power of ten below, one at
+   least. */
+double drawing_width(const struct drawing *d, double norm);
+
+void drawing_svg(struct drawing *d);
+void drawing_dot(struct drawing *d);
+
+#endif

@@ -1,0 +1,123 @@
+/* The drawing as SVG, which a browser shows as it is: light or dark, without script. */
+#include "models/drawing_graph.h"
+#include <string.h>
+
+enum {
+    WIDTH = 300,
+    HEIGHT = 40,
+    GAP_X = 120,
+    GAP_Y = 24,
+    MARGIN = 30,
+    HEAD = 60,
+    MOST_LETTERS = 42
+};
+
+static int left(const struct drawn_node *node)
+{
+    return MARGIN + node->column * (WIDTH + GAP_X);
+}
+
+static int top(const struct drawn_node *node)
+{
+    return HEAD + node->row * (HEIGHT + GAP_Y);
+}
+
+/* From a box's lower edge to the next one's upper edge; round the side where others lie between,
+   and across to another column. */
+static void edge(struct drawing *d, const struct drawn_node *from, const struct drawn_node *to)
+{
+    const int at = top(from) + HEIGHT / 2, at_to = top(to) + HEIGHT / 2;
+    drawing_print(d, "<path class=\"%s\" stroke-width=\"%.1f\" d=\"",
+                  from->norm < 0 ? "constant" : "edge", drawing_width(d, from->norm));
+    if (from->column == to->column && to->row == from->row + 1) {
+        drawing_print(d, "M%d %dV%d", left(from) + WIDTH / 2, top(from) + HEIGHT, top(to));
+    } else if (from->column == to->column) {
+        const int far = to->row - from->row, side = left(from) - (far < 12 ? 4 + 2 * far : 28);
+        drawing_print(d, "M%d %dC%d %d %d %d %d %d", left(from), at, side, at, side, at_to,
+                      left(to), at_to);
+    } else {
+        const int begin = left(from) + WIDTH, middle = begin + GAP_X / 2;
+        drawing_print(d, "M%d %dC%d %d %d %d %d %d", begin, at, middle, at, middle, at_to, left(to),
+                      at_to);
+    }
+    drawing_print(d, "\"><title>|dy| %.3g</title></path>\n", from->norm);
+}
+
+/* The first weight's name, or the last part of a long one, which says most. */
+static void weight(struct drawing *d, const struct drawn_node *node, int x, int y)
+{
+    const char *name = node->weight[0];
+    size_t n = strlen(name);
+    for (; n > MOST_LETTERS || ((unsigned char)*name & 0xc0) == 0x80; n--)
+        name++; /* to the beginning of a code point */
+    drawing_print(d, "<text class=\"weight\" x=\"%d\" y=\"%d\">", x, y);
+    drawing_print_escaped(d, name, n);
+    drawing_print(d, "%s</text>\n", node->weights > 1 ? " …" : "");
+}
+
+/* What is shown under the pointer. */
+static void hint(struct drawing *d, const struct drawn_node *node)
+{
+    drawing_print(d, "<title>%s", node->operation);
+    for (int i = 0; i < node->weights; i++) {
+        drawing_print(d, "\n");
+        drawing_print_escaped(d, node->weight[i], strlen(node->weight[i]));
+    }
+    if (d->describe) {
+        drawing_print(d, "\n\n");
+        d->describe(d, node->operation);
+    }
+    drawing_print(d, "</title>");
+}
+
+static void box(struct drawing *d, const struct drawn_node *node)
+{
+    const int x = left(node), y = top(node);
+    drawing_print(d, "<g>");
+    hint(d, node);
+    drawing_print(d,
+                  "<rect class=\"c%d\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\"/>\n",
+                  node->column, x, y, WIDTH, HEIGHT);
+    drawing_print(d, "<text x=\"%d\" y=\"%d\"><tspan class=\"name\">%s</tspan> %s</text>\n", x + 8,
+                  y + 16, node->operation, node->shape.text);
+    if (node->norm >= 0)
+        drawing_print(d, "<text class=\"norm\" x=\"%d\" y=\"%d\">|dy| %.3g</text>\n", x + WIDTH - 8,
+                      y + 16, node->norm);
+    if (node->weights > 0)
+        weight(d, node, x + 8, y + 32);
+    drawing_print(d, "</g>\n");
+}
+
+static const char style[] =
+    "<style>\n"
+    "svg{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
+    "text{fill:CanvasText}.name{font-weight:600}.norm{text-anchor:end}.weight{font-size:11px;"
+    "opacity:.75}.head{font-size:14px;font-weight:600}\n"
+    "rect{stroke-width:1.5}.c0{fill:#1f77b422;stroke:#1f77b4}.c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
+    "path{fill:none}.edge{stroke:#888;opacity:.7}.constant{stroke:#888;stroke-dasharray:4 3;"
+    "opacity:.5}\n"
+    "</style>\n";
+
+void drawing_svg(struct drawing *d)
+{
+    const int rows = d->rows[0] > d->rows[1] ? d->rows[0] : d->rows[1];
+    const int columns = d->rows[1] > 0 ? 2 : 1;
+    const int width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X;
+    const int height = HEAD + rows * (HEIGHT + GAP_Y) + MARGIN;
+    drawing_print(d,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+                  "height=\"%d\" role=\"img\">\n<title>The tape: %lld operations</title>\n",
+                  width, height, width, height, (long long)d->count);
+    drawing_print(d, "<desc>Each operation from the first at the top to the loss, with the norm "
+                     "of the gradient that arrived at its result.</desc>\n");
+    d->ok = d->ok && buffer_add_text(&d->text, style);
+    for (int c = 0; c < columns && columns == 2; c++)
+        drawing_print(d, "<text class=\"head\" x=\"%d\" y=\"36\">%s</text>\n",
+                      MARGIN + c * (WIDTH + GAP_X), c == 0 ? "encoder" : "decoder and loss");
+    for (int64_t n = 0; n < d->count; n++)
+        for (int i = 0; i < d->node[n].inputs; i++)
+            edge(d, &d->node[d->node[n].from[i]], &d->node[n]);
+    for (int64_t n = 0; n < d->count; n++)
+        box(d, &d->node[n]);
+    drawing_print(d, "</svg>\n");
+}
