@@ -106,3 +106,25 @@ struct quoted utf8_quote(const char *text)
     memcpy(to, "\"", 2);
     return quoted;
 }
+
+/* How many columns a code point takes: none for a combining accent, two for East Asian ones. */
+static int columns_of(int32_t c)
+{
+    if (c >= 0x300 && c < 0x370)
+        return 0;
+    bool wide = (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
+                (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
+                (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
+                (c >= 0xffe0 && c < 0xffe7) || (c >= 0x1f300 && c < 0x1f650) ||
+                (c >= 0x20000 && c < 0x3fffe);
+    return wide ? 2 : 1;
+}
+
+int utf8_columns(const char *text)
+{
+    int n = 0;
+    size_t size = strlen(text), at = 0;
+    for (int32_t c; (c = utf8_next(text, size, &at)) >= 0;)
+        n += columns_of(c);
+    return n;
+}

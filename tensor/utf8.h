@@ -30,4 +30,7 @@ struct quoted {
 };
 struct quoted utf8_quote(const char *text);
 
+/* How many columns of a terminal a text takes. */
+int utf8_columns(const char *text);
+
 #endif

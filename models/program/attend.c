@@ -1,7 +1,6 @@
 /* softback attend: attention as a picture in the terminal. */
 #include "autograd/tape.h"
-#include "models/checkpoint.h"
-#include "models/decoding.h"
+#include "models/explain/subject.h"
 #include "models/program/command.h"
 #include "models/program/machine_options.h"
 #include "models/program/options.h"
@@ -13,13 +12,11 @@
 
 enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
 
-enum kind { CROSS, ENCODER, DECODER, KINDS };
-
 static const char *const kind_names[] = {"cross", "encoder", "decoder"};
 static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
 
 struct request {
-    enum kind kind;
+    enum attention_kind kind;
     int64_t layer, head; /* from 1; 0: the last layer, the mean over heads */
     const char *target;  /* instead of what the model would say */
     bool numbers;
@@ -31,11 +28,13 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     struct request *r = state->input;
     switch (key) {
     case KEY_KIND:
-        for (r->kind = 0; r->kind < KINDS && strcmp(kind_names[r->kind], argument) != 0;)
-            r->kind++;
-        if (r->kind == KINDS)
-            argp_failure(state, EXIT_USAGE, 0, "--kind: \"%s\" is none of cross, encoder, decoder",
-                         argument);
+        for (int kind = 0; kind < 3; kind++)
+            if (strcmp(kind_names[kind], argument) == 0) {
+                r->kind = (enum attention_kind)kind;
+                return 0;
+            }
+        argp_failure(state, EXIT_USAGE, 0, "--kind: \"%s\" is none of cross, encoder, decoder",
+                     argument);
         return 0;
     case KEY_LAYER:
         r->layer = options_count(state, "layer", argument, 1, 1000);
@@ -70,53 +69,11 @@ static double weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
     return head == 0 ? sum / (double)H : sum;
 }
 
-/* How many columns a code point takes: none for a combining accent, two for East Asian ones. */
-static int width_of(int32_t c)
-{
-    if (c >= 0x300 && c < 0x370)
-        return 0;
-    bool wide = (c >= 0x1100 && c < 0x1160) || (c >= 0x2e80 && c < 0xa4d0) ||
-                (c >= 0xac00 && c < 0xd7a4) || (c >= 0xf900 && c < 0xfb00) ||
-                (c >= 0xfe30 && c < 0xfe70) || (c >= 0xff00 && c < 0xff61) ||
-                (c >= 0xffe0 && c < 0xffe7) || (c >= 0x1f300 && c < 0x1f650) ||
-                (c >= 0x20000 && c < 0x3fffe);
-    return wide ? 2 : 1;
-}
-
-static int columns(const char *text)
-{
-    int n = 0;
-    size_t size = strlen(text), at = 0;
-    for (int32_t c; (c = utf8_next(text, size, &at)) >= 0;)
-        n += width_of(c);
-    return n;
-}
-
-/* What stands for a symbol: spaces are made visible, control characters harmless. */
-static const char *label(const sb_vocabulary *vocabulary, int32_t id)
-{
-    static char text[256];
-    snprintf(text, sizeof text, "%s",
-             id == SB_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(vocabulary, id));
-    for (char *at = text; *at; at++)
-        if (*at == ' ')
-            *at = '_';
-        else if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
-    return text;
-}
-
-struct axis {
-    const sb_vocabulary *vocabulary;
-    const int32_t *ids;
-    int64_t length;
-};
-
-static int widest(struct axis axis)
+static int widest(const struct subject_axis *axis)
 {
     int most = 1;
-    for (int64_t i = 0; i < axis.length; i++) {
-        int n = columns(label(axis.vocabulary, axis.ids[i]));
+    for (int64_t i = 0; i < axis->length; i++) {
+        int n = utf8_columns(subject_label(axis, i).text);
         most = n > most ? n : most;
     }
     return most;
@@ -141,24 +98,25 @@ static void print_cell(double w, int width, bool numbers)
         fputs(shades[shade], stdout);
 }
 
-static void draw(const sb_tensor *w, int64_t head, struct axis rows, struct axis cols, bool numbers)
+static void draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
+                 const struct subject_axis *cols, bool numbers)
 {
     int margin = widest(rows), width = widest(cols);
     width = numbers && width < 4 ? 4 : width;
     pad(margin);
-    for (int64_t j = 0; j < cols.length; j++) {
-        const char *text = label(cols.vocabulary, cols.ids[j]);
-        int spare = width - columns(text);
+    for (int64_t j = 0; j < cols->length; j++) {
+        const struct subject_label label = subject_label(cols, j);
+        int spare = width - utf8_columns(label.text);
         pad(1 + (numbers ? spare : 0));
-        fputs(text, stdout);
+        fputs(label.text, stdout);
         pad(numbers ? 0 : spare);
     }
     putchar('\n');
-    for (int64_t i = 0; i < rows.length; i++) {
-        const char *text = label(rows.vocabulary, rows.ids[i]);
-        pad(margin - columns(text));
-        fputs(text, stdout);
-        for (int64_t j = 0; j < cols.length; j++)
+    for (int64_t i = 0; i < rows->length; i++) {
+        const struct subject_label label = subject_label(rows, i);
+        pad(margin - utf8_columns(label.text));
+        fputs(label.text, stdout);
+        for (int64_t j = 0; j < cols->length; j++)
             print_cell(weight(w, head, i, j), width, numbers);
         putchar('\n');
     }
@@ -167,7 +125,7 @@ static void draw(const sb_tensor *w, int64_t head, struct axis rows, struct axis
 static bool check_place(const struct request *r, const sb_seq2seq *model)
 {
     const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
-    bool encoder = r->kind == ENCODER;
+    bool encoder = r->kind == ENCODER_ATTENTION;
     int layers = encoder ? o->encoder_layers : o->decoder_layers;
     if (r->layer > layers)
         return sb_fail("--layer: there is no layer %lld; the %s's last one is %d",
@@ -179,64 +137,28 @@ static bool check_place(const struct request *r, const sb_seq2seq *model)
 }
 
 /* Runs the model on the pair and draws the weights that are asked for. */
-static bool run_and_draw(const struct request *r, const sb_seq2seq *model,
-                         const sb_encoded_pair *pair, int32_t *heard)
+static bool run_and_draw(const struct request *r, const struct subject *subject)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
-    size_t layers = (size_t)(o->encoder_layers + 2 * o->decoder_layers);
-    sb_tensor **all = memory_new(layers * sizeof(sb_tensor *));
-    sb_batch *batch = sb_batch_new(1, pair);
-    bool ok = all && batch;
-    if (ok) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_NO_RECORD);
-        sb_tensor **self = all + o->encoder_layers, **cross = self + o->decoder_layers;
-        sb_seq2seq_weights weights = {all, {self, cross}};
-        ok = sb_seq2seq_logits(model, batch, &weights) != NULL;
-        sb_tensor **kind = r->kind == ENCODER ? all : r->kind == DECODER ? self : cross;
-        int last = r->kind == ENCODER ? o->encoder_layers : o->decoder_layers;
-        struct axis source = {sb_seq2seq_source(model), pair->source, pair->source_length};
-        struct axis said = {sb_seq2seq_target(model), pair->target, pair->target_length + 1};
-        struct axis in = {sb_seq2seq_target(model), heard, pair->target_length + 1};
-        struct axis rows = r->kind == ENCODER ? source : said;
-        struct axis cols = r->kind == DECODER ? in : source;
-        if (ok)
-            draw(kind[r->layer ? r->layer - 1 : last - 1], r->head, rows, cols, r->numbers);
-        sb_tape_end(&tape);
-    }
-    sb_batch_free(batch);
+    const int encoder = subject_layers(subject, ENCODER_ATTENTION),
+              decoder = subject_layers(subject, DECODER_ATTENTION);
+    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof(sb_tensor *));
+    if (!all)
+        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
+    sb_tensor **self = all + encoder, **cross = self + decoder;
+    const sb_seq2seq_weights weights = {all, {self, cross}};
+    sb_tensor **kind = r->kind == ENCODER_ATTENTION   ? all
+                       : r->kind == DECODER_ATTENTION ? self
+                                                      : cross;
+    const struct subject_axis rows = subject_queries(subject, r->kind),
+                              cols = subject_keys(subject, r->kind);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const bool ok = sb_seq2seq_logits(subject->checkpoint->model, subject->batch, &weights) != NULL;
+    if (ok)
+        draw(kind[(r->layer ? r->layer : subject_layers(subject, r->kind)) - 1], r->head, &rows,
+             &cols, r->numbers);
     memory_free(all);
-    return ok;
-}
-
-/* The pair's target with the end behind it, and what the decoder hears: begin, then the target. */
-static bool draw_pair(const struct request *r, const sb_seq2seq *model, const char *target)
-{
-    sb_encoded_pair pair = {0};
-    int32_t *source =
-        sb_vocabulary_encode(sb_seq2seq_source(model), r->text, &pair.source_length, NULL);
-    int32_t *plain =
-        source ? sb_vocabulary_encode(sb_seq2seq_target(model), target, &pair.target_length, NULL)
-               : NULL;
-    size_t n = (size_t)pair.target_length;
-    int32_t *said = plain ? memory_new((n + 1) * sizeof *said) : NULL;
-    int32_t *heard = said ? memory_new((n + 1) * sizeof *heard) : NULL;
-    bool ok = heard != NULL;
-    if (ok) {
-        memcpy(said, plain, n * sizeof *said);
-        memcpy(heard + 1, plain, n * sizeof *heard);
-        said[n] = SB_END;
-        heard[0] = SB_BEGIN;
-        pair.source = source;
-        pair.target = said;
-        printf("%s -> %s\n\n", r->text, target);
-        ok = run_and_draw(r, model, &pair, heard);
-    }
-    sb_free(source);
-    sb_free(plain);
-    sb_free(said);
-    sb_free(heard);
-    return ok;
+    return sb_tape_end(&tape) && ok;
 }
 
 static void explain(const struct request *r, const sb_transformer_options *o)
@@ -245,7 +167,7 @@ static void explain(const struct request *r, const sb_transformer_options *o)
         "Rows: what is written. Columns: the symbols of the text that it looks at.",
         "Rows: the symbols of the text. Columns: those that they look at.",
         "Rows: what is written. Columns: what was written before, which it looks at."};
-    int last = r->kind == ENCODER ? o->encoder_layers : o->decoder_layers;
+    int last = r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
     printf("\n%s\n%s attention, layer %lld of %d, ", axes[r->kind], kind_titles[r->kind],
            (long long)(r->layer ? r->layer : last), last);
     if (r->head)
@@ -258,16 +180,20 @@ static void explain(const struct request *r, const sb_transformer_options *o)
 
 static int attend(const struct request *r)
 {
-    struct checkpoint *c = checkpoint_load(r->path);
-    bool ok = c && check_place(r, c->model);
-    if (ok)
-        unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(c->model), r->text);
-    char *said = ok && !r->target ? sb_translate(c->model, r->text, NULL) : NULL;
-    ok = ok && (said || r->target) && draw_pair(r, c->model, r->target ? r->target : said);
-    if (ok)
-        explain(r, &sb_seq2seq_options_of(c->model)->transformer);
-    sb_free(said);
-    checkpoint_free(c);
+    struct subject subject;
+    bool ok = subject_open(&subject, r->path, r->text, r->target);
+    if (ok) {
+        const sb_seq2seq *model = subject.checkpoint->model;
+        ok = check_place(r, model);
+        if (ok) {
+            unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(model), r->text);
+            printf("%s -> %s\n\n", r->text, subject.target);
+            ok = run_and_draw(r, &subject);
+        }
+        if (ok)
+            explain(r, &sb_seq2seq_options_of(model)->transformer);
+        subject_close(&subject);
+    }
     return ok ? EXIT_OK : command_failed("attend");
 }
 

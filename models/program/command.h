@@ -14,7 +14,8 @@ struct command {
 };
 
 extern const struct command command_train, command_translate, command_evaluate, command_attend,
-    command_gradcheck, command_bench, command_info, command_average;
+    command_gradcheck, command_bench, command_info, command_average, command_explain,
+    command_report;
 
 /* Prints "softback <command>: <sb_error()>" to standard error; returns EXIT_FAILED. */
 int command_failed(const char *command);

@@ -7,8 +7,8 @@
 
 static const struct command *const commands[] = {
 #ifdef SOFTBACK_JSON
-    &command_train,     &command_translate, &command_evaluate,
-    &command_attend,    &command_average,   &command_info,
+    &command_train,     &command_translate, &command_evaluate, &command_attend,
+    &command_average,   &command_report,    &command_info,     &command_explain,
 #endif
     &command_gradcheck, &command_bench,
 };

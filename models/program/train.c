@@ -4,13 +4,25 @@
 #include "models/program/machine_options.h"
 #include "models/program/options.h"
 #include "models/program/progress.h"
+#include "models/program/report.h"
 #include "models/program/training.h"
 #include "nn/parameters.h"
 #include <math.h>
 #include <signal.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { KEY_TASK = 1, KEY_DATA, KEY_VALID, KEY_SOURCE, KEY_TARGET, KEY_OUT, KEY_LOG, KEY_RESUME };
+enum {
+    KEY_TASK = 1,
+    KEY_DATA,
+    KEY_VALID,
+    KEY_SOURCE,
+    KEY_TARGET,
+    KEY_OUT,
+    KEY_LOG,
+    KEY_RESUME,
+    KEY_REPORT
+};
 
 static struct argp_option options[MOST_OPTIONS] = {
     {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
@@ -20,11 +32,12 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"valid", KEY_VALID, "FILE", 0, "pairs to evaluate on [some of the data, held out]", 0},
     {"out", KEY_OUT, "FILE", 0, "where the best model goes (.safetensors)", 0},
     {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
+    {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model", 0},
     {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
     MACHINE_OPTIONS(0),
 };
 
-enum { OWN_OPTIONS = 10 };
+enum { OWN_OPTIONS = 11 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -68,6 +81,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_LOG:
         request->log = argument;
+        return 0;
+    case KEY_REPORT:
+        request->report = argument;
         return 0;
     case KEY_RESUME:
         request->resume = true;
@@ -240,6 +256,23 @@ static void conclude(const struct training *t, const struct progress_line *line)
     printf("\nmodel      %s\n", t->out);
 }
 
+/* A page on the model, watched on a text that it was not trained on: the first that is short. */
+static bool report(const struct training *t, const char *path)
+{
+    const size_t most = 60; /* bytes */
+    struct report_request request = {.model = t->out, .log = t->log_path, .out = path};
+    for (int64_t i = 0; !request.text && i < sb_pairs_count(t->held); i++)
+        if (sb_pairs_source(t->held, i)[0] && strlen(sb_pairs_source(t->held, i)) <= most &&
+            strlen(sb_pairs_target(t->held, i)) <= most)
+            request.text = sb_pairs_source(t->held, i);
+    if (!request.text)
+        return sb_fail("--report: no held-out pair is short enough to be drawn");
+    if (!report_write(&request))
+        return false;
+    printf("report     %s\n", path);
+    return true;
+}
+
 static int train(const struct training_request *request)
 {
     struct training t;
@@ -252,6 +285,8 @@ static int train(const struct training_request *request)
     bool done = go_on(&t, &line);
     if (done)
         conclude(&t, &line);
+    if (done && request->report && !report(&t, request->report))
+        done = false, command_failed("train");
     training_close(&t);
     return done ? EXIT_OK : EXIT_FAILED;
 }

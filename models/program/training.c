@@ -38,7 +38,7 @@ void training_choose(struct training_request *r)
 /* ---- files ---- */
 
 /* "model.safetensors" and ".state" make "model.state.safetensors". */
-static char *beside(const char *out, const char *mark, const char *ending)
+char *path_beside(const char *out, const char *mark, const char *ending)
 {
     const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
     bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
@@ -49,8 +49,9 @@ static char *beside(const char *out, const char *mark, const char *ending)
 static bool open_paths(struct training *t, const struct training_request *request)
 {
     t->out = memory_text(request->out);
-    t->state_path = beside(request->out, ".state", NULL);
-    t->log_path = request->log ? memory_text(request->log) : beside(request->out, "", ".jsonl");
+    t->state_path = path_beside(request->out, ".state", NULL);
+    t->log_path =
+        request->log ? memory_text(request->log) : path_beside(request->out, "", ".jsonl");
     if (!t->out || !t->state_path || !t->log_path)
         return sb_fail("out of memory");
     bool model = file_exists(t->out), state = file_exists(t->state_path);

@@ -13,7 +13,7 @@ struct training_request {
     const char *task;                      /* a built-in task, or NULL */
     const char *data, *valid;              /* TSV files, or NULL */
     const char *source_file, *target_file; /* parallel files instead of data, or NULL */
-    const char *out, *log;
+    const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
 };
 
@@ -33,6 +33,10 @@ struct training {
     char *out, *state_path, *log_path;
     FILE *log;
 };
+
+/* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
+   the path's own. NULL without memory; for memory_free. */
+char *path_beside(const char *out, const char *mark, const char *ending);
 
 /* Whether the setting of this name was given. */
 bool setting_given(const struct training_request *request, const char *name);

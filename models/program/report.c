@@ -1,0 +1,108 @@
+/* softback report: a model on one page of HTML. */
+#include "models/report/report.h"
+#include "models/program/command.h"
+#include "models/program/machine_options.h"
+#include "models/program/report.h"
+#include "models/program/training.h"
+#include "models/program/unknown.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT };
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct report_request *r = state->input;
+    switch (key) {
+    case KEY_INPUT:
+        r->text = argument;
+        return 0;
+    case KEY_TARGET:
+        r->target = argument;
+        return 0;
+    case KEY_LOG:
+        r->log = argument;
+        return 0;
+    case KEY_OUT:
+        r->out = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->model)
+            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+        r->model = argument;
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+char *report_path(const struct report_request *r)
+{
+    return r->out ? memory_text(r->out) : path_beside(r->model, "", ".html");
+}
+
+/* "model", for the title, of "runs/model.safetensors". */
+static char *name_of(const char *model)
+{
+    const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
+    const char *dot = strrchr(name, '.');
+    return memory_text_part(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+bool report_write(const struct report_request *r)
+{
+    struct subject subject;
+    struct run_log log = {0};
+    char *beside = r->log ? NULL : path_beside(r->model, "", ".jsonl");
+    char *path = report_path(r), *name = name_of(r->model), *page = NULL;
+    bool ok = (path && name && (beside || r->log)) || sb_fail("report: out of memory");
+    ok = ok && run_log_read(&log, r->log ? r->log : beside);
+    if (ok && subject_open(&subject, r->model, r->text, r->target)) {
+        page = report_page(&subject, name, r->text, &log);
+        subject_close(&subject);
+    }
+    ok = page && file_save("report", path, page, strlen(page));
+    memory_free(page);
+    run_log_free(&log);
+    memory_free(beside);
+    memory_free(path);
+    memory_free(name);
+    return ok;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"input", KEY_INPUT, "TEXT", 0, "the text that the model is watched on", 0},
+        {"target", KEY_TARGET, "TEXT", 0, "this output instead of the model's own", 0},
+        {"log", KEY_LOG, "FILE", 0, "the log of its training [beside the model]", 0},
+        {"out", KEY_OUT, "FILE", 0, "where the page goes [beside the model, .html]", 0},
+        MACHINE_OPTIONS(0),
+        {0}};
+    const struct argp argp = {
+        options,
+        parse,
+        "MODEL --input TEXT",
+        "Writes one page of HTML on a model: how it was trained, what it looks at while it "
+        "translates a text, and the tape of that text's loss.",
+        NULL,
+        NULL,
+        NULL};
+    struct report_request request = {0};
+    int wrong = command_parse(&argp, "report", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.model || !request.text)
+        return command_misused("report", "a model's file and --input TEXT are wanted");
+    char *path = report_path(&request);
+    const bool ok = path && report_write(&request);
+    if (ok)
+        printf("report     %s\n", path);
+    memory_free(path);
+    return ok ? EXIT_OK : command_failed("report");
+}
+
+const struct command command_report = {"report", "writes a page of HTML on a model", run};

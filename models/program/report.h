@@ -1,0 +1,19 @@
+/* The report on a model, written to a file: models/report. */
+#ifndef SOFTBACK_MODELS_PROGRAM_REPORT_H
+#define SOFTBACK_MODELS_PROGRAM_REPORT_H
+
+#include <stdbool.h>
+
+struct report_request {
+    const char *model, *text, *target; /* target NULL: what the model writes */
+    const char *log;                   /* NULL: beside the model, if it is there */
+    const char *out;                   /* NULL: beside the model, ending in .html */
+};
+
+/* The path of the report; NULL without memory. For memory_free. */
+char *report_path(const struct report_request *request);
+
+/* Writes the report. An old file is replaced at once or not at all. */
+bool report_write(const struct report_request *request);
+
+#endif

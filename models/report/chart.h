@@ -1,0 +1,30 @@
+/* Curves over the steps of a run, as SVG. */
+#ifndef SOFTBACK_MODELS_REPORT_CHART_H
+#define SOFTBACK_MODELS_REPORT_CHART_H
+
+#include "models/report/html.h"
+
+enum { CHART_CURVES = 3 };
+
+/* Points whose y is NaN are left out. */
+struct curve {
+    const char *name;
+    const double *y;
+    bool dots; /* a few points, joined by dashes */
+};
+
+struct chart {
+    const char *title, *unit;
+    int64_t points;
+    const double *x; /* steps, ascending */
+    int curves;
+    struct curve curve[CHART_CURVES];
+    bool logarithmic; /* y, which must be positive there */
+    double level;     /* a line across, with a name; NaN: none */
+    const char *level_name;
+};
+
+/* Nothing where there are no two points. */
+void chart_add(struct html *html, const struct chart *chart);
+
+#endif

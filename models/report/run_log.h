@@ -1,0 +1,23 @@
+/* What a log of training holds (models/program/log.h), for a report. */
+#ifndef SOFTBACK_MODELS_REPORT_RUN_LOG_H
+#define SOFTBACK_MODELS_REPORT_RUN_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* NaN where a line says nothing. */
+struct run_line {
+    double step, loss, rate, norm, held_out_loss, held_out_error;
+};
+
+struct run_log {
+    int64_t count, room;
+    struct run_line *line;
+};
+
+/* Lines that are not of a log are a failure; a last line that is cut off is not. A log that is not
+   there is empty. */
+bool run_log_read(struct run_log *log, const char *path);
+void run_log_free(struct run_log *log);
+
+#endif
