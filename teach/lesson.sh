@@ -1,0 +1,133 @@
+#!/bin/sh
+# ./run lesson                  lists the lessons: open, begun, done
+# ./run lesson N                tests your file of lesson N, my/NN_name.c; the first time, makes it
+# ./run lesson N --solution     tests the solution in its place, and says where it is
+#
+# SOFTBACK_BUILD is a folder with a built library ("build" otherwise), SOFTBACK_MY where your files
+# are ("my"). A test that takes longer than 20 seconds is stopped.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+lessons=teach/lessons
+my=${SOFTBACK_MY:-my}
+build=${SOFTBACK_BUILD:-build}
+
+title() { # title NAME: the first line of its page, without the number
+    sed -n '1s/^# [0-9]*\. //p' "$lessons/$1.md"
+}
+
+state() { # state NAME
+    if [ ! -f "$my/$1.c" ]; then
+        echo open
+    elif [ ! -f "$my/.done/$1" ]; then
+        echo "begun, in $my/$1.c"
+    elif [ "$(cksum <"$my/$1.c")" = "$(cat "$my/.done/$1")" ]; then
+        echo 'done'
+    else
+        echo "done, and changed since"
+    fi
+}
+
+list() {
+    for page in "$lessons"/[0-9]*.md; do
+        name=$(basename "$page" .md)
+        number=${name%%_*}
+        printf '  %2d  %-22s %s\n' "${number#0}" "$(title "$name")" "$(state "$name")"
+    done
+    echo
+    echo "Begin with ./run lesson 1, or take any other."
+}
+
+# Compiles what is older than its source or than the library: compile SOURCE OBJECT. Messages of the
+# compiler pass through.
+compile() {
+    [ -f "$2" ] && [ -z "$(find -L "$1" $lessons/lesson.h "$build/libsoftback.so" -newer "$2")" ] ||
+        ${CC:-cc} -std=c17 -D_GNU_SOURCE -O2 -g -Wall -Wextra -I "$lessons" -I "$out/include" \
+            -c "$1" -o "$2"
+}
+
+make_test() { # make_test FILE NAME: the program $out/run/NAME
+    ls "$build"/libsoftback.so >/dev/null 2>&1 || {
+        echo "There is no library in $build; ./run build makes it." >&2
+        exit 2
+    }
+    out=$(cd "$build" && pwd)/lessons
+    mkdir -p "$out/include" "$out/run"
+    ln -sfn "$PWD" "$out/include/softback"
+    compile "$lessons/lesson.c" "$out/lesson.o" || exit 2
+    more=
+    case $2 in
+    04_* | 07_*) more=$out/reverse.o && compile "$lessons/reverse.c" "$more" || exit 2 ;;
+    esac
+    compile "$lessons/$2_test.c" "$out/$2_test.o" || exit 2
+    rm -f "$out/run/$2.o"
+    compile "$1" "$out/run/$2.o" || return 1
+    # shellcheck disable=SC2086 # no word when there are no more objects
+    ${CC:-cc} -o "$out/run/$2" "$out/$2_test.o" "$out/run/$2.o" "$out/lesson.o" $more \
+        -L "$build" -lsoftback -Wl,-rpath,"$(dirname "$out")" -lm
+}
+
+# The number as it is written in file names, or nothing when there is no such lesson.
+find_lesson() {
+    case $1 in
+    [1-9]) set -- "0$1" ;;
+    [0-9][0-9]) ;;
+    *) return ;;
+    esac
+    for page in "$lessons/$1"_*.md; do
+        [ ! -f "$page" ] || basename "$page" .md
+    done
+}
+
+next_step() { # next_step NAME STATUS
+    case $2 in
+    0)
+        mkdir -p "$my/.done"
+        cksum <"$my/$1.c" >"$my/.done/$1"
+        number=${1%%_*}
+        number=$((${number#0} + 1))
+        echo "Lesson $((number - 1)) is done."
+        if [ -n "$(find_lesson $number)" ]; then
+            echo "Next: ./run lesson $number, \"$(title "$(find_lesson $number)")\"."
+        else
+            echo "That was the last one."
+        fi
+        ;;
+    124 | 137) echo "Stopped after 20 seconds: a loop in $my/$1.c that never ends?" ;;
+    1[3-9][0-9]) echo "The program crashed (signal $(($2 - 128))): an index out of range in $my/$1.c?" ;;
+    *)
+        echo "The page is $lessons/$1.md; your file is $my/$1.c."
+        ;;
+    esac
+}
+
+[ $# -gt 0 ] || {
+    list
+    exit
+}
+name=$(find_lesson "$1")
+if [ -z "$name" ] || [ $# -gt 2 ] || { [ $# = 2 ] && [ "$2" != --solution ]; }; then
+    echo "There is no lesson \"$*\"; ./run lesson lists them." >&2
+    exit 2
+fi
+file=$my/$name.c
+if [ $# = 2 ]; then
+    file=$lessons/solutions/$name.c
+    echo "Lesson ${1#0}, \"$(title "$name")\", with the solution, $file:"
+elif [ ! -e "$file" ]; then
+    mkdir -p "$my" && cp "$lessons/$name.c" "$file" || exit 2
+    echo "Lesson ${1#0}, \"$(title "$name")\". Read $lessons/$name.md, then fill the hole in $file"
+    echo "and run ./run lesson ${1#0} again. This is what is still wrong:"
+else
+    echo "Lesson ${1#0}, \"$(title "$name")\", with $file:"
+fi
+echo
+make_test "$file" "$name" || {
+    echo
+    echo "The compiler does not accept $file yet."
+    exit 1
+}
+timeout -k 1 20 "$out/run/$name"
+status=$?
+echo
+[ $# = 1 ] && next_step "$name" $status
+exit $((status > 0))

@@ -1,0 +1,100 @@
+/* Whether softmax_jacobian is the Jacobian of softmax: its rows, and finite differences. */
+#include "lesson.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { N = 4 };
+static const double scores[N] = {2, 1, 0, -1};
+
+/* J by central differences: column j is what all a do when s_j moves. */
+static void differences(double *J)
+{
+    const double h = 1e-5;
+    for (int j = 0; j < N; j++) {
+        double s[N], above[N], below[N];
+        for (int i = 0; i < N; i++)
+            s[i] = scores[i];
+        s[j] = scores[j] + h;
+        true_softmax(N, s, above);
+        s[j] = scores[j] - h;
+        true_softmax(N, s, below);
+        for (int i = 0; i < N; i++)
+            J[i * N + j] = (above[i] - below[i]) / (2 * h);
+    }
+}
+
+static void print_both(const double *a, const double *yours, const double *measured)
+{
+    say("a = softmax(2, 1, 0, -1) = %.4f %.4f %.4f %.4f", a[0], a[1], a[2], a[3]);
+    blank_line();
+    say("            your J                          finite differences");
+    for (int i = 0; i < N; i++) {
+        char line[200];
+        int at = 0;
+        for (int j = 0; j < N; j++)
+            at += snprintf(line + at, sizeof line - (size_t)at, "%8.4f", shown(yours[i * N + j]));
+        at += snprintf(line + at, sizeof line - (size_t)at, "    ");
+        for (int j = 0; j < N; j++)
+            at += snprintf(line + at, sizeof line - (size_t)at, "%8.4f", measured[i * N + j]);
+        say("%s", line);
+    }
+    blank_line();
+}
+
+static double at_wrong_formula(int formula, const double *a, int i, int j)
+{
+    switch (formula) {
+    case 0:
+        return i == j ? a[i] * (1 - a[i]) : 0;
+    case 1:
+        return i == j ? a[i] * (1 - a[i]) : a[i] * a[j];
+    case 2:
+        return -a[i] * a[j];
+    case 3:
+        return a[i] * (1 - a[j]);
+    default:
+        return -a[i] * ((i == j) - a[j]);
+    }
+}
+
+static void name_mistake(const double *a, const double *J)
+{
+    static const char *const names[] = {
+        ("this is the diagonal alone, a_i (1 - a_i), as for a sigmoid. But the row sums to 1: what "
+         "one a gains, the others pay. Where are the payments?"),
+        "off the diagonal the sign is wrong: when s_j grows, the other a fall",
+        "this lacks the 1 of i == j: s_i also raises a_i itself",
+        "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere",
+        "all signs are turned around",
+    };
+    for (int formula = 0; formula < 5; formula++) {
+        double wrong[N * N];
+        for (int i = 0; i < N * N; i++)
+            wrong[i] = at_wrong_formula(formula, a, i / N, i % N);
+        if (distance(N * N, J, wrong) < 1e-9) {
+            hint("%s", names[formula]);
+            return;
+        }
+    }
+}
+
+int main(void)
+{
+    double a[N], J[N * N] = {0}, measured[N * N], furthest = 0;
+    true_softmax(N, scores, a);
+    softmax_jacobian(N, a, J);
+    differences(measured);
+    print_both(a, J, measured);
+    for (int i = 0; i < N; i++)
+        furthest = fmax(furthest, fabs(total(N, J + i * N)));
+    bool empty = J[0] == 0;
+    holds(!empty && furthest < 1e-12, "each row sums to 0: a shift of all scores changes nothing");
+    bool symmetric = !empty;
+    for (int i = 0; i < N * N; i++)
+        symmetric = symmetric && fabs(J[i] - J[i % N * N + i / N]) < 1e-12;
+    holds(symmetric, "J is symmetric: i pays j what j pays i");
+    double apart = distance(N * N, J, measured);
+    if (!holds(apart < 1e-9, "J equals the finite differences: furthest apart %.1e", apart))
+        name_mistake(a, J);
+    return lesson_end();
+}

@@ -1,0 +1,11 @@
+/* Lesson 4, the wrong gradient. The page is teach/lessons/04_the_wrong_gradient.md. */
+#include "lesson.h"
+
+void score_gradient(int64_t n, const float *a, const float *g, float *ds)
+{
+    /* The usual mistake: the diagonal of J alone. */
+    for (int64_t i = 0; i < n; i++)
+        ds[i] = a[i] * (1 - a[i]) * g[i];
+
+    /* HOLE: leave the lines above as they are, and take the mean of ds off each ds_i. */
+}

@@ -1,0 +1,79 @@
+/* What score_gradient does to three models that learn to reverse eight symbols. */
+#include "reverse.h"
+#include <math.h>
+
+enum { N = 4, SEEDS = 3, STEPS = 800 };
+static const float a[N] = {0.6439142f, 0.2368828f, 0.0871443f, 0.0320586f};
+static const float g[N] = {0.5f, -1, 2, 0.25f};
+
+static float wrong_formula(int formula, int i)
+{
+    const float average = a[0] * g[0] + a[1] * g[1] + a[2] * g[2] + a[3] * g[3];
+    const float mean = (g[0] + g[1] + g[2] + g[3]) / N;
+    switch (formula) {
+    case 0:
+        return a[i] * (1 - a[i]) * g[i];
+    case 1:
+        return 0;
+    case 2:
+        return a[i] * g[i];
+    case 3:
+        return a[i] * (1 - a[i]) * (g[i] - mean);
+    default:
+        return a[i] * (g[i] - average);
+    }
+}
+
+static void name_formula(const float *ds)
+{
+    static const char *const names[] = {
+        "this is the mistake as it was: a (1 - a) g, whose sum is not 0",
+        "this is 0: queries and keys stay as they were drawn, and only values learn",
+        "this is a g, an even larger mistake",
+        "you took the mean of g off, before the factor a (1 - a): take off that of ds, after it",
+        "this is the true gradient, a (g - sum_j a_j g_j), which sums to 0 as well",
+    };
+    for (int formula = 0; formula < 5; formula++) {
+        float apart = 0;
+        for (int i = 0; i < N; i++)
+            apart = fmaxf(apart, fabsf(ds[i] - wrong_formula(formula, i)));
+        if (apart < 1e-6f) {
+            hint("%s", names[formula]);
+            return;
+        }
+    }
+    hint("the mean is the sum divided by n");
+}
+
+int main(void)
+{
+    float ds[N] = {0};
+    score_gradient(N, a, g, ds);
+    say("a       %8.4f %8.4f %8.4f %8.4f", a[0], a[1], a[2], a[3]);
+    say("g       %8.4f %8.4f %8.4f %8.4f", g[0], g[1], g[2], g[3]);
+    say("your ds %8.4f %8.4f %8.4f %8.4f", shown((double)ds[0]), shown((double)ds[1]),
+        shown((double)ds[2]), shown((double)ds[3]));
+    const float sum = ds[0] + ds[1] + ds[2] + ds[3];
+    bool alive = ds[0] != 0 || ds[1] != 0;
+    if (!holds(alive && fabsf(sum) < 1e-6f, "ds sums to 0 and is not 0: the sum is %.4f", sum) ||
+        fabsf(ds[0] - wrong_formula(4, 0)) < 1e-6f)
+        name_formula(ds);
+    blank_line();
+    say("Three models, %d steps each; guessing is a loss of ln 16 = 2.77 and 6.2 %% right.", STEPS);
+    say("seed   loss after 100   after %d    right   mean of a row of scores", STEPS);
+    int learnt = 0;
+    for (int seed = 1; seed <= SEEDS; seed++) {
+        struct reverse_result result;
+        if (!reverse_train(score_gradient, (uint64_t)seed, STEPS, &result))
+            say("it cannot be run: %s", sb_error());
+        else
+            say("%4d %16.3f %11.3f %7.1f %% %16.1f", seed, result.early, result.last,
+                100 * result.accuracy, result.shift);
+        learnt += result.accuracy >= 0.98;
+    }
+    if (!holds(learnt == SEEDS, "%d of %d models reverse 98 %% or more of the symbols", learnt,
+               SEEDS) &&
+        learnt)
+        hint("that some learn it shows how little a model that learns says about a gradient");
+    return lesson_end();
+}

@@ -1,0 +1,137 @@
+/* Whether jacobian_length is the length of J, and what score_factor does to rows of random scores.
+ */
+#include "lesson.h"
+#include <math.h>
+
+enum { N = 4, KEYS = 10, DRAWS = 1 << 18, MOST = 1024 };
+static const double deaf = 0.01;
+
+/* ||J|| by all n^2 entries. */
+static double by_entries(int n, const double *a)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++)
+            sum += a[i] * ((i == j) - a[j]) * a[i] * ((i == j) - a[j]);
+    return sqrt(sum);
+}
+
+static void test_length(void)
+{
+    static const double rows[][N] = {{0, 0, 0, 0}, {2, 1, 0, -1}, {20, 22, 18, 21}, {9, 0, 0, 0}};
+    for (int r = 0; r < 4; r++) {
+        double a[N], squares = 0, diagonal = 0;
+        true_softmax(N, rows[r], a);
+        const double right = by_entries(N, a), yours = jacobian_length(N, a);
+        for (int i = 0; i < N; i++) {
+            squares += a[i] * a[i];
+            diagonal += pow(a[i] * (1 - a[i]), 2);
+        }
+        if (holds(fabs(yours - right) < 1e-9,
+                  "the length of J for scores %g %g %g %g is %.4f: yours is %.4f", rows[r][0],
+                  rows[r][1], rows[r][2], rows[r][3], right, yours))
+            continue;
+        if (fabs(yours - right * right) < 1e-9)
+            hint("this is its square");
+        else if (fabs(yours - sqrt(diagonal)) < 1e-9)
+            hint("this counts the diagonal alone; a_i^2 a_j^2 of all other pairs is missing");
+        else if (fabs(yours - sqrt(squares)) < 1e-9)
+            hint("this is the length of a and not of J");
+        else if (yours > 0)
+            hint("with S2 = sum a^2 and S3 = sum a^3 it is sqrt(S2 - 2 S3 + S2^2)");
+    }
+}
+
+struct measured {
+    double deaf_rows, spread, dq; /* share of deaf rows; deviation of the scores; mean |dq| */
+};
+
+/* One query and ten keys of normal numbers, their scores q k, and a gradient for the weights. */
+struct row {
+    double q[MOST], keys[KEYS][MOST], s[KEYS], g[KEYS];
+};
+
+static void draw_row(sb_random *random, int64_t d, struct row *row)
+{
+    for (int64_t e = 0; e < d; e++)
+        row->q[e] = sb_random_normal(random);
+    for (int j = 0; j < KEYS; j++) {
+        row->s[j] = 0;
+        row->g[j] = sb_random_normal(random);
+        for (int64_t e = 0; e < d; e++)
+            row->s[j] += row->q[e] * (row->keys[j][e] = sb_random_normal(random));
+    }
+}
+
+static void add_row(const struct row *row, int64_t d, double factor, struct measured *m)
+{
+    double s[KEYS], a[KEYS], average = 0, length = 0;
+    for (int j = 0; j < KEYS; j++) {
+        s[j] = factor * row->s[j];
+        m->spread += s[j] * s[j] / KEYS;
+    }
+    true_softmax(KEYS, s, a);
+    for (int j = 0; j < KEYS; j++)
+        average += a[j] * row->g[j];
+    for (int64_t e = 0; e < d; e++) {
+        double dq = 0;
+        for (int j = 0; j < KEYS; j++)
+            dq += factor * a[j] * (row->g[j] - average) * row->keys[j][e];
+        length += dq * dq;
+    }
+    m->dq += sqrt(length);
+    m->deaf_rows += by_entries(KEYS, a) < deaf;
+}
+
+static void measure(int64_t d, double factor, struct measured *raw, struct measured *scaled)
+{
+    static struct row row;
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    const int rows = DRAWS / (int)d;
+    *raw = *scaled = (struct measured){0};
+    for (int r = 0; r < rows; r++) {
+        draw_row(&random, d, &row);
+        add_row(&row, d, 1, raw);
+        add_row(&row, d, factor, scaled);
+    }
+    *raw = (struct measured){raw->deaf_rows / rows, sqrt(raw->spread / rows), raw->dq / rows};
+    *scaled =
+        (struct measured){scaled->deaf_rows / rows, sqrt(scaled->spread / rows), scaled->dq / rows};
+}
+
+static void name_factor(int64_t d, double spread)
+{
+    const double wide = (double)d;
+    if (fabs(spread - sqrt(wide)) < 0.1 * sqrt(wide))
+        hint("these are the raw scores: the factor is 1");
+    else if (fabs(spread - 1 / sqrt(wide)) < 0.1 / sqrt(wide))
+        hint("this is 1 / d, too small: the scores hardly differ, and every query sees the mean of "
+             "all values. The *variance* of q k is d; what is its deviation?");
+    else if (spread > sqrt(wide))
+        hint("it makes the scores larger still: divide");
+    else
+        hint("the deviation of q k is sqrt(d)");
+}
+
+int main(void)
+{
+    test_length();
+    blank_line();
+    say("One query, ten keys, all normal: deviation of the scores, share of rows with a length of");
+    say("J below %g, and the mean length of the query's gradient.", deaf);
+    say("             raw                          with your factor");
+    say("   d    deviation   deaf    |dq|    deviation   deaf    |dq|");
+    for (int64_t d = 16; d <= 1024; d *= 4) {
+        struct measured raw, yours;
+        measure(d, score_factor(d), &raw, &yours);
+        say("%4d %10.2f %7.0f %% %7.2f %10.2f %7.0f %% %7.2f", (int)d, raw.spread,
+            100 * raw.deaf_rows, raw.dq, yours.spread, 100 * yours.deaf_rows, yours.dq);
+        if (d != 64)
+            continue;
+        holds(fabs(raw.deaf_rows - 0.29) <= 0.03, "at d = 64, 29 %% of raw rows are deaf, +- 3");
+        holds(yours.deaf_rows < 0.005, "and 0 %% with the factor");
+        if (!holds(fabs(yours.spread - 1) < 0.1, "with which the scores' deviation is 1"))
+            name_factor(d, yours.spread);
+    }
+    return lesson_end();
+}

@@ -1,0 +1,2 @@
+# expect: take the largest
+s/exp(x\[i\] - max)/exp(x[i] - 0 * max)/

@@ -1,0 +1,2 @@
+# expect: lacks the 1
+s/(i == j) - a/-a/

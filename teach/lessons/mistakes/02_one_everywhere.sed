@@ -1,0 +1,2 @@
+# expect: the 1 in every place
+s/(i == j) - a/1 - a/

@@ -1,0 +1,2 @@
+# expect: this is a g
+s/(g\[i\] - average)/(g[i] - 0 * average)/

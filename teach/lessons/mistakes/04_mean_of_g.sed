@@ -1,0 +1,3 @@
+# expect: you took the mean of g off
+s/mean += ds\[i\]/mean += g[i]/
+s/ds\[i\] -= mean/ds[i] = a[i] * (1 - a[i]) * (g[i] - mean)/

@@ -1,0 +1,2 @@
+# expect: only values learn
+s/ds\[i\] -= mean/ds[i] *= 0 * mean/

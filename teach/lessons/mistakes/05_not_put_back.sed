@@ -1,0 +1,2 @@
+# expect: keep x[i]
+/x\[i\] = kept;/d

@@ -1,0 +1,2 @@
+# expect: this is p; the 1 of the target
+s/ - (i == target)/ - 0 * (float)(i == target)/

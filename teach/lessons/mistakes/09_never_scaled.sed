@@ -1,0 +1,2 @@
+# expect: what came before is never scaled down
+s/rescale = exp(state->max - max)/rescale = 1/

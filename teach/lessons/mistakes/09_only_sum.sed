@@ -1,0 +1,2 @@
+# expect: but y is not
+/state->y \*= rescale/d

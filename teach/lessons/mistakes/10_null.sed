@@ -1,0 +1,2 @@
+# expect: a crash means that dw was NULL
+s/if (to_w)/if (O > 0)/

@@ -1,0 +1,2 @@
+# expect: dx = dy w'
+s/weight\[i \* O + o\]/weight[o * I + i]/

@@ -1,0 +1,2 @@
+# expect: was never called
+s/ && sb_optimiser_step(adam)/ \&\& adam/

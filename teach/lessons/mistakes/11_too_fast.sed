@@ -1,0 +1,2 @@
+# expect: is too large
+s/return 0.01/return 1/

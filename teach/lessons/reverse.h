@@ -1,0 +1,23 @@
+/*
+ * A small encoder-decoder that learns to reverse eight symbols, with a softmax of its own, whose
+ * backward is yours: for lesson 4.
+ */
+#ifndef SOFTBACK_TEACH_REVERSE_H
+#define SOFTBACK_TEACH_REVERSE_H
+
+#include "lesson.h"
+
+/* Writes ds, what the scores get for the weights a and their gradient g; n of each. */
+typedef void reverse_gradient(int64_t n, const float *a, const float *g, float *ds);
+
+struct reverse_result {
+    double early, last; /* the loss after 100 steps, and at the end; means of 20 steps */
+    double accuracy;    /* share of symbols right, of 256 sequences never trained on */
+    double shift;       /* of these, the mean size of the mean of a row's scores */
+};
+
+/* False, with a message in sb_error(), when it cannot be run. */
+bool reverse_train(reverse_gradient *gradient, uint64_t seed, int steps,
+                   struct reverse_result *result);
+
+#endif

@@ -1,0 +1,121 @@
+#!/bin/sh
+# Each lesson's test is red with the hole and green with the solution, and names the mistakes in
+# teach/lessons/mistakes/: files NN_mistake.c, or NN_mistake.sed, which edits the solution. Their
+# first line says what the test must say: "# expect: some words". Then teach/lesson.sh itself.
+#
+# tests/lessons.sh [BUILD [NN...]]: BUILD is a folder with a built library; only lessons NN. Ends
+# with one line, "N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 2
+build=${1:-build}
+[ $# = 0 ] || shift
+lessons=teach/lessons
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+claim() { # claim STATUS SENTENCE: counts it; shows the last output when it does not hold
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2"
+        sed 's/^/    /' "$work/output"
+    fi
+}
+
+run() { # run ARGUMENTS: of teach/lesson.sh, into $work/output
+    SOFTBACK_BUILD=$build SOFTBACK_MY=$work/my teach/lesson.sh "$@" >"$work/output" 2>&1
+}
+
+shows() { # shows WORDS, on however many lines
+    tr -s ' \n' '  ' <"$work/output" | grep -qF -e "$1"
+}
+
+quiet() { # no warning of the compiler
+    ! shows 'warning:'
+}
+
+try_lesson() { # try_lesson NAME
+    number=${1%%_*}
+    run "$number"
+    [ $? = 1 ] && shows 'NOT YET' && quiet
+    claim $? "lesson $number is red with the hole"
+    cp "$lessons/solutions/$1.c" "$work/my/$1.c"
+    run "$number" && ! shows 'NOT YET' && shows 'is done' && quiet
+    claim $? "lesson $number is green with the solution"
+    mistakes=0
+    for mistake in "$lessons/mistakes/${number}_"*; do
+        expected=$(sed -n '1s/^[^:]*expect: \(.*\)/\1/p' "$mistake" | sed 's| \*/$||')
+        case $mistake in
+        *.sed) sed -f "$mistake" "$lessons/solutions/$1.c" >"$work/my/$1.c" ;;
+        *) cp "$mistake" "$work/my/$1.c" ;;
+        esac
+        ! cmp -s "$work/my/$1.c" "$lessons/solutions/$1.c" && ! run "$number" &&
+            [ -n "$expected" ] && shows "$expected"
+        claim $? "lesson $number names the mistake in $mistake"
+        mistakes=$((mistakes + 1))
+    done
+    [ $mistakes -ge 2 ]
+    claim $? "lesson $number has at least two mistakes"
+}
+
+try_script() {
+    rm -rf "$work/my"
+    run && shows 'One row open' && [ ! -e "$work/my" ]
+    claim $? 'the list says that lesson 1 is open, and makes no file'
+    run 1
+    echo '/* mine */' >>"$work/my/01_one_row.c"
+    run 1
+    grep -q '/\* mine \*/' "$work/my/01_one_row.c"
+    claim $? "a learner's file is not overwritten"
+    run 1 --solution && grep -q '/\* mine \*/' "$work/my/01_one_row.c" && run && shows 'begun'
+    claim $? 'the solution passes, and leaves file and state as they are'
+    cp "$lessons/solutions/01_one_row.c" "$work/my"
+    run 1 && run && shows 'One row done'
+    claim $? 'the list says that lesson 1 is done'
+    echo '/* later */' >>"$work/my/01_one_row.c"
+    run && shows 'changed since'
+    claim $? 'the list says that the file was changed since'
+    echo 'int;;; x' >>"$work/my/01_one_row.c"
+    ! run 1 && shows '01_one_row.c:' && shows 'error:' && shows 'does not accept'
+    claim $? "the compiler's message is shown"
+    printf '#include "lesson.h"\nvoid softmax_row(int64_t n, const double *x, double *y)\n%s\n' \
+        '{ (void)x; *(volatile double *)(n ? (double *)0 : y) = 1; }' >"$work/my/01_one_row.c"
+    ! run 1 && shows 'crashed'
+    claim $? 'a crash is named'
+    ! run 12 && shows 'no lesson' && ! run x && shows 'no lesson' && ! run 1 2 && shows 'no lesson'
+    claim $? 'what is no lesson is refused'
+}
+
+# The library is another process's work; 20 seconds of an endless loop run beside the lessons.
+endless() {
+    mkdir -p "$work/endless"
+    printf '#include "lesson.h"\n#include <unistd.h>\n%s\n%s\n' \
+        'void softmax_row(int64_t n, const double *x, double *y)' \
+        '{ for (; n > 0; sleep(1)) y[0] = x[0]; }' >"$work/endless/01_one_row.c"
+    SOFTBACK_BUILD=$work/build SOFTBACK_MY=$work/endless teach/lesson.sh 1 >"$work/endless/output" 2>&1
+}
+
+full=$#
+if [ $full = 0 ]; then
+    mkdir "$work/build"
+    ln -s "$(cd "$build" && pwd)"/libsoftback.so* "$work/build"
+    endless &
+    waiting=$!
+fi
+for page in "$lessons"/[0-9]*.md; do
+    name=$(basename "$page" .md)
+    case " $* " in
+    '  ' | *" ${name%%_*} "*) try_lesson "$name" ;;
+    esac
+done
+if [ $full = 0 ]; then
+    try_script
+    wait "$waiting"
+    cp "$work/endless/output" "$work/output"
+    shows 'Stopped after 20 seconds'
+    claim $? 'an endless loop is stopped'
+fi
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
