@@ -223,18 +223,27 @@ void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bo
     }
 }
 
+double variant_least_size(const struct variant *c, int i)
+{
+    const double scale = c->scale != 0 ? c->scale : 1 / sqrt((double)c->D);
+    if (i == 2 || i == 3)
+        return scale * sqrt((double)c->Dv);
+    const bool same = c->bias == BIAS_QUERIES || c->bias == BIAS_ONE || c->Lk == 1;
+    return i == 6 || (i == 5 && same) ? 1 : 0;
+}
+
 double variant_difference(const struct variant *c, int i, const sb_tensor *a, const sb_tensor *b)
 {
-    bool cancels = i == 6 || (i == 5 && (c->bias == BIAS_QUERIES || c->bias == BIAS_ONE)) ||
-                   (i == 5 && c->Lk == 1);
     double worst = 0, largest = 0, *x = numbers_of(a), *y = numbers_of(b);
     for (int64_t e = 0; e < sb_tensor_size(b); e++) {
-        worst = fmax(worst, fabs(x[e] - y[e]));
+        const double error = fabs(x[e] - y[e]);
+        worst = isnan(worst) || error <= worst ? worst : error;
         largest = fmax(largest, fabs(y[e]));
     }
     free(x);
     free(y);
-    return cancels || largest == 0 ? worst / fmax(largest, 1) : test_relative(a, b);
+    largest = fmax(largest, variant_least_size(c, i));
+    return worst == 0 ? 0 : largest > 0 ? worst / largest : worst;
 }
 
 void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, enum way other,

@@ -52,9 +52,15 @@ void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bo
 void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, enum way other,
                          double tolerance);
 
-/* max |a - b| over max |b| of result i; or over at least 1 for sums in which much cancels: the
-   gradients of a temperature, and of a bias that is the same for all keys, and all of them where
-   each query sees one key, which are 0 but for rounding. */
+/*
+ * The size that result i is judged by where it is smaller. Gradients of scores are differences of
+ * products dy v', of size sqrt(Dv), which may cancel; rounding is that of the products. Sums over
+ * many of them, for a temperature and for a bias that is the same for all keys, cancel further, and
+ * count as 1 at least.
+ */
+double variant_least_size(const struct variant *c, int i);
+
+/* max |a - b| over max |b| of result i, or over its least size. */
 double variant_difference(const struct variant *c, int i, const sb_tensor *a, const sb_tensor *b);
 
 #endif
