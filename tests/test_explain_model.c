@@ -12,7 +12,8 @@ static double cell(const json_t *row, size_t column)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference; bars have none. */
+/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference; bars have
+ * none. */
 static json_t *rows_of(const json_t *page)
 {
     size_t i;

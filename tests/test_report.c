@@ -55,6 +55,9 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
                                         "<h2>Learning rate</h2>",
                                         "<h2>Alignment</h2>",
                                         "layer 1, head 2<br>evenness ",
+                                        "<h2>The gradient of each parameter</h2>",
+                                        "<h2>Deaf rows</h2>",
+                                        ">cross, layer 1, head 2</text>",
                                         "<h2>The tape</h2>"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
@@ -89,6 +92,37 @@ CLAIM(report, its_numbers_are_those_of_the_log)
     cr_expect(rows == 4, "%d rows", rows);
     free(page);
     free(log);
+}
+
+/* A resumed run goes on with the diagnoses, too. */
+CLAIM(report, each_evaluation_is_a_column)
+{
+    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
+    char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
+    cr_assert(page && log);
+    cr_expect(count_of(log, "\"gradients\":[") == 6, "%d", count_of(log, "\"gradients\":["));
+    const char *head = strstr(page, "<h2>Deaf rows</h2>");
+    cr_assert(head && (head = strstr(head, "<th scope=\"col\">step</th>")));
+    static const char columns[] = "<th scope=\"col\">step</th><th scope=\"col\">10</th>"
+                                  "<th scope=\"col\">20</th><th scope=\"col\">30</th>";
+    cr_expect(strncmp(head, columns, strlen(columns)) == 0, "%.200s", head);
+    free(page);
+    free(log);
+}
+
+CLAIM(report, a_log_of_another_model_is_refused)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"deaf\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", odd, strlen(odd));
+    struct outcome o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "the log is of a model with 2 parameters and 1 heads"),
+              "%s", o.err);
+    const char bad[] = "{\"step\":1,\"gradients\":[],\"deaf\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", bad, strlen(bad));
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
 }
 
 CLAIM(report, what_cannot_be_shown_is_named)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,26 +20,30 @@ static int64_t step_of(const char *line)
 /* How many bytes of the log to keep. */
 static long kept(FILE *log, int64_t step)
 {
-    char line[4096];
+    char *line = NULL;
+    size_t room = 0;
     long keep = 0;
-    while (fgets(line, sizeof line, log)) {
+    while (getline(&line, &room, log) > 0) {
         int64_t at = strchr(line, '\n') ? step_of(line) : -1;
         if (at < 0 || at > step)
             break;
         keep = ftell(log);
     }
+    free(line);
     return keep;
 }
 
 /* Whether a file is a log, or empty: nothing else is written over. */
 static bool is_log(FILE *file)
 {
-    char line[4096];
-    bool any = fgets(line, sizeof line, file) != NULL;
+    char *line = NULL;
+    size_t room = 0;
+    const bool any = getline(&line, &room, file) > 0;
     rewind(file);
-    if (any && strchr(line, '\n'))
-        return step_of(line) >= 0;
-    return !any || line[0] == '{'; /* a first line may be cut off */
+    const bool ok =
+        !any || (strchr(line, '\n') ? step_of(line) >= 0 : line[0] == '{'); /* it may be cut off */
+    free(line);
+    return ok;
 }
 
 static bool cut_back(FILE *log, const char *path, int64_t step)
@@ -87,6 +92,22 @@ bool log_step(FILE *log, int64_t step, const sb_trained *t)
     return write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
                                      number(t->loss), "rate", number(t->rate), "norm",
                                      number(t->norm), "symbols", (json_int_t)t->targets));
+}
+
+static json_t *numbers(int64_t n, const double *x)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, number(x[i]));
+    return array;
+}
+
+bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
+{
+    return write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step, "gradients",
+                                     numbers(d->parameters, d->gradient), "deaf",
+                                     numbers(d->heads, d->deaf), "evenness",
+                                     numbers(d->heads, d->evenness)));
 }
 
 bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best)

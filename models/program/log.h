@@ -2,11 +2,13 @@
  * The log of a training run: one JSON object a line,
  *
  *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
+ *     {"step": 500, "gradients": [0.1, 0.02, ...], "deaf": [0, 0.1, ...], "evenness": [0.8, ...]}
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
  */
 #ifndef SOFTBACK_MODELS_PROGRAM_LOG_H
 #define SOFTBACK_MODELS_PROGRAM_LOG_H
 
+#include "models/diagnosis.h"
 #include "models/trainer.h"
 #include <stdio.h>
 
@@ -14,6 +16,7 @@
    begins anew. NULL, with a message, when the file cannot be written, or is there and no log. */
 FILE *log_open(const char *path, int64_t step);
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);
+bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
 bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best);
 
 #endif

@@ -9,7 +9,6 @@
 #include "nn/parameters.h"
 #include <math.h>
 #include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -256,17 +255,14 @@ static void conclude(const struct training *t, const struct progress_line *line)
     printf("\nmodel      %s\n", t->out);
 }
 
-/* A page on the model, watched on a text that it was not trained on: the first that is short. */
+/* A page on the model, with a text that it was not trained on. */
 static bool report(const struct training *t, const char *path)
 {
-    const size_t most = 60; /* bytes */
-    struct report_request request = {.model = t->out, .log = t->log_path, .out = path};
-    for (int64_t i = 0; !request.text && i < sb_pairs_count(t->held); i++)
-        if (sb_pairs_source(t->held, i)[0] && strlen(sb_pairs_source(t->held, i)) <= most &&
-            strlen(sb_pairs_target(t->held, i)) <= most)
-            request.text = sb_pairs_source(t->held, i);
-    if (!request.text)
-        return sb_fail("--report: no held-out pair is short enough to be drawn");
+    const struct report_request request = {.model = t->out,
+                                           .text =
+                                               sb_pairs_source(t->held, training_short_pair(t, 0)),
+                                           .log = t->log_path,
+                                           .out = path};
     if (!report_write(&request))
         return false;
     printf("report     %s\n", path);

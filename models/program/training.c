@@ -177,7 +177,7 @@ static bool open_all(struct training *t, const struct training_request *request)
             return false;
     }
     return training_open_texts(t, request) && training_open_data(t) && open_model(t) &&
-           open_trainer(t, request);
+           open_trainer(t, request) && (!request->report || training_watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request)
@@ -202,6 +202,7 @@ void training_close(struct training *t)
     }
     sb_data_free(t->data);
     sb_data_free(t->held_data);
+    sb_batch_free(t->watched);
     sb_pairs_free(t->read);
     sb_pairs_free(t->rest);
     sb_pairs_free(t->held);

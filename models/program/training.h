@@ -25,6 +25,7 @@ struct training {
     sb_pairs *held;   /* what is evaluated on */
     sb_pairs *sample; /* of that what is decoded, if not all; whole sources, with all their pairs */
     sb_data *data, *held_data;
+    sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
     sb_parameters *weights;
     sb_seq2seq *model;
@@ -48,6 +49,12 @@ void training_choose(struct training_request *request);
    stopped. On failure there is nothing to close. */
 bool training_open(struct training *training, const struct training_request *request);
 void training_close(struct training *training);
+
+/* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
+int64_t training_short_pair(const struct training *training, int64_t from);
+/* Opens the watched batch; notes its diagnosis in the log. */
+bool training_watch(struct training *training);
+bool training_diagnose(struct training *training);
 
 /* Its parts: reads the texts and holds some out; makes batches of them. */
 bool training_open_texts(struct training *training, const struct training_request *request);

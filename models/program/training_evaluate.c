@@ -82,7 +82,7 @@ bool training_evaluate(struct training *t, struct evaluated *e)
         return false;
     sb_optimiser_observe(sb_trainer_optimiser(t->trainer), e->loss);
     return log_evaluation(t->log, sb_trainer_steps(t->trainer), e->loss, e->error, e->best) &&
-           training_save(t);
+           (!t->watched || training_diagnose(t)) && training_save(t);
 }
 
 bool training_save(struct training *t)

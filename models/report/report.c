@@ -1,10 +1,13 @@
 #include "models/report/report.h"
+#include "models/diagnosis.h"
 #include "models/explain/model.h"
 #include "models/report/chart.h"
 #include "models/report/maps.h"
+#include "models/report/strip.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include <math.h>
+#include <stdio.h>
 
 enum { STEP, LOSS, HELD_OUT_LOSS, RATE, NORM, EXACT, COLUMNS };
 
@@ -61,6 +64,88 @@ static void add_curves(struct html *html, const struct run_log *run, const doubl
     }
 }
 
+/* ---- what is inside: parameters and heads over time ---- */
+
+static const char *parameter_name(const void *set, int64_t row)
+{
+    return sb_parameters_name(set, row);
+}
+
+static const char *head_name(const void *context, int64_t row)
+{
+    static const char *const kinds[] = {"encoder", "decoder", "cross"};
+    static _Thread_local char text[64];
+    const sb_transformer_options *o = context;
+    int kind = 2;
+    while (kind > 0 && row < diagnosis_first_head(o, kind))
+        kind--;
+    row -= diagnosis_first_head(o, kind);
+    snprintf(text, sizeof text, "%s, layer %lld, head %lld", kinds[kind],
+             (long long)(row / o->heads + 1), (long long)(row % o->heads + 1));
+    return text;
+}
+
+enum inside { GRADIENTS, DEAF, EVENNESS };
+
+static bool add_strip(struct html *html, const struct run_log *run, enum inside what,
+                      struct strip strip)
+{
+    const int64_t n = run->diagnoses;
+    double *steps = memory_new((size_t)(n + 1) * sizeof *steps);
+    const double **values = memory_new((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; steps && values && i < n; i++) {
+        const struct run_diagnosis *d = &run->diagnosis[i];
+        steps[i] = d->step;
+        values[i] = what == GRADIENTS ? d->gradients : what == DEAF ? d->deaf : d->evenness;
+    }
+    const bool ok = steps && values;
+    strip.columns = n;
+    strip.steps = steps;
+    strip.values = values;
+    if (ok)
+        strip_add(html, &strip);
+    memory_free(steps);
+    memory_free(values);
+    return ok || sb_fail("out of memory for the log");
+}
+
+static bool add_inside(struct html *html, const struct run_log *run, const struct subject *subject)
+{
+    const sb_parameters *weights = subject->checkpoint->weights;
+    const sb_transformer_options *o =
+        &sb_seq2seq_options_of(subject->checkpoint->model)->transformer;
+    const int64_t heads = diagnosis_first_head(o, 2) + o->decoder_layers * o->heads;
+    if (run->diagnoses > 0 &&
+        (run->parameters != sb_parameters_count(weights) || run->heads != heads))
+        return sb_fail("the log is of a model with %lld parameters and %lld heads; this one has "
+                       "%lld and %lld",
+                       (long long)run->parameters, (long long)run->heads,
+                       (long long)sb_parameters_count(weights), (long long)heads);
+    return add_strip(html, run, GRADIENTS,
+                     (struct strip){.title = "The gradient of each parameter",
+                                    .text = "Its length on a few held-out texts; a shade lighter "
+                                            "for a factor of 2.5, none below a ten-thousandth.",
+                                    .rows = run->parameters,
+                                    .name = parameter_name,
+                                    .context = weights,
+                                    .logarithmic = true}) &&
+           add_strip(html, run, DEAF,
+                     (struct strip){.title = "Deaf rows",
+                                    .text = "The share of each head's rows whose softmax lets "
+                                            "hardly any gradient through: confidence, not "
+                                            "illness, in a model that has learnt.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = o}) &&
+           add_strip(html, run, EVENNESS,
+                     (struct strip){.title = "Evenness",
+                                    .text = "The entropy of each head's rows over that of equal "
+                                            "weights.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = o});
+}
+
 static bool add_tape(struct html *html, const struct subject *subject)
 {
     char *svg = model_tape(subject, SB_DRAW_SVG);
@@ -103,7 +188,8 @@ char *report_page(const struct subject *subject, const char *title, const char *
         add_facts(&html, subject, text);
         add_curves(&html, log, column,
                    sb_vocabulary_size(sb_seq2seq_target(subject->checkpoint->model)));
-        ok = maps_add(&html, subject) && add_tape(&html, subject);
+        ok =
+            maps_add(&html, subject) && add_inside(&html, log, subject) && add_tape(&html, subject);
     }
     memory_free(column);
     char *page = html_end(&html);

@@ -10,9 +10,17 @@ struct run_line {
     double step, loss, rate, norm, held_out_loss, held_out_error;
 };
 
+/* A line with a diagnosis (models/diagnosis.h). */
+struct run_diagnosis {
+    double step;
+    double *gradients, *deaf, *evenness; /* `parameters` and `heads` of them */
+};
+
 struct run_log {
-    int64_t count, room;
+    int64_t count, room, diagnoses, diagnoses_room;
     struct run_line *line;
+    struct run_diagnosis *diagnosis;
+    int64_t parameters, heads; /* of a diagnosis; lines with other numbers are a failure */
 };
 
 /* Lines that are not of a log are a failure; a last line that is cut off is not. A log that is not
