@@ -88,14 +88,16 @@ static void box(struct drawing *d, const struct drawn_node *node)
     drawing_print(d, "</g>\n");
 }
 
+/* Within a page of HTML, rules of a picture hold for the whole page unless they name it. */
 static const char style[] =
     "<style>\n"
-    "svg{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
-    "text{fill:CanvasText}.name{font-weight:600}.norm{text-anchor:end}.weight{font-size:11px;"
-    "opacity:.75}.head{font-size:14px;font-weight:600}\n"
-    "rect{stroke-width:1.5}.c0{fill:#1f77b422;stroke:#1f77b4}.c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
-    "path{fill:none}.edge{stroke:#888;opacity:.7}.constant{stroke:#888;stroke-dasharray:4 3;"
-    "opacity:.5}\n"
+    ".tape{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
+    ".tape text{fill:CanvasText}.tape .name{font-weight:600}.tape .norm{text-anchor:end}"
+    ".tape .weight{font-size:11px;opacity:.75}.tape .head{font-size:14px;font-weight:600}\n"
+    ".tape rect{stroke-width:1.5}.tape .c0{fill:#1f77b422;stroke:#1f77b4}"
+    ".tape .c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
+    ".tape path{fill:none;stroke:#888;opacity:.7}"
+    ".tape .constant{stroke-dasharray:4 3;opacity:.5}\n"
     "</style>\n";
 
 void drawing_svg(struct drawing *d)
@@ -105,7 +107,8 @@ void drawing_svg(struct drawing *d)
     const int width = 2 * MARGIN + columns * WIDTH + (columns - 1) * GAP_X;
     const int height = HEAD + rows * (HEIGHT + GAP_Y) + MARGIN;
     drawing_print(d,
-                  "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"tape\" viewBox=\"0 0 %d %d\" "
+                  "width=\"%d\" "
                   "height=\"%d\" role=\"img\">\n<title>The tape: %lld operations</title>\n",
                   width, height, width, height, (long long)d->count);
     drawing_print(d, "<desc>Each operation from the first at the top to the loss, with the norm "

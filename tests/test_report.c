@@ -61,6 +61,8 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
                                         "<h2>The tape</h2>"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
+    cr_expect(!strstr(page, "\npath{") && !strstr(page, "}path{") && !strstr(page, "\nrect{"),
+              "a picture's rules hold for the others");
     cr_expect(!strstr(page, "<script") && !strstr(page, " src=") && !strstr(page, "href="));
     cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is none");
     cr_expect(count_of(page, "<svg") == count_of(page, "role=\"img\"") &&
