@@ -32,7 +32,8 @@ bool ready(const char *operation)
     if (handle)
         return true;
     cublasHandle_t made;
-    if (!workspace && !cuda_ok(cudaMalloc(&workspace, WORKSPACE_BYTES), operation))
+    size_t bytes;
+    if (!gemm_workspace(operation, &bytes))
         return false;
     if (!blas_ok(cublasCreate(&made), operation))
         return false;
@@ -79,6 +80,14 @@ template <class Tile> unsigned tile_blocks(const gemm_shape &s, const gemm_batch
 }
 
 } // namespace
+
+void *gemm_workspace(const char *operation, size_t *bytes)
+{
+    *bytes = WORKSPACE_BYTES;
+    if (!workspace && !cuda_ok(cudaMalloc(&workspace, WORKSPACE_BYTES), operation))
+        return nullptr;
+    return workspace;
+}
 
 template <class T, class C>
 bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,

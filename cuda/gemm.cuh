@@ -37,4 +37,17 @@ template <class T, class C = T>
 bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
                  const T *b, double beta, C *c);
 
+/*
+ * y = x W' + bias for x (rows, in), W (out, in) and y (rows, out) that lie together, in one pass:
+ * the bias is added by cublasLt's epilogue, and y rounded once. False, without a message, where
+ * cublasLt has no way for it; then gemm and a pass of one's own have to do.
+ */
+template <class T>
+bool gemm_with_bias(int64_t rows, int64_t in, int64_t out, const T *x, const T *weight,
+                    const T *bias, T *y);
+
+/* Memory for what products need beside the matrices; NULL, with a message, when there is none. The
+   stream's products use it one after the other. */
+void *gemm_workspace(const char *operation, size_t *bytes);
+
 #endif

@@ -9,9 +9,8 @@ namespace
 {
 
 /* z += bias, y = activation(z); z may be y. A block takes SLAB_ROWS rows of some columns, so that a
-   thread reads its column's bias once. (An epilogue of cublasLt's could do it in the product's own
-   pass: BIAS and RELU_BIAS, and GELU_AUX_BIAS for gelu_tanh, which keeps z too. The rest of the
-   activations it has not.) */
+   thread reads its column's bias once. (Of activations, cublasLt has relu and gelu_tanh as
+   epilogues; what they make of NaN is not said.) */
 template <class T, class Y, sb_activation ACTIVATION>
 __global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, Y *z, Y *y)
 {
@@ -51,21 +50,36 @@ template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T 
     return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
 }
 
-/* Where z is narrower than the sums of products, the bias is what these begin with, so that z is
-   rounded once: a unit whose bias outweighs the rest would change its sign otherwise. */
+/* Queues that, where there is something to do; bias may be NULL. */
 template <class T, class Y>
-bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const T *bias, Y *kept,
-                Y *y)
+bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
     typedef void kernel(int64_t rows, int64_t out, const T *bias, Y *z, Y *y);
     static kernel *const kernels[] = {activate<T, Y, SB_IDENTITY>, activate<T, Y, SB_RELU>,
                                       activate<T, Y, SB_GELU>,     activate<T, Y, SB_GELU_TANH>,
                                       activate<T, Y, SB_SILU>,     activate<T, Y, SB_TANH>,
                                       activate<T, Y, SB_SIGMOID>};
+    if ((!bias && s->activation == SB_IDENTITY) || s->rows * s->out == 0)
+        return true;
+    LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(s->rows) * column_blocks(s->out), 1)),
+           column_block(s->rows), 0, stream, s->rows, s->out, bias, z, y);
+    return launched("linear");
+}
+
+/* Where z is narrower than the sums of products, the bias is what these begin with, so that z is
+   rounded once: a unit whose bias outweighs the rest would change its sign otherwise. */
+template <class T, class Y>
+bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const T *bias, Y *kept,
+                Y *y)
+{
     const int64_t rows = s->rows, in = s->in, out = s->out;
     const gemm_shape size = {false, true, rows, out, in, in, in, out};
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
+    if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value)
+        if (bias && !s->by_row && (narrow || s->activation == SB_IDENTITY) &&
+            gemm_with_bias(rows, in, out, x, weight, bias, z))
+            return activate_rows<T, Y>(s, nullptr, z, y);
     const bool begun = narrow && bias;
     if constexpr (narrow)
         if (bias && !spread_bias(rows, out, bias, z))
@@ -73,12 +87,7 @@ bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const
     if (!(s->by_row ? gemm_by_row<T, Y> : gemm<T, Y>)("linear", size, gemm_single, x, weight,
                                                       begun ? 1 : 0, z))
         return false;
-    const T *const later = begun ? nullptr : bias;
-    if ((!later && s->activation == SB_IDENTITY) || rows * out == 0)
-        return true;
-    LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(rows) * column_blocks(out), 1)),
-           column_block(rows), 0, stream, rows, out, later, z, y);
-    return launched("linear");
+    return activate_rows<T, Y>(s, begun ? nullptr : bias, z, y);
 }
 
 template <class T>

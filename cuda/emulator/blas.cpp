@@ -4,8 +4,8 @@
  * sanitizer sees all that cuBLAS would touch; the product of the copies is OpenBLAS's or three
  * loops.
  */
+#include "blas.h"
 #include "emulator.h"
-#include <cublas_v2.h>
 #ifdef SOFTBACK_BLAS
 #include <cblas.h>
 #endif
@@ -15,25 +15,6 @@ using namespace emulator;
 struct cublasContext {
     cudaStream_t stream;
 };
-
-namespace
-{
-
-struct Matrix {
-    const void *data;
-    cudaDataType type;
-    int stride;
-    long long step; /* from one matrix of the batch to the next */
-    bool transposed;
-};
-
-struct Product {
-    int m, n, k, batch;
-    double alpha, beta;
-    Matrix a, b, c;
-};
-
-} // namespace
 
 static size_t size_of(cudaDataType type)
 {
@@ -124,6 +105,10 @@ template <class Real> static void run_item(const Product &product, int item)
                 sum[static_cast<size_t>(j) * static_cast<size_t>(m) + static_cast<size_t>(i)];
             if (beta != 0)
                 value += beta * load<Real>(place, product.c.type);
+            if (product.bias)
+                value += load<Real>(static_cast<const char *>(product.bias) +
+                                        static_cast<size_t>(i) * size_of(product.c.type),
+                                    product.c.type);
             store(place, product.c.type, value);
         }
 }
@@ -159,19 +144,17 @@ static bool sizes_are_valid(const Product &product)
            fits(product.c, product.m, product.n);
 }
 
-static cublasStatus_t submit(cublasHandle_t handle, const Product &product,
-                             cublasComputeType_t compute)
+cublasStatus_t emulator::submit(cudaStream_t stream, const Product &product,
+                                cublasComputeType_t compute)
 {
-    if (!handle)
-        return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!sizes_are_valid(product))
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!types_are_supported(product, compute))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     if (product.m == 0 || product.n == 0 || product.batch == 0)
         return CUBLAS_STATUS_SUCCESS;
-    return enqueue(handle->stream, [product] { run(product); }) ? CUBLAS_STATUS_EXECUTION_FAILED
-                                                                : CUBLAS_STATUS_SUCCESS;
+    return enqueue(stream, [product] { run(product); }) ? CUBLAS_STATUS_EXECUTION_FAILED
+                                                        : CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation_t a_operation,
@@ -183,6 +166,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                                           int c_stride, long long c_step, int batch,
                                           cublasComputeType_t compute, cublasGemmAlgo_t)
 {
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
     if (!alpha || !beta)
         return CUBLAS_STATUS_INVALID_VALUE;
     bool in_double = compute == CUBLAS_COMPUTE_64F || compute == CUBLAS_COMPUTE_64F_PEDANTIC;
@@ -198,8 +183,9 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                        scalar(beta),
                        {a, a_type, a_stride, a_step, a_operation != CUBLAS_OP_N},
                        {b, b_type, b_stride, b_step, b_operation != CUBLAS_OP_N},
-                       {c, c_type, c_stride, c_step, false}};
-    return submit(handle, product, compute);
+                       {c, c_type, c_stride, c_step, false},
+                       nullptr};
+    return submit(handle->stream, product, compute);
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation,

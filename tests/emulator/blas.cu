@@ -3,6 +3,7 @@
  * column.
  */
 #include "check.cuh"
+#include <cublasLt.h>
 #include <cublas_v2.h>
 
 struct Shape {
@@ -111,6 +112,58 @@ static void try_refusals(cublasHandle_t handle)
     claim(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types that do not go together");
 }
 
+/* Y' = W X' + bias by cublasLt: W (2, 3) and X (2, 3) row by row, which it reads as transposed. */
+static cublasStatus_t multiply_with_bias(const float *w, const float *x, const float *bias,
+                                         float *y)
+{
+    cublasLtHandle_t handle;
+    cublasLtMatmulDesc_t what;
+    cublasLtMatrixLayout_t of_w, of_y;
+    cublasLtMatmulPreference_t preference;
+    cublasLtMatmulHeuristicResult_t best = {};
+    const cublasOperation_t turned = CUBLAS_OP_T;
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    const uint32_t alignment = 16;
+    const float one = 1, none = 0;
+    int found = 0;
+    cublasLtCreate(&handle);
+    cublasLtMatmulDescCreate(&what, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
+    cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue, sizeof epilogue);
+    cublasLtMatmulDescSetAttribute(what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+    cublasLtMatrixLayoutCreate(&of_w, CUDA_R_32F, 3, 2, 3);
+    cublasLtMatrixLayoutCreate(&of_y, CUDA_R_32F, 2, 2, 2);
+    cublasLtMatmulPreferenceCreate(&preference);
+    for (auto operand :
+         {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+          CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES})
+        cublasLtMatmulPreferenceSetAttribute(preference, operand, &alignment, sizeof alignment);
+    cublasLtMatmulAlgoGetHeuristic(handle, what, of_w, of_w, of_y, of_y, preference, 1, &best,
+                                   &found);
+    claim(found == 1, "an algorithm");
+    const cublasStatus_t status = cublasLtMatmul(handle, what, &one, w, of_w, x, of_w, &none, y,
+                                                 of_y, y, of_y, &best.algo, nullptr, 0, nullptr);
+    cudaDeviceSynchronize();
+    cublasLtMatmulPreferenceDestroy(preference);
+    cublasLtMatrixLayoutDestroy(of_w);
+    cublasLtMatrixLayoutDestroy(of_y);
+    cublasLtMatmulDescDestroy(what);
+    cublasLtDestroy(handle);
+    return status;
+}
+
+static void try_bias()
+{
+    Array<float> w(std::vector<float>{1, 2, 3, 4, 5, 6, 0, 0}), bias(std::vector<float>{10, 20});
+    Array<float> x(std::vector<float>{1, 0, 0, 0, 1, 1, 0, 0}), y(std::vector<float>(4, NAN));
+    claim(multiply_with_bias(w, x, bias, y) == CUBLAS_STATUS_SUCCESS, "a product with a bias");
+    claim_close(y.read(), {11, 24, 15, 31}, 0, "a product with a bias");
+    const float *odd = static_cast<float *>(w) + 1;
+    claim(multiply_with_bias(odd, x, bias, y) == CUBLAS_STATUS_INVALID_VALUE,
+          "an operand that lies elsewhere than was promised");
+    claim(multiply_with_bias(w, x, nullptr, y) == CUBLAS_STATUS_INVALID_VALUE, "no bias to add");
+}
+
 int main()
 {
     cublasHandle_t handle;
@@ -131,6 +184,7 @@ int main()
     }
     try_batch(handle);
     try_refusals(handle);
+    try_bias();
     cublasDestroy(handle);
     cudaStreamDestroy(stream);
     return claims_report();

@@ -1,0 +1,186 @@
+/* cublasLt's product with a bias. What a description lacks, or says wrongly, is refused. */
+#include "blas.h"
+#include "emulator.h"
+#include <cublasLt.h>
+
+using namespace emulator;
+
+struct cublasLtContext {
+};
+
+struct cublasLtMatmulDescOpaque {
+    cublasComputeType_t compute;
+    cublasOperation_t a, b;
+    cublasLtEpilogue_t epilogue;
+    const void *bias;
+};
+
+struct cublasLtMatrixLayoutOpaque {
+    cudaDataType type;
+    uint64_t rows, columns;
+    int64_t stride;
+};
+
+/* By the number of the attribute; it was 256 for an alignment that is not given. */
+struct cublasLtMatmulPreferenceOpaque {
+    uint64_t workspace;
+    uint32_t alignment[4];
+};
+
+/* What was promised when the algorithm was asked for, in its data. */
+enum { ALIGNMENT = 0, PROMISED = 4, WORKSPACE = 5 };
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
+{
+    *handle = nullptr;
+    if (!settings().devices || lasting_error)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    *handle = new cublasLtContext;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+    delete handle;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, cublasComputeType_t compute,
+                                        cudaDataType_t scale)
+{
+    if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    *desc = new cublasLtMatmulDescOpaque{compute, CUBLAS_OP_N, CUBLAS_OP_N,
+                                         CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t desc)
+{
+    delete desc;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+template <class T> static cublasStatus_t take(T &field, const void *value, size_t bytes)
+{
+    if (!value || bytes != sizeof field)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    memcpy(&field, value, sizeof field);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
+                                              cublasLtMatmulDescAttributes_t attribute,
+                                              const void *value, size_t bytes)
+{
+    switch (attribute) {
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+        return take(desc->a, value, bytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+        return take(desc->b, value, bytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+        return take(desc->epilogue, value, bytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+        return take(desc->bias, value, bytes);
+    }
+    return CUBLAS_STATUS_INVALID_VALUE;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
+                                          uint64_t rows, uint64_t columns, int64_t stride)
+{
+    *layout = new cublasLtMatrixLayoutOpaque{type, rows, columns, stride};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
+{
+    delete layout;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
+{
+    *preference = new cublasLtMatmulPreferenceOpaque{0, {256, 256, 256, 256}};
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
+{
+    delete preference;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
+                                                    cublasLtMatmulPreferenceAttributes_t attribute,
+                                                    const void *value, size_t bytes)
+{
+    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
+        return take(preference->workspace, value, bytes);
+    return take(preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
+                value, bytes);
+}
+
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t preference, int wanted,
+                                              cublasLtMatmulHeuristicResult_t results[], int *found)
+{
+    *found = 0;
+    if (!handle || !desc || !preference || wanted < 1)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    results[0] = {};
+    for (int i = 0; i < 4; i++)
+        results[0].algo.data[ALIGNMENT + i] = preference->alignment[i];
+    results[0].algo.data[PROMISED] = 1;
+    results[0].algo.data[WORKSPACE] = results[0].workspaceSize = preference->workspace;
+    results[0].state = CUBLAS_STATUS_SUCCESS;
+    *found = 1;
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+static bool promises_hold(const cublasLtMatmulAlgo_t &algorithm, const void *const operands[4],
+                          const void *workspace, size_t bytes)
+{
+    for (int i = 0; i < 4; i++)
+        if (reinterpret_cast<uintptr_t>(operands[i]) % algorithm.data[ALIGNMENT + i] != 0)
+            return false;
+    return algorithm.data[PROMISED] == 1 && bytes >= algorithm.data[WORKSPACE] &&
+           (workspace || bytes == 0);
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
+                              const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
+                              cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
+                              cublasLtMatrixLayout_t c_layout, void *d,
+                              cublasLtMatrixLayout_t d_layout,
+                              const cublasLtMatmulAlgo_t *algorithm, void *workspace, size_t bytes,
+                              cudaStream_t stream)
+{
+    if (!handle)
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    const void *const operands[] = {a, b, c, d};
+    if (!desc || !alpha || !beta || !algorithm || c != d ||
+        !promises_hold(*algorithm, operands, workspace, bytes) ||
+        (desc->epilogue == CUBLASLT_EPILOGUE_BIAS) != (desc->bias != nullptr))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    const bool a_turned = desc->a != CUBLAS_OP_N, b_turned = desc->b != CUBLAS_OP_N;
+    const uint64_t m = a_turned ? a_layout->columns : a_layout->rows;
+    const uint64_t k = a_turned ? a_layout->rows : a_layout->columns;
+    const uint64_t n = b_turned ? b_layout->rows : b_layout->columns;
+    if ((b_turned ? b_layout->columns : b_layout->rows) != k || d_layout->rows != m ||
+        d_layout->columns != n || c_layout->rows != m || c_layout->columns != n)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    const Product product = {static_cast<int>(m),
+                             static_cast<int>(n),
+                             static_cast<int>(k),
+                             1,
+                             *static_cast<const float *>(alpha),
+                             *static_cast<const float *>(beta),
+                             {a, a_layout->type, static_cast<int>(a_layout->stride), 0, a_turned},
+                             {b, b_layout->type, static_cast<int>(b_layout->stride), 0, b_turned},
+                             {d, d_layout->type, static_cast<int>(d_layout->stride), 0, false},
+                             desc->bias};
+    return submit(stream, product, desc->compute);
+}

@@ -1,0 +1,147 @@
+/*
+ * The product whose epilogue adds a bias, by cublasLt: one pass over y less than a product and an
+ * addition take. What a product of some sizes is to do, and by which algorithm, is asked for once
+ * and kept. Anything that cublasLt refuses is left to the caller's plain way.
+ */
+#include "cuda/gemm.cuh"
+#include <cublasLt.h>
+#include <stdint.h>
+
+namespace
+{
+
+enum { PLANS = 64, ALIGNMENT = 16 };
+
+/* Sizes, and how their product is made. */
+struct plan {
+    int64_t rows, in, out;
+    cudaDataType_t type;
+    bool tried, usable;
+    cublasLtMatmulDesc_t what;
+    cublasLtMatrixLayout_t x, weight, y;
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+cublasLtHandle_t handle;
+plan plans[PLANS];
+
+template <class T> struct lt_type;
+template <> struct lt_type<float> {
+    static const cudaDataType_t name = CUDA_R_32F;
+};
+template <> struct lt_type<bf16> {
+    static const cudaDataType_t name = CUDA_R_16BF;
+};
+
+bool done(cublasStatus_t status)
+{
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+template <class Value>
+bool set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, Value value)
+{
+    return done(cublasLtMatmulDescSetAttribute(what, attribute, &value, sizeof value));
+}
+
+template <class Value>
+bool prefer(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
+            Value value)
+{
+    return done(cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value));
+}
+
+void forget(plan &p)
+{
+    if (p.what)
+        cublasLtMatmulDescDestroy(p.what);
+    for (cublasLtMatrixLayout_t layout : {p.x, p.weight, p.y})
+        if (layout)
+            cublasLtMatrixLayoutDestroy(layout);
+    p = {};
+}
+
+/* Row-major matrices are the transposed ones of cublasLt's: y' = W x' + bias, a number for each of
+   its rows. */
+bool describe(plan &p)
+{
+    return done(cublasLtMatmulDescCreate(&p.what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
+           set(p.what, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T) &&
+           set(p.what, CUBLASLT_MATMUL_DESC_TRANSB, CUBLAS_OP_N) &&
+           set(p.what, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS) &&
+           done(cublasLtMatrixLayoutCreate(&p.weight, p.type, (uint64_t)p.in, (uint64_t)p.out,
+                                           p.in)) &&
+           done(cublasLtMatrixLayoutCreate(&p.x, p.type, (uint64_t)p.in, (uint64_t)p.rows, p.in)) &&
+           done(cublasLtMatrixLayoutCreate(&p.y, p.type, (uint64_t)p.out, (uint64_t)p.rows, p.out));
+}
+
+/* The algorithm that cublasLt thinks best, with so much workspace and operands that lie at
+   multiples of ALIGNMENT. */
+bool choose(plan &p, size_t workspace)
+{
+    const uint32_t alignment = ALIGNMENT;
+    const uint64_t bytes = workspace;
+    cublasLtMatmulPreference_t preference;
+    if (!done(cublasLtMatmulPreferenceCreate(&preference)))
+        return false;
+    cublasLtMatmulHeuristicResult_t best = {};
+    int found = 0;
+    const bool ok = prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes) &&
+                    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment) &&
+                    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment) &&
+                    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment) &&
+                    prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment) &&
+                    done(cublasLtMatmulAlgoGetHeuristic(handle, p.what, p.weight, p.x, p.y, p.y,
+                                                        preference, 1, &best, &found)) &&
+                    found > 0 && done(best.state);
+    cublasLtMatmulPreferenceDestroy(preference);
+    p.algorithm = best.algo;
+    return ok;
+}
+
+/* The plan for these sizes, made where there is none; an older one that is in its place goes. */
+plan &plan_for(int64_t rows, int64_t in, int64_t out, cudaDataType_t type, size_t workspace)
+{
+    const uint64_t mixed = ((uint64_t)rows * 31 + (uint64_t)in) * 31 + (uint64_t)out;
+    plan &p = plans[(mixed + (uint64_t)type) % PLANS];
+    if (p.tried && p.rows == rows && p.in == in && p.out == out && p.type == type)
+        return p;
+    forget(p);
+    p.rows = rows;
+    p.in = in;
+    p.out = out;
+    p.type = type;
+    p.tried = true;
+    p.usable = describe(p) && choose(p, workspace);
+    return p;
+}
+
+bool aligned(const void *x)
+{
+    return reinterpret_cast<uintptr_t>(x) % ALIGNMENT == 0;
+}
+
+} // namespace
+
+template <class T>
+bool gemm_with_bias(int64_t rows, int64_t in, int64_t out, const T *x, const T *weight,
+                    const T *bias, T *y)
+{
+    size_t bytes;
+    if (rows == 0 || in == 0 || out == 0 || !aligned(x) || !aligned(weight) || !aligned(bias) ||
+        !aligned(y) || (!handle && !done(cublasLtCreate(&handle))))
+        return false;
+    void *workspace = gemm_workspace("linear", &bytes);
+    if (!workspace)
+        return false;
+    plan &p = plan_for(rows, in, out, lt_type<T>::name, bytes);
+    const float one = 1, none = 0;
+    return p.usable && set(p.what, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias) &&
+           done(cublasLtMatmul(handle, p.what, &one, weight, p.weight, x, p.x, &none, y, p.y, y,
+                               p.y, &p.algorithm, workspace, bytes, stream));
+}
+
+template bool gemm_with_bias<float>(int64_t, int64_t, int64_t, const float *, const float *,
+                                    const float *, float *);
+template bool gemm_with_bias<bf16>(int64_t, int64_t, int64_t, const bf16 *, const bf16 *,
+                                   const bf16 *, bf16 *);
