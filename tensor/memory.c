@@ -81,16 +81,23 @@ char *memory_text(const char *text)
     return memory_text_part(text, strlen(text));
 }
 
-char *memory_format(const char *format, ...)
+char *memory_format_list(const char *format, va_list values)
 {
-    va_list values, again;
-    va_start(values, format);
+    va_list again;
     va_copy(again, values);
     int size = vsnprintf(NULL, 0, format, values);
-    va_end(values);
     char *text = size < 0 ? NULL : memory_new((size_t)size + 1);
     if (text)
         vsnprintf(text, (size_t)size + 1, format, again);
     va_end(again);
+    return text;
+}
+
+char *memory_format(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *text = memory_format_list(format, values);
+    va_end(values);
     return text;
 }

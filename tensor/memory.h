@@ -23,5 +23,6 @@ bool memory_room(void *array_pointer, int64_t count, int64_t *room, size_t item_
 char *memory_text(const char *text);                   /* a copy of a text, or NULL */
 char *memory_text_part(const char *text, size_t size); /* a copy of its first bytes, or NULL */
 char *memory_format(const char *format, ...);          /* a text as printf makes it, or NULL */
+char *memory_format_list(const char *format, va_list values);
 
 #endif

@@ -66,15 +66,9 @@ static struct page_part *part_new(struct page *page)
 
 static char *text_of(struct page *page, const char *format, va_list values)
 {
-    va_list again;
-    va_copy(again, values);
-    int n = vsnprintf(NULL, 0, format, values);
-    char *text = memory_new((size_t)n + 1);
-    if (text)
-        vsnprintf(text, (size_t)n + 1, format, again);
-    else
+    char *text = memory_format_list(format, values);
+    if (!text)
         page_lacks_memory(page);
-    va_end(again);
     return text;
 }
 
