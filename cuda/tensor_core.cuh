@@ -1,6 +1,6 @@
 /*
- * Tensor cores, asynchronous copies and a fast power of 2: the only PTX of the project. Each wrapper is one
- * instruction; cuda/emulator/mma.h has the same functions in C++.
+ * Tensor cores, asynchronous copies and a fast power of 2: the only PTX of the project. Each
+ * wrapper is one instruction; cuda/emulator/mma.h has the same functions in C++.
  *
  * Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"), for lane = 4 group +
  * part: a[0..3]  two bf16 each: rows group, group + 8, group, group + 8; columns 2 part + {0, 1},
@@ -20,8 +20,8 @@
 #include "emulator/mma.h"
 #else
 
-/* 2^x to a relative error of 2^-22; 0 where that is below the normal floats. exp2f takes three times
-   as many instructions. */
+/* 2^x to a relative error of 2^-22; 0 where that is below the normal floats. exp2f takes three
+   times as many instructions. */
 static __device__ __forceinline__ float fast_exp2(float x)
 {
     float power;

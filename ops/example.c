@@ -14,6 +14,17 @@ const struct operation *operation_at(int i)
     return i >= 0 && i < count ? all[i] : NULL;
 }
 
+const struct example *example_at(int i)
+{
+    const struct operation *operation;
+    for (int o = 0; (operation = operation_at(o)); o++) {
+        if (i < operation->count)
+            return &operation->examples[i];
+        i -= operation->count;
+    }
+    return NULL;
+}
+
 struct description {
     sb_dtype dtype;
     char kind; /* ' ', '+', 'i', 'b', 'c' */

@@ -40,6 +40,8 @@ struct operation {
 
 /* All operations, in the order of meson.build's list; NULL when i is past the end. */
 const struct operation *operation_at(int i);
+/* All their examples, one operation's after the other's; NULL when i is past the end. */
+const struct example *example_at(int i);
 
 /*
  * Makes the inputs that `shapes` describes, real ones in `dtype`, values fixed by the seed. The

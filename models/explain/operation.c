@@ -48,17 +48,6 @@ static const char *find(const char *name, const char **block)
     return NULL;
 }
 
-static const struct example *example_at(int i)
-{
-    const struct operation *operation;
-    for (int o = 0; (operation = operation_at(o)); o++) {
-        if (i < operation->count)
-            return &operation->examples[i];
-        i -= operation->count;
-    }
-    return NULL;
-}
-
 const char *operation_name(const void *unused, int i)
 {
     (void)unused;

@@ -27,18 +27,6 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-/* The i-th example of all operations, in the order of the registry. */
-static const struct example *example_at(int i)
-{
-    const struct operation *operation;
-    for (int o = 0; (operation = operation_at(o)); o++) {
-        if (i < operation->count)
-            return &operation->examples[i];
-        i -= operation->count;
-    }
-    return NULL;
-}
-
 static const char *example_name(const void *unused, int i)
 {
     (void)unused;
