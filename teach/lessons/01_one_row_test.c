@@ -1,6 +1,7 @@
 /* Whether softmax_row is a softmax, also of large numbers. */
 #include "lesson.h"
 #include <math.h>
+#include <stdio.h>
 
 enum { MOST = 5 };
 
@@ -18,6 +19,18 @@ static const struct {
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 
+enum { ROOM = 12 }; /* for one number and what separates it */
+
+/* At most MOST numbers as text, in `text`; wrong ones may be large. */
+static const char *row_text(int64_t n, const double *y, char text[ROOM * MOST])
+{
+    char *end = text;
+    for (int64_t i = 0; i < n; i++)
+        end +=
+            snprintf(end, ROOM, fabs(y[i]) < 1000 ? "%s%.4f" : "%s%.3g", i ? " " : "", shown(y[i]));
+    return text;
+}
+
 /* What the numbers y look like, when they are not softmax(x). */
 static void name_mistake(int64_t n, const double *x, const double *y)
 {
@@ -33,8 +46,8 @@ static void name_mistake(int64_t n, const double *x, const double *y)
              "every x without changing the result: take the largest",
              x[n - 1]);
     else if (!isfinite(sum) && x[0] < -700)
-        hint("all exponentials are 0, and 0 / 0 is NaN. Is 0 the start of your search for the "
-             "largest x? Start with x[0]");
+        hint("all exponentials are 0, and 0 / 0 is NaN. Take the largest x off first; and if you "
+             "do, does your search for it start with 0? Start with x[0]");
     else if (!isfinite(sum))
         hint("the result is not finite: which exponential overflowed, or was the sum 0?");
     else if (fabs(sum - 1) > 1e-9)
@@ -47,12 +60,13 @@ int main(void)
 {
     for (int r = 0; r < ROWS; r++) {
         double y[MOST + 1] = {0}, right[MOST];
+        char wanted[ROOM * MOST], got[ROOM * MOST];
         const int64_t n = rows[r].n;
         y[n] = 12345;
         softmax_row(n, rows[r].x, y);
         true_softmax(n, rows[r].x, right);
-        if (!holds(distance(n, y, right) < 1e-12, "softmax(%s) starts with %.4f: yours with %.4f",
-                   rows[r].name, right[0], shown(y[0])))
+        if (!holds(distance(n, y, right) < 1e-12, "softmax(%s) is %s: yours %s", rows[r].name,
+                   row_text(n, right, wanted), row_text(n, y, got)))
             name_mistake(n, rows[r].x, y);
         if (y[n] != 12345)
             holds(false, "nothing is written behind the row");

@@ -88,11 +88,12 @@ int main(void)
     for (int i = 0; i < N; i++)
         furthest = fmax(furthest, fabs(total(N, J + i * N)));
     bool empty = J[0] == 0;
-    holds(!empty && furthest < 1e-12, "each row sums to 0: a shift of all scores changes nothing");
+    holds(!empty && furthest < 1e-12,
+          "each row sums to 0 and is not 0: a shift of all scores changes nothing");
     bool symmetric = !empty;
     for (int i = 0; i < N * N; i++)
         symmetric = symmetric && fabs(J[i] - J[i % N * N + i / N]) < 1e-12;
-    holds(symmetric, "J is symmetric: i pays j what j pays i");
+    holds(symmetric, "J is symmetric and not 0: i pays j what j pays i");
     double apart = distance(N * N, J, measured);
     if (!holds(apart < 1e-9, "J equals the finite differences: furthest apart %.1e", apart))
         name_mistake(a, J);

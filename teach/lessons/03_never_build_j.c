@@ -5,5 +5,5 @@ void softmax_backward(int64_t n, const double *a, const double *g, double *ds)
 {
     /* HOLE: ds_j = sum_i g_i J_ij with J_ij = a_i ((i == j) - a_j), in two passes over the row. */
     for (int64_t i = 0; i < n; i++)
-        ds[i] = 0 * a[i] * g[i];
+        ds[i] = 0;
 }

@@ -37,9 +37,9 @@ static void name_loss(float loss, double right)
         hint("a loss is -ln p: the sign is turned around");
     else if (isinf(loss))
         hint("p[target] is so small that a float has only 0 for it, and -ln 0 is infinite. Take "
-             "the logarithm on paper first: -ln p_t = max + ln sum_j exp(z_j - max) - z_t");
+             "the logarithm on paper first: -ln p_t = ln sum_j exp(z_j - max) + (max - z_t)");
     else
-        hint("it must be max + ln sum_j exp(z_j - max) - z_t");
+        hint("it must be ln sum_j exp(z_j - max) + (max - z_t)");
 }
 
 static void name_gradient(int64_t target, const double *p, const double *dz)

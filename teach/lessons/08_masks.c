@@ -6,7 +6,7 @@ void masked_softmax(int64_t n, const double *s, const bool *keep, double *a)
 {
     /* The usual way: a large negative number in place of what is blocked.
 
-       HOLE, first part: make it true for all rows. */
+       HOLE, first part: make it right for all rows. */
     double max = -INFINITY, sum = 0;
     for (int64_t i = 0; i < n; i++) {
         a[i] = keep[i] ? s[i] : -1e9;
@@ -25,5 +25,5 @@ void masked_backward(int64_t n, const bool *keep, const double *a, const double 
     for (int64_t i = 0; i < n; i++)
         average += a[i] * g[i];
     for (int64_t i = 0; i < n; i++)
-        ds[i] = a[i] * (g[i] - average) + 0 * keep[i];
+        ds[i] = a[i] * (g[i] - average);
 }

@@ -120,8 +120,8 @@ static void name_backward(const struct online *end, const double *ds, const doub
     const double y = end->y / end->sum;
     if (fabs(dv[N - 1] - dy * a[N - 1] * end->sum) < 1e-12)
         hint("a is exp(s - max) / sum: the sum is missing");
-    else if (fabs(dv[N - 1] - dy * a[N - 1]) > 1e-12)
-        hint("dv is a dy");
+    else if (!(fabs(dv[N - 1] - dy * a[N - 1]) <= 1e-12))
+        hint("dv_j = a_j dy with a_j = exp(s_j - max) / sum, of the end's max and sum");
     else if (fabs(ds[N - 1] - a[N - 1] * dy * v[N - 1]) < 1e-12)
         hint("g is dy v_j, and the average of all g must be taken off");
     else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - dy * end->y)) < 1e-9)
@@ -136,7 +136,7 @@ static void name_backward(const struct online *end, const double *ds, const doub
 
 static void test_backward(void)
 {
-    double right[N], ds[N], dv[N], average = 0, furthest = 0;
+    double right[N], right_dv[N], ds[N], dv[N], average = 0;
     struct online end = start;
     for (int j = 0; j < N; j++) {
         end.max = fmax(end.max, s[j]);
@@ -146,15 +146,15 @@ static void test_backward(void)
         end.sum += exp(s[j] - end.max);
         end.y += exp(s[j] - end.max) * v[j];
         right[j] = a[j] * (dy * v[j] - average);
+        right_dv[j] = a[j] * dy;
     }
     for (int64_t j = 0; j < N; j += 64)
         online_backward(&end, dy, j + 64 < N ? 64 : N - j, s + j, v + j, ds + j, dv + j);
-    for (int j = 0; j < N; j++)
-        furthest = fmax(furthest, fabs(dv[j] - a[j] * dy));
-    const double apart = distance(N, ds, right);
-    bool ok =
-        holds(furthest < 1e-12, "backward in blocks of 64: dv, furthest apart %.1e", furthest);
-    ok = holds(apart < 1e-12, "backward in blocks of 64: ds, furthest apart %.1e", apart) && ok;
+    const double furthest = distance(N, dv, right_dv), apart = distance(N, ds, right);
+    bool ok = holds(furthest < 1e-12, "backward in blocks of 64: dv, furthest apart %.1e",
+                    shown(furthest));
+    ok = holds(apart < 1e-12, "backward in blocks of 64: ds, furthest apart %.1e", shown(apart)) &&
+         ok;
     if (!ok)
         name_backward(&end, ds, dv);
 }

@@ -61,6 +61,8 @@ static bool check(sb_function f, void *context, sb_tensor *const x[], int n, con
     say("         %s", sb_error());
     if (strstr(result.mistake, "assign") || strstr(result.mistake, "overwr"))
         hint("dx may hold what other operations gave: += and not =");
+    else if (result.input < 0)
+        hint("does project_backward return true?");
     else if (result.backward == 0)
         hint("nothing arrives in input %d: is it x (0) or w (1) that gets no gradient?",
              result.input);
