@@ -72,4 +72,4 @@ static sb_tensor *run_through_bf16(void *unused, sb_tensor *const x[])
 OPERATION(cast, {"cast", run_same, {".", "7", "3x5", "2x1x3x4"}},
           {"cast", run_to_f64, {"63", "i9:2x3", "b:4x4"}},
           {"cast", run_of_ids, {"i3:2x3x4", "b:7"}},
-          {"cast", run_through_bf16, {"7", "=2x3", "i9:2x3"}});
+          {"cast", run_through_bf16, {"=7", "=2x3", "i9:2x3"}});
