@@ -410,6 +410,14 @@ CLAIM(program, gradients_are_checked_by_name)
     cr_expect(!strstr(o.out, "\nmatmul"));
 }
 
+CLAIM(program, all_gradients_pass)
+{
+    struct outcome o = program_run("gradcheck");
+    expect_success(o);
+    expect_text(o.out, " operations checked, 0 failed.");
+    expect_success(program_run("explain cast"));
+}
+
 /* Only line ends and tabs; no escapes of a terminal. */
 static void expect_plain(struct outcome o)
 {
