@@ -49,6 +49,8 @@ static const struct setting settings[] = {
      "activation of the feed-forward part"},
     {"gated", MODEL, FLAG, TRANSFORMER(gated), 0, 0, NULL, "gate the feed-forward part"},
     {"score", MODEL, CHOICE, TRANSFORMER(score), 0, 0, scores, "how attention scores are scaled"},
+    {"temperature", MODEL, NUMBER, TRANSFORMER(temperature), 0, 1e6, NULL,
+     "what attention scores are divided by besides (0: 1)"},
     {"attention", MODEL, CHOICE, TRANSFORMER(attention), 0, 0, algorithms,
      "how attention is computed: with stored weights, or by tiles"},
     {"recompute", MODEL, FLAG, TRANSFORMER(recompute), 0, 0, NULL,

@@ -13,6 +13,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .size = D,
                                        .dropout = options->dropout,
                                        .score = options->score,
+                                       .temperature = options->temperature,
                                        .algorithm = options->attention,
                                        .rotary = rotary};
     return sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, C, C, true) &&
@@ -47,6 +48,7 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
     const sb_attention_options options = {.mask = a->mask,
                                           .bias = precision_of(a->bias, x),
                                           .score = layer->score,
+                                          .temperature = layer->temperature,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,
                                           .algorithm = a->weights ? SB_COMPOSED : layer->algorithm};

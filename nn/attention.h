@@ -11,6 +11,7 @@ typedef struct {
     int64_t heads, key_heads, size; /* H, G, and D = C / H */
     double dropout;
     sb_score score;
+    double temperature;
     sb_attention_algorithm algorithm;
     bool rotary;
     sb_linear_layer query, key, value, output;

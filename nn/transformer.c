@@ -32,6 +32,8 @@ static bool check(const sb_transformer_options *o)
                        (long long)o->heads, (long long)o->key_heads);
     if (!(o->dropout >= 0 && o->dropout < 1))
         return sb_fail("transformer: dropout is %g, not in [0, 1)", o->dropout);
+    if (!(o->temperature > 0 && o->temperature <= 1e6))
+        return sb_fail("transformer: temperature is %g, not in (0, 1e6]", o->temperature);
     if (!is_one("norm_place", (int)o->norm_place, SB_NORM_POST) ||
         !is_one("norm_kind", (int)o->norm_kind, SB_RMS_NORM) ||
         !is_one("activation", (int)o->activation, SB_SIGMOID) ||
@@ -59,6 +61,7 @@ bool sb_transformer_complete(const sb_transformer_options *options,
     o.encoder_layers = o.encoder_layers ? o.encoder_layers : 3;
     o.decoder_layers = o.decoder_layers ? o.decoder_layers : 3;
     o.activation = o.activation ? o.activation : SB_RELU;
+    o.temperature = o.temperature != 0 ? o.temperature : 1;
     o.longest = o.longest ? o.longest : 512;
     *complete = o;
     return check(&o);

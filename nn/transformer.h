@@ -37,6 +37,7 @@ typedef struct {
     sb_activation activation;         /* default (SB_IDENTITY): SB_RELU */
     bool gated;                       /* the feed-forward part is (activation(x U') * (x G')) W' */
     sb_score score;                   /* of all attentions */
+    double temperature;               /* what their scores are divided by besides; default 1 */
     sb_attention_algorithm attention; /* of all attentions but where weights are asked for */
     sb_positions positions;
     sb_precision precision;
