@@ -116,7 +116,8 @@ sb_tensor *sb_seq2seq_output(const sb_seq2seq *model, sb_tensor *y)
 {
     if (!model)
         return fail_null("seq2seq", "model");
-    return sb_linear(y, model->output.weight, model->output.bias);
+    sb_tensor *weight = precision_of(model->output.weight, y);
+    return sb_linear(y, weight, precision_of(model->output.bias, y));
 }
 
 /* What the decoder makes of the batch, (B, Lt, C). */
