@@ -181,35 +181,32 @@ double drawing_width(const struct drawing *d, double norm)
     return decades < -5 ? 1 : 6 + decades;
 }
 
-static char *drawn(struct drawing *d, sb_drawing_format format)
+static char *drawn(struct drawing *d, drawing_write *write)
 {
     take_norms(d);
-    if (format == SB_DRAW_DOT)
-        drawing_dot(d);
-    else
-        drawing_svg(d);
+    write(d);
     char *text = d->ok ? buffer_take(&d->text) : NULL;
     return text ? text : sb_fail("tape_draw: out of memory");
 }
 
 char *sb_tape_draw(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights)
 {
-    return drawing_of_tape(loss, format, weights, NULL);
-}
-
-char *drawing_of_tape(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights,
-                      drawing_describe *describe)
-{
     if (!loss)
         return fail_null("tape_draw", "loss");
     if (format != SB_DRAW_SVG && format != SB_DRAW_DOT)
         return sb_fail("tape_draw: format %d is neither SB_DRAW_SVG nor SB_DRAW_DOT", (int)format);
+    return drawing_of_tape(loss, format == SB_DRAW_SVG ? drawing_svg : drawing_dot, weights, NULL);
+}
+
+char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters *weights,
+                      drawing_describe *describe)
+{
     const struct open_tape *tape = tape_need("tape_draw");
     struct drawing d = {.describe = describe, .ok = true};
     char *text = NULL;
     if (tape && take_graph(&d, tape, loss, weights)) {
         place(&d);
-        text = sb_backward(loss) ? drawn(&d, format) : NULL;
+        text = sb_backward(loss) ? drawn(&d, write) : NULL;
     }
     buffer_free(&d.text);
     memory_free(d.node);

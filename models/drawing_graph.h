@@ -31,11 +31,15 @@ struct drawing {
     int rows[DRAWN_COLUMNS];
     double largest; /* of the norms */
     struct buffer text;
-    bool ok; /* there was memory for all of the text so far */
+    bool ok;      /* there was memory for all of the text so far */
+    bool in_page; /* drawing_svg leaves its rules out: the page has them */
 };
 
+/* Prints all of it: drawing_svg, drawing_dot, or what includes one of these. */
+typedef void drawing_write(struct drawing *d);
+
 /* sb_tape_draw, with what to say of operations under the pointer. */
-char *drawing_of_tape(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights,
+char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters *weights,
                       drawing_describe *describe);
 
 /* Adds to the text; an end without memory is seen at the end of all. */
@@ -49,6 +53,7 @@ void drawing_print_escaped(struct drawing *d, const char *text, size_t size);
 double drawing_width(const struct drawing *d, double norm);
 
 void drawing_svg(struct drawing *d);
+extern const char drawing_svg_rules[]; /* of style */
 void drawing_dot(struct drawing *d);
 
 #endif

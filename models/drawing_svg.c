@@ -89,16 +89,14 @@ static void box(struct drawing *d, const struct drawn_node *node)
 }
 
 /* Within a page of HTML, rules of a picture hold for the whole page unless they name it. */
-static const char style[] =
-    "<style>\n"
+const char drawing_svg_rules[] =
     ".tape{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
     ".tape text{fill:CanvasText}.tape .name{font-weight:600}.tape .norm{text-anchor:end}"
     ".tape .weight{font-size:11px;opacity:.75}.tape .head{font-size:14px;font-weight:600}\n"
     ".tape rect{stroke-width:1.5}.tape .c0{fill:#1f77b422;stroke:#1f77b4}"
     ".tape .c1{fill:#ff7f0e22;stroke:#ff7f0e}\n"
     ".tape path{fill:none;stroke:#888;opacity:.7}"
-    ".tape .constant{stroke-dasharray:4 3;opacity:.5}\n"
-    "</style>\n";
+    ".tape .constant{stroke-dasharray:4 3;opacity:.5}\n";
 
 void drawing_svg(struct drawing *d)
 {
@@ -113,7 +111,10 @@ void drawing_svg(struct drawing *d)
                   width, height, width, height, (long long)d->count);
     drawing_print(d, "<desc>Each operation from the first at the top to the loss, with the norm "
                      "of the gradient that arrived at its result.</desc>\n");
-    d->ok = d->ok && buffer_add_text(&d->text, style);
+    if (!d->in_page)
+        d->ok = d->ok && buffer_add_text(&d->text, "<style>\n") &&
+                buffer_add_text(&d->text, drawing_svg_rules) &&
+                buffer_add_text(&d->text, "</style>\n");
     for (int c = 0; c < columns && columns == 2; c++)
         drawing_print(d, "<text class=\"head\" x=\"%d\" y=\"36\">%s</text>\n",
                       MARGIN + c * (WIDTH + GAP_X), c == 0 ? "encoder" : "decoder and loss");

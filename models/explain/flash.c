@@ -23,7 +23,10 @@ static bool check(const struct explain_options *o)
                        o->list[SCORES].count ? o->list[SCORES].count : 6, "scores");
 }
 
-/* What a block leaves: the largest score so far, the sum of exp(s - m), and the output. */
+enum { STATE = 3 };
+
+/* What a block leaves, STATE numbers: the largest score so far, the sum of exp(s - m), and the
+ * output. */
 struct state {
     double m, l, o, rescale;
 };
@@ -52,9 +55,10 @@ static struct state write_blocks(struct page *page, const struct numbers *s,
 {
     static const struct page_column columns[] = {
         {"block", PAGE_NUMBER, 0},   {"scores", PAGE_WORD, 0}, {"m", PAGE_SHORT, 4},
-        {"rescale", PAGE_NUMBER, 4}, {"l", PAGE_NUMBER, 4},    {"o / l", PAGE_NUMBER, 4}};
+        {"rescale", PAGE_NUMBER, 4}, {"l", PAGE_NUMBER, 4},    {"o / l", PAGE_NUMBER, 4},
+        {"held", PAGE_NUMBER, 0}};
     struct state state = {0};
-    page_table(page, "blocks", 6, columns);
+    page_table(page, "blocks", 7, columns);
     for (int b = 0; b * block < s->count; b++) {
         int at = b * block, n = s->count - at < block ? s->count - at : block, used = 0;
         char scores[EXPLAIN_NUMBERS * 16] = "";
@@ -66,7 +70,7 @@ static struct state write_blocks(struct page *page, const struct numbers *s,
         page_need(page, take_block(&state, b == 0, n, s->value + at, v->value + at));
         page_row(page, (struct page_cell[]){cell_of(b), cell_word(scores), cell_of(state.m),
                                             cell_of(state.rescale), cell_of(state.l),
-                                            cell_of(state.o / state.l)});
+                                            cell_of(state.o / state.l), cell_of(n + STATE)});
     }
     return state;
 }
@@ -117,7 +121,9 @@ static void write(struct page *page, const struct explain_options *o)
     page_text(page, "One query, its scores s and scalar values v, o = sum of a_j v_j. Each block "
                     "knows only the largest score m and the sum l so far. When m grows, what was "
                     "summed is rescaled by exp(m_old - m_new). p = exp(s - m), l = l rescale + sum "
-                    "p, o = o rescale + sum p v.");
+                    "p, o = o rescale + sum p v. Held: the numbers that are in use at a time, "
+                    "where the softmax of "
+                    "the whole row holds all weights.");
     struct state end = write_blocks(page, &s, &v, block);
     page_text(page,
               "At the end o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "

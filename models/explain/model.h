@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_MODELS_EXPLAIN_MODEL_H
 #define SOFTBACK_MODELS_EXPLAIN_MODEL_H
 
-#include "models/drawing.h"
+#include "models/drawing_graph.h"
 #include "models/explain/page.h"
 #include "models/explain/subject.h"
 
@@ -15,6 +15,6 @@ struct model_place {
 struct page *model_row_page(const struct subject *subject, const struct model_place *place);
 
 /* The tape of that loss, drawn: a text for sb_free. */
-char *model_tape(const struct subject *subject, sb_drawing_format format);
+char *model_tape(const struct subject *subject, drawing_write *write);
 
 #endif

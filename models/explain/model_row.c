@@ -22,7 +22,7 @@ struct numbers_of_row {
 static bool check(const struct subject *subject, struct model_place *p, int64_t *queries,
                   int64_t *keys)
 {
-    const int heads = (int)sb_seq2seq_options_of(subject->checkpoint->model)->transformer.heads;
+    const int heads = (int)sb_seq2seq_options_of(subject->model)->transformer.heads;
     const int layers = subject_layers(subject, p->kind);
     *queries = subject_queries(subject, p->kind).length;
     *keys = subject_keys(subject, p->kind).length;
@@ -104,7 +104,7 @@ static bool read_upstream(const sb_tensor *dy, sb_tensor *v, const struct model_
 static bool run(const struct subject *subject, const struct model_place *p, int64_t keys,
                 struct numbers_of_row *n)
 {
-    const sb_seq2seq *model = subject->checkpoint->model;
+    const sb_seq2seq *model = subject->model;
     const int encoder = subject_layers(subject, ENCODER_ATTENTION),
               decoder = subject_layers(subject, DECODER_ATTENTION);
     sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof *all);

@@ -1,5 +1,4 @@
 #include "autograd/tape.h"
-#include "models/drawing_graph.h"
 #include "models/explain/model.h"
 #include "models/explain/topic.h"
 #include <string.h>
@@ -16,14 +15,13 @@ static void describe(struct drawing *d, const char *operation)
     }
 }
 
-char *model_tape(const struct subject *subject, sb_drawing_format format)
+char *model_tape(const struct subject *subject, drawing_write *write)
 {
-    const sb_seq2seq *model = subject->checkpoint->model;
+    const sb_seq2seq *model = subject->model;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss = sb_seq2seq_loss(model, subject->batch);
-    char *text =
-        loss ? drawing_of_tape(loss, format, sb_seq2seq_parameters(model), describe) : NULL;
+    char *text = loss ? drawing_of_tape(loss, write, sb_seq2seq_parameters(model), describe) : NULL;
     sb_tape_end(&tape);
     return text;
 }

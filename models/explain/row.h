@@ -15,6 +15,9 @@ struct row {
 /* All kept, temperature 1. */
 struct row row_of(int n, const double s[]);
 
+/* The row of `softback explain softmax`: the options' own, or one of four scores. */
+struct row row_of_options(const struct explain_options *options);
+
 /* a = softmax(s / T) over what is kept. */
 bool row_forward(const struct row *row, double a[]);
 /* The gradient ds of sum_i g_i a_i, by the library's backward. */

@@ -19,7 +19,7 @@ static struct numbers upstream_of(const struct explain_options *o, int n)
     return o->list[UPSTREAM].count > 0 ? o->list[UPSTREAM] : g;
 }
 
-static struct row row_from(const struct explain_options *o)
+struct row row_of_options(const struct explain_options *o)
 {
     struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
     struct row row = row_of(s.count, s.value);
@@ -156,7 +156,7 @@ static void write_backward(struct page *page, const struct row *row, const doubl
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    struct row row = row_from(o);
+    struct row row = row_of_options(o);
     struct numbers g = upstream_of(o, row.n);
     double a[EXPLAIN_NUMBERS] = {0};
     page_title(page, "every score pays for every weight");
@@ -170,4 +170,4 @@ static void write(struct page *page, const struct explain_options *o)
 
 const struct topic topic_softmax = {
     "softmax", "one row forward, its Jacobian, and backward, right and wrong",
-    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE, check, write};
+    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG, check, write};

@@ -6,7 +6,7 @@
 
 static bool encode(struct subject *s, const char *text)
 {
-    const sb_seq2seq *model = s->checkpoint->model;
+    const sb_seq2seq *model = s->model;
     sb_encoded_pair pair = {0};
     s->source = sb_vocabulary_encode(sb_seq2seq_source(model), text, &pair.source_length, NULL);
     int32_t *plain = s->source ? sb_vocabulary_encode(sb_seq2seq_target(model), s->target,
@@ -31,37 +31,35 @@ static bool encode(struct subject *s, const char *text)
     return s->batch != NULL;
 }
 
-bool subject_open(struct subject *s, const char *path, const char *text, const char *target)
+bool subject_begin(struct subject *s, const sb_seq2seq *model, const char *text, const char *target)
 {
-    *s = (struct subject){.checkpoint = checkpoint_load(path)};
-    if (s->checkpoint)
-        s->target = target ? memory_text(target) : sb_translate(s->checkpoint->model, text, NULL);
+    *s = (struct subject){.model = model};
+    s->target = target ? memory_text(target) : sb_translate(model, text, NULL);
     if (s->target && encode(s, text))
         return true;
-    subject_close(s);
+    subject_end(s);
     return false;
 }
 
-void subject_close(struct subject *s)
+void subject_end(struct subject *s)
 {
     sb_batch_free(s->batch);
     sb_free(s->heard);
     sb_free(s->said);
     sb_free(s->source);
     sb_free(s->target);
-    checkpoint_free(s->checkpoint);
     *s = (struct subject){0};
 }
 
 int subject_layers(const struct subject *s, enum attention_kind kind)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(s->checkpoint->model)->transformer;
+    const sb_transformer_options *o = &sb_seq2seq_options_of(s->model)->transformer;
     return kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
 }
 
 struct subject_axis subject_queries(const struct subject *s, enum attention_kind kind)
 {
-    const sb_seq2seq *model = s->checkpoint->model;
+    const sb_seq2seq *model = s->model;
     if (kind == ENCODER_ATTENTION)
         return (struct subject_axis){sb_seq2seq_source(model), s->source, s->pair.source_length};
     return (struct subject_axis){sb_seq2seq_target(model), s->said, s->pair.target_length + 1};
@@ -69,7 +67,7 @@ struct subject_axis subject_queries(const struct subject *s, enum attention_kind
 
 struct subject_axis subject_keys(const struct subject *s, enum attention_kind kind)
 {
-    const sb_seq2seq *model = s->checkpoint->model;
+    const sb_seq2seq *model = s->model;
     if (kind == DECODER_ATTENTION)
         return (struct subject_axis){sb_seq2seq_target(model), s->heard, s->pair.target_length + 1};
     return (struct subject_axis){sb_seq2seq_source(model), s->source, s->pair.source_length};

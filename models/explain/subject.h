@@ -6,7 +6,8 @@
 #include "models/checkpoint.h"
 
 struct subject {
-    struct checkpoint *checkpoint;
+    struct checkpoint *checkpoint; /* NULL: the model is the caller's */
+    const sb_seq2seq *model;
     char *target;          /* what the model says, or what it was told to */
     int32_t *source;       /* the text's symbols */
     int32_t *said, *heard; /* the target's with the end behind, and with the beginning before */
@@ -14,7 +15,11 @@ struct subject {
     sb_batch *batch; /* of this pair alone */
 };
 
-/* Loads the model and encodes the pair; `target` NULL stands for the model's own translation. */
+/* Encodes the pair; `target` NULL stands for the model's own translation. */
+bool subject_begin(struct subject *subject, const sb_seq2seq *model, const char *text,
+                   const char *target);
+void subject_end(struct subject *subject);
+/* The same for a stored model, which the subject owns. */
 bool subject_open(struct subject *subject, const char *path, const char *text, const char *target);
 void subject_close(struct subject *subject);
 

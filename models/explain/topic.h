@@ -20,13 +20,15 @@ enum {
     TAKES_BLOCK = 2 << EXPLAIN_LISTS,
     TAKES_TARGET = 4 << EXPLAIN_LISTS,
     TAKES_STEPS = 8 << EXPLAIN_LISTS,
-    TAKES_SEED = 16 << EXPLAIN_LISTS
+    TAKES_SEED = 16 << EXPLAIN_LISTS,
+    TAKES_WIDTH = 32 << EXPLAIN_LISTS,
+    TAKES_SVG = 64 << EXPLAIN_LISTS /* there is a picture of it */
 };
 
 struct explain_options {
     struct numbers list[EXPLAIN_LISTS];
-    double temperature;   /* 0: 1 */
-    int64_t block, steps; /* 0: the topic's own */
+    double temperature;          /* 0: 1 */
+    int64_t block, steps, width; /* 0: the topic's own */
     int64_t target, seed;
 };
 

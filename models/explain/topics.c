@@ -2,9 +2,10 @@
 #include "tensor/failure.h"
 
 static const struct topic *const topics[] = {
-    &topic_softmax,    &topic_mask,      &topic_flash,          &topic_cross_entropy,
-    &topic_saturation, &topic_scaling,   &topic_positions,      &topic_attention,
-    &topic_tape,       &topic_gradcheck, &topic_wrong_gradient, &topic_claims};
+    &topic_softmax,    &topic_mask,    &topic_flash,     &topic_cross_entropy,
+    &topic_saturation, &topic_scaling, &topic_deaf,      &topic_positions,
+    &topic_attention,  &topic_tape,    &topic_gradcheck, &topic_wrong_gradient,
+    &topic_claims};
 
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 

@@ -28,11 +28,20 @@ static double mean_length(const sb_tensor *t, int64_t d, int64_t rows)
     return sum / (double)rows;
 }
 
-/* The share of rows of z (rows, keys) whose Jacobian, backward from each weight, is below 0.01. */
-static double deaf_share(sb_tensor *z)
+const double width_edges[WIDTH_BINS] = {0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3};
+
+static int bin_of(double norm)
+{
+    int bin = WIDTH_BINS - 1;
+    while (bin > 0 && !(norm >= width_edges[bin]))
+        bin--;
+    return bin;
+}
+
+/* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight. */
+static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
 {
     enum { K = WIDTH_KEYS };
-    int deaf = 0;
     sb_tensor *flat = sb_reshape(sb_detach(z), 3, (const int64_t[]){WIDTH_ROWS, 1, K});
     double one[K * K] = {0};
     for (int i = 0; i < K; i++)
@@ -50,10 +59,9 @@ static double deaf_share(sb_tensor *z)
         double square = 0;
         for (int i = 0; i < K * K; i++)
             square += J[r * K * K + i] * J[r * K * K + i];
-        deaf += sqrt(square) < 0.01;
+        norms[bin_of(sqrt(square))]++;
     }
-    sb_tape_end(&tape);
-    return (double)deaf / WIDTH_ROWS;
+    return sb_tape_end(&tape) && J;
 }
 
 static double mean_of(sb_tensor *x)
@@ -76,10 +84,13 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
     sb_tensor *loss = sb_sum(sb_multiply(sb_softmax(z), g), SB_ALL, false);
     bool ok = loss != NULL;
     if (ok) {
-        m->variance = mean_of(sb_multiply(z, z)) - mean_of(z) * mean_of(z);
+        *m = (struct width_measured){.variance =
+                                         mean_of(sb_multiply(z, z)) - mean_of(z) * mean_of(z)};
         m->squared_slope = scale * scale * (double)d * mean_of(sb_multiply(k, k));
-        m->deaf = deaf_share(z);
-        ok = sb_backward(loss);
+        ok = count_norms(z, m->norms);
+        for (int bin = 0; bin < WIDTH_DEAF_BINS; bin++)
+            m->deaf += (double)m->norms[bin] / WIDTH_ROWS;
+        ok = ok && sb_backward(loss);
         m->gradient = ok ? mean_length(sb_grad(each), d, WIDTH_ROWS) : 0;
     }
     return sb_tape_end(&tape) && ok;

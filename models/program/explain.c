@@ -5,6 +5,7 @@
 #include "models/program/machine_options.h"
 #include "models/program/nearest.h"
 #include "models/program/options.h"
+#include "models/report/jacobian.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>
@@ -12,19 +13,30 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_LIST = 1, KEY_TEMPERATURE = 20, KEY_BLOCK, KEY_TARGET, KEY_STEPS, KEY_SEED, KEY_JSON };
+enum {
+    KEY_LIST = 1,
+    KEY_TEMPERATURE = 20,
+    KEY_BLOCK,
+    KEY_TARGET,
+    KEY_STEPS,
+    KEY_SEED,
+    KEY_WIDTH,
+    KEY_SVG,
+    KEY_JSON
+};
 
 struct request {
     const char *topic;
     unsigned given;
-    bool json;
+    bool json, svg;
     struct explain_options options;
     struct model_request model;
 };
 
 static const char *const lists[EXPLAIN_LISTS] = {"scores", "upstream", "mask",
                                                  "values", "logits",   "periods"};
-static const char *const others[] = {"temperature", "block", "target", "steps", "seed"};
+static const char *const others[] = {"temperature", "block", "target", "steps",
+                                     "seed",        "width", "svg"};
 
 /* "2,1,0.1,-1" */
 static struct numbers list_of(struct argp_state *state, const char *option, const char *argument)
@@ -66,7 +78,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         r->options.list[key - KEY_LIST] = list_of(state, lists[key - KEY_LIST], argument);
         return 0;
     }
-    if (key >= KEY_TEMPERATURE && key <= KEY_SEED)
+    if (key >= KEY_TEMPERATURE && key <= KEY_SVG)
         r->given |= (unsigned)TAKES_TEMPERATURE << (key - KEY_TEMPERATURE);
     switch (key) {
     case KEY_TEMPERATURE:
@@ -83,6 +95,12 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_SEED:
         r->options.seed = options_count(state, "seed", argument, 0, INT32_MAX);
+        return 0;
+    case KEY_WIDTH:
+        r->options.width = options_count(state, "width", argument, 1, 1024);
+        return 0;
+    case KEY_SVG:
+        r->svg = true;
         return 0;
     case KEY_JSON:
         r->json = true;
@@ -127,7 +145,7 @@ static int list_topics(void)
 /* An option that the topic does not take would be ignored in silence. -1 if there is none. */
 static int check_given(const char *topic, unsigned not_taken)
 {
-    for (int i = 0; i <= KEY_SEED - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
+    for (int i = 0; i <= KEY_SVG - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
         if (not_taken >> i & 1)
             return command_misused("explain", "--%s is no option of %s",
                                    i < EXPLAIN_LISTS ? lists[i] : others[i - EXPLAIN_LISTS], topic);
@@ -142,6 +160,16 @@ static int unknown_topic(const char *name)
                    : command_misused("explain", "there is no topic \"%s\"", name);
 }
 
+static int draw(const struct explain_options *options)
+{
+    const struct row row = row_of_options(options);
+    char *svg = jacobian_svg(&row);
+    if (svg)
+        fputs(svg, stdout);
+    memory_free(svg);
+    return svg ? EXIT_OK : command_failed("explain");
+}
+
 static int explain(const struct request *r)
 {
     const struct topic *topic = topic_named(r->topic);
@@ -154,6 +182,10 @@ static int explain(const struct request *r)
         return explain_model(r->topic, &r->model, r->json);
     if (topic && topic->check && !topic->check(&r->options))
         return command_misused("explain", "%s", sb_error());
+    if (r->svg && r->json)
+        return command_misused("explain", "--svg and --json exclude each other");
+    if (r->svg)
+        return draw(&r->options);
     bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
     fputs(waits ? "training four models takes some seconds ..." : "", stderr);
     struct page *page = topic ? topic_page(topic, &r->options) : operation_page(r->topic);
@@ -182,9 +214,11 @@ static int run(int argc, char **argv)
         {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: the periods of its waves [5,7]", 0},
         {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
         {"seed", KEY_SEED, "N", 0, "wrong-gradient: of weights and data [0]", 0},
+        {"width", KEY_WIDTH, "N", 0, "deaf: numbers of a query and a key [64]", 0},
         {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
          0},
         EXPLAIN_MODEL_OPTIONS,
+        {"svg", KEY_SVG, NULL, 0, "softmax: a picture of its Jacobian instead of text", 0},
         {"json", KEY_JSON, NULL, 0, "one JSON object instead of text", 0},
         {0}};
     const struct argp argp = {

@@ -59,7 +59,7 @@ static char *text_of(const char *topic, const struct subject *subject,
                      const struct model_request *r, bool json)
 {
     if (strcmp(topic, "tape") == 0)
-        return model_tape(subject, r->dot ? SB_DRAW_DOT : SB_DRAW_SVG);
+        return model_tape(subject, r->dot ? drawing_dot : drawing_svg);
     struct page *page = model_row_page(subject, &r->place);
     char *text = NULL;
     if (page)

@@ -2,6 +2,7 @@
 #include "models/report/report.h"
 #include "models/program/command.h"
 #include "models/program/machine_options.h"
+#include "models/program/options.h"
 #include "models/program/report.h"
 #include "models/program/training.h"
 #include "models/program/unknown.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT };
+enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
@@ -28,6 +29,11 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_OUT:
         r->out = argument;
+        return 0;
+    case KEY_FIGURE:
+        r->figure = figure_named(argument);
+        if (r->figure == NO_FIGURE)
+            options_fail(state);
         return 0;
     case ARGP_KEY_ARG:
         if (r->model)
@@ -52,24 +58,36 @@ static char *name_of(const char *model)
     return memory_text_part(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
-bool report_write(const struct report_request *r)
+/* The page or the figure; NULL, with a message, when it cannot be made. */
+static char *make(const struct report_request *r, const struct run_log *log)
 {
     struct subject subject;
-    struct run_log log = {0};
-    char *beside = r->log ? NULL : path_beside(r->model, "", ".jsonl");
-    char *path = report_path(r), *name = name_of(r->model), *page = NULL;
-    bool ok = (path && name && (beside || r->log)) || sb_fail("report: out of memory");
-    ok = ok && run_log_read(&log, r->log ? r->log : beside);
-    if (ok && subject_open(&subject, r->model, r->text, r->target)) {
-        page = report_page(&subject, name, r->text, &log);
+    char *name = name_of(r->model), *text = NULL;
+    if (!name)
+        return sb_fail("report: out of memory");
+    if (subject_open(&subject, r->model, r->text, r->target)) {
+        text = r->figure ? figure_svg(r->figure, &subject, log)
+                         : report_page(&subject, name, r->text, log);
         subject_close(&subject);
     }
-    ok = page && file_save("report", path, page, strlen(page));
-    memory_free(page);
+    memory_free(name);
+    return text;
+}
+
+bool report_write(const struct report_request *r)
+{
+    struct run_log log = {0};
+    char *beside = r->log ? NULL : path_beside(r->model, "", ".jsonl");
+    char *path = report_path(r), *text = NULL;
+    bool ok = (path && (beside || r->log)) || sb_fail("report: out of memory");
+    ok = ok && run_log_read(&log, r->log ? r->log : beside);
+    text = ok ? make(r, &log) : NULL;
+    ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
+                                       : file_save("report", path, text, strlen(text)));
+    memory_free(text);
     run_log_free(&log);
     memory_free(beside);
     memory_free(path);
-    memory_free(name);
     return ok;
 }
 
@@ -80,6 +98,8 @@ static int run(int argc, char **argv)
         {"target", KEY_TARGET, "TEXT", 0, "this output instead of the model's own", 0},
         {"log", KEY_LOG, "FILE", 0, "the log of its training [beside the model]", 0},
         {"out", KEY_OUT, "FILE", 0, "where the page goes [beside the model, .html]", 0},
+        {"figure", KEY_FIGURE, "WORD", 0,
+         "one picture alone, as SVG on standard output: attention, alignment or loss", 0},
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
@@ -99,8 +119,8 @@ static int run(int argc, char **argv)
         return command_misused("report", "a model's file and --input TEXT are wanted");
     char *path = report_path(&request);
     const bool ok = path && report_write(&request);
-    if (ok)
-        printf("report     %s\n", path);
+    if (ok && (!request.figure || request.out))
+        printf(request.figure ? "figure     %s\n" : "report     %s\n", path);
     memory_free(path);
     return ok ? EXIT_OK : command_failed("report");
 }

@@ -2,12 +2,13 @@
 #ifndef SOFTBACK_MODELS_PROGRAM_REPORT_H
 #define SOFTBACK_MODELS_PROGRAM_REPORT_H
 
-#include <stdbool.h>
+#include "models/report/figure.h"
 
 struct report_request {
     const char *model, *text, *target; /* target NULL: what the model writes */
     const char *log;                   /* NULL: beside the model, if it is there */
     const char *out;                   /* NULL: beside the model, ending in .html */
+    enum figure figure;                /* instead of the page; `out` NULL: standard output */
 };
 
 /* The path of the report; NULL without memory. For memory_free. */

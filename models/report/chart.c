@@ -113,7 +113,8 @@ static void curve(struct html *html, const struct chart *c, const struct span *s
                        x_at(s, c->x[i]), y_at(s, drawn(c, curve->y[i])), colours[n]);
     if (count > 0)
         html_print(html, "<text x=\"%d\" y=\"%.1f\" style=\"fill:%s\">%s %s</text>\n",
-                   WIDTH - RIGHT + 8, fmax(TOP + 10, y_at(s, last) + 4 + 14 * (n - 0.5)),
+                   WIDTH - RIGHT + 8,
+                   fmin(HEIGHT - BOTTOM, fmax(TOP + 10, y_at(s, last) + 4 + 14 * (n - 0.5))),
                    colours[n], curve->dots ? "- -" : "—", curve->name);
 }
 
@@ -137,16 +138,13 @@ static void data(struct html *html, const struct chart *c)
     html_data_end(html);
 }
 
-void chart_add(struct html *html, const struct chart *c)
+bool chart_picture(struct html *html, const struct chart *c)
 {
     const struct span s = span_of(c);
     if (!(s.x[0] < s.x[1]))
-        return;
-    html_print(html,
-               "<h2>%s</h2>\n<svg viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
-               "role=\"img\"><title>%s over %.10g steps%s%s</title>\n",
-               c->title, WIDTH, HEIGHT, WIDTH, HEIGHT, c->title, s.x[1], c->unit[0] ? ", in " : "",
-               c->unit);
+        return false;
+    html_svg_begin(html, WIDTH, HEIGHT, "%s over %.10g steps%s%s", c->title, s.x[1],
+                   c->unit[0] ? ", in " : "", c->unit);
     axes(html, c, &s);
     if (!isnan(c->level))
         html_print(html,
@@ -156,6 +154,16 @@ void chart_add(struct html *html, const struct chart *c)
                    y_at(&s, drawn(c, c->level)) + 4, c->level_name);
     for (int n = 0; n < c->curves; n++)
         curve(html, c, &s, n);
+    return true;
+}
+
+void chart_add(struct html *html, const struct chart *c)
+{
+    const struct span s = span_of(c);
+    if (!(s.x[0] < s.x[1]))
+        return;
+    html_print(html, "<h2>%s</h2>\n", c->title);
+    chart_picture(html, c);
     html_add(html, "</svg>\n");
     data(html, c);
 }

@@ -89,18 +89,16 @@ void strip_add(struct html *html, const struct strip *s)
     const double largest = largest_of(s);
     const int64_t height = TOP + s->rows * ROW + FOOT;
     const int width = LEFT + (int)(cell_width(s) * (double)s->columns) + 40;
-    html_print(html,
-               "<h2>%s</h2>\n<p>%s The darkest shade is %.3g.</p>\n<div class=\"wide\">"
-               "<svg viewBox=\"0 0 %d %lld\" width=\"%d\" height=\"%lld\" role=\"img\" "
-               "fill=\"var(--blue)\"><title>%s</title>\n",
-               s->title, s->text, largest, width, (long long)height, width, (long long)height,
-               s->title);
+    html_print(html, "<h2>%s</h2>\n<p>%s The strongest shade is %.3g.</p>\n<div class=\"wide\">",
+               s->title, s->text, largest);
+    html_svg_begin(html, width, height, "%s", s->title);
+    html_add(html, "<g fill=\"var(--blue)\">\n");
     names(html, s);
     for (int n = 1; n <= SHADES; n++)
         cells(html, s, n, largest);
     html_print(html,
                "<text x=\"%d\" y=\"%lld\">step %.10g</text>\n<text x=\"%d\" y=\"%lld\" "
-               "text-anchor=\"end\">%.10g</text>\n</svg></div>\n",
+               "text-anchor=\"end\">%.10g</text>\n</g></svg></div>\n",
                LEFT, (long long)(height - FOOT / 2), s->steps[0], width - 40,
                (long long)(height - FOOT / 2), s->steps[s->columns - 1]);
     data(html, s);

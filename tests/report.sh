@@ -1,0 +1,86 @@
+#!/bin/sh
+# The pages of `softback report` and of `softback train --report`: valid HTML, as tidy sees it; the
+# slider over decoding steps, as Chromium runs its script; and single figures, which are XML. Where
+# tidy or Chromium is missing, what needs it is left out. Ends with "N passed, N failed".
+#
+# tests/report.sh [BUILD]: a folder with a built program, "build" otherwise.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+softback=$(cd "${1:-build}" && pwd)/softback || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2"
+        head -n 20 "$work/output" | sed 's/^/    /'
+    fi
+    : >"$work/output"
+}
+
+# tidy 5.6 takes SVG within HTML as it is.
+valid() { # valid [-xml] FILE
+    tidy -quiet -errors "$@" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
+}
+
+try_pages() {
+    for page in trained reported odd; do
+        valid "$work/$page.html"
+        claim $? "tidy finds neither errors nor warnings in the page $page"
+    done
+    for figure in attention alignment loss jacobian; do
+        valid -xml "$work/$figure.svg"
+        claim $? "the figure $figure is XML"
+    done
+}
+
+# What the page has become when its script has run, at a step.
+at_step() { # at_step N
+    "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
+        "file://$work/reported.html#step=$1" >"$work/output" 2>/dev/null
+}
+
+try_slider() {
+    at_step 2
+    grep -q '<section id="steps">' "$work/output"
+    claim $? "the script shows the slider"
+    at_step 2
+    grep -q 'aria-valuetext="2 of 3: it writes 2"' "$work/output" &&
+        grep -q '<span class="">1</span><span class="now">2</span><span class="later">' "$work/output"
+    claim $? "the second step is the second symbol"
+    at_step 3
+    weights=$(sed -n 's/^<tr data-weights="\([^"]*\)".*/\1/p' "$work/output" | head -n 1 | cut -d ' ' -f 7-)
+    cells=$(sed -n '/^<tr data-weights=/{s/.*<\/th>//;s/<td[^>]*><\/td>/0 /g;s/<td[^>]*>//g;s/<\/td>/ /g;s/ <\/tr>//;p;q}' "$work/output")
+    [ -n "$weights" ] && [ "$weights" = "$cells" ]
+    claim $? "the cells of the third step are its weights: $weights; $cells"
+}
+
+train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --heads 2
+    --encoder-layers 1 --decoder-layers 1 --steps 40 --evaluate-every 10 --evaluate-pairs 8 --threads 1"
+# shellcheck disable=SC2086 # words
+{
+    $train --out "$work/m" --report "$work/trained.html" &&
+        "$softback" report "$work/m" --input '3 1 4' --target '1 2' --out "$work/reported.html" &&
+        "$softback" report "$work/m" --input '<b>&1" x' --out "$work/odd.html" &&
+        for figure in attention alignment loss; do
+            "$softback" report "$work/m" --input '3 1 4' --figure $figure >"$work/$figure.svg" || break
+        done && "$softback" explain softmax --svg >"$work/jacobian.svg"
+} >"$work/output" 2>&1
+claim $? "pages and figures are made"
+if command -v tidy >/dev/null; then
+    try_pages
+else
+    echo "report: tidy is missing (Debian's package of that name), so it is not seen whether pages are valid"
+fi
+browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
+if [ -n "$browser" ]; then
+    try_slider
+else
+    echo "report: Chromium is missing, so the slider is not tried"
+fi
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
