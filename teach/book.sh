@@ -1,0 +1,34 @@
+#!/bin/sh
+# Makes one file of HTML of the lessons, with their pictures and a style for light and dark, readable
+# without script: teach/book.sh [FILE], build/book.html otherwise. Needs pandoc. Links to files of
+# the library lead to where these lie.
+set -eu
+cd "$(dirname "$0")/.."
+book=${1:-build/book.html}
+mkdir -p "$(dirname "$book")"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+{
+    cat teach/book.md
+    printf '\n## Contents\n\n<nav>\n<ol>\n'
+    for page in teach/lessons/[0-9]*.md; do
+        sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
+    done
+    printf '</ol>\n</nav>\n'
+    for page in teach/lessons/[0-9]*.md; do
+        echo
+        cat "$page"
+    done
+} >"$work/book.md"
+{
+    echo '<style>'
+    cat teach/book.css
+    echo '</style>'
+} >"$work/style.html"
+pandoc --from gfm --to html5 --template teach/book.template --lua-filter teach/book.lua --no-highlight \
+    --wrap=preserve --include-in-header "$work/style.html" \
+    --metadata title="Backward through softmax" --metadata \
+    lessons="$(realpath --relative-to="$(dirname "$book")" teach/lessons)" \
+    --output "$work/book.html" "$work/book.md"
+mv "$work/book.html" "$book"

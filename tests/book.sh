@@ -1,0 +1,73 @@
+#!/bin/sh
+# The book of lessons: it is made, is one file that needs no other, is valid HTML, has every lesson,
+# and no link that leads nowhere. Where pandoc is missing nothing is tested, and without tidy not
+# whether it is valid. Ends with one line, "N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 2
+command -v pandoc >/dev/null || {
+    echo "book: pandoc is missing (Debian's package of that name), so the book is not tested"
+    echo "0 passed, 0 failed"
+    exit
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2"
+        sed 's/^/    /' "$work/output"
+    fi
+    : >"$work/output"
+}
+
+: >"$work/output"
+book=$work/folder/book.html
+teach/book.sh "$book" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
+claim $? "the book is made, without a word"
+[ -f "$book" ] || exit 1
+if command -v tidy >/dev/null; then
+    tidy -quiet -errors "$book" >"$work/output" 2>&1
+    claim $? "tidy finds neither errors nor warnings"
+else
+    echo "book: tidy is missing (Debian's package of that name), so it is not seen whether the HTML is valid"
+fi
+
+# One line for each link; each id.
+grep -o 'href="[^"]*"' "$book" | sed 's/href="\(.*\)"/\1/' | sort -u >"$work/links"
+grep -o ' id="[^"]*"' "$book" | sed 's/ id="\(.*\)"/\1/' | sort >"$work/ids"
+lessons=0
+for page in teach/lessons/[0-9]*.md; do
+    lessons=$((lessons + 1))
+    sed -n '1s/^# //p' "$page" >"$work/title"
+    grep -q "<h1 id=\"lesson-$lessons\">$(cat "$work/title")</h1>" "$book" &&
+        grep -qx "#lesson-$lessons" "$work/links"
+    claim $? "$page is in the book, and in its contents"
+done
+[ $lessons -ge 11 ]
+claim $? "there are lessons"
+while read -r link; do
+    case $link in
+    '#'*) grep -qxF "${link#?}" "$work/ids" ;;
+    http*) ;;
+    *) [ -e "$work/folder/$link" ] ;;
+    esac || echo "$link" >>"$work/output"
+done <"$work/links"
+[ ! -s "$work/output" ]
+claim $? "every link leads somewhere"
+uniq -d "$work/ids" >"$work/output"
+[ ! -s "$work/output" ]
+claim $? "every id is there once"
+grep -oE '<script|<link|@import|src="[^d][^"]*"' "$book" >"$work/output"
+[ ! -s "$work/output" ]
+claim $? "it needs no script and no other file"
+grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$work/output"
+[ "$(cat "$work/output")" -ge 3 ]
+claim $? "its pictures are in it, with words for those who do not see them"
+grep -q 'prefers-color-scheme: dark' "$book"
+claim $? "it has a style for the dark"
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
