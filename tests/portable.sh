@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the portable library with gcc and with clang, trains 300 steps with each, and compares the
-# bits; then compiles the same sources to WebAssembly.
+# bits. tests/playground.sh does the same with WebAssembly.
 set -eu
 cd "$(dirname "$0")/.."
 for compiler in gcc clang; do
@@ -14,7 +14,3 @@ cmp build/portable-gcc/losses build/portable-clang/losses
 fingerprint=$(sed -n 's/^fingerprint //p' build/portable-gcc/losses)
 grep -q "$fingerprint" README.md || { echo "README.md has another fingerprint"; exit 1; }
 echo "gcc $(gcc -dumpversion) and clang $(clang -dumpversion) agree to the bit"
-build=build/portable-wasm
-[ -f $build/build.ninja ] || meson setup $build -Dportable=true --cross-file tests/wasm.ini >/dev/null
-ninja -C $build >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
-echo "WebAssembly compiles"

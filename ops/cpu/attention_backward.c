@@ -1,5 +1,6 @@
 /* The backward of composed attention, from the last step of the forward to its first. */
 #include "ops/cpu/attention_steps.h"
+#include "ops/cpu/mistaken_row.h"
 
 /* m = dropout(a): da = dropout(dm), with what else the weights were used for added */
 static void weight_gradient(const struct block *x, struct attention_gradient dweights, real *dm)
@@ -20,6 +21,19 @@ static void weight_gradient(const struct block *x, struct attention_gradient dwe
     }
 }
 
+/* da becomes scale ds, ds_j = a_j (da_j - dot). */
+static void row_gradient(int64_t n, real scale, real dot, const real *restrict a, real *restrict da)
+{
+#ifdef SOFTBACK_TEACHING
+    if (attention_mistake != MISTAKE_NONE) {
+        mistaken_row_gradient(n, scale, a, da);
+        return;
+    }
+#endif
+    for (int64_t j = 0; j < n; j++)
+        da[j] = scale * (a[j] * (da[j] - dot));
+}
+
 /*
  * a_ij = exp(s_ij - max_i) / sum_j exp(s_ij - max_i), as softmax: ds_ij = a_ij (da_ij - dot_i),
  * dot_i = sum_j a_ij da_ij. da becomes scale ds, in the block's range; `dscores`, unless NULL,
@@ -36,8 +50,7 @@ static void score_gradient(const struct block *x, const real *weights, real *da,
         if (dense)
             masked_row_clear(&row, da);
         const real dot = row_dot(to - from, a->Lk - from, weights + from, da + from);
-        for (int64_t j = from; j < to; j++)
-            da[j] = scale * (weights[j] * (da[j] - dot));
+        row_gradient(to - from, scale, dot, weights + from, da + from);
         if (!dense || !(real_abs(dot) < INFINITY))
             masked_row_clear(&row, da);
         if (!dscores)

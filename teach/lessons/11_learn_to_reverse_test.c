@@ -151,6 +151,8 @@ static void test(struct run *run)
     if (ok && right >= 0.99) {
         digits_right(run->model, true);
         show_attention(run);
+        say("The weights, to the bit: %016llx",
+            (unsigned long long)sb_parameters_fingerprint(run->weights));
     }
     if (!holds(ok, "train says that all went well"))
         name_failure();

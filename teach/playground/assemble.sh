@@ -1,0 +1,36 @@
+#!/bin/sh
+# Puts the page together: assemble.sh PLAYGROUND.WASM > playground.html
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$here/../..
+parts=$(mktemp -d)
+trap 'rm -rf "$parts"' EXIT
+
+# The lines of a function of C with the comment above it, for HTML: lines FILE NAME
+lines() {
+    awk -v name="$2" '
+        /^\/\*/ { text = ""; comment = 1 }
+        comment || inside { text = text $0 "\n" }
+        /\*\/$/ { comment = 0; kept = 1; next }
+        !comment && !inside && $0 ~ "^static.*[ *]" name "\\(" { inside = 1; found = 1; text = kept ? text $0 "\n" : $0 "\n" }
+        !comment && !inside { text = ""; kept = 0 }
+        inside && /^}/ { printf "%s", text; exit }
+        END { exit !found }' "$root/$1" |
+        sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'
+}
+
+lines ops/cpu/softmax.c masked_backward_row >"$parts/row_kernel.txt"
+lines ops/cpu/attention_backward.c score_gradient >"$parts/attention_kernel.txt"
+lines ops/cpu/mistaken_row.h mistaken_row_gradient >"$parts/mistake_kernel.txt"
+gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
+cp "$here"/page.css "$here"/*.js "$parts"
+awk -v parts="$parts" '
+    /@include / {
+        file = parts "/" $NF
+        sub(/@include .*/, "")
+        printf "%s", $0
+        while ((getline line < file) > 0) print line
+        close(file)
+        next
+    }
+    { print }' "$here/page.html"

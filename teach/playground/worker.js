@@ -1,0 +1,71 @@
+/* Training beside the page, so that the page never waits. Each message is an order; each answer has
+   what there is to draw. */
+let wanted = null, steps = 0, pair = 0, running = false, spent = 0;
+
+const MOST_OF_A_TICK = 60; /* ms of training before the page hears of it */
+
+const report = (losses, more) =>
+    postMessage({ step: steps, losses, rate: (1000 * steps) / Math.max(spent, 1), ...Library.training.look(pair), ...more });
+
+const train = (most) => {
+    const losses = [], begin = performance.now();
+    do {
+        losses.push(Library.training.step());
+        steps++;
+    } while (steps < most && performance.now() - begin < MOST_OF_A_TICK);
+    spent += performance.now() - begin;
+    return losses;
+};
+
+const tick = () => {
+    if (!running) return;
+    const before = steps, losses = train(wanted.steps);
+    running = steps < wanted.steps;
+    const often = Math.floor(steps / 50) > Math.floor(before / 50) || !running;
+    report(losses, { running, share: often ? Library.training.share() : undefined, fingerprint: running ? undefined : Library.training.fingerprint() });
+    if (running) setTimeout(tick);
+};
+
+const orders = {
+    begin: (o) => {
+        wanted = o;
+        steps = spent = 0;
+        running = false;
+        Library.training.begin(o);
+        report([], { running, began: true });
+    },
+    run: () => {
+        if (running || steps >= wanted.steps) return;
+        running = true;
+        tick();
+    },
+    pause: () => {
+        running = false;
+        report([], { running, share: Library.training.share(), fingerprint: Library.training.fingerprint() });
+    },
+    step: () => {
+        running = false;
+        if (steps < wanted.steps) report(train(steps + 1), { running });
+    },
+    pair: (o) => {
+        pair = o.pair;
+        report([], { running });
+    },
+    row: (o) => {
+        running = false;
+        report([], { running, row: Library.training.row(o.attention, o.head, o.row), place: { ...o, step: steps } });
+    },
+};
+
+/* Orders are carried out one after the other; the first one opens the library. */
+const carryOut = async (data) => {
+    try {
+        if (data.order === "open") await Library.open(data.bytes);
+        else orders[data.order](data);
+    } catch (error) {
+        running = false;
+        postMessage({ failure: error.message });
+    }
+};
+let queue = Promise.resolve();
+onmessage = ({ data }) => (queue = queue.then(() => carryOut(data)));
