@@ -1,5 +1,6 @@
 /* The walk from the loss back to the leaves. */
 #include "autograd/node.h"
+#include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -46,6 +47,7 @@ static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
         return true;
+    watch_tell(WATCHED_BACKWARD, node);
     for (int i = 0; i < node->inputs; i++)
         if (!open_gradient(node, i))
             return false;
@@ -126,6 +128,7 @@ static bool run(struct open_tape *tape, sb_tensor *y, const sb_tensor *dy)
         }
         let_go(node, y);
     }
+    watch_tell(WATCHED_DONE, NULL);
     return true;
 }
 

@@ -1,4 +1,5 @@
 #include "autograd/node.h"
+#include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -81,6 +82,7 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
     if (options_bytes > 0)
         memcpy(node->options, options, options_bytes);
     push(tape, node);
+    watch_tell(WATCHED_FORWARD, node);
     return node;
 }
 
@@ -111,6 +113,20 @@ sb_tensor *sb_node_output(sb_node *node, sb_dtype dtype, int rank, const int64_t
 sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim)
 {
     return attach_output(node, tensor_view(node->operation->name, node->in[0], offset, rank, dim));
+}
+
+bool node_hand_on(sb_node *node)
+{
+    sb_tensor *x = node->in[0], *y = node->out[0];
+    if (!sb_node_fresh(node, 0) || x->tape == 0 || y->keep || !y->grad || y->grad->base)
+        return false;
+    sb_tensor_release(x->grad);
+    x->grad = y->grad;
+    x->grad->rank = x->rank;
+    memcpy(x->grad->dim, x->dim, sizeof x->dim);
+    y->grad = NULL;
+    y->grad_current = false;
+    return true;
 }
 
 sb_tensor *node_adopt(sb_node *node, sb_tensor *y)

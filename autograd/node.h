@@ -48,6 +48,11 @@ sb_tensor *node_adopt(sb_node *node, sb_tensor *y);
 /* Like sb_node_output: an output that shares the data of input 0 from element `offset` on. */
 sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim);
 
+/* For a backward in which dx of input 0 is dy in another shape: makes dy that gradient, so that
+   nothing is copied. False when it must be copied or added: when there is a gradient already, or
+   somebody else may read dy or hold dx. */
+bool node_hand_on(sb_node *node);
+
 /* Drops what a node holds on to for backward: saved tensors and inputs. Leaves that want a gradient
    stay listed until the tape ends, so that a failure later on can take it back. */
 void node_let_go(sb_node *node);

@@ -1,5 +1,6 @@
 #include "autograd/tape.h"
 #include "autograd/node.h"
+#include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -74,6 +75,7 @@ static bool pop(void)
 {
     struct open_tape *tape = &stack[depth - 1];
     bool ok = !tape->failed;
+    watch_tell(WATCHED_DONE, NULL);
     for (sb_node *node = tape->last, *previous; node; node = previous) {
         previous = node->previous;
         node_free(node);

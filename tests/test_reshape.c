@@ -28,6 +28,29 @@ CLAIM(reshape, gradients_of_two_shapes_add_up)
     sb_tape_end(&tape);
 }
 
+/* dx takes over dy's memory, unless somebody may still read dy; what uses x besides adds to it. */
+CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
+{
+    for (int keeps = 0; keeps < 2; keeps++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *leaf_x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+        sb_tensor *x = sb_keep(sb_scale(leaf_x, 3)), *used = sb_scale(x, 100);
+        sb_tensor *y = sb_reshape(x, SB_SHAPE(4));
+        if (keeps)
+            sb_keep(y);
+        sb_tensor *weights = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 3, 4));
+        sb_tensor *sum = sb_sum(sb_multiply(y, weights), SB_ALL, false);
+        cr_assert(sb_backward(sb_add(sum, sb_sum(used, SB_ALL, false))), "%s", sb_error());
+        expect_shape(sb_grad(x), SB_SHAPE(2, 2));
+        expect_numbers(sb_grad(x), NUMBERS(101, 102, 103, 104));
+        expect_numbers(sb_grad(leaf_x), NUMBERS(303, 306, 309, 312));
+        if (keeps)
+            expect_numbers(sb_grad(y), NUMBERS(1, 2, 3, 4));
+        sb_tape_end(&tape);
+    }
+}
+
 CLAIM(reshape, one_dimension_is_computed)
 {
     sb_tape tape;

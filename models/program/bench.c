@@ -18,10 +18,10 @@ static const struct part parts[] = {
     {"attention", bench_attention},
 };
 
-enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS };
+enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS, KEY_PROFILE };
 
 struct request {
-    bool part[PARTS], any, quick, tabs;
+    bool part[PARTS], any, quick, tabs, profile;
 };
 
 static void choose(struct request *request, const char *name, struct argp_state *state)
@@ -44,6 +44,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_TABS:
         request->tabs = true;
+        return 0;
+    case KEY_PROFILE:
+        request->profile = true;
         return 0;
     case ARGP_KEY_ARG:
         choose(request, argument, state);
@@ -94,6 +97,7 @@ static int bench(const struct request *request)
     const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
     struct bench bench = {.quick = request->quick || emulated,
                           .tabs = request->tabs,
+                          .profile = request->profile,
                           .gpu = sb_device_in_use() != sb_device_cpu()};
     print_device(&bench);
     if (bench.quick && !bench.tabs)
@@ -111,6 +115,8 @@ static int run(int argc, char **argv)
     static const struct argp_option options[] = {
         MACHINE_OPTIONS(0),
         {"quick", KEY_QUICK, NULL, 0, "tiny sizes, to see that everything runs", 0},
+        {"profile", KEY_PROFILE, NULL, 0,
+         "also where the time of a training step goes, operation by operation", 0},
         {"tabs", KEY_TABS, NULL, 0, "rows for programs: values between tabs", 0},
         {0}};
     const struct argp argp = {

@@ -13,9 +13,10 @@ enum bench_limit {
 };
 
 struct bench {
-    bool quick; /* tiny sizes, few times: shows that everything runs, but no speed */
-    bool tabs;  /* rows for programs to read */
-    bool gpu;   /* sizes for a GPU, and bf16 too */
+    bool quick;   /* tiny sizes, few times: shows that everything runs, but no speed */
+    bool tabs;    /* rows for programs to read */
+    bool profile; /* also where the time of training steps goes */
+    bool gpu;     /* sizes for a GPU, and bf16 too */
     double limit[BENCH_LIMITS]; /* 0: not known */
     sb_tensor *block;           /* what is copied to measure that limit */
 };

@@ -2,7 +2,7 @@
  * Training steps at sizes that other libraries are measured at too: all sequences of a batch are
  * equally long, words are made up, dropout is 0.1, and a step is forward, backward and Adam.
  */
-#include "models/program/bench.h"
+#include "models/program/bench_profile.h"
 #include "models/trainer.h"
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +115,10 @@ static double measure(struct bench *bench, const struct size *s, const struct wa
     sb_trainer *trainer =
         model ? sb_trainer_new(model, data, &(sb_trainer_options){.seed = 1, .graphs = way->graphs})
               : NULL;
-    const double seconds = trainer ? bench_median(bench, BENCH_F32, step_once, trainer) : -1;
+    double seconds = trainer ? bench_median(bench, BENCH_F32, step_once, trainer) : -1;
+    if (seconds >= 0 && bench->profile &&
+        !bench_profile(bench, s->name, way->name, step_once, trainer))
+        seconds = -1;
     sb_trainer_free(trainer);
     sb_seq2seq_free(model);
     sb_parameters_free(weights);
