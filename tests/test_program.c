@@ -418,6 +418,34 @@ CLAIM(program, all_gradients_pass)
     expect_success(program_run("explain cast"));
 }
 
+/* GNU's OpenMP shows its settings when it begins. */
+static const char *shown_settings(void)
+{
+    struct outcome o = program_run("gradcheck tanh");
+    cr_assert(o.code == 0, "%s", o.err);
+    return o.err;
+}
+
+/* The program is begun again with a setting, unless its user has chosen. */
+CLAIM(program, threads_do_not_wait_long)
+{
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    char *before = policy ? strdup(policy) : NULL;
+    setenv("OMP_DISPLAY_ENV", "verbose", 1);
+    unsetenv("OMP_WAIT_POLICY");
+    const char *settings = shown_settings();
+    if (strstr(settings, "GOMP_SPINCOUNT"))
+        expect_text(settings, "GOMP_SPINCOUNT = '1000'");
+    setenv("OMP_WAIT_POLICY", "passive", 1);
+    cr_expect(!strstr(shown_settings(), "GOMP_SPINCOUNT = '1000'"));
+    unsetenv("OMP_DISPLAY_ENV");
+    if (before)
+        setenv("OMP_WAIT_POLICY", before, 1);
+    else
+        unsetenv("OMP_WAIT_POLICY");
+    free(before);
+}
+
 /* Only line ends and tabs; no escapes of a terminal. */
 static void expect_plain(struct outcome o)
 {

@@ -1,6 +1,7 @@
 /* The program `softback`: finds the command and runs it. */
 #include "models/program/command.h"
 #include "models/program/nearest.h"
+#include "models/program/waiting.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,7 @@ int main(int argc, char **argv)
         puts("softback " SOFTBACK_VERSION);
         return EXIT_OK;
     }
+    waiting_shorten(argv);
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return finish(commands[i]->run(argc - 1, argv + 1));
