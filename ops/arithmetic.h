@@ -23,4 +23,6 @@ struct arithmetic_kernels {
                      const void *dy, const void *a, const void *b, const void *condition, void *dx);
 };
 
+extern struct kernel_rows arithmetic_rows;
+
 #endif

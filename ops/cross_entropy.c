@@ -7,13 +7,15 @@
 KERNEL_ROWS(cross_entropy);
 
 enum { MAX, INVERSE, LOSS, WEIGHT, STATISTICS }; /* rows of the first saved tensor */
-enum { SAVED_STATISTICS, SAVED_DIVISOR, SAVED_CLASS_WEIGHT };
+enum { SAVED_STATISTICS, SAVED_DIVISOR = CROSS_ENTROPY_DIVISOR, SAVED_CLASS_WEIGHT };
 
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options)
 {
     if (!options)
-        return (struct cross_entropy_options){0, SB_MEAN};
-    return (struct cross_entropy_options){options->label_smoothing, options->reduction};
+        return (struct cross_entropy_options){.reduction = SB_MEAN};
+    return (struct cross_entropy_options){.label_smoothing = options->label_smoothing,
+                                          .reduction = options->reduction,
+                                          .weighted = options->class_weight != NULL};
 }
 
 const sb_cross_entropy_options *cross_entropy_widened(const char *who,
@@ -90,7 +92,8 @@ static void describe(struct cross_entropy *loss, const sb_node *node, const int6
 {
     const struct cross_entropy_options *options = sb_node_options(node);
     const sb_tensor *statistics = sb_node_saved(node, SAVED_STATISTICS);
-    const sb_tensor *class_weight = sb_node_saved(node, SAVED_CLASS_WEIGHT);
+    const sb_tensor *class_weight =
+        options->weighted ? sb_node_saved(node, SAVED_CLASS_WEIGHT) : NULL;
     loss->targets = (struct cross_entropy_targets){
         .rows = statistics->dim[1],
         .V = V,

@@ -61,10 +61,14 @@ struct cross_entropy {
     sb_dtype dtype; /* of the logits */
 };
 
+enum { CROSS_ENTROPY_DIVISOR = 1 }; /* the saved tensor of one number, a mean's divisor */
+
 /* What both operations hand to sb_node_new as their options. */
 struct cross_entropy_options {
     double label_smoothing;
     sb_reduction reduction;
+    bool weighted; /* the third saved tensor is the class weights */
+    bool early;    /* of linear_cross_entropy: the last saved tensor holds gradients */
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
 

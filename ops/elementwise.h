@@ -27,4 +27,6 @@ struct elementwise_kernels {
                      const void *y, const void *dy, void *dx);
 };
 
+extern struct kernel_rows elementwise_rows;
+
 #endif

@@ -1,16 +1,20 @@
 /*
- * The logits of a chunk of rows live in scratch: forward makes them for the loss, backward makes
- * them again and turns them, in place, into their gradient. What runs are the kernels of linear
- * and of cross_entropy.
+ * The logits of a chunk of rows live in scratch. Where a gradient will be asked for, forward turns
+ * them, in place, into their gradient as soon as it has the chunk's loss, and adds up what x,
+ * weight and bias get when dy / divisor is 1; backward multiplies that by what it is. Where this
+ * cannot be (rows have a dy of their own, or the sums would be rounded once more) backward makes
+ * the logits again. What runs are the kernels of linear and of cross_entropy.
  *
  * Of bf16 the logits are the products' own sums in f32, and the loss is computed of them. Only
  * their gradient is rounded, to be multiplied, and the sums over all chunks once at the end.
  */
 #include "autograd/node.h"
+#include "ops/arithmetic.h"
 #include "ops/bf16.h"
 #include "ops/cast.h"
 #include "ops/check.h"
 #include "ops/cross_entropy.h"
+#include "ops/elementwise.h"
 #include "ops/example.h"
 #include "ops/linear.h"
 
@@ -86,19 +90,136 @@ static struct linear_shape shape_from(const struct walk *w, int64_t start)
     return s;
 }
 
-static bool forward(struct walk *w, const struct cross_entropy *loss, const sb_tensor *x,
-                    const sb_tensor *weight, const sb_tensor *bias)
+/* ---- Gradients in forward ---- */
+
+enum { X, WEIGHT, TARGETS, BIAS, INPUTS }; /* of the node */
+
+/* What each input gets when dy / divisor is 1; NULL where nothing is wanted. Views of one saved
+   tensor. */
+struct early {
+    sb_tensor *one; /* the number 1 */
+    sb_tensor *part[INPUTS];
+};
+
+/* Whether gradients can be added up before dy is known. */
+static bool is_early(const sb_node *node)
 {
-    bool ok = walk_begin(w, x, weight);
-    for (int64_t start = 0; ok && start < w->shape.rows; start += w->chunk) {
+    const struct cross_entropy_options *options = sb_node_options(node);
+    const sb_dtype dtype = node->in[X]->dtype;
+    bool wanted = false;
+    for (int i = 0; i < node->inputs; i++)
+        wanted |= tape_wants_grad(tape_open(), node->in[i]);
+    return wanted && options->reduction != SB_NONE && dtype_of_sums(dtype) == dtype;
+}
+
+/* exp 0, so that nothing need be uploaded */
+static sb_tensor *make_one(const sb_tensor *like)
+{
+    const struct elementwise_kernels *k = kernel_row(&elementwise_rows, like);
+    sb_tensor *one =
+        k ? tensor_new("linear_cross_entropy", like->device, like->dtype, SB_SCALAR) : NULL;
+    if (one && tensor_zero(one) && k->forward(ELEMENTWISE_EXP, 0, 1, one->data, one->data))
+        return one;
+    sb_tensor_release(one);
+    return NULL;
+}
+
+static void early_end(struct early *e)
+{
+    sb_tensor_release(e->one);
+    for (int i = 0; i < INPUTS; i++)
+        sb_tensor_release(e->part[i]);
+}
+
+/* Makes the saved tensor, in forward, or finds it; each part begins at a multiple of 16. */
+static bool early_begin(struct early *e, sb_node *node, bool make)
+{
+    const char *op = "linear_cross_entropy";
+    int64_t size = 0, place[INPUTS] = {0};
+    bool wanted[INPUTS] = {false};
+    *e = (struct early){NULL};
+    for (int i = 0; i < node->inputs; i++) {
+        place[i] = size;
+        wanted[i] = tape_wants_grad(tape_open(), node->in[i]);
+        size += wanted[i] ? (tensor_size(node->in[i]) + 15) / 16 * 16 : 0;
+    }
+    const sb_tensor *x = node->in[X];
+    sb_tensor *all = make ? sb_node_save(node, tensor_new(op, x->device, x->dtype, SB_SHAPE(size)))
+                          : sb_node_saved(node, node->saves - 1);
+    bool ok = all != NULL;
+    for (int i = 0; i < node->inputs; i++)
+        if (ok && wanted[i]) {
+            e->part[i] = tensor_view(op, all, place[i], node->in[i]->rank, node->in[i]->dim);
+            ok = e->part[i] != NULL;
+        }
+    e->one = ok && make ? make_one(x) : NULL;
+    return ok && (e->one || !make);
+}
+
+/* A chunk's logits become their gradient, and its parts are added. */
+static bool early_chunk(const struct walk *w, const struct linear_shape *s, const struct early *e,
+                        struct cross_entropy part, const sb_node *node, int64_t start)
+{
+    sb_tensor *const *d = e->part;
+    void *logits = w->logits->data;
+    const bool first = start == 0;
+    part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
+    return part.kernels->backward(&part.targets, logits, &part.found, &part.dy, true, logits) &&
+           (!d[X] || w->linear->backward_x(s, logits, node->in[WEIGHT]->data, true,
+                                           rows_from(w, d[X], start))) &&
+           (!d[WEIGHT] || w->linear->backward_weight(s, logits, rows_from(w, node->in[X], start),
+                                                     first, d[WEIGHT]->data)) &&
+           (!d[BIAS] ||
+            w->linear->backward_bias(s, logits, w->partial->data, first, d[BIAS]->data));
+}
+
+/* dx = early part * (dy / divisor) */
+static bool early_backward(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0),
+                    *divisor = sb_node_saved(node, CROSS_ENTROPY_DIVISOR);
+    const struct arithmetic_kernels *k = kernel_row(&arithmetic_rows, dy);
+    sb_tensor *factor =
+        k ? tensor_new("linear_cross_entropy", dy->device, dy->dtype, SB_SCALAR) : NULL;
+    struct early e = {NULL};
+    bool ok = factor != NULL && early_begin(&e, node, false);
+    if (ok) {
+        const struct broadcast one = broadcast_plan(3, (const sb_tensor *[]){factor, dy, divisor});
+        ok = k->forward(ARITHMETIC_DIVIDE, &one, dy->data, divisor->data, NULL, factor->data);
+    }
+    for (int i = 0; ok && i < node->inputs; i++) {
+        const sb_tensor *part = e.part[i];
+        if (!part)
+            continue;
+        const struct broadcast all = broadcast_plan(3, (const sb_tensor *[]){part, part, factor});
+        ok = k->backward(ARITHMETIC_MULTIPLY, 1, sb_node_fresh(node, i), &all, part->data, NULL,
+                         factor->data, NULL, sb_node_dx(node, i)->data);
+    }
+    early_end(&e);
+    sb_tensor_release(factor);
+    return ok;
+}
+
+static bool forward(struct walk *w, const struct cross_entropy *loss, sb_node *node)
+{
+    struct cross_entropy_options *options = node->options;
+    const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
+    struct early e = {NULL};
+    options->early = is_early(node);
+    bool ok = (!options->early || early_begin(&e, node, true)) && walk_begin(w, x, weight);
+    for (int64_t start = 0; ok && (start == 0 || start < w->shape.rows); start += w->chunk) {
         const struct linear_shape s = shape_from(w, start);
         const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
-        ok = make_logits(w, &s, x, weight, bias, start) &&
-             part.kernels->forward(&part.targets, w->logits->data, &part.found);
+        ok = make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
+             part.kernels->forward(&part.targets, w->logits->data, &part.found) &&
+             (!options->early || early_chunk(w, &s, &e, part, node, start));
     }
     walk_end(w);
+    early_end(&e);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
+
+/* ---- Gradients in backward ---- */
 
 /* A gradient to which each chunk adds its part: in dx itself, or in a sum apart, which is rounded
    at the end. Either is NULL where none is wanted. */
@@ -167,6 +288,9 @@ static bool backward_chunk(const struct walk *w, sb_node *node, const struct cro
 
 static bool backward(sb_node *node)
 {
+    const struct cross_entropy_options *options = sb_node_options(node);
+    if (options->early)
+        return early_backward(node);
     const sb_tensor *x = node->in[0], *weight = node->in[1];
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
@@ -212,10 +336,10 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
-    struct walk w;
+    struct walk w = {0};
     if (!cross_entropy_begin(&loss, node, x->rank, dim, targets,
                              options ? options->class_weight : NULL) ||
-        !forward(&w, &loss, x, weight, bias))
+        !forward(&w, &loss, node))
         return NULL;
     return cross_entropy_finish(&loss, node);
 }

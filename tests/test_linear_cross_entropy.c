@@ -1,4 +1,5 @@
 #include "tests/compare.h"
+#include "tests/examples.h"
 
 static sb_tensor *fused(void *unused, sb_tensor *const x[])
 {
@@ -163,4 +164,25 @@ CLAIM(linear_cross_entropy, each_allocation_may_fail)
     cr_expect(test_each_allocation_fails(step, x) > 10);
     for (int i = 0; i < 4; i++)
         sb_tensor_release(x[i]);
+}
+
+/* Forward finds the gradients for a dy of 1; what is asked for may be any, with others added. */
+CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
+{
+    double grad[2][6];
+    for (int i = 0; i < 2; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        struct inputs in = inputs_new("3x2 4x2 i4:3", SB_F64, 1);
+        sb_tensor *x = in.x[0];
+        sb_tensor *loss = sb_linear_cross_entropy(x, in.x[1], NULL, in.x[2], NULL);
+        sb_tensor *more = sb_sum(sb_scale(x, 5), SB_ALL, false);
+        cr_assert(sb_backward(i ? sb_add(sb_scale(loss, -3), more) : loss), "%s", sb_error());
+        cr_assert(sb_tensor_read(sb_grad(x), grad[i]));
+        sb_tape_end(&tape);
+        inputs_free(&in);
+    }
+    for (int e = 0; e < 6; e++)
+        cr_expect(fabs(grad[1][e] - (5 - 3 * grad[0][e])) < 1e-14, "%g, %g", grad[1][e],
+                  grad[0][e]);
 }

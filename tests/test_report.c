@@ -171,7 +171,8 @@ CLAIM(report, its_check_tells_mistakes_from_rounding)
     cr_expect(word_of(0, 0, 2) == CHECK_ZERO && word_of(0, 0, 0) == CHECK_ZERO);
 }
 
-/* Each of three key biases, of two heads and 16 numbers, is rounding, with three elements. */
+/* Each of three key biases, of two heads and 16 numbers, is rounding, with three elements, or two
+   where the largest is one that is looked at anyway. */
 CLAIM(report, backward_agrees_with_differences_in_each_parameter)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
@@ -181,7 +182,8 @@ CLAIM(report, backward_agrees_with_differences_in_each_parameter)
     *end = 0;
     const int agree = count_of(part, "<td>agrees</td>"), zero = count_of(part, "<td>both 0</td>"),
               rounding = count_of(part, "<td>rounding</td>");
-    cr_expect(agree > 100 && zero < 12 && rounding == 9, "%d, %d, %d", agree, zero, rounding);
+    cr_expect(agree > 100 && zero < 12 && rounding >= 6 && rounding <= 9, "%d, %d, %d", agree, zero,
+              rounding);
     cr_expect(count_of(part, "key.bias</th>") == rounding && !strstr(part, "DIFFERS"), "%s", part);
     cr_expect(count_of(part, "output.bias</th>") > 0 &&
               count_of(part, "encoder.embedding.weight</th>") == 3);

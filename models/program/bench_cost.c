@@ -1,5 +1,6 @@
 #include "models/program/bench_cost.h"
 #include "ops/attention.h"
+#include "ops/cross_entropy.h"
 #include <string.h>
 
 static double size_of(const sb_tensor *t)
@@ -36,6 +37,22 @@ static bool stores_weights(const sb_node *node, const struct attention *a)
     return kept && kept->rank == 4 && kept->dim[3] == a->Lk;
 }
 
+/* Whether forward has found the gradients already. */
+static bool gives_early(const sb_node *node)
+{
+    const struct cross_entropy_options *options = node->options;
+    return is_named(node, "linear_cross_entropy") && options->early;
+}
+
+/* How many of the products' two operands want a gradient. */
+static double operands_wanted(const sb_node *node)
+{
+    double wanted = 0;
+    for (int i = 0; i < 2 && i < node->inputs; i++)
+        wanted += tape_wants_grad(tape_open(), node->in[i]);
+    return wanted;
+}
+
 /* The products of forward, and those that backward makes again. */
 static struct bench_cost products(const sb_node *node)
 {
@@ -43,7 +60,7 @@ static struct bench_cost products(const sb_node *node)
     if (is_named(node, "linear") || is_named(node, "linear_cross_entropy"))
         cost.operations = 2 * size_of(node->in[0]) * (double)node->in[1]->dim[0];
     if (is_named(node, "linear_cross_entropy"))
-        cost.again = cost.operations;
+        cost.again = gives_early(node) ? 0 : cost.operations;
     if (strncmp(node->operation->name, "matmul", strlen("matmul")) == 0 && node->made > 0) {
         const sb_tensor *a = node->in[0];
         const int axis = is_named(node, "matmul_tn") ? a->rank - 2 : a->rank - 1;
@@ -62,6 +79,7 @@ struct bench_cost bench_cost_forward(const sb_node *node)
 {
     struct bench_cost cost = products(node);
     cost.again = 0;
+    cost.operations *= gives_early(node) ? 1 + operands_wanted(node) : 1;
     for (int i = 0; i < node->inputs; i++)
         cost.bytes += bytes_of(node->in[i]);
     for (int i = 0; i < node->made; i++)
@@ -73,14 +91,12 @@ struct bench_cost bench_cost_backward(const sb_node *node)
 {
     struct bench_cost cost = products(node);
     const bool shares = node->inputs > 1 && !is_named(node, "attention");
-    double wanted = 0; /* of the products' two operands */
     for (int i = 0; i < node->inputs; i++) {
         const bool wants = tape_wants_grad(tape_open(), node->in[i]);
-        wanted += wants && i < 2;
         cost.bytes += bytes_of(node->in[i]) * (wants ? 2 : 1);
     }
     for (int i = 0; i < node->made; i++)
         cost.bytes += bytes_of(node->out[i]);
-    cost.operations *= shares ? wanted : 2;
+    cost.operations *= gives_early(node) ? 0 : shares ? operands_wanted(node) : 2;
     return cost;
 }

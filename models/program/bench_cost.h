@@ -9,7 +9,8 @@
  *
  *     linear              2 rows in out; backward as much for each of x and weight
  *     matmul              2 elements of y, inner size; backward as much for each input
- *     linear_cross_entropy  as linear; backward makes the logits again
+ *     linear_cross_entropy  as linear; forward does backward's part too, or, where it cannot,
+ *                         backward makes the logits again
  *     attention           2 kept pairs H (D + Dv); backward twice that, and by tiles it makes
  *                         q k' again
  *
