@@ -1,0 +1,193 @@
+"""The contestants of tests/bench/compare.py: where they are installed, and the processes in which
+they wait, each with its model, until they are told to measure a few steps."""
+import json
+import os
+import pathlib
+import select
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FOLDER = ROOT / "build" / "bench"  # ignored by git
+
+TITLES = {
+    "softback": "softback",
+    "torch": "PyTorch as shipped",
+    "tuned": "PyTorch tuned",
+    "bf16": "PyTorch tuned, bf16 autocast",
+    "compiled": "PyTorch tuned, torch.compile",
+    "jax": "JAX jit",
+    "ctranslate2": "CTranslate2 float32",
+}
+PEERS = [name for name in TITLES if name != "softback"]
+
+# worker, its options, and whether it is "tuned" (see Contestants.tune)
+WORKERS = {
+    "torch": ("torch", [], False),
+    "tuned": ("torch", ["--fused"], True),
+    "bf16": ("torch", ["--fused", "--bf16"], True),
+    "compiled": ("torch", ["--fused", "--compile"], True),
+    "jax": ("jax", [], False),
+    "ctranslate2": ("ctranslate2", [], False),
+}
+PACKAGES = {name: [name, "numpy", "safetensors"] for name in ("torch", "jax", "ctranslate2")}
+
+
+class Failure(Exception):
+    """What a contestant could not do, in one sentence."""
+
+
+def run(*command):
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        last = done.stdout.strip().splitlines()[-1:] or ["no message"]
+        raise Failure(f"{' '.join(map(str, command[:4]))} ...: {last[0]}")
+    return done.stdout
+
+
+class Worker:
+    """A process that answers lines with lines of JSON."""
+
+    def __init__(self, name, command, environment, cpus, log):
+        begun = time.perf_counter()
+        self.name, self.log = name, log
+        try:
+            with open(log, "w") as errors:
+                self.process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+                    text=True, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, cpus))
+        except OSError as error:
+            raise Failure(str(error)) from error
+        self.answer()
+        self.start_up = time.perf_counter() - begun
+
+    def answer(self, limit=1200):
+        ready, _, _ = select.select([self.process.stdout], [], [], limit)
+        line = self.process.stdout.readline() if ready else ""
+        if not line:
+            if not ready:
+                self.process.kill()
+            how = f"ended with code {self.process.wait()}" if ready else f"was silent for {limit} s"
+            said = pathlib.Path(self.log).read_text(errors="replace").strip().splitlines()
+            raise Failure(how + (f": {said[-1]}" if said else ""))
+        try:
+            value = json.loads(line)
+        except ValueError:
+            value = {"error": f"answered {line.strip()[:80]}"}
+        if "error" in value:
+            raise Failure(value["error"])
+        return value
+
+    def ask(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # answer tells how it ended
+        return self.answer()
+
+    def peak_memory(self):
+        """The most resident memory so far, in bytes."""
+        for line in pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return 1024 * int(line.split()[1])
+        return 0
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+            self.process.wait(30)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self.process.kill()
+            self.process.wait()
+
+
+def choose_cpus(count):
+    """So many processors, of different cores as far as there are such."""
+    usable, first, others, cores = sorted(os.sched_getaffinity(0)), [], [], set()
+    for cpu in usable:
+        path = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        core = path.read_text() if path.exists() else cpu
+        (others if core in cores else first).append(cpu)
+        cores.add(core)
+    return set((first + others)[:count])
+
+
+class Contestants:
+    """Makes workers. A peer that cannot be installed or tuned is in left_out, with the reason."""
+
+    def __init__(self, names, build, threads, pythons):
+        self.build, self.threads, self.pythons = pathlib.Path(build).resolve(), threads, pythons
+        self.cpus = choose_cpus(threads)
+        self.left_out, self.preload, self.names = {}, None, ["softback"]
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        self.build_softback()
+        for name in names:
+            try:
+                self.install(WORKERS[name][0])
+                if WORKERS[name][2]:
+                    self.tune()
+                self.names.append(name)
+            except (Failure, OSError) as error:
+                self.left_out[name] = str(error)
+
+    def build_softback(self):
+        if not (self.build / "build.ninja").exists():
+            run("meson", "setup", self.build, ROOT)
+        run("ninja", "-C", self.build, "softback", "softback-bench-worker")
+
+    def install(self, library):
+        if library in self.pythons:
+            return
+        python = FOLDER / library / "bin" / "python"
+        if not (FOLDER / library / "complete").exists():
+            print(f"installing {library} ...", file=sys.stderr)
+            run(sys.executable, "-m", "venv", FOLDER / library)
+            run(python, "-m", "pip", "install", "-q", *PACKAGES[library])
+            (FOLDER / library / "complete").touch()
+        self.pythons[library] = python
+
+    def tune(self):
+        """tcmalloc, and a word to MKL, which otherwise takes its AVX2 path on AMD's processors."""
+        if self.preload:
+            return
+        known = [line.split()[-1] for line in run("/sbin/ldconfig", "-p").splitlines()
+                 if "libtcmalloc_minimal.so.4 " in line]
+        if not known:
+            raise Failure("libtcmalloc_minimal.so.4 is missing (Debian: libtcmalloc-minimal4)")
+        source, library = FOLDER / "mkl.c", FOLDER / "libmkl.so"
+        source.write_text("int mkl_serv_intel_cpu_true(void) { return 1; }\n")
+        run("cc", "-shared", "-fPIC", "-o", library, source)
+        self.preload = f"{known[0]}:{library}"
+
+    def worker(self, name):
+        environment = dict(os.environ, OMP_NUM_THREADS=str(self.threads), JAX_PLATFORMS="cpu",
+                           PYTHONDONTWRITEBYTECODE="1",
+                           TORCHINDUCTOR_CACHE_DIR=str(FOLDER / "inductor"))
+        for variable in "OPENBLAS_CORETYPE", "LD_PRELOAD":
+            environment.pop(variable, None)
+        if name == "softback":
+            command = [self.build / "softback-bench-worker"]
+        else:
+            library, options, tuned = WORKERS[name]
+            command = [self.pythons[library], HERE / "peers" / f"{library}_worker.py", *options]
+            if tuned:
+                environment["LD_PRELOAD"] = self.preload
+        return Worker(name, command, environment, self.cpus, FOLDER / f"{name}.log")
+
+    def size(self, name):
+        """Bytes of the installed files."""
+        if name == "softback":
+            installed = json.loads(run("meson", "introspect", "--installed", self.build))
+            return sum(os.path.getsize(path) for path in installed if os.path.isfile(path))
+        python = self.pythons[WORKERS[name][0]]
+        folder = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        total = 0
+        for place, folders, files in os.walk(folder):
+            if place == folder:  # what every environment has is no part of the library
+                folders[:] = [name for name in folders
+                              if not name.startswith(("pip", "setuptools", "_distutils"))]
+            total += sum(os.lstat(os.path.join(place, file)).st_size for file in files)
+        return total

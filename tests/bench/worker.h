@@ -1,0 +1,66 @@
+/*
+ * softback-bench-worker: softback's side of tests/bench/compare.py. It reads lines from standard
+ * input and answers each with one line of JSON, so that several libraries can be timed in turns
+ * within one run; the workers in tests/bench/peers speak the same.
+ *
+ *     machine                    what computes here
+ *     open KIND KEY=NUMBER ...   makes what is to be measured, in place of what was open
+ *     export FILE                its weights and inputs, as safetensors, for the peers to load
+ *     check                      numbers that every library must get: {"numbers": [...]}
+ *     steps N                    measures N times: {"seconds": [...]}
+ *     rate NAME NUMBER ...       how fast this machine can be: {"rate": ...}
+ *
+ * The kinds, and their keys, are rows of compare_rows.py. What goes wrong is {"error": "..."}.
+ */
+#ifndef SOFTBACK_TESTS_BENCH_WORKER_H
+#define SOFTBACK_TESTS_BENCH_WORKER_H
+
+#include "tensor/tensor.h"
+
+/* The number behind "key=" in a line of words; false, with a message, when it is not there. */
+bool worker_number(const char *line, const char *key, double *number);
+bool worker_whole(const char *line, const char *key, int64_t *number);
+
+struct numbers {
+    double *value;
+    int64_t count, room;
+};
+bool numbers_add(struct numbers *numbers, double value);
+/* sqrt(sum of (1 + i mod 7) x_i^2): it changes with each element, and when elements change places.
+   False when there is no tensor. */
+bool numbers_add_measure(struct numbers *numbers, sb_tensor *x);
+
+double worker_clock(void); /* seconds */
+
+/* A leaf of numbers in [-1, 1), each kind of them with a seed of its own. */
+sb_tensor *worker_values(uint64_t seed, int rank, const int64_t *dim);
+
+/* What can be opened. A function that fails leaves a message in sb_error. */
+struct job_kind {
+    const char *name;
+    void *(*open)(const char *line);
+    bool (*save)(void *job, const char *path);
+    bool (*check)(void *job, struct numbers *numbers);
+    double (*step)(void *job); /* its seconds; negative on failure */
+    void (*close)(void *job);
+};
+
+extern const struct job_kind job_seq2seq, job_language_model, job_attention, job_softmax,
+    job_layer_norm, job_cross_entropy, job_adam, job_decoding;
+
+/*
+ * The best of some tries, with all threads; negative on failure:
+ *     fma                       FLOP/s of multiply-adds in registers
+ *     copy BYTES                bytes/s, half of BYTES read and half written, by plain or streaming
+ *                               stores, whichever is faster
+ *     gemm M N K TA TB          FLOP/s of C (M, N) = A B, TA and TB saying what lies transposed, by
+ *                               the built-in product or slabs of BLAS, whichever is faster
+ *     philox                    words of 32 bits a second, with the library's generator
+ */
+double worker_rate(const char *words);
+double worker_rate_product(const char *words); /* M N K TA TB */
+
+/* The seconds of a call in the fastest of some tries. */
+double worker_best(void (*call)(void *context), void *context);
+
+#endif

@@ -1,0 +1,40 @@
+#include "tests/bench/worker_words.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tests/bench/worker.h"
+#include <stdio.h>
+
+bool words_transformer(const char *line, sb_transformer_options *options)
+{
+    int64_t layers;
+    if (!worker_whole(line, "width", &options->width) ||
+        !worker_whole(line, "heads", &options->heads) ||
+        !worker_whole(line, "feed_forward", &options->feed_forward) ||
+        !worker_whole(line, "layers", &layers) ||
+        !worker_number(line, "dropout", &options->dropout))
+        return false;
+    options->encoder_layers = options->decoder_layers = (int)layers;
+    return true;
+}
+
+sb_vocabulary *words_vocabulary(const char *line)
+{
+    enum { WORD = 16 };
+    int64_t symbols;
+    if (!worker_whole(line, "symbols", &symbols))
+        return NULL;
+    if (symbols <= SB_SPECIAL_SYMBOLS)
+        return sb_fail("worker: symbols is %lld, not above %d", (long long)symbols,
+                       SB_SPECIAL_SYMBOLS);
+    char *text = memory_new((size_t)symbols * WORD);
+    if (!text)
+        return sb_fail("worker: out of memory");
+    int64_t used = 0;
+    for (int64_t i = 0; i < symbols - SB_SPECIAL_SYMBOLS; i++)
+        used += snprintf(text + used, WORD, i ? " w%lld" : "w%lld", (long long)i);
+    const char *texts[] = {text};
+    sb_vocabulary *words =
+        sb_vocabulary_new(texts, 1, &(sb_vocabulary_options){.units = SB_UNITS_WORDS});
+    memory_free(text);
+    return words;
+}

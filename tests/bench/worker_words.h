@@ -1,0 +1,14 @@
+/* What training and decoding share: the sizes of a transformer, and made-up words. */
+#ifndef SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
+#define SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
+
+#include "models/vocabulary.h"
+#include "nn/transformer.h"
+
+/* From width, heads, feed_forward, layers (on each side) and dropout. */
+bool words_transformer(const char *line, sb_transformer_options *options);
+
+/* A vocabulary of as many symbols as the line says; its words are "w0", "w1" ... */
+sb_vocabulary *words_vocabulary(const char *line);
+
+#endif
