@@ -137,7 +137,7 @@ static bool early_begin(struct early *e, sb_node *node, bool make)
     const char *op = "linear_cross_entropy";
     int64_t size = 0, place[INPUTS] = {0};
     bool wanted[INPUTS] = {false};
-    *e = (struct early){NULL};
+    *e = (struct early){0};
     for (int i = 0; i < node->inputs; i++) {
         place[i] = size;
         wanted[i] = tape_wants_grad(tape_open(), node->in[i]);
@@ -181,7 +181,7 @@ static bool early_backward(sb_node *node)
     const struct arithmetic_kernels *k = kernel_row(&arithmetic_rows, dy);
     sb_tensor *factor =
         k ? tensor_new("linear_cross_entropy", dy->device, dy->dtype, SB_SCALAR) : NULL;
-    struct early e = {NULL};
+    struct early e = {0};
     bool ok = factor != NULL && early_begin(&e, node, false);
     if (ok) {
         const struct broadcast one = broadcast_plan(3, (const sb_tensor *[]){factor, dy, divisor});
@@ -204,7 +204,7 @@ static bool forward(struct walk *w, const struct cross_entropy *loss, sb_node *n
 {
     struct cross_entropy_options *options = node->options;
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
-    struct early e = {NULL};
+    struct early e = {0};
     options->early = is_early(node);
     bool ok = (!options->early || early_begin(&e, node, true)) && walk_begin(w, x, weight);
     for (int64_t start = 0; ok && (start == 0 || start < w->shape.rows); start += w->chunk) {

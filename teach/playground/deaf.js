@@ -3,21 +3,22 @@ const Deaf = (() => {
     const s = Address.state, known = {};
 
     const draw = () => {
-        const d = 2 ** s.width;
-        const page = (known[d] ??= Library.explain("deaf", { width: d }));
-        const column = s.scaled ? "over sqrt d" : "raw";
-        const all = page.tables.rows.map((r) => ({
-            name: (r.row.text ? r.row.text + ", " : "") + "‖J‖ from " + r["||J|| from"].text,
+        const d = 2 ** s.width, column = s.scaled ? "over sqrt d" : "raw";
+        const page = (known[d] ??= Library.explain("deaf", {width: d})), {rows} = page.tables;
+        const most = Math.max(...rows.flatMap((r) => [r.raw.number, r["over sqrt d"].number]));
+        const bins = rows.map((r) => ({
+            name: (r.row.text ? "deaf, " : "") + "‖J‖ from " + r["||J|| from"].text,
             value: r[column].number,
             note: r[column].text,
             colour: r.row.text ? "minus" : "plus",
         }));
-        const most = Math.max(...page.tables.rows.flatMap((r) => [r.raw.number, r["over sqrt d"].number]));
+        const scores = s.scaled ? "scores over √d" : "raw scores";
+        const caption = `Rows by the size of their Jacobian, ${scores}, d = ${d}`;
         $("width-value").textContent = d;
-        $("deaf-caption").textContent = `Rows by the size of their Jacobian, ${s.scaled ? "scores over √d" : "raw scores"}, d = ${d}`;
-        bars("deaf-chart", $("deaf-caption").textContent, all, (x) => x / most);
+        $("deaf-caption").textContent = caption;
         $("deaf-say").textContent = page.texts.at(-1);
         $("deaf-command").textContent = "./softback explain deaf --width " + d;
+        bars("deaf-chart", caption, bins, (x) => x / most);
     };
     const change = (act) => {
         act();
@@ -32,5 +33,5 @@ const Deaf = (() => {
         $("scaled").onchange = (e) => change(() => (s.scaled = e.target.checked ? 1 : 0));
         draw();
     };
-    return { open };
+    return {open};
 })();

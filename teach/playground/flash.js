@@ -1,57 +1,91 @@
 /* Panel 3: the online softmax, block by block, and back. */
 const Flash = (() => {
     const s = Address.state;
+    const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
+    const backwardColumns =
+        ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"];
     let page;
 
     const compute = () => {
-        page = Library.explain("flash", { scores: s.fscores, values: s.fvalues, block: s.block });
+        page = Library.explain("flash", {scores: s.fscores, values: s.fvalues, block: s.block});
         s.fstep = Math.min(s.fstep, last());
     };
     const blocks = () => page.tables.blocks;
     const last = () => blocks().length + s.fscores.length;
-    const blockOf = (i) => Math.floor(i / s.block);
+    const isForward = () => s.fstep <= blocks().length;
+    const done = () => Math.min(s.fstep, blocks().length);
+    const back = () => s.fstep - blocks().length;
 
-    const table = (rows, columns, shown) => {
-        const head = columns.map((c) => `<th scope="col">${escaped(c)}</th>`).join("");
-        const body = rows.slice(0, shown).map((r, i) => `<tr${i === shown - 1 ? ' class="now"' : ""}>${columns.map((c) => `<td>${escaped(r[c].text)}</td>`).join("")}</tr>`);
-        return `<thead><tr>${head}</tr></thead><tbody>${body.join("")}</tbody>`;
+    const drawCells = () => {
+        const isNow = (i) => {
+            const block = Math.floor(i / s.block);
+            return isForward() ? done() > 0 && block === done() - 1 : i === back() - 1;
+        };
+        const isGone = (i) => isForward() && Math.floor(i / s.block) >= done();
+        $("flash-cells").innerHTML = s.fscores.map((x, i) => {
+            const value = tag("small", {}, "v " + short(s.fvalues[i]));
+            const state = isNow(i) ? "now" : isGone(i) ? "gone" : false;
+            return tag("span", {class: state}, short(x), tag("br", {}), value);
+        }).join("");
     };
-    const forward = () => s.fstep <= blocks().length;
+    const drawTable = () => {
+        const columns = isForward() ? forwardColumns : backwardColumns;
+        const shown = isForward() ? blocks().slice(0, done())
+                                  : page.tables.backward.slice(0, back());
+        const cells = (row) => columns.map((name) => tag("td", {}, escaped(row[name].text)));
+        $("flash-table").innerHTML = tableOf(columns, shown.map(cells), shown.length - 1);
+    };
+    const drawMemory = () => {
+        const held = done() > 0 ? blocks()[done() - 1].held.number : 0, whole = s.fscores.length;
+        const all = [
+            {name: "block by block", value: held},
+            {name: "the whole row", value: whole, colour: "minus"},
+        ];
+        bars("flash-memory", "numbers held at a time", all, (x) => x / Math.max(whole, held));
+    };
 
+    const place = () => {
+        if (s.fstep === 0) return "before the first block";
+        return isForward() ? `forward, block ${done() - 1} of ${blocks().length}`
+                           : `backward, key ${back() - 1}`;
+    };
     const draw = () => {
-        const done = Math.min(s.fstep, blocks().length), back = s.fstep - blocks().length;
-        const now = (i) => (forward() ? done > 0 && blockOf(i) === done - 1 : i === back - 1);
-        const gone = (i) => forward() && blockOf(i) >= done;
-        $("flash-cells").innerHTML = s.fscores.map((x, i) => `<span class="${now(i) ? "now" : gone(i) ? "gone" : ""}">${short(x)}<br><small>v ${short(s.fvalues[i])}</small></span>`).join("");
-        $("flash-place").textContent = s.fstep === 0 ? "before the first block" : forward() ? `forward, block ${done - 1} of ${blocks().length}` : `backward, key ${back - 1}`;
-        $("flash-table").innerHTML = forward()
-            ? table(blocks(), ["block", "scores", "m", "rescale", "l", "o / l", "held"], done)
-            : table(page.tables.backward, ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"], back);
-        $("flash-say").textContent = page.texts[forward() ? (done === blocks().length ? 1 : 0) : 2];
-        const held = done > 0 ? blocks()[done - 1].held.number : 0, whole = s.fscores.length;
-        bars("flash-memory", "numbers held at a time", [{ name: "block by block", value: held }, { name: "the whole row", value: whole, colour: "minus" }], (x) => x / Math.max(whole, held));
-        $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join(",")} --values ${s.fvalues.join(",")} --block ${s.block}`;
+        const end = done() === blocks().length;
+        drawCells();
+        drawTable();
+        drawMemory();
+        $("flash-place").textContent = place();
+        $("flash-say").textContent = page.texts[!isForward() ? 2 : end ? 1 : 0];
+        $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
+            `--values ${s.fvalues.join()} --block ${s.block}`;
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();
     };
+
     const change = (act) => {
         act();
         compute();
         draw();
         Address.write();
     };
-    const list = (text) => text.split(/[ ,]+/).filter((w) => w !== "").map(Number);
+    const mark = (id, ok) => $(id).setAttribute("aria-invalid", String(!ok));
+    const listIn = (id) => $(id).value.split(/[ ,]+/).filter((w) => w !== "").map(Number);
+    const areNumbers = (list) => list.every((x) => Number.isFinite(x) && Math.abs(x) < 1e6);
 
     /* Both lists at once: as long as they do not fit together, nothing is computed. */
     const typed = () => {
-        const scores = list($("flash-scores").value), values = list($("flash-values").value), block = +$("flash-block").value;
-        const ok = scores.length >= 2 && scores.length <= 32 && values.length === scores.length && [...scores, ...values].every((x) => Number.isFinite(x) && Math.abs(x) < 1e6);
-        const fits = Number.isInteger(block) && block >= 1 && block <= 32;
-        $("flash-scores").setAttribute("aria-invalid", String(!ok));
-        $("flash-values").setAttribute("aria-invalid", String(!ok));
-        $("flash-block").setAttribute("aria-invalid", String(!fits));
-        if (!ok) $("flash-place").textContent = "2 to 32 scores, and a value for each, are wanted";
-        if (ok && fits) change(() => Object.assign(s, { fscores: scores, fvalues: values, block, fstep: 0 }));
+        const fscores = listIn("flash-scores"), fvalues = listIn("flash-values");
+        const block = +$("flash-block").value, n = fscores.length;
+        const fits = n >= 2 && n <= 32 && fvalues.length === n;
+        const ok = fits && areNumbers(fscores) && areNumbers(fvalues);
+        const whole = Number.isInteger(block) && block >= 1 && block <= 32;
+        mark("flash-scores", ok);
+        mark("flash-values", ok);
+        mark("flash-block", whole);
+        if (!ok)
+            $("flash-place").textContent = "2 to 32 scores, and a value for each, are wanted";
+        else if (whole)
+            change(() => Object.assign(s, {fscores, fvalues, block, fstep: 0}));
     };
 
     const open = () => {
@@ -67,5 +101,5 @@ const Flash = (() => {
         compute();
         draw();
     };
-    return { open };
+    return {open};
 })();

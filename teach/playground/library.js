@@ -1,4 +1,4 @@
-/* The library's calls, with texts and tables as objects. `answer` instantiates the module. */
+/* The library's calls, with texts and tables as objects. */
 const Library = (() => {
     let calls;
 
@@ -9,29 +9,30 @@ const Library = (() => {
         while (bytes[end]) end++;
         return new TextDecoder().decode(bytes.subarray(at, end));
     };
-    const range = (n) => Array.from({ length: n }, (_, i) => i);
+    const range = (n) => Array.from({length: n}, (_, i) => i);
     const need = (ok) => {
         if (!ok) throw Error(text(calls.message()));
     };
 
     /* The page that is open: its title, its paragraphs, and its tables by name, each with rows of
-       cells by column. A cell is {text, number}: as the terminal shows it, and all of its digits. */
+       cells by column. A cell is {text, number}: as the terminal shows it, and all its digits. */
+    const table = (part) => {
+        const columns = range(calls.table_columns(part));
+        const names = columns.map((c) => text(calls.column_name(part, c)));
+        const cell = (r, c) =>
+            ({text: text(calls.cell_text(part, r, c)), number: calls.cell_number(part, r, c)});
+        const named = columns.filter((c) => names[c]); /* a bar has no name */
+        return range(calls.table_rows(part))
+            .map((r) => Object.fromEntries(named.map((c) => [names[c], cell(r, c)])));
+    };
     const page = () => {
-        const all = { title: text(calls.page_name()), texts: [], tables: {} };
-        for (const i of range(calls.page_parts())) {
-            if (calls.part_text(i)) {
-                all.texts.push(text(calls.part_text(i)));
-                continue;
-            }
-            const columns = range(calls.table_columns(i)).map((c) => text(calls.column_name(i, c)));
-            all.tables[text(calls.table_name(i))] = range(calls.table_rows(i)).map((r) => {
-                const row = {};
-                columns.forEach((name, c) => {
-                    if (name) /* a bar has none */
-                        row[name] = { text: text(calls.cell_text(i, r, c)), number: calls.cell_number(i, r, c) };
-                });
-                return row;
-            });
+        const all = {title: text(calls.page_name()), texts: [], tables: {}};
+        for (const part of range(calls.page_parts())) {
+            const paragraph = text(calls.part_text(part));
+            if (paragraph)
+                all.texts.push(paragraph);
+            else
+                all.tables[text(calls.table_name(part))] = table(part);
         }
         return all;
     };
@@ -61,25 +62,31 @@ const Library = (() => {
         return range(n).map((i) => Array.from(all.subarray(i * apart, i * apart + n)));
     };
 
-    /* What training_look saw. */
-    const sight = () => ({
-        maps: range(3).map((a) => {
-            const rows = calls.map_rows(a), keys = calls.map_keys(a);
-            const all = new Float64Array(calls.memory.buffer, calls.map(a), 2 * rows * keys);
-            return {
-                heads: range(2).map((h) =>
-                    range(rows).map((r) => Array.from(all.subarray((h * rows + r) * keys, (h * rows + r + 1) * keys)))),
-                rows: range(rows).map((r) => text(calls.label(a, 0, r))),
-                keys: range(keys).map((k) => text(calls.label(a, 1, k))),
-                deaf: range(2).map((h) => calls.head_deaf(a, h)),
-                evenness: range(2).map((h) => calls.head_evenness(a, h)),
-            };
-        }),
-        gradients: range(calls.parameters()).map((i) => ({ name: text(calls.parameter_name(i)), length: calls.parameter_gradient(i) })),
-    });
+    /* What training_look saw: of each attention its maps, and of each parameter its gradient. */
+    const seen = (attention) => {
+        const rows = calls.map_rows(attention), keys = calls.map_keys(attention), heads = range(2);
+        const labels = (isKey, n) => range(n).map((i) => text(calls.label(attention, isKey, i)));
+        const all = new Float64Array(calls.memory.buffer, calls.map(attention), 2 * rows * keys);
+        const row = (head, r) => {
+            const from = (head * rows + r) * keys;
+            return Array.from(all.subarray(from, from + keys));
+        };
+        return {
+            heads: heads.map((head) => range(rows).map((r) => row(head, r))),
+            rows: labels(0, rows),
+            keys: labels(1, keys),
+            deaf: heads.map((head) => calls.head_deaf(attention, head)),
+            evenness: heads.map((head) => calls.head_evenness(attention, head)),
+        };
+    };
+    const gradient = (i) =>
+        ({name: text(calls.parameter_name(i)), length: calls.parameter_gradient(i)});
+    const sight = () =>
+        ({maps: range(3).map(seen), gradients: range(calls.parameters()).map(gradient)});
 
     const training = {
-        begin: (o) => need(calls.training_begin(o.task, o.seed, o.factor, o.mistake, o.steps)),
+        begin: (o) =>
+            need(calls.training_begin(o.task, o.seed, o.factor, o.mistake, o.steps)),
         step: () => {
             const loss = calls.training_advance();
             need(!Number.isNaN(loss) || !text(calls.message()));
@@ -97,13 +104,13 @@ const Library = (() => {
         fingerprint: () => text(calls.fingerprint()),
     };
 
-    /* Nothing on the page reads or writes a file: what the C library wants for that always fails. */
+    /* Nothing here reads or writes a file: what the C library imports for that always fails. */
     const open = async (bytes) => {
         const module = await WebAssembly.compile(bytes);
         const files = {};
-        for (const { name } of WebAssembly.Module.imports(module)) files[name] = () => 52;
-        calls = (await WebAssembly.instantiate(module, { wasi_snapshot_preview1: files })).exports;
+        for (const {name} of WebAssembly.Module.imports(module)) files[name] = () => 52;
+        calls = (await WebAssembly.instantiate(module, {wasi_snapshot_preview1: files})).exports;
     };
 
-    return { open, explain, jacobian, training };
+    return {open, explain, jacobian, training};
 })();

@@ -1,6 +1,7 @@
 /* Everything is opened here. document.body.dataset.state is "ready" once the page can be used. */
 const unpacked = async (id) => {
-    const packed = Uint8Array.from(atob($(id).textContent.replace(/\s/g, "")), (c) => c.charCodeAt(0));
+    const base64 = $(id).textContent.replace(/\s/g, "");
+    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
 };

@@ -4,8 +4,12 @@ let wanted = null, steps = 0, pair = 0, running = false, spent = 0;
 
 const MOST_OF_A_TICK = 60; /* ms of training before the page hears of it */
 
-const report = (losses, more) =>
-    postMessage({ step: steps, losses, rate: (1000 * steps) / Math.max(spent, 1), ...Library.training.look(pair), ...more });
+const report = (losses, more) => {
+    const rate = (1000 * steps) / Math.max(spent, 1);
+    postMessage({step: steps, losses, rate, running, ...Library.training.look(pair), ...more});
+};
+const result = () =>
+    ({share: Library.training.share(), fingerprint: Library.training.fingerprint()});
 
 const train = (most) => {
     const losses = [], begin = performance.now();
@@ -20,19 +24,19 @@ const train = (most) => {
 const tick = () => {
     if (!running) return;
     const before = steps, losses = train(wanted.steps);
+    const passed50 = Math.floor(steps / 50) > Math.floor(before / 50);
     running = steps < wanted.steps;
-    const often = Math.floor(steps / 50) > Math.floor(before / 50) || !running;
-    report(losses, { running, share: often ? Library.training.share() : undefined, fingerprint: running ? undefined : Library.training.fingerprint() });
+    report(losses, !running ? result() : passed50 ? {share: Library.training.share()} : {});
     if (running) setTimeout(tick);
 };
 
 const orders = {
-    begin: (o) => {
-        wanted = o;
+    begin: (choice) => {
+        wanted = choice;
         steps = spent = 0;
         running = false;
-        Library.training.begin(o);
-        report([], { running, began: true });
+        Library.training.begin(choice);
+        report([]);
     },
     run: () => {
         if (running || steps >= wanted.steps) return;
@@ -41,31 +45,33 @@ const orders = {
     },
     pause: () => {
         running = false;
-        report([], { running, share: Library.training.share(), fingerprint: Library.training.fingerprint() });
+        report([], result());
     },
     step: () => {
         running = false;
-        if (steps < wanted.steps) report(train(steps + 1), { running });
+        if (steps < wanted.steps) report(train(steps + 1));
     },
-    pair: (o) => {
-        pair = o.pair;
-        report([], { running });
+    pair: (choice) => {
+        pair = choice.pair;
+        report([]);
     },
-    row: (o) => {
+    row: ({attention, head, row}) => {
         running = false;
-        report([], { running, row: Library.training.row(o.attention, o.head, o.row), place: { ...o, step: steps } });
+        report([], {row: Library.training.row(attention, head, row), place: {step: steps}});
     },
 };
 
 /* Orders are carried out one after the other; the first one opens the library. */
 const carryOut = async (data) => {
     try {
-        if (data.order === "open") await Library.open(data.bytes);
-        else orders[data.order](data);
+        if (data.order === "open")
+            await Library.open(data.bytes);
+        else
+            orders[data.order](data);
     } catch (error) {
         running = false;
-        postMessage({ failure: error.message });
+        postMessage({failure: error.message});
     }
 };
 let queue = Promise.resolve();
-onmessage = ({ data }) => (queue = queue.then(() => carryOut(data)));
+onmessage = ({data}) => (queue = queue.then(() => carryOut(data)));

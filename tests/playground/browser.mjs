@@ -1,5 +1,5 @@
 /* A headless Chromium, spoken to through two pipes; nothing is needed but node. */
-import { spawn } from "node:child_process";
+import {spawn} from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
@@ -19,42 +19,56 @@ const speak = (to, from, heard) => {
                 heard(message);
                 continue;
             }
-            const { done, failed } = waiting.get(message.id);
+            const {done, failed} = waiting.get(message.id);
             waiting.delete(message.id);
-            if (message.error) failed(Error(message.error.message));
-            else done(message.result);
+            if (message.error)
+                failed(Error(message.error.message));
+            else
+                done(message.result);
         }
     });
-    return (method, params = {}, sessionId = undefined) =>
-        new Promise((done, failed) => {
-            waiting.set(++last, { done, failed });
-            to.write(JSON.stringify({ id: last, method, params, sessionId }) + "\0");
-        });
+    return (method, params = {}, sessionId = undefined) => new Promise((done, failed) => {
+               waiting.set(++last, {done, failed});
+               to.write(JSON.stringify({id: last, method, params, sessionId}) + "\0");
+           });
 };
 
 /* Opens a page. `problems` collects what the page complains of. */
-export const open = async (program, url, { dark = false, width = 1200, height = 1000 } = {}) => {
+export const open = async (program, url, {dark = false, width = 1200, height = 1000} = {}) => {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "softback-browser-"));
-    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--user-data-dir=" + profile, "--remote-debugging-pipe", "about:blank"];
-    const child = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    const flags = [
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
+        "--user-data-dir=" + profile, "--remote-debugging-pipe", "about:blank"
+    ];
+    const child = spawn(program, flags, {stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"]});
     const problems = [];
-    const send = speak(child.stdio[3], child.stdio[4], ({ method, params }) => {
-        if (method === "Runtime.exceptionThrown") problems.push(params.exceptionDetails.exception?.description || params.exceptionDetails.text);
-        if (method === "Runtime.consoleAPICalled" && params.type !== "log") problems.push(params.args.map((a) => a.value).join(" "));
-        if (method === "Log.entryAdded" && params.entry.level === "error") problems.push(params.entry.text);
+    const send = speak(child.stdio[3], child.stdio[4], ({method, params}) => {
+        if (method === "Runtime.exceptionThrown")
+            problems.push(
+                params.exceptionDetails.exception?.description || params.exceptionDetails.text);
+        if (method === "Runtime.consoleAPICalled" && params.type !== "log")
+            problems.push(params.args.map((a) => a.value).join(" "));
+        if (method === "Log.entryAdded" && params.entry.level === "error")
+            problems.push(params.entry.text);
     });
-    const { targetId } = await send("Target.createTarget", { url: "about:blank" });
-    const { sessionId } = await send("Target.attachToTarget", { targetId, flatten: true });
+    const {targetId} = await send("Target.createTarget", {url: "about:blank"});
+    const {sessionId} = await send("Target.attachToTarget", {targetId, flatten: true});
     const tell = (method, params) => send(method, params, sessionId);
     for (const domain of ["Runtime", "Page", "Log"]) await tell(domain + ".enable");
-    await tell("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: width < 500 });
-    await tell("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
+    await tell(
+        "Emulation.setDeviceMetricsOverride",
+        {width, height, deviceScaleFactor: 1, mobile: width < 500});
+    await tell(
+        "Emulation.setEmulatedMedia",
+        {features: [{name: "prefers-color-scheme", value: dark ? "dark" : "light"}]});
 
-    const page = { problems };
-    page.go = (to) => tell("Page.navigate", { url: to });
+    const page = {problems};
+    page.go = (to) => tell("Page.navigate", {url: to});
     page.value = async (expression) => {
-        const answer = await tell("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
-        if (answer.exceptionDetails) throw Error(answer.exceptionDetails.exception?.description || expression);
+        const answer =
+            await tell("Runtime.evaluate", {expression, awaitPromise: true, returnByValue: true});
+        if (answer.exceptionDetails)
+            throw Error(answer.exceptionDetails.exception?.description || expression);
         return answer.result.value;
     };
     page.until = async (expression, ms = 60000) => {
@@ -63,24 +77,40 @@ export const open = async (program, url, { dark = false, width = 1200, height = 
         throw Error(`waited in vain for ${expression}; ${problems.join("; ")}`);
     };
     page.press = async (key, modifiers = 0) => {
-        const codes = { Tab: 9, Enter: 13, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40 };
+        const codes =
+            {Tab: 9, Enter: 13, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40};
         const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
-        const common = { key, code: key === " " ? "Space" : key, windowsVirtualKeyCode: codes[key] || key.toUpperCase().charCodeAt(0), modifiers };
-        await tell("Input.dispatchKeyEvent", { type: "keyDown", text, ...common });
-        await tell("Input.dispatchKeyEvent", { type: "keyUp", ...common });
+        const common = {
+            key,
+            code: key === " " ? "Space" : key,
+            windowsVirtualKeyCode: codes[key] || key.toUpperCase().charCodeAt(0),
+            modifiers
+        };
+        await tell("Input.dispatchKeyEvent", {type: "keyDown", text, ...common});
+        await tell("Input.dispatchKeyEvent", {type: "keyUp", ...common});
+    };
+    /* Runs a function in the page, on arguments that JSON can hold. */
+    page.run = (f, ...given) => page.value(`(${f})(${given.map((x) => JSON.stringify(x)).join()})`);
+    const middle = (selector) => {
+        const element = document.querySelector(selector);
+        element.scrollIntoView({block: "center"});
+        const box = element.getBoundingClientRect();
+        return [box.x + box.width / 2, box.y + box.height / 2];
     };
     page.click = async (selector) => {
-        const at = await page.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)}); e.scrollIntoView({ block: "center" }); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()`);
-        for (const type of ["mousePressed", "mouseReleased"]) await tell("Input.dispatchMouseEvent", { type, x: at[0], y: at[1], button: "left", clickCount: 1 });
+        const [x, y] = await page.run(middle, selector), button = "left", clickCount = 1;
+        for (const type of ["mousePressed", "mouseReleased"])
+            await tell("Input.dispatchMouseEvent", {type, x, y, button, clickCount});
     };
     page.picture = async (file) => {
-        const { data } = await tell("Page.captureScreenshot", { format: "png", captureBeyondViewport: true });
+        const {data} =
+            await tell("Page.captureScreenshot", {format: "png", captureBeyondViewport: true});
         fs.writeFileSync(file, Buffer.from(data, "base64"));
     };
     page.close = async () => {
         await send("Browser.close").catch(() => null);
         await sleep(300);
-        fs.rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+        fs.rmSync(profile, {recursive: true, force: true, maxRetries: 5});
     };
     await page.go(url);
     return page;

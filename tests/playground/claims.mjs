@@ -6,7 +6,9 @@ let passed = 0, failed = 0;
 export const expect = (ok, what) => {
     if (!ok) throw Error(what);
 };
-export const expectEqual = (got, wanted, what) => expect(JSON.stringify(got) === JSON.stringify(wanted), `${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
+export const expectEqual = (got, wanted, what) => expect(
+    JSON.stringify(got) === JSON.stringify(wanted),
+    `${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
 
 export const claim = async (name, test) => {
     try {

@@ -1,12 +1,13 @@
 /*
- * The page in a browser: page.mjs CHROMIUM PAGE.HTML PICTURES LOSSES. Everything is done as a reader
- * does it, with mouse and keyboard; PICTURES is a folder for what it looked like.
+ * The page in a browser: page.mjs CHROMIUM PAGE.HTML PICTURES LOSSES. Everything is done as a
+ * reader does it, with mouse and keyboard; PICTURES is a folder for what it looked like.
  */
-import { execFileSync } from "node:child_process";
+import {execFileSync} from "node:child_process";
 import path from "node:path";
 import process from "node:process";
-import { open } from "./browser.mjs";
-import { claim, end, expect, expectEqual } from "./claims.mjs";
+
+import {open} from "./browser.mjs";
+import {claim, end, expect, expectEqual} from "./claims.mjs";
 
 const [, , chromium, file, pictures, losses] = process.argv;
 const url = "file://" + path.resolve(file);
@@ -16,13 +17,19 @@ const visit = async (options, act) => {
     const page = await open(chromium, url + (options.hash || ""), options);
     const text = (id) => page.value(`document.getElementById(${JSON.stringify(id)}).textContent`);
     /* As typing or sliding does. */
-    const set = (id, value, event = "input") =>
-        page.value(`(() => { const e = document.getElementById(${JSON.stringify(id)}); e.value = ${JSON.stringify(String(value))}; e.dispatchEvent(new Event("${event}", { bubbles: true })); })()`);
+    const put = (id, value, event) => {
+        const field = document.getElementById(id);
+        field.value = value;
+        field.dispatchEvent(new Event(event, {bubbles: true}));
+    };
+    const set = (id, value, event = "input") => page.run(put, id, String(value), event);
     try {
         await page.until('document.body.dataset.state === "ready"');
         await page.until("Training.state().sight");
         await act(page, text, set);
-        expect(!(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")), "the page shows NaN, undefined or Infinity");
+        expect(
+            !(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
+            "the page shows NaN, undefined or Infinity");
         expectEqual(page.problems, [], "complaints of the browser");
     } finally {
         await page.close();
@@ -30,15 +37,17 @@ const visit = async (options, act) => {
 };
 const picture = (page, name) => page.picture(path.join(pictures, name + ".png"));
 
-await claim("it opens from a file", () =>
-    visit({}, async (page, text) => {
+await claim(
+    "it opens from a file",
+    () => visit({}, async (page, text) => {
         console.log(`ready after ${await page.value("document.body.dataset.milliseconds")} ms`);
         expectEqual(await text("a-0"), "0.6381", "the first weight");
         await picture(page, "light");
     }));
 
-await claim("panel 1 answers to scores, gradients, masks and the temperature", () =>
-    visit({}, async (page, text, set) => {
+await claim(
+    "panel 1 answers to scores, gradients, masks and the temperature",
+    () => visit({}, async (page, text, set) => {
         await set("slide-0", 1);
         expectEqual(await page.value('$("score-0").value'), "1", "the score beside its slider");
         expectEqual(await text("a-0"), await text("a-1"), "the weights of equal scores");
@@ -50,19 +59,26 @@ await claim("panel 1 answers to scores, gradients, masks and the temperature", (
         await set("temperature", 1);
         expectEqual(await text("temperature-value"), "10.00", "the temperature");
         await page.click("#row-masked");
-        expect((await text("row-say")).includes("by definition"), "a row without keys is explained");
+        expect(
+            (await text("row-say")).includes("by definition"), "a row without keys is explained");
         expectEqual(await text("ds-0"), "0.0000", "a gradient of an empty row");
         await page.click("#row-saturated");
         expect(+(await text("a-0")) > 0.999, "a saturated row");
         await page.click("#row-more");
-        expectEqual(await page.value('document.querySelectorAll("#row-table tbody tr").length'), 5, "keys");
+        expectEqual(
+            await page.value('document.querySelectorAll("#row-table tbody tr").length'), 5, "keys");
         await set("score-4", "");
-        expectEqual(await page.value('$("score-4").getAttribute("aria-invalid")'), "true", "an empty field");
-        expect(/--scores 16,8,0.8,-8,0 --upstream 1,0,0,-1,0$/.test(await text("row-command")), await text("row-command"));
+        expectEqual(
+            await page.value('$("score-4").getAttribute("aria-invalid")'), "true",
+            "an empty field");
+        expect(
+            /--scores 16,8,0.8,-8,0 --upstream 1,0,0,-1,0$/.test(await text("row-command")),
+            await text("row-command"));
     }));
 
-await claim("panel 2 counts deaf rows", () =>
-    visit({}, async (page, text, set) => {
+await claim(
+    "panel 2 counts deaf rows",
+    () => visit({}, async (page, text, set) => {
         expect(/Deaf: 3\d\.\d % raw, 0\.0 %/.test(await text("deaf-say")), await text("deaf-say"));
         await set("width", 4);
         expectEqual(await text("width-value"), "16", "d");
@@ -71,11 +87,13 @@ await claim("panel 2 counts deaf rows", () =>
         expect((await text("deaf-caption")).includes("scores over √d"), "the caption");
     }));
 
-await claim("panel 3 goes through blocks, back, and forth again", () =>
-    visit({}, async (page, text, set) => {
+await claim(
+    "panel 3 goes through blocks, back, and forth again",
+    () => visit({}, async (page, text, set) => {
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
         expectEqual(await text("flash-place"), "forward, block 2 of 3", "the place");
-        const end = await page.value('document.querySelector("#flash-table tr.now td:nth-child(6)").textContent');
+        const end = await page.value(
+            'document.querySelector("#flash-table tr.now td:nth-child(6)").textContent');
         const said = (await text("flash-say")).match(/o \/ l = (\S+)\. /)[1];
         expect(Math.abs(end - said) < 0.005, `o / l is ${end}, and in the text ${said}`);
         for (let i = 0; i < 6; i++) await page.click("#flash-step");
@@ -94,8 +112,9 @@ await claim("panel 3 goes through blocks, back, and forth again", () =>
         expectEqual(await text("flash-place"), "before the first block", "the place");
     }));
 
-await claim("panel 4 trains, pauses and restarts; its losses have the bits of a portable build", () =>
-    visit({}, async (page, text) => {
+await claim(
+    "panel 4 trains, pauses and restarts; its losses have the bits of a portable build",
+    () => visit({}, async (page, text) => {
         await page.click("#advance");
         await page.until("Training.state().run.step === 1");
         await page.click("#train");
@@ -108,16 +127,20 @@ await claim("panel 4 trains, pauses and restarts; its losses have the bits of a 
         await page.until("Training.state().run.step >= 600");
         expect(paused < 600, "it paused too late to be seen");
         console.log(await text("status"));
-        const said = execFileSync(losses, ["600", "300"], { encoding: "utf8" });
-        expectEqual(await page.value("Training.state().run.losses[299]"), +said.match(/step 300  loss (\S+)/)[1], "the loss of step 300");
-        expect((await text("status")).includes("100.0 % of the digits right"), await text("status"));
+        const said = execFileSync(losses, ["600", "300"], {encoding: "utf8"});
+        expectEqual(
+            await page.value("Training.state().run.losses[299]"),
+            +said.match(/step 300  loss (\S+)/)[1], "the loss of step 300");
+        expect(
+            (await text("status")).includes("100.0 % of the digits right"), await text("status"));
         await page.click("#restart");
         await page.until("Training.state().run.step === 0");
         expectEqual(await page.value("Training.state().before.length"), 1, "runs in the picture");
     }));
 
-await claim("each gradient, task and factor trains", () =>
-    visit({}, async (page, text, set) => {
+await claim(
+    "each gradient, task and factor trains",
+    () => visit({}, async (page, text, set) => {
         const train = async (what) => {
             await page.until("Training.state().run.step === 0");
             await page.click("#train");
@@ -138,28 +161,43 @@ await claim("each gradient, task and factor trains", () =>
         await set("factor", 64, "change");
         await set("seed", 7, "change");
         await train("another seed");
-        expectEqual(await page.value("location.hash"), "#task=2&factor=64&mistake=3&seed=7", "the address");
+        expectEqual(
+            await page.value("location.hash"), "#task=2&factor=64&mistake=3&seed=7", "the address");
     }));
 
-await claim("a cell of attention opens its row under the lens and in panel 1", () =>
-    visit({}, async (page, text) => {
+await claim(
+    "a cell of attention opens its row under the lens and in panel 1",
+    () => visit({}, async (page, text) => {
         await page.click("#train");
         await page.until("Training.state().run.step > 60");
         await page.click('#maps td[data-h="1"][data-r="2"][data-k="5"]');
         await page.until('$("lens-title").textContent');
         expect(!(await page.value("Training.state().run.running")), "it went on training");
-        expect(/^Row 3 of head 2, cross attention, layer 1, after step \d+/.test(await text("lens-title")), await text("lens-title"));
-        expectEqual(await text("row-origin"), await text("lens-title"), "where panel 1's row is from");
-        const rows = await page.value('[...document.querySelectorAll("#lens-table tbody tr")].map((tr) => [...tr.children].map((td) => td.textContent))');
+        expect(
+            /^Row 3 of head 2, cross attention, layer 1, after step \d+/.test(
+                await text("lens-title")),
+            await text("lens-title"));
+        expectEqual(
+            await text("row-origin"), await text("lens-title"), "where panel 1's row is from");
+        const rows = await page.run(() => {
+            const all = [...document.querySelectorAll("#lens-table tbody tr")];
+            return all.map((row) => [...row.children].map((cell) => cell.textContent));
+        });
         expectEqual(rows.length, 8, "keys");
         const largest = Math.max(...rows.map((r) => Math.abs(+r[5])));
         for (const [i, row] of rows.entries()) {
-            expectEqual(await page.value(`document.querySelectorAll("#row-table tbody th")[${i}].textContent`), row[0], "a key");
+            expectEqual(
+                await page.value(
+                    `document.querySelectorAll("#row-table tbody th")[${i}].textContent`),
+                row[0], "a key");
             const own = +(await text("ds-" + i));
-            expect(Math.abs(own - row[5]) <= 0.01 * largest, `ds ${i} is ${own}, under the lens ${row[5]}`);
+            expect(
+                Math.abs(own - row[5]) <= 0.01 * largest,
+                `ds ${i} is ${own}, under the lens ${row[5]}`);
         }
         for (const [i, kind] of [[0, "encoder"], [1, "decoder"]]) {
-            await page.value(`(() => { $("attention").value = ${i}; $("attention").dispatchEvent(new Event("change")); })()`);
+            await page.value(`(() => { $("attention").value = ${
+                i}; $("attention").dispatchEvent(new Event("change")); })()`);
             await page.click('#maps td[data-h="0"][data-r="3"][data-k="1"]');
             await page.until(`$("lens-title").textContent.includes("${kind} attention")`);
         }
@@ -170,25 +208,39 @@ await claim("a cell of attention opens its row under the lens and in panel 1", (
     }));
 
 await claim("the address brings everything back, and nonsense in it does no harm", async () => {
-    const hash = "#scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3&scaled=1&fscores=4,5&fvalues=1,2&block=1&fstep=2&task=2&factor=4&mistake=2&seed=9&steps=200&attention=1&pair=3";
-    await visit({ hash }, async (page, text) => {
+    const hash =
+        "#scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3&scaled=1&fscores=4,5" +
+        "&fvalues=1,2&block=1&fstep=2&task=2&factor=4&mistake=2&seed=9&steps=200&attention=1&pair=3";
+    await visit({hash}, async (page, text) => {
         expectEqual(await text("a-2"), "blocked", "the third key");
         expectEqual(await text("width-value"), "8", "d");
         expectEqual(await text("flash-place"), "forward, block 1 of 2", "panel 3");
         const fields = ["score-0", "task", "factor", "mistake", "seed", "steps", "attention"];
-        expectEqual(await page.value(`${JSON.stringify(fields)}.map((id) => $(id).value)`), ["3", "2", "4", "2", "9", "200", "1"], "the fields");
+        expectEqual(
+            await page.value(`${JSON.stringify(fields)}.map((id) => $(id).value)`),
+            ["3", "2", "4", "2", "9", "200", "1"], "the fields");
         await page.value("Address.write()");
         expectEqual(await page.value("location.hash"), hash, "the address, written again");
     });
-    await visit({ hash: "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44&factor=-1&mistake=8&seed=-3&steps=7&attention=6&pair=-2&constructor=1&=&&" }, async (page, text) => {
-        expectEqual(await text("a-0"), "0.6381", "the first weight");
-        expect(!(await text("status")).includes("failed"), await text("status"));
-    });
+    await visit(
+        {
+            hash:
+                "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44" +
+                "&factor=-1&mistake=8&seed=-3&steps=7&attention=6&pair=-2&constructor=1&=&&"
+        },
+        async (page, text) => {
+            expectEqual(await text("a-0"), "0.6381", "the first weight");
+            expect(!(await text("status")).includes("failed"), await text("status"));
+        });
 });
 
-await claim("the keyboard is enough", () =>
-    visit({}, async (page, text) => {
-        const active = () => page.value("document.activeElement.id || document.activeElement.dataset.r + ',' + document.activeElement.dataset.k");
+await claim(
+    "the keyboard is enough",
+    () => visit({}, async (page, text) => {
+        const active = () => page.run(() => {
+            const {id, dataset} = document.activeElement;
+            return id || dataset.r + "," + dataset.k;
+        });
         const tabTo = async (id) => {
             for (let i = 0; i < 80 && (await active()) !== id; i++) await page.press("Tab");
             expectEqual(await active(), id, "the focus");
@@ -213,9 +265,12 @@ await claim("the keyboard is enough", () =>
         expectEqual(await active(), "row", "the focus goes to panel 1");
     }));
 
-for (const [name, options] of [["dark", { dark: true }], ["phone", { width: 390, height: 844 }], ["phone-dark", { width: 390, height: 844, dark: true }]])
-    await claim(`it can be read: ${name}`, () =>
-        visit(options, async (page) => {
+for (const [name, options] of [
+         ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
+         ["phone-dark", {width: 390, height: 844, dark: true}]])
+    await claim(
+        `it can be read: ${name}`,
+        () => visit(options, async (page) => {
             await page.click("#train");
             await page.until("Training.state().run.step > 100");
             await page.click("#train");
@@ -223,11 +278,20 @@ for (const [name, options] of [["dark", { dark: true }], ["phone", { width: 390,
             const wide = await page.value("document.documentElement.scrollWidth");
             expect(wide <= (options.width || 1200), `the page is ${wide} pixels wide`);
             /* WCAG 2.1: the contrast of texts with their ground is at least 4.5. */
-            const contrast = await page.value(`(() => {
-                const light = (c) => { const [r, g, b] = c.match(/\\d+/g).map((x) => { x /= 255; return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-                const ground = light(getComputedStyle(document.body).backgroundColor);
-                return Math.min(...["body", "a", ".terminal", "th"].map((s) => { const l = light(getComputedStyle(document.querySelector(s)).color); return (Math.max(l, ground) + 0.05) / (Math.min(l, ground) + 0.05); }));
-            })()`);
+            const contrast = await page.run(() => {
+                const part = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+                const light = (colour) => {
+                    const [r, g, b] = colour.match(/\d+/g).map((x) => part(x / 255));
+                    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+                };
+                const style = (selector) => getComputedStyle(document.querySelector(selector));
+                const ground = light(style("body").backgroundColor);
+                const ratios = ["body", "a", ".terminal", "th"].map((selector) => {
+                    const ink = light(style(selector).color);
+                    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
+                });
+                return Math.min(...ratios);
+            });
             expect(contrast >= 4.5, `a contrast of ${contrast}`);
             await picture(page, name);
         }));
