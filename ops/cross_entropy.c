@@ -129,7 +129,7 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
         !sb_node_save(node, tensor_new(op, device, dtype, SB_SCALAR)) ||
         (class_weight && !sb_node_save(node, sb_tensor_retain(class_weight))))
         return false;
-    loss->kernels = k;
+    *loss = (struct cross_entropy){.kernels = k};
     describe(loss, node, V, targets);
     if (none)
         loss->found.loss = node->out[0]->data;
@@ -186,7 +186,8 @@ struct cross_entropy cross_entropy_part(const struct cross_entropy *loss, int64_
     part.found = (struct cross_entropy_found){
         after(found->max, start, bytes), after(found->inverse, start, bytes),
         after(found->loss, start, bytes), after(found->weight, start, bytes)};
-    part.dy.dy = after(loss->dy.dy, start * loss->dy.step, bytes);
+    if (loss->dy.dy) /* in backward */
+        part.dy.dy = after(loss->dy.dy, start * loss->dy.step, bytes);
     return part;
 }
 

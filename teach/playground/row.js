@@ -90,7 +90,8 @@ const Row = (() => {
         return s.scores.length > 8 ? square : square + tag("text", {...place, style}, number);
     };
     const drawJacobian = () => {
-        const J = Library.jacobian(options()), n = J.length, left = 26;
+        const J = Library.jacobian(options()), n = J.length;
+        const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
         const cell = Math.min(44, 264 / n), largest = Math.max(1e-9, ...J.flat().map(Math.abs));
         const label = "Jacobian, a heat map; each row and column adds up to 0";
         const rows = J.map((row, i) => [
