@@ -67,8 +67,8 @@ enum { CROSS_ENTROPY_DIVISOR = 1 }; /* the saved tensor of one number, a mean's 
 struct cross_entropy_options {
     double label_smoothing;
     sb_reduction reduction;
-    bool weighted; /* the third saved tensor is the class weights */
-    bool early;    /* of linear_cross_entropy: the last saved tensor holds gradients */
+    bool weighted;  /* the third saved tensor is the class weights */
+    unsigned early; /* of linear_cross_entropy: bit i: the last saved tensor holds input i's part */
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
 

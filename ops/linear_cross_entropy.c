@@ -101,15 +101,22 @@ struct early {
     sb_tensor *part[INPUTS];
 };
 
-/* Whether gradients can be added up before dy is known. */
-static bool is_early(const sb_node *node)
+/* The inputs that want a gradient, as bits; a leaf may change its mind between forward and
+ * backward. */
+static unsigned wanted_now(const sb_node *node)
+{
+    unsigned wanted = 0;
+    for (int i = 0; i < node->inputs; i++)
+        wanted |= (unsigned)tape_wants_grad(tape_open(), node->in[i]) << i;
+    return wanted;
+}
+
+/* Those whose gradient can be added up before dy is known. */
+static unsigned early_inputs(const sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
     const sb_dtype dtype = node->in[X]->dtype;
-    bool wanted = false;
-    for (int i = 0; i < node->inputs; i++)
-        wanted |= tape_wants_grad(tape_open(), node->in[i]);
-    return wanted && options->reduction != SB_NONE && dtype_of_sums(dtype) == dtype;
+    return options->reduction != SB_NONE && dtype_of_sums(dtype) == dtype ? wanted_now(node) : 0;
 }
 
 /* exp 0, so that nothing need be uploaded */
@@ -135,20 +142,19 @@ static void early_end(struct early *e)
 static bool early_begin(struct early *e, sb_node *node, bool make)
 {
     const char *op = "linear_cross_entropy";
+    const unsigned early = ((const struct cross_entropy_options *)sb_node_options(node))->early;
     int64_t size = 0, place[INPUTS] = {0};
-    bool wanted[INPUTS] = {false};
     *e = (struct early){0};
     for (int i = 0; i < node->inputs; i++) {
         place[i] = size;
-        wanted[i] = tape_wants_grad(tape_open(), node->in[i]);
-        size += wanted[i] ? (tensor_size(node->in[i]) + 15) / 16 * 16 : 0;
+        size += early >> i & 1 ? (tensor_size(node->in[i]) + 15) / 16 * 16 : 0;
     }
     const sb_tensor *x = node->in[X];
     sb_tensor *all = make ? sb_node_save(node, tensor_new(op, x->device, x->dtype, SB_SHAPE(size)))
                           : sb_node_saved(node, node->saves - 1);
     bool ok = all != NULL;
     for (int i = 0; i < node->inputs; i++)
-        if (ok && wanted[i]) {
+        if (ok && early >> i & 1) {
             e->part[i] = tensor_view(op, all, place[i], node->in[i]->rank, node->in[i]->dim);
             ok = e->part[i] != NULL;
         }
@@ -189,7 +195,7 @@ static bool early_backward(sb_node *node)
     }
     for (int i = 0; ok && i < node->inputs; i++) {
         const sb_tensor *part = e.part[i];
-        if (!part)
+        if (!part || !sb_node_dx(node, i))
             continue;
         const struct broadcast all = broadcast_plan(3, (const sb_tensor *[]){part, part, factor});
         ok = k->backward(ARITHMETIC_MULTIPLY, 1, sb_node_fresh(node, i), &all, part->data, NULL,
@@ -205,7 +211,7 @@ static bool forward(struct walk *w, const struct cross_entropy *loss, sb_node *n
     struct cross_entropy_options *options = node->options;
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     struct early e = {0};
-    options->early = is_early(node);
+    options->early = early_inputs(node);
     bool ok = (!options->early || early_begin(&e, node, true)) && walk_begin(w, x, weight);
     for (int64_t start = 0; ok && (start == 0 || start < w->shape.rows); start += w->chunk) {
         const struct linear_shape s = shape_from(w, start);
@@ -289,7 +295,7 @@ static bool backward_chunk(const struct walk *w, sb_node *node, const struct cro
 static bool backward(sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
-    if (options->early)
+    if (options->early && !(wanted_now(node) & ~options->early))
         return early_backward(node);
     const sb_tensor *x = node->in[0], *weight = node->in[1];
     int64_t dim[SB_MAX_RANK];

@@ -186,3 +186,25 @@ CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
         cr_expect(fabs(grad[1][e] - (5 - 3 * grad[0][e])) < 1e-14, "%g, %g", grad[1][e],
                   grad[0][e]);
 }
+
+/* A leaf that wants a gradient only after forward gets it, and one that no longer does gets none.
+ */
+CLAIM(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
+{
+    double grad[2][8];
+    for (int late = 0; late < 2; late++) {
+        struct inputs in = inputs_new(late ? "3x2 =4x2 i4:3" : "3x2 4x2 i4:3", SB_F64, 1);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *loss = sb_linear_cross_entropy(in.x[0], in.x[1], NULL, in.x[2], NULL);
+        in.x[1]->requires_grad = true;
+        in.x[0]->requires_grad = !late;
+        cr_assert(sb_backward(loss), "%s", sb_error());
+        cr_assert(sb_tensor_read(sb_grad(in.x[1]), grad[late]));
+        cr_expect(!late || !sb_grad(in.x[0]));
+        sb_tape_end(&tape);
+        inputs_free(&in);
+    }
+    for (int e = 0; e < 8; e++)
+        cr_expect(fabs(grad[1][e] - grad[0][e]) < 1e-14, "%g, %g", grad[1][e], grad[0][e]);
+}
