@@ -11,18 +11,7 @@ command -v pandoc >/dev/null || {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $2"
-        sed 's/^/    /' "$work/output"
-    fi
-    : >"$work/output"
-}
+. tests/claim.sh
 
 : >"$work/output"
 book=$work/folder/book.html

@@ -9,18 +9,7 @@ cd "$(dirname "$0")/.." || exit 2
 softback=$(cd "${1:-build}" && pwd)/softback || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-passed=0 failed=0
-
-claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "FAILED: $2"
-        head -n 20 "$work/output" | sed 's/^/    /'
-    fi
-    : >"$work/output"
-}
+. tests/claim.sh
 
 # tidy 5.6 takes SVG within HTML as it is.
 valid() { # valid [-xml] FILE

@@ -1,0 +1,13 @@
+# For tests in shell: passed and failed count claims; what a command says goes to $work/output.
+passed=0 failed=0
+
+claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $2"
+        head -n 20 "$work/output" | sed 's/^/    /'
+    fi
+    : >"$work/output"
+}
