@@ -20,16 +20,23 @@ struct product {
 void CPU(gemm_multiply)(const struct product *s, bool threads);
 
 /*
- * A tile of C is at most TILE_ROWS x TILE_VECTORS vectors, so many that its sums, the vectors of B
+ * A tile of C is TILE_ROWS x so many vectors, TILE_VECTORS at most, that its sums, the vectors of B
  * and one factor fit in the registers: 32 with AVX-512 and on ARM, 16 otherwise.
  */
 #if VECTOR_BYTES == 64 || defined(__aarch64__)
-enum { TILE_ROWS = 8, TILE_VECTORS = 3 };
+#define TILES_ARE_WIDE 1
+enum { TILE_VECTORS = 4, MOST_ROWS = 12 };
+#define TILE_ROWS(vectors) ((vectors) == 4 ? 6 : (vectors) == 3 ? 8 : 12)
 #elif VECTOR_BYTES == 32
-enum { TILE_ROWS = 6, TILE_VECTORS = 2 };
+#define TILES_ARE_WIDE 0
+enum { TILE_VECTORS = 2, MOST_ROWS = 6 };
+#define TILE_ROWS(vectors) 6
 #else
-enum { TILE_ROWS = 4, TILE_VECTORS = 2 };
+#define TILES_ARE_WIDE 0
+enum { TILE_VECTORS = 2, MOST_ROWS = 4 };
+#define TILE_ROWS(vectors) 4
 #endif
+enum { TILE_SUMS = 2 * MOST_ROWS }; /* vectors of a tile, at most */
 
 /* At most so many rows of B are multiplied at a time: a panel of them, as wide as a tile, stays in
    the first-level cache or next to it. Results depend on this number, on nothing else here. */
@@ -42,11 +49,12 @@ static inline int64_t part(int64_t i, int64_t parts, int64_t n)
 }
 
 /* C = A B, or C += A B, for a few rows and vectors of columns. A's element (i, p) is
-   a[i * row_step + p * k_step]; rows of B are ldb apart. */
+   a[i * row_step + p * k_step], or where A is packed by tiles, tile_step apart, that of the tile's
+   row i; rows of B are ldb apart. */
 struct tile {
     int64_t depth;
     const real *a;
-    int64_t row_step, k_step;
+    int64_t row_step, k_step, tile_step; /* tile_step: 0 where A is not packed */
     const real *b;
     int64_t ldb;
     bool add;
@@ -98,5 +106,10 @@ void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t l
    number of vectors. Columns past the last hold numbers that nobody needs. */
 void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real *b, int64_t ldb,
                     real *panel);
+
+/* Packs `rows` columns of A, which is stored transposed, by tiles of TILE_ROWS(TILE_VECTORS) rows:
+   depth x so many elements each, and PACKED_STEP apart. */
+#define PACKED_STEP(depth) ((depth)*TILE_ROWS(TILE_VECTORS) + 2)
+void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed);
 
 #endif

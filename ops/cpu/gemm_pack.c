@@ -43,3 +43,36 @@ void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real 
         pack_transposed(depth, count, b + j * ldb, ldb, panel + j, width);
     }
 }
+
+/* Rows of one tile. What is copied behind a row's last element, the next row overwrites. */
+static void pack_tile(int64_t depth, const real *a, int64_t lda, real *packed)
+{
+    enum { UNIT = TILE_ROWS(TILE_VECTORS), COPIED = UNIT == 6 ? 8 : UNIT };
+#pragma GCC unroll 1
+    for (; depth > 0; depth--, a += lda, packed += UNIT)
+        memcpy(packed, a, COPIED * sizeof(real));
+}
+
+/* The last tiles, behind whose rows there may be nothing to copy. */
+static void pack_edge(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed)
+{
+    enum { UNIT = TILE_ROWS(TILE_VECTORS) };
+    for (int64_t p = 0; p < depth; p++)
+        for (int64_t r = 0; r < rows; r++)
+            packed[p * UNIT + r] = a[p * lda + r];
+}
+
+void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed)
+{
+    enum { UNIT = TILE_ROWS(TILE_VECTORS), STEP = 16 };
+    for (int64_t p = 0; p < depth; p += STEP) {
+        const int64_t n = depth - p < STEP ? depth - p : STEP;
+        const real *from = a + p * lda;
+        real *to = packed + p * UNIT;
+        for (int64_t r = 0; r < rows; r += UNIT, to += PACKED_STEP(depth))
+            if (r + UNIT + 2 <= rows)
+                pack_tile(n, from + r, lda, to);
+            else
+                pack_edge(n, rows - r < UNIT ? rows - r : UNIT, from + r, lda, to);
+    }
+}

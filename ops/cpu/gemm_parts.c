@@ -21,7 +21,15 @@ void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, cons
 {
     int64_t vectors, panels = panel_count(columns, &vectors), column;
     for (int64_t i = 0; i < panels; i++) {
-        struct tile t = {k, a.a, a.row_step, a.k_step, b, ldb, add, c, ldc, 0};
+        struct tile t = {.depth = k,
+                         .a = a.a,
+                         .row_step = a.row_step,
+                         .k_step = a.k_step,
+                         .b = b,
+                         .ldb = ldb,
+                         .add = add,
+                         .c = c,
+                         .ldc = ldc};
         t.columns = panel_columns(i, columns, &column);
         t.b += column;
         t.c += column;
@@ -34,7 +42,13 @@ void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int6
 {
     int64_t vectors, panels = panel_count(columns, &vectors), column;
     for (int64_t i = 0; i < panels; i++) {
-        struct tile t = {k, a.a, a.row_step, a.k_step, packed, 0, false, c, ldc, 0};
+        struct tile t = {.depth = k,
+                         .a = a.a,
+                         .row_step = a.row_step,
+                         .k_step = a.k_step,
+                         .b = packed,
+                         .c = c,
+                         .ldc = ldc};
         t.columns = panel_columns(i, columns, &column);
         if (column >= to || column + t.columns <= from)
             continue;

@@ -4,7 +4,7 @@
 /* Chains of multiply-adds on numbers that stay in registers: as many as a tile of C has sums. */
 double CPU(gemm_peak)(int64_t rounds)
 {
-    enum { CHAINS = TILE_ROWS * TILE_VECTORS };
+    enum { CHAINS = TILE_SUMS };
     volatile real start = (real)0.5, factor = (real)0.999;
     vector sum[CHAINS], x = vector_zero() + factor, y = vector_zero() + (1 - factor);
 #pragma GCC unroll 24

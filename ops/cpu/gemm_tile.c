@@ -12,47 +12,49 @@ UNROLLED void put_vector(vector sum, bool add, real *y)
     vector_store(y, sum);
 }
 
-/* A tile whose last vector hangs over the edge of C: the same arithmetic, on a copy. */
-static void put_edge(int rows, const real *sums, const struct tile *t)
+/* The first lanes of a vector: the same arithmetic. */
+UNROLLED void put_lanes(vector sum, bool add, int64_t count, real *y)
 {
-    int64_t width = (t->columns + LANES - 1) / LANES * LANES;
-    for (int r = 0; r < rows; r++)
-        for (int64_t j = 0; j < width; j += LANES) {
-            real lane[LANES] = {0}, *c = t->c + r * t->ldc + j;
-            int64_t count = t->columns - j < LANES ? t->columns - j : LANES;
-            for (int64_t i = 0; t->add && i < count; i++)
-                lane[i] = c[i];
-            put_vector(vector_load(sums + r * width + j), t->add, lane);
-            for (int64_t i = 0; i < count; i++)
-                c[i] = lane[i];
-        }
+    real lane[LANES];
+    vector_store(lane, sum);
+    for (int l = 0; l < LANES; l++)
+        if (l < count)
+            y[l] = add ? y[l] + lane[l] : lane[l];
 }
 
-UNROLLED void put_tile(int rows, int vectors, vector sum[TILE_ROWS][TILE_VECTORS],
-                       const struct tile *t)
+UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const struct tile *t)
 {
-    if (t->columns == vectors * LANES) {
-        for (int r = 0; r < rows; r++)
-            for (int v = 0; v < vectors; v++)
-                put_vector(sum[r][v], t->add, t->c + r * t->ldc + v * LANES);
-        return;
+    const int64_t last = t->columns - (vectors - 1) * LANES;
+    for (int r = 0; r < rows; r++) {
+        real *c = t->c + r * t->ldc;
+        for (int v = 0; v < vectors - 1; v++)
+            put_vector(sum[r][v], t->add, c + v * LANES);
+        if (last == LANES)
+            put_vector(sum[r][vectors - 1], t->add, c + (vectors - 1) * LANES);
+        else
+            put_lanes(sum[r][vectors - 1], t->add, last, c + (vectors - 1) * LANES);
     }
-    real sums[TILE_ROWS * TILE_VECTORS * LANES];
-    for (int r = 0; r < rows; r++)
+}
+
+/* Rows of C that lie in pages of their own are fetched while their sums are made. */
+UNROLLED void fetch_tile(int rows, int vectors, const struct tile *t)
+{
+    const int64_t page = 4096 / (int64_t)sizeof(real);
+    for (int r = 0; t->ldc >= page && r < rows; r++)
         for (int v = 0; v < vectors; v++)
-            vector_store(sums + (r * vectors + v) * LANES, sum[r][v]);
-    put_edge(rows, sums, t);
+            __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
 }
 
 UNROLLED void tile(int rows, int vectors, const struct tile *t)
 {
-    vector sum[TILE_ROWS][TILE_VECTORS];
-    const real *a[TILE_ROWS], *b = t->b;
+    vector sum[MOST_ROWS][TILE_VECTORS];
+    const real *a[MOST_ROWS], *b = t->b;
     for (int r = 0; r < rows; r++) {
         a[r] = t->a + r * t->row_step;
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vector_zero();
     }
+    fetch_tile(rows, vectors, t);
     for (int64_t p = 0, at = 0; p < t->depth; p++, at += t->k_step, b += t->ldb) {
         vector y[TILE_VECTORS];
         __builtin_prefetch(a[0] + at + 24 * t->k_step); /* far apart where A is transposed */
@@ -72,9 +74,10 @@ UNROLLED void tiles(int vectors, struct tile t, int64_t rows)
 {
     int64_t done;
     for (; rows > 0; rows -= done) {
-        if (rows >= TILE_ROWS) {
-            done = TILE_ROWS;
-            tile(TILE_ROWS, vectors, &t);
+        if (rows >= TILE_ROWS(vectors)) {
+            done = TILE_ROWS(vectors);
+            tile(TILE_ROWS(vectors), vectors, &t);
+            t.a += t.tile_step ? t.tile_step - done * t.row_step : 0;
         } else if (rows >= 4) {
             done = 4;
             tile(4, vectors, &t);
@@ -99,9 +102,14 @@ void CPU(gemm_tiles)(const struct tile *t, int64_t rows)
     case 2:
         tiles(2, *t, rows);
         break;
-    default:
-        tiles(TILE_VECTORS, *t, rows);
+#if TILES_ARE_WIDE
+    case 3:
+        tiles(3, *t, rows);
         break;
+    case 4:
+        tiles(4, *t, rows);
+        break;
+#endif
     }
 }
 
@@ -115,7 +123,7 @@ UNROLLED vector load_column(const real *x, int64_t ldx)
 
 UNROLLED void strip(int rows, const struct tile *t)
 {
-    vector sum[TILE_ROWS][TILE_VECTORS], y[QUARTER];
+    vector sum[STRIP_ROWS][TILE_VECTORS], y[QUARTER];
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < STRIP_VECTORS; v++)
             sum[r][v] = vector_zero();
