@@ -68,8 +68,8 @@ static bool forward_head(const struct attention *a, int64_t b, int64_t h,
         else
             ok = pair_products(&x, a->D, q, k, weights);
         softmax_rows(&x, f->bias, weights);
-        clear_rows(x.n, a->Dv, y, a->y.row);
-        ok = ok && add_over_keys(&x, finite, a->Dv, dropped(&x, weights, scratch), v, y, a->y.row);
+        ok = ok &&
+             add_over_keys(&x, finite, a->Dv, dropped(&x, weights, scratch), v, true, y, a->y.row);
     }
     return ok;
 }

@@ -66,6 +66,7 @@ struct head {
     struct rows q, k, v, dy;
     bool finite_q, finite_k, finite_dy;
     real *dk, *dv; /* row 0; NULL when not wanted */
+    bool fresh_dk, fresh_dv;
     real *scratch;
 };
 
@@ -78,7 +79,7 @@ static bool backward_block(const struct attention *a, const struct attention_bac
     bool ok = true;
     if (g->dy && head->dv)
         ok = add_over_queries(x, head->finite_dy, a->Dv, dropped(x, weights, dm), head->dy,
-                              head->dv, a->v.row);
+                              head->fresh_dv && x->first == 0, head->dv, a->v.row);
     if (g->dy)
         ok = ok && pair_products(x, a->Dv, head->dy, head->v, dm);
     else
@@ -87,23 +88,26 @@ static bool backward_block(const struct attention *a, const struct attention_bac
     real *ds = dm;
     score_gradient(x, weights, ds, g->dscores ? (real *)g->dscores + place : NULL);
     if (ok && g->dq.data)
-        ok = add_over_keys(x, head->finite_k, a->D, ds, head->k,
+        ok = add_over_keys(x, head->finite_k, a->D, ds, head->k, g->dq.fresh,
                            row_in(g->dq.data, a->q, x->b, x->h, x->first), a->q.row);
     if (ok && head->dk)
-        ok = add_over_queries(x, head->finite_q, a->D, ds, head->q, head->dk, a->k.row);
+        ok = add_over_queries(x, head->finite_q, a->D, ds, head->q, head->fresh_dk && x->first == 0,
+                              head->dk, a->k.row);
     return ok;
 }
 
 static bool backward_head(const struct attention *a, const struct attention_backward *g, int64_t b,
                           int64_t h)
 {
-    int64_t group = h / (a->H / a->G), unit = b * a->G + group;
+    int64_t heads = a->H / a->G, group = h / heads, unit = b * a->G + group;
     struct head head = {
         .q = rows_of(g->q, a->q, b, h),
         .k = rows_of(g->k, a->k, b, group),
         .v = rows_of(g->v, a->v, b, group),
         .dk = g->dk.data ? row_in(g->dk.data, a->k, b, group, 0) : NULL,
         .dv = g->dv.data ? row_in(g->dv.data, a->v, b, group, 0) : NULL,
+        .fresh_dk = g->dk.fresh && h == group * heads,
+        .fresh_dv = g->dv.fresh && h == group * heads,
         .scratch = (real *)g->scratch + unit * attention_block_rows(a) * a->Lk,
     };
     if (g->dy)
@@ -114,8 +118,6 @@ static bool backward_head(const struct attention *a, const struct attention_back
     head.finite_q = !masked || all_finite(a->Lq, a->D, head.q);
     head.finite_k = !masked || all_finite(seen.to - seen.from, a->D, seen_k);
     head.finite_dy = !masked || !g->dy || all_finite(a->Lq, a->Dv, head.dy);
-    if (g->dq.data && g->dq.fresh)
-        clear_rows(a->Lq, a->D, row_in(g->dq.data, a->q, b, h, 0), a->q.row);
     bool ok = true;
     for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
         struct block x = block_at(a, b, h, i);
@@ -128,9 +130,9 @@ static bool backward_head(const struct attention *a, const struct attention_back
 static bool backward_group(const struct attention *a, const struct attention_backward *g, int64_t b,
                            int64_t group)
 {
-    if (g->dk.data && g->dk.fresh)
+    if (g->dk.data && g->dk.fresh && a->Lq == 0)
         clear_rows(a->Lk, a->D, row_in(g->dk.data, a->k, b, group, 0), a->k.row);
-    if (g->dv.data && g->dv.fresh)
+    if (g->dv.data && g->dv.fresh && (a->Lq == 0 || !g->dy))
         clear_rows(a->Lk, a->Dv, row_in(g->dv.data, a->v, b, group, 0), a->v.row);
     int64_t heads = a->H / a->G;
     bool ok = true;

@@ -145,34 +145,41 @@ static inline void add_by_pairs(const struct block *x, bool transposed, int64_t 
     }
 }
 
-/* z_i += sum_j w_ij y_j, z being the block's first row: o = m v and dq = ds k. */
-static inline bool add_over_keys(const struct block *x, bool finite, int64_t n, const real *w,
-                                 struct rows y, real *z, int64_t ldz)
-{
-    int64_t from = x->keys.from, count = x->keys.to - from;
-    if (finite && x->a->products != PRODUCTS_ROWS)
-        return count == 0 || product(x->a, false, false, x->n, n, count, w + from, x->a->Lk,
-                                     y.at + from * y.step, y.step, 1, z, ldz);
-    add_by_pairs(x, false, n, w, y, z, ldz);
-    return true;
-}
-
-/* z_j += sum_i w_ij y_i, z being the row of key 0: dv = m' do and dk = ds' q. */
-static inline bool add_over_queries(const struct block *x, bool finite, int64_t n, const real *w,
-                                    struct rows y, real *z, int64_t ldz)
-{
-    int64_t from = x->keys.from, count = x->keys.to - from;
-    if (finite)
-        return count == 0 || product(x->a, true, false, count, n, x->n, w + from, x->a->Lk,
-                                     y.at + x->first * y.step, y.step, 1, z + from * ldz, ldz);
-    add_by_pairs(x, true, n, w, y, z, ldz);
-    return true;
-}
-
 static inline void clear_rows(int64_t L, int64_t n, real *x, int64_t step)
 {
     for (int64_t l = 0; l < L; l++)
         memset(x + l * step, 0, (size_t)n * sizeof *x);
+}
+
+/* z_i = sum_j w_ij y_j, or z_i += where z is not fresh, z being the block's first row: o = m v and
+   dq = ds k. */
+static inline bool add_over_keys(const struct block *x, bool finite, int64_t n, const real *w,
+                                 struct rows y, bool fresh, real *z, int64_t ldz)
+{
+    int64_t from = x->keys.from, count = x->keys.to - from;
+    if (finite && count > 0 && x->a->products != PRODUCTS_ROWS)
+        return product(x->a, false, false, x->n, n, count, w + from, x->a->Lk, y.at + from * y.step,
+                       y.step, fresh ? 0 : 1, z, ldz);
+    if (fresh)
+        clear_rows(x->n, n, z, ldz);
+    add_by_pairs(x, false, n, w, y, z, ldz);
+    return true;
+}
+
+/* z_j = sum_i w_ij y_i, or z_j +=, z being the row of key 0: dv = m' do and dk = ds' q. */
+static inline bool add_over_queries(const struct block *x, bool finite, int64_t n, const real *w,
+                                    struct rows y, bool fresh, real *z, int64_t ldz)
+{
+    int64_t from = x->keys.from, count = x->keys.to - from;
+    const bool writes = fresh && finite && count == x->a->Lk;
+    if (fresh && !writes)
+        clear_rows(x->a->Lk, n, z, ldz);
+    if (finite)
+        return count == 0 ||
+               product(x->a, true, false, count, n, x->n, w + from, x->a->Lk,
+                       y.at + x->first * y.step, y.step, writes ? 0 : 1, z + from * ldz, ldz);
+    add_by_pairs(x, true, n, w, y, z, ldz);
+    return true;
 }
 
 /* Defined in attention_backward.c, attention_tiled.c, attention_tiled_backward.c and
