@@ -25,14 +25,13 @@ static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *c
     const char *who = operation->name;
     int real = -1; /* the first input of a real dtype */
     for (int i = 0; i < inputs; i++) {
-        struct input_name name = input_name(operation, i);
         if (!in[i])
-            return fail_null(who, name.text);
+            return fail_null(who, input_name(operation, i).text);
         if (!tensor_readable(who, in[i]))
             return false;
         if (in[i]->device != in[0]->device)
             return sb_fail("%s: %s is on %s, %s on %s", who, input_name(operation, 0).text,
-                           in[0]->device->name, name.text, in[i]->device->name);
+                           in[0]->device->name, input_name(operation, i).text, in[i]->device->name);
         if (!sb_dtype_is_real(in[i]->dtype))
             continue;
         if (real < 0)
@@ -40,7 +39,7 @@ static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *c
         if (in[i]->dtype != in[real]->dtype)
             return sb_fail("%s: %s is %s, %s is %s: dtypes differ", who,
                            input_name(operation, real).text, sb_dtype_name(in[real]->dtype),
-                           name.text, sb_dtype_name(in[i]->dtype));
+                           input_name(operation, i).text, sb_dtype_name(in[i]->dtype));
     }
     return true;
 }
