@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { POSITIONS = 512, ROUNDS = 7, QUICK = 8, SOURCE = 24 };
+enum { POSITIONS = 512, ROUNDS = 7, QUICK = 8, SOURCE = 24, PARTS = 8 };
 
 struct decoding {
     sb_data *data;
@@ -106,6 +106,20 @@ static void print_fit(const struct bench *bench, int n, const double *seconds, d
     }
 }
 
+/* For programs, that can look how far from a line they are: the means of steps in eighths. */
+static void print_parts(const struct bench *bench, int n, const double *seconds)
+{
+    for (int first = 0; first < n; first += n / PARTS) {
+        double mean = 0;
+        for (int t = first; t < first + n / PARTS; t++)
+            mean += seconds[t] / (n / PARTS);
+        char name[32];
+        snprintf(name, sizeof name, "steps %d to %d", first + 1, first + n / PARTS);
+        bench_print(bench, &(struct bench_row){
+                               .group = "decode", .name = name, .way = "f32", .seconds = mean});
+    }
+}
+
 bool bench_decode(struct bench *bench)
 {
     const int positions = bench->quick ? QUICK : POSITIONS;
@@ -118,6 +132,8 @@ bool bench_decode(struct bench *bench)
         ok = decode_all(&d, positions, least);
     if (ok)
         print_fit(bench, positions, least, numbers_read(d.weights));
+    if (ok && bench->tabs)
+        print_parts(bench, positions, least);
     decoding_close(&d);
     return ok;
 }

@@ -16,7 +16,6 @@ same for all: where other processes compute too, GOMP_SPINCOUNT=1000, which the 
 sets for itself, keeps threads of softback and of PyTorch from waiting for each other for long.
 """
 import argparse
-import pathlib
 import statistics
 import sys
 
@@ -30,6 +29,7 @@ USUAL_TOLERANCE = 1e-4
 EQUAL_SYMBOLS = 0.95  # a rounding may turn a choice between two symbols, and all that follow
 ROUND_SECONDS = 0.7  # that a contestant should have in a round
 MOST_STEPS = 50
+WARM_STEPS = 3  # before times, and page faults, count
 BOUND_ROUNDS = 3
 
 
@@ -128,13 +128,18 @@ class Comparison:
         workers, failed = self.prepare(row)
         limit = f"copy {row.working_set:.0f}" if row.bytes else "fma"
         rounds, limits, steps = {worker.name: [] for worker in workers}, [], {}
+        faults, made = dict.fromkeys(rounds, 0), dict.fromkeys(rounds, 0)
 
         def turn(worker, count):
             """The median time of so many steps; None if it has failed."""
             if worker.name in failed:
                 return None
+            before = worker.page_faults()
             try:
-                return statistics.median(worker.ask(f"steps {count}")["seconds"])
+                taken = statistics.median(worker.ask(f"steps {count}")["seconds"])
+                faults[worker.name] += worker.page_faults() - before
+                made[worker.name] += count
+                return taken
             except Failure as failure:
                 if worker.name == "softback":
                     raise
@@ -143,9 +148,10 @@ class Comparison:
                 return None
 
         for worker in workers:
-            once = turn(worker, 1)
+            once = turn(worker, WARM_STEPS - 1)  # prepare has made one
             enough = 1 if self.options.quick or not once else round(ROUND_SECONDS / once)
             steps[worker.name] = max(1, min(MOST_STEPS, enough))
+            faults[worker.name] = made[worker.name] = 0
         for i in range(self.options.rounds):
             limits.append(self.rates.ask("rate " + limit)["rate"])
             first = i % len(workers)
@@ -153,13 +159,14 @@ class Comparison:
                 taken = turn(worker, steps[worker.name])
                 if taken is not None:
                     rounds[worker.name].append(taken)
-        memory = {worker.name: worker.peak_memory() for worker in workers
-                  if worker.name in rounds}
+        memory = {worker.name: {"ready": worker.ready_memory, "peak": worker.peak_memory()}
+                  for worker in workers if worker.name in rounds}
+        faults = {name: 100 * faults[name] / made[name] for name in rounds}
         for worker in workers:
             worker.close()
-        return self.result(row, rounds, limits, memory, failed)
+        return self.result(row, rounds, limits, memory, faults, failed)
 
-    def result(self, row, rounds, limits, memory, failed):
+    def result(self, row, rounds, limits, memory, faults, failed):
         seconds = {name: statistics.median(taken) for name, taken in rounds.items()}
         ours = rounds["softback"]
         work = row.bytes or row.flop
@@ -167,6 +174,7 @@ class Comparison:
         result = {
             "name": row.name, "sizes": row.sizes, "flop": row.flop, "bytes": row.bytes,
             "tokens": row.tokens, "seconds": seconds, "rounds": rounds, "memory": memory,
+            "faults": faults,  # in 100 steps
             "ratio": {name: statistics.median(b / a for a, b in zip(ours, taken))
                       for name, taken in rounds.items() if name != "softback"},
             "limit": {"kind": "copy" if row.bytes else "fma", "rate": peak},
@@ -259,8 +267,7 @@ def main():
     comparison = Comparison(contestants, rows, options)
     results, start_up = comparison.run()
     report = compare_report.report(comparison, results, start_up, sys.argv[1:])
-    folder = FOLDER if options.quick else pathlib.Path(__file__).parent / "results"
-    compare_report.write(report, folder, "quick" if options.quick else None)
+    compare_report.write(report, compare_report.markdown(report))
 
 
 if __name__ == "__main__":

@@ -62,6 +62,7 @@ class Worker:
             raise Failure(str(error)) from error
         self.answer()
         self.start_up = time.perf_counter() - begun
+        self.ready_memory = self.peak_memory()
 
     def answer(self, limit=1200):
         ready, _, _ = select.select([self.process.stdout], [], [], limit)
@@ -94,6 +95,11 @@ class Worker:
             if line.startswith("VmHWM"):
                 return 1024 * int(line.split()[1])
         return 0
+
+    def page_faults(self):
+        """The minor faults so far, of all threads: memory that the system had to hand out."""
+        stat = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
+        return int(stat.rsplit(")", 1)[1].split()[7])  # a name before may hold anything
 
     def close(self):
         try:

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-from compare_peers import TITLES
+from compare_peers import FOLDER, TITLES
 
 
 def processor():
@@ -21,7 +21,7 @@ def report(comparison, results, start_up, arguments):
     return {
         "date": datetime.date.today().isoformat(),
         "processor": processor(),
-        "command": command(arguments),
+        "command": command("compare.py", arguments),
         "threads": contestants.threads,
         "waiting": {name: os.environ[name] for name in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
                     if name in os.environ},
@@ -35,9 +35,9 @@ def report(comparison, results, start_up, arguments):
     }
 
 
-def command(arguments):
+def command(program, arguments):
     """Without the places where things lie on this machine."""
-    words, rest = ["python3 tests/bench/compare.py"], iter(arguments)
+    words, rest = [f"python3 tests/bench/{program}"], iter(arguments)
     for word in rest:
         if re.fullmatch(r"--build|--\w+-python", word):
             next(rest, None)
@@ -96,8 +96,30 @@ def bound_table(rows):
     return table(["row", "bound", "softback / bound", *parts], lines)
 
 
+def beyond_ready(row, name):
+    """Bytes at the peak, beyond what the process held when it was ready to open a row."""
+    memory = row["memory"][name]
+    return max(memory["peak"] - memory["ready"], 1)
+
+
+def memory_cell(row, name):
+    """Beyond the start, all of it, and how many times softback's the first is."""
+    if name not in row["memory"]:
+        return "–"
+    beyond = beyond_ready(row, name)
+    text = f"{beyond / 1e6:.0f} ({row['memory'][name]['peak'] / 1e6:.0f})"
+    if name == "softback":
+        return text
+    return f"{text}, **{beyond / beyond_ready(row, 'softback'):.1f}**"
+
+
 def memory_table(rows, names):
-    lines = [[row["name"], *(f"{row['memory'][name] / 1e6:.0f}" if name in row["memory"] else "–"
+    lines = [[row["name"], *(memory_cell(row, name) for name in names)] for row in rows]
+    return table(["row"] + [TITLES[name] for name in names], lines)
+
+
+def fault_table(rows, names):
+    lines = [[row["name"], *(f"{row['faults'][name]:,.0f}" if name in row["faults"] else "–"
                              for name in names)] for row in rows]
     return table(["row"] + [TITLES[name] for name in names], lines)
 
@@ -140,8 +162,12 @@ def markdown(report):
                  "Every part at the best rate measured for such a part in this run "
                  "(compare_bound.py).", "", *bound_table(bounded)]
     if rows:
-        text += ["## Peak memory", "", "Resident, in MB, of a process that measures this row only.",
-                 "", *memory_table(rows, names)]
+        text += ["## Peak memory", "", "Resident, in MB, of a process that measures this row only: "
+                 "beyond what it held when it was ready, its imports, and in brackets with that. "
+                 "**Bold** is how many times softback's the first is.", "",
+                 *memory_table(rows, names),
+                 "## Page faults", "", "Minor ones for each 100 steps after the third: memory that "
+                 "the system handed out anew.", "", *fault_table(rows, names)]
     if report["start_up"]:
         text += ["## Start-up and size", "", *table(
             ["", "ready after", "memory then", "installed files"],
@@ -150,13 +176,14 @@ def markdown(report):
     return "\n".join(text)
 
 
-def write(report, folder, name):
-    """Prints the tables, and writes them and the JSON."""
-    text = markdown(report)
+def write(report, text, kind=""):
+    """Prints the text, and writes it and the report as JSON."""
     print(text)
     slug = re.sub(r"[^a-z0-9]+", "-", report["processor"].lower()).strip("-")
+    name = "quick" if report["quick"] else f"{report['date']}-{slug}"
+    folder = FOLDER if report["quick"] else pathlib.Path(__file__).parent / "results"
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (name or f"{report['date']}-{slug}")
+    path = folder / (f"{name}-{kind}" if kind else name)
     path.with_suffix(".md").write_text(text)
     path.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
     print(f"written to {path}.md and .json", file=sys.stderr)
