@@ -183,21 +183,20 @@ static bool copies_a(const struct task *task)
            task->cut->vectors % TILE_VECTORS == 0;
 }
 
-/* With memory for a few panels, or without: then a panel on the stack does. */
+/* With memory for a few deep panels, or without: then those do for which the stack has room. */
 static void run_task(const struct product *s, const struct cut *cut, int64_t number)
 {
-    enum {
-        PANEL = DEPTH * TILE_VECTORS * LANES,
-        COPY = (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(DEPTH)
-    };
-    real panel[PANEL] __attribute__((aligned(64)));
+    real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
     struct task task = task_at(s, cut, number);
+    const int64_t depth = least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
     const int64_t panels = least(task.end_panel - task.panel, PANELS);
-    const size_t bytes = (size_t)(panels * PANEL + COPY) * sizeof(real);
-    real *memory = panels > 1 ? pool_take(memory_pool(), bytes) : NULL;
-    task.packed = memory ? memory : panel;
-    task.room = memory ? panels : 1;
-    task.copy = memory && copies_a(&task) ? memory + panels * PANEL : NULL;
+    const bool copies = copies_a(&task), wants = copies || (panels > 1 && depth > DEPTH / 2);
+    const int64_t copy = copies ? (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(depth) : 0;
+    const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
+    real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;
+    task.packed = memory ? memory : stack;
+    task.room = memory ? panels : least(panels, DEPTH / depth);
+    task.copy = memory && copies ? memory + panels * panel : NULL;
     multiply_task(&task);
     pool_give(memory_pool(), memory, bytes);
 }
