@@ -1,4 +1,4 @@
-#include "cuda/row_group.cuh"
+#include "cuda/dropout_row.cuh"
 #include "cuda/slabs.cuh"
 #include "ops/layer_norm.h"
 
@@ -9,6 +9,7 @@ namespace
 template <class T> struct forward_arguments {
     real_of<T> epsilon;
     const T *x, *branch, *gain, *bias;
+    dropout call;
     T *sum, *y;
     real_of<T> *mean, *scale;
 };
@@ -36,6 +37,23 @@ __device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x
     mean = first + sum_d / (real)C;
 }
 
+/* sum = x + dropout(branch), of one row. */
+template <class T, int GROUP>
+__device__ void add_branch(const row_group<GROUP> &group, int64_t C, const forward_arguments<T> &f)
+{
+    typedef real_of<T> real;
+    const real scale = (real)f.call.scale;
+    const int64_t start = group.row * C;
+    dropout_row<GROUP> row(f.call, group, C);
+    for (int64_t c = group.lane; c - group.lane < C; c += GROUP) {
+        const bool dropped = row.next_is_dropped();
+        if (c < C) {
+            const real kept = dropped ? (real)0 : (real)f.branch[start + c] * scale;
+            f.sum[start + c] = (real)f.x[start + c] + kept;
+        }
+    }
+}
+
 /* Each thread reads of a row what it wrote itself, so x may be the sum: of bf16 it is the rounded
    one, which is what backward sees too. */
 template <class T, int GROUP>
@@ -47,10 +65,8 @@ __global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
         return;
     const T *x = f.x + group.row * C;
     if (f.branch) {
-        T *sum = f.sum + group.row * C;
-        for (int64_t c = group.lane; c < C; c += GROUP)
-            sum[c] = (real)x[c] + (real)f.branch[group.row * C + c];
-        x = sum;
+        add_branch(group, C, f);
+        x = f.sum + group.row * C;
     }
     real mean, variance;
     row_moments(group, C, x, mean, variance);
@@ -73,6 +89,7 @@ template <class T> bool forward(const struct layer_norm_forward *f)
                                             (const T *)f->branch,
                                             (const T *)f->gain,
                                             (const T *)f->bias,
+                                            f->dropout,
                                             (T *)f->sum,
                                             (T *)f->y,
                                             (real_of<T> *)f->mean,
@@ -87,11 +104,12 @@ template <class T> struct backward_arguments {
     const real_of<T> *mean, *scale;
     const T *dy, *dsum;
     slab_sum<T> dx, dbranch;
+    dropout call;
     real_of<T> *partial;
 };
 
 /* y_c = gain_c h_c + bias_c, h_c = (x_c - mean) scale; with u = gain dy, its mean and that of u h.
-   The part of dx that comes from dsum is that of sum = x + branch. */
+   The part of dx that comes from dsum is that of sum = x + dropout(branch). */
 template <class T, int GROUP>
 __global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
 {
@@ -109,14 +127,20 @@ __global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
         sum_uh += u * h;
     }
     const real mean_u = group.sum(sum_u) / (real)C, mean_uh = group.sum(sum_uh) / (real)C;
-    for (int64_t c = group.lane; c < C; c += GROUP) {
+    const real kept_scale = (real)b.call.scale;
+    dropout_row<GROUP> row(b.call, group, C);
+    for (int64_t c = group.lane; c - group.lane < C; c += GROUP) {
+        const bool dropped = row.next_is_dropped();
+        if (c >= C)
+            continue;
         real h = ((real)x[c] - mean) * scale, u = (real)gain[c] * (real)dy[c];
         real part = (u - mean_u - h * mean_uh) * scale, dsum = b.dsum ? (real)b.dsum[start + c] : 0;
         if (b.dx.to)
             b.dx.to[start + c] = before(b.dx.fresh, b.dx.to[start + c]) + part + dsum;
-        if (b.dbranch.to)
-            b.dbranch.to[start + c] =
-                before(b.dbranch.fresh, b.dbranch.to[start + c]) + part + dsum;
+        if (b.dbranch.to) {
+            const real kept = dropped ? (real)0 : (part + dsum) * kept_scale;
+            b.dbranch.to[start + c] = before(b.dbranch.fresh, b.dbranch.to[start + c]) + kept;
+        }
     }
 }
 
@@ -159,6 +183,7 @@ template <class T> bool backward(const struct layer_norm_backward *b)
                                              (const T *)b->dsum,
                                              target<T>(b->dx),
                                              target<T>(b->dbranch),
+                                             b->dropout,
                                              (real_of<T> *)b->partial};
     const int64_t rows = b->rows, C = b->C, slabs = slab_count(rows);
     if (b->dx.to || b->dbranch.to)

@@ -42,10 +42,10 @@ static sb_tensor *pre_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *m
     sb_tensor *h = sb_norm_layer_forward(&l->self_norm, x);
     sb_tensor *branch = sb_multi_head_attention_forward(&l->self_attention, h, h, self);
     if (l->crosses) {
-        h = sb_norm_layer_residual(&l->cross_norm, x, sb_dropout(branch, l->dropout), &x);
+        h = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &x);
         branch = sb_multi_head_attention_forward(&l->cross_attention, h, memory, cross);
     }
-    h = sb_norm_layer_residual(&l->feed_norm, x, sb_dropout(branch, l->dropout), &x);
+    h = sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, &x);
     return sb_residual_dropout(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout);
 }
 
@@ -53,13 +53,13 @@ static sb_tensor *post_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *
                             const sb_attending *self, const sb_attending *cross)
 {
     sb_tensor *sum, *branch = sb_multi_head_attention_forward(&l->self_attention, x, x, self);
-    x = sb_norm_layer_residual(&l->self_norm, x, sb_dropout(branch, l->dropout), &sum);
+    x = sb_norm_layer_residual(&l->self_norm, x, branch, l->dropout, &sum);
     if (l->crosses) {
         branch = sb_multi_head_attention_forward(&l->cross_attention, x, memory, cross);
-        x = sb_norm_layer_residual(&l->cross_norm, x, sb_dropout(branch, l->dropout), &sum);
+        x = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &sum);
     }
     branch = sb_feed_forward_forward(&l->feed_forward, x);
-    return sb_norm_layer_residual(&l->feed_norm, x, sb_dropout(branch, l->dropout), &sum);
+    return sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, &sum);
 }
 
 sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x, sb_tensor *memory,

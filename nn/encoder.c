@@ -32,16 +32,16 @@ static sb_tensor *pre_norm(const sb_encoder_layer *l, sb_tensor *x, const sb_att
 {
     sb_tensor *h = sb_norm_layer_forward(&l->self_norm, x);
     sb_tensor *self = sb_multi_head_attention_forward(&l->self_attention, h, h, attending);
-    h = sb_norm_layer_residual(&l->feed_norm, x, sb_dropout(self, l->dropout), &x);
+    h = sb_norm_layer_residual(&l->feed_norm, x, self, l->dropout, &x);
     return sb_residual_dropout(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout);
 }
 
 static sb_tensor *post_norm(const sb_encoder_layer *l, sb_tensor *x, const sb_attending *attending)
 {
     sb_tensor *sum, *self = sb_multi_head_attention_forward(&l->self_attention, x, x, attending);
-    x = sb_norm_layer_residual(&l->self_norm, x, sb_dropout(self, l->dropout), &sum);
+    x = sb_norm_layer_residual(&l->self_norm, x, self, l->dropout, &sum);
     sb_tensor *feed = sb_feed_forward_forward(&l->feed_forward, x);
-    return sb_norm_layer_residual(&l->feed_norm, x, sb_dropout(feed, l->dropout), &sum);
+    return sb_norm_layer_residual(&l->feed_norm, x, feed, l->dropout, &sum);
 }
 
 sb_tensor *sb_encoder_layer_forward(const sb_encoder_layer *layer, sb_tensor *x,

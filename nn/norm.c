@@ -23,12 +23,12 @@ sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
-                                  sb_tensor **sum)
+                                  double p, sb_tensor **sum)
 {
     if (layer->kind == SB_LAYER_NORM) {
         sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
-        return sb_residual_layer_norm(x, branch, gain, bias, 0, sum);
+        return sb_residual_layer_norm(x, branch, p, gain, bias, 0, sum);
     }
-    *sum = sb_add(x, branch);
+    *sum = sb_residual_dropout(x, branch, p);
     return sb_norm_layer_forward(layer, *sum);
 }

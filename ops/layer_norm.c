@@ -53,8 +53,10 @@ static bool backward(sb_node *node)
         .dx = gradient(node, 0),
         .dgain = gradient(node, gain),
     };
-    if (residual)
+    if (residual) {
         b.dbranch = gradient(node, 1);
+        b.dropout = *(const struct dropout *)sb_node_options(node);
+    }
     if (node->inputs > gain + 1)
         b.dbias = gradient(node, gain + 1);
     return run_backward(&b, x, sb_node_dy(node, 0));
@@ -75,8 +77,9 @@ static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, con
     return true;
 }
 
-/* Makes the outputs and what backward keeps, and runs the kernel. Returns y. */
-static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f)
+/* Makes the outputs and what backward keeps, and runs the kernel. Returns y. A branch, if there is
+   one, is dropped with probability p. */
+static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double p)
 {
     sb_tensor *x = node->in[0];
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
@@ -94,6 +97,8 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f)
         mean ? sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows)) : NULL;
     if (!scale)
         return NULL;
+    if (f.branch)
+        *(struct dropout *)node->options = f.dropout = dropout_next(p);
     f.x = x->data;
     f.y = y->data;
     f.sum = sum ? sum->data : NULL;
@@ -114,13 +119,13 @@ sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double 
         sb_node_new(&layer_norm, bias ? 3 : 2, (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
     if (!node || !check("layer_norm", x, gain, bias, epsilon))
         return NULL;
-    return run_forward(node, (struct layer_norm_forward){.gain = gain->data,
-                                                         .bias = bias ? bias->data : NULL,
-                                                         .epsilon = epsilon});
+    struct layer_norm_forward f = {
+        .gain = gain->data, .bias = bias ? bias->data : NULL, .epsilon = epsilon};
+    return run_forward(node, f, 0);
 }
 
-sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *gain, sb_tensor *bias,
-                                  double epsilon, sb_tensor **sum)
+sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_tensor *gain,
+                                  sb_tensor *bias, double epsilon, sb_tensor **sum)
 {
     const char *op = residual_layer_norm.name;
     if (!sum)
@@ -131,22 +136,24 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *ga
         branch = bf16_widened(op, branch);
         gain = bf16_widened(op, gain);
         bias = bf16_widened(op, bias);
-        sb_tensor *y = sb_residual_layer_norm(x, branch, gain, bias, epsilon, sum);
+        sb_tensor *y = sb_residual_layer_norm(x, branch, p, gain, bias, epsilon, sum);
         *sum = bf16_rounded(*sum);
         return bf16_rounded(y);
     }
+    struct dropout none = {0};
     sb_node *node = sb_node_new(&residual_layer_norm, bias ? 4 : 3,
-                                (sb_tensor *[]){x, branch, gain, bias}, 2, NULL, 0);
-    if (!node || !check("residual_layer_norm", x, gain, bias, epsilon) ||
-        !check_real("residual_layer_norm", "branch", branch))
+                                (sb_tensor *[]){x, branch, gain, bias}, 2, &none, sizeof none);
+    if (!node || !check(op, x, gain, bias, epsilon) || !check_real(op, "branch", branch) ||
+        !dropout_check(op, p))
         return NULL;
     if (!shape_equal(x->rank, x->dim, branch->rank, branch->dim))
         return sb_fail("residual_layer_norm: x is %s, branch is %s: shapes differ",
                        tensor_shape(x).text, tensor_shape(branch).text);
-    sb_tensor *y = run_forward(node, (struct layer_norm_forward){.branch = branch->data,
-                                                                 .gain = gain->data,
-                                                                 .bias = bias ? bias->data : NULL,
-                                                                 .epsilon = epsilon});
+    struct layer_norm_forward f = {.branch = branch->data,
+                                   .gain = gain->data,
+                                   .bias = bias ? bias->data : NULL,
+                                   .epsilon = epsilon};
+    sb_tensor *y = run_forward(node, f, p);
     *sum = y ? node->out[1] : NULL;
     return y;
 }
@@ -163,17 +170,25 @@ static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
     return sb_layer_norm(x[0], x[1], NULL, 0.1);
 }
 
+/* Examples run with the gradient check's stream, or without one. */
 static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum);
+    return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 1e-3, &sum);
+}
+
+static sb_tensor *run_dropped(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[1], 0.4, x[2], x[3], 1e-3, &sum);
 }
 
 static sb_tensor *run_residual_sum(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum);
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.25, x[2], x[3], 1e-3, &sum);
     return sb_multiply(y, sum);
 }
 
@@ -181,7 +196,7 @@ static sb_tensor *run_sum_alone(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[1], x[2], x[3], 1e-3, &sum) ? sum : NULL;
+    return sb_residual_layer_norm(x[0], x[1], 0.4, x[2], x[3], 1e-3, &sum) ? sum : NULL;
 }
 
 OPERATION(layer_norm,
@@ -191,5 +206,8 @@ OPERATION(layer_norm,
             "3x5 =5 5", "130x2 2 2"}},
           {"layer_norm", run_without_bias, {"3x5 5", "c3:2x4 4", "=2x3x63 63", "2x64 =64"}},
           {"residual_layer_norm", run_residual, {"7 7 7 7", "3x5 3x5 5 5", "2x3x4 =2x3x4 4 4"}},
+          {"residual_layer_norm",
+           run_dropped,
+           {"3x5 3x5 5 5", "2x3x4 =2x3x4 4 4", "=5x63 5x63 63 63"}},
           {"residual_layer_norm", run_residual_sum, {"3x5 3x5 5 5", "=2x65 2x65 65 65"}},
           {"residual_layer_norm", run_sum_alone, {"3x5 3x5 5 5"}});

@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_OPS_LAYER_NORM_H
 #define SOFTBACK_OPS_LAYER_NORM_H
 
-#include "ops/kernel.h"
+#include "ops/dropout.h"
 #include "ops/rows.h"
 
 struct layer_norm_forward {
@@ -10,7 +10,8 @@ struct layer_norm_forward {
     double epsilon;
     const void *x, *branch;  /* (rows, C); branch may be NULL */
     const void *gain, *bias; /* (C); bias may be NULL */
-    void *sum;               /* x + branch (rows, C); NULL without a branch */
+    struct dropout dropout;  /* of the branch */
+    void *sum;               /* x + dropout(branch) (rows, C); NULL without a branch */
     void *y;                 /* (rows, C) */
     void *mean, *scale;      /* (rows): m and 1 / s of each row, for backward */
 };
@@ -26,7 +27,8 @@ struct layer_norm_backward {
     const void *x; /* what was normed: x, or the sum */
     const void *gain, *mean, *scale;
     const void *dy, *dsum;                  /* (rows, C); dsum may be NULL */
-    struct layer_norm_gradient dx, dbranch; /* (rows, C) */
+    struct layer_norm_gradient dx, dbranch; /* (rows, C); they may go to the same place */
+    struct dropout dropout;                 /* of the branch, as in forward */
     struct layer_norm_gradient dgain, dbias;
     void *partial; /* scratch (slabs, 2, C) for dgain and dbias */
 };

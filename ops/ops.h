@@ -251,13 +251,16 @@ SB_API sb_tensor *sb_logsumexp(sb_tensor *x);
 SB_API sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double epsilon);
 
 /*
- * A residual branch and the norm that follows: y = layer_norm(x + branch), and the sum, which the
- * next residual needs, through *sum. One pass over the data.
+ * A residual branch and the norm that follows: *sum = x + dropout(branch, p), which the next
+ * residual needs, and y = layer_norm(*sum). One pass over the data.
  *
  * Shape     x, branch (..., C) -> y, *sum (..., C)
- * Backward  as add followed by layer_norm, with the gradient of *sum added
+ * Backward  with g = layer_norm's dx + the gradient of *sum:
+ *           dx = g   dbranch = dropped ? 0 : g / (1 - p)
+ *           dgain and dbias as layer_norm's
+ * Fails     p is not in [0, 1); otherwise as layer_norm
  */
-SB_API sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, sb_tensor *gain,
+SB_API sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_tensor *gain,
                                          sb_tensor *bias, double epsilon, sb_tensor **sum);
 
 /*

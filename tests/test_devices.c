@@ -164,7 +164,7 @@ CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
     sb_tensor *b = sb_tape_own(test_leaf(SB_BF16, 3, SB_SHAPE(8)));
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(6)));
     sb_tensor *y = sb_linear_activation(sb_layer_norm(x, b, b, 0), w, b, SB_GELU);
-    sb_tensor *sum, *normed = sb_residual_layer_norm(x, sb_scale(y, 2), b, b, 0, &sum);
+    sb_tensor *sum, *normed = sb_residual_layer_norm(x, sb_scale(y, 2), 0.3, b, b, 0, &sum);
     y = sb_matmul(sb_add(normed, sum), sb_transpose(w, 0, 1));
     y = sb_concatenate((sb_tensor *[]){sb_slice(y, 1, 0, 4), sb_slice(y, 1, 4, 4)}, 2, 1);
     y = sb_residual_dropout(y, sb_reshape(sb_softmax(sb_rms_norm(y, b, 0)), SB_SHAPE(6, 8)), 0.5);

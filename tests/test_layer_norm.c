@@ -1,3 +1,4 @@
+#include "autograd/node.h"
 #include "tests/compare.h"
 
 /* x = (1, 3): m = 2, v = 1, s = sqrt(1 + 3) = 2, h = (-1/2, 1/2); y = gain h + bias. */
@@ -72,7 +73,7 @@ CLAIM(layer_norm, it_is_the_composition_of_its_steps)
 static sb_tensor *residual(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], x[2], x[3], 0.1, &sum);
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0.1, &sum);
     return sb_add(y, sb_scale(sum, 3));
 }
 
@@ -91,11 +92,114 @@ CLAIM(layer_norm, with_a_residual_it_is_add_and_layer_norm)
         expect_same_function(residual, residual_composed, shapes[i]);
 }
 
+/* Gives the open tape the stream that this begins anew. */
+static sb_random *stream(void)
+{
+    static sb_random random;
+    random = sb_random_new(5, SB_STREAM_TRAIN);
+    return tape_open()->random = &random;
+}
+
+static sb_tensor *dropped(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.3, x[2], x[3], 0.1, &sum);
+    return sb_add(y, sb_scale(sum, 3));
+}
+
+static sb_tensor *dropped_before(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *branch = sb_dropout(x[1], 0.3);
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], branch, 0, x[2], x[3], 0.1, &sum);
+    return sb_add(y, sb_scale(sum, 3));
+}
+
+static sb_tensor *dropped_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *sum = sb_residual_dropout(x[0], x[1], 0.3);
+    return sb_add(sb_layer_norm(sum, x[2], x[3], 0.1), sb_scale(sum, 3));
+}
+
+/* Rows that begin and end within the eight elements of a counter, and within a chunk of bits. */
+static const char *const dropped_shapes[] = {
+    "2 2 2 2",         "3x5 3x5 5 5",         "2x3x63 2x3x63 63 63",
+    "7x64 7x64 64 64", "=65x65 65x65 65 65",  "3x300 3x300 300 300",
+    "3x5 =3x5 5 5",    "=3x300 3x300 300 300"};
+
+CLAIM(layer_norm, with_dropout_it_is_residual_dropout_and_layer_norm)
+{
+    for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
+        expect_same_function(dropped, dropped_composed, dropped_shapes[i]);
+    expect_same_function(dropped, dropped_composed, "2x1100 2x1100 1100 1100");
+}
+
+static sb_tensor *dropped_doubled(void *unused, sb_tensor *const x[])
+{
+    return dropped(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
+}
+
+static sb_tensor *doubled_dropped_before(void *unused, sb_tensor *const x[])
+{
+    return dropped_before(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
+}
+
+static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, dtype, 5, x);
+    sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
+    cr_expect(test_same_bits(yf, yg), "\"%s\": values differ", shapes);
+    for (int i = 0; i < n; i++) {
+        cr_expect(!df[i] || test_same_bits(df[i], dg[i]), "\"%s\": gradients of input %d differ",
+                  shapes, i);
+        sb_tensor_release(df[i]);
+        sb_tensor_release(dg[i]);
+        sb_tensor_release(x[i]);
+    }
+    sb_tensor_release(yf);
+    sb_tensor_release(yg);
+}
+
+/* So a model's weights after training do not tell which of the two it uses. */
+CPU_CLAIM(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_dtype dtype = SB_F32; test_kernel_set(set) && dtype <= SB_F64; dtype++) {
+            for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
+                expect_same_bits(dropped, dropped_before, dtype, dropped_shapes[i]);
+            expect_same_bits(dropped_doubled, doubled_dropped_before, dtype, "3x300 300");
+        }
+    kernel_use_cpu_set(usual);
+}
+
+CLAIM(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
+    cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
+    cr_expect(sb_get(sum, 0) == 2 && sb_get(sum, 1) == 6, "without a stream nothing is dropped");
+    const sb_random *random = stream();
+    const uint64_t begin = random->position;
+    cr_expect(sb_residual_layer_norm(x, x, 0, x, NULL, 0, &sum) && random->position == begin);
+    cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
+    cr_expect(random->position == begin + 1);
+    cr_expect(!sb_residual_layer_norm(x, x, 1, x, NULL, 0, &sum) && random->position == begin + 1);
+    EXPECT_ERROR("residual_layer_norm: the probability to drop is 1; it must be in [0, 1)");
+    sb_tape_end(&tape);
+}
+
 static sb_tensor *doubled(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[0], x[1], NULL, 0.1, &sum);
+    return sb_residual_layer_norm(x[0], x[0], 0, x[1], NULL, 0.1, &sum);
 }
 
 static sb_tensor *doubled_composed(void *unused, sb_tensor *const x[])
@@ -108,7 +212,7 @@ static sb_tensor *only_the_sum(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
-    return sb_residual_layer_norm(x[0], x[1], x[2], x[3], 0.1, &sum) ? sum : NULL;
+    return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0.1, &sum) ? sum : NULL;
 }
 
 static sb_tensor *only_the_sum_composed(void *unused, sb_tensor *const x[])
@@ -184,7 +288,7 @@ CLAIM(layer_norm, a_nan_or_an_infinity_shows)
         values[place] = place == 1 ? INFINITY : NAN;
         sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
         cr_expect(isnan(sb_get(sb_layer_norm(x, gain, NULL, 0), place)));
-        cr_expect(isnan(sb_get(sb_residual_layer_norm(gain, x, gain, NULL, 0, &sum), place)));
+        cr_expect(isnan(sb_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
     }
     sb_tape_end(&tape);
 }
@@ -271,12 +375,12 @@ CLAIM(layer_norm, a_residual_of_another_shape_is_refused)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3))), *sum = x;
     sb_tensor *branch = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
-    cr_expect(!sb_residual_layer_norm(x, branch, branch, NULL, 0, &sum));
+    cr_expect(!sb_residual_layer_norm(x, branch, 0, branch, NULL, 0, &sum));
     EXPECT_ERROR("residual_layer_norm: x is (2, 3), branch is (3): shapes differ");
     cr_expect(sum == NULL);
     sb_tape_end(&tape);
     sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_residual_layer_norm(x, x, x, NULL, 0, NULL));
+    cr_expect(!sb_residual_layer_norm(x, x, 0, x, NULL, 0, NULL));
     EXPECT_ERROR("residual_layer_norm: sum is NULL");
     sb_tape_end(&tape);
 }
@@ -286,7 +390,8 @@ static bool step(void *context)
     sb_tensor *const *x = context;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], x[2], x[3], 0, &sum);
+    stream();
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.3, x[2], x[3], 0, &sum);
     sb_backward_from(y, x[1]);
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 4; i++)

@@ -119,7 +119,7 @@ FUNCTION(l2_normalize, sb_l2_normalize(x[0]))
 
 static sb_tensor *residual_layer_norm(sb_tensor *const x[])
 {
-    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], x[2], x[3], 0, &sum);
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0, &sum);
     return y ? sb_stack((sb_tensor *[]){y, sum}, 2, 0) : NULL;
 }
 

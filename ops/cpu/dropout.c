@@ -11,9 +11,7 @@ static void forward_chunk(const struct dropout *dropout, int64_t first, int64_t 
                           const real *x, real *y)
 {
     const struct dropout_bits bits = dropout_bits(dropout, (uint64_t)first / 8);
-    const real scale = (real)dropout->scale;
-    for (int64_t e = 0; e < count; e++)
-        y[e] = bits.of[e] < dropout->threshold ? 0 : x[e] * scale;
+    dropout_apply(dropout, bits.of, count, x, y);
 }
 
 static void add(int64_t count, const real *x, bool fresh, real *sum)

@@ -88,4 +88,35 @@ static inline struct dropout_bits dropout_bits(const struct dropout *dropout, ui
     return bits;
 }
 
+/* y = what dropout leaves of the x's with these bits; x and y may be the same. */
+static inline void dropout_apply(const struct dropout *dropout, const uint16_t *bits, int64_t count,
+                                 const real *x, real *y)
+{
+    const real scale = (real)dropout->scale;
+    const uint32_t threshold = dropout->threshold;
+    for (int64_t e = 0; e < count; e++)
+        y[e] = bits[e] < threshold ? 0 : x[e] * scale;
+}
+
+/* Bits for elements in rising order, as rows need them: a chunk serves several short rows. */
+struct dropout_reader {
+    const struct dropout *dropout;
+    int64_t begin; /* the first element of the chunk at hand; -1: there is none yet */
+    struct dropout_bits bits;
+};
+
+/* The bits from element `first` on; of `*count` elements, at most those at hand. */
+static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_t first,
+                                           int64_t *count)
+{
+    const int64_t begin = first / DROPOUT_CHUNK * DROPOUT_CHUNK;
+    const int64_t room = begin + DROPOUT_CHUNK - first;
+    if (reader->begin != begin) {
+        reader->bits = dropout_bits(reader->dropout, (uint64_t)begin / 8);
+        reader->begin = begin;
+    }
+    *count = *count < room ? *count : room;
+    return reader->bits.of + (first - begin);
+}
+
 #endif

@@ -1,4 +1,5 @@
 #include "ops/layer_norm.h"
+#include "ops/cpu/dropout_bits.h"
 #include "ops/cpu/rows.h"
 
 struct moments {
@@ -36,24 +37,56 @@ static void forward_row(int64_t C, real mean, real scale, const real *restrict x
         y[c] = gain[c] * ((x[c] - mean) * scale) + bias[c];
 }
 
+static void add_row(int64_t C, const real *x, const real *branch, real *restrict sum)
+{
+    for (int64_t c = 0; c < C; c++)
+        sum[c] = x[c] + branch[c];
+}
+
+/* sum = x + dropout(branch) for the row that begins at element `first` */
+static void add_dropped_row(struct dropout_reader *reader, int64_t first, int64_t C, const real *x,
+                            const real *branch, real *sum)
+{
+    real kept[DROPOUT_CHUNK];
+    for (int64_t c = 0, n; c < C; c += n) {
+        n = C - c;
+        const uint16_t *bits = dropout_read(reader, first + c, &n);
+        dropout_apply(reader->dropout, bits, n, branch + c, kept);
+        add_row(n, x + c, kept, sum + c);
+    }
+}
+
+/* What is normed of a row: x, or the sum, which this makes. */
+static const real *input_row(const struct layer_norm_forward *f, struct dropout_reader *reader,
+                             int64_t r)
+{
+    const int64_t C = f->C, first = r * C;
+    const real *x = f->x, *branch = f->branch;
+    real *sum = f->sum;
+    if (!branch)
+        return x + first;
+    if (f->dropout.threshold > 0)
+        add_dropped_row(reader, first, C, x + first, branch + first, sum + first);
+    else
+        add_row(C, x + first, branch + first, sum + first);
+    return sum + first;
+}
+
 static bool forward(const struct layer_norm_forward *f)
 {
     const int64_t C = f->C;
-    const real *x = f->x, *branch = f->branch;
-    real *y = f->y, *all_sums = f->sum, *mean = f->mean, *scale = f->scale;
-#pragma omp parallel for schedule(static) if (f->rows * C > PARALLEL_WORK)
-    for (int64_t r = 0; r < f->rows; r++) {
-        const real *row = x + r * C;
-        if (branch) {
-            real *sum = all_sums + r * C;
-            for (int64_t c = 0; c < C; c++)
-                sum[c] = x[r * C + c] + branch[r * C + c];
-            row = sum;
+    real *y = f->y, *mean = f->mean, *scale = f->scale;
+#pragma omp parallel if (f->rows * C > PARALLEL_WORK)
+    {
+        struct dropout_reader reader = {.dropout = &f->dropout, .begin = -1};
+#pragma omp for schedule(static)
+        for (int64_t r = 0; r < f->rows; r++) {
+            const real *row = input_row(f, &reader, r);
+            struct moments m = row_moments(C, row);
+            mean[r] = m.mean;
+            scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
+            forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
         }
-        struct moments m = row_moments(C, row);
-        mean[r] = m.mean;
-        scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
-        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
     }
     return true;
 }
@@ -84,7 +117,7 @@ static void sum_row(struct row *row, real *restrict dgain, real *restrict dbias)
     row->mean_uh = sum_uh / (real)row->C;
 }
 
-static void add_row(const struct row *row, bool fresh, real *restrict dx)
+static void add_gradient(const struct row *row, bool fresh, real *restrict dx)
 {
     const real *restrict x = row->x, *restrict gain = row->gain, *restrict dy = row->dy;
     const real mean = row->mean, scale = row->scale, mean_u = row->mean_u, mean_uh = row->mean_uh;
@@ -96,21 +129,66 @@ static void add_row(const struct row *row, bool fresh, real *restrict dx)
         dx[c] += row->dsum[c];
 }
 
+/* n elements of the row, from c on. */
+static struct row part_of(const struct row *row, int64_t c, int64_t n)
+{
+    struct row part = *row;
+    part.C = n;
+    part.x += c;
+    part.gain += c;
+    part.dy += c;
+    part.dsum = part.dsum ? part.dsum + c : NULL;
+    return part;
+}
+
+/* dbranch += dropout(the row's gradient), which is computed unless it is given. */
+static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
+                                 const struct row *row, const real *gradient, bool fresh,
+                                 real *dbranch)
+{
+    real kept[DROPOUT_CHUNK];
+    for (int64_t c = 0, n; c < row->C; c += n) {
+        n = row->C - c;
+        const uint16_t *bits = dropout_read(reader, first + c, &n);
+        const struct row part = part_of(row, c, n);
+        real *to = fresh ? dbranch + c : kept;
+        if (!gradient)
+            add_gradient(&part, true, to);
+        dropout_apply(reader->dropout, bits, n, gradient ? gradient + c : to, to);
+        for (int64_t e = 0; !fresh && e < n; e++)
+            dbranch[c + e] += kept[e];
+    }
+}
+
+/* A fresh dx holds the row's gradient and nothing else, so dbranch is made from it. */
+static void add_gradients(const struct layer_norm_backward *b, struct dropout_reader *reader,
+                          int64_t r, const struct row *row)
+{
+    const int64_t first = r * b->C;
+    real *dx = b->dx.to, *dbranch = b->dbranch.to;
+    if (dx)
+        add_gradient(row, b->dx.fresh, dx + first);
+    const real *gradient = dx && b->dx.fresh ? dx + first : NULL;
+    if (dbranch && b->dropout.threshold > 0)
+        add_dropped_gradient(reader, first, row, gradient, b->dbranch.fresh, dbranch + first);
+    else if (dbranch && gradient && b->dbranch.fresh)
+        memcpy(dbranch + first, gradient, (size_t)b->C * sizeof *dbranch);
+    else if (dbranch)
+        add_gradient(row, b->dbranch.fresh, dbranch + first);
+}
+
 static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
 {
     const int64_t C = b->C;
     const real *x = b->x, *dy = b->dy, *dsum = b->dsum, *mean = b->mean, *scale = b->scale;
     real *dgain = (real *)b->partial + slab * 2 * C, *dbias = dgain + C;
-    real *dx = b->dx.to, *dbranch = b->dbranch.to;
+    struct dropout_reader reader = {.dropout = &b->dropout, .begin = -1};
     memset(dgain, 0, 2 * (size_t)C * sizeof *dgain);
     for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, b->rows); r++) {
         struct row row = {C,       x + r * C, b->gain, dy + r * C, dsum ? dsum + r * C : NULL,
                           mean[r], scale[r],  0,       0};
         sum_row(&row, dgain, dbias);
-        if (dx)
-            add_row(&row, b->dx.fresh, dx + r * C);
-        if (dbranch)
-            add_row(&row, b->dbranch.fresh, dbranch + r * C);
+        add_gradients(b, &reader, r, &row);
     }
 }
 
