@@ -1,6 +1,7 @@
 #include "nn/average.h"
 #include "nn/flat.h"
 #include "nn/optimiser.h"
+#include "ops/update.h"
 #include "tests/test.h"
 
 /* A set with one parameter "w" of three values and one "v" of two. */
@@ -112,6 +113,51 @@ CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     sb_parameters_free(set);
 }
 
+/* More elements than are shared out at once: pages of zeros, which take no memory. */
+CPU_CLAIM(optimiser, the_norm_reaches_every_element)
+{
+    const int64_t n = ((int64_t)1 << 26) + 5;
+    const struct update_kernels *k = kernel_row_if_any(&update_rows, sb_device_cpu(), SB_F32);
+    float *x = calloc((size_t)n, sizeof *x);
+    cr_assert(k && x);
+    double sum;
+    int64_t bad;
+    x[1] = 3;
+    x[n - 6] = 4;
+    x[n - 1] = 12;
+    cr_expect(k->squares(n, x, &sum, &bad) && sum == 169 && bad == -1, "%g", sum);
+    x[n - 2] = NAN;
+    cr_expect(k->squares(n, x, &sum, &bad) && isnan(sum) && bad == n - 2);
+    free(x);
+}
+
+/* The norm of a gradient of many slabs, whose cut must not follow the threads. */
+static double norm_with(int threads)
+{
+    sb_parameters *set = sb_parameters_new(3);
+    sb_tensor *w =
+        sb_parameters_add(set, "w", SB_SHAPE(100001), (sb_initial){SB_INITIAL_NORMAL, 1});
+    sb_optimiser *adam = sb_adam_new(set, NULL);
+    sb_set_threads(threads);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)), "%s", sb_error());
+    sb_tape_end(&tape);
+    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    const double norm = sb_optimiser_norm(adam);
+    sb_optimiser_free(adam);
+    sb_parameters_free(set);
+    return norm;
+}
+
+CPU_CLAIM(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
+{
+    const int usual = sb_threads();
+    const double norm = norm_with(1);
+    cr_expect(norm > 600 && norm == norm_with(2) && norm == norm_with(3));
+    sb_set_threads(usual);
+}
+
 CLAIM(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 {
     sb_parameters *set = set_new();
@@ -153,6 +199,25 @@ CLAIM(optimiser, a_parameter_added_later_is_trained_too)
     cr_expect(fabs(sb_get(late, 0) - 4) < 1e-12);
     cr_expect(sb_get(sb_parameters_find(set, "w"), 0) == 1);
     sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+/* Of more elements than are drawn at a time, one parameter after the other. */
+CLAIM(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
+{
+    enum { N = 5000 };
+    sb_parameters *set = sb_parameters_of(SB_F64, 7);
+    sb_random random = sb_random_new(7, SB_STREAM_INITIAL);
+    sb_tensor *normal =
+        sb_parameters_add(set, "normal", SB_SHAPE(N), (sb_initial){SB_INITIAL_NORMAL, 0.5});
+    sb_tensor *uniform =
+        sb_parameters_add(set, "uniform", SB_SHAPE(2, N), (sb_initial){SB_INITIAL_XAVIER, 0});
+    const double *got = test_data(normal), limit = sqrt(6.0 / (2 + N));
+    for (int i = 0; i < N; i++)
+        cr_assert(got[i] == 0.5 * sb_random_normal(&random), "element %d", i);
+    got = test_data(uniform);
+    for (int i = 0; i < 2 * N; i++)
+        cr_assert(fabs(got[i] - limit * (2 * sb_random_uniform(&random) - 1)) < 1e-15);
     sb_parameters_free(set);
 }
 

@@ -37,7 +37,8 @@ static bool sgd(int64_t n, const struct sgd_step *s, const void *g_, void *w_, v
     return true;
 }
 
-enum { SLAB = 1 << 14 }; /* the order of a sum is fixed by these, whatever the thread count */
+/* The order of a sum is fixed by its slabs, whatever the thread count. */
+enum { SLAB = 1 << 14, SLABS = 1 << 12 };
 
 static double slab_squares(int64_t n, const real *x)
 {
@@ -53,10 +54,10 @@ static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
     const real *x = x_;
     *sum = 0;
     *first_bad = -1;
-    double partial[64];
-    for (int64_t begin = 0; begin < n; begin += 64 * (int64_t)SLAB) {
+    double partial[SLABS];
+    for (int64_t begin = 0; begin < n; begin += SLABS * (int64_t)SLAB) {
         int64_t left = n - begin, slabs = (left + SLAB - 1) / SLAB;
-        slabs = slabs < 64 ? slabs : 64;
+        slabs = slabs < SLABS ? slabs : SLABS;
 #pragma omp parallel for schedule(static) if (left > PARALLEL_WORK)
         for (int64_t i = 0; i < slabs; i++) {
             int64_t from = begin + i * SLAB, size = n - from < SLAB ? n - from : SLAB;

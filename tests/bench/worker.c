@@ -72,7 +72,7 @@ sb_tensor *worker_values(uint64_t seed, int rank, const int64_t *dim)
     sb_tensor *x = sb_tensor_zeros(SB_F32, rank, dim);
     float *value = x ? sb_tensor_data(x) : NULL;
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
-    for (int64_t i = 0; value && i < sb_tensor_size(x); i++)
+    for (int64_t i = 0, n = sb_tensor_size(x); value && i < n; i++)
         value[i] = (float)(2 * sb_random_uniform(&random) - 1);
     return x;
 }
