@@ -202,11 +202,17 @@ static bool add_to_mean(const struct checkpoint *into, const struct checkpoint *
     if (!parameters_flatten(c->weights))
         return false;
     sb_tensor *mean = parameters_values(into->weights), *one = parameters_values(c->weights);
-    for (int64_t i = 0, n = tensor_size(mean); i < n; i++) {
-        double before = sb_get(mean, i);
-        sb_put(mean, i, before + (sb_get(one, i) - before) / count);
+    enum { CHUNK = 2048 };
+    double x[CHUNK], y[CHUNK];
+    bool ok = true;
+    for (int64_t start = 0, n, size = tensor_size(mean); ok && start < size; start += n) {
+        n = size - start < CHUNK ? size - start : CHUNK;
+        ok = tensor_read_part(mean, start, n, x) && tensor_read_part(one, start, n, y);
+        for (int64_t i = 0; ok && i < n; i++)
+            x[i] += (y[i] - x[i]) / count;
+        ok = ok && tensor_write_part(mean, start, n, x);
     }
-    return true;
+    return ok;
 }
 
 bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[])

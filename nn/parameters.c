@@ -59,13 +59,18 @@ void sb_parameters_free(sb_parameters *set)
 
 static void draw(sb_tensor *t, sb_initial initial, sb_random *random)
 {
+    enum { CHUNK = 2048 };
     double in = (double)sb_tensor_dim(t, -1), out = t->rank > 1 ? (double)t->dim[t->rank - 2] : in;
-    double limit = sqrt(6 / (in + out));
-    for (int64_t i = 0, n = tensor_size(t); i < n; i++)
-        sb_put(t, i,
-               initial.kind == SB_INITIAL_XAVIER   ? limit * (2 * sb_random_uniform(random) - 1)
-               : initial.kind == SB_INITIAL_NORMAL ? initial.value * sb_random_normal(random)
-                                                   : initial.value);
+    double limit = sqrt(6 / (in + out)), value[CHUNK];
+    for (int64_t start = 0, count, n = tensor_size(t); start < n; start += count) {
+        count = n - start < CHUNK ? n - start : CHUNK;
+        for (int64_t i = 0; i < count; i++)
+            value[i] =
+                initial.kind == SB_INITIAL_XAVIER   ? limit * (2 * sb_random_uniform(random) - 1)
+                : initial.kind == SB_INITIAL_NORMAL ? initial.value * sb_random_normal(random)
+                                                    : initial.value;
+        tensor_write_part(t, start, count, value);
+    }
 }
 
 static bool may_add(const sb_parameters *set, const char *name, sb_initial initial)

@@ -76,11 +76,19 @@ void tensor_drop_grad(sb_tensor *t);
 /* Checks that t's data can be read; otherwise fails in the name of `who`. */
 bool tensor_readable(const char *who, const sb_tensor *t);
 
+/* Copies `count` elements from number `start` on out, or in, as doubles. */
+bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values);
+bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values);
+
 bool tensor_zero(sb_tensor *t);
 
+/* The shape was checked when the tensor was made, so this product cannot overflow. */
 static inline int64_t tensor_size(const sb_tensor *t)
 {
-    return shape_size(t->rank, t->dim);
+    int64_t size = 1;
+    for (int i = 0; i < t->rank; i++)
+        size *= t->dim[i];
+    return size;
 }
 
 static inline size_t tensor_bytes(const sb_tensor *t)

@@ -296,41 +296,48 @@ double sb_value(const sb_tensor *t)
 
 enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
 
+bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values)
+{
+    size_t width = sb_dtype_bytes(t->dtype);
+    double elements[CHUNK];
+    for (int64_t done = 0; done < count; done += CHUNK) {
+        size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
+        const char *from = (const char *)t->data + (size_t)(start + done) * width;
+        if (!t->device->download(elements, from, n * width))
+            return false;
+        for (size_t i = 0; i < n; i++)
+            values[(size_t)done + i] = to_double(t->dtype, (char *)elements + i * width);
+    }
+    return true;
+}
+
+bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values)
+{
+    size_t width = sb_dtype_bytes(t->dtype);
+    double elements[CHUNK];
+    for (int64_t done = 0; done < count; done += CHUNK) {
+        size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
+        char *to = (char *)t->data + (size_t)(start + done) * width;
+        for (size_t i = 0; i < n; i++)
+            from_double(t->dtype, (char *)elements + i * width, values[(size_t)done + i]);
+        if (!t->device->upload(to, elements, n * width))
+            return false;
+    }
+    return true;
+}
+
 bool sb_tensor_read(const sb_tensor *t, double *values)
 {
     if (!t || !values)
         return fail_null("tensor_read", t ? "values" : "t");
-    if (!tensor_readable("tensor_read", t))
-        return false;
-    size_t width = sb_dtype_bytes(t->dtype);
-    double elements[CHUNK];
-    for (int64_t start = 0, n = tensor_size(t); start < n; start += CHUNK) {
-        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
-        const char *from = (const char *)t->data + (size_t)start * width;
-        if (!t->device->download(elements, from, count * width))
-            return false;
-        for (size_t i = 0; i < count; i++)
-            values[(size_t)start + i] = to_double(t->dtype, (char *)elements + i * width);
-    }
-    return true;
+    return tensor_readable("tensor_read", t) && tensor_read_part(t, 0, tensor_size(t), values);
 }
 
 bool sb_tensor_write(sb_tensor *t, const double *values)
 {
     if (!t || !values)
         return fail_null("tensor_write", t ? "values" : "t");
-    if (!tensor_readable("tensor_write", t))
-        return false;
-    size_t width = sb_dtype_bytes(t->dtype);
-    double elements[CHUNK];
-    for (int64_t start = 0, n = tensor_size(t); start < n; start += CHUNK) {
-        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
-        for (size_t i = 0; i < count; i++)
-            from_double(t->dtype, (char *)elements + i * width, values[(size_t)start + i]);
-        if (!t->device->upload((char *)t->data + (size_t)start * width, elements, count * width))
-            return false;
-    }
-    return true;
+    return tensor_readable("tensor_write", t) && tensor_write_part(t, 0, tensor_size(t), values);
 }
 
 sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
