@@ -52,4 +52,4 @@ bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh
 
 } // namespace
 
-KERNELS_AND_BF16(log_softmax, forward<T>, backward<T>);
+KERNELS_AND_BF16(log_softmax, forward<T>, backward<T>, nullptr);

@@ -227,7 +227,7 @@ static bool step(struct search_state *s, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
-    sb_tensor *log_p = sequences_next(s->search->sequences, L, ids);
+    sb_tensor *log_p = sb_log_softmax(sequences_next(s->search->sequences, L, ids));
     bool ok = log_p && sb_tensor_read(log_p, s->log_p);
     ok = sb_tape_end(&tape) && ok;
     for (int64_t b = 0; ok && b < s->search->texts; b++)

@@ -48,8 +48,8 @@ bool sequences_begin(struct sequences *s, const struct generator *generator, int
                      int64_t *start_length);
 void sequences_end(struct sequences *s);
 
-/* Adds L symbols to each sequence, ids (count, L), and computes the logarithms of the probabilities
-   of what comes next: (count, V), on the open tape, which must not record. */
+/* Adds L symbols to each sequence, ids (count, L), and computes the logits of what comes next:
+   (count, V), on the open tape, which must not record. */
 sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids);
 
 /* Sequence i becomes what sequence rows[i] was, for i in 0..n-1. After a failure they can only be

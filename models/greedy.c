@@ -1,5 +1,6 @@
 /* Greedy decoding and sampling: one output for each text, one symbol at a time. */
 #include "models/search.h"
+#include "ops/log_softmax.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -12,8 +13,9 @@ struct greedy {
     int32_t *ids, *rows;
     /* greedy */
     sb_tensor *forbidden; /* (V): 0 where a symbol may be chosen, else -infinity */
+    int32_t *best;        /* (count) */
+    double *log_p;        /* (count); (count, V) for sampling */
     /* sampling */
-    double *log_p; /* (count, V) */
     struct choice *choices;
 };
 
@@ -26,9 +28,11 @@ static bool begin(struct greedy *g, const struct search *s)
     g->chosen = memory_new((size_t)n * sizeof *g->chosen);
     g->ids = memory_new((size_t)n * sizeof *g->ids);
     g->rows = memory_new((size_t)n * sizeof *g->rows);
+    g->best = memory_new((size_t)n * sizeof *g->best);
     g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
     g->choices = memory_new((size_t)V * sizeof *g->choices);
-    if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->log_p || !g->choices)
+    if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
+        !g->choices)
         return sb_fail("decode: out of memory");
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -45,6 +49,7 @@ static void end(struct greedy *g)
     memory_free(g->chosen);
     memory_free(g->ids);
     memory_free(g->rows);
+    memory_free(g->best);
     memory_free(g->log_p);
     memory_free(g->choices);
     sb_tensor_release(g->forbidden);
@@ -59,23 +64,35 @@ static bool forbid(struct greedy *g, sb_dtype dtype)
     return g->forbidden != NULL;
 }
 
-static bool choose_best(struct greedy *g, sb_tensor *log_p)
+/* By operations, which there are on every device and for every dtype. */
+static bool find_best(struct greedy *g, sb_tensor *log_p)
 {
-    if (!g->forbidden && !forbid(g, sb_tensor_dtype(log_p)))
-        return false;
     sb_tensor *best = sb_argmax(sb_add(log_p, g->forbidden), -1);
     sb_tensor *value = sb_gather(log_p, best);
     if (!value || !sb_tensor_read(value, g->log_p))
         return false;
     for (int64_t i = 0; i < g->count; i++)
-        g->chosen[i] = (struct choice){g->log_p[i], (int32_t)sb_get(best, i)};
+        g->best[i] = (int32_t)sb_get(best, i);
     return true;
 }
 
-static bool choose_randomly(struct greedy *g, sb_tensor *log_p)
+static bool choose_best(struct greedy *g, sb_tensor *logits)
+{
+    if (!g->forbidden && !forbid(g, sb_tensor_dtype(logits)))
+        return false;
+    if (!log_softmax_best(logits, g->forbidden, g->best, g->log_p) &&
+        !find_best(g, sb_log_softmax(logits)))
+        return false;
+    for (int64_t i = 0; i < g->count; i++)
+        g->chosen[i] = (struct choice){g->log_p[i], g->best[i]};
+    return true;
+}
+
+static bool choose_randomly(struct greedy *g, sb_tensor *logits)
 {
     const struct search *s = g->search;
-    if (!sb_tensor_read(log_p, g->log_p))
+    sb_tensor *log_p = sb_log_softmax(logits);
+    if (!log_p || !sb_tensor_read(log_p, g->log_p))
         return false;
     for (int64_t i = 0; i < g->count; i++) {
         const struct search_text *text = &s->text[g->text[i]];
@@ -92,8 +109,8 @@ static bool choose(struct greedy *g, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
-    sb_tensor *log_p = sequences_next(g->search->sequences, L, ids);
-    bool ok = log_p && (g->search->options->sample ? choose_randomly : choose_best)(g, log_p);
+    sb_tensor *logits = sequences_next(g->search->sequences, L, ids);
+    bool ok = logits && (g->search->options->sample ? choose_randomly : choose_best)(g, logits);
     return sb_tape_end(&tape) && ok;
 }
 

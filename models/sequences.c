@@ -131,7 +131,7 @@ sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids)
     if (last > 0)
         y = sb_slice(y, 1, last, 1);
     y = sb_reshape(y, 2, (const int64_t[]){s->count, C});
-    return sb_log_softmax(s->generator->output(s->generator->model, y));
+    return s->generator->output(s->generator->model, y);
 }
 
 /* Rows of the memory (B, L, C), picked as if they were embeddings. */

@@ -31,6 +31,12 @@ sb_tensor *sb_log_softmax(sb_tensor *x)
     return y && k->forward(rows, C, x->data, y->data) ? y : NULL;
 }
 
+bool log_softmax_best(const sb_tensor *x, const sb_tensor *bias, int32_t *index, double *value)
+{
+    const struct log_softmax_kernels *k = kernel_row_if_any(&log_softmax_rows, x->device, x->dtype);
+    return k && k->best && k->best(x->dim[0], x->dim[1], x->data, bias->data, index, value);
+}
+
 static sb_tensor *run_log_softmax(void *unused, sb_tensor *const x[])
 {
     (void)unused;

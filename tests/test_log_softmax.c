@@ -1,3 +1,4 @@
+#include "ops/log_softmax.h"
 #include "tests/compare.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7, worked by hand. */
@@ -119,4 +120,61 @@ CLAIM(log_softmax, whole_numbers_are_refused)
     cr_expect(!sb_log_softmax(constant(SB_I32, SB_SHAPE(2), (double[]){1, 2})));
     EXPECT_ERROR("log_softmax: x is of i32; it must be f32, f64 or bf16");
     cr_expect(!sb_tape_end(&tape));
+}
+
+enum { ROWS = 3, MOST = 1000 };
+
+/* Numbers of few values, so that there are ties, and where a bias keeps out the largest. */
+static sb_tensor *scores_of(sb_dtype dtype, int64_t C, double odd)
+{
+    sb_random random = sb_random_new((uint64_t)C, SB_STREAM_USER);
+    double values[ROWS * MOST];
+    for (int64_t i = 0; i < ROWS * C; i++)
+        values[i] = floor(40 * sb_random_uniform(&random)) / 7;
+    values[C / 2] = odd;
+    return constant(dtype, SB_SHAPE(ROWS, C), values);
+}
+
+static sb_tensor *bias_of(sb_dtype dtype, int64_t C)
+{
+    double values[MOST] = {0};
+    for (int64_t c = 0; c < C; c++)
+        values[c] = c % 5 == 0 ? -INFINITY : 0;
+    return constant(dtype, SB_SHAPE(C), values);
+}
+
+static void expect_best_as_composed(sb_dtype dtype, int64_t C, double odd)
+{
+    int32_t index[ROWS];
+    double value[ROWS];
+    sb_tensor *x = scores_of(dtype, C, odd), *bias = bias_of(dtype, C), *y = sb_log_softmax(x);
+    sb_tensor *best = sb_argmax(sb_add(y, bias), -1), *found = sb_gather(y, best);
+    cr_assert(found, "%s", sb_error());
+    if (!log_softmax_best(x, bias, index, value)) {
+        cr_expect(sb_tensor_device(x) != sb_device_cpu());
+        return;
+    }
+    for (int64_t r = 0; r < ROWS; r++) {
+        double expected = sb_get(found, r);
+        cr_expect(index[r] == (int32_t)sb_get(best, r), "%lld scores", (long long)C);
+        cr_expect(value[r] == expected || (isnan(value[r]) && isnan(expected)));
+    }
+}
+
+/* On every set of kernels: the same place and the same bits. */
+CLAIM(log_softmax, the_best_is_what_argmax_and_gather_find)
+{
+    const double odd[] = {1, 50, -INFINITY, INFINITY, NAN};
+    const int64_t sizes[] = {1, 2, 7, 65, 255, 256, 257, 512, 513, MOST};
+    enum kernel_set usual = kernel_cpu_set();
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (size_t i = 0; test_kernel_set(set) && i < sizeof sizes / sizeof *sizes; i++)
+            for (size_t j = 0; j < sizeof odd / sizeof *odd; j++) {
+                expect_best_as_composed(SB_F32, sizes[i], odd[j]);
+                expect_best_as_composed(SB_F64, sizes[i], odd[j]);
+            }
+    kernel_use_cpu_set(usual);
+    sb_tape_end(&tape);
 }

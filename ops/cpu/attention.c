@@ -57,7 +57,8 @@ static bool forward_head(const struct attention *a, int64_t b, int64_t h,
     struct rows v = rows_of(f->v, a->v, b, g);
     struct key_range seen = mask_range(&a->mask, b, 0, a->Lq - 1, a->Lk);
     struct rows seen_v = {v.at + seen.from * v.step, v.step};
-    bool ok = true, finite = !a->mask.count || all_finite(seen.to - seen.from, a->Dv, seen_v);
+    bool ok = true, finite = !a->mask.count || a->products == PRODUCTS_ROWS ||
+                             all_finite(seen.to - seen.from, a->Dv, seen_v);
     real *scratch = f->scratch ? (real *)f->scratch + head * attention_block_rows(a) * a->Lk : NULL;
     for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
         struct block x = block_at(a, b, h, i);

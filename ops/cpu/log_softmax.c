@@ -41,4 +41,50 @@ static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, b
     return true;
 }
 
-KERNELS(log_softmax) = {forward, backward};
+enum { BLOCK = 256 };
+
+static void block_of(int64_t n, const real *restrict x, const real *restrict bias, real max,
+                     real log_sum, real *restrict y)
+{
+    for (int64_t c = 0; c < n; c++)
+        y[c] = (x[c] - max) - log_sum + bias[c];
+}
+
+/* Where y + bias is largest, if none is NaN: in which block, then where in it. */
+static int64_t best_place(int64_t C, const real *x, const real *bias, real max, real log_sum)
+{
+    real y[BLOCK], best = -INFINITY;
+    int64_t at = 0, place = 0;
+    for (int64_t c = 0; c < C; c += BLOCK) {
+        int64_t n = C - c < BLOCK ? C - c : BLOCK;
+        block_of(n, x + c, bias + c, max, log_sum, y);
+        real largest = row_max(n, y);
+        at = largest > best ? c : at;
+        best = largest > best ? largest : best;
+    }
+    block_of(C - at < BLOCK ? C - at : BLOCK, x + at, bias + at, max, log_sum, y);
+    while (y[place] != best)
+        place++;
+    return at + place;
+}
+
+/* Something that is not finite makes the sum NaN, and all y with it. */
+static int32_t best_of_row(int64_t C, const real *x, const real *bias, double *value)
+{
+    real max = row_max(C, x), log_sum = real_log(row_sum_exp(C, x, max));
+    int64_t place = log_sum == log_sum ? best_place(C, x, bias, max, log_sum) : 0;
+    *value = (double)((x[place] - max) - log_sum);
+    return (int32_t)place;
+}
+
+static bool best(int64_t rows, int64_t C, const void *x_, const void *bias, int32_t *index,
+                 double *value)
+{
+    const real *x = x_;
+#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
+    for (int64_t r = 0; r < rows; r++)
+        index[r] = best_of_row(C, x + r * C, bias, &value[r]);
+    return true;
+}
+
+KERNELS(log_softmax) = {forward, backward, best};
