@@ -172,4 +172,4 @@ bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
 } // namespace
 
 /* No peak: what the device could reach at best is not measured here. */
-KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr);
+KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr, nullptr);

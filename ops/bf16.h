@@ -2,7 +2,7 @@
  * Operations on bf16. A device may have kernels of its own for it, which load bf16, compute in f32
  * and round what they store; where it has none, an operation computes in f32: it widens what it is
  * given and rounds what it returns, each by a cast on the tape, so that gradients are rounded too.
- * On the CPU that is so for all operations: what is stored is bf16, and what is computed f32.
+ * On the CPU that is so for all operations but linear, whose products read bf16.
  *
  * Losses, like all sums, are f32 in any case.
  */

@@ -30,20 +30,32 @@ struct kernel_rows {
     {                                                                                              \
         &op##_##set##_f32, &op##_##set##_f64                                                       \
     }
+#define KERNEL_ROW_AND_BF16(op, set)                                                               \
+    {                                                                                              \
+        &op##_##set##_f32, &op##_##set##_f64, &op##_##set##_bf16                                   \
+    }
 #ifdef SOFTBACK_X86_SETS
 #define KERNEL_EXTERN(op)                                                                          \
     extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_cpu_v3_f32, op##_cpu_v3_f64, \
         op##_cpu_v4_f32, op##_cpu_v4_f64
-#define KERNEL_SETS_OF(op) KERNEL_ROW(op, cpu), KERNEL_ROW(op, cpu_v3), KERNEL_ROW(op, cpu_v4)
+#define KERNEL_EXTERN_BF16(op)                                                                     \
+    extern const struct op##_kernels op##_cpu_bf16, op##_cpu_v3_bf16, op##_cpu_v4_bf16
+#define KERNEL_SETS_OF(op, ROW) ROW(op, cpu), ROW(op, cpu_v3), ROW(op, cpu_v4)
 #else
 #define KERNEL_EXTERN(op) extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64
-#define KERNEL_SETS_OF(op) KERNEL_ROW(op, cpu)
+#define KERNEL_EXTERN_BF16(op) extern const struct op##_kernels op##_cpu_bf16
+#define KERNEL_SETS_OF(op, ROW) ROW(op, cpu)
 #endif
 
-/* Defines <op>_rows, once, in ops/<op>.c. */
+/* Defines <op>_rows, once, in ops/<op>.c; the CPU computes most operations on bf16 in f32
+   (ops/bf16.h), and has rows of its own for some. */
 #define KERNEL_ROWS(op)                                                                            \
     KERNEL_EXTERN(op);                                                                             \
-    struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op)}}
+    struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW)}}
+#define KERNEL_ROWS_AND_BF16(op)                                                                   \
+    KERNEL_EXTERN(op);                                                                             \
+    KERNEL_EXTERN_BF16(op);                                                                        \
+    struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW_AND_BF16)}}
 
 /* The kernels for data like x: a struct <op>_kernels; NULL, with a message, when there are none.
    Integers and booleans are served by the f32 row, whose copying kernels go by element size. */

@@ -4,7 +4,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 
-KERNEL_ROWS(linear);
+KERNEL_ROWS_AND_BF16(linear);
 
 static struct linear_shape shape_of(const sb_tensor *x, const sb_tensor *weight,
                                     sb_activation activation)

@@ -322,6 +322,78 @@ CLAIM(gemm, calls_from_several_threads_change_no_bit)
     }
 }
 
+/* Small whole numbers, as bf16 holds them. */
+static uint16_t *narrow_numbers(int64_t count)
+{
+    uint16_t *x = calloc((size_t)count + 1, sizeof *x);
+    cr_assert(x);
+    for (int64_t i = 0; i < count; i++)
+        x[i] = sb_bf16_round((float)number(true));
+    return x;
+}
+
+static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, int64_t n, int64_t k,
+                              int64_t spare)
+{
+    const bool ta = transposes & 1, tb = transposes & 2;
+    const int64_t lda = (ta ? m : k) + spare, ldb = (tb ? k : n) + spare;
+    uint16_t *a = narrow_numbers((ta ? k : m) * lda), *b = narrow_numbers((tb ? n : k) * ldb);
+    float *c = calloc((size_t)(m * n) + 1, sizeof *c);
+    const struct gemm_kernels *kernels = gemm_rows.row[set][SB_F32];
+    cr_assert(c && kernels->bf16(ta, tb, m, n, k, a, lda, b, ldb, 0, c, n));
+    cr_assert(kernels->bf16(ta, tb, m, n, k, a, lda, b, ldb, 1, c, n));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            float sum = 0;
+            for (int64_t l = 0; l < k; l++)
+                sum += sb_bf16_widen(a[ta ? l * lda + i : i * lda + l]) *
+                       sb_bf16_widen(b[tb ? j * ldb + l : l * ldb + j]);
+            cr_assert(c[i * n + j] == 2 * sum, "C(%d, %d) of %dx%dx%d (%c%c, set %d) is %g, not %g",
+                      (int)i, (int)j, (int)m, (int)n, (int)k, ta ? 't' : 'n', tb ? 't' : 'n',
+                      (int)set, (double)c[i * n + j], (double)(2 * sum));
+        }
+    free(a);
+    free(b);
+    free(c);
+}
+
+/* Odd sizes, in which pairs of numbers do not lie together, too. */
+CLAIM(gemm, products_of_whole_numbers_in_bf16_are_exact)
+{
+    for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes && kernel_use_cpu_set(set); i++)
+            for (int transposes = 0; transposes < 4; transposes++)
+                for (int64_t spare = 0; spare < 3; spare++)
+                    expect_bf16_exact(set, transposes, shapes[i][0], shapes[i][1], shapes[i][2],
+                                      spare);
+}
+
+CLAIM(gemm, threads_change_no_bit_of_a_product_in_bf16)
+{
+    enum { M = 300, N = 320, K = 260 };
+    const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
+    uint16_t *a = calloc(M * K, sizeof *a), *b = calloc(N * K, sizeof *b);
+    float *c = calloc(2 * M * N, sizeof *c);
+    cr_assert(a && b && c);
+    for (int i = 0; i < M * K; i++)
+        a[i] = sb_bf16_round((float)number(false));
+    for (int i = 0; i < N * K; i++)
+        b[i] = sb_bf16_round((float)number(false));
+    kernel_parallel_work = 0;
+    for (int transposes = 0; transposes < 4; transposes++)
+        for (int threads = 1; threads <= 3; threads++) {
+            const bool ta = transposes & 1, tb = transposes & 2;
+            sb_set_threads(threads);
+            cr_assert(kernels->bf16(ta, tb, M, N, K, a, ta ? M : K, b, tb ? K : N, 0,
+                                    c + (threads > 1 ? M * N : 0), N));
+            cr_expect(threads == 1 || memcmp(c, c + M * N, M * N * sizeof *c) == 0,
+                      "%d threads give other bits", threads);
+        }
+    free(a);
+    free(b);
+    free(c);
+}
+
 /* Vectors that hang over an edge hold other columns or nothing; neither may come back. */
 CLAIM(gemm, a_nan_stays_in_its_row_or_column)
 {

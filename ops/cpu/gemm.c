@@ -46,7 +46,7 @@ static void multiply_slabs(const struct product *s)
         int64_t first = i * s->m / slabs;
         struct product slab = *s;
         slab.m = (i + 1) * s->m / slabs - first;
-        slab.a += s->transpose_a ? first : first * s->lda;
+        slab.a = (const real *)s->a + (s->transpose_a ? first : first * s->lda);
         slab.c += first * s->ldc;
         multiply_by_blas(&slab);
     }
@@ -56,11 +56,11 @@ bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n
                         const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                         int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
     if (is_for_blas(&s))
         multiply_slabs(&s);
     else
-        CPU(gemm_multiply)(&s, true);
+        return CPU(gemm_multiply)(&s, true);
     return true;
 }
 
@@ -68,11 +68,11 @@ bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, 
                       const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                       int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
     if (is_for_blas(&s))
         multiply_by_blas(&s);
     else
-        CPU(gemm_multiply)(&s, false);
+        return CPU(gemm_multiply)(&s, false);
     return true;
 }
 
@@ -80,9 +80,8 @@ bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                        int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc};
-    CPU(gemm_multiply)(&s, true);
-    return true;
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
+    return CPU(gemm_multiply)(&s, true);
 }
 
 #define GEMM(name)                                                                                 \
@@ -98,4 +97,14 @@ GEMM(parallel)
 GEMM(serial)
 GEMM(builtin)
 
-KERNELS(gemm) = {parallel, serial, builtin, CPU(gemm_peak)};
+#if REAL_IS_FLOAT
+static bool bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
+                 int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+{
+    return CPU(gemm_bf16)(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, (real)beta, c, ldc);
+}
+#else
+#define bf16 NULL
+#endif
+
+KERNELS(gemm) = {parallel, serial, builtin, bf16, CPU(gemm_peak)};

@@ -8,7 +8,9 @@
  *                C depends on that row of A, on B and on k alone, not on m or on where the row
  *                stands, so that a sentence decodes alike in every batch
  *
- * They return true: none needs memory that it cannot do without.
+ * gemm_bf16      the same of matrices of bf16, with products and sums in f32; of f32's rows alone
+ *
+ * They return true, since none but the last needs memory that it cannot do without.
  */
 #ifndef SOFTBACK_OPS_CPU_GEMM_H
 #define SOFTBACK_OPS_CPU_GEMM_H
@@ -24,6 +26,12 @@ bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, 
 bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                        int64_t ldc);
+
+#if REAL_IS_FLOAT
+bool CPU(gemm_bf16)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
+                    const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, real beta,
+                    real *c, int64_t ldc);
+#endif
 
 double CPU(gemm_peak)(int64_t rounds);
 

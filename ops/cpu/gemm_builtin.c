@@ -27,8 +27,9 @@ struct cut {
 struct task {
     const struct product *s;
     const struct cut *cut;
+    tiles_function *tiles;
     int64_t row, end_row, panel, end_panel;
-    real *packed, *copy; /* PANELS or one panel of B; ROWS rows of a transposed A, or NULL */
+    real *packed, *copy; /* panels of B; ROWS rows of a transposed A, or NULL */
     int64_t room;        /* panels */
 };
 
@@ -52,18 +53,33 @@ static int64_t block_depth(int64_t k)
 /* Whether B is read where it lies: for a few rows, packing costs more than it saves. */
 static bool is_strip(const struct product *s)
 {
-    return s->transpose_b && s->m <= STRIP_ROWS;
+    return s->transpose_b && s->m <= STRIP_ROWS && !s->bf16;
 }
 
-/* The columns of a panel. */
-static struct tile panel_at(const struct task *task, int64_t panel, struct tile t)
+/* A's element (row, p), or the first number of a pair. */
+static const void *a_at(const struct product *s, int64_t row, int64_t p)
+{
+    const int64_t k = s->bf16 ? 2 * p : p, i = s->transpose_a ? k * s->lda + row : row * s->lda + k;
+    return s->bf16 ? (const void *)((const uint16_t *)s->a + i) : (const real *)s->a + i;
+}
+
+/* B's element (p, column), or the first number of a pair. */
+static const void *b_at(const struct product *s, int64_t p, int64_t column)
+{
+    const int64_t k = s->bf16 ? 2 * p : p,
+                  i = s->transpose_b ? column * s->ldb + k : k * s->ldb + column;
+    return s->bf16 ? (const void *)((const uint16_t *)s->b + i) : (const real *)s->b + i;
+}
+
+/* The columns of a panel; its B lies from row p on, unless it is packed. */
+static struct tile panel_at(const struct task *task, int64_t panel, int64_t p, struct tile t)
 {
     const struct product *s = task->s;
     int64_t column = part(panel, task->cut->panels, task->cut->vectors) * LANES;
     t.columns =
         least(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
     t.c = s->c + task->row * s->ldc + column;
-    t.b += s->transpose_b ? column * s->ldb : column;
+    t.b = b_at(s, p, column);
     return t;
 }
 
@@ -73,28 +89,35 @@ static bool multiply_direct(const struct task *task, const struct tile *panel)
     const int64_t rows = task->end_row - task->row;
     const bool strip = is_strip(task->s) && panel->columns == STRIP_COLUMNS;
     const bool few = rows <= 16 || (panel->depth <= 64 && rows <= 64);
+    const bool lies = !task->s->transpose_b && !task->s->bf16 && panel->columns % LANES == 0;
     if (strip)
         CPU(gemm_strip)(panel, rows);
-    else if (!task->s->transpose_b && few && panel->columns % LANES == 0)
+    else if (few && lies)
         CPU(gemm_tiles)(panel, rows);
     else
         return false;
     return true;
 }
 
-/* Rows of a transposed A are packed by tiles: where they lie, they would share a few sets of the
-   cache. */
+/* Rows of a transposed A are packed, reals by tiles: where they lie, they would share a few sets of
+   the cache; and pairs lie apart. */
 static void pack_a(const struct task *task, struct tile *t, int64_t rows)
 {
-    CPU(gemm_pack_a)(t->depth, rows, t->a, t->k_step, task->copy);
+    const struct product *s = task->s;
+    if (s->bf16) {
+        CPU(gemm_pack_pairs)(t->depth, rows, (const void *)t->a, s->lda, ROWS, task->copy);
+        t->k_step = ROWS;
+    } else {
+        CPU(gemm_pack_a)(t->depth, rows, t->a, s->lda, task->copy);
+        t->k_step = TILE_ROWS(TILE_VECTORS);
+        t->tile_step = PACKED_STEP(t->depth);
+    }
     t->a = task->copy;
-    t->k_step = TILE_ROWS(TILE_VECTORS);
-    t->tile_step = PACKED_STEP(t->depth);
 }
 
 /* Panels that were packed one behind the other, with all rows of the task. */
-static void multiply_packed(const struct task *task, const struct tile *block, int64_t panel,
-                            int64_t count)
+static void multiply_packed(const struct task *task, const struct tile *block, int64_t p,
+                            int64_t panel, int64_t count)
 {
     const int64_t all = task->end_row - task->row, blocks = (all + ROWS - 1) / ROWS;
     const int64_t unit = TILE_ROWS(TILE_VECTORS), units = (all + unit - 1) / unit;
@@ -102,44 +125,52 @@ static void multiply_packed(const struct task *task, const struct tile *block, i
         int64_t first = part(i, blocks, units) * unit,
                 rows = least(part(i + 1, blocks, units) * unit, all) - first;
         struct tile t = *block;
-        t.a += first * t.row_step;
+        t.a = a_at(task->s, task->row + first, p);
         if (task->copy)
             pack_a(task, &t, rows);
         const real *packed = task->packed;
         for (int64_t j = panel; j < panel + count; j++) {
-            struct tile one = panel_at(task, j, t);
+            struct tile one = panel_at(task, j, p, t);
             one.b = packed;
             one.ldb = (one.columns + LANES - 1) / LANES * LANES;
             one.c += first * one.ldc;
-            CPU(gemm_tiles)(&one, rows);
+            task->tiles(&one, rows);
             packed += one.ldb * one.depth;
         }
     }
 }
 
-/* Packs panels from this one on, as many as there is room for; how many those were. */
-static int64_t pack(const struct task *task, const struct tile *block, int64_t panel)
+/* Packs panels from this one on, as many as there is room for; how many those were. Pairs that lie
+   together are moved like reals. */
+static int64_t pack(const struct task *task, const struct tile *block, int64_t p, int64_t panel)
 {
+    const struct product *s = task->s;
     const int64_t count = least(task->room, task->end_panel - panel);
     real *packed = task->packed;
     for (int64_t j = panel; j < panel + count; j++) {
-        struct tile t = panel_at(task, j, *block);
-        CPU(gemm_pack)(task->s->transpose_b, t.depth, t.columns, t.b, task->s->ldb, packed);
-        packed += (t.columns + LANES - 1) / LANES * LANES * t.depth;
+        const struct tile t = panel_at(task, j, p, *block);
+        const int64_t width = (t.columns + LANES - 1) / LANES * LANES;
+        if (s->bf16 && !s->transpose_b)
+            CPU(gemm_pack_pairs)(t.depth, t.columns, (const void *)t.b, s->ldb, width, packed);
+        else
+            CPU(gemm_pack)
+            (s->transpose_b, t.depth, t.columns, t.b, s->bf16 ? s->ldb / 2 : s->ldb, packed);
+        packed += width * t.depth;
     }
     return count;
 }
 
-static void multiply_block(const struct task *task, const struct tile *block)
+static void multiply_block(const struct task *task, const struct tile *block, int64_t p)
 {
     for (int64_t panel = task->panel; panel < task->end_panel;) {
-        struct tile t = panel_at(task, panel, *block);
+        struct tile t = panel_at(task, panel, p, *block);
+        t.a = a_at(task->s, task->row, p);
         if (multiply_direct(task, &t)) {
             panel++;
             continue;
         }
-        int64_t count = pack(task, block, panel);
-        multiply_packed(task, block, panel, count);
+        int64_t count = pack(task, block, p, panel);
+        multiply_packed(task, block, p, panel, count);
         panel += count;
     }
 }
@@ -147,18 +178,31 @@ static void multiply_block(const struct task *task, const struct tile *block)
 static void multiply_task(const struct task *task)
 {
     const struct product *s = task->s;
-    const int64_t depth = block_depth(s->k);
+    const int64_t depth = block_depth(s->k), lda = s->bf16 ? s->lda / 2 : s->lda;
     for (int64_t p = 0; p < s->k; p += depth) {
-        struct tile t = {.depth = least(depth, s->k - p),
-                         .row_step = s->transpose_a ? 1 : s->lda,
-                         .k_step = s->transpose_a ? s->lda : 1,
-                         .ldb = s->ldb,
-                         .add = p > 0 || s->beta != 0,
-                         .ldc = s->ldc};
-        t.a = s->a + task->row * t.row_step + p * t.k_step;
-        t.b = s->b + (s->transpose_b ? p : p * s->ldb);
-        multiply_block(task, &t);
+        const struct tile t = {.depth = least(depth, s->k - p),
+                               .row_step = s->transpose_a ? 1 : lda,
+                               .k_step = s->transpose_a ? s->lda : 1,
+                               .ldb = s->ldb,
+                               .add = p > 0 || s->beta != 0,
+                               .ldc = s->ldc};
+        multiply_block(task, &t, p);
     }
+}
+
+/* Matrices of bf16 are multiplied by f32's row alone. */
+static tiles_function *tiles_for(const struct product *s)
+{
+#if REAL_IS_FLOAT
+#if defined(SOFTBACK_BF16_TILES) && VECTOR_BYTES == 64
+    if (s->bf16 && __builtin_cpu_supports("avx512bf16"))
+        return CPU(gemm_tiles_bf16_native);
+#endif
+    if (s->bf16)
+        return CPU(gemm_tiles_bf16);
+#endif
+    (void)s;
+    return CPU(gemm_tiles);
 }
 
 static struct task task_at(const struct product *s, const struct cut *cut, int64_t number)
@@ -168,6 +212,7 @@ static struct task task_at(const struct product *s, const struct cut *cut, int64
     return (struct task){
         .s = s,
         .cut = cut,
+        .tiles = tiles_for(s),
         .row = part(i, cut->row_blocks, units) * unit,
         .end_row = least(part(i + 1, cut->row_blocks, units) * unit, s->m),
         .panel = part(j, cut->column_blocks, cut->panels),
@@ -175,30 +220,40 @@ static struct task task_at(const struct product *s, const struct cut *cut, int64
     };
 }
 
-/* Packing a transposed A pays where several panels read it, and only tiles of one kind can. */
+/* Packing a transposed A of reals pays where several panels read it, and only tiles of one kind
+   can. */
 static bool copies_a(const struct task *task)
 {
     const struct product *s = task->s;
-    return s->transpose_a && s->lda >= 256 && task->end_panel - task->panel > 1 &&
-           task->cut->vectors % TILE_VECTORS == 0;
+    const bool pays = s->lda >= 256 && task->end_panel - task->panel > 1;
+    return s->transpose_a && (s->bf16 || (pays && task->cut->vectors % TILE_VECTORS == 0));
 }
 
-/* With memory for a few deep panels, or without: then those do for which the stack has room. */
-static void run_task(const struct product *s, const struct cut *cut, int64_t number)
+static int64_t size_of_copy(const struct product *s, int64_t depth)
+{
+    return s->bf16 ? ROWS * depth : (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(depth);
+}
+
+/* With memory for a few deep panels, or without: then those do for which the stack has room, but
+   for a transposed A of bf16. */
+static bool run_task(const struct product *s, const struct cut *cut, int64_t number)
 {
     real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
     struct task task = task_at(s, cut, number);
     const int64_t depth = least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
     const int64_t panels = least(task.end_panel - task.panel, PANELS);
     const bool copies = copies_a(&task), wants = copies || (panels > 1 && depth > DEPTH / 2);
-    const int64_t copy = copies ? (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(depth) : 0;
+    const int64_t copy = copies ? size_of_copy(s, depth) : 0;
     const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
     real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;
     task.packed = memory ? memory : stack;
     task.room = memory ? panels : least(panels, DEPTH / depth);
     task.copy = memory && copies ? memory + panels * panel : NULL;
-    multiply_task(&task);
+    const bool ok = task.copy || !copies || !s->bf16;
+    if (ok)
+        multiply_task(&task);
     pool_give(memory_pool(), memory, bytes);
+    return ok;
 }
 
 /*
@@ -240,23 +295,24 @@ static void scale(const struct product *s)
             s->c[i * s->ldc + j] = s->beta == 0 ? 0 : s->beta * s->c[i * s->ldc + j];
 }
 
-void CPU(gemm_multiply)(const struct product *s, bool threads)
+bool CPU(gemm_multiply)(const struct product *s, bool threads)
 {
     if (s->m <= 0 || s->n <= 0)
-        return;
-    if (s->k <= 0) {
-        scale(s);
-        return;
-    }
+        return true;
     if (s->beta != 0 && s->beta != 1)
         scale(s); /* apart, so that no compiler fuses it with the addition in one place only */
+    if (s->k <= 0) {
+        if (s->beta == 0)
+            scale(s);
+        return true;
+    }
     const struct cut cut = cut_of(s, threads ? threads_for(s) : 1);
     const int64_t tasks = cut.row_blocks * cut.column_blocks;
-    if (tasks == 1) {
-        run_task(s, &cut, 0);
-        return;
-    }
-#pragma omp parallel for schedule(dynamic)
+    if (tasks == 1)
+        return run_task(s, &cut, 0);
+    bool ok = true;
+#pragma omp parallel for schedule(dynamic) reduction(&& : ok)
     for (int64_t i = 0; i < tasks; i++)
-        run_task(s, &cut, i);
+        ok = run_task(s, &cut, i) && ok;
+    return ok;
 }

@@ -4,20 +4,26 @@
 
 #include "ops/cpu/vector.h"
 
-/* C = A B + beta C, as in ops/gemm.h. */
+/*
+ * C = A B + beta C, as in ops/gemm.h. Where A and B are of bf16, an element is a pair of numbers
+ * that follow each other along k: k counts pairs, lda and ldb numbers. Matrices in whose rows pairs
+ * lie together have rows of whole pairs.
+ */
 struct product {
     bool transpose_a, transpose_b;
     int64_t m, n, k;
-    const real *a;
+    const void *a;
     int64_t lda;
-    const real *b;
+    const void *b;
     int64_t ldb;
     real beta, *c;
     int64_t ldc;
+    bool bf16;
 };
 
-/* The whole product, by several threads where that pays and they are allowed. */
-void CPU(gemm_multiply)(const struct product *s, bool threads);
+/* The whole product, by several threads where that pays and they are allowed. False when there is
+   no memory, which only bf16 cannot do without. */
+bool CPU(gemm_multiply)(const struct product *s, bool threads);
 
 /*
  * A tile of C is TILE_ROWS x so many vectors, TILE_VECTORS at most, that its sums, the vectors of B
@@ -62,8 +68,10 @@ struct tile {
     int64_t ldc, columns; /* columns of C; B has whole vectors of them */
 };
 
-/* Any number of rows, at most TILE_VECTORS vectors. */
-void CPU(gemm_tiles)(const struct tile *t, int64_t rows);
+/* Any number of rows, at most TILE_VECTORS vectors; of reals, and of pairs of bf16, for which some
+   processors have an instruction. */
+typedef void tiles_function(const struct tile *t, int64_t rows);
+tiles_function CPU(gemm_tiles), CPU(gemm_tiles_bf16), CPU(gemm_tiles_bf16_native);
 
 /* The same for 1..STRIP_ROWS rows and STRIP_COLUMNS columns of a B that is stored transposed:
    element (p, j) is b[j * ldb + p]. */
@@ -111,5 +119,19 @@ void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real 
    depth x so many elements each, and PACKED_STEP apart. */
 #define PACKED_STEP(depth) ((depth)*TILE_ROWS(TILE_VECTORS) + 2)
 void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed);
+
+#if REAL_IS_FLOAT
+/* Pairs of bf16 out of two rows that follow each other: packed[p * width + j] is made of rows 2p
+   and 2p + 1 of column j, and 0 in columns past the last. */
+void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x, int64_t ldx,
+                          int64_t width, real *packed);
+
+#else
+static inline void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x,
+                                        int64_t ldx, int64_t width, real *packed)
+{
+    (void)depth, (void)columns, (void)x, (void)ldx, (void)width, (void)packed;
+}
+#endif
 
 #endif

@@ -76,3 +76,18 @@ void CPU(gemm_pack_a)(int64_t depth, int64_t rows, const real *a, int64_t lda, r
                 pack_edge(n, rows - r < UNIT ? rows - r : UNIT, from + r, lda, to);
     }
 }
+
+#if REAL_IS_FLOAT
+void CPU(gemm_pack_pairs)(int64_t depth, int64_t columns, const uint16_t *x, int64_t ldx,
+                          int64_t width, real *packed)
+{
+    typedef uint32_t pair __attribute__((may_alias));
+    for (int64_t p = 0; p < depth; p++, x += 2 * ldx) {
+        pair *to = (pair *)(packed + p * width);
+        for (int64_t j = 0; j < columns; j++)
+            to[j] = x[j] | (uint32_t)x[ldx + j] << 16;
+        for (int64_t j = columns; j < width; j++)
+            to[j] = 0;
+    }
+}
+#endif

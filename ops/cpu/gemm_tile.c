@@ -1,116 +1,24 @@
-/* Micro-kernels: sums of a tile of C, which stay in registers along k. Each element of C is one
-   chain of additions along k, in the same order in every tile. */
+/* The micro-kernels of reals. */
 #include "ops/cpu/gemm_builtin.h"
 #include "ops/cpu/vector_transpose.h"
 
-#define UNROLLED static inline __attribute__((always_inline))
+typedef real factor_type;
 
-UNROLLED void put_vector(vector sum, bool add, real *y)
+UNROLLED factor_type factor_of(real x)
 {
-    if (add)
-        sum += vector_load(y);
-    vector_store(y, sum);
+    return x;
 }
 
-/* The first lanes of a vector: the same arithmetic. */
-UNROLLED void put_lanes(vector sum, bool add, int64_t count, real *y)
+UNROLLED vector multiply_add(vector sum, factor_type x, vector y)
 {
-    real lane[LANES];
-    vector_store(lane, sum);
-    for (int l = 0; l < LANES; l++)
-        if (l < count)
-            y[l] = add ? y[l] + lane[l] : lane[l];
+    return sum + x * y;
 }
 
-UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const struct tile *t)
-{
-    const int64_t last = t->columns - (vectors - 1) * LANES;
-    for (int r = 0; r < rows; r++) {
-        real *c = t->c + r * t->ldc;
-        for (int v = 0; v < vectors - 1; v++)
-            put_vector(sum[r][v], t->add, c + v * LANES);
-        if (last == LANES)
-            put_vector(sum[r][vectors - 1], t->add, c + (vectors - 1) * LANES);
-        else
-            put_lanes(sum[r][vectors - 1], t->add, last, c + (vectors - 1) * LANES);
-    }
-}
-
-/* Rows of C that lie in pages of their own are fetched while their sums are made. */
-UNROLLED void fetch_tile(int rows, int vectors, const struct tile *t)
-{
-    const int64_t page = 4096 / (int64_t)sizeof(real);
-    for (int r = 0; t->ldc >= page && r < rows; r++)
-        for (int v = 0; v < vectors; v++)
-            __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
-}
-
-UNROLLED void tile(int rows, int vectors, const struct tile *t)
-{
-    vector sum[MOST_ROWS][TILE_VECTORS];
-    const real *a[MOST_ROWS], *b = t->b;
-    for (int r = 0; r < rows; r++) {
-        a[r] = t->a + r * t->row_step;
-        for (int v = 0; v < vectors; v++)
-            sum[r][v] = vector_zero();
-    }
-    fetch_tile(rows, vectors, t);
-    for (int64_t p = 0, at = 0; p < t->depth; p++, at += t->k_step, b += t->ldb) {
-        vector y[TILE_VECTORS];
-        __builtin_prefetch(a[0] + at + 24 * t->k_step); /* far apart where A is transposed */
-        for (int v = 0; v < vectors; v++)
-            y[v] = vector_load(b + v * LANES);
-        for (int r = 0; r < rows; r++) {
-            real x = a[r][at];
-            for (int v = 0; v < vectors; v++)
-                sum[r][v] += x * y[v];
-        }
-    }
-    put_tile(rows, vectors, sum, t);
-}
-
-/* For each number of rows, a copy of the loop in which rows and vectors are constants. */
-UNROLLED void tiles(int vectors, struct tile t, int64_t rows)
-{
-    int64_t done;
-    for (; rows > 0; rows -= done) {
-        if (rows >= TILE_ROWS(vectors)) {
-            done = TILE_ROWS(vectors);
-            tile(TILE_ROWS(vectors), vectors, &t);
-            t.a += t.tile_step ? t.tile_step - done * t.row_step : 0;
-        } else if (rows >= 4) {
-            done = 4;
-            tile(4, vectors, &t);
-        } else if (rows >= 2) {
-            done = 2;
-            tile(2, vectors, &t);
-        } else {
-            done = 1;
-            tile(1, vectors, &t);
-        }
-        t.a += done * t.row_step;
-        t.c += done * t.ldc;
-    }
-}
+#include "ops/cpu/gemm_tile.h"
 
 void CPU(gemm_tiles)(const struct tile *t, int64_t rows)
 {
-    switch ((t->columns + LANES - 1) / LANES) {
-    case 1:
-        tiles(1, *t, rows);
-        break;
-    case 2:
-        tiles(2, *t, rows);
-        break;
-#if TILES_ARE_WIDE
-    case 3:
-        tiles(3, *t, rows);
-        break;
-    case 4:
-        tiles(4, *t, rows);
-        break;
-#endif
-    }
+    tiles_of(t, rows);
 }
 
 UNROLLED vector load_column(const real *x, int64_t ldx)

@@ -1,54 +1,6 @@
-#include "ops/linear.h"
-#include "ops/cpu/activation.h"
 #include "ops/cpu/gemm.h"
+#include "ops/cpu/linear_row.h"
 #include "ops/cpu/rows.h"
-
-enum { BUFFER = 256 };
-
-/* z += bias, y = activation(z); z may be y. The values go through a buffer, without which compilers
-   would not dare to compute several at a time. */
-static inline __attribute__((always_inline)) void activate(sb_activation activation, int64_t out,
-                                                           const real *bias, real *z, real *y)
-{
-    real value[BUFFER];
-    for (int64_t start = 0; start < out; start += BUFFER) {
-        int64_t n = out - start < BUFFER ? out - start : BUFFER;
-        for (int64_t c = 0; bias && c < n; c++)
-            z[start + c] += bias[start + c];
-        if (activation == SB_IDENTITY) /* z is y */
-            continue;
-        for (int64_t c = 0; c < n; c++)
-            value[c] = activation_value(activation, z[start + c]);
-        memcpy(y + start, value, (size_t)n * sizeof *y);
-    }
-}
-
-static void activate_row(sb_activation activation, int64_t out, const real *bias, real *z, real *y)
-{
-    switch (activation) { /* a loop for each, without a choice inside */
-    case SB_IDENTITY:
-        activate(SB_IDENTITY, out, bias, z, y);
-        break;
-    case SB_RELU:
-        activate(SB_RELU, out, bias, z, y);
-        break;
-    case SB_GELU:
-        activate(SB_GELU, out, bias, z, y);
-        break;
-    case SB_GELU_TANH:
-        activate(SB_GELU_TANH, out, bias, z, y);
-        break;
-    case SB_SILU:
-        activate(SB_SILU, out, bias, z, y);
-        break;
-    case SB_TANH:
-        activate(SB_TANH, out, bias, z, y);
-        break;
-    case SB_SIGMOID:
-        activate(SB_SIGMOID, out, bias, z, y);
-        break;
-    }
-}
 
 static bool forward(const struct linear_shape *s, const void *x, const void *weight,
                     const void *bias, void *z_, void *y_)
@@ -64,59 +16,6 @@ static bool forward(const struct linear_shape *s, const void *x, const void *wei
     for (int64_t r = 0; r < rows; r++)
         activate_row(s->activation, out, bias, z + r * out, y + r * out);
     return ok;
-}
-
-/* The activation's slope, from z or from y as linear_keeps_y says. */
-static inline __attribute__((always_inline)) real slope(sb_activation activation, real kept)
-{
-    switch (activation) {
-    case SB_TANH: /* y = tanh z */
-        return 1 - kept * kept;
-    case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
-        return kept * (1 - kept);
-    default: /* for relu too, where y > 0 just where z > 0 */
-        return activation_slope(activation, kept);
-    }
-}
-
-/* y = activation(z) */
-static inline __attribute__((always_inline)) void
-deactivate(sb_activation activation, int64_t out, const real *kept, const real *dy, real *dz)
-{
-    real value[BUFFER];
-    for (int64_t start = 0; start < out; start += BUFFER) {
-        int64_t n = out - start < BUFFER ? out - start : BUFFER;
-        for (int64_t c = 0; c < n; c++)
-            value[c] = dy[start + c] * slope(activation, kept[start + c]);
-        memcpy(dz + start, value, (size_t)n * sizeof *dz);
-    }
-}
-
-static void deactivate_row(sb_activation activation, int64_t out, const real *kept, const real *dy,
-                           real *dz)
-{
-    switch (activation) {
-    case SB_IDENTITY:
-        break;
-    case SB_RELU:
-        deactivate(SB_RELU, out, kept, dy, dz);
-        break;
-    case SB_GELU:
-        deactivate(SB_GELU, out, kept, dy, dz);
-        break;
-    case SB_GELU_TANH:
-        deactivate(SB_GELU_TANH, out, kept, dy, dz);
-        break;
-    case SB_SILU:
-        deactivate(SB_SILU, out, kept, dy, dz);
-        break;
-    case SB_TANH:
-        deactivate(SB_TANH, out, kept, dy, dz);
-        break;
-    case SB_SIGMOID:
-        deactivate(SB_SIGMOID, out, kept, dy, dz);
-        break;
-    }
 }
 
 static bool backward_activation(const struct linear_shape *s, const void *kept_, const void *dy_,

@@ -4,6 +4,7 @@
  *     REAL           float or double
  *     REAL_IS_FLOAT  1 or 0
  *     ROW            cpu_f32, cpu_v3_f64, ...: the suffix of its row
+ *     SET            cpu, cpu_v3, ...: what that of a row of bf16 begins with
  *     VECTOR_BYTES   the width of a vector register: 16, 32 or 64
  *
  * Loops that sum are marked `#pragma omp simd reduction(+ : sum)`, which lets the compiler add in
@@ -25,6 +26,8 @@ typedef REAL real;
 #define CPU(name) CPU_PASTE(name, ROW)
 /* The definition of this set's row: KERNELS(softmax) = {forward, backward}; */
 #define KERNELS(op) const struct op##_kernels CPU(op)
+/* That of its row of bf16, which is compiled with f32's. */
+#define KERNELS_BF16(op) const struct op##_kernels CPU_PASTE(CPU_PASTE(op, SET), bf16)
 
 /* Work, in elements touched, below which a second thread costs more than it saves. It only chooses
    between one thread and several, never how work is cut; tests set it to 0. */

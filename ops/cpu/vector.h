@@ -4,6 +4,8 @@
 
 #include "ops/cpu/real.h"
 
+#define UNROLLED static inline __attribute__((always_inline))
+
 enum { LANES = VECTOR_BYTES / (int)sizeof(real) };
 
 typedef real vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));

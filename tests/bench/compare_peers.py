@@ -14,6 +14,7 @@ FOLDER = ROOT / "build" / "bench"  # ignored by git
 
 TITLES = {
     "softback": "softback",
+    "softback_bf16": "softback, bf16",
     "torch": "PyTorch as shipped",
     "tuned": "PyTorch tuned",
     "bf16": "PyTorch tuned, bf16 autocast",
@@ -25,6 +26,7 @@ PEERS = [name for name in TITLES if name != "softback"]
 
 # worker, its options, and whether it is "tuned" (see Contestants.tune)
 WORKERS = {
+    "softback_bf16": ("softback", ["--bf16"], False),
     "torch": ("torch", [], False),
     "tuned": ("torch", ["--fused"], True),
     "bf16": ("torch", ["--fused", "--bf16"], True),
@@ -145,7 +147,7 @@ class Contestants:
         run("ninja", "-C", self.build, "softback", "softback-bench-worker")
 
     def install(self, library):
-        if library in self.pythons:
+        if library in self.pythons or library == "softback":
             return
         python = FOLDER / library / "bin" / "python"
         if not (FOLDER / library / "complete").exists():
@@ -174,18 +176,18 @@ class Contestants:
                            TORCHINDUCTOR_CACHE_DIR=str(FOLDER / "inductor"))
         for variable in "OPENBLAS_CORETYPE", "LD_PRELOAD":
             environment.pop(variable, None)
-        if name == "softback":
-            command = [self.build / "softback-bench-worker"]
+        library, options, tuned = WORKERS.get(name, ("softback", [], False))
+        if library == "softback":
+            command = [self.build / "softback-bench-worker", *options]
         else:
-            library, options, tuned = WORKERS[name]
             command = [self.pythons[library], HERE / "peers" / f"{library}_worker.py", *options]
-            if tuned:
-                environment["LD_PRELOAD"] = self.preload
+        if tuned:
+            environment["LD_PRELOAD"] = self.preload
         return Worker(name, command, environment, self.cpus, FOLDER / f"{name}.log")
 
     def size(self, name):
         """Bytes of the installed files."""
-        if name == "softback":
+        if name not in WORKERS or WORKERS[name][0] == "softback":
             installed = json.loads(run("meson", "introspect", "--installed", self.build))
             return sum(os.path.getsize(path) for path in installed if os.path.isfile(path))
         python = self.pythons[WORKERS[name][0]]

@@ -2,7 +2,7 @@
 from dataclasses import dataclass
 
 TORCH = ["torch", "tuned"]
-TRAINING = TORCH + ["bf16", "compiled"]
+TRAINING = TORCH + ["bf16", "compiled", "softback_bf16"]
 
 
 @dataclass

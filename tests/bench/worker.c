@@ -13,6 +13,8 @@ static const struct job_kind *const kinds[] = {
     &job_layer_norm, &job_cross_entropy,  &job_adam,      &job_decoding,
 };
 
+bool worker_bf16;
+
 static const struct job_kind *kind; /* of what is open; NULL: nothing is */
 static void *job;
 
@@ -190,9 +192,10 @@ static bool answer(const char *line)
     return sb_fail("worker: \"%s\" is no command", line);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     char line[4096];
+    worker_bf16 = argc > 1 && strcmp(argv[1], "--bf16") == 0;
     puts("{\"ready\": true}");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {

@@ -17,6 +17,9 @@
 
 #include "tensor/tensor.h"
 
+/* Whether models are trained in bf16: the worker was started with --bf16. */
+extern bool worker_bf16;
+
 /* The number behind "key=" in a line of words; false, with a message, when it is not there. */
 bool worker_number(const char *line, const char *key, double *number);
 bool worker_whole(const char *line, const char *key, int64_t *number);

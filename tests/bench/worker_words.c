@@ -14,6 +14,7 @@ bool words_transformer(const char *line, sb_transformer_options *options)
         !worker_number(line, "dropout", &options->dropout))
         return false;
     options->encoder_layers = options->decoder_layers = (int)layers;
+    options->precision = worker_bf16 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
     return true;
 }
 

@@ -1,0 +1,109 @@
+/* The activation of linear, a row at a time: forward and backward. */
+#ifndef SOFTBACK_OPS_CPU_LINEAR_ROW_H
+#define SOFTBACK_OPS_CPU_LINEAR_ROW_H
+
+#include "ops/cpu/activation.h"
+#include "ops/linear.h"
+
+enum { BUFFER = 256 };
+
+/* z += bias, y = activation(z); z may be y. The values go through a buffer, without which compilers
+   would not dare to compute several at a time. */
+static inline __attribute__((always_inline)) void activate(sb_activation activation, int64_t out,
+                                                           const real *bias, real *z, real *y)
+{
+    real value[BUFFER];
+    for (int64_t start = 0; start < out; start += BUFFER) {
+        int64_t n = out - start < BUFFER ? out - start : BUFFER;
+        for (int64_t c = 0; bias && c < n; c++)
+            z[start + c] += bias[start + c];
+        if (activation == SB_IDENTITY) /* z is y */
+            continue;
+        for (int64_t c = 0; c < n; c++)
+            value[c] = activation_value(activation, z[start + c]);
+        memcpy(y + start, value, (size_t)n * sizeof *y);
+    }
+}
+
+static inline void activate_row(sb_activation activation, int64_t out, const real *bias, real *z,
+                                real *y)
+{
+    switch (activation) { /* a loop for each, without a choice inside */
+    case SB_IDENTITY:
+        activate(SB_IDENTITY, out, bias, z, y);
+        break;
+    case SB_RELU:
+        activate(SB_RELU, out, bias, z, y);
+        break;
+    case SB_GELU:
+        activate(SB_GELU, out, bias, z, y);
+        break;
+    case SB_GELU_TANH:
+        activate(SB_GELU_TANH, out, bias, z, y);
+        break;
+    case SB_SILU:
+        activate(SB_SILU, out, bias, z, y);
+        break;
+    case SB_TANH:
+        activate(SB_TANH, out, bias, z, y);
+        break;
+    case SB_SIGMOID:
+        activate(SB_SIGMOID, out, bias, z, y);
+        break;
+    }
+}
+
+/* The activation's slope, from z or from y as linear_keeps_y says. */
+static inline __attribute__((always_inline)) real slope(sb_activation activation, real kept)
+{
+    switch (activation) {
+    case SB_TANH: /* y = tanh z */
+        return 1 - kept * kept;
+    case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
+        return kept * (1 - kept);
+    default: /* for relu too, where y > 0 just where z > 0 */
+        return activation_slope(activation, kept);
+    }
+}
+
+/* y = activation(z) */
+static inline __attribute__((always_inline)) void
+deactivate(sb_activation activation, int64_t out, const real *kept, const real *dy, real *dz)
+{
+    real value[BUFFER];
+    for (int64_t start = 0; start < out; start += BUFFER) {
+        int64_t n = out - start < BUFFER ? out - start : BUFFER;
+        for (int64_t c = 0; c < n; c++)
+            value[c] = dy[start + c] * slope(activation, kept[start + c]);
+        memcpy(dz + start, value, (size_t)n * sizeof *dz);
+    }
+}
+
+static inline void deactivate_row(sb_activation activation, int64_t out, const real *kept,
+                                  const real *dy, real *dz)
+{
+    switch (activation) {
+    case SB_IDENTITY:
+        break;
+    case SB_RELU:
+        deactivate(SB_RELU, out, kept, dy, dz);
+        break;
+    case SB_GELU:
+        deactivate(SB_GELU, out, kept, dy, dz);
+        break;
+    case SB_GELU_TANH:
+        deactivate(SB_GELU_TANH, out, kept, dy, dz);
+        break;
+    case SB_SILU:
+        deactivate(SB_SILU, out, kept, dy, dz);
+        break;
+    case SB_TANH:
+        deactivate(SB_TANH, out, kept, dy, dz);
+        break;
+    case SB_SIGMOID:
+        deactivate(SB_SIGMOID, out, kept, dy, dz);
+        break;
+    }
+}
+
+#endif
