@@ -154,7 +154,7 @@ static int64_t pack(const struct task *task, const struct tile *block, int64_t p
             CPU(gemm_pack_pairs)(t.depth, t.columns, (const void *)t.b, s->ldb, width, packed);
         else
             CPU(gemm_pack)
-            (s->transpose_b, t.depth, t.columns, t.b, s->bf16 ? s->ldb / 2 : s->ldb, packed);
+        (s->transpose_b, t.depth, t.columns, t.b, s->bf16 ? s->ldb / 2 : s->ldb, packed);
         packed += width * t.depth;
     }
     return count;
