@@ -145,16 +145,17 @@ static void multiply_packed(const struct task *task, const struct tile *block, i
 static int64_t pack(const struct task *task, const struct tile *block, int64_t p, int64_t panel)
 {
     const struct product *s = task->s;
+    const bool pairs_lie_apart = s->bf16 && !s->transpose_b;
     const int64_t count = least(task->room, task->end_panel - panel);
+    const int64_t ldb = s->bf16 ? s->ldb / 2 : s->ldb;
     real *packed = task->packed;
     for (int64_t j = panel; j < panel + count; j++) {
         const struct tile t = panel_at(task, j, p, *block);
         const int64_t width = (t.columns + LANES - 1) / LANES * LANES;
-        if (s->bf16 && !s->transpose_b)
+        if (pairs_lie_apart)
             CPU(gemm_pack_pairs)(t.depth, t.columns, (const void *)t.b, s->ldb, width, packed);
         else
-            CPU(gemm_pack)
-        (s->transpose_b, t.depth, t.columns, t.b, s->bf16 ? s->ldb / 2 : s->ldb, packed);
+            CPU(gemm_pack)(s->transpose_b, t.depth, t.columns, t.b, ldb, packed);
         packed += width * t.depth;
     }
     return count;
