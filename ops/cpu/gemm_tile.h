@@ -30,8 +30,10 @@ UNROLLED void put_lanes(vector sum, bool add, int64_t count, real *y)
 UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const struct tile *t)
 {
     const int64_t last = t->columns - (vectors - 1) * LANES;
+#pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
         real *c = t->c + r * t->ldc;
+#pragma GCC unroll 16
         for (int v = 0; v < vectors - 1; v++)
             put_vector(sum[r][v], t->add, c + v * LANES);
         if (last == LANES)
@@ -50,12 +52,15 @@ UNROLLED void fetch_tile(int rows, int vectors, const struct tile *t)
             __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
 }
 
+/* Loops over rows and vectors are unrolled before compilers look for what fits into registers. */
 UNROLLED void tile(int rows, int vectors, const struct tile *t)
 {
     vector sum[MOST_ROWS][TILE_VECTORS];
     const real *a[MOST_ROWS], *b = t->b;
+#pragma GCC unroll 16
     for (int r = 0; r < rows; r++) {
         a[r] = t->a + r * t->row_step;
+#pragma GCC unroll 16
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vector_zero();
     }
@@ -63,10 +68,13 @@ UNROLLED void tile(int rows, int vectors, const struct tile *t)
     for (int64_t p = 0, at = 0; p < t->depth; p++, at += t->k_step, b += t->ldb) {
         vector y[TILE_VECTORS];
         __builtin_prefetch(a[0] + at + 24 * t->k_step); /* far apart where A is transposed */
+#pragma GCC unroll 16
         for (int v = 0; v < vectors; v++)
             y[v] = vector_load(b + v * LANES);
+#pragma GCC unroll 16
         for (int r = 0; r < rows; r++) {
             const factor_type x = factor_of(a[r][at]);
+#pragma GCC unroll 16
             for (int v = 0; v < vectors; v++)
                 sum[r][v] = multiply_add(sum[r][v], x, y[v]);
         }
