@@ -272,7 +272,7 @@ static struct cut cut_of(const struct product *s, int64_t threads)
     cut.row_blocks = (tasks + cut.column_blocks - 1) / cut.column_blocks;
     if (cut.panels % threads != 0 && cut.panels < 8 * threads)
         cut.row_blocks = most(cut.row_blocks, 2);
-    cut.row_blocks = least(cut.row_blocks, most(s->m / 64, 1));
+    cut.row_blocks = least(cut.row_blocks, most(s->m / 24, 1));
     return cut;
 }
 
