@@ -35,7 +35,7 @@ struct way {
 static const struct way ways[] = {
     {"f32", SB_PRECISION_F32, SB_GRAPHS_AUTO, false},
     {"f32, no graph", SB_PRECISION_F32, SB_GRAPHS_OFF, true},
-    {"bf16", SB_PRECISION_BF16, SB_GRAPHS_AUTO, true},
+    {"bf16", SB_PRECISION_BF16, SB_GRAPHS_AUTO, false},
     {"bf16, no graph", SB_PRECISION_BF16, SB_GRAPHS_OFF, true},
 };
 

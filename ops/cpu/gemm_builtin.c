@@ -259,7 +259,8 @@ static bool run_task(const struct product *s, const struct cut *cut, int64_t num
 
 /*
  * Columns are cut first: each column of B is then packed once. Rows are cut only where columns are
- * too few for the threads, or cannot be shared fairly.
+ * too few for the threads, or cannot be shared fairly. A transposed A costs more to pack, which is
+ * done once for so many panels as are packed together: they are not cut.
  */
 static struct cut cut_of(const struct product *s, int64_t threads)
 {
@@ -268,7 +269,8 @@ static struct cut cut_of(const struct product *s, int64_t threads)
     struct cut cut;
     cut.vectors = (s->n + LANES - 1) / LANES;
     cut.panels = (cut.vectors + width - 1) / width;
-    cut.column_blocks = least(cut.panels, tasks);
+    cut.column_blocks =
+        least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
     cut.row_blocks = (tasks + cut.column_blocks - 1) / cut.column_blocks;
     if (cut.panels % threads != 0 && cut.panels < 8 * threads)
         cut.row_blocks = most(cut.row_blocks, 2);
