@@ -179,8 +179,12 @@ template <class T>
 bool backward_x(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
                 void *dx)
 {
-    return gemm("linear", {false, false, s->rows, s->in, s->out, s->out, s->in, s->in}, gemm_single,
-                (const T *)dz, (const T *)weight, fresh ? 0 : 1, (T *)dx);
+    const gemm_shape size = {false, false, s->rows, s->in, s->out, s->out, s->in, s->in};
+    const int beta = fresh ? 0 : 1;
+    if (s->wide)
+        return gemm("linear", size, gemm_single, (const T *)dz, (const T *)weight, beta,
+                    (real_of<T> *)dx);
+    return gemm("linear", size, gemm_single, (const T *)dz, (const T *)weight, beta, (T *)dx);
 }
 
 template <class T>

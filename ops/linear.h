@@ -17,7 +17,7 @@ struct linear_shape {
     int64_t rows, in, out; /* x (rows, in), weight (out, in), y (rows, out) */
     sb_activation activation;
     bool by_row;
-    bool wide; /* z, y, dweight and dbias are of the dtype of sums (ops/bf16.h) */
+    bool wide; /* z, y and all gradients but dz are of the dtype of sums (ops/bf16.h) */
 };
 
 /* Whether the activation's slope is found from y; otherwise backward needs z = x W' + b. */

@@ -2,8 +2,8 @@
  * The logits of a chunk of rows live in scratch. Where a gradient will be asked for, forward turns
  * them, in place, into their gradient as soon as it has the chunk's loss, and adds up what x,
  * weight and bias get when dy / divisor is 1; backward multiplies that by what it is. Where this
- * cannot be (rows have a dy of their own, or the sums would be rounded once more) backward makes
- * the logits again. What runs are the kernels of linear and of cross_entropy.
+ * cannot be (rows have a dy of their own) backward makes the logits again. What runs are the
+ * kernels of linear and of cross_entropy.
  *
  * Of bf16 the logits are the products' own sums in f32, and the loss is computed of them. Only
  * their gradient is rounded, to be multiplied, and the sums over all chunks once at the end.
@@ -33,7 +33,6 @@ struct walk {
     const struct linear_kernels *linear;
     struct linear_shape shape; /* of all rows */
     int64_t chunk;
-    size_t bytes;
     sb_tensor *logits, *partial, *rounded;
 };
 
@@ -46,8 +45,7 @@ static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weig
                                  .out = V,
                                  .by_row = tape_open()->mode == SB_NO_RECORD,
                                  .wide = true},
-                       .chunk = rows_of_chunk(V),
-                       .bytes = sb_dtype_bytes(x->dtype)};
+                       .chunk = rows_of_chunk(V)};
     const char *op = "linear_cross_entropy";
     const int64_t held = w->chunk < rows ? w->chunk : rows;
     const sb_dtype sums = dtype_of_sums(x->dtype);
@@ -70,16 +68,16 @@ static void walk_end(struct walk *w)
 }
 
 /* The part of a (rows, C) tensor from row `start` on. */
-static void *rows_from(const struct walk *w, const sb_tensor *t, int64_t start)
+static void *rows_from(const sb_tensor *t, int64_t C, int64_t start)
 {
-    return (char *)t->data + (size_t)(start * w->shape.in) * w->bytes;
+    return (char *)t->data + (size_t)(start * C) * sb_dtype_bytes(t->dtype);
 }
 
 /* logits = x W' + b of one chunk */
 static bool make_logits(const struct walk *w, const struct linear_shape *s, const sb_tensor *x,
                         const sb_tensor *weight, const sb_tensor *bias, int64_t start)
 {
-    return w->linear->forward(s, rows_from(w, x, start), weight->data, bias ? bias->data : NULL,
+    return w->linear->forward(s, rows_from(x, s->in, start), weight->data, bias ? bias->data : NULL,
                               NULL, w->logits->data);
 }
 
@@ -115,17 +113,15 @@ static unsigned wanted_now(const sb_node *node)
 static unsigned early_inputs(const sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
-    const sb_dtype dtype = node->in[X]->dtype;
-    return options->reduction != SB_NONE && dtype_of_sums(dtype) == dtype ? wanted_now(node) : 0;
+    return options->reduction != SB_NONE ? wanted_now(node) : 0;
 }
 
 /* exp 0, so that nothing need be uploaded */
 static sb_tensor *make_one(const sb_tensor *like)
 {
-    const struct elementwise_kernels *k = kernel_row(&elementwise_rows, like);
-    sb_tensor *one =
-        k ? tensor_new("linear_cross_entropy", like->device, like->dtype, SB_SCALAR) : NULL;
-    if (one && tensor_zero(one) && k->forward(ELEMENTWISE_EXP, 0, 1, one->data, one->data))
+    sb_tensor *one = tensor_new("linear_cross_entropy", like->device, like->dtype, SB_SCALAR);
+    const struct elementwise_kernels *k = one ? kernel_row(&elementwise_rows, one) : NULL;
+    if (k && tensor_zero(one) && k->forward(ELEMENTWISE_EXP, 0, 1, one->data, one->data))
         return one;
     sb_tensor_release(one);
     return NULL;
@@ -150,7 +146,8 @@ static bool early_begin(struct early *e, sb_node *node, bool make)
         size += early >> i & 1 ? (tensor_size(node->in[i]) + 15) / 16 * 16 : 0;
     }
     const sb_tensor *x = node->in[X];
-    sb_tensor *all = make ? sb_node_save(node, tensor_new(op, x->device, x->dtype, SB_SHAPE(size)))
+    const sb_dtype sums = dtype_of_sums(x->dtype);
+    sb_tensor *all = make ? sb_node_save(node, tensor_new(op, x->device, sums, SB_SHAPE(size)))
                           : sb_node_saved(node, node->saves - 1);
     bool ok = all != NULL;
     for (int i = 0; i < node->inputs; i++)
@@ -158,8 +155,18 @@ static bool early_begin(struct early *e, sb_node *node, bool make)
             e->part[i] = tensor_view(op, all, place[i], node->in[i]->rank, node->in[i]->dim);
             ok = e->part[i] != NULL;
         }
-    e->one = ok && make ? make_one(x) : NULL;
+    e->one = ok && make ? make_one(all) : NULL;
     return ok && (e->one || !make);
+}
+
+/* The logits of a chunk become their gradient, in their place or rounded. */
+static bool make_dlogits(const struct walk *w, const struct linear_shape *s,
+                         const struct cross_entropy *part)
+{
+    void *logits = w->logits->data;
+    return part->kernels->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
+           (w->rounded == w->logits ||
+            cast_elements(true, s->rows * s->out, w->logits, w->rounded));
 }
 
 /* A chunk's logits become their gradient, and its parts are added. */
@@ -167,16 +174,29 @@ static bool early_chunk(const struct walk *w, const struct linear_shape *s, cons
                         struct cross_entropy part, const sb_node *node, int64_t start)
 {
     sb_tensor *const *d = e->part;
-    void *logits = w->logits->data;
+    const void *dlogits = w->rounded->data;
     const bool first = start == 0;
     part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
-    return part.kernels->backward(&part.targets, logits, &part.found, &part.dy, true, logits) &&
-           (!d[X] || w->linear->backward_x(s, logits, node->in[WEIGHT]->data, true,
-                                           rows_from(w, d[X], start))) &&
-           (!d[WEIGHT] || w->linear->backward_weight(s, logits, rows_from(w, node->in[X], start),
-                                                     first, d[WEIGHT]->data)) &&
+    return make_dlogits(w, s, &part) &&
+           (!d[X] || w->linear->backward_x(s, dlogits, node->in[WEIGHT]->data, true,
+                                           rows_from(d[X], s->in, start))) &&
+           (!d[WEIGHT] ||
+            w->linear->backward_weight(s, dlogits, rows_from(node->in[X], s->in, start), first,
+                                       d[WEIGHT]->data)) &&
            (!d[BIAS] ||
-            w->linear->backward_bias(s, logits, w->partial->data, first, d[BIAS]->data));
+            w->linear->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
+}
+
+/* dx = part * factor, in the part itself where dx is narrower, and then rounded. */
+static bool early_scale(const struct arithmetic_kernels *k, sb_tensor *part,
+                        const sb_tensor *factor, bool fresh, sb_tensor *dx)
+{
+    const struct broadcast all = broadcast_plan(3, (const sb_tensor *[]){part, part, factor});
+    if (part->dtype == dx->dtype)
+        return k->backward(ARITHMETIC_MULTIPLY, 1, fresh, &all, part->data, NULL, factor->data,
+                           NULL, dx->data);
+    return k->forward(ARITHMETIC_MULTIPLY, &all, part->data, factor->data, NULL, part->data) &&
+           cast_elements(fresh, tensor_size(dx), part, dx);
 }
 
 /* dx = early part * (dy / divisor) */
@@ -193,14 +213,9 @@ static bool early_backward(sb_node *node)
         const struct broadcast one = broadcast_plan(3, (const sb_tensor *[]){factor, dy, divisor});
         ok = k->forward(ARITHMETIC_DIVIDE, &one, dy->data, divisor->data, NULL, factor->data);
     }
-    for (int i = 0; ok && i < node->inputs; i++) {
-        const sb_tensor *part = e.part[i];
-        if (!part || !sb_node_dx(node, i))
-            continue;
-        const struct broadcast all = broadcast_plan(3, (const sb_tensor *[]){part, part, factor});
-        ok = k->backward(ARITHMETIC_MULTIPLY, 1, sb_node_fresh(node, i), &all, part->data, NULL,
-                         factor->data, NULL, sb_node_dx(node, i)->data);
-    }
+    for (int i = 0; ok && i < node->inputs; i++)
+        if (e.part[i] && sb_node_dx(node, i))
+            ok = early_scale(k, e.part[i], factor, sb_node_fresh(node, i), sb_node_dx(node, i));
     early_end(&e);
     sb_tensor_release(factor);
     return ok;
@@ -247,10 +262,10 @@ static bool gathered_begin(struct gathered *g, const sb_node *node, int i)
     return g->sum != NULL;
 }
 
-/* Whether the chunk at `start` is to write the sum. */
-static bool gathered_fresh(const struct gathered *g, int64_t start)
+/* Whether what comes first is to write the sum. */
+static bool gathered_fresh(const struct gathered *g)
 {
-    return start == 0 && (g->fresh || g->sum != g->dx);
+    return g->fresh || g->sum != g->dx;
 }
 
 static bool gathered_end(struct gathered *g, bool ok)
@@ -261,35 +276,25 @@ static bool gathered_end(struct gathered *g, bool ok)
     return ok;
 }
 
-/* The gradient of one chunk's logits, in their place or rounded. */
-static bool make_dlogits(const struct walk *w, const struct linear_shape *s, const sb_node *node,
-                         const struct cross_entropy *part, int64_t start)
-{
-    void *logits = w->logits->data;
-    return make_logits(w, s, node->in[0], node->in[1], sb_node_input(node, 3), start) &&
-           part->kernels->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
-           (w->rounded == w->logits ||
-            cast_elements(true, s->rows * s->out, w->logits, w->rounded));
-}
-
-static bool backward_chunk(const struct walk *w, sb_node *node, const struct cross_entropy *loss,
-                           int64_t start, const struct gathered *dweight,
-                           const struct gathered *dbias)
+/* Adds a chunk's part to what each input gathers. */
+static bool backward_chunk(const struct walk *w, const sb_node *node,
+                           const struct cross_entropy *loss, int64_t start,
+                           const struct gathered g[INPUTS])
 {
     const struct linear_shape s = shape_from(w, start);
     const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
-    const sb_tensor *x = node->in[0], *weight = node->in[1];
-    sb_tensor *dx = sb_node_dx(node, 0);
+    const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     const void *dlogits = w->rounded->data;
-    return make_dlogits(w, &s, node, &part, start) &&
-           (!dx || w->linear->backward_x(&s, dlogits, weight->data, sb_node_fresh(node, 0),
-                                         rows_from(w, dx, start))) &&
-           (!dweight->sum ||
-            w->linear->backward_weight(&s, dlogits, rows_from(w, x, start),
-                                       gathered_fresh(dweight, start), dweight->sum->data)) &&
-           (!dbias->sum ||
-            w->linear->backward_bias(&s, dlogits, w->partial->data, gathered_fresh(dbias, start),
-                                     dbias->sum->data));
+    return make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
+           make_dlogits(w, &s, &part) &&
+           (!g[X].sum || w->linear->backward_x(&s, dlogits, weight->data, gathered_fresh(&g[X]),
+                                               rows_from(g[X].sum, s.in, start))) &&
+           (!g[WEIGHT].sum || w->linear->backward_weight(&s, dlogits, rows_from(x, s.in, start),
+                                                         start == 0 && gathered_fresh(&g[WEIGHT]),
+                                                         g[WEIGHT].sum->data)) &&
+           (!g[BIAS].sum ||
+            w->linear->backward_bias(&s, dlogits, w->partial->data,
+                                     start == 0 && gathered_fresh(&g[BIAS]), g[BIAS].sum->data));
 }
 
 static bool backward(sb_node *node)
@@ -297,21 +302,22 @@ static bool backward(sb_node *node)
     const struct cross_entropy_options *options = sb_node_options(node);
     if (options->early && !(wanted_now(node) & ~options->early))
         return early_backward(node);
-    const sb_tensor *x = node->in[0], *weight = node->in[1];
+    const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    struct gathered dweight = {0}, dbias = {0};
-    bool ok = cross_entropy_resume(&loss, node, x->rank, dim, node->in[2]) &&
-              walk_begin(&w, x, weight) && gathered_begin(&dweight, node, 1) &&
-              gathered_begin(&dbias, node, 3);
+    struct gathered gathered[INPUTS] = {0};
+    bool ok = cross_entropy_resume(&loss, node, x->rank, dim, node->in[TARGETS]) &&
+              walk_begin(&w, x, weight);
+    for (int i = 0; ok && i < node->inputs; i++)
+        ok = gathered_begin(&gathered[i], node, i);
     for (int64_t start = 0; ok && (start == 0 || start < w.shape.rows); start += w.chunk)
-        ok = backward_chunk(&w, node, &loss, start, &dweight, &dbias);
+        ok = backward_chunk(&w, node, &loss, start, gathered);
     walk_end(&w);
-    ok = gathered_end(&dweight, ok);
-    ok = gathered_end(&dbias, ok);
+    for (int i = 0; i < node->inputs; i++)
+        ok = gathered_end(&gathered[i], ok);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 

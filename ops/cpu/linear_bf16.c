@@ -1,6 +1,6 @@
 /*
  * linear on bf16: products are summed in f32, and what is stored is rounded once: z, then y of the
- * rounded z, dx, dweight and dbias. With `wide` z, dweight and dbias are f32.
+ * rounded z, dx, dweight and dbias. With `wide` all of these are f32.
  */
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/linear_row.h"
@@ -150,6 +150,9 @@ static bool backward_bias(const struct linear_shape *s, const void *dz_, void *p
 static bool backward_x(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
                        void *dx)
 {
+    if (s->wide)
+        return CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight, s->in,
+                              fresh ? 0 : 1, dx, s->in);
     const int64_t n = s->rows * s->in;
     real *sums = take_sums(n);
     const bool ok = sums && CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight,
