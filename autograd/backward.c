@@ -99,15 +99,21 @@ static bool may_run(const struct open_tape *tape, const sb_tensor *y)
     return true;
 }
 
-/* y's gradient becomes dy, or all ones; that of a leaf may hold something to add to. */
-static bool seed(sb_tensor *y, const sb_tensor *dy)
+/* y's gradient becomes dy, or all ones; that of a leaf may hold something to add to. Where nobody
+   else reads or adds to it, it is dy itself. */
+static bool seed(sb_tensor *y, sb_tensor *dy)
 {
     bool add = y->grad_current;
-    if (!y->grad)
+    const bool lent = dy && !y->grad && !y->keep && y->tape != 0;
+    if (lent)
+        y->grad = tensor_view("backward", dy, 0, dy->rank, dy->dim);
+    else if (!y->grad)
         y->grad = tensor_new("backward", y->device, y->dtype, y->rank, y->dim);
     if (!y->grad)
         return false;
     y->grad_current = true;
+    if (lent)
+        return true;
     if (dy && !add)
         return y->device->copy(y->grad->data, dy->data, tensor_bytes(y));
     for (int64_t i = 0, n = tensor_size(y); i < n; i++)
@@ -116,7 +122,7 @@ static bool seed(sb_tensor *y, const sb_tensor *dy)
     return true;
 }
 
-static bool run(struct open_tape *tape, sb_tensor *y, const sb_tensor *dy)
+static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy)
 {
     tape->backward_ran = true;
     if (!seed(y, dy))

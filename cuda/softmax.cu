@@ -28,7 +28,7 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 
 /* y_c = exp(x_c - max) / sum */
 template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, T *dx)
+__global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
@@ -42,12 +42,13 @@ __global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, 
         dot += (real)y[c] * (real)dy[c];
     dot = group.sum(dot);
     for (int64_t c = group.lane; c < C; c += GROUP)
-        dx[c] = (real)dx[c] + (real)y[c] * ((real)dy[c] - dot);
+        dx[c] = before(fresh, dx[c]) + (real)y[c] * ((real)dy[c] - dot);
 }
 
-template <class T> bool backward(int64_t rows, int64_t C, const void *y, const void *dy, void *dx)
+template <class T>
+bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
 {
-    LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)y, (const T *)dy, (T *)dx);
+    LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)y, (const T *)dy, fresh, (T *)dx);
     return launched("softmax");
 }
 
@@ -85,7 +86,7 @@ bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, co
 /* y_j = exp(scale x_j - max) / sum over the kept j */
 template <class T, int GROUP>
 __global__ void masked_backward_rows(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                                     real_of<T> scale, const T *y, const T *dy, T *dx)
+                                     real_of<T> scale, const T *y, const T *dy, bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
@@ -101,15 +102,17 @@ __global__ void masked_backward_rows(int64_t rows, int64_t Lk, mask_sizes s, mas
     dot = group.sum(dot);
     for (int64_t j = group.lane; j < Lk; j += GROUP)
         if (row.keeps(j))
-            dx[j] = (real)dx[j] + scale * ((real)y[j] * ((real)dy[j] - dot));
+            dx[j] = before(fresh, dx[j]) + scale * ((real)y[j] * ((real)dy[j] - dot));
+        else if (fresh)
+            dx[j] = 0;
 }
 
 template <class T>
 bool masked_backward(mask_sizes s, const mask_terms *mask, double temperature, const void *y,
-                     const void *dy, void *dx)
+                     const void *dy, bool fresh, void *dx)
 {
     LAUNCH_ROWS(masked_backward_rows, T, s.B * s.H * s.Lq, s.Lk, s, *mask,
-                (real_of<T>)(1 / temperature), (const T *)y, (const T *)dy, (T *)dx);
+                (real_of<T>)(1 / temperature), (const T *)y, (const T *)dy, fresh, (T *)dx);
     return launched("masked_softmax");
 }
 

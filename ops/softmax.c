@@ -13,10 +13,11 @@ static bool backward(sb_node *node)
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
     const struct softmax_kernels *k = kernel_row(&softmax_rows, y);
-    return k && k->backward(row_count(y), y->dim[y->rank - 1], y->data, dy->data, dx->data);
+    return k && k->backward(row_count(y), y->dim[y->rank - 1], y->data, dy->data,
+                            sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation softmax = {"softmax", "x", backward, false};
+static const sb_operation softmax = {"softmax", "x", backward, true};
 
 sb_tensor *sb_softmax(sb_tensor *x)
 {
@@ -42,10 +43,11 @@ static bool masked_backward(sb_node *node)
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
     const struct softmax_kernels *k = kernel_row(&softmax_rows, y);
-    return k && k->masked_backward(m->sizes, &m->mask, m->temperature, y->data, dy->data, dx->data);
+    return k && k->masked_backward(m->sizes, &m->mask, m->temperature, y->data, dy->data,
+                                   sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation masked_softmax = {"masked_softmax", "x mask", masked_backward, false};
+static const sb_operation masked_softmax = {"masked_softmax", "x mask", masked_backward, true};
 
 /* x (..., Lq, Lk) as the scores (B, H, Lq, Lk), aligned from the right. */
 static struct mask_sizes sizes_of(const sb_tensor *x)

@@ -8,12 +8,14 @@
 struct softmax_kernels {
     /* x and y are (rows, C). */
     bool (*forward)(int64_t rows, int64_t C, const void *x, void *y);
-    bool (*backward)(int64_t rows, int64_t C, const void *y, const void *dy, void *dx);
+    /* dx is written where it is fresh, and else added to. */
+    bool (*backward)(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx);
     /* x and y are (B, H, Lq, Lk). */
     bool (*masked_forward)(struct mask_sizes sizes, const struct mask_terms *mask,
                            double temperature, const void *x, void *y);
     bool (*masked_backward)(struct mask_sizes sizes, const struct mask_terms *mask,
-                            double temperature, const void *y, const void *dy, void *dx);
+                            double temperature, const void *y, const void *dy, bool fresh,
+                            void *dx);
     /* The place of the first of a mask's lengths that is not in 0..Lk; -1 when all are. */
     int64_t (*bad_length)(int64_t B, const int32_t *lengths, int64_t Lk);
 };

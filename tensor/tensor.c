@@ -90,7 +90,7 @@ void sb_tensor_release(sb_tensor *t)
 void tensor_drop_grad(sb_tensor *t)
 {
     t->grad_current = false;
-    if (t->grad && !t->grad->base) {
+    if (t->grad && (!t->grad->base || t->tape != 0)) { /* a leaf's may lie in a flat buffer */
         sb_tensor_release(t->grad);
         t->grad = NULL;
     }

@@ -57,6 +57,23 @@ CLAIM(backward, backward_from_starts_with_the_given_gradient)
     sb_tensor_release(dy);
 }
 
+/* reshape hands its gradient on, and times then adds to it. */
+CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
+{
+    sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *b = times(a, a);
+    times(b, b); /* of no effect */
+    cr_assert(sb_backward_from(sb_reshape(b, SB_SHAPE(2)), dy));
+    sb_tape_end(&tape);
+    cr_expect(sb_get(dy, 0) == 2 && sb_get(dy, 1) == -1 && !sb_grad(dy));
+    cr_expect(sb_get(sb_grad(a), 0) == 12 && sb_get(sb_grad(a), 1) == -6);
+    sb_tensor_release(dy);
+    cr_expect(sb_get(sb_grad(a), 0) == 12);
+    sb_tensor_release(a);
+}
+
 CLAIM(backward, of_a_leaf_itself_it_adds_to_the_gradient)
 {
     sb_tensor *a = sb_requires_grad(sb_scalar(SB_F64, 3)), *dy = sb_scalar(SB_F64, 5);

@@ -21,15 +21,15 @@ static inline real before(bool fresh, real dx)
    comparisons of floats by themselves. */
 static inline real row_max(int64_t C, const real *x)
 {
-    enum { LANES = 2 * VECTOR_BYTES / sizeof(real) };
-    real lane[LANES], max = -INFINITY;
-    for (int l = 0; l < LANES; l++)
+    enum { WIDTH = 2 * VECTOR_BYTES / sizeof(real) };
+    real lane[WIDTH], max = -INFINITY;
+    for (int l = 0; l < WIDTH; l++)
         lane[l] = -INFINITY;
     int64_t c = 0;
-    for (; c + LANES <= C; c += LANES)
-        for (int l = 0; l < LANES; l++)
+    for (; c + WIDTH <= C; c += WIDTH)
+        for (int l = 0; l < WIDTH; l++)
             lane[l] = x[c + l] > lane[l] ? x[c + l] : lane[l];
-    for (int l = 0; l < LANES; l++)
+    for (int l = 0; l < WIDTH; l++)
         max = lane[l] > max ? lane[l] : max;
     for (; c < C; c++)
         max = x[c] > max ? x[c] : max;

@@ -1,5 +1,6 @@
 #include "ops/softmax.h"
 #include "ops/cpu/masked_row.h"
+#include "ops/cpu/rows.h"
 
 static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
 {
@@ -12,21 +13,22 @@ static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
 }
 
 /* y_c = exp(x_c - max) / sum */
-static void backward_row(int64_t C, const real *restrict y, const real *restrict dy,
+static void backward_row(int64_t C, const real *restrict y, const real *restrict dy, bool fresh,
                          real *restrict dx)
 {
     const real dot = row_dot(C, C, y, dy);
     for (int64_t c = 0; c < C; c++)
-        dx[c] += y[c] * (dy[c] - dot);
+        dx[c] = before(fresh, dx[c]) + y[c] * (dy[c] - dot);
 }
 
-static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, void *dx_)
+static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, bool fresh,
+                     void *dx_)
 {
     const real *y = y_, *dy = dy_;
     real *dx = dx_;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++)
-        backward_row(C, y + r * C, dy + r * C, dx + r * C);
+        backward_row(C, y + r * C, dy + r * C, fresh, dx + r * C);
     return true;
 }
 
@@ -87,7 +89,7 @@ static void masked_backward_row(const struct masked_row *row, real scale, const 
 }
 
 static bool masked_backward(struct mask_sizes s, const struct mask_terms *mask, double temperature,
-                            const void *y_, const void *dy_, void *dx_)
+                            const void *y_, const void *dy_, bool fresh, void *dx_)
 {
     const real *y = y_, *dy = dy_;
     real *dx = dx_;
@@ -96,6 +98,8 @@ static bool masked_backward(struct mask_sizes s, const struct mask_terms *mask, 
 #pragma omp parallel for schedule(static) if (rows * s.Lk > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++) {
         struct masked_row row = row_at(&s, mask, r);
+        if (fresh)
+            memset(dx + r * s.Lk, 0, (size_t)s.Lk * sizeof *dx);
         masked_backward_row(&row, scale, y + r * s.Lk, dy + r * s.Lk, dx + r * s.Lk);
     }
     return true;
