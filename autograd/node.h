@@ -19,6 +19,9 @@ struct sb_node {
     void *object;
 };
 
+/* The sequences of a batch. */
+enum sequence { SOURCE, TARGET };
+
 /* An open tape: one entry of a thread's stack of them. */
 struct open_tape {
     const sb_tape *handle;
@@ -26,14 +29,24 @@ struct open_tape {
     sb_mode mode;
     bool failed, backward_ran;
     sb_random *random;
+    sb_share share;
+    enum sequence rows, keys; /* which sequence tensors, and the keys of attention, are of */
     sb_node *last;
 };
+
+static inline const sb_piece *share_sequence(const sb_share *share, enum sequence sequence)
+{
+    return sequence == TARGET ? &share->target : &share->source;
+}
 
 /* The innermost open tape, or NULL. */
 struct open_tape *tape_open(void);
 
 /* The open tape; NULL, with a message in the name of `who`, when none is open or it has failed. */
 struct open_tape *tape_need(const char *who);
+
+/* Says which sequence is worked on from here on, on the open tape if there is one. */
+void tape_sequences(enum sequence rows, enum sequence keys);
 
 /* Whether backward on the tape computes a gradient for t. */
 bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);

@@ -38,10 +38,14 @@ void sb_tape_begin(sb_tape *tape, sb_mode mode)
                 TAPE_DEPTH);
         return;
     }
-    sb_random *random = depth > 0 ? stack[depth - 1].random : NULL;
-    tape->serial = ++last_serial;
-    stack[depth++] =
-        (struct open_tape){.handle = tape, .serial = tape->serial, .mode = mode, .random = random};
+    struct open_tape *opened = &stack[depth];
+    *opened = depth > 0 ? stack[depth - 1] : (struct open_tape){0};
+    opened->handle = tape;
+    opened->serial = tape->serial = ++last_serial;
+    opened->mode = mode;
+    opened->failed = opened->backward_ran = false;
+    opened->last = NULL;
+    depth++;
     failure_watch(&stack[depth - 1].failed);
     if (open_already)
         sb_fail("tape_begin: this tape is open already; an earlier one was never closed");
@@ -124,6 +128,32 @@ void sb_tape_random(sb_tape *tape, sb_random *random)
         sb_fail("tape_random: this tape is not open");
     else
         stack[place].random = random;
+}
+
+static bool is_piece(const sb_piece *piece)
+{
+    return piece->of >= 0 && piece->first >= 0 && piece->turn >= 0 && piece->second >= 0;
+}
+
+void sb_tape_share(sb_tape *tape, const sb_share *share)
+{
+    int place = find(tape);
+    const sb_share s = share ? *share : (sb_share){0};
+    if (place < 0)
+        sb_fail("tape_share: this tape is not open");
+    else if (!is_piece(&s.sentences) || !is_piece(&s.heads) || !is_piece(&s.source) ||
+             !is_piece(&s.target))
+        sb_fail("tape_share: a piece has a negative number");
+    else
+        stack[place].share = s;
+}
+
+void tape_sequences(enum sequence rows, enum sequence keys)
+{
+    if (depth > 0) {
+        stack[depth - 1].rows = rows;
+        stack[depth - 1].keys = keys;
+    }
 }
 
 sb_tensor *sb_keep(sb_tensor *t)
