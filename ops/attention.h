@@ -33,9 +33,7 @@ struct attention {
     bool cosine; /* scores are divided by the length of the key; with PRODUCTS_ROWS only */
     enum attention_products products;
     struct mask_terms mask;
-    /* The weights' elements are counted with rows rounded up to a multiple of 8, so that each row
-       begins with a fresh Philox counter. */
-    struct dropout dropout;
+    struct dropout dropout; /* of the weights */
 };
 
 /* Rows of the scratch memory of a head. */

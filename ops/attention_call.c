@@ -185,6 +185,15 @@ sb_tensor *attention_output(sb_node *node, const struct attention_operand *q)
     return sb_node_output(node, node->in[0]->dtype, q->rank, dim);
 }
 
+bool attention_dropout(const char *who, const sb_attention_options *options, struct attention *a)
+{
+    struct place place;
+    if (!place_of_pairs(who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &place))
+        return false;
+    a->dropout = dropout_next(options->dropout, &place);
+    return true;
+}
+
 sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
                              const struct attention_operand *shape,
                              const sb_attention_options *options)
@@ -201,10 +210,10 @@ sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
     sb_tensor *weights = make_weights(node, q, all, asked_for), *scratch = NULL;
     bool ok = weights != NULL;
     if (ok) {
-        a->dropout = dropout_next(options->dropout);
+        ok = attention_dropout(node->operation->name, options, a);
         if (a->dropout.threshold > 0)
             scratch = tensor_new(node->operation->name, q->device, q->dtype, 4, block);
-        ok = a->dropout.threshold == 0 || scratch;
+        ok = ok && (a->dropout.threshold == 0 || scratch);
     }
     if (ok) {
         f.y = y->data;

@@ -41,6 +41,9 @@ sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const o
 /* y, of the shape that q has, with the size of a head of v. */
 sb_tensor *attention_output(sb_node *node, const struct attention_operand *q);
 
+/* Draws the dropout. False where the pairs do not fit the open tape's share. */
+bool attention_dropout(const char *who, const sb_attention_options *options, struct attention *a);
+
 /* Draws the dropout, makes y and the weights, and runs the forward kernel. f has q, k, v and the
    bias. Returns y, and the weights if the options ask for them. */
 sb_tensor *attention_forward(sb_node *node, struct attention_forward f,

@@ -306,7 +306,8 @@ SB_API sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids);
  * Each element is 0 with probability p, else x / (1 - p), by the open tape's random stream
  * (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream position
  * P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low half
- * first, are below p 2^16; the mask is recomputed in backward and never stored.
+ * first, are below p 2^16; the mask is recomputed in backward and never stored. Where x is a share
+ * of a batch (sb_tape_share), i counts the elements of the whole.
  *
  * Backward  dx = dropped ? 0 : dy / (1 - p)
  * Fails     p is not in [0, 1)
