@@ -117,7 +117,7 @@ static bool learn_plainly(sb_trainer *t, bool mean, double *value)
 static bool learn_at_once(sb_trainer *t, bool mean, double *value)
 {
     const sb_random before = t->random;
-    if (!replay_learn(t->replay, t->batch, mean, &t->random, value))
+    if (!replay_learn(t->replay, t->batch, NULL, mean, &t->random, value))
         return false;
     if (isfinite(*value))
         return true;
