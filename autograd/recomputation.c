@@ -14,6 +14,7 @@ struct segment {
     sb_random random; /* where the stream stood */
     sb_share share;   /* the tape's, and what it worked on */
     enum sequence rows, keys;
+    const struct ring *ring;
     max_align_t context[];
 };
 
@@ -71,6 +72,7 @@ static bool run_again(sb_node *node, struct segment *s, sb_tensor **x)
     sb_tape_begin(&inner, SB_RECORD);
     sb_tape_random(&inner, s->draws ? &random : NULL);
     sb_tape_share(&inner, &s->share);
+    tape_ring(&inner, s->ring);
     tape_sequences(s->rows, s->keys);
     open_leaves(node);
     sb_tensor *y = s->f(s->context, x);
@@ -180,6 +182,7 @@ sb_tensor *sb_checkpoint(sb_function f, const void *context, size_t context_byte
         s->share = tape->share;
         s->rows = tape->rows;
         s->keys = tape->keys;
+        s->ring = tape->ring;
         s->random = tape->random ? *tape->random : s->random;
         if (context_bytes > 0)
             memcpy(s->context, context, context_bytes);

@@ -130,6 +130,15 @@ void sb_tape_random(sb_tape *tape, sb_random *random)
         stack[place].random = random;
 }
 
+sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here)
+{
+    const int64_t chunks = 2 * (int64_t)ranks, other = chunks - 1 - rank;
+    const int64_t first = length * rank / chunks, turn = length * (rank + 1) / chunks - first;
+    const int64_t second = length * other / chunks;
+    *here = turn + length * (other + 1) / chunks - second;
+    return turn > 0 ? (sb_piece){length, first, turn, second} : (sb_piece){length, second, 0, 0};
+}
+
 static bool is_piece(const sb_piece *piece)
 {
     return piece->of >= 0 && piece->first >= 0 && piece->turn >= 0 && piece->second >= 0;
@@ -146,6 +155,15 @@ void sb_tape_share(sb_tape *tape, const sb_share *share)
         sb_fail("tape_share: a piece has a negative number");
     else
         stack[place].share = s;
+}
+
+void tape_ring(sb_tape *tape, const struct ring *ring)
+{
+    int place = find(tape);
+    if (place < 0)
+        sb_fail("tape_ring: this tape is not open");
+    else
+        stack[place].ring = ring;
 }
 
 void tape_sequences(enum sequence rows, enum sequence keys)

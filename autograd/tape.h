@@ -73,6 +73,14 @@ typedef struct {
     sb_piece sentences, heads, source, target;
 } sb_share;
 
+/*
+ * What rank `rank` of `ranks` holds of a sequence, and how many positions that is, in *here: of
+ * 2 ranks chunks, the one of its number and the one of its number from the end, so that under a
+ * causal mask, where later queries see more keys, all ranks have the same to do. Chunk i begins at
+ * floor(length i / (2 ranks)). Source: Zhu 2024, "ring-flash-attention" (zig-zag).
+ */
+SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here);
+
 /* Makes what is on the tape such a share; NULL: the whole. Fails when a number is negative. */
 SB_API void sb_tape_share(sb_tape *tape, const sb_share *share);
 

@@ -1,16 +1,5 @@
 #include "tests/share.h"
 
-int64_t share_zigzag(int64_t length, int ranks, int rank, sb_piece *piece)
-{
-    const int64_t chunks = 2 * ranks, other = chunks - 1 - rank;
-    const int64_t first = length * rank / chunks, end = length * (rank + 1) / chunks;
-    const int64_t second = length * other / chunks, last = length * (other + 1) / chunks;
-    *piece = (sb_piece){length, first, end - first, second};
-    if (end == first)
-        *piece = (sb_piece){length, second, 0, 0};
-    return end - first + last - second;
-}
-
 static int64_t place_of(const sb_piece *piece, int64_t n)
 {
     return piece->turn && n >= piece->turn ? piece->second + n - piece->turn : piece->first + n;
@@ -43,8 +32,9 @@ sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64
 void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x)
 {
     double *numbers = numbers_of(x);
+    const int64_t here = x->rank > 0 ? x->dim[axis] : 1;
     for (int64_t e = 0; e < sb_tensor_size(x); e++) {
-        const int64_t to = element_of(t, axis, piece, x->dim[axis], e);
+        const int64_t to = element_of(t, axis, piece, here, e);
         sb_put(t, to, sb_get(t, to) + numbers[e]);
     }
     free(numbers);

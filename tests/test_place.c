@@ -101,7 +101,8 @@ CLAIM(place, shares_of_units_drop_what_the_whole_drops)
             const int64_t C = sizes[n / 2 % 4];
             expect_units(n / 8, dtype, C, &share, 3, 7);
             for (int rank = 0; rank < 3; rank++) {
-                const int64_t L = share_zigzag(7, 3, rank, &share.source);
+                int64_t L;
+                share.source = sb_piece_zigzag(7, 3, rank, &L);
                 expect_units(n / 8, dtype, C, &share, 3, L);
                 expect_units(n / 8, dtype, C, &(sb_share){.source = share.source}, 5, L);
             }
@@ -183,8 +184,8 @@ CLAIM(place, shares_of_weights_drop_what_the_whole_drops)
         expect_cut(dtype, algorithm, keys, 0, &(sb_piece){.of = 3, .first = 1}, 2);
         expect_cut(dtype, algorithm, keys, 2, &(sb_piece){.of = HEADS, .first = 1}, 3);
         for (int rank = 0; rank < 3; rank++) {
-            sb_piece piece;
-            const int64_t here = share_zigzag(QUERIES, 3, rank, &piece);
+            int64_t here;
+            const sb_piece piece = sb_piece_zigzag(QUERIES, 3, rank, &here);
             expect_cut(dtype, algorithm, keys, 1, &piece, here);
         }
     }
@@ -199,8 +200,8 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     attend(algorithm, NULL, x, x[3], whole);
     sb_tensor *y = sb_tensor_zeros(SB_F64, 4, whole[0]->dim);
     for (int rank = 0; rank < ranks; rank++) {
-        sb_share share = {0};
-        const int64_t here = share_zigzag(keys, ranks, rank, &share.source);
+        int64_t here;
+        const sb_share share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
         const double weight = (double)here / (double)keys;
         sb_tensor *part[] = {x[0], share_part(x[1], 1, &share.source, here),
                              share_part(x[2], 1, &share.source, here)};

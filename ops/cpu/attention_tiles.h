@@ -56,7 +56,7 @@ static inline bool tile_kept(struct attention_tile *t)
         if (term->kind == MASK_BAND)
             every &= key[0] >= query[1] - term->before && key[1] <= query[0] + term->after;
         else if (term->kind == MASK_LENGTHS)
-            every &= key[1] < term->lengths[t->b];
+            every &= key[1] + term->key < term->lengths[t->b];
         else if (term->kind == MASK_BLOCKS) {
             bool all;
             mask_blocks_kept(term, t->b, t->h, query, key, &any, &all);
