@@ -70,7 +70,4 @@ sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_
 sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_operand *q,
                           const sb_attention_options *options, const struct attention *a);
 
-/* How many slabs of keys the tiled backward is cut into, to be worked on in parallel. */
-int64_t attention_slabs(const struct attention *a);
-
 #endif

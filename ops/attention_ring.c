@@ -190,25 +190,19 @@ static bool forward(const sb_node *node, const struct attention_tiled *f)
 
 /* ---- Backward ---- */
 
+/* Keys are not cut into slabs for threads: these would need memory that grows with the length. */
 static bool backward_part(const struct attention *part, struct attention_tiled_backward *g,
                           const sb_tensor *y)
 {
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
-    const sb_dtype sums = dtype_of_sums(y->dtype);
-    g->slabs = attention_slabs(part);
-    sb_tensor *other = NULL, *delta = tensor_new("attention", y->device, sums,
-                                                 SB_SHAPE(part->B, part->H, part->Lq));
-    if (delta && g->slabs > 1)
-        other = tensor_new("attention", y->device, sums,
-                           SB_SHAPE(g->slabs - 1, part->B, part->H, part->Lq, part->D));
-    bool ok = delta && (other || g->slabs == 1);
-    if (ok) {
+    sb_tensor *delta = tensor_new("attention", y->device, dtype_of_sums(y->dtype),
+                                  SB_SHAPE(part->B, part->H, part->Lq));
+    if (delta)
         g->delta = delta->data;
-        g->partial = other ? other->data : NULL;
-        ok = kernels->tiled_backward(part, g) || sb_fail("attention: out of memory for tiles");
-    }
+    g->slabs = 1;
+    const bool ok = delta && (kernels->tiled_backward(part, g) ||
+                              sb_fail("attention: out of memory for tiles"));
     sb_tensor_release(delta);
-    sb_tensor_release(other);
     return ok;
 }
 

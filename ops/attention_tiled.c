@@ -23,7 +23,7 @@ static sb_tensor *bias_of(const sb_node *node)
 
 /* Keys are cut into slabs for several threads to work on, by the shape alone: about as many as
    there are tasks then, and fewer where what they need would pass a limit. */
-int64_t attention_slabs(const struct attention *a)
+static int64_t choose_slabs(const struct attention *a)
 {
     const int64_t tasks = 8, least_keys = 256, most_elements = 2 << 20;
     int64_t groups = a->B * a->G, one = a->B * a->H * a->Lq * a->D;
@@ -83,7 +83,7 @@ static bool backward(sb_node *node)
                                          .stats = node->saved[0]->data,
                                          .y = node->out[0]->data,
                                          .dy = sb_node_dy(node, 0)->data,
-                                         .slabs = attention_slabs(node->options),
+                                         .slabs = choose_slabs(node->options),
                                          .dq = attention_gradient_of(node, 0),
                                          .dk = attention_gradient_of(node, 1),
                                          .dv = attention_gradient_of(node, 2)};

@@ -111,6 +111,16 @@ static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tenso
     return whole;
 }
 
+static void job_free(struct job *job, int ranks)
+{
+    for (int i = 0; i < PARTS; i++)
+        for (int rank = 0; rank < ranks; rank++)
+            sb_tensor_release(job->part[rank][i]);
+    for (int i = 0; i < VARIANT_INPUTS; i++)
+        sb_tensor_release(job->x[i]);
+    sb_tensor_release(job->dy);
+}
+
 static void expect_same(const struct variant *c, int ranks)
 {
     static const char *const names[PARTS] = {"y", "dq", "dk", "dv", "dbias", "dlog_temperature"};
@@ -134,14 +144,9 @@ static void expect_same(const struct variant *c, int ranks)
                   (int)c->G, c->mask, c->bias, (int)c->score, c->dropout);
         sb_tensor_release(got);
     }
-    for (int i = 0; i < PARTS; i++) {
+    for (int i = 0; i < PARTS; i++)
         sb_tensor_release(expected[i]);
-        for (int rank = 0; rank < ranks; rank++)
-            sb_tensor_release(job.part[rank][i]);
-    }
-    for (int i = 0; i < VARIANT_INPUTS; i++)
-        sb_tensor_release(job.x[i]);
-    sb_tensor_release(job.dy);
+    job_free(&job, ranks);
 }
 
 /* All masks, biases, scores, temperatures, layouts and groups of heads, also with pieces that are
@@ -170,4 +175,165 @@ CPU_CLAIM(attention_ring, long_sequences_equal_the_tiled_path)
         c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0;
         expect_same(&c, 1 + (int)(seed % RANKS));
     }
+}
+
+/* ---- what is the same, and what is not possible ---- */
+
+/* Additions go by the ranks' order, whichever is faster. */
+CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
+{
+    struct variant c = variant_draw(9);
+    c.Lq = c.Lk = 300;
+    c.dropout = 0.2;
+    struct job job[2] = {{.c = c}, {.c = c}};
+    for (int n = 0; n < 2; n++) {
+        variant_inputs(&c, SB_F32, job[n].x);
+        const bool heads = c.layout == SB_HEADS_FIRST;
+        job[n].dy =
+            test_leaf(SB_F32, 7, SB_SHAPE(c.B, heads ? c.H : c.Lq, heads ? c.Lq : c.H, c.Dv));
+        ring_run(3, attend_rank, &job[n]);
+    }
+    for (int rank = 0; rank < 3; rank++)
+        for (int i = 0; i < PARTS && job[0].part[rank][i]; i++)
+            cr_expect(test_same_bits(job[0].part[rank][i], job[1].part[rank][i]), "rank %d: %d",
+                      rank, i);
+    for (int n = 0; n < 2; n++)
+        job_free(&job[n], 3);
+}
+
+/* Where all scores of a block of keys are -infinity, the others count; where all are, y is NaN. */
+CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
+{
+    struct job job = {.c = {.seed = 3, .B = 1, .H = 1, .G = 1, .Lq = 8, .Lk = 8, .D = 2, .Dv = 2}};
+    sb_tensor *expected[PARTS];
+    job.c.bias = BIAS_ALL;
+    variant_inputs(&job.c, SB_F64, job.x);
+    job.dy = test_leaf(SB_F64, 7, SB_SHAPE(1, 8, 1, 2));
+    for (int j = 0; j < 8; j++) {
+        sb_put(job.x[3], j, j == 0 || j == 7 ? -INFINITY : 0); /* query 0, the keys of rank 0 */
+        sb_put(job.x[3], 8 + j, -INFINITY);
+    }
+    cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+    ring_run(4, attend_rank, &job);
+    sb_tensor *y = joined(&job, 4, Y, expected[Y]);
+    for (int e = 0; e < 16; e++) {
+        const double a = sb_get(y, e), b = sb_get(expected[Y], e);
+        cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
+    }
+    sb_tensor_release(y);
+    for (int i = 0; i < PARTS; i++)
+        sb_tensor_release(expected[i]);
+    job_free(&job, 4);
+}
+
+static const struct ring alone = {.rank = 0, .ranks = 1};
+
+CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
+{
+    static const char *const messages[] = {
+        "attention: weights are not to be had where a sequence is cut over ranks",
+        "attention: 4 queries are not rank 0's share of 5 on 1 ranks",
+        "attention: 4 keys are not rank 0's share of 0 on 1 ranks",
+    };
+    for (int i = 0; i < 3; i++) {
+        sb_tensor *weights = NULL;
+        const sb_share share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tape_share(&tape, &share);
+        tape_ring(&tape, &alone);
+        tape_sequences(SOURCE, i == 2 ? TARGET : SOURCE);
+        sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
+        sb_attention_options options = {.weights = i == 0 ? &weights : NULL};
+        cr_expect(!sb_attention(x, x, x, &options));
+        EXPECT_ERROR(messages[i]);
+        cr_expect(!sb_tape_end(&tape));
+    }
+}
+
+/* On a ring of one, which has no other threads. */
+static bool small_run(void *context)
+{
+    sb_tensor *x = context;
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    const sb_share share = {.source = sb_piece_zigzag(5, 1, 0, &(int64_t){0})};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, &share);
+    tape_ring(&tape, &alone);
+    const sb_attention_options options = {.mask = sb_mask_causal(), .dropout = 0.3};
+    sb_backward(sb_sum(sb_attention(x, x, x, &options), SB_ALL, false));
+    const bool ok = sb_tape_end(&tape);
+    sb_clear_grad(x);
+    return ok;
+}
+
+CPU_CLAIM(attention_ring, each_allocation_may_fail)
+{
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
+    test_each_allocation_fails(small_run, x);
+    sb_tensor_release(x);
+}
+
+/* ---- what a rank holds ---- */
+
+enum { HEADS = 8, SIZE = 64 };
+
+/* Operands of one sentence; a rank adds up what all ranks hold. */
+struct cost {
+    int64_t length, before, peak;
+};
+
+static sb_tensor *own_leaf(uint64_t seed, int64_t L)
+{
+    return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, HEADS, SIZE)));
+}
+
+static bool attend_long(const struct ring *ring, void *context)
+{
+    const struct cost *cost = context;
+    int64_t L;
+    const sb_piece piece = sb_piece_zigzag(cost->length, ring->ranks, ring->rank, &L);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_share(&tape, &(sb_share){.source = piece});
+    tape_ring(&tape, ring);
+    sb_tensor *q = own_leaf(1, L), *k = own_leaf(2, L), *v = own_leaf(3, L), *dy = own_leaf(4, L);
+    const sb_attention_options options = {.mask = sb_mask_causal()};
+    sb_tensor *y = sb_attention(q, k, v, &options);
+    const bool ok = y && sb_backward_from(y, dy);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* The most that the ranks hold together. */
+static int64_t peak_bytes(int64_t length, int ranks)
+{
+    struct cost cost = {.length = length};
+    const int64_t before = memory_in_use().live_bytes;
+    sb_device_reset_peak(sb_device_in_use());
+    ring_run(ranks, attend_long, &cost);
+    return memory_in_use().peak_bytes - before;
+}
+
+/* A rank's share of q, k, v, y, their gradients and the dy that was given, and two numbers of
+   statistics for each query; two blocks of k and v, and two of dk and dv; delta of one of the two
+   runs of queries; and tiles for its thread. */
+CPU_CLAIM(attention_ring, a_rank_holds_its_share_and_two_blocks)
+{
+    const int usual = sb_threads();
+    const int64_t n = test_long() ? 16384 : 2048, element = sizeof(float);
+    const int64_t share = n / RANKS * HEADS * SIZE * element;
+    const int64_t numbers = n / RANKS * HEADS * element;
+    sb_set_threads(1);
+    const int64_t own = 9 * share + 2 * numbers, blocks = 8 * share, delta = numbers / 2;
+    const int64_t tiles = (256 * 5 * SIZE + 64 * 2 * SIZE + 2 * 64 * (256 + 16)) * element;
+    const int64_t formula = RANKS * (own + blocks + delta + tiles), peak = peak_bytes(n, RANKS);
+    cr_log_info("%lld positions on %d ranks, 8 heads of 64: %.2f MB a rank at most, of which its "
+                "share is %.2f MB; by the formula %.2f MB",
+                (long long)n, RANKS, (double)peak / RANKS / 1e6, (double)own / 1e6,
+                (double)formula / RANKS / 1e6);
+    cr_expect(fabs((double)(peak - formula)) <= 0.05 * (double)formula, "%lld bytes, not %lld",
+              (long long)peak, (long long)formula);
+    sb_set_threads(usual);
 }
