@@ -3,6 +3,7 @@
 #define SOFTBACK_AUTOGRAD_NODE_H
 
 #include "autograd/operation.h"
+#include "autograd/share.h"
 #include "tensor/ring.h"
 #include "tensor/storage.h"
 
@@ -20,9 +21,6 @@ struct sb_node {
     void *object;
 };
 
-/* The sequences of a batch. */
-enum sequence { SOURCE, TARGET };
-
 /* An open tape: one entry of a thread's stack of them. */
 struct open_tape {
     const sb_tape *handle;
@@ -35,11 +33,6 @@ struct open_tape {
     const struct ring *ring;  /* the ranks that the sequences are cut over, zig-zag; or NULL */
     sb_node *last;
 };
-
-static inline const sb_piece *share_sequence(const sb_share *share, enum sequence sequence)
-{
-    return sequence == TARGET ? &share->target : &share->source;
-}
 
 /* The innermost open tape, or NULL. */
 struct open_tape *tape_open(void);

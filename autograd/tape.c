@@ -157,6 +157,14 @@ void sb_tape_share(sb_tape *tape, const sb_share *share)
         stack[place].share = s;
 }
 
+int tape_runs(int64_t here, struct run run[2])
+{
+    static const sb_piece all = {0};
+    const struct open_tape *tape = tape_open();
+    share_runs(tape ? share_sequence(&tape->share, tape->rows) : &all, here, run);
+    return run[1].count > 0 ? 2 : 1;
+}
+
 void tape_ring(sb_tape *tape, const struct ring *ring)
 {
     int place = find(tape);

@@ -26,20 +26,12 @@ struct ring_call {
     const struct ring *ring;
 };
 
-/* Positions that lie together: they begin in what is here at `here`, and in the whole at `first`.
- */
-struct run {
-    int64_t here, first, count;
-};
-
 /* A rank's positions, of which it has the number returned. */
 static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
 {
     int64_t here;
     const sb_piece piece = sb_piece_zigzag(length, c->ring->ranks, rank, &here);
-    const int64_t turn = piece.turn ? piece.turn : here;
-    run[0] = (struct run){0, piece.first, turn};
-    run[1] = (struct run){turn, piece.second, here - turn};
+    share_runs(&piece, here, run);
     return here;
 }
 

@@ -21,6 +21,7 @@ struct job {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct line line[MOST_RANKS][MOST_RANKS];
+    bool failed; /* a rank did, and answers no more */
     ring_body body;
     void *context;
 };
@@ -62,27 +63,32 @@ static bool finish(void *exchange)
     struct exchange *e = exchange;
     struct job *job = e->job;
     pthread_mutex_lock(&job->mutex);
-    while (!e->in->sent)
+    while (!e->in->sent && !job->failed)
         pthread_cond_wait(&job->changed, &job->mutex);
-    const bool fits = e->in->bytes == e->bytes;
+    const bool fits = e->in->sent && e->in->bytes == e->bytes;
     if (fits && e->bytes)
         memcpy(e->room, e->in->data, e->bytes);
     e->in->taken = true;
     pthread_cond_broadcast(&job->changed);
-    while (!e->out->taken)
+    while (!e->out->taken && !job->failed)
         pthread_cond_wait(&job->changed, &job->mutex);
     e->out->sent = false;
     pthread_mutex_unlock(&job->mutex);
     free(e);
-    return fits || sb_fail("a message has not the size of the room for it");
+    return fits || sb_fail("a message did not come, or has not the size of the room for it");
 }
 
 static void *run(void *context)
 {
     struct rank *rank = context;
     rank->ok = rank->job->body(&rank->ring, rank->job->context);
-    if (!rank->ok)
-        snprintf(rank->error, sizeof rank->error, "%s", sb_error());
+    if (rank->ok)
+        return NULL;
+    snprintf(rank->error, sizeof rank->error, "%s", sb_error());
+    pthread_mutex_lock(&rank->job->mutex);
+    rank->job->failed = true;
+    pthread_cond_broadcast(&rank->job->changed);
+    pthread_mutex_unlock(&rank->job->mutex);
     return NULL;
 }
 
