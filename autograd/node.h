@@ -26,6 +26,7 @@ struct open_tape {
     sb_mode mode;
     bool failed, backward_ran;
     sb_random *random;
+    const struct listener *listener; /* NULL: nobody */
     sb_node *last;
 };
 

@@ -1,4 +1,5 @@
 #include "autograd/tape.h"
+#include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
@@ -124,6 +125,15 @@ void sb_tape_random(sb_tape *tape, sb_random *random)
         sb_fail("tape_random: this tape is not open");
     else
         stack[place].random = random;
+}
+
+void tape_listen(sb_tape *tape, const struct listener *listener)
+{
+    int place = find(tape);
+    if (place < 0)
+        sb_fail("tape_listen: this tape is not open");
+    else
+        stack[place].listener = listener;
 }
 
 sb_tensor *sb_keep(sb_tensor *t)
