@@ -1,8 +1,8 @@
 /*
  * Signs of life. MPI ends the job when a rank dies, but not when one stops: the others wait for it
- * for ever. So a thread on each rank sends the next one a beat each second, and listens to the one
- * before it. It beats while the rank computes; it is silent when the process is stopped, or its
- * machine is lost.
+ * for ever. So a thread on each rank sends the next one a beat each second or more often, and
+ * listens to the one before it. It beats while the rank computes; it is silent when the process is
+ * stopped, or its machine is lost.
  */
 #include "mpi/group.h"
 #include <pthread.h>
@@ -26,9 +26,9 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static void rest(void)
+static void rest(double seconds)
 {
-    nanosleep(&(struct timespec){0, 100000000}, NULL);
+    nanosleep(&(struct timespec){0, (long)(1e9 * seconds)}, NULL);
 }
 
 static void name_the_silent(void)
@@ -86,20 +86,20 @@ static void part(struct talk *t)
 
 static void *live(void *nothing)
 {
-    const double interval = 1;
+    const double interval = heart.limit < 4 ? heart.limit / 4 : 1, nap = 0.1;
     struct talk talk = {.sign = {BEAT, FAREWELL}, .sent = MPI_REQUEST_NULL};
-    double heard = now(), awake = heard, beaten = 0;
+    double last = now(), beaten = 0, silence = 0;
     listen(&talk);
-    for (; atomic_load(&heart.on); rest()) {
-        const double time = now();
+    for (; atomic_load(&heart.on); rest(nap)) {
+        const double time = now(), passed = time - last;
+        last = time;
         if (time - beaten >= interval) {
             beat(&talk);
             beaten = time;
         }
-        if (hear(&talk) || time - awake > 2 * interval) /* or it was this rank that was stopped */
-            heard = time;
-        awake = time;
-        if (time - heard > heart.limit)
+        /* Time in which this rank was stopped itself, or starved, is nobody's silence. */
+        silence = hear(&talk) ? 0 : silence + (passed < 2 * nap ? passed : 2 * nap);
+        if (silence > heart.limit)
             name_the_silent();
     }
     part(&talk);

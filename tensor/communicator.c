@@ -154,8 +154,8 @@ bool sb_exchange_finish(sb_exchange *e)
 
 bool sb_communicator_watch(sb_communicator *c, double seconds)
 {
-    if (!(seconds > 0))
-        return sb_fail("communicator_watch: %g seconds are no time", seconds);
+    if (!(seconds >= 1))
+        return sb_fail("communicator_watch: %g seconds are less than 1", seconds);
     return !c || !c->plugin || c->plugin->watch(c->group, seconds);
 }
 

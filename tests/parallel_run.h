@@ -1,8 +1,9 @@
-/* A short run of training on the ranks of a communicator, and how far two of them are apart. */
+/* Without Criterion, since a process under mpirun uses it too: a short run of training on the ranks
+ * of a communicator, and how far two of them are apart. */
 #ifndef SOFTBACK_TESTS_PARALLEL_RUN_H
 #define SOFTBACK_TESTS_PARALLEL_RUN_H
 
-#include "tests/small_run.h"
+#include "models/settings.h"
 
 enum { PARALLEL_STEPS = 20 };
 

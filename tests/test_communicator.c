@@ -233,7 +233,7 @@ CPU_CLAIM(communicator, wrong_arguments_are_named)
     cr_expect(!sb_communicator_split(c, -1, 0));
     EXPECT_ERROR("communicator_split: color is -1");
     cr_expect(!sb_communicator_watch(c, 0));
-    EXPECT_ERROR("communicator_watch: 0 seconds");
+    EXPECT_ERROR("communicator_watch: 0 seconds are less than 1");
     sb_communicator_close(c);
     mailbox_close(m);
 }

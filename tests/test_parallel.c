@@ -3,6 +3,7 @@
 #include "nn/shared_gradients.h"
 #include "tests/mailbox.h"
 #include "tests/parallel_run.h"
+#include "tests/small_run.h"
 #include <stdio.h>
 
 enum { MOST = 5 };
