@@ -1,6 +1,6 @@
 /*
  * Signs of life. MPI ends the job when a rank dies, but not when one stops: the others wait for it
- * for ever. So a thread on each rank sends the next one a beat each second or more often, and
+ * for ever. So a thread on each rank sends the next one a beat, each second at the least, and
  * listens to the one before it. It beats while the rank computes; it is silent when the process is
  * stopped, or its machine is lost.
  */
