@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,13 +32,20 @@ static void write_pairs(const char *file, int from)
     program_write(file, text, strlen(text));
 }
 
-/* Whether there is an mpirun, and the plug-in beside the program. */
+/* The path of a file in the program's folder; static storage. */
+static const char *beside_the_program(const char *file)
+{
+    static char path[1024];
+    snprintf(path, sizeof path, "%.*s/%s", (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM),
+             TEST_PROGRAM, file);
+    return path;
+}
+
+/* Whether there is an mpirun, and the plug-in. */
 static bool has_mpi(void)
 {
-    char path[1024];
-    snprintf(path, sizeof path, "%.*s/libsoftback_mpi.so",
-             (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM), TEST_PROGRAM);
-    return access(path, R_OK) == 0 && system("command -v mpirun >/dev/null") == 0;
+    return access(beside_the_program("libsoftback_mpi.so"), R_OK) == 0 &&
+           system("command -v mpirun >/dev/null") == 0;
 }
 
 static void begin(void)
@@ -56,15 +64,20 @@ static void begin(void)
 
 /* ---- what they compute ---- */
 
+/* Runs so many workers; whether all went well. What they said is in the files out and err. */
+static bool run_workers(int count, const char *job)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cd '%s' && %s '%s' %s >out 2>err", test_temporary(""),
+             ranks(count, ""), beside_the_program("softback-parallel-worker"), job);
+    return system(command) == 0;
+}
+
 static void expect_worker(int count, const char *job)
 {
-    char command[1200];
-    snprintf(command, sizeof command, "cd '%s' && %s %.*s/softback-parallel-worker %s >out 2>err",
-             test_temporary(""), ranks(count, ""), (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM),
-             TEST_PROGRAM, job);
-    const int status = system(command);
+    const bool ok = run_workers(count, job);
     char *out = program_read("out", NULL), *err = program_read("err", NULL);
-    cr_expect(status == 0 && strcmp(out, "all is well\n") == 0, "%d ranks: %s%s", count, out, err);
+    cr_expect(ok && strcmp(out, "all is well\n") == 0, "%d ranks: %s%s", count, out, err);
     free(out);
     free(err);
 }
@@ -84,6 +97,37 @@ static int read_losses(const char *log, double loss[], int most)
         loss[n++] = atof(at + 7);
     free(text);
     return n;
+}
+
+MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' '%s' learn >'%s' 2>&1", test_path("mpi_namespaces.sh"),
+             beside_the_program("softback-parallel-worker"), test_temporary("out"));
+    const int status = system(command);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        cr_skip_test("no right to make network namespaces");
+    char *out = program_read("out", NULL);
+    const char *bytes = strstr(out, "all is well\n");
+    cr_expect(status == 0 && bytes && atoll(bytes + 12) > 2000000, "%s", out); /* 300,007 numbers */
+    free(out);
+}
+
+/* A run on the emulated device, whose gradients are summed in host memory. */
+MPI_CLAIM(ranks_on_a_device_sum_there_too)
+{
+    if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
+        cr_skip_test("no emulated device");
+    double cpu[1] = {0}, cuda[1] = {0};
+    setenv("SOFTBACK_CUDA", "emulated", 1);
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+    o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda");
+    cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
+    cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
+    cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%g and %g", cpu[0], cuda[0]);
 }
 
 MPI_CLAIM(a_run_on_two_ranks_follows_a_run_on_one)
@@ -255,12 +299,8 @@ MPI_CLAIM(a_stopped_rank_is_named_and_ends_the_job)
 
 MPI_CLAIM(a_rank_without_memory_ends_the_job)
 {
-    char command[1200];
-    snprintf(command, sizeof command,
-             "cd '%s' && %s %.*s/softback-parallel-worker starve >out 2>err", test_temporary(""),
-             ranks(2, ""), (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM), TEST_PROGRAM);
     const double began = now();
-    cr_expect(system(command) != 0 && now() - began < 30);
+    cr_expect(!run_workers(2, "starve") && now() - began < 30);
     char *err = program_read("err", NULL);
     cr_expect(count_of(err, "parallel_worker: rank 1: ") == 1 && strstr(err, "out of memory"), "%s",
               err);
