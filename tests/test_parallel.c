@@ -187,3 +187,50 @@ CPU_CLAIM(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
         cr_expect_str_eq(s.without[r], "forgotten");
     }
 }
+
+struct evaluated {
+    const sb_pairs *pairs;
+    double loss[MOST], wer[MOST];
+    uint64_t texts[MOST]; /* a hash */
+};
+
+/* Trains a little alone, so that all ranks have one model, and evaluates it together. */
+static void evaluate(sb_communicator *c, void *context)
+{
+    struct evaluated *e = context;
+    const int rank = sb_communicator_rank(c);
+    const int64_t n = sb_pairs_count(e->pairs);
+    struct settings settings = parallel_settings();
+    struct small_run run;
+    sb_text_score score = {0};
+    char *text[64];
+    e->loss[rank] = NAN;
+    if (!small_run_open(&run, &settings, e->pairs, SB_F32))
+        return;
+    small_run_train(&run, 5);
+    e->loss[rank] = evaluation_loss(c, run.model, run.data);
+    const bool ok = evaluation_texts(c, run.model, e->pairs, 0, n, NULL, &score, text);
+    for (int64_t i = 0; ok && i < n; i++) {
+        for (const char *at = text[i]; *at; at++)
+            e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;
+        sb_free(text[i]);
+    }
+    e->wer[rank] = ok ? score.wer : NAN;
+    small_run_close(&run);
+}
+
+CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
+{
+    sb_pairs *pairs = small_pairs(50, 6);
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        struct evaluated one = {.pairs = pairs}, e = {.pairs = pairs};
+        evaluate(NULL, &one);
+        mailbox_run(ranks, evaluate, &e);
+        cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+        for (int r = 0; r < ranks; r++)
+            cr_expect(e.loss[r] == one.loss[0] && e.wer[r] == one.wer[0] &&
+                          e.texts[r] == one.texts[0],
+                      "%d ranks: rank %d", ranks, r);
+    }
+    sb_pairs_free(pairs);
+}
