@@ -4,7 +4,7 @@
 
 #include "autograd/operation.h"
 #include "autograd/share.h"
-#include "tensor/ring.h"
+#include "tensor/communicator.h"
 #include "tensor/storage.h"
 
 enum { NODE_SAVED = 4, TAPE_DEPTH = 64 };
@@ -30,7 +30,8 @@ struct open_tape {
     sb_random *random;
     sb_share share;
     enum sequence rows, keys; /* which sequence tensors, and the keys of attention, are of */
-    const struct ring *ring;  /* the ranks that the sequences are cut over, zig-zag; or NULL */
+    sb_communicator *ring;    /* the ranks that the sequences are cut over, zig-zag; or NULL */
+    const struct listener *listener; /* NULL: nobody */
     sb_node *last;
 };
 
@@ -42,7 +43,7 @@ struct open_tape *tape_need(const char *who);
 
 /* Cuts attention on the tape over these ranks, of which each holds zig-zag pieces of the sequences
    (sb_piece_zigzag), as the tape's share says; NULL: not. Tapes inside inherit it. */
-void tape_ring(sb_tape *tape, const struct ring *ring);
+void tape_ring(sb_tape *tape, sb_communicator *ring);
 
 /* Says which sequence is worked on from here on, on the open tape if there is one. */
 void tape_sequences(enum sequence rows, enum sequence keys);

@@ -14,7 +14,7 @@ struct segment {
     sb_random random; /* where the stream stood */
     sb_share share;   /* the tape's, and what it worked on */
     enum sequence rows, keys;
-    const struct ring *ring;
+    sb_communicator *ring;
     max_align_t context[];
 };
 

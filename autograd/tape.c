@@ -1,4 +1,5 @@
 #include "autograd/tape.h"
+#include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
@@ -44,6 +45,7 @@ void sb_tape_begin(sb_tape *tape, sb_mode mode)
     opened->serial = tape->serial = ++last_serial;
     opened->mode = mode;
     opened->failed = opened->backward_ran = false;
+    opened->listener = NULL;
     opened->last = NULL;
     depth++;
     failure_watch(&stack[depth - 1].failed);
@@ -165,7 +167,7 @@ int tape_runs(int64_t here, struct run run[2])
     return run[1].count > 0 ? 2 : 1;
 }
 
-void tape_ring(sb_tape *tape, const struct ring *ring)
+void tape_ring(sb_tape *tape, sb_communicator *ring)
 {
     int place = find(tape);
     if (place < 0)
@@ -180,6 +182,15 @@ void tape_sequences(enum sequence rows, enum sequence keys)
         stack[depth - 1].rows = rows;
         stack[depth - 1].keys = keys;
     }
+}
+
+void tape_listen(sb_tape *tape, const struct listener *listener)
+{
+    int place = find(tape);
+    if (place < 0)
+        sb_fail("tape_listen: this tape is not open");
+    else
+        stack[place].listener = listener;
 }
 
 sb_tensor *sb_keep(sb_tensor *t)

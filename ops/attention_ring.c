@@ -23,14 +23,15 @@ struct ring_call {
     int64_t Lq, Lk;     /* of the whole */
     bool heads_first;
     size_t element; /* bytes */
-    const struct ring *ring;
+    sb_communicator *ring;
+    int rank, ranks; /* in it */
 };
 
 /* A rank's positions, of which it has the number returned. */
 static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
 {
     int64_t here;
-    const sb_piece piece = sb_piece_zigzag(length, c->ring->ranks, rank, &here);
+    const sb_piece piece = sb_piece_zigzag(length, c->ranks, rank, &here);
     share_runs(&piece, here, run);
     return here;
 }
@@ -38,8 +39,7 @@ static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, stru
 /* Whose keys a rank works on at a step. */
 static int owner_at(const struct ring_call *c, int step)
 {
-    const struct ring *ring = c->ring;
-    return (ring->rank + ring->ranks - step % ring->ranks) % ring->ranks;
+    return (c->rank + c->ranks - step % c->ranks) % c->ranks;
 }
 
 /* ---- Blocks: k and v of a rank one after the other, or dk and dv ---- */
@@ -59,7 +59,7 @@ static sb_tensor *blocks_new(const struct ring_call *c, const sb_tensor *like)
 {
     int64_t most = 0;
     struct run run[2];
-    for (int rank = 0; rank < c->ring->ranks; rank++) {
+    for (int rank = 0; rank < c->ranks; rank++) {
         const int64_t L = runs_of(c, c->Lk, rank, run);
         most = L > most ? L : most;
     }
@@ -74,15 +74,14 @@ static char *block_at(const sb_tensor *blocks, int step)
 }
 
 /* Sends the block of `step` on and receives that of the next. */
-static void *start(const struct ring_call *c, const sb_tensor *blocks, int step)
+static sb_exchange *start(const struct ring_call *c, const sb_tensor *blocks, int step)
 {
-    const struct ring *r = c->ring;
     struct run run[2];
     const int64_t L = runs_of(c, c->Lk, owner_at(c, step), run);
     const int64_t next = runs_of(c, c->Lk, owner_at(c, step + 1), run);
-    return r->start(r->context, (r->rank + 1) % r->ranks, block_at(blocks, step), block_bytes(c, L),
-                    (r->rank + r->ranks - 1) % r->ranks, block_at(blocks, step + 1),
-                    block_bytes(c, next));
+    const int after = (c->rank + 1) % c->ranks, before = (c->rank + c->ranks - 1) % c->ranks;
+    return sb_exchange_start(c->ring, after, block_at(blocks, step), block_bytes(c, L), before,
+                             block_at(blocks, step + 1), block_bytes(c, next));
 }
 
 /* Copies this rank's two tensors into a block, zeros for one that is NULL. */
@@ -142,7 +141,7 @@ static bool forward_block(const sb_node *node, const struct attention_tiled *f, 
     const struct ring_call *c = sb_node_options(node);
     const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
     struct run q[2], k[2];
-    runs_of(c, c->Lq, c->ring->rank, q);
+    runs_of(c, c->Lq, c->rank, q);
     const int64_t L = runs_of(c, c->Lk, owner_at(c, step), k);
     const char *values = block + key_bytes(c, L);
     bool ok = true;
@@ -156,7 +155,7 @@ static bool forward_block(const sb_node *node, const struct attention_tiled *f, 
                                      .stats = stats_at(c, node->saved[0], query),
                                      .y = moved(c, f->y, query->here * part.y.row),
                                      .begun = step > 0 || n % 2 > 0,
-                                     .goes_on = step + 1 < c->ring->ranks || n % 2 == 0};
+                                     .goes_on = step + 1 < c->ranks || n % 2 == 0};
         ok = part.Lq == 0 || kernels->tiled(&part, &of) ||
              sb_fail("attention: out of memory for tiles");
     }
@@ -170,11 +169,11 @@ static bool forward(const sb_node *node, const struct attention_tiled *f)
     bool ok = blocks != NULL;
     if (ok)
         pack(c, f->k, f->v, block_at(blocks, 0));
-    for (int step = 0; ok && step < c->ring->ranks; step++) {
-        const bool last = step + 1 == c->ring->ranks;
-        void *coming = last ? NULL : start(c, blocks, step);
+    for (int step = 0; ok && step < c->ranks; step++) {
+        const bool last = step + 1 == c->ranks;
+        sb_exchange *coming = last ? NULL : start(c, blocks, step);
         ok = (last || coming) && forward_block(node, f, step, block_at(blocks, step));
-        ok = (!coming || c->ring->finish(coming)) && ok;
+        ok = (!coming || sb_exchange_finish(coming)) && ok;
     }
     sb_tensor_release(blocks);
     return ok;
@@ -204,7 +203,7 @@ static bool backward_block(const sb_node *node, const struct attention_tiled_bac
 {
     const struct ring_call *c = sb_node_options(node);
     struct run q[2], k[2];
-    runs_of(c, c->Lq, c->ring->rank, q);
+    runs_of(c, c->Lq, c->rank, q);
     const int64_t L = runs_of(c, c->Lk, owner_at(c, step), k);
     const size_t values = key_bytes(c, L);
     bool ok = true;
@@ -237,24 +236,23 @@ static bool go_round(const sb_node *node, const struct attention_tiled_backward 
                      const sb_tensor *blocks, const sb_tensor *gradients)
 {
     const struct ring_call *c = sb_node_options(node);
-    const struct ring *ring = c->ring;
-    void *home = NULL;
+    sb_exchange *home = NULL;
     bool ok = true;
     pack(c, g->k, g->v, block_at(blocks, 0));
     pack(c, g->dk.fresh ? NULL : g->dk.data, g->dv.fresh ? NULL : g->dv.data,
          block_at(gradients, 0));
-    for (int step = 0; ok && step < ring->ranks; step++) {
-        const bool last = step + 1 == ring->ranks;
-        void *coming = last ? NULL : start(c, blocks, step);
-        ok = (!home || ring->finish(home)) && (last || coming);
+    for (int step = 0; ok && step < c->ranks; step++) {
+        const bool last = step + 1 == c->ranks;
+        sb_exchange *coming = last ? NULL : start(c, blocks, step);
+        ok = (!home || sb_exchange_finish(home)) && (last || coming);
         home = NULL;
         ok = ok && backward_block(node, g, step, block_at(blocks, step), block_at(gradients, step));
-        ok = (!coming || ring->finish(coming)) && ok;
-        if (ok && ring->ranks > 1)
+        ok = (!coming || sb_exchange_finish(coming)) && ok;
+        if (ok && c->ranks > 1)
             ok = (home = start(c, gradients, step)) != NULL;
     }
-    ok = (!home || ring->finish(home)) && ok;
-    const char *own = block_at(gradients, ring->ranks > 1 ? ring->ranks : 0);
+    ok = (!home || sb_exchange_finish(home)) && ok;
+    const char *own = block_at(gradients, c->ranks > 1 ? c->ranks : 0);
     const size_t k = key_bytes(c, c->a.Lk), all = block_bytes(c, c->a.Lk);
     if (ok && g->dk.data)
         memcpy(g->dk.data, own, k);
@@ -300,15 +298,15 @@ static bool backward(sb_node *node)
 /* ---- The call ---- */
 
 /* Whether what is here, of a sequence, is this rank's piece of it; how long the whole is. */
-static bool check_piece(const struct ring *ring, const char *what, const sb_piece *piece,
+static bool check_piece(const struct ring_call *c, const char *what, const sb_piece *piece,
                         int64_t here, int64_t *length)
 {
     int64_t count;
-    const sb_piece own = sb_piece_zigzag(piece->of, ring->ranks, ring->rank, &count);
+    const sb_piece own = sb_piece_zigzag(piece->of, c->ranks, c->rank, &count);
     *length = piece->of;
     return (count == here && memcmp(&own, piece, sizeof own) == 0) ||
            sb_fail("attention: %lld %s are not rank %d's share of %lld on %d ranks",
-                   (long long)here, what, ring->rank, (long long)piece->of, ring->ranks);
+                   (long long)here, what, c->rank, (long long)piece->of, c->ranks);
 }
 
 sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_operand *q,
@@ -318,14 +316,16 @@ sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_o
     struct ring_call c = {.a = *a,
                           .heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST,
                           .element = sb_dtype_bytes(operands[0]->dtype),
-                          .ring = tape->ring};
+                          .ring = tape->ring,
+                          .rank = sb_communicator_rank(tape->ring),
+                          .ranks = sb_communicator_size(tape->ring)};
     if (options->weights)
         return sb_fail("attention: weights are not to be had where a sequence is cut over ranks");
     if (operands[0]->device->kind != DEVICE_CPU)
         return sb_fail("attention: a sequence is cut over ranks on the CPU only, not on %s",
                        operands[0]->device->name);
-    if (!check_piece(c.ring, "queries", share_sequence(&tape->share, tape->rows), a->Lq, &c.Lq) ||
-        !check_piece(c.ring, "keys", share_sequence(&tape->share, tape->keys), a->Lk, &c.Lk))
+    if (!check_piece(&c, "queries", share_sequence(&tape->share, tape->rows), a->Lq, &c.Lq) ||
+        !check_piece(&c, "keys", share_sequence(&tape->share, tape->keys), a->Lk, &c.Lk))
         return NULL;
     const struct mask_sizes whole = {a->B, a->H, c.Lq, c.Lk};
     sb_node *node = attention_node_of(options->bias ? &biased : &plain, 3, operands, options, &c.a,

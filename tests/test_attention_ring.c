@@ -1,10 +1,10 @@
 /* Attention over a sequence that is cut over ranks, here threads, against the tiled path on one. */
 #include "autograd/node.h"
+#include "tests/mailbox.h"
 #include "tests/share.h"
-#include "tests/threads_ring.h"
 #include "tests/tiny.h"
 #include "tests/variant.h"
-#include <time.h>
+#include <stdio.h>
 
 enum { Y, PARTS = 1 + VARIANT_INPUTS, RANKS = 4 };
 
@@ -15,6 +15,16 @@ struct job {
     sb_tensor *x[VARIANT_INPUTS], *dy;
     sb_tensor *part[RANKS][PARTS];
 };
+
+/* A rank that fails leaves others waiting. */
+static void need(bool ok, const sb_communicator *c)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "rank %d of %d: %s\n", sb_communicator_rank(c), sb_communicator_size(c),
+            sb_error());
+    abort();
+}
 
 static int length_axis(const struct variant *c)
 {
@@ -45,7 +55,7 @@ static const sb_piece *piece_of(const sb_share *share, int i)
 }
 
 /* y and gradients of these inputs, on a tape that may be a part of a ring; to be released. */
-static bool attend(const struct variant *c, const struct ring *ring, const sb_share *share,
+static bool attend(const struct variant *c, sb_communicator *ring, const sb_share *share,
                    sb_tensor *const x[], sb_tensor *dy, sb_tensor *result[PARTS])
 {
     sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
@@ -81,21 +91,21 @@ static sb_tensor *held(const struct job *job, const sb_share *share, const int64
                                          : whole->dim[0]);
 }
 
-static bool attend_rank(const struct ring *ring, void *context)
+static void attend_rank(sb_communicator *ring, void *context)
 {
     struct job *job = context;
     int64_t here[2];
-    const sb_share share = pieces(&job->c, ring->ranks, ring->rank, here);
+    const sb_share share =
+        pieces(&job->c, sb_communicator_size(ring), sb_communicator_rank(ring), here);
     struct variant c = job->c;
     c.rows = share.target;
     c.rows_here = here[0];
     sb_tensor *x[PARTS];
     for (int i = 0; i < PARTS; i++)
         x[i] = held(job, &share, here, i);
-    const bool ok = attend(&c, ring, &share, x + 1, x[Y], job->part[ring->rank]);
+    need(attend(&c, ring, &share, x + 1, x[Y], job->part[sb_communicator_rank(ring)]), ring);
     for (int i = 0; i < PARTS; i++)
         sb_tensor_release(x[i]);
-    return ok;
 }
 
 /* The ranks' parts of a result, put together. */
@@ -131,7 +141,7 @@ static void expect_same(const struct variant *c, int ranks)
     variant_inputs(c, SB_F64, job.x);
     job.dy = test_leaf(SB_F64, 7, SB_SHAPE(c->B, last == c->Lq ? c->H : c->Lq, last, c->Dv));
     cr_assert(attend(c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
-    ring_run(ranks, attend_rank, &job);
+    mailbox_run(ranks, attend_rank, &job);
     for (int i = 0; i < PARTS; i++) {
         /* a bias's gradient may cancel as a temperature's does */
         const int result = i == Y ? 0 : i == 4 ? 6 : i + 1;
@@ -193,7 +203,7 @@ CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
         const bool heads = c.layout == SB_HEADS_FIRST;
         job[n].dy =
             test_leaf(SB_F32, 7, SB_SHAPE(c.B, heads ? c.H : c.Lq, heads ? c.Lq : c.H, c.Dv));
-        ring_run(3, attend_rank, &job[n]);
+        mailbox_run(3, attend_rank, &job[n]);
     }
     for (int rank = 0; rank < 3; rank++)
         for (int i = 0; i < PARTS && job[0].part[rank][i]; i++)
@@ -216,7 +226,7 @@ CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
         sb_put(job.x[3], 8 + j, -INFINITY);
     }
     cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
-    ring_run(4, attend_rank, &job);
+    mailbox_run(4, attend_rank, &job);
     sb_tensor *y = joined(&job, 4, Y, expected[Y]);
     for (int e = 0; e < 16; e++) {
         const double a = sb_get(y, e), b = sb_get(expected[Y], e);
@@ -228,8 +238,6 @@ CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
     job_free(&job, 4);
 }
 
-static const struct ring alone = {.rank = 0, .ranks = 1};
-
 CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
 {
     static const char *const messages[] = {
@@ -237,13 +245,14 @@ CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
         "attention: 4 queries are not rank 0's share of 5 on 1 ranks",
         "attention: 4 keys are not rank 0's share of 0 on 1 ranks",
     };
+    sb_communicator *alone = communicator_new(NULL, NULL);
     for (int i = 0; i < 3; i++) {
         sb_tensor *weights = NULL;
         const sb_share share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tape_share(&tape, &share);
-        tape_ring(&tape, &alone);
+        tape_ring(&tape, alone);
         tape_sequences(SOURCE, i == 2 ? TARGET : SOURCE);
         sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
         sb_attention_options options = {.weights = i == 0 ? &weights : NULL};
@@ -251,19 +260,22 @@ CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
     }
+    sb_communicator_close(alone);
 }
 
+static sb_tensor *small_x;
+
 /* On a ring of one, which has no other threads. */
-static bool small_run(void *context)
+static bool small_run(void *alone)
 {
-    sb_tensor *x = context;
+    sb_tensor *x = small_x;
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     const sb_share share = {.source = sb_piece_zigzag(5, 1, 0, &(int64_t){0})};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
     sb_tape_share(&tape, &share);
-    tape_ring(&tape, &alone);
+    tape_ring(&tape, alone);
     const sb_attention_options options = {.mask = sb_mask_causal(), .dropout = 0.3};
     sb_backward(sb_sum(sb_attention(x, x, x, &options), SB_ALL, false));
     const bool ok = sb_tape_end(&tape);
@@ -273,9 +285,11 @@ static bool small_run(void *context)
 
 CPU_CLAIM(attention_ring, each_allocation_may_fail)
 {
-    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
-    test_each_allocation_fails(small_run, x);
-    sb_tensor_release(x);
+    sb_communicator *alone = communicator_new(NULL, NULL);
+    small_x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
+    test_each_allocation_fails(small_run, alone);
+    sb_tensor_release(small_x);
+    sb_communicator_close(alone);
 }
 
 /* ---- what a rank holds ---- */
@@ -292,11 +306,12 @@ static sb_tensor *own_leaf(uint64_t seed, int64_t L)
     return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, HEADS, SIZE)));
 }
 
-static bool attend_long(const struct ring *ring, void *context)
+static void attend_long(sb_communicator *ring, void *context)
 {
     const struct cost *cost = context;
     int64_t L;
-    const sb_piece piece = sb_piece_zigzag(cost->length, ring->ranks, ring->rank, &L);
+    const sb_piece piece =
+        sb_piece_zigzag(cost->length, sb_communicator_size(ring), sb_communicator_rank(ring), &L);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_share(&tape, &(sb_share){.source = piece});
@@ -304,8 +319,7 @@ static bool attend_long(const struct ring *ring, void *context)
     sb_tensor *q = own_leaf(1, L), *k = own_leaf(2, L), *v = own_leaf(3, L), *dy = own_leaf(4, L);
     const sb_attention_options options = {.mask = sb_mask_causal()};
     sb_tensor *y = sb_attention(q, k, v, &options);
-    const bool ok = y && sb_backward_from(y, dy);
-    return sb_tape_end(&tape) && ok;
+    need(y && sb_backward_from(y, dy) && sb_tape_end(&tape), ring);
 }
 
 /* The most that the ranks hold together. */
@@ -314,7 +328,7 @@ static int64_t peak_bytes(int64_t length, int ranks)
     struct cost cost = {.length = length};
     const int64_t before = memory_in_use().live_bytes;
     sb_device_reset_peak(sb_device_in_use());
-    ring_run(ranks, attend_long, &cost);
+    mailbox_run(ranks, attend_long, &cost);
     return memory_in_use().peak_bytes - before;
 }
 
@@ -349,7 +363,7 @@ struct training {
 };
 
 /* The sum of losses of a batch, or of what a rank holds of it, and its gradients. */
-static bool learn(const struct tiny *tiny, const sb_batch *batch, const struct ring *ring,
+static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicator *ring,
                   const sb_share *share, double *loss)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
@@ -364,24 +378,25 @@ static bool learn(const struct tiny *tiny, const sb_batch *batch, const struct r
     return sb_tape_end(&tape) && ok;
 }
 
-static bool learn_piece(const struct ring *ring, void *context)
+static void learn_piece(sb_communicator *ring, void *context)
 {
     struct training *t = context;
-    struct tiny *tiny = &t->tiny[ring->rank];
+    struct tiny *tiny = &t->tiny[sb_communicator_rank(ring)];
     const sb_batch *all = t->batch;
     sb_batch part = *all;
     int64_t source, target;
     const sb_share share = {
-        .source = sb_piece_zigzag(all->source->dim[1], ring->ranks, ring->rank, &source),
-        .target = sb_piece_zigzag(all->target_in->dim[1], ring->ranks, ring->rank, &target)};
+        .source = sb_piece_zigzag(all->source->dim[1], sb_communicator_size(ring),
+                                  sb_communicator_rank(ring), &source),
+        .target = sb_piece_zigzag(all->target_in->dim[1], sb_communicator_size(ring),
+                                  sb_communicator_rank(ring), &target)};
     part.source = share_part(all->source, 1, &share.source, source);
     part.target_in = share_part(all->target_in, 1, &share.target, target);
     part.target_out = share_part(all->target_out, 1, &share.target, target);
-    const bool ok = learn(tiny, &part, ring, &share, &t->loss[ring->rank]);
+    need(learn(tiny, &part, ring, &share, &t->loss[sb_communicator_rank(ring)]), ring);
     sb_tensor_release(part.source);
     sb_tensor_release(part.target_in);
     sb_tensor_release(part.target_out);
-    return ok;
 }
 
 /* The largest difference between the sum of the ranks' gradients and `whole`'s, over its largest.
@@ -413,7 +428,7 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
     for (int rank = 0; rank < ranks; rank++)
         t.tiny[rank] = tiny_new(SB_F64, 3, options);
     cr_assert(learn(&whole, batch, NULL, NULL, &expected), "%s", sb_error());
-    ring_run(ranks, learn_piece, &t);
+    mailbox_run(ranks, learn_piece, &t);
     for (int rank = 0; rank < ranks; rank++)
         loss += t.loss[rank];
     cr_expect(fabs(loss - expected) <= 1e-12 * expected, "%s, %d ranks: %.17g, not %.17g", name,
