@@ -14,6 +14,7 @@
 #ifndef SOFTBACK_OPS_OPS_H
 #define SOFTBACK_OPS_OPS_H
 
+#include "../tensor/communicator.h"
 #include "../tensor/random.h"
 #include "../tensor/tensor.h"
 #include "mask.h"
@@ -482,5 +483,21 @@ SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
  *           are no range of its queries; it is asked for more than three times
  */
 SB_API sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count);
+
+/* ---- Many ranks ---- */
+
+/*
+ * Borders of what is cut over ranks, such as a layer whose hidden units, or attention whose heads,
+ * each rank has some of: to_ranks before it, where x is the same on all ranks, and from_ranks after
+ * it, where each has found a part of a sum. Sums go in the order of ranks, so that all ranks hold
+ * the same bits. Every rank calls them in the same order; NULL is a rank that is alone.
+ *
+ * Shape     x -> y as x; to_ranks shares x's data
+ * Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
+ * Backward  dx = sum of dy over ranks  dx = dy
+ * Source    Shoeybi et al. 2019, section 3, where they are f and g
+ */
+SB_API sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks);
+SB_API sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks);
 
 #endif
