@@ -17,6 +17,7 @@ struct letter {
     char failure[640], task[32];
     uint64_t data, weights;
     int64_t steps;
+    int sequence_ranks;
     struct setting_text setting[MOST_SETTINGS];
 };
 
@@ -43,6 +44,7 @@ static void write_letter(struct letter *letter, const struct standing *s)
     letter->data = s->data;
     letter->weights = s->weights;
     letter->steps = s->steps;
+    letter->sequence_ranks = s->sequence_ranks;
     for (int i = 0; setting_at(i); i++)
         letter->setting[i] = setting_get(&s->settings, setting_at(i));
 }
@@ -85,6 +87,9 @@ static void compare(int rank, const struct letter *a, const struct letter *b,
                  a->task[0] ? a->task : "files");
     else if (!same_settings(rank, a, b, verdict))
         return;
+    else if (a->sequence_ranks != b->sequence_ranks)
+        snprintf(text, size, "rank %d has --split sequence=%d, rank 0 has sequence=%d", rank,
+                 b->sequence_ranks, a->sequence_ranks);
     else if (a->data != b->data)
         snprintf(text, size, "rank %d reads other data than rank 0", rank);
     else if (a->steps != b->steps)

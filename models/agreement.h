@@ -13,6 +13,7 @@ struct standing {
     uint64_t data;       /* a hash of its pairs */
     uint64_t weights;    /* their fingerprint */
     int64_t steps;       /* taken already */
+    int sequence_ranks;  /* that each sequence is cut over */
     struct settings settings;
 };
 

@@ -1,5 +1,5 @@
 #include "models/trainer.h"
-#include "autograd/tape.h"
+#include "autograd/node.h"
 #include "models/batch_share.h"
 #include "models/data_position.h"
 #include "models/replay.h"
@@ -20,6 +20,7 @@ struct sb_trainer {
     sb_average *average;
     struct replay *replay;           /* NULL: none */
     struct shared_gradients *shared; /* NULL: this rank is alone */
+    sb_communicator *ring;           /* of those that share sequences; NULL: not yet, or nobody */
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
@@ -32,6 +33,13 @@ static bool check(const sb_trainer_options *o)
                        1 << 20);
     if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
         return sb_fail("trainer: %d is not a kind of optimiser", (int)o->optimiser_kind);
+    const int ranks = sb_communicator_size(o->communicator);
+    if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
+        return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
+                       ranks);
+    if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
+        return sb_fail("trainer: a sequence is cut over ranks on the CPU only, not on %s",
+                       sb_device_name(sb_device_in_use()));
     return true;
 }
 
@@ -58,6 +66,7 @@ sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_op
         return fail_null("trainer", model ? "data" : "model");
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;
+    o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
     if (!check(&o))
         return NULL;
     sb_trainer *t = memory_new(sizeof *t);
@@ -77,6 +86,7 @@ void sb_trainer_free(sb_trainer *trainer)
         return;
     replay_free(trainer->replay);
     shared_gradients_free(trainer->shared);
+    sb_communicator_close(trainer->ring);
     sb_average_free(trainer->average);
     sb_optimiser_free(trainer->optimiser);
     memory_free(trainer);
@@ -121,6 +131,7 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &t->random);
     sb_tape_share(&tape, &lesson->share);
+    tape_ring(&tape, t->ring);
     if (lesson->last)
         tape_listen(&tape, shared_gradients_listener(t->shared));
     sb_tensor *loss = lesson->mean ? sb_seq2seq_loss(t->model, lesson->batch)
@@ -168,12 +179,12 @@ static bool learn_share(sb_trainer *t, bool last, const char **without, double *
     sb_communicator *c = t->options.communicator;
     const uint64_t position = t->random.position;
     struct batch_share share;
-    if (!batch_share_take(&share, t->batch, sb_communicator_rank(c), sb_communicator_size(c)))
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
         return false;
-    const struct lesson lesson = {.batch = &share.batch,
-                                  .share = {.sentences = {.of = share.all, .first = share.first}},
-                                  .last = last};
-    const bool ok = share.batch.pairs == 0 || learn_lesson(t, &lesson, value);
+    const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
+    const struct lesson lesson = {.batch = &share.batch, .share = share.place, .last = last};
+    const bool ok = taken && (share.batch.pairs == 0 || learn_lesson(t, &lesson, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
            agree(t, position, value);
@@ -213,8 +224,20 @@ static bool update(sb_trainer *t, double factor, sb_trained *trained)
     return true;
 }
 
+/* Neighbours find each other at the first step, when all ranks are known to be ready. */
+static bool open_ring(sb_trainer *t)
+{
+    sb_communicator *c = t->options.communicator;
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (cut > 1 && !t->ring)
+        t->ring = sb_communicator_split(c, rank / cut, rank);
+    return t->ring || cut == 1;
+}
+
 static bool step(sb_trainer *t, sb_trained *trained)
 {
+    if (!open_ring(t))
+        return false;
     const int64_t batches = t->options.accumulate;
     const double waited = shared_gradients_seconds(t->shared);
     const bool mean = batches == 1 && !t->shared;

@@ -27,6 +27,7 @@ typedef struct {
     double average_decay; /* of the moving average of the weights; 0: none */
     sb_graphs graphs;
     sb_communicator *communicator; /* whose ranks share each batch; NULL: this one takes it all */
+    int sequence_ranks; /* neighbours among them that share each sequence too; 0: 1, which do not */
 } sb_trainer_options;
 
 typedef struct sb_trainer sb_trainer;
@@ -37,7 +38,9 @@ typedef struct sb_trainer sb_trainer;
  * Ranks that share batches have the same model, data and options. Each draws the same batch and
  * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
  * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
- * only. If a step fails on one rank the others wait for it in vain: it is to end the job.
+ * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
+ * the ring of these (ops/ops.h). If a step fails on one rank the others wait for it in vain: it is
+ * to end the job.
  */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);

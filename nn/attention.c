@@ -75,6 +75,7 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
         y = sb_attention_cached(q, a->cache, &options);
     else
         return NULL;
-    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), -1});
+    const int64_t joined = layer->heads * layer->size;
+    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), joined});
     return sb_linear_layer_forward(&layer->output, y, SB_IDENTITY);
 }

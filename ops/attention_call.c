@@ -1,6 +1,7 @@
 #include "ops/attention_call.h"
 #include "ops/check.h"
 #include <math.h>
+#include <string.h>
 
 struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64_t L, int64_t D)
 {
@@ -166,6 +167,10 @@ sb_node *attention_node_of(const sb_operation *operation, int n, sb_tensor *cons
                            const sb_attention_options *options, const struct attention *a,
                            size_t bytes, struct mask_sizes whole)
 {
+    const char *who = operation->name;
+    struct attention fitted = *a;
+    if (options->bias && !fit_bias(who, options->bias, whole.Lk, &fitted))
+        return NULL;
     sb_tensor *in[4 + MASK_TERMS];
     for (int i = 0; i < n; i++)
         in[i] = operands[i];
@@ -174,11 +179,10 @@ sb_node *attention_node_of(const sb_operation *operation, int n, sb_tensor *cons
     n += mask_tensors(options->mask, in + n);
     sb_node *node = sb_node_new(operation, n, in, options->weights ? 2 : 1, a, bytes);
     struct attention *held = node ? node->options : NULL;
-    const char *who = operation->name;
-    return held && (!options->bias || fit_bias(who, options->bias, whole.Lk, held)) &&
-                   mask_resolve_rows(who, options->mask, whole, a->Lq, &held->mask)
-               ? node
-               : NULL;
+    if (!held)
+        return NULL;
+    memcpy(held->bias, fitted.bias, sizeof held->bias);
+    return mask_resolve_rows(who, options->mask, whole, a->Lq, &held->mask) ? node : NULL;
 }
 
 /* The weights: an output if they are asked for, saved where backward will need them, and otherwise

@@ -7,20 +7,23 @@ enum { MOST_RANKS = 8 };
 /* A letter, or a request for one. */
 struct letter {
     struct letter *next;
-    int from, to, tag;
+    int part, from, to, tag; /* ranks of all */
     size_t bytes;
     void *data;
 };
 
 struct group {
     struct mailbox *mailbox;
-    int rank;
+    int part;               /* tells groups apart that the same ranks are in; 0: all */
+    int rank, size;         /* this one's */
+    int member[MOST_RANKS]; /* their ranks of all */
 };
 
 struct mailbox {
     int ranks, waiting, barriers;
     struct letter *first, **last;
     int64_t sent[MOST_RANKS];
+    int color[MOST_RANKS], key[MOST_RANKS]; /* of those that split */
     pthread_mutex_t lock;
     pthread_cond_t news;
 };
@@ -53,7 +56,7 @@ static int rank_of(const struct group *group)
 
 static int size_of(const struct group *group)
 {
-    return group->mailbox->ranks;
+    return group->size;
 }
 
 static void close_group(struct group *group)
@@ -66,12 +69,14 @@ static bool post(struct group *group, const void *data, size_t bytes, int to, in
 {
     struct mailbox *m = group->mailbox;
     struct letter *letter = malloc(sizeof *letter);
-    *letter = (struct letter){NULL, group->rank, to, tag, bytes, malloc(bytes + 1)};
+    const int from = group->member[group->rank];
+    *letter =
+        (struct letter){NULL, group->part, from, group->member[to], tag, bytes, malloc(bytes + 1)};
     memcpy(letter->data, data, bytes);
     pthread_mutex_lock(&m->lock);
     *m->last = letter;
     m->last = &letter->next;
-    m->sent[group->rank] += (int64_t)bytes;
+    m->sent[from] += (int64_t)bytes;
     pthread_cond_broadcast(&m->news);
     pthread_mutex_unlock(&m->lock);
     transfer->word = 0;
@@ -88,7 +93,9 @@ static bool ask(struct group *group, void *room, size_t bytes, int from, int tag
                 struct transfer *transfer)
 {
     struct request *request = malloc(sizeof *request);
-    *request = (struct request){group->mailbox, {NULL, from, group->rank, tag, bytes, room}};
+    const int to = group->member[group->rank];
+    *request = (struct request){group->mailbox,
+                                {NULL, group->part, group->member[from], to, tag, bytes, room}};
     transfer->word = (uint64_t)(uintptr_t)request;
     return true;
 }
@@ -99,7 +106,8 @@ static bool deliver(struct request *request)
     struct mailbox *m = request->mailbox;
     const struct letter *w = &request->wanted;
     struct letter **at = &m->first, *l;
-    while ((l = *at) && (l->from != w->from || l->to != w->to || l->tag != w->tag))
+    while ((l = *at) &&
+           (l->part != w->part || l->from != w->from || l->to != w->to || l->tag != w->tag))
         at = &l->next;
     if (!l)
         return false;
@@ -144,7 +152,7 @@ static bool wait_for(struct transfer *transfer)
 static bool broadcast(struct group *group, void *data, size_t bytes, int root)
 {
     struct transfer t;
-    for (int to = 0; group->rank == root && to < group->mailbox->ranks; to++)
+    for (int to = 0; group->rank == root && to < group->size; to++)
         if (to != root)
             post(group, data, bytes, to, -1, &t);
     return group->rank == root || (ask(group, data, bytes, root, -1, &t) && wait_for(&t));
@@ -166,7 +174,31 @@ static bool barrier(struct group *group)
     return true;
 }
 
-static const struct communicator_plugin plugin = {.close = close_group,
+/* Of all ranks only. */
+static struct group *split(struct group *all, int color, int key)
+{
+    struct mailbox *m = all->mailbox;
+    struct group *part = malloc(sizeof *part);
+    *part = (struct group){.mailbox = m, .part = 1 + color};
+    m->color[all->rank] = color;
+    m->key[all->rank] = key;
+    barrier(all);
+    for (int r = 0; r < m->ranks; r++) {
+        if (m->color[r] != color)
+            continue;
+        int at = part->size++;
+        for (; at > 0 && m->key[part->member[at - 1]] > m->key[r]; at--)
+            part->member[at] = part->member[at - 1];
+        part->member[at] = r;
+    }
+    while (part->member[part->rank] != all->rank)
+        part->rank++;
+    barrier(all); /* before the next one */
+    return part;
+}
+
+static const struct communicator_plugin plugin = {.split = split,
+                                                  .close = close_group,
                                                   .rank = rank_of,
                                                   .size = size_of,
                                                   .send = post,
@@ -179,7 +211,9 @@ static const struct communicator_plugin plugin = {.close = close_group,
 sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank)
 {
     struct group *group = malloc(sizeof *group);
-    *group = (struct group){mailbox, rank};
+    *group = (struct group){.mailbox = mailbox, .rank = rank, .size = mailbox->ranks};
+    for (int r = 0; r < mailbox->ranks; r++)
+        group->member[r] = r;
     return communicator_new(&plugin, group);
 }
 

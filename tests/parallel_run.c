@@ -93,6 +93,7 @@ void parallel_run_make(struct parallel_run *run, sb_communicator *c,
     struct settings s = *settings;
     struct parts parts;
     s.trainer.communicator = c;
+    s.trainer.sequence_ranks = c ? s.trainer.sequence_ranks : 0;
     *run = (struct parallel_run){.steps = steps};
     run->ok = open_parts(&parts, &s, pairs, dtype) &&
               train(run, &parts, s.trainer.accumulate == 1 && sb_communicator_size(c) == 1);

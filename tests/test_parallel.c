@@ -6,7 +6,7 @@
 #include "tests/small_run.h"
 #include <stdio.h>
 
-enum { MOST = 5 };
+enum { MOST = 6 };
 
 struct job {
     const struct settings *settings;
@@ -25,8 +25,12 @@ static void cut_finely(void)
 static void train(sb_communicator *c, void *context)
 {
     struct job *job = context;
-    parallel_run_make(&job->run[sb_communicator_rank(c)], c, job->settings, job->pairs, job->dtype,
-                      job->steps);
+    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
+    parallel_run_make(run, c, job->settings, job->pairs, job->dtype, job->steps);
+    if (run->ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
+    abort(); /* the others would wait */
 }
 
 /* Runs it on one rank and on so many; all of these must hold the same bits. */
@@ -73,6 +77,20 @@ CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
     for (int ranks = 2; ranks <= 4; ranks++) {
         struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+}
+
+/* Neighbours hold pieces of each sequence, of which short ones are empty; alone, and with shares of
+   the batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.dropout = 0.2;
+        s.trainer.sequence_ranks = ranks[i][1];
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
 

@@ -22,7 +22,8 @@ enum {
     KEY_LOG,
     KEY_RESUME,
     KEY_REPORT,
-    KEY_HEARTBEAT
+    KEY_HEARTBEAT,
+    KEY_SPLIT
 };
 
 static struct argp_option options[MOST_OPTIONS] = {
@@ -37,10 +38,12 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
     {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
      "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
+    {"split", KEY_SPLIT, "sequence=RANKS", 0,
+     "under mpirun: cut each sequence over so many ranks, for long ones [sequence=1]", 0},
     MACHINE_OPTIONS(0),
 };
 
-enum { OWN_OPTIONS = 12 };
+enum { OWN_OPTIONS = 13 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -57,6 +60,15 @@ static void catch_signals(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         if (signal(signals[i], interrupt) == SIG_IGN)
             signal(signals[i], SIG_IGN);
+}
+
+/* The number of "sequence=2". */
+static int split_of(struct argp_state *state, const char *argument)
+{
+    const char *name = "sequence=";
+    if (strncmp(argument, name, strlen(name)) != 0)
+        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS", argument);
+    return (int)options_number(state, "split", argument + strlen(name), 1, 1 << 20);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -93,6 +105,9 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_HEARTBEAT:
         request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
+        return 0;
+    case KEY_SPLIT:
+        request->sequence_ranks = split_of(state, argument);
         return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);

@@ -159,6 +159,7 @@ static bool open_trainer(struct training *t, const struct training_request *requ
     choose_steps(t, setting_given(request, "warmup"));
     sb_trainer_options options = t->settings.trainer;
     options.communicator = t->communicator;
+    options.sequence_ranks = request->sequence_ranks;
     t->trainer = sb_trainer_new(t->model, t->data, &options);
     return t->trainer && (!t->loaded || take_state(t));
 }
@@ -188,6 +189,7 @@ static bool agree(const struct training *t, bool ready, bool *alike)
                                       .data = t->progress.data_hash,
                                       .weights = sb_parameters_fingerprint(t->weights),
                                       .steps = sb_trainer_steps(t->trainer),
+                                      .sequence_ranks = t->sequence_ranks,
                                       .settings = t->settings};
     return agreement_reach(t->communicator, &standing, alike);
 }
@@ -208,7 +210,9 @@ static bool open_all(struct training *t, const struct training_request *request)
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
 {
-    *t = (struct training){.settings = request->settings, .communicator = request->communicator};
+    *t = (struct training){.settings = request->settings,
+                           .communicator = request->communicator,
+                           .sequence_ranks = request->sequence_ranks};
     /* No rank writes a file before all have looked which ones there are. */
     const bool agreed = agree(t, open_all(t, request), alike);
     if (agreed && open_files(t))

@@ -18,12 +18,14 @@ struct training_request {
     bool threads_given;
     double heartbeat;              /* seconds of silence after which a rank is given up; 0: never */
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
+    int sequence_ranks;            /* that share each sequence; 0: 1 */
 };
 
 struct training {
     struct settings settings;
     const char *task;
     sb_communicator *communicator; /* the request's */
+    int sequence_ranks;            /* the request's */
     sb_pairs *read;                /* as the files have them; NULL with a task */
     sb_pairs *rest;                /* of them what is trained on, for want of --valid; else NULL */
     sb_pairs *held;                /* what is evaluated on */
