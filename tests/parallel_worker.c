@@ -69,12 +69,14 @@ static void check_messages(void)
     expect(sb_communicator_processors(world) >= 1, "processors");
 }
 
-static void check_training(int pairs)
+static void check_training(int pairs, int sequence_ranks)
 {
     struct settings s = parallel_settings();
     struct parallel_run together, alone;
     char text[200];
     s.data.batch_pairs = pairs;
+    s.model.transformer.dropout = 0.1;
+    s.trainer.sequence_ranks = sequence_ranks;
     parallel_run_make(&together, world, &s, NULL, SB_F64, PARALLEL_STEPS);
     expect(together.ok, "training together");
     parallel_run_make(&alone, NULL, &s, NULL, SB_F64, PARALLEL_STEPS);
@@ -111,8 +113,12 @@ int main(int argc, char **argv)
     } else {
         check_sums();
         check_messages();
-        check_training(7);
-        check_training(2); /* with three ranks one has nothing */
+        const int all = sb_communicator_size(world);
+        check_training(7, 1);
+        check_training(2, 1);   /* with three ranks one has nothing */
+        check_training(7, all); /* pieces of each sequence */
+        if (all == 4)
+            check_training(7, 2);
     }
     if (sb_communicator_rank(world) == 0)
         puts("all is well");
