@@ -15,6 +15,7 @@
  */
 #include "ops/attention_call.h"
 #include "ops/bf16.h"
+#include "ops/slice.h"
 #include <string.h>
 
 /* Options of the node. */
@@ -84,16 +85,12 @@ static sb_exchange *start(const struct ring_call *c, const sb_tensor *blocks, in
                              block_at(blocks, step + 1), block_bytes(c, next));
 }
 
-/* Copies this rank's two tensors into a block, zeros for one that is NULL. */
+/* This rank's keys and values, in a block. */
 static void pack(const struct ring_call *c, const void *keys, const void *values, char *block)
 {
     const size_t k = key_bytes(c, c->a.Lk), all = block_bytes(c, c->a.Lk);
-    if (!keys || !values)
-        memset(block, 0, all);
-    if (keys)
-        memcpy(block, keys, k);
-    if (values)
-        memcpy(block + k, values, all - k);
+    memcpy(block, keys, k);
+    memcpy(block + k, values, all - k);
 }
 
 /* ---- A part: a run of queries with a run of keys ---- */
@@ -231,7 +228,19 @@ static bool backward_block(const sb_node *node, const struct attention_tiled_bac
     return ok;
 }
 
-/* The gradients of a block are begun with what its owner has, which comes back with them. */
+/* dx of input i is, or grows by, what has come home. */
+static bool settle(const sb_node *node, int i, const void *gradient)
+{
+    const sb_tensor *dx = sb_node_dx(node, i);
+    const struct slice_kernels *kernels = dx ? kernel_row(&slice_rows, dx) : NULL;
+    const struct runs all = {1, dx ? tensor_size(dx) : 0, 0, 0};
+    if (!dx)
+        return true;
+    return kernels && (sb_node_fresh(node, i)
+                           ? kernels->copy(sb_dtype_bytes(dx->dtype), all, gradient, dx->data)
+                           : kernels->add(all, gradient, dx->data));
+}
+
 static bool go_round(const sb_node *node, const struct attention_tiled_backward *g,
                      const sb_tensor *blocks, const sb_tensor *gradients)
 {
@@ -239,8 +248,7 @@ static bool go_round(const sb_node *node, const struct attention_tiled_backward 
     sb_exchange *home = NULL;
     bool ok = true;
     pack(c, g->k, g->v, block_at(blocks, 0));
-    pack(c, g->dk.fresh ? NULL : g->dk.data, g->dv.fresh ? NULL : g->dv.data,
-         block_at(gradients, 0));
+    memset(block_at(gradients, 0), 0, block_bytes(c, c->a.Lk));
     for (int step = 0; ok && step < c->ranks; step++) {
         const bool last = step + 1 == c->ranks;
         sb_exchange *coming = last ? NULL : start(c, blocks, step);
@@ -253,12 +261,7 @@ static bool go_round(const sb_node *node, const struct attention_tiled_backward 
     }
     ok = (!home || sb_exchange_finish(home)) && ok;
     const char *own = block_at(gradients, c->ranks > 1 ? c->ranks : 0);
-    const size_t k = key_bytes(c, c->a.Lk), all = block_bytes(c, c->a.Lk);
-    if (ok && g->dk.data)
-        memcpy(g->dk.data, own, k);
-    if (ok && g->dv.data)
-        memcpy(g->dv.data, own + k, all - k);
-    return ok;
+    return ok && settle(node, 1, own) && settle(node, 2, own + key_bytes(c, c->a.Lk));
 }
 
 static bool zero_fresh(const sb_node *node, int i)

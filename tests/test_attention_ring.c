@@ -213,6 +213,49 @@ CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
         job_free(&job[n], 3);
 }
 
+struct same {
+    const sb_tensor *x;
+    sb_tensor *dx; /* of the whole */
+};
+
+/* Where one tensor is q, k and v, all three parts of its gradient count, and what it had before. */
+static bool use_same(sb_tensor *x, sb_communicator *ring, const sb_piece *piece)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_share(&tape, &(sb_share){.source = *piece});
+    tape_ring(&tape, ring);
+    const sb_attention_options options = {.algorithm = SB_TILED};
+    sb_tensor *k = sb_scale(x, 2), *y = sb_attention(x, x, x, &options);
+    y = sb_add(sb_multiply(y, y), sb_attention(x, k, k, &options));
+    const bool ok = y && sb_backward(sb_sum(y, SB_ALL, false));
+    return sb_tape_end(&tape) && ok;
+}
+
+static void use_same_rank(sb_communicator *c, void *context)
+{
+    struct same *s = context;
+    const int rank = sb_communicator_rank(c);
+    int64_t here;
+    const sb_piece piece = sb_piece_zigzag(s->x->dim[1], sb_communicator_size(c), rank, &here);
+    sb_tensor *x = share_part(s->x, 1, &piece, here);
+    need(use_same(x, c, &piece), c);
+    sb_tensor *expected = share_part(s->dx, 1, &piece, here);
+    cr_expect(test_relative(sb_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
+              test_relative(sb_grad(x), expected));
+    sb_tensor_release(expected);
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(attention_ring, one_tensor_may_be_queries_keys_and_values)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
+    cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
+    for (int ranks = 1; ranks <= 3; ranks++)
+        mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_grad(x)});
+    sb_tensor_release(x);
+}
+
 /* Where all scores of a block of keys are -infinity, the others count; where all are, y is NaN. */
 CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
 {
