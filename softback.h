@@ -35,6 +35,7 @@
 #include "ops/kv_cache.h"
 #include "ops/mask.h"
 #include "ops/ops.h"
+#include "tensor/communicator.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
 #include "tensor/error.h"

@@ -1,4 +1,5 @@
 /* The walk from the loss back to the leaves. */
+#include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
@@ -122,17 +123,31 @@ static bool seed(sb_tensor *y, sb_tensor *dy)
     return true;
 }
 
+/* Tells the listener which nodes add to leaves. */
+static void announce(const struct open_tape *tape)
+{
+    for (const sb_node *node = tape->last; node; node = node->previous)
+        for (int i = 0; i < node->inputs; i++)
+            if (node->in[i]->tape == 0 && tape_wants_grad(tape, node->in[i]))
+                tape->listener->adds(tape->listener->context, node->in[i], node);
+}
+
 static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy)
 {
+    const struct listener *listener = tape->listener;
     tape->backward_ran = true;
     if (!seed(y, dy))
         return false;
+    if (listener)
+        announce(tape);
     for (sb_node *node = tape->last; node; node = node->previous) {
-        if (!step_back(node)) {
+        bool ok = step_back(node);
+        if (ok)
+            let_go(node, y);
+        if (!ok || (listener && !listener->done(listener->context, node))) {
             forget_gradients(tape);
             return false;
         }
-        let_go(node, y);
     }
     watch_tell(WATCHED_DONE, NULL);
     return true;

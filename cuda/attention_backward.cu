@@ -18,7 +18,7 @@ __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *w
     if (group.row >= rows)
         return;
     const masked_row row(a.mask, {a.B, a.H, a.Lq, Lk}, group.row);
-    const int64_t groups = (Lk + 7) / 8;
+    const int64_t start = a.dropout.threshold > 0 ? place_of_row(&a.dropout.place, group.row) : 0;
     weights += group.row * Lk;
     dm += group.row * Lk;
     real dot = 0;
@@ -26,8 +26,9 @@ __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *w
         const bool kept = row.keeps(j);
         real da = kept ? dm[j] : 0;
         if (kept && a.dropout.threshold > 0) {
-            const dropout_group bits(a.dropout, group.row * groups + j / 8);
-            da = bits.of(j % 8) < a.dropout.threshold ? 0 : da * (real)a.dropout.scale;
+            int64_t n = 1;
+            const int64_t at = start + place_in_row(&a.dropout.place, j, &n);
+            da = staying_from(a.dropout, at, 1) ? da * (real)a.dropout.scale : 0;
         }
         if (total) {
             T &sum = total[group.row * Lk + j];

@@ -74,13 +74,10 @@ __device__ inline uint32_t keep_word(const attention &a, const tile_place &t, in
 /* The pairs that dropout lets stay, among 32. */
 __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
 {
-    const int64_t row = (t.b * a.H + t.h) * a.Lq + i, groups = (a.Lk + 7) / 8;
+    const int64_t start = place_of_row(&a.dropout.place, (t.b * a.H + t.h) * a.Lq + i);
     uint32_t word = 0;
-    for (int g = 0; g < 4; g++) {
-        const dropout_group bits(a.dropout, row * groups + j / 8 + g);
-        for (int e = 0; e < 8; e++)
-            word |= (uint32_t)(bits.of(e) >= a.dropout.threshold) << (8 * g + e);
-    }
+    for (int g = 0; g < 4; g++)
+        word |= staying_in_row(a.dropout, start, j + 8 * g) << (8 * g);
     return word;
 }
 

@@ -115,15 +115,11 @@ __device__ inline bool tile_in_range(const attention &a, tile_place t)
 /* Sets the bits of the pairs that dropout lets stay. */
 template <class T> __device__ void tile_stay(tile_memory<T> &m, const attention &a, tile_place t)
 {
-    const int64_t groups = (a.Lk + 7) / 8;
     for (int n = threadIdx.x; n < TILE * (TILE / 8); n += TILE_THREADS) {
         const int r = n / (TILE / 8), g = n % (TILE / 8);
         const int64_t row = (t.b * a.H + t.h) * a.Lq + t.i + r;
-        const dropout_group bits(a.dropout, row * groups + t.j / 8 + g);
-        unsigned stay = 0;
-        for (int e = 0; e < 8; e++)
-            stay |= (bits.of(e) >= a.dropout.threshold) << e;
-        m.stay[r][g] = (uint8_t)stay;
+        const int64_t start = place_of_row(&a.dropout.place, row);
+        m.stay[r][g] = (uint8_t)staying_in_row(a.dropout, start, t.j + 8 * g);
     }
     __syncthreads();
 }

@@ -10,16 +10,16 @@ template <class T> using group = pack<real_of<T>, DROPOUT_GROUP>;
 
 /* The elements of a group after dropout. */
 template <class T>
-__device__ group<T> dropped(const dropout &call, int64_t number, const group<T> &x)
+__device__ group<T> dropped(const dropout &call, int64_t first, int64_t left, const group<T> &x)
 {
     typedef real_of<T> real;
     if (call.threshold == 0)
         return x;
-    const dropout_group bits(call, (uint64_t)number);
+    const uint32_t stay = staying_here(call, first, left);
     const real scale = (real)call.scale;
     group<T> y;
     for (int e = 0; e < DROPOUT_GROUP; e++)
-        y.of[e] = bits.of(e) < call.threshold ? (real)0 : x.of[e] * scale;
+        y.of[e] = stay >> e & 1 ? x.of[e] * scale : (real)0;
     return y;
 }
 
@@ -40,7 +40,7 @@ __global__ void forward_groups(dropout call, int64_t n, const T *x, const T *res
     GRID_STRIDE(g, pack_count(n, DROPOUT_GROUP))
     {
         const int64_t at = g * DROPOUT_GROUP, left = n - at;
-        group<T> kept = dropped<T>(call, g, group<T>::load(x + at, left));
+        group<T> kept = dropped<T>(call, at, left, group<T>::load(x + at, left));
         if (residual) {
             const group<T> before = group<T>::load(residual + at, left);
             for (int e = 0; e < DROPOUT_GROUP; e++)
@@ -70,7 +70,7 @@ __global__ void backward_groups(dropout call, int64_t n, const T *dy, T *dx, boo
         const int64_t at = g * DROPOUT_GROUP, left = n - at;
         const group<T> dy_group = group<T>::load(dy + at, left);
         if (dx)
-            add_to<T>(dx + at, fresh_dx, dropped<T>(call, g, dy_group), left);
+            add_to<T>(dx + at, fresh_dx, dropped<T>(call, at, left, dy_group), left);
         if (dresidual)
             add_to<T>(dresidual + at, fresh_dresidual, dy_group, left);
     }

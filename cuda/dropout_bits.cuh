@@ -1,7 +1,7 @@
 /*
  * The random bits of dropout, as in ops/cpu/dropout_bits.h: 16 for each element, eight elements
- * from each Philox counter. Element e of a call has the bits of counter (e / 8, position): word (e
- * % 8) / 2, the low half first. cuRAND's counters and keys are the library's (tensor/random.h).
+ * from each Philox counter. Element e of the whole has the bits of counter (e / 8, position): word
+ * (e % 8) / 2, the low half first. cuRAND's counters and keys are the library's (tensor/random.h).
  */
 #ifndef SOFTBACK_CUDA_DROPOUT_BITS_CUH
 #define SOFTBACK_CUDA_DROPOUT_BITS_CUH
@@ -12,7 +12,7 @@
 
 enum { DROPOUT_GROUP = 8 }; /* the elements of a counter */
 
-/* The bits of the elements 8 group .. 8 group + 7 of a call. */
+/* The bits of the elements 8 group .. 8 group + 7 of the whole. */
 struct dropout_group {
     uint4 word;
 
@@ -31,6 +31,56 @@ struct dropout_group {
         const uint32_t low = e & 2 ? word.y : word.x, high = e & 2 ? word.w : word.z;
         return (e & 4 ? high : low) >> (e & 1 ? 16 : 0) & 0xffff;
     }
+
+    /* A one for each that stays. */
+    __device__ uint32_t staying(const dropout &call) const
+    {
+        uint32_t stay = 0;
+        for (int e = 0; e < DROPOUT_GROUP; e++)
+            stay |= (of(e) >= call.threshold ? 1u : 0u) << e;
+        return stay;
+    }
 };
+
+/* A one for each of n elements of the whole from `first` on, at most eight, that stays. */
+__device__ inline uint32_t staying_from(const dropout &call, int64_t first, int64_t n)
+{
+    const int skip = (int)(first % DROPOUT_GROUP);
+    uint32_t stay = dropout_group(call, (uint64_t)(first / DROPOUT_GROUP)).staying(call);
+    if (skip + n > DROPOUT_GROUP)
+        stay |= dropout_group(call, (uint64_t)(first / DROPOUT_GROUP + 1)).staying(call)
+                << DROPOUT_GROUP;
+    return stay >> skip & ((1u << n) - 1);
+}
+
+/* The same for the eight elements of a row from j on, a multiple of 8, as far as there are so many;
+   `start` is where the row begins in the whole. */
+__device__ inline uint32_t staying_in_row(const dropout &call, int64_t start, int64_t j)
+{
+    if (call.place.flat)
+        return dropout_group(call, (uint64_t)(start + j) / DROPOUT_GROUP).staying(call);
+    uint32_t stay = 0;
+    const int64_t left = call.place.axis[3].here - j;
+    const int64_t end = left < DROPOUT_GROUP ? left : (int64_t)DROPOUT_GROUP;
+    for (int64_t e = 0, n; e < end; e += n) {
+        n = end - e;
+        const int64_t first = start + place_in_row(&call.place, j + e, &n);
+        stay |= staying_from(call, first, n) << e;
+    }
+    return stay;
+}
+
+/* The same for eight of all elements here from e on, of which `left` are left. */
+__device__ inline uint32_t staying_here(const dropout &call, int64_t e, int64_t left)
+{
+    uint32_t stay = 0;
+    const int64_t end = left < DROPOUT_GROUP ? left : (int64_t)DROPOUT_GROUP;
+    for (int64_t at = 0, n; at < end; at += n) {
+        n = end - at;
+        const int64_t first = place_of_element(&call.place, e + at, &n);
+        stay |= staying_from(call, first, n) << at;
+    }
+    return stay;
+}
 
 #endif

@@ -11,10 +11,10 @@
 template <int GROUP> class dropout_row
 {
   public:
-    /* For rows of C elements, which are the call's in order. */
+    /* For rows of C elements, each of which lies together in the whole. */
     __device__ dropout_row(const dropout &call, const row_group<GROUP> &group, int64_t C)
         : call(call), lane(group.lane % WARP), step(STEPS),
-          first(group.row * C + group.lane / WARP * WARP), drawn(0)
+          first(row_begin(call, group.row, C) + group.lane / WARP * WARP), drawn(0)
     {
     }
 
@@ -39,6 +39,12 @@ template <int GROUP> class dropout_row
   private:
     /* A warp's elements of one step lie side by side, in up to five groups of eight. */
     enum { GROUPS = WARP / DROPOUT_GROUP + 1, STEPS = WARP / GROUPS };
+
+    __device__ static int64_t row_begin(const dropout &call, int64_t row, int64_t C)
+    {
+        int64_t n = C;
+        return call.threshold == 0 ? 0 : place_of_element(&call.place, row * C, &n);
+    }
 
     /* A bit for each element of group lane % GROUPS of the step lane / GROUPS from now: dropped? */
     __device__ uint32_t draw() const

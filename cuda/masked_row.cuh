@@ -16,7 +16,8 @@ __device__ inline bool mask_keeps(const mask_terms &mask, int64_t b, int64_t h, 
         if (term.kind == MASK_DENSE &&
             (term.pairs[b * s[0] + h * s[1] + i * s[2] + j * s[3]] != 0) != term.allows)
             return false;
-        if (term.kind == MASK_BLOCKS && !mask_block_kept(&term, b, h, i / term.size, j / term.size))
+        if (term.kind == MASK_BLOCKS &&
+            !mask_block_kept(&term, b, h, mask_block_row(&term, i), mask_block_column(&term, j)))
             return false;
     }
     return true;

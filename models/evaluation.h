@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_MODELS_EVALUATION_H
 #define SOFTBACK_MODELS_EVALUATION_H
 
+#include "../tensor/communicator.h"
 #include "data.h"
 #include "decoding.h"
 #include "metrics.h"
@@ -19,5 +20,12 @@ SB_API double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data);
 SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first,
                               int64_t count, const sb_decoding_options *options,
                               sb_text_score *score, char *outputs[]);
+
+/* The same, shared by the ranks of a communicator (NULL: this one alone); what comes out is the
+   same, bit by bit, however many there are. */
+double evaluation_loss(sb_communicator *c, const sb_seq2seq *model, sb_data *data);
+bool evaluation_texts(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
+                      int64_t first, int64_t count, const sb_decoding_options *options,
+                      sb_text_score *score, char *outputs[]);
 
 #endif

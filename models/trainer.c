@@ -1,8 +1,10 @@
 #include "models/trainer.h"
-#include "autograd/tape.h"
+#include "autograd/node.h"
+#include "models/batch_share.h"
 #include "models/data_position.h"
 #include "models/replay.h"
 #include "nn/flat.h"
+#include "nn/shared_gradients.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -16,7 +18,9 @@ struct sb_trainer {
     sb_data *data;
     sb_optimiser *optimiser;
     sb_average *average;
-    struct replay *replay; /* NULL: none */
+    struct replay *replay;           /* NULL: none */
+    struct shared_gradients *shared; /* NULL: this rank is alone */
+    sb_communicator *ring;           /* of those that share sequences; NULL: not yet, or nobody */
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
@@ -29,6 +33,13 @@ static bool check(const sb_trainer_options *o)
                        1 << 20);
     if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
         return sb_fail("trainer: %d is not a kind of optimiser", (int)o->optimiser_kind);
+    const int ranks = sb_communicator_size(o->communicator);
+    if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
+        return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
+                       ranks);
+    if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
+        return sb_fail("trainer: a sequence is cut over ranks on the CPU only, not on %s",
+                       sb_device_name(sb_device_in_use()));
     return true;
 }
 
@@ -43,7 +54,10 @@ static bool build(sb_trainer *t)
         t->average = sb_average_new(weights, t->options.average_decay);
     if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO)
         t->replay = replay_new(t->model);
-    return t->optimiser && (t->average || t->options.average_decay == 0);
+    const bool alone = sb_communicator_size(t->options.communicator) == 1;
+    if (t->optimiser && !alone)
+        t->shared = shared_gradients_new(t->options.communicator, weights);
+    return t->optimiser && (t->average || t->options.average_decay == 0) && (t->shared || alone);
 }
 
 sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_options *options)
@@ -52,6 +66,7 @@ sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_op
         return fail_null("trainer", model ? "data" : "model");
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;
+    o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
     if (!check(&o))
         return NULL;
     sb_trainer *t = memory_new(sizeof *t);
@@ -70,6 +85,8 @@ void sb_trainer_free(sb_trainer *trainer)
     if (!trainer)
         return;
     replay_free(trainer->replay);
+    shared_gradients_free(trainer->shared);
+    sb_communicator_close(trainer->ring);
     sb_average_free(trainer->average);
     sb_optimiser_free(trainer->optimiser);
     memory_free(trainer);
@@ -99,14 +116,26 @@ static bool blame(const sb_trainer *t, double loss)
     return false;
 }
 
-/* Forward and backward of the batch, operation by operation. */
-static bool learn_plainly(sb_trainer *t, bool mean, double *value)
+/* What is learned at once: all pairs of a batch, or this rank's. */
+struct lesson {
+    const sb_batch *batch;
+    sb_share share; /* what it is of the whole */
+    bool mean;      /* of the loss, or its sum */
+    bool last;      /* of the batches that make a step */
+};
+
+/* Forward and backward, operation by operation. */
+static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &t->random);
-    sb_tensor *loss =
-        mean ? sb_seq2seq_loss(t->model, t->batch) : sb_seq2seq_loss_sum(t->model, t->batch);
+    sb_tape_share(&tape, &lesson->share);
+    tape_ring(&tape, t->ring);
+    if (lesson->last)
+        tape_listen(&tape, shared_gradients_listener(t->shared));
+    sb_tensor *loss = lesson->mean ? sb_seq2seq_loss(t->model, lesson->batch)
+                                   : sb_seq2seq_loss_sum(t->model, lesson->batch);
     *value = loss ? sb_value(loss) : 0;
     bool ok = loss && (isfinite(*value) || blame(t, *value)) && sb_backward(loss);
     return sb_tape_end(&tape) && ok;
@@ -114,10 +143,10 @@ static bool learn_plainly(sb_trainer *t, bool mean, double *value)
 
 /* The same at once, where that can be; a loss that is not finite is for the plain way to explain.
  */
-static bool learn_at_once(sb_trainer *t, bool mean, double *value)
+static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     const sb_random before = t->random;
-    if (!replay_learn(t->replay, t->batch, mean, &t->random, value))
+    if (!replay_learn(t->replay, lesson->batch, &lesson->share, lesson->mean, &t->random, value))
         return false;
     if (isfinite(*value))
         return true;
@@ -126,23 +155,60 @@ static bool learn_at_once(sb_trainer *t, bool mean, double *value)
     return false;
 }
 
+static bool learn_lesson(sb_trainer *t, const struct lesson *lesson, double *value)
+{
+    return learn_at_once(t, lesson, value) || learn_plainly(t, lesson, value);
+}
+
+/* Adds up the loss over ranks. All go on in the stream of dropout as the last rank does, whose
+   share is never empty. */
+static bool agree(sb_trainer *t, uint64_t position, double *value)
+{
+    sb_communicator *c = t->options.communicator;
+    const bool last = sb_communicator_rank(c) == sb_communicator_size(c) - 1;
+    double sum[2] = {*value, last ? (double)(t->random.position - position) : 0};
+    const bool ok = sb_communicator_sum(c, SB_F64, 2, sum);
+    *value = sum[0];
+    t->random.position = position + (uint64_t)sum[1];
+    return ok;
+}
+
+/* This rank's share of the batch. */
+static bool learn_share(sb_trainer *t, bool last, const char **without, double *value)
+{
+    sb_communicator *c = t->options.communicator;
+    const uint64_t position = t->random.position;
+    struct batch_share share;
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
+        return false;
+    const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
+    const struct lesson lesson = {.batch = &share.batch, .share = share.place, .last = last};
+    const bool ok = taken && (share.batch.pairs == 0 || learn_lesson(t, &lesson, value));
+    batch_share_release(&share);
+    return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
+           agree(t, position, value);
+}
+
 /* Forward and backward of one batch: adds to the gradients, and to the sums. */
-static bool learn(sb_trainer *t, bool mean, double *sum, int64_t *targets)
+static bool learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
 {
     t->batch = sb_data_next(t->data);
     if (!t->batch)
         return false;
     double value = 0;
-    bool ok = learn_at_once(t, mean, &value) || learn_plainly(t, mean, &value);
-    *sum += mean ? value * (double)t->batch->targets : value;
-    *targets += t->batch->targets;
+    const struct lesson lesson = {.batch = t->batch, .mean = mean};
+    const bool ok = t->shared ? learn_share(t, last, &trained->without_gradient, &value)
+                              : learn_lesson(t, &lesson, &value);
+    trained->loss += mean ? value * (double)t->batch->targets : value;
+    trained->targets += t->batch->targets;
     return ok;
 }
 
 static bool update(sb_trainer *t, double factor, sb_trained *trained)
 {
     int64_t first = 0;
-    if (t->steps == 0)
+    if (t->steps == 0 && !t->shared)
         trained->without_gradient =
             sb_parameters_without_gradient(sb_seq2seq_parameters(t->model), &first);
     if (sb_optimiser_step_scaled(t->optimiser, factor)) {
@@ -158,18 +224,32 @@ static bool update(sb_trainer *t, double factor, sb_trained *trained)
     return true;
 }
 
+/* Neighbours find each other at the first step, when all ranks are known to be ready. */
+static bool open_ring(sb_trainer *t)
+{
+    sb_communicator *c = t->options.communicator;
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (cut > 1 && !t->ring)
+        t->ring = sb_communicator_split(c, rank / cut, rank);
+    return t->ring || cut == 1;
+}
+
 static bool step(sb_trainer *t, sb_trained *trained)
 {
-    bool mean = t->options.accumulate == 1;
-    double sum = 0;
-    int64_t targets = 0;
-    for (int64_t i = 0; i < t->options.accumulate; i++)
-        if (!learn(t, mean, &sum, &targets)) {
-            trained->loss = sum;
+    if (!open_ring(t))
+        return false;
+    const int64_t batches = t->options.accumulate;
+    const double waited = shared_gradients_seconds(t->shared);
+    const bool mean = batches == 1 && !t->shared;
+    if (t->shared && !shared_gradients_begin(t->shared))
+        return false;
+    for (int64_t i = 0; i < batches; i++)
+        if (!learn(t, mean, i == batches - 1, trained))
             return false;
-        }
-    *trained = (sb_trained){.loss = sum / (double)targets, .targets = targets};
-    return update(t, mean ? 1 : 1 / (double)targets, trained);
+    const double targets = (double)trained->targets;
+    trained->loss /= targets;
+    trained->waited = shared_gradients_seconds(t->shared) - waited;
+    return update(t, mean ? 1 : 1 / targets, trained);
 }
 
 bool sb_trainer_step(sb_trainer *t, sb_trained *trained)

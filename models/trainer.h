@@ -9,6 +9,7 @@
 
 #include "../nn/average.h"
 #include "../nn/optimiser.h"
+#include "../tensor/communicator.h"
 #include "data.h"
 #include "seq2seq.h"
 
@@ -25,21 +26,33 @@ typedef struct {
     int64_t accumulate;   /* batches a step, default 1 */
     double average_decay; /* of the moving average of the weights; 0: none */
     sb_graphs graphs;
+    sb_communicator *communicator; /* whose ranks share each batch; NULL: this one takes it all */
+    int sequence_ranks; /* neighbours among them that share each sequence too; 0: 1, which do not */
 } sb_trainer_options;
 
 typedef struct sb_trainer sb_trainer;
 
-/* The model and the data must outlive the trainer. */
+/*
+ * The model, the data and the communicator must outlive the trainer.
+ *
+ * Ranks that share batches have the same model, data and options. Each draws the same batch and
+ * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
+ * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
+ * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
+ * the ring of these (ops/ops.h). If a step fails on one rank the others wait for it in vain: it is
+ * to end the job.
+ */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);
 SB_API void sb_trainer_free(sb_trainer *trainer);
 
 /* What a step did. */
 typedef struct {
-    double loss;                  /* mean over its targets, in nats */
-    double rate;                  /* learning rate */
-    double norm;                  /* of the gradient, before clipping */
-    int64_t targets;              /* symbols predicted */
+    double loss;     /* mean over its targets, in nats */
+    double rate;     /* learning rate */
+    double norm;     /* of the gradient, before clipping */
+    int64_t targets; /* symbols predicted, by all ranks */
+    double waited;   /* seconds that this rank spent on summing gradients, and on nothing else */
     const char *without_gradient; /* first step: a parameter that backward did not reach, or NULL */
     bool skipped; /* the gradient was not finite: the weights stay; sb_error() names where */
 } sb_trained;

@@ -1,4 +1,5 @@
 #include "nn/attention.h"
+#include "autograd/share.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
@@ -30,9 +31,19 @@ static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64
     return sb_reshape(y, 4, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), heads, D});
 }
 
+/* x turned by its positions, which may be two runs of its sequence. */
 static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
 {
-    return layer->rotary ? sb_rotary(x, start, 0) : x;
+    struct run run[2];
+    sb_tensor *part[2];
+    if (!layer->rotary || !x)
+        return x;
+    const int runs = tape_runs(sb_tensor_dim(x, 1), run);
+    if (runs == 1)
+        return sb_rotary(x, start + run[0].first, 0);
+    for (int i = 0; i < runs; i++)
+        part[i] = sb_rotary(sb_slice(x, 1, run[i].here, run[i].count), start + run[i].first, 0);
+    return sb_concatenate(part, runs, 1);
 }
 
 sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
@@ -64,6 +75,7 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
         y = sb_attention_cached(q, a->cache, &options);
     else
         return NULL;
-    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), -1});
+    const int64_t joined = layer->heads * layer->size;
+    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), joined});
     return sb_linear_layer_forward(&layer->output, y, SB_IDENTITY);
 }

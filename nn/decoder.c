@@ -1,4 +1,5 @@
 #include "nn/decoder.h"
+#include "autograd/node.h"
 #include "autograd/recomputation.h"
 #include "nn/decoder_state.h"
 #include "nn/name.h"
@@ -36,6 +37,16 @@ bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const ch
            sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text, C, kind);
 }
 
+/* Attention of the target to the source. */
+static sb_tensor *attend_memory(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *memory,
+                                const sb_attending *cross)
+{
+    tape_sequences(TARGET, SOURCE);
+    sb_tensor *y = sb_multi_head_attention_forward(&l->cross_attention, x, memory, cross);
+    tape_sequences(TARGET, TARGET);
+    return y;
+}
+
 static sb_tensor *pre_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *memory,
                            const sb_attending *self, const sb_attending *cross)
 {
@@ -43,7 +54,7 @@ static sb_tensor *pre_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *m
     sb_tensor *branch = sb_multi_head_attention_forward(&l->self_attention, h, h, self);
     if (l->crosses) {
         h = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &x);
-        branch = sb_multi_head_attention_forward(&l->cross_attention, h, memory, cross);
+        branch = attend_memory(l, h, memory, cross);
     }
     h = sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, &x);
     return sb_residual_dropout(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout);
@@ -55,7 +66,7 @@ static sb_tensor *post_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *
     sb_tensor *sum, *branch = sb_multi_head_attention_forward(&l->self_attention, x, x, self);
     x = sb_norm_layer_residual(&l->self_norm, x, branch, l->dropout, &sum);
     if (l->crosses) {
-        branch = sb_multi_head_attention_forward(&l->cross_attention, x, memory, cross);
+        branch = attend_memory(l, x, memory, cross);
         x = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &sum);
     }
     branch = sb_feed_forward_forward(&l->feed_forward, x);
@@ -192,6 +203,7 @@ sb_tensor *sb_decoder_forward(const sb_decoder *d, sb_tensor *ids, sb_tensor *me
     int64_t L = sb_tensor_dim(ids, 1);
     sb_attending self = {.mask = sb_mask_causal()};
     sb_attending cross = {.mask = d->crosses ? sb_mask_lengths(lengths) : NULL};
+    tape_sequences(TARGET, TARGET);
     sb_tensor *x = sb_embedding_layer_forward(&d->embedding, ids, 0);
     self.bias = sb_position_bias_forward(&d->bias, L, L, &ok);
     if (!x || !ok || !self.mask || (d->crosses && !cross.mask))
@@ -212,6 +224,7 @@ sb_tensor *sb_decoder_step(const sb_decoder *d, sb_decoder_state *state, sb_tens
     sb_attending self = {.mask = sb_mask_causal_last(), .start = state->length};
     sb_attending cross = {.mask = d->crosses ? sb_mask_lengths(lengths) : NULL,
                           .cached = state->length > 0};
+    tape_sequences(TARGET, TARGET);
     sb_tensor *x = sb_embedding_layer_forward(&d->embedding, ids, state->length);
     self.bias = sb_position_bias_forward(&d->bias, L, state->length + L, &ok);
     if (!x || !ok || !self.mask || (d->crosses && !cross.mask))

@@ -1,4 +1,5 @@
 #include "nn/embedding.h"
+#include "autograd/share.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
@@ -24,16 +25,27 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
     return layer->weight && (layer->position || layer->positions != SB_POSITIONS_LEARNED);
 }
 
-static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64_t start)
+static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dtype, int64_t start,
+                                   int64_t L)
 {
-    int64_t L = sb_tensor_dim(x, 1);
     if (layer->positions == SB_POSITIONS_SINUSOIDAL)
-        return sb_sinusoidal(sb_tensor_dtype(x), start, L, layer->C);
+        return sb_sinusoidal(dtype, start, L, layer->C);
     int64_t longest = sb_tensor_dim(layer->position, 0);
     if (start + L > longest)
         return sb_fail("embedding: position %lld is beyond the %lld learned ones",
                        (long long)(start + L - 1), (long long)longest);
     return sb_scale(sb_slice(layer->position, 0, start, L), sqrt((double)layer->C));
+}
+
+/* Those of x, which may have two runs of its sequence. */
+static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64_t start)
+{
+    struct run run[2];
+    sb_tensor *part[2];
+    const int runs = tape_runs(sb_tensor_dim(x, 1), run);
+    for (int i = 0; i < runs; i++)
+        part[i] = run_of_positions(layer, sb_tensor_dtype(x), start + run[i].first, run[i].count);
+    return runs == 1 ? part[0] : sb_concatenate(part, runs, 0);
 }
 
 sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,

@@ -1,4 +1,5 @@
 #include "nn/encoder.h"
+#include "autograd/node.h"
 #include "autograd/recomputation.h"
 #include "nn/name.h"
 #include "tensor/failure.h"
@@ -126,6 +127,7 @@ sb_tensor *sb_encoder_forward(const sb_encoder *e, sb_tensor *ids, sb_tensor *le
     bool ok;
     int64_t L = sb_tensor_dim(ids, 1);
     sb_attending attending = {.mask = sb_mask_lengths(lengths)};
+    tape_sequences(SOURCE, SOURCE);
     sb_tensor *x = sb_embedding_layer_forward(&e->embedding, ids, 0);
     attending.bias = sb_position_bias_forward(&e->bias, L, L, &ok);
     if (!x || !attending.mask || !ok)

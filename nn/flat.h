@@ -22,8 +22,10 @@ sb_tensor *parameters_gradients(const sb_parameters *set);
 typedef bool parameters_check(const void *context, const char *name, int rank, const int64_t *dim);
 void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context);
 
-/* Zeroes the stale parts of the gradient buffer, so that a pass may run over all of it. */
+/* Zeroes the stale parts of the gradient buffer, so that a pass may run over all of it; or over
+   `count` elements from number `first` on. */
 void parameters_settle_gradients(sb_parameters *set);
+bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count);
 
 /* The parameter that holds element i of the flat buffers. */
 int64_t parameters_at(const sb_parameters *set, int64_t element);

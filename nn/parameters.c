@@ -202,6 +202,22 @@ int64_t parameters_at(const sb_parameters *set, int64_t element)
     return i;
 }
 
+bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count)
+{
+    const sb_tensor *g = set->gradients;
+    const size_t bytes = sb_dtype_bytes(set->dtype);
+    bool ok = true;
+    for (int64_t at = first, next, i = parameters_at(set, first); at < first + count; at = next) {
+        next = i + 1 < set->count ? set->item[i + 1].offset : set->size;
+        next = next < first + count ? next : first + count;
+        if (!set->item[i++].tensor->grad_current)
+            ok = g->device->zero((char *)g->data + (size_t)at * bytes,
+                                 (size_t)(next - at) * bytes) &&
+                 ok;
+    }
+    return ok;
+}
+
 int64_t parameters_offset(const sb_parameters *set, int64_t i)
 {
     return set->item[i].offset;

@@ -1,4 +1,5 @@
 #include "nn/position_bias.h"
+#include "autograd/node.h"
 #include "nn/name.h"
 
 enum { FARTHEST = 32 }; /* distances beyond it share one bias */
@@ -17,15 +18,32 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
     return bias->table != NULL;
 }
 
+/* Of the last Lq of Lk positions. */
+static sb_tensor *last_rows(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
+{
+    return bias->positions == SB_POSITIONS_ALIBI ? sb_alibi(bias->dtype, bias->heads, Lq, Lk)
+                                                 : sb_relative_bias(bias->table, Lq, Lk);
+}
+
+/* Of the `here` positions that are here of Lk. */
+static sb_tensor *rows_here(const sb_position_bias *bias, int64_t here, int64_t Lk)
+{
+    struct run run[2];
+    sb_tensor *part[2];
+    const int runs = tape_runs(here, run);
+    for (int i = 0; i < runs; i++)
+        part[i] = sb_slice(last_rows(bias, Lk - run[i].first, Lk), 2, 0, run[i].count);
+    return runs == 1 ? part[0] : sb_concatenate(part, runs, 2);
+}
+
 sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, int64_t Lk, bool *ok)
 {
-    sb_tensor *y = NULL;
-    if (bias->positions == SB_POSITIONS_ALIBI)
-        y = sb_alibi(bias->dtype, bias->heads, Lq, Lk);
-    else if (bias->positions == SB_POSITIONS_RELATIVE)
-        y = sb_relative_bias(bias->table, Lq, Lk);
-    else
-        return *ok = true, NULL;
+    *ok = true;
+    if (bias->positions != SB_POSITIONS_ALIBI && bias->positions != SB_POSITIONS_RELATIVE)
+        return NULL;
+    const struct open_tape *tape = tape_open();
+    const int64_t whole = tape ? share_sequence(&tape->share, tape->rows)->of : 0;
+    sb_tensor *y = whole ? rows_here(bias, Lq, whole) : last_rows(bias, Lq, Lk);
     *ok = y != NULL;
     return y;
 }

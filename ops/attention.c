@@ -137,6 +137,8 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
         !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
         !apply_score(&q, &k, &o, &a))
         return NULL;
+    if (tape_open()->ring)
+        return attention_ring((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
     if (wants_tiles(&o, &a, q->dtype))
         return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
     a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;

@@ -33,9 +33,7 @@ struct attention {
     bool cosine; /* scores are divided by the length of the key; with PRODUCTS_ROWS only */
     enum attention_products products;
     struct mask_terms mask;
-    /* The weights' elements are counted with rows rounded up to a multiple of 8, so that each row
-       begins with a fresh Philox counter. */
-    struct dropout dropout;
+    struct dropout dropout; /* of the weights */
 };
 
 /* Rows of the scratch memory of a head. */
@@ -73,10 +71,15 @@ struct attention_tiled {
        and 1 over its sum of exponentials; zeros for a query without keys. */
     void *stats;
     void *y;
+    /* Over a part of the keys: y and the statistics have been begun with others, or others are to
+       follow. Between parts they are sums: the largest score, the sum of exponentials, which is -1
+       while no key is seen, and y before it is divided by that. On the CPU only. */
+    bool begun, goes_on;
 };
 
 struct attention_tiled_backward {
     const void *q, *k, *v, *bias, *stats, *y, *dy;
+    bool part;     /* of the keys: y and the statistics are those of more */
     void *delta;   /* (B, H, Lq), scratch: rowsum(dy y); of bf16 f32 */
     void *partial; /* (slabs - 1, B, H, Lq, D), scratch, when there is more than one slab */
     int64_t slabs; /* of keys, which are worked on in parallel */

@@ -1,6 +1,13 @@
 #include "ops/attention_call.h"
 #include "ops/check.h"
 #include <math.h>
+#include <string.h>
+
+struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64_t L, int64_t D)
+{
+    return heads_first ? (struct attention_strides){H * L * D, D, L * D}
+                       : (struct attention_strides){H * L * D, H * D, D};
+}
 
 bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
                        struct attention_operand *operand)
@@ -20,8 +27,7 @@ bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb
     operand->D = D;
     for (int i = 0; i < t->rank; i++)
         operand->dim[i] = dim[i];
-    operand->stride = heads_first ? (struct attention_strides){H * L * D, D, L * D}
-                                  : (struct attention_strides){H * L * D, H * D, D};
+    operand->stride = attention_strides_of(heads_first, H, L, D);
     return true;
 }
 
@@ -95,9 +101,9 @@ static bool check_numbers(const char *who, const sb_attention_options *o, int64_
     return dropout_check(who, o->dropout);
 }
 
-static bool fit_bias(const char *who, const sb_tensor *bias, struct attention *a)
+static bool fit_bias(const char *who, const sb_tensor *bias, int64_t Lk, struct attention *a)
 {
-    const int64_t scores[4] = {a->B, a->H, a->Lq, a->Lk};
+    const int64_t scores[4] = {a->B, a->H, a->Lq, Lk};
     int64_t common[4];
     int rank;
     if (!check_real(who, "bias", bias))
@@ -135,9 +141,8 @@ bool attention_describe(const char *who, const struct attention_operand *q,
                             .v = v->stride,
                             .scale = scale_of(options, q->D)};
     bool heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST;
-    a->y = heads_first ? (struct attention_strides){a->H * a->Lq * a->Dv, a->Dv, a->Lq * a->Dv}
-                       : (struct attention_strides){a->H * a->Lq * a->Dv, a->H * a->Dv, a->Dv};
-    return !options->bias || fit_bias(who, options->bias, a);
+    a->y = attention_strides_of(heads_first, a->H, a->Lq, a->Dv);
+    return true;
 }
 
 sb_tensor *attention_over_temperature(sb_tensor *q, const sb_attention_options *options)
@@ -154,6 +159,18 @@ sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const o
                         const sb_attention_options *options, const struct attention *a,
                         size_t bytes)
 {
+    return attention_node_of(operation, n, operands, options, a, bytes,
+                             (struct mask_sizes){a->B, a->H, a->Lq, a->Lk});
+}
+
+sb_node *attention_node_of(const sb_operation *operation, int n, sb_tensor *const operands[],
+                           const sb_attention_options *options, const struct attention *a,
+                           size_t bytes, struct mask_sizes whole)
+{
+    const char *who = operation->name;
+    struct attention fitted = *a;
+    if (options->bias && !fit_bias(who, options->bias, whole.Lk, &fitted))
+        return NULL;
     sb_tensor *in[4 + MASK_TERMS];
     for (int i = 0; i < n; i++)
         in[i] = operands[i];
@@ -162,8 +179,10 @@ sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const o
     n += mask_tensors(options->mask, in + n);
     sb_node *node = sb_node_new(operation, n, in, options->weights ? 2 : 1, a, bytes);
     struct attention *held = node ? node->options : NULL;
-    const struct mask_sizes scores = {a->B, a->H, a->Lq, a->Lk};
-    return held && mask_resolve(operation->name, options->mask, scores, &held->mask) ? node : NULL;
+    if (!held)
+        return NULL;
+    memcpy(held->bias, fitted.bias, sizeof held->bias);
+    return mask_resolve_rows(who, options->mask, whole, a->Lq, &held->mask) ? node : NULL;
 }
 
 /* The weights: an output if they are asked for, saved where backward will need them, and otherwise
@@ -185,6 +204,15 @@ sb_tensor *attention_output(sb_node *node, const struct attention_operand *q)
     return sb_node_output(node, node->in[0]->dtype, q->rank, dim);
 }
 
+bool attention_dropout(const char *who, const sb_attention_options *options, struct attention *a)
+{
+    struct place place;
+    if (!place_of_pairs(who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &place))
+        return false;
+    a->dropout = dropout_next(options->dropout, &place);
+    return true;
+}
+
 sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
                              const struct attention_operand *shape,
                              const sb_attention_options *options)
@@ -201,10 +229,10 @@ sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
     sb_tensor *weights = make_weights(node, q, all, asked_for), *scratch = NULL;
     bool ok = weights != NULL;
     if (ok) {
-        a->dropout = dropout_next(options->dropout);
+        ok = attention_dropout(node->operation->name, options, a);
         if (a->dropout.threshold > 0)
             scratch = tensor_new(node->operation->name, q->device, q->dtype, 4, block);
-        ok = a->dropout.threshold == 0 || scratch;
+        ok = ok && (a->dropout.threshold == 0 || scratch);
     }
     if (ok) {
         f.y = y->data;

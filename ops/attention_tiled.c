@@ -117,7 +117,8 @@ sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_
     if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)))
         return NULL;
     struct attention *its = node->options;
-    its->dropout = dropout_next(options->dropout);
+    if (!attention_dropout(node->operation->name, options, its))
+        return NULL;
     struct attention_tiled f = forward_of(node);
     f.y = y->data;
     return kernels->tiled(its, &f) ? y : sb_fail("attention: out of memory for tiles");

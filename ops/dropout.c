@@ -19,14 +19,18 @@ static bool has_stream(double p)
     return p > 0 && tape_open()->random;
 }
 
-struct dropout dropout_next(double p)
+struct dropout dropout_next(double p, const struct place *place)
 {
     if (!has_stream(p))
         return (struct dropout){.scale = 1};
     sb_random *random = tape_open()->random;
     const struct plugin_graphs *graphs = sb_device_in_use()->graphs;
-    return (struct dropout){random->seed, random->position++, (uint32_t)ceil(p * 65536),
-                            1 / (1 - p), graphs ? graphs->offset : NULL};
+    return (struct dropout){random->seed,
+                            random->position++,
+                            (uint32_t)ceil(p * 65536),
+                            1 / (1 - p),
+                            graphs ? graphs->offset : NULL,
+                            *place};
 }
 
 static bool backward(sb_node *node)
@@ -48,6 +52,7 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
 {
     const char *who = operation->name;
     struct dropout call = {0};
+    struct place place;
     sb_node *node = sb_node_new(operation, inputs, in, 1, &call, sizeof call);
     if (!node || !check_real(who, inputs == 2 ? "branch" : "x", in[0]) || !dropout_check(who, p))
         return NULL;
@@ -55,11 +60,13 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
                         !shape_equal(in[0]->rank, in[0]->dim, in[1]->rank, in[1]->dim)))
         return sb_fail("%s: x is %s, branch is %s: shapes differ", who, tensor_shape(in[1]).text,
                        tensor_shape(in[0]).text);
+    if (!place_of_units(who, in[0], &place))
+        return NULL;
     const struct dropout_kernels *k = kernel_row(&dropout_rows, in[0]);
     sb_tensor *y = k ? sb_node_output(node, in[0]->dtype, in[0]->rank, in[0]->dim) : NULL;
     if (!y)
         return NULL;
-    call = dropout_next(p);
+    call = dropout_next(p, &place);
     *(struct dropout *)node->options = call;
     const void *residual = inputs == 2 ? in[1]->data : NULL;
     return k->forward(&call, tensor_size(y), in[0]->data, residual, y->data) ? y : NULL;

@@ -2,11 +2,11 @@
 #ifndef SOFTBACK_OPS_DROPOUT_H
 #define SOFTBACK_OPS_DROPOUT_H
 
-#include "ops/kernel.h"
+#include "ops/place.h"
 
 /* One call of dropout: its place in the random stream, from which its bits can be computed at any
    time. Of the 2^16 values that an element's 16 bits may have, those below the threshold drop it.
- */
+   Which bits are an element's goes by its place in the whole. */
 struct dropout {
     uint64_t seed, position;
     uint32_t threshold; /* 0: nothing is dropped */
@@ -14,6 +14,7 @@ struct dropout {
     /* What is added to the position, in the device's memory, for work that is launched again
        (tensor/plugin.h); NULL on the CPU. */
     const uint64_t *offset;
+    struct place place;
 };
 
 struct dropout_kernels {
@@ -29,8 +30,8 @@ struct dropout_kernels {
 /* Checks p; fails in the name of `who`. */
 bool dropout_check(const char *who, double p);
 
-/* Takes the next position of the open tape's stream. Without a stream, or with p = 0, it takes none
-   and nothing is dropped. */
-struct dropout dropout_next(double p);
+/* Takes the next position of the open tape's stream, for elements at this place. Without a stream,
+   or with p = 0, it takes none and nothing is dropped. */
+struct dropout dropout_next(double p, const struct place *place);
 
 #endif

@@ -91,6 +91,9 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double
     f.C = x->dim[x->rank - 1];
     f.epsilon = f.epsilon == 0 ? 1e-5 : f.epsilon;
     const char *op = node->operation->name;
+    struct place place;
+    if (f.branch && !place_of_units(op, x, &place))
+        return NULL;
     const sb_dtype sums = dtype_of_sums(x->dtype);
     sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows));
     sb_tensor *scale =
@@ -98,7 +101,7 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double
     if (!scale)
         return NULL;
     if (f.branch)
-        *(struct dropout *)node->options = f.dropout = dropout_next(p);
+        *(struct dropout *)node->options = f.dropout = dropout_next(p, &place);
     f.x = x->data;
     f.y = y->data;
     f.sum = sum ? sum->data : NULL;

@@ -199,10 +199,10 @@ static int64_t in_blocks(const struct part *part, int64_t length)
 }
 
 static bool resolve_dense(const char *who, const struct part *part, struct mask_sizes sizes,
-                          struct mask_term *term)
+                          int64_t rows, struct mask_term *term)
 {
     const sb_tensor *t = part->tensor;
-    const int64_t scores[4] = {sizes.B, sizes.H, in_blocks(part, sizes.Lq),
+    const int64_t scores[4] = {sizes.B, sizes.H, part->size ? in_blocks(part, sizes.Lq) : rows,
                                in_blocks(part, sizes.Lk)};
     int64_t common[4];
     int rank;
@@ -221,6 +221,12 @@ static bool resolve_dense(const char *who, const struct part *part, struct mask_
 bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
                   struct mask_terms *terms)
 {
+    return mask_resolve_rows(who, mask, sizes, sizes.Lq, terms);
+}
+
+bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
+                       struct mask_terms *terms)
+{
     *terms = (struct mask_terms){0};
     if (!mask && missing) {
         missing = false;
@@ -238,9 +244,26 @@ bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
         else if (part->kind == MASK_LENGTHS)
             ok = resolve_lengths(who, part, sizes, term);
         else
-            ok = terms->dense = resolve_dense(who, part, sizes, term);
+            ok = terms->dense = resolve_dense(who, part, sizes, rows, term);
     }
     return ok;
+}
+
+struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t query, int64_t key)
+{
+    struct mask_terms part = *mask;
+    for (int n = 0; n < part.count; n++) {
+        struct mask_term *term = &part.term[n];
+        term->query = query;
+        term->key = key;
+        if (term->kind == MASK_BAND) { /* i + query - before <= j + key <= i + query + after */
+            term->before += key - query;
+            term->after += query - key;
+        }
+        if (term->kind == MASK_DENSE)
+            term->pairs += row * term->stride[2] + key * term->stride[3];
+    }
+    return part;
 }
 
 /* Where element (b, h, i, j) of the scores stands in a dense tensor; -1 where it has none. */

@@ -29,6 +29,8 @@ struct mask_term {
     int64_t stride[4]; /* of pairs, along its four axes; 0 where it stretches */
     bool allows;       /* what true means in pairs */
     int64_t size;      /* queries and keys of a block */
+    /* Where the queries and keys at hand begin in those that lengths and blocks speak of. */
+    int64_t query, key;
 };
 
 /* No terms: every pair is kept. */
@@ -37,6 +39,17 @@ struct mask_terms {
     bool dense; /* whether a term has pairs */
     struct mask_term term[MASK_TERMS];
 };
+
+/* The row and the column of the block that query i and key j lie in. */
+KERNEL_INLINE int64_t mask_block_row(const struct mask_term *term, int64_t i)
+{
+    return (term->query + i) / term->size;
+}
+
+KERNEL_INLINE int64_t mask_block_column(const struct mask_term *term, int64_t j)
+{
+    return (term->key + j) / term->size;
+}
 
 /* The byte of a block: whether its pairs are kept. */
 KERNEL_INLINE bool mask_block_kept(const struct mask_term *term, int64_t b, int64_t h, int64_t row,
@@ -53,8 +66,10 @@ KERNEL_INLINE void mask_blocks_kept(const struct mask_term *term, int64_t b, int
 {
     *any = false;
     *every = true;
-    for (int64_t row = query[0] / term->size; row <= query[1] / term->size; row++)
-        for (int64_t column = key[0] / term->size; column <= key[1] / term->size; column++) {
+    const int64_t last_row = mask_block_row(term, query[1]);
+    const int64_t last_column = mask_block_column(term, key[1]);
+    for (int64_t row = mask_block_row(term, query[0]); row <= last_row; row++)
+        for (int64_t column = mask_block_column(term, key[0]); column <= last_column; column++) {
             bool kept = mask_block_kept(term, b, h, row, column);
             *any |= kept;
             *every &= kept;
@@ -76,7 +91,7 @@ KERNEL_INLINE struct key_range mask_range(const struct mask_terms *mask, int64_t
         const struct mask_term *term = &mask->term[n];
         int64_t from = term->kind == MASK_BAND ? first - term->before : 0;
         int64_t to = term->kind == MASK_BAND      ? last + term->after + 1
-                     : term->kind == MASK_LENGTHS ? term->lengths[b]
+                     : term->kind == MASK_LENGTHS ? term->lengths[b] - term->key
                                                   : Lk;
         range.from = from > range.from ? from : range.from;
         range.to = to < range.to ? to : range.to;
@@ -91,11 +106,19 @@ struct mask_sizes {
     int64_t B, H, Lq, Lk;
 };
 
+/* The terms as the queries from `query` on and the keys from `key` on see them, of which the first
+   is row `row` of those that a dense pattern has. */
+struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t query, int64_t key);
+
 /* The mask's terms for scores of these sizes. False, with a message in the name of `who`, when it
    does not fit. NULL gives no terms, unless it stands for a mask that could not be made because no
    tape was open. */
 bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
                   struct mask_terms *terms);
+
+/* The same where dense patterns have only `rows` of the queries, those that are here. */
+bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
+                       struct mask_terms *terms);
 
 /* Whether a tape is open for a mask; every constructor asks first. */
 bool mask_may_be_made(const char *who);

@@ -14,6 +14,7 @@
 #ifndef SOFTBACK_OPS_OPS_H
 #define SOFTBACK_OPS_OPS_H
 
+#include "../tensor/communicator.h"
 #include "../tensor/random.h"
 #include "../tensor/tensor.h"
 #include "mask.h"
@@ -306,7 +307,8 @@ SB_API sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids);
  * Each element is 0 with probability p, else x / (1 - p), by the open tape's random stream
  * (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream position
  * P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low half
- * first, are below p 2^16; the mask is recomputed in backward and never stored.
+ * first, are below p 2^16; the mask is recomputed in backward and never stored. Where x is a share
+ * of a batch (sb_tape_share), i counts the elements of the whole.
  *
  * Backward  dx = dropped ? 0 : dy / (1 - p)
  * Fails     p is not in [0, 1)
@@ -481,5 +483,21 @@ SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
  *           are no range of its queries; it is asked for more than three times
  */
 SB_API sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count);
+
+/* ---- Many ranks ---- */
+
+/*
+ * Borders of what is cut over ranks, such as a layer whose hidden units, or attention whose heads,
+ * each rank has some of: to_ranks before it, where x is the same on all ranks, and from_ranks after
+ * it, where each has found a part of a sum. Sums go in the order of ranks, so that all ranks hold
+ * the same bits. Every rank calls them in the same order; NULL is a rank that is alone.
+ *
+ * Shape     x -> y as x; to_ranks shares x's data
+ * Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
+ * Backward  dx = sum of dy over ranks  dx = dy
+ * Source    Shoeybi et al. 2019, section 3, where they are f and g
+ */
+SB_API sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks);
+SB_API sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks);
 
 #endif

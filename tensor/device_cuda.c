@@ -1,14 +1,12 @@
 /* The CUDA device: its plug-in is found and opened once, at the first call. */
 #include "abi.h"
 #include "tensor/plugin.h"
+#include "tensor/plugin_file.h"
 #include "tensor/storage.h"
-#include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct pool pool = {.lock = ATOMIC_FLAG_INIT};
 static struct pool graphs_pool = {.lock = ATOMIC_FLAG_INIT};
@@ -39,25 +37,6 @@ static const void *row(const char *operation, sb_dtype dtype)
     return NULL;
 }
 
-/* The folder of the library or program that holds this function, with a slash at its end, or "". */
-static void own_folder(size_t size, char *folder)
-{
-    Dl_info about;
-    struct link_map *map = NULL;
-    folder[0] = '\0';
-    if (!dladdr1((void *)(uintptr_t)sb_device_cuda, &about, (void **)&map, RTLD_DL_LINKMAP) || !map)
-        return;
-    if (map->l_name[0]) {
-        snprintf(folder, size, "%s", map->l_name);
-    } else { /* the program itself */
-        ssize_t length = readlink("/proc/self/exe", folder, size - 1);
-        folder[length > 0 ? length : 0] = '\0';
-    }
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        slash[1] = '\0';
-}
-
 /* What SOFTBACK_CUDA names, or else the library's own plug-in. */
 static const char *file_name(void)
 {
@@ -67,30 +46,14 @@ static const char *file_name(void)
     return name && name[0] ? name : "libsoftback_cuda.so";
 }
 
-static void *open_library(const char *name)
-{
-    char path[4096];
-    own_folder(sizeof path, path);
-    strncat(path, name, sizeof path - strlen(path) - 1);
-    bool beside = !strchr(name, '/') && access(path, R_OK) == 0;
-    return dlopen(beside ? path : name, RTLD_NOW | RTLD_LOCAL);
-}
-
 static const struct plugin *open_plugin(void)
 {
     static const struct plugin_host host = {SOFTBACK_ABI, sb_fail, take, give};
-    const char *name = file_name();
-    void *library = open_library(name);
-    if (!library)
-        return sb_fail("cuda: cannot open the plug-in %s: %s", name, dlerror());
     plugin_open *open = NULL;
-    void *symbol = dlsym(library, "softback_plugin");
-    memcpy(&open, &symbol, sizeof open); /* a data pointer is no function pointer in ISO C */
-    const struct plugin *opened = open ? open(&host) : NULL;
-    if (!open)
-        sb_fail("cuda: %s is no plug-in of softback: it has no softback_plugin", name);
-    if (!opened)
-        dlclose(library);
+    void *library = plugin_file_open("cuda", file_name(), "softback_plugin", &open);
+    const struct plugin *opened = library ? open(&host) : NULL;
+    if (library && !opened)
+        plugin_file_close(library);
     return opened;
 }
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Includes point downward only: tensor < autograd < ops < nn < models < teach. Tests and softback.h
-# stand above them all. cuda/ may use ops and what lies below, and nobody uses cuda/. What a portable
+# stand above them all. cuda/ may use ops and what lies below, mpi/ may use tensor, and nobody uses
+# either; MPI's own header is for mpi/ alone. What a portable
 # build compiles has nothing to do with files or plug-ins: those are left to the *_files lists of
 # meson.build and to what only the program has. Every test is built. Prints each line that breaks this; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
@@ -15,12 +16,14 @@ refuse() { # refuse REASON REGEX FILES...: no line of these files matches
     shift 2
     grep -nEH "$regex" /dev/null "$@" | sed "s|^|$reason: |" | grep . && bad=1
 }
-above='tests|softback\.h|cuda'
+above='tests|softback\.h|cuda|mpi'
 for room in teach models nn ops autograd tensor; do
     refuse "$room may not include this" "$include($above)[/\">]" $(sources $room)
     above="$above|$room"
 done
 refuse 'cuda may not include this' "$include(tests|softback\.h|teach|models|nn)[/\">]" $(sources cuda)
+refuse 'mpi may not include this' "$include(tests|softback\.h|teach|models|nn|ops|autograd|cuda)[/\">]" $(sources mpi)
+refuse 'MPI is for mpi/ alone' '^ *# *include +<mpi\.h>' $(sources teach models nn ops autograd tensor cuda tests)
 left_out=$(sed -n '/^[a-z_]*_files = \[/,/\]/p' meson.build | tr -d "',[]" | awk '
     /=/ { room = $1; sub("_.*", "", room); $1 = $2 = "" }
     { for (i = 1; i <= NF; i++) print room "/" $i }')

@@ -6,6 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const char *launcher = "";
+
+void program_launcher(const char *command)
+{
+    launcher = command;
+}
+
 /* The command for the shell. Redirections among the arguments come last and win. */
 static char *command_line(const char *before, const char *format, va_list values)
 {
@@ -13,7 +20,8 @@ static char *command_line(const char *before, const char *format, va_list values
     char arguments[3000];
     cr_assert(chdir(test_temporary("")) == 0);
     cr_assert(vsnprintf(arguments, sizeof arguments, format, values) < (int)sizeof arguments);
-    snprintf(command, sizeof command, "%s exec '%s' %s", before, TEST_PROGRAM, arguments);
+    snprintf(command, sizeof command, "%s exec %s '%s' %s", before, launcher, TEST_PROGRAM,
+             arguments);
     return command;
 }
 

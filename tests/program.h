@@ -23,6 +23,9 @@ struct outcome program_wait(pid_t process);
 /* The same with a terminal for its three standard files; what it shows there is `out`. */
 struct outcome program_on_terminal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What starts the program from here on: "mpirun -n 2", or "" for nothing. */
+void program_launcher(const char *command);
+
 /* Writes, reads (NULL: not there), and compares files in that folder. */
 void program_write(const char *file, const char *text, size_t size);
 char *program_read(const char *file, size_t *size);

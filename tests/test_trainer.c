@@ -257,6 +257,8 @@ static void expect_refused(sb_trainer_options options, const char *reason)
 CLAIM(trainer, options_out_of_range_are_refused_by_name)
 {
     expect_refused((sb_trainer_options){.accumulate = -1}, "trainer: accumulate is -1");
+    expect_refused((sb_trainer_options){.sequence_ranks = 2},
+                   "trainer: a sequence cannot be cut over 2 of 1 ranks");
     expect_refused((sb_trainer_options){.optimiser_kind = (sb_optimiser_kind)9},
                    "trainer: 9 is not a kind of optimiser");
     expect_refused((sb_trainer_options){.average_decay = 1}, "average: decay is 1");

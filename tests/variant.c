@@ -1,4 +1,5 @@
 #include "tests/variant.h"
+#include "tests/share.h"
 
 static bool one_in(sb_random *random, uint32_t n)
 {
@@ -88,6 +89,8 @@ static sb_mask *pairs(const struct variant *c)
     sb_tensor *allowed = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(c->B, 1, c->Lq, c->Lk)));
     for (int64_t i = 0; i < sb_tensor_size(allowed); i++)
         sb_put(allowed, i, sb_random_uniform(&r) < 0.6);
+    if (c->rows.of)
+        allowed = sb_tape_own(share_part(allowed, 2, &c->rows, c->rows_here));
     return sb_mask_allow(allowed);
 }
 
@@ -169,21 +172,27 @@ static sb_tensor *compose(const struct variant *c, sb_tensor *const x[], sb_tens
     return c->layout == SB_LENGTH_FIRST ? sb_permute(y, (const int[]){0, 2, 1, 3}) : y;
 }
 
+sb_attention_options variant_options(const struct variant *c, sb_tensor *const x[])
+{
+    return (sb_attention_options){.layout = c->layout,
+                                  .mask = mask(c),
+                                  .score = c->score,
+                                  .scale = c->scale,
+                                  .temperature = c->temperature == TEMPERATURE_FIXED ? 0.7 : 0,
+                                  .log_temperature = x[4],
+                                  .dropout = c->dropout,
+                                  .bias = x[3],
+                                  .algorithm = SB_TILED};
+}
+
 sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
                            sb_tensor **weights)
 {
-    sb_attention_options o = {.layout = c->layout,
-                              .score = c->score,
-                              .scale = c->scale,
-                              .temperature = c->temperature == TEMPERATURE_FIXED ? 0.7 : 0,
-                              .log_temperature = x[4],
-                              .dropout = c->dropout,
-                              .bias = x[3],
-                              .weights = way == COMPOSED ? weights : NULL,
-                              .algorithm = way == COMPOSED ? SB_COMPOSED : SB_TILED};
     if (way == OPERATIONS)
         return compose(c, x, weights);
-    o.mask = mask(c);
+    sb_attention_options o = variant_options(c, x);
+    o.algorithm = way == COMPOSED ? SB_COMPOSED : SB_TILED;
+    o.weights = way == COMPOSED ? weights : NULL;
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
     if (way == TILED)
         *weights = sb_attention_weights(y, 0, c->Lq);

@@ -30,6 +30,9 @@ struct variant {
     sb_score score;
     double scale, dropout;
     int mask, bias, temperature;
+    /* Of the queries, the ones that are here where a mask's pairs are made; `of` is 0: all. */
+    sb_piece rows;
+    int64_t rows_here;
 };
 
 enum { VARIANT_INPUTS = 5 }; /* q, k, v, bias, log temperature; the last two may be NULL */
@@ -39,6 +42,9 @@ struct variant variant_draw(uint64_t seed);
 
 /* The inputs, which the caller releases. */
 void variant_inputs(const struct variant *c, sb_dtype dtype, sb_tensor *x[VARIANT_INPUTS]);
+
+/* The options, with the mask, on the open tape. */
+sb_attention_options variant_options(const struct variant *c, sb_tensor *const x[]);
 
 sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
                            sb_tensor **weights);

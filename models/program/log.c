@@ -75,8 +75,8 @@ FILE *log_open(const char *path, int64_t step)
 static bool write_line(FILE *log, json_t *line)
 {
     const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
-    bool ok =
-        line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF && fflush(log) == 0;
+    bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
+                       fflush(log) == 0);
     json_decref(line);
     return ok || sb_fail("log: it cannot be written: %s", strerror(errno));
 }

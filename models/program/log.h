@@ -15,6 +15,7 @@
 /* Opens a log that goes on after `step`: later lines, and a line that is cut off, are removed; 0
    begins anew. NULL, with a message, when the file cannot be written, or is there and no log. */
 FILE *log_open(const char *path, int64_t step);
+/* One line each; NULL takes none. */
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
 bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best);

@@ -11,6 +11,7 @@ struct progress_line {
     double drawn;     /* when it was last drawn */
     int64_t at_start; /* the step at which this run began */
     double symbols;   /* since then */
+    double waited;    /* seconds spent on other ranks, and on nothing else */
 };
 
 struct progress_line progress_begin(int64_t step);

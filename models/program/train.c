@@ -9,6 +9,7 @@
 #include "nn/parameters.h"
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 enum {
@@ -20,7 +21,9 @@ enum {
     KEY_OUT,
     KEY_LOG,
     KEY_RESUME,
-    KEY_REPORT
+    KEY_REPORT,
+    KEY_HEARTBEAT,
+    KEY_SPLIT
 };
 
 static struct argp_option options[MOST_OPTIONS] = {
@@ -33,10 +36,14 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
     {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model", 0},
     {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
+    {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
+     "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
+    {"split", KEY_SPLIT, "sequence=RANKS", 0,
+     "under mpirun: cut each sequence over so many ranks, for long ones [sequence=1]", 0},
     MACHINE_OPTIONS(0),
 };
 
-enum { OWN_OPTIONS = 11 };
+enum { OWN_OPTIONS = 13 };
 
 static volatile sig_atomic_t interrupted;
 
@@ -53,6 +60,15 @@ static void catch_signals(void)
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
         if (signal(signals[i], interrupt) == SIG_IGN)
             signal(signals[i], SIG_IGN);
+}
+
+/* The number of "sequence=2". */
+static int split_of(struct argp_state *state, const char *argument)
+{
+    const char *name = "sequence=";
+    if (strncmp(argument, name, strlen(name)) != 0)
+        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS", argument);
+    return (int)options_number(state, "split", argument + strlen(name), 1, 1 << 20);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -87,10 +103,18 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     case KEY_RESUME:
         request->resume = true;
         return 0;
+    case KEY_HEARTBEAT:
+        request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
+        return 0;
+    case KEY_SPLIT:
+        request->sequence_ranks = split_of(state, argument);
+        return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
         return 0;
     case KEY_THREADS:
+        request->threads_given = true;
+        return machine_option(key, argument, state);
     case KEY_DEVICE:
         return machine_option(key, argument, state);
     default:
@@ -156,6 +180,14 @@ static int check(const struct training_request *r)
 
 /* ---- training ---- */
 
+/* Says why this rank cannot go on; where there are others, that is the end of all. */
+static int failed(sb_communicator *c)
+{
+    if (sb_communicator_size(c) > 1)
+        sb_communicator_abort(c, "softback train", sb_error());
+    return command_failed("train");
+}
+
 static void show_evaluation(struct progress_line *line, const struct training *t,
                             const struct evaluated *e)
 {
@@ -183,24 +215,26 @@ static bool one_step(struct training *t, struct progress_line *line)
     sb_trained trained;
     if (!sb_trainer_step(t->trainer, &trained)) {
         progress_clear(line);
-        command_failed("train");
         if (!isfinite(trained.loss))
             show_bad_batch(t);
+        failed(t->communicator);
         return false;
     }
     int64_t step = sb_trainer_steps(t->trainer);
+    const bool writes = training_writes(t);
     if (trained.skipped || trained.without_gradient)
         progress_clear(line);
-    if (trained.skipped)
+    if (trained.skipped && writes)
         fprintf(stderr, "softback train: step %s: %s\n", count_text(step).text, sb_error());
-    if (trained.without_gradient)
+    if (trained.without_gradient && writes)
         fprintf(stderr, "softback train: the parameter %s gets no gradient\n",
                 trained.without_gradient);
     if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
         progress_clear(line);
-        command_failed("train");
+        failed(t->communicator);
         return false;
     }
+    line->waited += trained.waited;
     progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
     return true;
 }
@@ -216,7 +250,7 @@ static bool evaluate(struct training *t, struct progress_line *line)
         show_evaluation(line, t, &e);
     } else {
         progress_clear(line);
-        command_failed("train");
+        failed(t->communicator);
     }
     return ok;
 }
@@ -245,6 +279,9 @@ static void conclude(const struct training *t, const struct progress_line *line)
     printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
+    if (sb_communicator_size(t->communicator) > 1)
+        printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n",
+               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
     if (steps < t->settings.steps)
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
@@ -269,22 +306,57 @@ static bool report(const struct training *t, const char *path)
     return true;
 }
 
+/* What the first rank alone does, when all have taken the last step. */
+static bool conclude_all(const struct training *t, const struct training_request *request,
+                         const struct progress_line *line)
+{
+    if (!training_writes(t))
+        return true;
+    conclude(t, line);
+    return !request->report || report(t, request->report) || failed(t->communicator) == EXIT_OK;
+}
+
 static int train(const struct training_request *request)
 {
     struct training t;
-    if (!training_open(&t, request))
-        return command_failed("train");
-    training_describe(&t, request, stdout);
+    bool alike;
+    if (!training_open(&t, request, &alike)) {
+        const bool first = sb_communicator_rank(request->communicator) == 0;
+        return !alike  ? failed(request->communicator)
+               : first ? command_failed("train")
+                       : EXIT_FAILED;
+    }
+    const bool alone = sb_communicator_size(t.communicator) == 1;
+    if (training_writes(&t))
+        training_describe(&t, request, stdout);
     fflush(stdout);
     struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
-    catch_signals();
-    bool done = go_on(&t, &line);
-    if (done)
-        conclude(&t, &line);
-    if (done && request->report && !report(&t, request->report))
-        done = false, command_failed("train");
+    line.shown = line.shown && training_writes(&t);
+    if (alone) /* mpirun ends all ranks at once: there is no step after which all could stop */
+        catch_signals();
+    bool done = go_on(&t, &line) && conclude_all(&t, request, &line);
     training_close(&t);
     return done ? EXIT_OK : EXIT_FAILED;
+}
+
+/* The ranks of a job share the processors of a machine, and watch over each other. */
+static bool join(struct training_request *request)
+{
+    sb_communicator *c = request->communicator = sb_communicator_world();
+    if (!c)
+        return false;
+    if (sb_communicator_processors(c) > 0 && !request->threads_given && !getenv("OMP_NUM_THREADS"))
+        sb_set_threads(sb_communicator_processors(c));
+    return request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat);
+}
+
+static int train_together(struct training_request *request)
+{
+    if (!join(request))
+        return failed(request->communicator);
+    const int code = train(request);
+    sb_communicator_close(request->communicator);
+    return code;
 }
 
 static int run(int argc, char **argv)
@@ -298,13 +370,13 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct training_request request = {.settings = settings_default()};
+    struct training_request request = {.settings = settings_default(), .heartbeat = 20};
     options_of_settings(options, OWN_OPTIONS);
     int wrong = command_parse(&argp, "train", argc, argv, &request);
     training_choose(&request);
     if (wrong < 0)
         wrong = check(&request);
-    return wrong < 0 ? train(&request) : wrong;
+    return wrong < 0 ? train_together(&request) : wrong;
 }
 
 const struct command command_train = {"train", "trains an encoder-decoder", run};

@@ -1,4 +1,5 @@
 #include "models/program/training.h"
+#include "models/agreement.h"
 #include "models/program/log.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
@@ -156,14 +157,41 @@ static bool open_model(struct training *t)
 static bool open_trainer(struct training *t, const struct training_request *request)
 {
     choose_steps(t, setting_given(request, "warmup"));
-    t->trainer = sb_trainer_new(t->model, t->data, &t->settings.trainer);
-    if (!t->trainer || (t->loaded && !take_state(t)))
-        return false;
+    sb_trainer_options options = t->settings.trainer;
+    options.communicator = t->communicator;
+    options.sequence_ranks = request->sequence_ranks;
+    t->trainer = sb_trainer_new(t->model, t->data, &options);
+    return t->trainer && (!t->loaded || take_state(t));
+}
+
+bool training_writes(const struct training *t)
+{
+    return sb_communicator_rank(t->communicator) == 0;
+}
+
+static bool open_files(struct training *t)
+{
+    if (!training_writes(t))
+        return true;
     t->log = log_open(t->log_path, sb_trainer_steps(t->trainer));
     if (!t->log)
         return false;
     /* A state from the start, so that --resume goes on with a run that dies at any moment. */
     return t->loaded || training_save(t);
+}
+
+/* Compares the ranks, of which this one is ready or has failed. */
+static bool agree(const struct training *t, bool ready, bool *alike)
+{
+    const struct standing standing = {.version = SOFTBACK_VERSION,
+                                      .failure = ready ? NULL : sb_error(),
+                                      .task = t->task ? t->task : "",
+                                      .data = t->progress.data_hash,
+                                      .weights = sb_parameters_fingerprint(t->weights),
+                                      .steps = sb_trainer_steps(t->trainer),
+                                      .sequence_ranks = t->sequence_ranks,
+                                      .settings = t->settings};
+    return agreement_reach(t->communicator, &standing, alike);
 }
 
 static bool open_all(struct training *t, const struct training_request *request)
@@ -180,11 +208,16 @@ static bool open_all(struct training *t, const struct training_request *request)
            open_trainer(t, request) && (!request->report || training_watch(t));
 }
 
-bool training_open(struct training *t, const struct training_request *request)
+bool training_open(struct training *t, const struct training_request *request, bool *alike)
 {
-    *t = (struct training){.settings = request->settings};
-    if (open_all(t, request))
+    *t = (struct training){.settings = request->settings,
+                           .communicator = request->communicator,
+                           .sequence_ranks = request->sequence_ranks};
+    /* No rank writes a file before all have looked which ones there are. */
+    const bool agreed = agree(t, open_all(t, request), alike);
+    if (agreed && open_files(t))
         return true;
+    *alike = *alike && !agreed;
     training_close(t);
     return false;
 }

@@ -15,14 +15,20 @@ struct training_request {
     const char *source_file, *target_file; /* parallel files instead of data, or NULL */
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
+    bool threads_given;
+    double heartbeat;              /* seconds of silence after which a rank is given up; 0: never */
+    sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
+    int sequence_ranks;            /* that share each sequence; 0: 1 */
 };
 
 struct training {
     struct settings settings;
     const char *task;
-    sb_pairs *read;   /* as the files have them; NULL with a task */
-    sb_pairs *rest;   /* of them what is trained on, for want of --valid; else NULL */
-    sb_pairs *held;   /* what is evaluated on */
+    sb_communicator *communicator; /* the request's */
+    int sequence_ranks;            /* the request's */
+    sb_pairs *read;                /* as the files have them; NULL with a task */
+    sb_pairs *rest;                /* of them what is trained on, for want of --valid; else NULL */
+    sb_pairs *held;                /* what is evaluated on */
     sb_pairs *sample; /* of that what is decoded, if not all; whole sources, with all their pairs */
     sb_data *data, *held_data;
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
@@ -32,7 +38,7 @@ struct training {
     sb_trainer *trainer;
     struct progress progress;
     char *out, *state_path, *log_path;
-    FILE *log;
+    FILE *log; /* NULL on ranks that do not write */
 };
 
 /* "model.safetensors" and ".state" make "model.state.safetensors"; an ending, if given, replaces
@@ -46,9 +52,13 @@ bool setting_given(const struct training_request *request, const char *name);
 void training_choose(struct training_request *request);
 
 /* Opens a run: reads data, learns vocabularies, makes the model, or takes up where a checkpoint
-   stopped. On failure there is nothing to close. */
-bool training_open(struct training *training, const struct training_request *request);
+   stopped. On failure there is nothing to close; *alike: every rank fails, with the same message.
+ */
+bool training_open(struct training *training, const struct training_request *request, bool *alike);
 void training_close(struct training *training);
+
+/* Whether this rank writes files and shows progress: the first one does. */
+bool training_writes(const struct training *training);
 
 /* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
 int64_t training_short_pair(const struct training *training, int64_t from);

@@ -75,6 +75,10 @@ static void describe_steps(const struct training *t, FILE *out)
         fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
     else
         fputs("evaluated at the end\n", out);
+    const int ranks = sb_communicator_size(t->communicator);
+    if (ranks > 1)
+        fprintf(out, "ranks      %d, of %d %s each; Ctrl-C leaves the last checkpoint\n", ranks,
+                sb_threads(), sb_threads() == 1 ? "thread" : "threads");
     if (sb_device_in_use() != sb_device_cpu())
         fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
     if (sb_trainer_steps(t->trainer) > 0)

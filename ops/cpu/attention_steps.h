@@ -83,33 +83,22 @@ static inline bool pair_products(const struct block *x, int64_t n, struct rows q
                    key.at + from * key.step, key.step, 0, s + from, Lk);
 }
 
-/* y_ij = x_ij / (1 - p), or 0 where dropped, in the block's range; x and y may be the same. The
-   bits of one chunk serve several short rows. */
+/* y_ij = x_ij / (1 - p), or 0 where dropped, in the block's range; x and y may be the same. */
 static inline void drop(const struct block *block, const real *x, real *y)
 {
     const struct attention *a = block->a;
     const struct dropout *dropout = &a->dropout;
-    const real scale = (real)dropout->scale;
-    int64_t row = (block->b * a->H + block->h) * a->Lq + block->first, groups = (a->Lk + 7) / 8;
-    int64_t from = block->keys.from, to = block->keys.to;
-    int64_t begin = -DROPOUT_GROUPS - 1; /* the first group of the bits at hand */
-    struct dropout_bits bits;
-    for (int64_t i = 0; i < block->n; i++, row++)
-        for (int64_t j = from / 8 * 8; j < to;) {
-            int64_t group = row * groups + j / 8;
-            if (group - begin >= DROPOUT_GROUPS) {
-                bits = dropout_bits(dropout, (uint64_t)group);
-                begin = group;
-            }
-            const uint16_t *bit = bits.of + 8 * (group - begin);
-            int64_t room = DROPOUT_CHUNK - 8 * (group - begin);
-            int64_t skip = j < from ? from - j : 0, n = to - j < room ? to - j : room;
-            const real *in = x + i * a->Lk + j;
-            real *out = y + i * a->Lk + j;
-            for (int64_t e = skip; e < n; e++)
-                out[e] = bit[e] < dropout->threshold ? 0 : in[e] * scale;
-            j += room;
+    struct dropout_reader reader = {.dropout = dropout};
+    int64_t row = (block->b * a->H + block->h) * a->Lq + block->first;
+    for (int64_t i = 0; i < block->n; i++, row++, x += a->Lk, y += a->Lk) {
+        const int64_t start = place_of_row(&dropout->place, row);
+        for (int64_t j = block->keys.from, n; j < block->keys.to; j += n) {
+            n = block->keys.to - j;
+            const int64_t first = start + place_in_row(&dropout->place, j, &n);
+            const uint16_t *bits = dropout_read(&reader, first, &n);
+            dropout_apply(dropout, bits, n, x + j, y + j);
         }
+    }
 }
 
 /* The weights after dropout, in scratch memory if there is any to apply. */

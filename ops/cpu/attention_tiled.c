@@ -78,6 +78,23 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
     tile_add_over_keys(t, w->finite, a->Dv, w->p, w->values, whole_vectors(a->Dv), y, a->y.row);
 }
 
+/* Where the task begins: with nothing, or with the sums over other keys. */
+static void begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y, const real *stats)
+{
+    w->seen[n] = begun && !(stats[1] < 0); /* it may be NaN */
+    w->max[n] = w->seen[n] ? stats[0] : -INFINITY;
+    w->sum[n] = w->seen[n] ? stats[1] : 0;
+    if (!begun)
+        memset(y, 0, (size_t)Dv * sizeof *y);
+}
+
+/* The sums, for other keys to be added. */
+static void leave_row(const struct work *w, int64_t n, real *stats)
+{
+    stats[0] = w->max[n];
+    stats[1] = w->seen[n] ? w->sum[n] : -1;
+}
+
 /* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
 static void finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, real *stats)
 {
@@ -95,12 +112,9 @@ static void forward_task(const struct attention *a, const struct attention_tiled
     int64_t g = h / (a->H / a->G), queries = smaller(a->Lq - first, TASK_QUERIES);
     struct rows k = rows_of(f->k, a->k, b, g), v = rows_of(f->v, a->v, b, g);
     struct key_range range = mask_range(&a->mask, b, first, first + queries - 1, a->Lk);
-    for (int64_t n = 0; n < queries; n++) {
-        w->max[n] = -INFINITY;
-        w->sum[n] = 0;
-        w->seen[n] = false;
-    }
-    clear_rows(queries, a->Dv, row_in(f->y, a->y, b, h, first), a->y.row);
+    real *stats = (real *)f->stats + 2 * ((b * a->H + h) * a->Lq + first);
+    for (int64_t n = 0; n < queries; n++)
+        begin_row(w, n, f->begun, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
     for (int64_t j = range.from / KEYS * KEYS; j < range.to; j += KEYS) {
         int64_t keys = smaller(a->Lk - j, KEYS);
         struct attention_tile t;
@@ -116,8 +130,9 @@ static void forward_task(const struct attention *a, const struct attention_tiled
             add_tile(&t, f, w, first);
         }
     }
-    real *stats = (real *)f->stats + 2 * ((b * a->H + h) * a->Lq + first);
-    for (int64_t n = 0; n < queries; n++)
+    for (int64_t n = 0; n < queries && f->goes_on; n++)
+        leave_row(w, n, stats + 2 * n);
+    for (int64_t n = 0; n < queries && !f->goes_on; n++)
         finish_row(w, n, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
 }
 

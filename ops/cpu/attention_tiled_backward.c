@@ -106,11 +106,11 @@ static real row_product(const struct attention_tile *t, int64_t r, const real *p
     return row_dot(t->to - t->from, KEYS - t->from, p + t->from, dp + t->from);
 }
 
-/* Whether a tile has all keys of a query. Then delta is the sum of the same p dp that it is
+/* Whether a tile has all keys of the queries. Then delta is the sum of the same p dp that it is
    subtracted from, which cancels better, and otherwise it comes from y, before any tile. */
-static bool one_tile(const struct attention *a)
+static bool one_tile(const struct attention *a, const struct attention_tiled_backward *g)
 {
-    return a->Lk <= KEYS;
+    return a->Lk <= KEYS && !g->part;
 }
 
 /* The weights of a tile after dropout, and the gradient of its scores times `factor`. */
@@ -132,7 +132,7 @@ static void compute_tile(const struct attention_tile *t, const struct attention_
             bits = tile_bits(t, r);
             tile_drop(t, &bits, ds, ds);
         }
-        if (one_tile(a))
+        if (one_tile(a, g))
             delta = row_product(t, r, p, ds);
         else
             delta = deltas[r];
@@ -355,7 +355,7 @@ static bool bias_gradient(const struct attention *a, const struct attention_tile
 bool CPU(attention_tiled_backward)(const struct attention *a,
                                    const struct attention_tiled_backward *g)
 {
-    if (!one_tile(a))
+    if (!one_tile(a, g))
         row_sums(a, g);
     return (!(g->dq.data || g->dk.data || g->dv.data) || main_gradients(a, g)) &&
            (!g->dbias.data || bias_gradient(a, g));

@@ -56,7 +56,7 @@ static inline bool tile_kept(struct attention_tile *t)
         if (term->kind == MASK_BAND)
             every &= key[0] >= query[1] - term->before && key[1] <= query[0] + term->after;
         else if (term->kind == MASK_LENGTHS)
-            every &= key[1] < term->lengths[t->b];
+            every &= key[1] + term->key < term->lengths[t->b];
         else if (term->kind == MASK_BLOCKS) {
             bool all;
             mask_blocks_kept(term, t->b, t->h, query, key, &any, &all);
@@ -124,8 +124,20 @@ static inline bool fill_blocked(const struct attention_tile *t, int64_t r, real 
 static inline struct dropout_bits tile_bits(const struct attention_tile *t, int64_t r)
 {
     const struct attention *a = t->a;
-    int64_t row = (t->b * a->H + t->h) * a->Lq + t->i + r;
-    return dropout_bits(&a->dropout, (uint64_t)(row * ((a->Lk + 7) / 8) + t->j / 8));
+    const struct dropout *dropout = &a->dropout;
+    const int64_t row = (t->b * a->H + t->h) * a->Lq + t->i + r;
+    const int64_t start = place_of_row(&dropout->place, row);
+    if (dropout->place.flat)
+        return dropout_bits(dropout, (uint64_t)(start + t->j) / 8);
+    struct dropout_reader reader = {.dropout = dropout};
+    struct dropout_bits bits;
+    for (int64_t c = t->from, n; c < t->to; c += n) {
+        n = t->to - c;
+        const int64_t first = start + place_in_row(&dropout->place, t->j + c, &n);
+        const uint16_t *from = dropout_read(&reader, first, &n);
+        memcpy(bits.of + c, from, (size_t)n * sizeof *from);
+    }
+    return bits;
 }
 
 static inline void tile_drop(const struct attention_tile *t, const struct dropout_bits *bits,

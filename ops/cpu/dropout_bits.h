@@ -1,7 +1,7 @@
 /*
  * The random bits of dropout: 16 for each element, eight elements from each Philox counter.
  *
- * Element e of a call has the bits of counter (e / 8, position): word (e % 8) / 2, the low half
+ * Element e of the whole has the bits of counter (e / 8, position): word (e % 8) / 2, the low half
  * first. Bits are made for 256 elements at a time, in a loop over counters that compilers turn
  * into vector instructions; they are never stored beyond that.
  */
@@ -101,22 +101,29 @@ static inline void dropout_apply(const struct dropout *dropout, const uint16_t *
 /* Bits for elements in rising order, as rows need them: a chunk serves several short rows. */
 struct dropout_reader {
     const struct dropout *dropout;
-    int64_t begin; /* the first element of the chunk at hand; -1: there is none yet */
+    int64_t end; /* the element of the whole after the chunk at hand; 0: there is none yet */
     struct dropout_bits bits;
 };
 
-/* The bits from element `first` on; of `*count` elements, at most those at hand. */
+/* The bits of elements of the whole from `first` on; of *count, at most those at hand. */
 static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_t first,
                                            int64_t *count)
 {
-    const int64_t begin = first / DROPOUT_CHUNK * DROPOUT_CHUNK;
-    const int64_t room = begin + DROPOUT_CHUNK - first;
-    if (reader->begin != begin) {
-        reader->bits = dropout_bits(reader->dropout, (uint64_t)begin / 8);
-        reader->begin = begin;
+    if (first >= reader->end || first < reader->end - DROPOUT_CHUNK) {
+        reader->bits = dropout_bits(reader->dropout, (uint64_t)first / 8);
+        reader->end = first / 8 * 8 + DROPOUT_CHUNK;
     }
+    const int64_t room = reader->end - first;
     *count = *count < room ? *count : room;
-    return reader->bits.of + (first - begin);
+    return reader->bits.of + (DROPOUT_CHUNK - room);
+}
+
+/* The same from element e of those here on, which are in rows that lie one after the other. */
+static inline const uint16_t *dropout_read_here(struct dropout_reader *reader, int64_t e,
+                                                int64_t *count)
+{
+    const int64_t first = place_of_element(&reader->dropout->place, e, count);
+    return dropout_read(reader, first, count);
 }
 
 #endif

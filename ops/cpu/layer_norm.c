@@ -50,7 +50,7 @@ static void add_dropped_row(struct dropout_reader *reader, int64_t first, int64_
     real kept[DROPOUT_CHUNK];
     for (int64_t c = 0, n; c < C; c += n) {
         n = C - c;
-        const uint16_t *bits = dropout_read(reader, first + c, &n);
+        const uint16_t *bits = dropout_read_here(reader, first + c, &n);
         dropout_apply(reader->dropout, bits, n, branch + c, kept);
         add_row(n, x + c, kept, sum + c);
     }
@@ -78,7 +78,7 @@ static bool forward(const struct layer_norm_forward *f)
     real *y = f->y, *mean = f->mean, *scale = f->scale;
 #pragma omp parallel if (f->rows * C > PARALLEL_WORK)
     {
-        struct dropout_reader reader = {.dropout = &f->dropout, .begin = -1};
+        struct dropout_reader reader = {.dropout = &f->dropout};
 #pragma omp for schedule(static)
         for (int64_t r = 0; r < f->rows; r++) {
             const real *row = input_row(f, &reader, r);
@@ -149,7 +149,7 @@ static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
     real kept[DROPOUT_CHUNK];
     for (int64_t c = 0, n; c < row->C; c += n) {
         n = row->C - c;
-        const uint16_t *bits = dropout_read(reader, first + c, &n);
+        const uint16_t *bits = dropout_read_here(reader, first + c, &n);
         const struct row part = part_of(row, c, n);
         real *to = fresh ? dbranch + c : kept;
         if (!gradient)
@@ -182,7 +182,7 @@ static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
     const int64_t C = b->C;
     const real *x = b->x, *dy = b->dy, *dsum = b->dsum, *mean = b->mean, *scale = b->scale;
     real *dgain = (real *)b->partial + slab * 2 * C, *dbias = dgain + C;
-    struct dropout_reader reader = {.dropout = &b->dropout, .begin = -1};
+    struct dropout_reader reader = {.dropout = &b->dropout};
     memset(dgain, 0, 2 * (size_t)C * sizeof *dgain);
     for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, b->rows); r++) {
         struct row row = {C,       x + r * C, b->gain, dy + r * C, dsum ? dsum + r * C : NULL,

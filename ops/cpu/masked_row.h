@@ -41,9 +41,10 @@ static inline void keep_blocks(const struct mask_term *term, const struct masked
                                int64_t j, int64_t n, uint8_t *keep)
 {
     for (int64_t c = 0, end; c < n; c = end) {
-        int64_t column = (j + c) / term->size, next = (column + 1) * term->size - j;
+        int64_t column = mask_block_column(term, j + c);
+        int64_t next = (column + 1) * term->size - term->key - j;
         end = next < n ? next : n;
-        if (!mask_block_kept(term, row->b, row->h, row->i / term->size, column))
+        if (!mask_block_kept(term, row->b, row->h, mask_block_row(term, row->i), column))
             memset(keep + c, 0, (size_t)(end - c));
     }
 }

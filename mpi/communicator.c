@@ -1,0 +1,205 @@
+/* The plug-in that talks between ranks: what softback needs of MPI, and no more. */
+#include "communicator_abi.h"
+#include "mpi/group.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a transfer holds a request");
+
+static const struct communicator_host *host;
+static bool own_mpi; /* begun here, and so to be ended here */
+
+bool mpi_ok(const char *what, int code)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length;
+    if (code == MPI_SUCCESS)
+        return true;
+    MPI_Error_string(code, text, &length);
+    return host->fail("mpi: %s: %s", what, text);
+}
+
+bool mpi_fail(const char *message)
+{
+    return host->fail("mpi: %s", message);
+}
+
+/* ---- groups ---- */
+
+/* Takes the communicator. */
+static struct group *group_of(MPI_Comm comm, bool world)
+{
+    struct group *group = calloc(1, sizeof *group);
+    if (!group)
+        return host->fail("mpi: out of memory");
+    group->comm = comm;
+    group->world = world;
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &group->rank);
+    MPI_Comm_size(comm, &group->size);
+    group->processors = processors_of(comm);
+    return group;
+}
+
+static struct group *open_world(void)
+{
+    int begun, ended, level;
+    MPI_Comm comm;
+    MPI_Initialized(&begun);
+    MPI_Finalized(&ended);
+    if (ended)
+        return host->fail("mpi: it was ended already, and begins once in a process");
+    if (!begun &&
+        !mpi_ok("it cannot begin", MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level)))
+        return NULL;
+    own_mpi = !begun;
+    return mpi_ok("duplicating the world", MPI_Comm_dup(MPI_COMM_WORLD, &comm))
+               ? group_of(comm, true)
+               : NULL;
+}
+
+static struct group *split(struct group *group, int color, int key)
+{
+    MPI_Comm comm;
+    return mpi_ok("splitting", MPI_Comm_split(group->comm, color, key, &comm))
+               ? group_of(comm, false)
+               : NULL;
+}
+
+static void close_group(struct group *group)
+{
+    const bool world = group->world;
+    if (world)
+        MPI_Barrier(group->comm); /* nobody is missed from here on */
+    if (world)
+        heartbeat_end();
+    MPI_Comm_free(&group->comm);
+    free(group);
+    if (world && own_mpi)
+        MPI_Finalize();
+}
+
+static int rank(const struct group *group)
+{
+    return group->rank;
+}
+
+static int size(const struct group *group)
+{
+    return group->size;
+}
+
+static int processors(const struct group *group)
+{
+    return group->processors;
+}
+
+/* ---- messages ---- */
+
+static bool fits(size_t bytes)
+{
+    return bytes <= INT_MAX ||
+           host->fail("mpi: a message of %zu bytes; it counts them with an int", bytes);
+}
+
+static void note(struct transfer *transfer, MPI_Request request)
+{
+    memcpy(&transfer->word, &request, sizeof request);
+}
+
+static MPI_Request request_of(const struct transfer *transfer)
+{
+    MPI_Request request;
+    memcpy(&request, &transfer->word, sizeof request);
+    return request;
+}
+
+static bool send(struct group *group, const void *data, size_t bytes, int to, int tag,
+                 struct transfer *transfer)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    const bool ok = fits(bytes) && mpi_ok("sending", MPI_Isend(data, (int)bytes, MPI_BYTE, to, tag,
+                                                               group->comm, &request));
+    note(transfer, request);
+    return ok;
+}
+
+static bool receive(struct group *group, void *room, size_t bytes, int from, int tag,
+                    struct transfer *transfer)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+    const bool ok = fits(bytes) && mpi_ok("receiving", MPI_Irecv(room, (int)bytes, MPI_BYTE, from,
+                                                                 tag, group->comm, &request));
+    note(transfer, request);
+    return ok;
+}
+
+static bool test(struct transfer *transfer, bool *done)
+{
+    MPI_Request request = request_of(transfer);
+    int flag = 0;
+    const bool ok = mpi_ok("a message", MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+    note(transfer, request);
+    *done = flag;
+    return ok;
+}
+
+static bool wait_for(struct transfer *transfer)
+{
+    MPI_Request request = request_of(transfer);
+    const bool ok = mpi_ok("a message", MPI_Wait(&request, MPI_STATUS_IGNORE));
+    note(transfer, request);
+    return ok;
+}
+
+static bool broadcast(struct group *group, void *data, size_t bytes, int root)
+{
+    return fits(bytes) &&
+           mpi_ok("a broadcast", MPI_Bcast(data, (int)bytes, MPI_BYTE, root, group->comm));
+}
+
+static bool barrier(struct group *group)
+{
+    return mpi_ok("a barrier", MPI_Barrier(group->comm));
+}
+
+static bool watch(struct group *group, double seconds)
+{
+    return heartbeat_begin(group, seconds);
+}
+
+static void end_job(void)
+{
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+/* ---- opening ---- */
+
+static const struct communicator_plugin plugin = {
+    .open = open_world,
+    .split = split,
+    .close = close_group,
+    .rank = rank,
+    .size = size,
+    .processors = processors,
+    .send = send,
+    .receive = receive,
+    .test = test,
+    .wait = wait_for,
+    .broadcast = broadcast,
+    .barrier = barrier,
+    .watch = watch,
+    .abort = end_job,
+};
+
+communicator_open softback_communicator;
+
+__attribute__((visibility("default"))) const struct communicator_plugin *
+softback_communicator(const struct communicator_host *given)
+{
+    if (given->abi != SOFTBACK_COMMUNICATOR_ABI)
+        return given->fail("mpi: the plug-in belongs to another build of softback");
+    host = given;
+    return &plugin;
+}

@@ -1,0 +1,25 @@
+/* What the files of the plug-in share. Nobody else includes MPI's header. */
+#ifndef SOFTBACK_MPI_GROUP_H
+#define SOFTBACK_MPI_GROUP_H
+
+#include "tensor/communicator_plugin.h"
+#include <mpi.h>
+
+struct group {
+    MPI_Comm comm;
+    bool world;
+    int rank, size, processors;
+};
+
+/* Whether a call went well; otherwise false, with MPI's reason as the message. */
+bool mpi_ok(const char *what, int code);
+bool mpi_fail(const char *message);
+
+/* The processors that a rank has for itself (processors.c). */
+int processors_of(MPI_Comm comm);
+
+/* Signs of life (heartbeat.c): begun once, for all ranks of the job. */
+bool heartbeat_begin(const struct group *group, double seconds);
+void heartbeat_end(void);
+
+#endif

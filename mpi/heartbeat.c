@@ -1,0 +1,137 @@
+/*
+ * Signs of life. MPI ends the job when a rank dies, but not when one stops: the others wait for it
+ * for ever. So a thread on each rank sends the next one a beat, each second at the least, and
+ * listens to the one before it. It beats while the rank computes; it is silent when the process is
+ * stopped, or its machine is lost.
+ */
+#include "mpi/group.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static struct {
+    MPI_Comm comm;
+    int next, before;
+    double limit; /* seconds of silence */
+    pthread_t thread;
+    atomic_bool on;
+} heart;
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void rest(double seconds)
+{
+    nanosleep(&(struct timespec){0, (long)(1e9 * seconds)}, NULL);
+}
+
+static void name_the_silent(void)
+{
+    fprintf(stderr, "softback: rank %d has been silent for %g seconds; the job ends\n",
+            heart.before, heart.limit);
+    fflush(stderr);
+    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+}
+
+/* ---- the thread ---- */
+
+enum { BEAT, FAREWELL };
+
+struct talk {
+    char sign[2]; /* as they are sent */
+    MPI_Request sent, received;
+    char heard; /* what was received last */
+};
+
+/* Nothing is sent while the last sign is still under way: whoever is stopped takes none. */
+static void beat(struct talk *t)
+{
+    int over = 1;
+    MPI_Test(&t->sent, &over, MPI_STATUS_IGNORE);
+    if (over)
+        MPI_Isend(&t->sign[BEAT], 1, MPI_BYTE, heart.next, 0, heart.comm, &t->sent);
+}
+
+static void listen(struct talk *t)
+{
+    MPI_Irecv(&t->heard, 1, MPI_BYTE, heart.before, 0, heart.comm, &t->received);
+}
+
+/* Whether a sign has arrived, or the last of them did before. */
+static bool hear(struct talk *t)
+{
+    int arrived = 0;
+    MPI_Test(&t->received, &arrived, MPI_STATUS_IGNORE);
+    if (arrived && t->heard == BEAT)
+        listen(t);
+    return arrived;
+}
+
+/* All ranks part; no message is left that nobody receives. */
+static void part(struct talk *t)
+{
+    MPI_Wait(&t->sent, MPI_STATUS_IGNORE);
+    MPI_Isend(&t->sign[FAREWELL], 1, MPI_BYTE, heart.next, 0, heart.comm, &t->sent);
+    for (MPI_Wait(&t->received, MPI_STATUS_IGNORE); t->heard == BEAT;
+         MPI_Wait(&t->received, MPI_STATUS_IGNORE))
+        listen(t);
+    MPI_Wait(&t->sent, MPI_STATUS_IGNORE);
+}
+
+static void *live(void *nothing)
+{
+    const double interval = heart.limit < 4 ? heart.limit / 4 : 1, nap = 0.1;
+    struct talk talk = {.sign = {BEAT, FAREWELL}, .sent = MPI_REQUEST_NULL};
+    double last = now(), beaten = 0, silence = 0;
+    listen(&talk);
+    for (; atomic_load(&heart.on); rest(nap)) {
+        const double time = now(), passed = time - last;
+        last = time;
+        if (time - beaten >= interval) {
+            beat(&talk);
+            beaten = time;
+        }
+        /* Time in which this rank was stopped itself, or starved, is nobody's silence. */
+        silence = hear(&talk) ? 0 : silence + (passed < 2 * nap ? passed : 2 * nap);
+        if (silence > heart.limit)
+            name_the_silent();
+    }
+    part(&talk);
+    return nothing;
+}
+
+/* ---- for all ranks ---- */
+
+bool heartbeat_begin(const struct group *group, double seconds)
+{
+    int level;
+    MPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE)
+        return mpi_fail("no heartbeat: this one cannot be called by two threads at a time");
+    if (atomic_load(&heart.on) || group->size == 1)
+        return true;
+    if (!mpi_ok("duplicating the world", MPI_Comm_dup(group->comm, &heart.comm)))
+        return false;
+    heart.next = (group->rank + 1) % group->size;
+    heart.before = (group->rank + group->size - 1) % group->size;
+    heart.limit = seconds;
+    atomic_store(&heart.on, true);
+    if (pthread_create(&heart.thread, NULL, live, NULL) == 0)
+        return true;
+    atomic_store(&heart.on, false);
+    return mpi_fail("no heartbeat: there is no thread for it");
+}
+
+void heartbeat_end(void)
+{
+    if (!atomic_exchange(&heart.on, false))
+        return;
+    pthread_join(heart.thread, NULL);
+    MPI_Comm_free(&heart.comm);
+}

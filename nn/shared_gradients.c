@@ -1,0 +1,205 @@
+#include "nn/shared_gradients.h"
+#include "nn/flat.h"
+#include "tensor/memory.h"
+#include "tensor/reduction.h"
+#include <time.h>
+
+/* Large enough that latency does not tell, small enough that the first sums begin early. */
+int64_t shared_gradients_bucket = 1 << 19;
+
+struct bucket {
+    struct reduction *sum;
+    const sb_node *last; /* that adds to it; NULL: none does */
+    bool ready, over;
+};
+
+struct shared_gradients {
+    sb_communicator *c;
+    sb_parameters *set;
+    const sb_tensor *cut; /* the buffer that the buckets are made for */
+    int64_t size;         /* of a bucket; the last one may be smaller */
+    int64_t buckets;
+    struct bucket *bucket;
+    int64_t left; /* buckets whose sum has not begun: the first ones */
+    struct listener listener;
+    double seconds;
+};
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void drop_buckets(struct shared_gradients *s)
+{
+    for (int64_t b = 0; b < s->buckets; b++)
+        reduction_free(s->bucket[b].sum);
+    memory_free(s->bucket);
+    s->bucket = NULL;
+    s->buckets = 0;
+    s->cut = NULL;
+}
+
+static int64_t bucket_size(const struct shared_gradients *s, int64_t b)
+{
+    const int64_t left = sb_parameters_size(s->set) - b * s->size;
+    return left < s->size ? left : s->size;
+}
+
+/* Makes the buckets, where the flat buffer is another than it was. */
+static bool cut(struct shared_gradients *s)
+{
+    if (!parameters_flatten(s->set))
+        return false;
+    const sb_tensor *g = parameters_gradients(s->set);
+    if (s->cut == g)
+        return true;
+    drop_buckets(s);
+    s->size = shared_gradients_bucket;
+    const int64_t n = (tensor_size(g) + s->size - 1) / s->size;
+    s->bucket = memory_new((size_t)n * sizeof *s->bucket);
+    if (!s->bucket)
+        return sb_fail("gradients of ranks: out of memory");
+    for (; s->buckets < n; s->buckets++) {
+        struct bucket *b = &s->bucket[s->buckets];
+        b->sum = reduction_new(s->c, g->device, g->dtype, bucket_size(s, s->buckets));
+        if (!b->sum)
+            return false;
+    }
+    s->cut = g;
+    return true;
+}
+
+bool shared_gradients_begin(struct shared_gradients *s)
+{
+    if (!cut(s))
+        return false;
+    s->left = s->buckets;
+    for (int64_t b = 0; b < s->buckets; b++)
+        s->bucket[b] = (struct bucket){.sum = s->bucket[b].sum};
+    return true;
+}
+
+/* ---- during backward ---- */
+
+static void adds(void *context, const sb_tensor *leaf, const sb_node *node)
+{
+    struct shared_gradients *s = context;
+    const sb_tensor *values = parameters_values(s->set);
+    if (leaf->base != values)
+        return; /* a leaf of somebody else */
+    const int64_t first = ((const char *)leaf->data - (const char *)values->data) /
+                          (int64_t)sb_dtype_bytes(leaf->dtype);
+    for (int64_t b = first / s->size; b * s->size < first + tensor_size(leaf); b++)
+        s->bucket[b].last = node;
+}
+
+/* From the end on, so that the order is the same on every rank. */
+static bool start(struct shared_gradients *s, bool all)
+{
+    const sb_tensor *g = parameters_gradients(s->set);
+    for (; s->left > 0 && (all || s->bucket[s->left - 1].ready); s->left--) {
+        const int64_t b = s->left - 1;
+        char *x = (char *)g->data + (size_t)(b * s->size) * sb_dtype_bytes(g->dtype);
+        if (!parameters_settle_part(s->set, b * s->size, bucket_size(s, b)) ||
+            !reduction_start(s->bucket[b].sum, x))
+            return false;
+    }
+    return true;
+}
+
+static bool progress(struct shared_gradients *s)
+{
+    for (int64_t b = s->buckets - 1; b >= s->left; b--)
+        if (!s->bucket[b].over && !reduction_progress(s->bucket[b].sum, &s->bucket[b].over))
+            return false;
+    return true;
+}
+
+static bool done(void *context, const sb_node *node)
+{
+    struct shared_gradients *s = context;
+    const double began = now();
+    for (int64_t b = 0; b < s->left; b++)
+        s->bucket[b].ready |= !s->bucket[b].last || s->bucket[b].last == node;
+    const bool ok = start(s, false) && progress(s);
+    s->seconds += now() - began;
+    return ok;
+}
+
+/* ---- around it ---- */
+
+struct shared_gradients *shared_gradients_new(sb_communicator *c, sb_parameters *set)
+{
+    struct shared_gradients *s = memory_new(sizeof *s);
+    if (!s)
+        return sb_fail("gradients of ranks: out of memory");
+    *s = (struct shared_gradients){.c = c, .set = set, .listener = {adds, done, s}};
+    if (shared_gradients_begin(s))
+        return s;
+    shared_gradients_free(s);
+    return NULL;
+}
+
+void shared_gradients_free(struct shared_gradients *s)
+{
+    if (!s)
+        return;
+    drop_buckets(s);
+    memory_free(s);
+}
+
+const struct listener *shared_gradients_listener(const struct shared_gradients *s)
+{
+    return s ? &s->listener : NULL;
+}
+
+/* Which parameters have a gradient here, a number for each; NULL without memory. */
+static double *count_gradients(const sb_parameters *set)
+{
+    const int64_t n = sb_parameters_count(set);
+    double *has = memory_new((size_t)n * sizeof *has + 1);
+    for (int64_t i = 0; has && i < n; i++)
+        has[i] = sb_parameters_get(set, i)->grad_current;
+    return has ? has : sb_fail("gradients of ranks: out of memory");
+}
+
+static bool name_first_without(struct shared_gradients *s, double *has, const char **without)
+{
+    const int64_t n = sb_parameters_count(s->set);
+    if (!sb_communicator_sum(s->c, SB_F64, n, has))
+        return false;
+    int64_t i = 0;
+    while (i < n && has[i] > 0)
+        i++;
+    *without = sb_parameters_name(s->set, i);
+    return true;
+}
+
+static bool wait_for_sums(struct shared_gradients *s)
+{
+    bool ok = start(s, true);
+    for (int64_t b = s->buckets - 1; ok && b >= 0; b--)
+        ok = progress(s) && reduction_finish(s->bucket[b].sum);
+    for (int64_t i = 0; ok && i < sb_parameters_count(s->set); i++)
+        sb_parameters_get(s->set, i)->grad_current = true;
+    return ok;
+}
+
+bool shared_gradients_finish(struct shared_gradients *s, const char **without)
+{
+    const double began = now();
+    double *has = without ? count_gradients(s->set) : NULL;
+    const bool ok =
+        (!without || has) && wait_for_sums(s) && (!without || name_first_without(s, has, without));
+    memory_free(has);
+    s->seconds += now() - began;
+    return ok;
+}
+
+double shared_gradients_seconds(const struct shared_gradients *s)
+{
+    return s ? s->seconds : 0;
+}

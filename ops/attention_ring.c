@@ -1,0 +1,351 @@
+/*
+ * Attention over a sequence that is cut over ranks (Liu, Zaharia and Abbeel 2023, "Ring Attention
+ * with Blockwise Transformers for Near-Infinite Context").
+ *
+ * Each rank holds zig-zag pieces of the queries, keys and values. Blocks of keys and values, a
+ * rank's each, travel round the ring, and while one is worked on the next is on its way:
+ *
+ *     rank 0   queries 0 and 7    keys 0 7   then 3 4   then 2 5   then 1 6       (4 ranks,
+ *     rank 1   queries 1 and 6    keys 1 6   then 0 7   then 3 4   then 2 5        8 chunks)
+ *
+ * A query's largest score and sum go on from block to block, as from tile to tile; at the end y is
+ * divided by the sum. Backward sends a block's dk and dv after it: each rank adds its part, and
+ * after a round they are home. Additions go by the ranks' order in the ring: the same bits each
+ * time. A rank holds its own, two blocks of k and v, and in backward two of dk and dv.
+ */
+#include "ops/attention_call.h"
+#include "ops/bf16.h"
+#include "ops/slice.h"
+#include <string.h>
+
+/* Options of the node. */
+struct ring_call {
+    struct attention a; /* of the queries that are here; its mask speaks of the whole */
+    int64_t Lq, Lk;     /* of the whole */
+    bool heads_first;
+    size_t element; /* bytes */
+    sb_communicator *ring;
+    int rank, ranks; /* in it */
+};
+
+/* A rank's positions, of which it has the number returned. */
+static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
+{
+    int64_t here;
+    const sb_piece piece = sb_piece_zigzag(length, c->ranks, rank, &here);
+    share_runs(&piece, here, run);
+    return here;
+}
+
+/* Whose keys a rank works on at a step. */
+static int owner_at(const struct ring_call *c, int step)
+{
+    return (c->rank + c->ranks - step % c->ranks) % c->ranks;
+}
+
+/* ---- Blocks: k and v of a rank one after the other, or dk and dv ---- */
+
+static size_t key_bytes(const struct ring_call *c, int64_t L)
+{
+    return (size_t)(c->a.B * L * c->a.G * c->a.D) * c->element;
+}
+
+static size_t block_bytes(const struct ring_call *c, int64_t L)
+{
+    return (size_t)(c->a.B * L * c->a.G * (c->a.D + c->a.Dv)) * c->element;
+}
+
+/* Two, each with room for the block of any rank. */
+static sb_tensor *blocks_new(const struct ring_call *c, const sb_tensor *like)
+{
+    int64_t most = 0;
+    struct run run[2];
+    for (int rank = 0; rank < c->ranks; rank++) {
+        const int64_t L = runs_of(c, c->Lk, rank, run);
+        most = L > most ? L : most;
+    }
+    const int64_t elements = c->a.B * most * c->a.G * (c->a.D + c->a.Dv);
+    return tensor_new("attention", like->device, like->dtype, SB_SHAPE(2, elements));
+}
+
+static char *block_at(const sb_tensor *blocks, int step)
+{
+    const size_t bytes = tensor_bytes(blocks) / 2;
+    return (char *)blocks->data + (step % 2 ? bytes : 0);
+}
+
+/* Sends the block of `step` on and receives that of the next. */
+static sb_exchange *start(const struct ring_call *c, const sb_tensor *blocks, int step)
+{
+    struct run run[2];
+    const int64_t L = runs_of(c, c->Lk, owner_at(c, step), run);
+    const int64_t next = runs_of(c, c->Lk, owner_at(c, step + 1), run);
+    const int after = (c->rank + 1) % c->ranks, before = (c->rank + c->ranks - 1) % c->ranks;
+    return sb_exchange_start(c->ring, after, block_at(blocks, step), block_bytes(c, L), before,
+                             block_at(blocks, step + 1), block_bytes(c, next));
+}
+
+/* This rank's keys and values, in a block. */
+static void pack(const struct ring_call *c, const void *keys, const void *values, char *block)
+{
+    const size_t k = key_bytes(c, c->a.Lk), all = block_bytes(c, c->a.Lk);
+    memcpy(block, keys, k);
+    memcpy(block + k, values, all - k);
+}
+
+/* ---- A part: a run of queries with a run of keys ---- */
+
+/* The part, of keys that are in a block of L. */
+static struct attention part_of(const struct ring_call *c, const struct run *q, const struct run *k,
+                                int64_t L)
+{
+    struct attention part = c->a;
+    part.Lq = q->count;
+    part.Lk = k->count;
+    part.k = attention_strides_of(c->heads_first, part.G, L, part.D);
+    part.v = attention_strides_of(c->heads_first, part.G, L, part.Dv);
+    part.mask = mask_part(&c->a.mask, q->here, q->first, k->first);
+    struct place *place = &part.dropout.place;
+    place->flat = false;
+    place->axis[2] = (struct place_axis){q->count, c->Lq, q->first, q->count, 0};
+    place->axis[3] = (struct place_axis){k->count, c->Lk, k->first, k->count, 0};
+    return part;
+}
+
+static void *moved(const struct ring_call *c, const void *at, int64_t elements)
+{
+    return at ? (char *)at + elements * (int64_t)c->element : NULL;
+}
+
+/* Where the part begins in the bias, and in its gradient. */
+static void *bias_at(const struct ring_call *c, const void *bias, const struct run *q,
+                     const struct run *k)
+{
+    return moved(c, bias, q->here * c->a.bias[2] + k->first * c->a.bias[3]);
+}
+
+/* The statistics of a run of queries lie together. */
+static void *stats_at(const struct ring_call *c, const sb_tensor *stats, const struct run *q)
+{
+    return moved(c, stats->data, 2 * c->a.B * c->a.H * q->here);
+}
+
+/* ---- Forward ---- */
+
+static bool forward_block(const sb_node *node, const struct attention_tiled *f, int step,
+                          const char *block)
+{
+    const struct ring_call *c = sb_node_options(node);
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
+    struct run q[2], k[2];
+    runs_of(c, c->Lq, c->rank, q);
+    const int64_t L = runs_of(c, c->Lk, owner_at(c, step), k);
+    const char *values = block + key_bytes(c, L);
+    bool ok = true;
+    for (int n = 0; ok && n < 4; n++) {
+        const struct run *query = &q[n / 2], *key = &k[n % 2];
+        const struct attention part = part_of(c, query, key, L);
+        struct attention_tiled of = {.q = moved(c, f->q, query->here * part.q.row),
+                                     .k = moved(c, block, key->here * part.k.row),
+                                     .v = moved(c, values, key->here * part.v.row),
+                                     .bias = bias_at(c, f->bias, query, key),
+                                     .stats = stats_at(c, node->saved[0], query),
+                                     .y = moved(c, f->y, query->here * part.y.row),
+                                     .begun = step > 0 || n % 2 > 0,
+                                     .goes_on = step + 1 < c->ranks || n % 2 == 0};
+        ok = part.Lq == 0 || kernels->tiled(&part, &of) ||
+             sb_fail("attention: out of memory for tiles");
+    }
+    return ok;
+}
+
+static bool forward(const sb_node *node, const struct attention_tiled *f)
+{
+    const struct ring_call *c = sb_node_options(node);
+    sb_tensor *blocks = blocks_new(c, node->in[0]);
+    bool ok = blocks != NULL;
+    if (ok)
+        pack(c, f->k, f->v, block_at(blocks, 0));
+    for (int step = 0; ok && step < c->ranks; step++) {
+        const bool last = step + 1 == c->ranks;
+        sb_exchange *coming = last ? NULL : start(c, blocks, step);
+        ok = (last || coming) && forward_block(node, f, step, block_at(blocks, step));
+        ok = (!coming || sb_exchange_finish(coming)) && ok;
+    }
+    sb_tensor_release(blocks);
+    return ok;
+}
+
+/* ---- Backward ---- */
+
+/* Keys are not cut into slabs for threads: these would need memory that grows with the length. */
+static bool backward_part(const struct attention *part, struct attention_tiled_backward *g,
+                          const sb_tensor *y)
+{
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
+    sb_tensor *delta = tensor_new("attention", y->device, dtype_of_sums(y->dtype),
+                                  SB_SHAPE(part->B, part->H, part->Lq));
+    if (delta)
+        g->delta = delta->data;
+    g->slabs = 1;
+    const bool ok = delta && (kernels->tiled_backward(part, g) ||
+                              sb_fail("attention: out of memory for tiles"));
+    sb_tensor_release(delta);
+    return ok;
+}
+
+/* Adds to the block's gradients, and to those of the queries and the bias. */
+static bool backward_block(const sb_node *node, const struct attention_tiled_backward *all,
+                           int step, const char *block, char *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    struct run q[2], k[2];
+    runs_of(c, c->Lq, c->rank, q);
+    const int64_t L = runs_of(c, c->Lk, owner_at(c, step), k);
+    const size_t values = key_bytes(c, L);
+    bool ok = true;
+    for (int n = 0; ok && n < 4; n++) {
+        const struct run *query = &q[n / 2], *key = &k[n % 2];
+        const struct attention part = part_of(c, query, key, L);
+        const int64_t i = query->here * part.q.row, o = query->here * part.y.row;
+        const int64_t j = key->here * part.k.row, e = key->here * part.v.row;
+        struct attention_tiled_backward g = {
+            .q = moved(c, all->q, i),
+            .k = moved(c, block, j),
+            .v = moved(c, block + values, e),
+            .bias = bias_at(c, all->bias, query, key),
+            .stats = stats_at(c, node->saved[0], query),
+            .y = moved(c, all->y, o),
+            .dy = moved(c, all->dy, o),
+            .part = true,
+            .dq = {moved(c, all->dq.data, i), false},
+            .dk = {all->dk.data ? moved(c, gradients, j) : NULL, false},
+            .dv = {all->dv.data ? moved(c, gradients + values, e) : NULL, false},
+            .dbias = {bias_at(c, all->dbias.data, query, key), false},
+        };
+        ok = part.Lq == 0 || part.Lk == 0 || backward_part(&part, &g, node->out[0]);
+    }
+    return ok;
+}
+
+/* dx of input i is, or grows by, what has come home. */
+static bool settle(const sb_node *node, int i, const void *gradient)
+{
+    const sb_tensor *dx = sb_node_dx(node, i);
+    const struct slice_kernels *kernels = dx ? kernel_row(&slice_rows, dx) : NULL;
+    const struct runs all = {1, dx ? tensor_size(dx) : 0, 0, 0};
+    if (!dx)
+        return true;
+    return kernels && (sb_node_fresh(node, i)
+                           ? kernels->copy(sb_dtype_bytes(dx->dtype), all, gradient, dx->data)
+                           : kernels->add(all, gradient, dx->data));
+}
+
+static bool go_round(const sb_node *node, const struct attention_tiled_backward *g,
+                     const sb_tensor *blocks, const sb_tensor *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    sb_exchange *home = NULL;
+    bool ok = true;
+    pack(c, g->k, g->v, block_at(blocks, 0));
+    memset(block_at(gradients, 0), 0, block_bytes(c, c->a.Lk));
+    for (int step = 0; ok && step < c->ranks; step++) {
+        const bool last = step + 1 == c->ranks;
+        sb_exchange *coming = last ? NULL : start(c, blocks, step);
+        ok = (!home || sb_exchange_finish(home)) && (last || coming);
+        home = NULL;
+        ok = ok && backward_block(node, g, step, block_at(blocks, step), block_at(gradients, step));
+        ok = (!coming || sb_exchange_finish(coming)) && ok;
+        if (ok && c->ranks > 1)
+            ok = (home = start(c, gradients, step)) != NULL;
+    }
+    ok = (!home || sb_exchange_finish(home)) && ok;
+    const char *own = block_at(gradients, c->ranks > 1 ? c->ranks : 0);
+    return ok && settle(node, 1, own) && settle(node, 2, own + key_bytes(c, c->a.Lk));
+}
+
+static bool zero_fresh(const sb_node *node, int i)
+{
+    sb_tensor *dx = sb_node_dx(node, i);
+    return !dx || !sb_node_fresh(node, i) || tensor_zero(dx);
+}
+
+static bool backward(sb_node *node);
+
+static const sb_operation plain = {"attention", "q k v mask", backward, true};
+static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+
+static bool backward(sb_node *node)
+{
+    const struct ring_call *c = sb_node_options(node);
+    const sb_tensor *bias = node->operation == &biased ? node->in[3] : NULL;
+    struct attention_tiled_backward g = {.q = node->in[0]->data,
+                                         .k = node->in[1]->data,
+                                         .v = node->in[2]->data,
+                                         .bias = bias ? bias->data : NULL,
+                                         .y = node->out[0]->data,
+                                         .dy = sb_node_dy(node, 0)->data,
+                                         .dq = attention_gradient_of(node, 0),
+                                         .dk = attention_gradient_of(node, 1),
+                                         .dv = attention_gradient_of(node, 2)};
+    if (bias)
+        g.dbias = attention_gradient_of(node, 3);
+    sb_tensor *blocks = blocks_new(c, node->in[0]), *gradients = blocks_new(c, node->in[0]);
+    const bool ok = blocks && gradients && zero_fresh(node, 0) && (!bias || zero_fresh(node, 3)) &&
+                    go_round(node, &g, blocks, gradients);
+    sb_tensor_release(blocks);
+    sb_tensor_release(gradients);
+    return ok;
+}
+
+/* ---- The call ---- */
+
+/* Whether what is here, of a sequence, is this rank's piece of it; how long the whole is. */
+static bool check_piece(const struct ring_call *c, const char *what, const sb_piece *piece,
+                        int64_t here, int64_t *length)
+{
+    int64_t count;
+    const sb_piece own = sb_piece_zigzag(piece->of, c->ranks, c->rank, &count);
+    *length = piece->of;
+    return (count == here && memcmp(&own, piece, sizeof own) == 0) ||
+           sb_fail("attention: %lld %s are not rank %d's share of %lld on %d ranks",
+                   (long long)here, what, c->rank, (long long)piece->of, c->ranks);
+}
+
+sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_operand *q,
+                          const sb_attention_options *options, const struct attention *a)
+{
+    const struct open_tape *tape = tape_open();
+    struct ring_call c = {.a = *a,
+                          .heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST,
+                          .element = sb_dtype_bytes(operands[0]->dtype),
+                          .ring = tape->ring,
+                          .rank = sb_communicator_rank(tape->ring),
+                          .ranks = sb_communicator_size(tape->ring)};
+    if (options->weights)
+        return sb_fail("attention: weights are not to be had where a sequence is cut over ranks");
+    if (operands[0]->device->kind != DEVICE_CPU)
+        return sb_fail("attention: a sequence is cut over ranks on the CPU only, not on %s",
+                       operands[0]->device->name);
+    if (!check_piece(&c, "queries", share_sequence(&tape->share, tape->rows), a->Lq, &c.Lq) ||
+        !check_piece(&c, "keys", share_sequence(&tape->share, tape->keys), a->Lk, &c.Lk))
+        return NULL;
+    const struct mask_sizes whole = {a->B, a->H, c.Lq, c.Lk};
+    sb_node *node = attention_node_of(options->bias ? &biased : &plain, 3, operands, options, &c.a,
+                                      sizeof c, whole);
+    sb_tensor *y = node ? attention_output(node, q) : NULL;
+    if (!y)
+        return NULL;
+    const sb_dtype sums = dtype_of_sums(y->dtype);
+    struct ring_call *its = node->options;
+    if (!sb_node_save(node,
+                      tensor_new("attention", y->device, sums, SB_SHAPE(a->B, a->H, a->Lq, 2))) ||
+        !attention_dropout("attention", options, &its->a))
+        return NULL;
+    const struct attention_tiled f = {.q = operands[0]->data,
+                                      .k = operands[1]->data,
+                                      .v = operands[2]->data,
+                                      .bias = options->bias ? options->bias->data : NULL,
+                                      .y = y->data};
+    return forward(node, &f) ? y : NULL;
+}

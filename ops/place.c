@@ -1,0 +1,69 @@
+#include "ops/place.h"
+#include "autograd/node.h"
+#include "tensor/failure.h"
+
+/* What is here of an axis, `here` elements of it, by its piece; all of it where there is none. */
+static bool axis_of(const char *who, const char *what, int64_t here, const sb_piece *piece,
+                    struct place_axis *axis)
+{
+    *axis = (struct place_axis){here, here, 0, here, here};
+    if (!piece || piece->of == 0)
+        return true;
+    const bool turns = piece->turn > 0 && piece->turn < here;
+    const int64_t run = turns ? piece->turn : here, rest = here - run;
+    *axis = (struct place_axis){here, piece->of, piece->first, run, piece->second};
+    return (run <= piece->of - piece->first && rest <= (rest ? piece->of - piece->second : 0)) ||
+           sb_fail("%s: %lld %s from %lld on are no share of %lld", who, (long long)here, what,
+                   (long long)piece->first, (long long)piece->of);
+}
+
+static bool is_whole(const struct place_axis *axis)
+{
+    return axis->here == axis->of && axis->first == 0 && axis->turn == axis->here;
+}
+
+/* A range of the outermost axis lies together when the others are whole. */
+static void finish(struct place *place)
+{
+    const struct place_axis *a = place->axis, *outer = a[0].of > 1 || a[0].here > 1 ? a : a + 1;
+    place->flat = outer->turn == outer->here;
+    for (const struct place_axis *inner = outer + 1; inner < a + 4; inner++)
+        place->flat &= is_whole(inner);
+    const int64_t rows = outer == a ? a[1].of * a[2].of : a[2].of;
+    place->offset = place->flat ? outer->first * rows * place->pitch : 0;
+}
+
+bool place_of_pairs(const char *who, const int64_t pairs[4], struct place *place)
+{
+    const struct open_tape *tape = tape_open();
+    const sb_share *share = &tape->share;
+    struct place_axis *a = place->axis;
+    const bool fits = axis_of(who, "sentences", pairs[0], &share->sentences, &a[0]) &&
+                      axis_of(who, "heads", pairs[1], &share->heads, &a[1]) &&
+                      axis_of(who, "queries", pairs[2], share_sequence(share, tape->rows), &a[2]) &&
+                      axis_of(who, "keys", pairs[3], share_sequence(share, tape->keys), &a[3]);
+    place->pitch = fits ? (a[3].of + 7) / 8 * 8 : 0;
+    if (fits)
+        finish(place);
+    return fits;
+}
+
+bool place_of_units(const char *who, const sb_tensor *x, struct place *place)
+{
+    const struct open_tape *tape = tape_open();
+    const sb_share *share = &tape->share;
+    const int64_t B = x->rank > 1 ? x->dim[0] : 1, L = x->rank > 2 ? x->dim[1] : 1;
+    int64_t C = 1;
+    for (int axis = x->rank > 2 ? 2 : x->rank - 1; axis >= 0 && axis < x->rank; axis++)
+        C *= x->dim[axis];
+    struct place_axis *a = place->axis;
+    const sb_piece *positions = x->rank > 2 ? share_sequence(share, tape->rows) : NULL;
+    const bool fits = axis_of(who, "", 1, NULL, &a[0]) &&
+                      axis_of(who, "sentences", B, x->rank > 1 ? &share->sentences : NULL, &a[1]) &&
+                      axis_of(who, "positions", L, positions, &a[2]) &&
+                      axis_of(who, "", C, NULL, &a[3]);
+    place->pitch = C;
+    if (fits)
+        finish(place);
+    return fits;
+}

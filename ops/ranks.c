@@ -1,0 +1,103 @@
+/* The two operations at the borders of what is cut over ranks. */
+#include "autograd/node.h"
+#include "ops/bf16.h"
+#include "ops/check.h"
+#include "ops/example.h"
+#include "ops/ops.h"
+#include "ops/slice.h"
+#include "tensor/reduction.h"
+
+struct ranks {
+    sb_communicator *communicator;
+};
+
+/* t = the sum of all ranks' t, added in their order. */
+static bool sum(const struct ranks *ranks, const sb_tensor *t)
+{
+    sb_communicator *c = ranks->communicator;
+    const int64_t n = tensor_size(t), most = (int64_t)1 << 26; /* MPI counts with an int */
+    bool ok = true;
+    for (int64_t at = 0, part; ok && sb_communicator_size(c) > 1 && at < n; at += part) {
+        part = n - at < most ? n - at : most;
+        struct reduction *r = reduction_new(c, t->device, t->dtype, part);
+        ok = r && reduction_start(r, (char *)t->data + (size_t)at * sb_dtype_bytes(t->dtype)) &&
+             reduction_finish(r);
+        reduction_free(r);
+    }
+    return ok;
+}
+
+static bool copy(const sb_tensor *from, const sb_tensor *to)
+{
+    return from->device->copy(to->data, from->data, tensor_bytes(from));
+}
+
+static bool add_to_dx(sb_node *node, const sb_tensor *gradient)
+{
+    const sb_tensor *dx = sb_node_dx(node, 0);
+    const struct slice_kernels *k = kernel_row(&slice_rows, dx);
+    const struct runs all = {1, tensor_size(dx), 0, 0};
+    return k && k->add(all, gradient->data, dx->data);
+}
+
+/* y = x on every rank: dx is the sum of their dy */
+static bool backward_to(sb_node *node)
+{
+    const struct ranks *ranks = sb_node_options(node);
+    const sb_tensor *dy = sb_node_dy(node, 0), *dx = sb_node_dx(node, 0);
+    if (sb_node_fresh(node, 0))
+        return copy(dy, dx) && sum(ranks, dx);
+    sb_tensor *all = tensor_new("to_ranks", dy->device, dy->dtype, dy->rank, dy->dim);
+    const bool ok = all && copy(dy, all) && sum(ranks, all) && add_to_dx(node, all);
+    sb_tensor_release(all);
+    return ok;
+}
+
+/* y = the sum of the ranks' x: dx = dy */
+static bool backward_from(sb_node *node)
+{
+    const sb_tensor *dy = sb_node_dy(node, 0);
+    if (node_hand_on(node))
+        return true;
+    return sb_node_fresh(node, 0) ? copy(dy, sb_node_dx(node, 0)) : add_to_dx(node, dy);
+}
+
+static const sb_operation to_ranks = {"to_ranks", "x", backward_to, true};
+static const sb_operation from_ranks = {"from_ranks", "x", backward_from, true};
+
+sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks)
+{
+    if (x && x->dtype == SB_BF16)
+        return sb_cast(sb_to_ranks(sb_cast(x, SB_F32), ranks), SB_BF16);
+    const struct ranks options = {ranks};
+    sb_node *node = sb_node_new(&to_ranks, 1, &x, 1, &options, sizeof options);
+    return node && check_real("to_ranks", "x", x) ? node_view(node, 0, x->rank, x->dim) : NULL;
+}
+
+sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks)
+{
+    if (x && x->dtype == SB_BF16)
+        return sb_cast(sb_from_ranks(sb_cast(x, SB_F32), ranks), SB_BF16);
+    const struct ranks options = {ranks};
+    sb_node *node = sb_node_new(&from_ranks, 1, &x, 1, &options, sizeof options);
+    if (!node || !check_real("from_ranks", "x", x))
+        return NULL;
+    sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
+    return y && copy(x, y) && sum(&options, y) ? y : NULL;
+}
+
+/* Examples run on one rank. */
+static sb_tensor *run_to(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_to_ranks(x[0], NULL);
+}
+
+static sb_tensor *run_from(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_from_ranks(x[0], NULL);
+}
+
+OPERATION_WITHOUT_KERNELS(ranks, {"to_ranks", run_to, {".", "=3x5", "2x1x7"}},
+                          {"from_ranks", run_from, {".", "=3x5", "2x1x7"}});

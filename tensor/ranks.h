@@ -1,0 +1,21 @@
+/* The inside of communicators, for the library's own files. */
+#ifndef SOFTBACK_TENSOR_RANKS_H
+#define SOFTBACK_TENSOR_RANKS_H
+
+#include "tensor/communicator.h"
+#include "tensor/communicator_plugin.h"
+
+struct sb_communicator {
+    const struct communicator_plugin *plugin; /* NULL: alone */
+    struct group *group;
+    int rank, size;
+    uint32_t reductions; /* how many were begun: they tell their messages apart by it */
+};
+
+/* A communicator of a group, which it takes; with NULL for both of a rank that is alone. */
+sb_communicator *communicator_new(const struct communicator_plugin *plugin, struct group *group);
+
+/* Tags of messages: a reduction has two of its own, and exchanges share one. */
+enum { EXCHANGE_TAG = MOST_TAG, REDUCTIONS_AT_A_TIME = MOST_TAG / 2 };
+
+#endif

@@ -1,0 +1,264 @@
+/* Training on several ranks is training on one: ranks are threads here, and processes under mpirun
+   in tests/test_mpi.c. */
+#include "nn/shared_gradients.h"
+#include "tests/mailbox.h"
+#include "tests/parallel_run.h"
+#include "tests/small_run.h"
+#include <stdio.h>
+
+enum { MOST = 6 };
+
+struct job {
+    const struct settings *settings;
+    const sb_pairs *pairs;
+    sb_dtype dtype;
+    int steps;
+    struct parallel_run run[MOST]; /* of each rank */
+};
+
+/* Buckets that hold several parameters, and parameters that lie in several buckets. */
+static void cut_finely(void)
+{
+    shared_gradients_bucket = 50;
+}
+
+static void train(sb_communicator *c, void *context)
+{
+    struct job *job = context;
+    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
+    parallel_run_make(run, c, job->settings, job->pairs, job->dtype, job->steps);
+    if (run->ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
+    abort(); /* the others would wait */
+}
+
+/* Runs it on one rank and on so many; all of these must hold the same bits. */
+static void run_both(struct job *job, int ranks, struct parallel_run *one)
+{
+    mailbox_run(ranks, train, job);
+    for (int r = 0; r < ranks; r++) {
+        cr_assert(job->run[r].ok, "rank %d of %d: %s", r, ranks, job->run[r].message);
+        cr_expect(job->run[r].bits == job->run[0].bits, "rank %d of %d has other weights", r,
+                  ranks);
+        cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
+        cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
+    }
+    parallel_run_make(one, NULL, job->settings, job->pairs, job->dtype, job->steps);
+    cr_assert(one->ok, "%s", one->message);
+}
+
+static void expect_as_on_one(struct job *job, int ranks, double gradients, double losses)
+{
+    struct parallel_run one;
+    run_both(job, ranks, &one);
+    const struct parallel_compared apart = parallel_compare(&job->run[ranks - 1], &one);
+    cr_expect(apart.gradients <= gradients, "%d ranks: gradients %g apart", ranks, apart.gradients);
+    cr_expect(apart.losses <= losses, "%d ranks: losses %g apart", ranks, apart.losses);
+    for (int r = 0; r < ranks; r++)
+        parallel_run_free(&job->run[r]);
+    parallel_run_free(&one);
+}
+
+CPU_CLAIM(parallel, ranks_that_share_batches_learn_what_one_does)
+{
+    const struct settings s = parallel_settings();
+    cut_finely();
+    for (int ranks = 2; ranks <= 4; ranks++) { /* of 7 pairs: shares are uneven */
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+}
+
+CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
+{
+    struct settings s = parallel_settings();
+    s.model.transformer.dropout = 0.3;
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+}
+
+/* Neighbours hold pieces of each sequence, of which short ones are empty; alone, and with shares of
+   the batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.dropout = 0.2;
+        s.trainer.sequence_ranks = ranks[i][1];
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
+    }
+}
+
+CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
+{
+    const struct settings s = parallel_settings();
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .dtype = SB_F32, .steps = 20};
+        expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
+    }
+}
+
+CPU_CLAIM(parallel, a_rank_without_a_pair_takes_part)
+{
+    struct settings s = parallel_settings();
+    s.data.batch_pairs = 2;
+    cut_finely();
+    sb_pairs *pairs = small_pairs(7, 6); /* so that batches are of 2, and one of 1 */
+    for (int ranks = 3; ranks <= 5; ranks++) {
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+CPU_CLAIM(parallel, accumulated_batches_are_shared_too)
+{
+    struct settings s = parallel_settings();
+    s.trainer.accumulate = 3;
+    s.data.batch_pairs = 2;
+    cut_finely();
+    sb_pairs *pairs = small_pairs(7, 6);
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* Tied and shared tables get gradients in several places; layers that are computed again have them
+   in a node of their own. */
+CPU_CLAIM(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
+{
+    sb_pairs *pairs = small_pairs(40, 6);
+    cut_finely();
+    for (int variant = 0; variant < 4; variant++) {
+        struct settings s = parallel_settings();
+        s.model.tie_embeddings = variant >= 1;
+        s.model.share_embeddings = variant >= 2;
+        s.model.transformer.recompute = variant == 3;
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5};
+        expect_as_on_one(&job, 3, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+CPU_CLAIM(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
+{
+    struct settings s = parallel_settings();
+    s.model.transformer.dropout = 0.1;
+    uint64_t bits[2];
+    for (int time = 0; time < 2; time++) {
+        struct job job = {.settings = &s, .dtype = SB_F32, .steps = 10};
+        mailbox_run(3, train, &job);
+        for (int r = 0; r < 3; r++) {
+            cr_assert(job.run[r].ok, "%s", job.run[r].message);
+            cr_expect(job.run[r].bits == job.run[0].bits && job.run[r].position > 0 &&
+                          job.run[r].position == job.run[0].position,
+                      "rank %d", r);
+        }
+        bits[time] = job.run[0].bits;
+        for (int r = 0; r < 3; r++)
+            parallel_run_free(&job.run[r]);
+    }
+    cr_expect(bits[0] == bits[1]);
+}
+
+struct spoiled {
+    const struct settings *settings;
+    bool ok[MOST], skipped[MOST];
+    char without[MOST][32];
+    uint64_t before[MOST], after[MOST];
+};
+
+/* Rank 1 has an infinite gradient of its own, to which the step's is added. */
+static void spoil(sb_communicator *c, void *context)
+{
+    struct spoiled *s = context;
+    const int rank = sb_communicator_rank(c);
+    struct settings settings = *s->settings;
+    settings.trainer.communicator = c;
+    struct small_run run;
+    sb_trained trained;
+    if (!small_run_open(&run, &settings, NULL, SB_F32))
+        return;
+    static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    sb_parameters_add(run.weights, "forgotten", SB_SHAPE(3), one);
+    s->ok[rank] = sb_trainer_step(run.trainer, &trained);
+    snprintf(s->without[rank], 32, "%s", trained.without_gradient ? trained.without_gradient : "");
+    s->before[rank] = small_run_bits(&run);
+    if (rank == 1) {
+        sb_tensor *w = sb_parameters_find(run.weights, "output.bias");
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300));
+        sb_tape_end(&tape);
+        sb_put(sb_grad(w), 0, INFINITY);
+    }
+    s->ok[rank] = sb_trainer_step(run.trainer, &trained) && s->ok[rank];
+    s->skipped[rank] = trained.skipped;
+    s->after[rank] = small_run_bits(&run);
+    small_run_close(&run);
+}
+
+CPU_CLAIM(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
+{
+    const struct settings settings = parallel_settings();
+    struct spoiled s = {.settings = &settings};
+    mailbox_run(3, spoil, &s);
+    for (int r = 0; r < 3; r++) {
+        cr_expect(s.ok[r] && s.skipped[r] && s.after[r] == s.before[0], "rank %d", r);
+        cr_expect_str_eq(s.without[r], "forgotten");
+    }
+}
+
+struct evaluated {
+    const sb_pairs *pairs;
+    double loss[MOST], wer[MOST];
+    uint64_t texts[MOST]; /* a hash */
+};
+
+/* Trains a little alone, so that all ranks have one model, and evaluates it together. */
+static void evaluate(sb_communicator *c, void *context)
+{
+    struct evaluated *e = context;
+    const int rank = sb_communicator_rank(c);
+    const int64_t n = sb_pairs_count(e->pairs);
+    struct settings settings = parallel_settings();
+    struct small_run run;
+    sb_text_score score = {0};
+    char *text[64];
+    e->loss[rank] = NAN;
+    if (!small_run_open(&run, &settings, e->pairs, SB_F32))
+        return;
+    small_run_train(&run, 5);
+    e->loss[rank] = evaluation_loss(c, run.model, run.data);
+    const bool ok = evaluation_texts(c, run.model, e->pairs, 0, n, NULL, &score, text);
+    for (int64_t i = 0; ok && i < n; i++) {
+        for (const char *at = text[i]; *at; at++)
+            e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;
+        sb_free(text[i]);
+    }
+    e->wer[rank] = ok ? score.wer : NAN;
+    small_run_close(&run);
+}
+
+CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
+{
+    sb_pairs *pairs = small_pairs(50, 6);
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        struct evaluated one = {.pairs = pairs}, e = {.pairs = pairs};
+        evaluate(NULL, &one);
+        mailbox_run(ranks, evaluate, &e);
+        cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+        for (int r = 0; r < ranks; r++)
+            cr_expect(e.loss[r] == one.loss[0] && e.wer[r] == one.wer[0] &&
+                          e.texts[r] == one.texts[0],
+                      "%d ranks: rank %d", ranks, r);
+    }
+    sb_pairs_free(pairs);
+}
