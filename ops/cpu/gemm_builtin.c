@@ -117,7 +117,7 @@ static void pack_a(const struct task *task, struct tile *t, int64_t rows)
 
 /* Panels that were packed one behind the other, with all rows of the task. */
 static void multiply_packed(const struct task *task, const struct tile *block, int64_t p,
-                            int64_t panel, int64_t count)
+                            int64_t panel, int64_t count, const real *panels)
 {
     const int64_t all = task->end_row - task->row, blocks = (all + ROWS - 1) / ROWS;
     const int64_t unit = TILE_ROWS(TILE_VECTORS), units = (all + unit - 1) / unit;
@@ -128,7 +128,7 @@ static void multiply_packed(const struct task *task, const struct tile *block, i
         t.a = a_at(task->s, task->row + first, p);
         if (task->copy)
             pack_a(task, &t, rows);
-        const real *packed = task->packed;
+        const real *packed = panels;
         for (int64_t j = panel; j < panel + count; j++) {
             struct tile one = panel_at(task, j, p, t);
             one.b = packed;
@@ -161,6 +161,12 @@ static int64_t pack(const struct task *task, const struct tile *block, int64_t p
     return count;
 }
 
+/* Whether the panel's B lies as if it were packed: it is all of B. */
+static bool lies_packed(const struct product *s, const struct tile *panel)
+{
+    return !s->transpose_b && !s->bf16 && panel->columns == s->ldb && s->ldb % LANES == 0;
+}
+
 static void multiply_block(const struct task *task, const struct tile *block, int64_t p)
 {
     for (int64_t panel = task->panel; panel < task->end_panel;) {
@@ -170,8 +176,9 @@ static void multiply_block(const struct task *task, const struct tile *block, in
             panel++;
             continue;
         }
-        int64_t count = pack(task, block, p, panel);
-        multiply_packed(task, block, p, panel, count);
+        const bool packed = lies_packed(task->s, &t);
+        const int64_t count = packed ? 1 : pack(task, block, p, panel);
+        multiply_packed(task, block, p, panel, count, packed ? t.b : task->packed);
         panel += count;
     }
 }
