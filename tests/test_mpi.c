@@ -79,8 +79,9 @@ static void begin(void)
 static bool run_workers(int count, const char *job)
 {
     char command[4096];
-    snprintf(command, sizeof command, "cd '%s' && %s '%s' %s >out 2>err", test_temporary(""),
-             ranks(count, ""), beside_the_program("softback-parallel-worker"), job);
+    snprintf(command, sizeof command, "cd '%s' && timeout 60 %s '%s' %s >out 2>err",
+             test_temporary(""), ranks(count, ""), beside_the_program("softback-parallel-worker"),
+             job);
     return system(command) == 0;
 }
 
