@@ -13,7 +13,7 @@ sb_communicator *communicator_new(const struct communicator_plugin *plugin, stru
         return sb_fail("communicator: out of memory");
     *c = (sb_communicator){.plugin = plugin, .group = group, .size = 1};
     if (plugin) {
-        c->rank = plugin->rank(group);
+        c->rank = c->job_rank = plugin->rank(group);
         c->size = plugin->size(group);
     }
     return c;
@@ -34,7 +34,9 @@ sb_communicator *sb_communicator_split(sb_communicator *c, int color, int key)
         return communicator_new(NULL, NULL);
     struct group *group = c->plugin->split(c->group, color, key);
     sb_communicator *part = group ? communicator_new(c->plugin, group) : NULL;
-    if (group && !part)
+    if (part)
+        part->job_rank = c->job_rank;
+    else if (group)
         c->plugin->close(group);
     return part;
 }
@@ -162,7 +164,7 @@ bool sb_communicator_watch(sb_communicator *c, double seconds)
 void sb_communicator_abort(sb_communicator *c, const char *who, const char *message)
 {
     fflush(stdout);
-    fprintf(stderr, "%s: rank %d: %s\n", who, sb_communicator_rank(c), message);
+    fprintf(stderr, "%s: rank %d: %s\n", who, c ? c->job_rank : 0, message);
     fflush(stderr);
     if (c && c->plugin)
         c->plugin->abort();

@@ -9,6 +9,7 @@ struct sb_communicator {
     const struct communicator_plugin *plugin; /* NULL: alone */
     struct group *group;
     int rank, size;
+    int job_rank;        /* among all ranks of the job, by which it is named */
     uint32_t reductions; /* how many were begun: they tell their messages apart by it */
 };
 

@@ -44,9 +44,9 @@ void mailbox_close(struct mailbox *m)
     free(m);
 }
 
-int64_t mailbox_bytes(const struct mailbox *m, int rank)
+int64_t mailbox_sent(const sb_communicator *c)
 {
-    return m->sent[rank];
+    return c->group->mailbox->sent[c->rank];
 }
 
 static int rank_of(const struct group *group)

@@ -10,7 +10,7 @@ struct mailbox *mailbox_open(int ranks);
 void mailbox_close(struct mailbox *mailbox);
 /* The communicator of a rank, to be closed. */
 sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank);
-int64_t mailbox_bytes(const struct mailbox *mailbox, int rank); /* that the rank has sent */
+int64_t mailbox_sent(const sb_communicator *c); /* how many bytes the rank has sent so far */
 
 /* Calls the body once for each rank, each in a thread of its own; context[rank] may be told apart
    by the body through sb_communicator_rank. */

@@ -23,7 +23,7 @@ shift
 exec ip netns exec \$space sh -c "\$*"
 END
 chmod +x "$work/agent"
-ip netns exec ${name}a mpirun --mca plm_rsh_agent "$work/agent" --host 198.18.77.1,198.18.77.2 \
+timeout 60 ip netns exec ${name}a mpirun --mca plm_rsh_agent "$work/agent" --host 198.18.77.1,198.18.77.2 \
     --mca btl tcp,self --mca btl_tcp_if_include 198.18.77.0/24 \
     --mca oob_tcp_if_include 198.18.77.0/24 --bind-to none -n 2 "$@"
 sent=$(ip netns exec ${name}a cat /sys/class/net/veth/statistics/tx_bytes)

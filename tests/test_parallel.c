@@ -216,6 +216,47 @@ CPU_CLAIM(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
     }
 }
 
+struct begun {
+    bool ok[MOST];
+    int64_t sent[MOST]; /* bytes, when backward was done */
+    double sum[MOST];   /* of the gradients' first numbers */
+};
+
+/* Backward of b (a x), which is done with b first; each is a bucket. */
+static void begin_sums(sb_communicator *c, void *context)
+{
+    static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    struct begun *begun = context;
+    const int rank = sb_communicator_rank(c);
+    sb_parameters *set = sb_parameters_new(1);
+    sb_tensor *a = sb_parameters_add(set, "a", SB_SHAPE(100), one);
+    sb_tensor *b = sb_parameters_add(set, "b", SB_SHAPE(100), one);
+    struct shared_gradients *shared = shared_gradients_new(c, set);
+    sb_tape tape;
+    begun->ok[rank] = shared && shared_gradients_begin(shared);
+    sb_tape_begin(&tape, SB_RECORD);
+    tape_listen(&tape, shared_gradients_listener(shared));
+    sb_tensor *y = sb_multiply(b, sb_scale(a, rank + 1));
+    begun->ok[rank] &= sb_backward(sb_sum(y, SB_ALL, false));
+    begun->ok[rank] &= sb_tape_end(&tape);
+    begun->sent[rank] = mailbox_sent(c);
+    begun->ok[rank] &= shared_gradients_finish(shared, NULL);
+    begun->sum[rank] = sb_get(sb_grad(a), 0) + sb_get(sb_grad(b), 99);
+    shared_gradients_free(shared);
+    sb_parameters_free(set);
+}
+
+CPU_CLAIM(parallel, sums_begin_while_backward_runs)
+{
+    struct begun begun = {.ok = {false}};
+    shared_gradients_bucket = 100;
+    mailbox_run(2, begin_sums, &begun);
+    for (int r = 0; r < 2; r++) {
+        cr_expect(begun.ok[r] && begun.sum[r] == 2 * (1 + 2), "rank %d: %g", r, begun.sum[r]);
+        cr_expect(begun.sent[r] >= 2 * 50 * 4, "half of each bucket has gone to the other rank");
+    }
+}
+
 struct evaluated {
     const sb_pairs *pairs;
     double loss[MOST], wer[MOST];

@@ -82,7 +82,7 @@ static int check_options(const struct argp *argp, const char *command, int argc,
 
 int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input)
 {
-    char name[64];
+    static char name[64]; /* it is read later too: by hwloc, on which Open MPI stands */
     int wrong = check_options(argp, command, argc, argv);
     if (wrong >= 0)
         return wrong;

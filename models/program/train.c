@@ -210,14 +210,26 @@ static void show_bad_batch(const struct training *t)
     sb_free(path);
 }
 
+/* An abort is the last that a rank does. */
+static void step_failed(const struct training *t, double loss)
+{
+    const bool alone = sb_communicator_size(t->communicator) == 1;
+    char message[1024];
+    snprintf(message, sizeof message, "%s", sb_error());
+    if (alone)
+        command_failed("train");
+    if (!isfinite(loss))
+        show_bad_batch(t);
+    if (!alone)
+        sb_communicator_abort(t->communicator, "softback train", message);
+}
+
 static bool one_step(struct training *t, struct progress_line *line)
 {
     sb_trained trained;
     if (!sb_trainer_step(t->trainer, &trained)) {
         progress_clear(line);
-        if (!isfinite(trained.loss))
-            show_bad_batch(t);
-        failed(t->communicator);
+        step_failed(t, trained.loss);
         return false;
     }
     int64_t step = sb_trainer_steps(t->trainer);
