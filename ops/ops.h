@@ -464,11 +464,16 @@ typedef struct {
  *               a = exp(s - m) / l    delta = rowsum(do y), which is rowsum(a g)
  *               dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
  *           Tiles that the mask rules out are passed over.
+ * Ranks     Where a tape's sequences are cut over ranks (the trainer's sequence_ranks), q, k and v
+ *           are this rank's zig-zag pieces of them (sb_piece_zigzag), and blocks of k and v, and in
+ *           backward of dk and dv, go round the ring of ranks. The mask speaks of the whole; a bias
+ *           and a mask's pairs have the queries that are here, and all keys. On the CPU only, by
+ *           tiles whatever the algorithm, and without weights.
  * Fails     ranks, sizes, heads or batches do not fit; the mask or bias does not fit; a number is
  *           out of its range; weights are asked for of tiles
  * Source    Vaswani et al. 2017; groups: Ainslie et al. 2023; cosine: Henry et al. 2020; online
  *           softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles, and
- *           their backward: Dao et al. 2022
+ *           their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);

@@ -24,6 +24,34 @@ static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolera
     return same && (sb_tensor_size(a) == 0 || test_relative(a, b) <= tolerance);
 }
 
+/* ---- pieces ---- */
+
+/* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: where there
+   are equally many in each chunk, all ranks have the same to do. */
+CLAIM(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
+{
+    for (int ranks = 1; ranks <= 5; ranks++)
+        for (int64_t length = 0; length <= 40; length++) {
+            int held[40] = {0};
+            for (int rank = 0; rank < ranks; rank++) {
+                int64_t here, pairs = 0;
+                struct run run[2];
+                const sb_piece piece = sb_piece_zigzag(length, ranks, rank, &here);
+                share_runs(&piece, here, run);
+                for (int64_t n = 0; n < here; n++) {
+                    const int64_t i =
+                        n < run[0].count ? run[0].first + n : run[1].first + n - run[1].here;
+                    held[i]++;
+                    pairs += i + 1;
+                }
+                cr_expect(length % (2 * ranks) || pairs * ranks == length * (length + 1) / 2,
+                          "%d positions, rank %d of %d", (int)length, rank, ranks);
+            }
+            for (int64_t i = 0; i < length; i++)
+                cr_expect(held[i] == 1, "position %d of %d, %d ranks", (int)i, (int)length, ranks);
+        }
+}
+
 /* ---- x (sentences, positions, units) ---- */
 
 enum { DROPOUT, RESIDUAL, NORM, UNIT_KINDS };

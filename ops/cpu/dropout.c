@@ -7,6 +7,26 @@ static int64_t chunk_length(int64_t first, int64_t n)
     return n - first < DROPOUT_CHUNK ? n - first : DROPOUT_CHUNK;
 }
 
+/* The elements here from `first` on after dropout: of at most a chunk, which one draw serves where
+   they lie together in the whole and begin a group. */
+static void drop(const struct dropout *dropout, int64_t first, int64_t count, const real *x,
+                 real *y)
+{
+    const struct place *place = &dropout->place;
+    if (place->flat && place->offset % 8 == 0) {
+        const struct dropout_bits bits =
+            dropout_bits(dropout, (uint64_t)(place->offset + first) / 8);
+        dropout_apply(dropout, bits.of, count, x, y);
+        return;
+    }
+    struct dropout_reader reader = {.dropout = dropout};
+    for (int64_t e = 0, n; e < count; e += n) {
+        n = count - e;
+        const uint16_t *bits = dropout_read_here(&reader, first + e, &n);
+        dropout_apply(dropout, bits, n, x + e, y + e);
+    }
+}
+
 static void add(int64_t count, const real *x, bool fresh, real *sum)
 {
     if (fresh)
@@ -17,16 +37,12 @@ static void add(int64_t count, const real *x, bool fresh, real *sum)
 }
 
 /* The dropped x of a chunk, in `buffer`; x itself when nothing is dropped. */
-static const real *dropped(struct dropout_reader *reader, int64_t first, int64_t count,
+static const real *dropped(const struct dropout *dropout, int64_t first, int64_t count,
                            const real *x, real *buffer)
 {
-    if (reader->dropout->threshold == 0)
+    if (dropout->threshold == 0)
         return x;
-    for (int64_t e = 0, n; e < count; e += n) {
-        n = count - e;
-        const uint16_t *bits = dropout_read_here(reader, first + e, &n);
-        dropout_apply(reader->dropout, bits, n, x + e, buffer + e);
-    }
+    drop(dropout, first, count, x, buffer);
     return buffer;
 }
 
@@ -35,20 +51,16 @@ static bool forward(const struct dropout *dropout, int64_t n, const void *x_, co
 {
     const real *x = x_, *residual = residual_;
     real *y = y_;
-#pragma omp parallel if (n > PARALLEL_WORK)
-    {
-        struct dropout_reader reader = {.dropout = dropout};
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
+        int64_t count = chunk_length(first, n);
         real buffer[DROPOUT_CHUNK];
-#pragma omp for schedule(static)
-        for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-            int64_t count = chunk_length(first, n);
-            const real *kept = dropped(&reader, first, count, x + first, buffer);
-            if (residual)
-                for (int64_t e = 0; e < count; e++)
-                    y[first + e] = residual[first + e] + kept[e];
-            else
-                memcpy(y + first, kept, (size_t)count * sizeof *y);
-        }
+        const real *kept = dropped(dropout, first, count, x + first, buffer);
+        if (residual)
+            for (int64_t e = 0; e < count; e++)
+                y[first + e] = residual[first + e] + kept[e];
+        else
+            memcpy(y + first, kept, (size_t)count * sizeof *y);
     }
     return true;
 }
@@ -59,19 +71,14 @@ static bool backward(const struct dropout *dropout, int64_t n, const void *dy_, 
 {
     const real *dy = dy_;
     real *dx = dx_, *dresidual = dresidual_;
-#pragma omp parallel if (n > PARALLEL_WORK)
-    {
-        struct dropout_reader reader = {.dropout = dropout};
+#pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
+    for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
+        int64_t count = chunk_length(first, n);
         real buffer[DROPOUT_CHUNK];
-#pragma omp for schedule(static)
-        for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-            int64_t count = chunk_length(first, n);
-            if (dx)
-                add(count, dropped(&reader, first, count, dy + first, buffer), fresh_dx,
-                    dx + first);
-            if (dresidual)
-                add(count, dy + first, fresh_dresidual, dresidual + first);
-        }
+        if (dx)
+            add(count, dropped(dropout, first, count, dy + first, buffer), fresh_dx, dx + first);
+        if (dresidual)
+            add(count, dy + first, fresh_dresidual, dresidual + first);
     }
     return true;
 }
