@@ -218,12 +218,18 @@ bool delta_from_products(const attention &a)
     return a.Lk <= 256;
 }
 
+/* Whether stay_word can find the pairs' places. */
+bool draws_in_order(const attention &a)
+{
+    return a.dropout.threshold == 0 || a.dropout.place.flat;
+}
+
 } // namespace
 
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
     const int64_t size = a.D > a.Dv ? a.D : a.Dv;
-    return size <= LARGEST_HEAD && with_head_size(size, [&](auto D) {
+    return size <= LARGEST_HEAD && draws_in_order(a) && with_head_size(size, [&](auto D) {
                return f.bias ? launch_forward<decltype(D)::value, true>(a, f)
                              : launch_forward<decltype(D)::value, false>(a, f);
            });
@@ -235,7 +241,7 @@ bool attention_mma_backward(const attention &a, const attention_tiled_backward &
     const bool aligned = rows_aligned(g.q, a.q) && rows_aligned(g.k, a.k) &&
                          rows_aligned(g.v, a.v) && rows_aligned(g.dy, a.y);
     const bool exact = delta_from_products(a);
-    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD;
+    bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a);
     for (int queue = 0; ok && queue < 2; queue++) {
         if (queue && !exact)
             attention_row_sums<bf16>(a, g);

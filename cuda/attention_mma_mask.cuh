@@ -71,13 +71,19 @@ __device__ inline uint32_t keep_word(const attention &a, const tile_place &t, in
     return word;
 }
 
-/* The pairs that dropout lets stay, among 32. */
+/* The pairs that dropout lets stay, among 32: of a place that is flat, since these kernels have no
+   registers to spare for another. */
 __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
 {
-    const int64_t start = place_of_row(&a.dropout.place, (t.b * a.H + t.h) * a.Lq + i);
+    const place &whole = a.dropout.place;
+    const int64_t row = (t.b * a.H + t.h) * a.Lq + i, groups = (a.Lk + 7) / 8;
+    const int64_t first = (uint64_t)whole.offset / DROPOUT_GROUP + row * groups + j / 8;
     uint32_t word = 0;
-    for (int g = 0; g < 4; g++)
-        word |= staying_in_row(a.dropout, start, j + 8 * g) << (8 * g);
+    for (int g = 0; g < 4; g++) {
+        const dropout_group bits(a.dropout, first + g);
+        for (int e = 0; e < 8; e++)
+            word |= (uint32_t)(bits.of(e) >= a.dropout.threshold) << (8 * g + e);
+    }
     return word;
 }
 

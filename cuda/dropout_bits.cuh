@@ -62,6 +62,7 @@ __device__ inline uint32_t staying_in_row(const dropout &call, int64_t start, in
     uint32_t stay = 0;
     const int64_t left = call.place.axis[3].here - j;
     const int64_t end = left < DROPOUT_GROUP ? left : (int64_t)DROPOUT_GROUP;
+#pragma unroll 1
     for (int64_t e = 0, n; e < end; e += n) {
         n = end - e;
         const int64_t first = start + place_in_row(&call.place, j + e, &n);
