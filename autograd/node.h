@@ -9,6 +9,8 @@
 
 enum { NODE_SAVED = 4, TAPE_DEPTH = 64 };
 
+struct packed_weights;
+
 struct sb_node {
     sb_node *previous;
     const sb_operation *operation;
@@ -29,8 +31,9 @@ struct open_tape {
     bool failed, backward_ran;
     sb_random *random;
     sb_share share;
-    enum sequence rows, keys; /* which sequence tensors, and the keys of attention, are of */
-    sb_communicator *ring;    /* the ranks that the sequences are cut over, zig-zag; or NULL */
+    enum sequence rows, keys;      /* which sequence tensors, and the keys of attention, are of */
+    sb_communicator *ring;         /* the ranks that the sequences are cut over, zig-zag; or NULL */
+    struct packed_weights *packed; /* that linear keeps (ops/packed_weights.h); or NULL */
     const struct listener *listener; /* NULL: nobody */
     sb_node *last;
 };
@@ -44,6 +47,9 @@ struct open_tape *tape_need(const char *who);
 /* Cuts attention on the tape over these ranks, of which each holds zig-zag pieces of the sequences
    (sb_piece_zigzag), as the tape's share says; NULL: not. Tapes inside inherit it. */
 void tape_ring(sb_tape *tape, sb_communicator *ring);
+
+/* Makes linear keep packed weights on the tape, and on tapes inside. */
+void tape_packs(sb_tape *tape, struct packed_weights *packed);
 
 /* Says which sequence is worked on from here on, on the open tape if there is one. */
 void tape_sequences(enum sequence rows, enum sequence keys);

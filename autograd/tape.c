@@ -176,6 +176,15 @@ void tape_ring(sb_tape *tape, sb_communicator *ring)
         stack[place].ring = ring;
 }
 
+void tape_packs(sb_tape *tape, struct packed_weights *packed)
+{
+    int place = find(tape);
+    if (place < 0)
+        sb_fail("tape_packs: this tape is not open");
+    else
+        stack[place].packed = packed;
+}
+
 void tape_sequences(enum sequence rows, enum sequence keys)
 {
     if (depth > 0) {

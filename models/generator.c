@@ -1,5 +1,6 @@
 #include "models/generator.h"
 #include "models/search.h"
+#include "ops/packed_weights.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -112,7 +113,7 @@ static int64_t longest_output(const struct generator *g, const sb_decoding_optio
     return g->positions > 0 && room > 0 && room < longest ? room : longest;
 }
 
-/* Decodes one batch. */
+/* Decodes one batch, on tapes inside the open one. */
 static bool decode_batch(const struct generator *g, const sb_decoding_options *o, int64_t n,
                          const struct decoding_text texts[], sb_decoded outputs[])
 {
@@ -162,11 +163,14 @@ bool generator_decode(const struct generator *g, const char *const *texts, int64
     for (int64_t i = 0; i < n; i++)
         outputs[i] = (sb_decoded){0};
     struct decoding_text *encoded = encode(g, texts, n);
-    bool ok = encoded != NULL;
+    sb_tape tape;
+    search_tape(&tape);
+    bool ok = encoded && packed_weights_keep(&tape);
     for (int64_t i = 0, size; ok && i < n; i += size) {
         size = next_batch(g, &o, n - i, encoded + i);
         ok = decode_batch(g, &o, size, encoded + i, outputs);
     }
+    ok = sb_tape_end(&tape) && ok;
     free_texts(n, encoded);
     if (!ok)
         sb_decoded_free(n, outputs);

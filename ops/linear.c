@@ -3,6 +3,7 @@
 #include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/packed_weights.h"
 
 KERNEL_ROWS_AND_BF16(linear);
 
@@ -86,7 +87,7 @@ static sb_tensor *run(sb_node *node, sb_activation activation)
 {
     sb_tensor *x = node->in[0], *weight = node->in[1], *bias = sb_node_input(node, 2), *z = NULL;
     const struct linear_kernels *k = kernel_row(&linear_rows, x);
-    const struct linear_shape s = shape_of(x, weight, activation);
+    struct linear_shape s = shape_of(x, weight, activation);
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : s.out;
@@ -98,8 +99,12 @@ static sb_tensor *run(sb_node *node, sb_activation activation)
         if (!z)
             return NULL;
     }
-    if (!k->forward(&s, x->data, weight->data, bias ? bias->data : NULL, z ? z->data : NULL,
-                    y->data))
+    const void *packed;
+    if (!packed_weights_find(s.by_row ? tape_open()->packed : NULL, k, weight, &packed))
+        return NULL;
+    s.packed = packed != NULL;
+    if (!k->forward(&s, x->data, packed ? packed : weight->data, bias ? bias->data : NULL,
+                    z ? z->data : NULL, y->data))
         return sb_fail("linear: out of memory");
     return y;
 }

@@ -17,7 +17,8 @@ struct linear_shape {
     int64_t rows, in, out; /* x (rows, in), weight (out, in), y (rows, out) */
     sb_activation activation;
     bool by_row;
-    bool wide; /* z, y and all gradients but dz are of the dtype of sums (ops/bf16.h) */
+    bool packed; /* weight was packed; by_row only */
+    bool wide;   /* z, y and all gradients but dz are of the dtype of sums (ops/bf16.h) */
 };
 
 /* Whether the activation's slope is found from y; otherwise backward needs z = x W' + b. */
@@ -28,6 +29,9 @@ static inline bool linear_keeps_y(sb_activation activation)
 }
 
 struct linear_kernels {
+    /* Brings a weight into the order in which products read it; how many numbers that takes, for
+       which packed may be NULL. NULL itself where that gains nothing. */
+    int64_t (*pack)(int64_t out, int64_t in, const void *weight, void *packed);
     /* bias and z may be NULL; without z it is not kept. */
     bool (*forward)(const struct linear_shape *s, const void *x, const void *weight,
                     const void *bias, void *z, void *y);

@@ -56,7 +56,7 @@ bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n
                         const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                         int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
     if (is_for_blas(&s))
         multiply_slabs(&s);
     else
@@ -68,7 +68,7 @@ bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, 
                       const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                       int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
     if (is_for_blas(&s))
         multiply_by_blas(&s);
     else
@@ -80,7 +80,13 @@ bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n,
                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                        int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, false};
+    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
+    return CPU(gemm_multiply)(&s, true);
+}
+
+bool CPU(gemm_weight)(int64_t m, int64_t n, int64_t k, const real *a, const real *packed, real *c)
+{
+    struct product s = {false, true, m, n, k, a, k, packed, k, 0, c, n, .packed = true};
     return CPU(gemm_multiply)(&s, true);
 }
 

@@ -8,7 +8,10 @@
  *                C depends on that row of A, on B and on k alone, not on m or on where the row
  *                stands, so that a sentence decodes alike in every batch
  *
- * gemm_bf16      the same of matrices of bf16, with products and sums in f32; of f32's rows alone
+ * gemm_weight    gemm_builtin for A W' with a W (n, k) that gemm_pack_weight has packed: the same
+ *                bits, and nothing is left to pack
+ * gemm_bf16      gemm_parallel of matrices of bf16, with products and sums in f32; of f32's rows
+ * alone
  *
  * They return true, since none but the last needs memory that it cannot do without.
  */
@@ -26,6 +29,11 @@ bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, 
 bool CPU(gemm_builtin)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
                        const real *a, int64_t lda, const real *b, int64_t ldb, real beta, real *c,
                        int64_t ldc);
+
+/* packed holds out, rounded up to whole vectors, times in numbers: gemm_weight_size. */
+int64_t CPU(gemm_weight_size)(int64_t out, int64_t in);
+void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed);
+bool CPU(gemm_weight)(int64_t m, int64_t n, int64_t k, const real *a, const real *packed, real *c);
 
 #if REAL_IS_FLOAT
 bool CPU(gemm_bf16)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,

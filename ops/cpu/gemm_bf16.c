@@ -45,7 +45,8 @@ bool CPU(gemm_bf16)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, in
                     const uint16_t *a, int64_t lda, const uint16_t *b, int64_t ldb, real beta,
                     real *c, int64_t ldc)
 {
-    struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, ldc, true};
+    struct product s = {transpose_a, transpose_b, m,    n, k,   a,           lda,
+                        b,           ldb,         beta, c, ldc, .bf16 = true};
     if (k % 2 != 0 || !has_pairs(!transpose_a, a, lda) || !has_pairs(transpose_b, b, ldb))
         return multiply_widened(&s, a, b);
     s.k = k / 2;

@@ -43,17 +43,10 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Blocks of k are of equal depth, but for rounding, which keeps them whole in vectors. */
-static int64_t block_depth(int64_t k)
-{
-    int64_t blocks = (k + DEPTH - 1) / DEPTH;
-    return ((k + blocks - 1) / blocks + 15) / 16 * 16;
-}
-
 /* Whether B is read where it lies: for a few rows, packing costs more than it saves. */
 static bool is_strip(const struct product *s)
 {
-    return s->transpose_b && s->m <= STRIP_ROWS && !s->bf16;
+    return s->transpose_b && s->m <= STRIP_ROWS && !s->bf16 && !s->packed;
 }
 
 /* A's element (row, p), or the first number of a pair. */
@@ -79,7 +72,7 @@ static struct tile panel_at(const struct task *task, int64_t panel, int64_t p, s
     t.columns =
         least(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
     t.c = s->c + task->row * s->ldc + column;
-    t.b = b_at(s, p, column);
+    t.b = s->packed ? (const real *)s->b + packed_at(s->n, p, t.depth, column) : b_at(s, p, column);
     return t;
 }
 
@@ -90,6 +83,8 @@ static bool multiply_direct(const struct task *task, const struct tile *panel)
     const bool strip = is_strip(task->s) && panel->columns == STRIP_COLUMNS;
     const bool few = rows <= 16 || (panel->depth <= 64 && rows <= 64);
     const bool lies = !task->s->transpose_b && !task->s->bf16 && panel->columns % LANES == 0;
+    if (task->s->packed)
+        return false;
     if (strip)
         CPU(gemm_strip)(panel, rows);
     else if (few && lies)
@@ -161,10 +156,11 @@ static int64_t pack(const struct task *task, const struct tile *block, int64_t p
     return count;
 }
 
-/* Whether the panel's B lies as if it were packed: it is all of B. */
+/* Whether the panel's B lies packed, as it does when it is all of B. */
 static bool lies_packed(const struct product *s, const struct tile *panel)
 {
-    return !s->transpose_b && !s->bf16 && panel->columns == s->ldb && s->ldb % LANES == 0;
+    const bool is_all = !s->transpose_b && panel->columns == s->ldb && s->ldb % LANES == 0;
+    return s->packed || (is_all && !s->bf16);
 }
 
 static void multiply_block(const struct task *task, const struct tile *block, int64_t p)
@@ -177,7 +173,7 @@ static void multiply_block(const struct task *task, const struct tile *block, in
             continue;
         }
         const bool packed = lies_packed(task->s, &t);
-        const int64_t count = packed ? 1 : pack(task, block, p, panel);
+        const int64_t count = packed ? task->end_panel - panel : pack(task, block, p, panel);
         multiply_packed(task, block, p, panel, count, packed ? t.b : task->packed);
         panel += count;
     }
@@ -250,7 +246,8 @@ static bool run_task(const struct product *s, const struct cut *cut, int64_t num
     struct task task = task_at(s, cut, number);
     const int64_t depth = least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
     const int64_t panels = least(task.end_panel - task.panel, PANELS);
-    const bool copies = copies_a(&task), wants = copies || (panels > 1 && depth > DEPTH / 2);
+    const bool copies = copies_a(&task);
+    const bool wants = copies || (panels > 1 && depth > DEPTH / 2 && !s->packed);
     const int64_t copy = copies ? size_of_copy(s, depth) : 0;
     const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
     real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;

@@ -18,7 +18,7 @@ struct product {
     int64_t ldb;
     real beta, *c;
     int64_t ldc;
-    bool bf16;
+    bool bf16, packed; /* packed: B was packed by gemm_pack_weight */
 };
 
 /* The whole product, by several threads where that pays and they are allowed. False when there is
@@ -47,6 +47,13 @@ enum { TILE_SUMS = 2 * MOST_ROWS }; /* vectors of a tile, at most */
 /* At most so many rows of B are multiplied at a time: a panel of them, as wide as a tile, stays in
    the first-level cache or next to it. Results depend on this number, on nothing else here. */
 enum { DEPTH = 256 };
+
+/* Blocks of k are of equal depth, but for rounding, which keeps them whole in vectors. */
+static inline int64_t block_depth(int64_t k)
+{
+    int64_t blocks = (k + DEPTH - 1) / DEPTH;
+    return ((k + blocks - 1) / blocks + 15) / 16 * 16;
+}
 
 /* Where part i of n begins, cut into parts that differ by at most one. */
 static inline int64_t part(int64_t i, int64_t parts, int64_t n)
@@ -105,6 +112,13 @@ void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, cons
 /* At least the columns from .. to - 1 of C. */
 void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
                       struct factor a, const real *packed, real *c, int64_t ldc);
+
+/* Where a block of rows from p on, `depth` of them, has its column (the first one of a panel) in a
+   B of n columns that gemm_pack_weight packed: block after block, and each panel after panel. */
+static inline int64_t packed_at(int64_t n, int64_t p, int64_t depth, int64_t column)
+{
+    return p * ((n + LANES - 1) / LANES * LANES) + column * depth;
+}
 
 /* Packs the transpose of `columns` rows of `depth` elements, which lie ldb apart, for gemm_packed:
    depth x columns rounded up to whole vectors. */

@@ -1,4 +1,5 @@
 /* Small products on one thread, with a B that is packed once or lies together already. */
+#include "ops/cpu/gemm.h"
 #include "ops/cpu/gemm_builtin.h"
 
 static int64_t panel_count(int64_t columns, int64_t *vectors)
@@ -65,5 +66,19 @@ void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t l
     for (int64_t i = 0; i < panels; i++) {
         int64_t n = panel_columns(i, columns, &column);
         CPU(gemm_pack)(true, depth, n, b + column * ldb, ldb, packed + column * depth);
+    }
+}
+
+int64_t CPU(gemm_weight_size)(int64_t out, int64_t in)
+{
+    return packed_at(out, in, 0, 0);
+}
+
+void CPU(gemm_pack_weight)(int64_t out, int64_t in, const real *weight, real *packed)
+{
+    const int64_t block = block_depth(in);
+    for (int64_t p = 0; p < in; p += block) {
+        const int64_t depth = in - p < block ? in - p : block;
+        CPU(gemm_pack_all)(depth, out, weight + p, in, packed + packed_at(out, p, depth, 0));
     }
 }

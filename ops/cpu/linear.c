@@ -2,19 +2,42 @@
 #include "ops/cpu/linear_row.h"
 #include "ops/cpu/rows.h"
 
+static int64_t pack(int64_t out, int64_t in, const void *weight, void *packed)
+{
+    if (packed)
+        CPU(gemm_pack_weight)(out, in, weight, packed);
+    return CPU(gemm_weight_size)(out, in);
+}
+
+static bool multiply(const struct linear_shape *s, const real *x, const real *weight, real *z)
+{
+    const int64_t rows = s->rows, in = s->in, out = s->out;
+    return s->packed ? CPU(gemm_weight)(rows, out, in, x, weight, z)
+           : s->by_row
+               ? CPU(gemm_builtin)(false, true, rows, out, in, x, in, weight, in, 0, z, out)
+               : CPU(gemm_parallel)(false, true, rows, out, in, x, in, weight, in, 0, z, out);
+}
+
+/* y = activation(z + bias); shared by the threads of the region that this is called in. */
+static void activate_rows(const struct linear_shape *s, const real *bias, real *z, real *y)
+{
+#pragma omp for schedule(static)
+    for (int64_t r = 0; r < s->rows; r++)
+        activate_row(s->activation, s->out, bias, z + r * s->out, y + r * s->out);
+}
+
 static bool forward(const struct linear_shape *s, const void *x, const void *weight,
                     const void *bias, void *z_, void *y_)
 {
-    const int64_t rows = s->rows, in = s->in, out = s->out;
     real *y = y_, *z = z_ ? z_ : y_;
-    bool ok = s->by_row
-                  ? CPU(gemm_builtin)(false, true, rows, out, in, x, in, weight, in, 0, z, out)
-                  : CPU(gemm_parallel)(false, true, rows, out, in, x, in, weight, in, 0, z, out);
+    const bool ok = multiply(s, x, weight, z);
     if (!bias && s->activation == SB_IDENTITY)
         return ok;
-#pragma omp parallel for schedule(static) if (rows * out > PARALLEL_WORK)
-    for (int64_t r = 0; r < rows; r++)
-        activate_row(s->activation, out, bias, z + r * out, y + r * out);
+    if (s->rows * s->out <= PARALLEL_WORK)
+        activate_rows(s, bias, z, y);
+    else
+#pragma omp parallel
+        activate_rows(s, bias, z, y);
     return ok;
 }
 
@@ -62,4 +85,4 @@ static bool backward_weight(const struct linear_shape *s, const void *dz, const 
                               fresh ? 0 : 1, dweight, s->in);
 }
 
-KERNELS(linear) = {forward, backward_activation, backward_bias, backward_x, backward_weight};
+KERNELS(linear) = {pack, forward, backward_activation, backward_bias, backward_x, backward_weight};

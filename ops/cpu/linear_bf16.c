@@ -179,5 +179,6 @@ static bool backward_weight(const struct linear_shape *s, const void *dz, const 
     return ok;
 }
 
-KERNELS_BF16(linear) = {forward, backward_activation, backward_bias, backward_x, backward_weight};
+KERNELS_BF16(linear) = {NULL,          forward,    backward_activation,
+                        backward_bias, backward_x, backward_weight};
 #endif

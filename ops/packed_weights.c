@@ -1,0 +1,94 @@
+#include "ops/packed_weights.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+
+struct entry {
+    sb_tensor *weight;
+    void *packed; /* NULL: not yet */
+    size_t bytes;
+};
+
+struct packed_weights {
+    struct entry *entry;
+    int64_t count, room;
+    int64_t
+        next; /* the entry behind the last one found: weights come in the same order each time */
+};
+
+static void release(void *object)
+{
+    struct packed_weights *p = object;
+    for (int64_t i = 0; i < p->count; i++) {
+        pool_give(memory_pool(), p->entry[i].packed, p->entry[i].bytes);
+        sb_tensor_release(p->entry[i].weight);
+    }
+    memory_free(p->entry);
+    memory_free(p);
+}
+
+bool packed_weights_keep(sb_tape *tape)
+{
+    struct packed_weights *p = memory_new(sizeof *p);
+    if (!p)
+        return sb_fail("packed_weights: out of memory");
+    if (!tape_own_object(p, release, "packed_weights"))
+        return false;
+    tape_packs(tape, p);
+    return true;
+}
+
+static struct entry *find(struct packed_weights *p, const sb_tensor *weight)
+{
+    for (int64_t i = 0; i < p->count; i++) {
+        const int64_t at = (p->next + i) % p->count;
+        if (p->entry[at].weight == weight) {
+            p->next = at + 1;
+            return &p->entry[at];
+        }
+    }
+    return NULL;
+}
+
+/* Remembers a weight that is met for the first time. */
+static bool add(struct packed_weights *p, sb_tensor *weight)
+{
+    if (p->count == p->room) {
+        const int64_t room = 2 * p->room + 32;
+        struct entry *entry = memory_new((size_t)room * sizeof *entry);
+        if (!entry)
+            return false;
+        for (int64_t i = 0; i < p->count; i++)
+            entry[i] = p->entry[i];
+        memory_free(p->entry);
+        p->entry = entry;
+        p->room = room;
+    }
+    p->entry[p->count++] = (struct entry){.weight = sb_tensor_retain(weight)};
+    return true;
+}
+
+static bool pack(struct entry *e, const struct linear_kernels *kernels)
+{
+    const sb_tensor *w = e->weight;
+    const int64_t n = kernels->pack(w->dim[0], w->dim[1], w->data, NULL);
+    e->bytes = (size_t)n * sb_dtype_bytes(w->dtype);
+    e->packed = pool_take(memory_pool(), e->bytes);
+    if (e->packed)
+        kernels->pack(w->dim[0], w->dim[1], w->data, e->packed);
+    return e->packed != NULL;
+}
+
+/* Parameters only: what else is multiplied with may be another tensor at the same place next time,
+   or have another value. */
+bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *kernels,
+                         sb_tensor *weight, const void **packed)
+{
+    *packed = NULL;
+    if (!p || !kernels->pack || !weight->requires_grad || weight->tape != 0)
+        return true;
+    struct entry *e = find(p, weight);
+    if (e ? !e->packed && !pack(e, kernels) : !add(p, weight))
+        return sb_fail("linear: out of memory for packed weights");
+    *packed = e ? e->packed : NULL;
+    return true;
+}
