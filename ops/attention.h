@@ -22,7 +22,7 @@ struct attention_strides {
 enum attention_products {
     PRODUCTS_FAST,  /* by BLAS, if there is one: training */
     PRODUCTS_FIXED, /* by the built-in product, where a row depends on no other: evaluation */
-    PRODUCTS_ROWS,  /* pair by pair, which is best for a few queries: decoding with a cache */
+    PRODUCTS_ROWS,  /* pair by pair, for a few queries: decoding with a cache */
 };
 
 struct attention {

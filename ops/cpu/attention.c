@@ -13,42 +13,6 @@
  */
 #include "ops/cpu/attention_steps.h"
 
-/* s_ij = q_i . k_j, pair by pair; with cosine, over the length of k_j, which a cache holds as it
-   came. */
-static void scores_by_rows(const struct block *x, struct rows q, struct rows k, real *s)
-{
-    const struct attention *a = x->a;
-    for (int64_t i = 0; i < x->n; i++)
-        for (int64_t j = x->keys.from; j < x->keys.to; j++) {
-            const real *key = k.at + j * k.step;
-            real score = row_dot(a->D, a->D, q.at + (x->first + i) * q.step, key);
-            if (a->cosine) {
-                real length = real_sqrt(row_dot(a->D, a->D, key, key));
-                score /= length < (real)1e-12 ? (real)1e-12 : length;
-            }
-            s[i * a->Lk + j] = score;
-        }
-}
-
-/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere */
-static void softmax_rows(const struct block *x, const real *bias, real *s)
-{
-    const struct attention *a = x->a;
-    const int64_t *step = a->bias;
-    const real scale = (real)a->scale;
-    for (int64_t i = 0; i < x->n; i++, s += a->Lk) {
-        struct masked_row row = row_of(x, i);
-        if (!bias) {
-            masked_row_softmax(&row, scale, s, s);
-            continue;
-        }
-        const real *b = bias + x->b * step[0] + x->h * step[1] + (x->first + i) * step[2];
-        for (int64_t j = row.keys.from; j < row.keys.to; j++)
-            s[j] = scale * s[j] + b[j * step[3]];
-        masked_row_softmax(&row, 1, s, s);
-    }
-}
-
 static bool forward_head(const struct attention *a, int64_t b, int64_t h,
                          const struct attention_forward *f)
 {
@@ -57,17 +21,13 @@ static bool forward_head(const struct attention *a, int64_t b, int64_t h,
     struct rows v = rows_of(f->v, a->v, b, g);
     struct key_range seen = mask_range(&a->mask, b, 0, a->Lq - 1, a->Lk);
     struct rows seen_v = {v.at + seen.from * v.step, v.step};
-    bool ok = true, finite = !a->mask.count || a->products == PRODUCTS_ROWS ||
-                             all_finite(seen.to - seen.from, a->Dv, seen_v);
+    bool ok = true, finite = !a->mask.count || all_finite(seen.to - seen.from, a->Dv, seen_v);
     real *scratch = f->scratch ? (real *)f->scratch + head * attention_block_rows(a) * a->Lk : NULL;
     for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
         struct block x = block_at(a, b, h, i);
         real *weights = (real *)f->weights + (head * a->Lq + i) * a->Lk;
         real *y = row_in(f->y, a->y, b, h, i);
-        if (a->products == PRODUCTS_ROWS)
-            scores_by_rows(&x, q, k, weights);
-        else
-            ok = pair_products(&x, a->D, q, k, weights);
+        ok = pair_products(&x, a->D, q, k, weights);
         softmax_rows(&x, f->bias, weights);
         ok = ok &&
              add_over_keys(&x, finite, a->Dv, dropped(&x, weights, scratch), v, true, y, a->y.row);
@@ -79,6 +39,8 @@ static bool forward(const struct attention *a, const struct attention_forward *f
 {
     bool ok = true;
     int64_t heads = a->B * a->H;
+    if (a->products == PRODUCTS_ROWS)
+        return CPU(attention_cached)(a, f);
 #pragma omp parallel for schedule(static) reduction(&& : ok)                                       \
     if (heads * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
     for (int64_t head = 0; head < heads; head++)

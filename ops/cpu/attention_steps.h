@@ -83,6 +83,25 @@ static inline bool pair_products(const struct block *x, int64_t n, struct rows q
                    key.at + from * key.step, key.step, 0, s + from, Lk);
 }
 
+/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere */
+static inline void softmax_rows(const struct block *x, const real *bias, real *s)
+{
+    const struct attention *a = x->a;
+    const int64_t *step = a->bias;
+    const real scale = (real)a->scale;
+    for (int64_t i = 0; i < x->n; i++, s += a->Lk) {
+        struct masked_row row = row_of(x, i);
+        if (!bias) {
+            masked_row_softmax(&row, scale, s, s);
+            continue;
+        }
+        const real *b = bias + x->b * step[0] + x->h * step[1] + (x->first + i) * step[2];
+        for (int64_t j = row.keys.from; j < row.keys.to; j++)
+            s[j] = scale * s[j] + b[j * step[3]];
+        masked_row_softmax(&row, 1, s, s);
+    }
+}
+
 /* y_ij = x_ij / (1 - p), or 0 where dropped, in the block's range; x and y may be the same. */
 static inline void drop(const struct block *block, const real *x, real *y)
 {
@@ -146,7 +165,7 @@ static inline bool add_over_keys(const struct block *x, bool finite, int64_t n, 
                                  struct rows y, bool fresh, real *z, int64_t ldz)
 {
     int64_t from = x->keys.from, count = x->keys.to - from;
-    if (finite && count > 0 && x->a->products != PRODUCTS_ROWS)
+    if (finite && count > 0)
         return product(x->a, false, false, x->n, n, count, w + from, x->a->Lk, y.at + from * y.step,
                        y.step, fresh ? 0 : 1, z, ldz);
     if (fresh)
@@ -171,8 +190,9 @@ static inline bool add_over_queries(const struct block *x, bool finite, int64_t 
     return true;
 }
 
-/* Defined in attention_backward.c, attention_tiled.c, attention_tiled_backward.c and
-   attention_rows.c. */
+/* Defined in attention_cached.c, attention_backward.c, attention_tiled.c,
+   attention_tiled_backward.c and attention_rows.c. */
+bool CPU(attention_cached)(const struct attention *a, const struct attention_forward *f);
 bool CPU(attention_backward)(const struct attention *a, const struct attention_backward *g);
 bool CPU(attention_tiled)(const struct attention *a, const struct attention_tiled *f);
 bool CPU(attention_tiled_backward)(const struct attention *a,

@@ -72,22 +72,29 @@ static const real *input_row(const struct layer_norm_forward *f, struct dropout_
     return sum + first;
 }
 
-static bool forward(const struct layer_norm_forward *f)
+/* Shared by the threads of the region that this is called in. */
+static void forward_rows(const struct layer_norm_forward *f)
 {
     const int64_t C = f->C;
     real *y = f->y, *mean = f->mean, *scale = f->scale;
-#pragma omp parallel if (f->rows * C > PARALLEL_WORK)
-    {
-        struct dropout_reader reader = {.dropout = &f->dropout};
+    struct dropout_reader reader = {.dropout = &f->dropout};
 #pragma omp for schedule(static)
-        for (int64_t r = 0; r < f->rows; r++) {
-            const real *row = input_row(f, &reader, r);
-            struct moments m = row_moments(C, row);
-            mean[r] = m.mean;
-            scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
-            forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
-        }
+    for (int64_t r = 0; r < f->rows; r++) {
+        const real *row = input_row(f, &reader, r);
+        struct moments m = row_moments(C, row);
+        mean[r] = m.mean;
+        scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
+        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
     }
+}
+
+static bool forward(const struct layer_norm_forward *f)
+{
+    if (f->rows * f->C <= PARALLEL_WORK)
+        forward_rows(f);
+    else
+#pragma omp parallel
+        forward_rows(f);
     return true;
 }
 
