@@ -1,7 +1,7 @@
 #include "ops/kernel.h"
 #include "tensor/storage.h"
 
-int64_t kernel_parallel_work = 1 << 15;
+int64_t kernel_parallel_work = 1 << 15, kernel_streamed_bytes = 1 << 24;
 
 static bool has_set(enum kernel_set set)
 {

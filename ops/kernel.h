@@ -71,6 +71,9 @@ const char *kernel_cpu_name(void);
 /* The work from which on the CPU's kernels use several threads (ops/cpu/real.h). */
 extern int64_t kernel_parallel_work;
 
+/* The size of a result from which on some of them store past the caches (ops/cpu/stream.h). */
+extern int64_t kernel_streamed_bytes;
+
 /* For tests: uses this set from now on; false when this processor or build lacks it. */
 bool kernel_use_cpu_set(enum kernel_set set);
 

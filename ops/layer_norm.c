@@ -212,5 +212,7 @@ OPERATION(layer_norm,
           {"residual_layer_norm",
            run_dropped,
            {"3x5 3x5 5 5", "2x3x4 =2x3x4 4 4", "=5x63 5x63 63 63"}},
-          {"residual_layer_norm", run_residual_sum, {"3x5 3x5 5 5", "=2x65 2x65 65 65"}},
+          {"residual_layer_norm",
+           run_residual_sum,
+           {"3x5 3x5 5 5", "3x32 3x32 32 32", "=2x65 2x65 65 65"}},
           {"residual_layer_norm", run_sum_alone, {"3x5 3x5 5 5"}});

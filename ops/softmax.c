@@ -121,7 +121,8 @@ static sb_tensor *run_combined(void *unused, sb_tensor *const x[])
     return sb_masked_softmax(x[0], sb_mask_and(both, sb_mask_allow(x[2])), 2);
 }
 
-OPERATION(softmax, {"softmax", run_softmax, {"1", "2", "7", "3x5", "c2:2x4", "2x3x4", "2x1x3x65"}},
+OPERATION(softmax,
+          {"softmax", run_softmax, {"1", "2", "7", "3x5", "c2:2x4", "2x3x4", "3x32", "2x1x3x65"}},
           {"masked_softmax", run_causal, {"1x1", "2x7", "3x5x4", "2x1x3x65", "=4x4"}},
           {"masked_softmax", run_blocked, {"4x7 b:4x7", "2x3x4 b:4", "2x2x2x63 b:2x1x2x63"}},
           {"masked_softmax", run_combined, {"2x2x4x5 i6:2 b:2x1x4x5", "1x1x2x64 i65:1 b:64"}});

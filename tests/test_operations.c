@@ -170,6 +170,31 @@ CPU_CLAIM(operations, any_number_of_threads_gives_the_same_bits)
     sb_set_threads(threads);
 }
 
+static void streams_agree(const struct example *e, const char *shapes)
+{
+    const enum kernel_set best = kernel_cpu_set();
+    const int64_t usual = kernel_streamed_bytes;
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64 && kernel_use_cpu_set(set); dtype++) {
+            struct inputs in = inputs_new(shapes, dtype, 1);
+            struct results cached = example_must_run(e, shapes, &in);
+            kernel_streamed_bytes = 0;
+            struct results streamed = example_must_run(e, shapes, &in);
+            kernel_streamed_bytes = usual;
+            cr_expect(results_same_bits(&cached, &streamed), "%s %s in %s: %s: other bits", e->name,
+                      shapes, sb_dtype_name(dtype), kernel_cpu_name());
+            results_free(&cached);
+            results_free(&streamed);
+            inputs_free(&in);
+        }
+    kernel_use_cpu_set(best);
+}
+
+CPU_CLAIM(operations, what_goes_past_the_caches_has_the_same_bits)
+{
+    for_each_example(streams_agree);
+}
+
 /* Not the same bits: a product that is not recorded avoids BLAS, whose rows depend on the batch. */
 static void modes_agree(const struct example *e, const char *shapes)
 {

@@ -1,6 +1,7 @@
 #include "ops/layer_norm.h"
 #include "ops/cpu/dropout_bits.h"
 #include "ops/cpu/rows.h"
+#include "ops/cpu/stream.h"
 
 struct moments {
     real mean, variance;
@@ -78,14 +79,19 @@ static void forward_rows(const struct layer_norm_forward *f)
     const int64_t C = f->C;
     real *y = f->y, *mean = f->mean, *scale = f->scale;
     struct dropout_reader reader = {.dropout = &f->dropout};
-#pragma omp for schedule(static)
+    const bool streamed = streams(f->rows, C, y);
+    real made[STREAM_ROW] __attribute__((aligned(64)));
+#pragma omp for schedule(static) nowait
     for (int64_t r = 0; r < f->rows; r++) {
         const real *row = input_row(f, &reader, r);
         struct moments m = row_moments(C, row);
         mean[r] = m.mean;
         scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
-        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, y + r * C);
+        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, streamed ? made : y + r * C);
+        if (streamed)
+            stream_row(C, made, y + r * C);
     }
+    stream_end();
 }
 
 static bool forward(const struct layer_norm_forward *f)
@@ -169,13 +175,16 @@ static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
 
 /* A fresh dx holds the row's gradient and nothing else, so dbranch is made from it. */
 static void add_gradients(const struct layer_norm_backward *b, struct dropout_reader *reader,
-                          int64_t r, const struct row *row)
+                          int64_t r, const struct row *row, bool streamed)
 {
     const int64_t first = r * b->C;
-    real *dx = b->dx.to, *dbranch = b->dbranch.to;
+    real made[STREAM_ROW] __attribute__((aligned(64)));
+    real *dx = b->dx.to, *dbranch = b->dbranch.to, *to = streamed ? made : dx + first;
     if (dx)
-        add_gradient(row, b->dx.fresh, dx + first);
-    const real *gradient = dx && b->dx.fresh ? dx + first : NULL;
+        add_gradient(row, b->dx.fresh, to);
+    if (streamed)
+        stream_row(b->C, made, dx + first);
+    const real *gradient = dx && b->dx.fresh ? to : NULL;
     if (dbranch && b->dropout.threshold > 0)
         add_dropped_gradient(reader, first, row, gradient, b->dbranch.fresh, dbranch + first);
     else if (dbranch && gradient && b->dbranch.fresh)
@@ -190,13 +199,15 @@ static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
     const real *x = b->x, *dy = b->dy, *dsum = b->dsum, *mean = b->mean, *scale = b->scale;
     real *dgain = (real *)b->partial + slab * 2 * C, *dbias = dgain + C;
     struct dropout_reader reader = {.dropout = &b->dropout};
+    const bool streamed = b->dx.to && b->dx.fresh && streams(b->rows, C, b->dx.to);
     memset(dgain, 0, 2 * (size_t)C * sizeof *dgain);
     for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, b->rows); r++) {
         struct row row = {C,       x + r * C, b->gain, dy + r * C, dsum ? dsum + r * C : NULL,
                           mean[r], scale[r],  0,       0};
         sum_row(&row, dgain, dbias);
-        add_gradients(b, &reader, r, &row);
+        add_gradients(b, &reader, r, &row, streamed);
     }
+    stream_end();
 }
 
 static bool backward(const struct layer_norm_backward *b)

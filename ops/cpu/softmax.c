@@ -1,23 +1,44 @@
 #include "ops/softmax.h"
 #include "ops/cpu/masked_row.h"
 #include "ops/cpu/rows.h"
+#include "ops/cpu/stream.h"
 
 static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
-#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
-    for (int64_t r = 0; r < rows; r++)
-        row_softmax(C, C, 1, x + r * C, y + r * C);
+    const bool streamed = streams(rows, C, y);
+#pragma omp parallel if (rows * C > PARALLEL_WORK)
+    {
+        real row[STREAM_ROW] __attribute__((aligned(64)));
+#pragma omp for schedule(static) nowait
+        for (int64_t r = 0; r < rows; r++) {
+            row_softmax(C, C, 1, x + r * C, streamed ? row : y + r * C);
+            if (streamed)
+                stream_row(C, row, y + r * C);
+        }
+        stream_end();
+    }
     return true;
 }
 
-/* y_c = exp(x_c - max) / sum */
-static void backward_row(int64_t C, const real *restrict y, const real *restrict dy, bool fresh,
-                         real *restrict dx)
+/* y_c = exp(x_c - max) / sum. The row that follows is fetched meanwhile. */
+static void backward_row(int64_t C, const real *y, const real *dy, bool fresh, bool streamed,
+                         real *dx)
 {
+    const int64_t whole = C / LANES * LANES;
     const real dot = row_dot(C, C, y, dy);
-    for (int64_t c = 0; c < C; c++)
+    for (int64_t c = 0; c < whole; c += LANES) {
+        const vector ds = vector_load(y + c) * (vector_load(dy + c) - dot);
+        const vector sum = (fresh ? vector_zero() : vector_load(dx + c)) + ds;
+        __builtin_prefetch(y + C + c);
+        __builtin_prefetch(dy + C + c);
+        if (streamed)
+            vector_stream(dx + c, sum);
+        else
+            vector_store(dx + c, sum);
+    }
+    for (int64_t c = whole; c < C; c++)
         dx[c] = before(fresh, dx[c]) + y[c] * (dy[c] - dot);
 }
 
@@ -26,9 +47,14 @@ static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, b
 {
     const real *y = y_, *dy = dy_;
     real *dx = dx_;
-#pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
-    for (int64_t r = 0; r < rows; r++)
-        backward_row(C, y + r * C, dy + r * C, fresh, dx + r * C);
+    const bool streamed = fresh && streams(rows, C, dx);
+#pragma omp parallel if (rows * C > PARALLEL_WORK)
+    {
+#pragma omp for schedule(static) nowait
+        for (int64_t r = 0; r < rows; r++)
+            backward_row(C, y + r * C, dy + r * C, fresh, streamed, dx + r * C);
+        stream_end();
+    }
     return true;
 }
 

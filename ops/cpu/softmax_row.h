@@ -101,6 +101,7 @@ static inline real row_softmax(int64_t n, int64_t room, real scale, const real *
         largest = vector_larger(largest, vector_load(x + j));
     real max = vector_max(largest);
     for (int64_t j = 0; j < whole; j += LANES) {
+        __builtin_prefetch(x + room + j); /* the next row, most often */
         vector e = vector_exp(scale * (vector_load(x + j) - max));
         vector_store(y + j, e);
         sums += e;

@@ -1,0 +1,52 @@
+/*
+ * Stores that go past the caches. A plain store first reads the line that it overwrites; where a
+ * result is larger than the caches, that is traffic for nothing.
+ */
+#ifndef SOFTBACK_OPS_CPU_STREAM_H
+#define SOFTBACK_OPS_CPU_STREAM_H
+
+#include "ops/cpu/vector.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+/* Numbers of a row, at most, that is made first and then streamed. */
+enum { STREAM_ROW = 32768 / sizeof(real) };
+
+/* Whether rows of C, of whole vectors, are streamed to y. What is small is left in the caches, for
+   whoever reads it next. */
+static inline bool streams(int64_t rows, int64_t C, const real *y)
+{
+    const bool is_large = rows * C * (int64_t)sizeof(real) >= kernel_streamed_bytes;
+    return is_large && C % LANES == 0 && C <= STREAM_ROW && (uintptr_t)y % VECTOR_BYTES == 0;
+}
+
+/* To an address of whole vectors. */
+static inline void vector_stream(real *to, vector x)
+{
+#if !defined(__x86_64__)
+    vector_store(to, x);
+#elif VECTOR_BYTES == 64
+    _mm512_stream_ps((void *)to, (__m512)x);
+#elif VECTOR_BYTES == 32
+    _mm256_stream_ps((void *)to, (__m256)x);
+#else
+    _mm_stream_ps((void *)to, (__m128)x);
+#endif
+}
+
+static inline void stream_row(int64_t C, const real *x, real *y)
+{
+    for (int64_t c = 0; c < C; c += LANES)
+        vector_stream(y + c, vector_load(x + c));
+}
+
+/* Once for each thread: what it has streamed is there for the others, too. */
+static inline void stream_end(void)
+{
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
+#endif
