@@ -19,6 +19,7 @@ export PKG_CONFIG_PATH="${package%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root"
 LD_LIBRARY_PATH=$work/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir softback)
 export LD_LIBRARY_PATH
 unset OPENBLAS_CORETYPE
+export GOMP_SPINCOUNT=1000 # as the program softback sets for itself: others may compute here too
 fail() {
     echo "install: $*" >&2
     exit 1

@@ -146,8 +146,8 @@ bool CPU(attention_tiled)(const struct attention *a, const struct attention_tile
     {
         struct work w = {.keys = pool_take(memory_pool(), bytes)};
         ok = w.keys != NULL;
-        w.values = w.keys + (ok ? KEYS * a->D : 0);
-        w.p = w.values + (ok ? KEYS * whole_vectors(a->Dv) : 0);
+        w.values = ok ? w.keys + KEYS * a->D : NULL;
+        w.p = ok ? w.values + KEYS * whole_vectors(a->Dv) : NULL;
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
             /* the last queries first: with a causal mask they see most */
