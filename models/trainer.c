@@ -240,6 +240,7 @@ static bool step(sb_trainer *t, sb_trained *trained)
         return false;
     const int64_t batches = t->options.accumulate;
     const double waited = shared_gradients_seconds(t->shared);
+    const int64_t sent = sb_communicator_sent(t->options.communicator);
     const bool mean = batches == 1 && !t->shared;
     if (t->shared && !shared_gradients_begin(t->shared))
         return false;
@@ -249,7 +250,9 @@ static bool step(sb_trainer *t, sb_trained *trained)
     const double targets = (double)trained->targets;
     trained->loss /= targets;
     trained->waited = shared_gradients_seconds(t->shared) - waited;
-    return update(t, mean ? 1 : 1 / targets, trained);
+    const bool ok = update(t, mean ? 1 : 1 / targets, trained);
+    trained->sent = sb_communicator_sent(t->options.communicator) - sent;
+    return ok;
 }
 
 bool sb_trainer_step(sb_trainer *t, sb_trained *trained)

@@ -53,6 +53,7 @@ typedef struct {
     double norm;     /* of the gradient, before clipping */
     int64_t targets; /* symbols predicted, by all ranks */
     double waited;   /* seconds that this rank spent on summing gradients, and on nothing else */
+    int64_t sent;    /* bytes that this rank sent to others */
     const char *without_gradient; /* first step: a parameter that backward did not reach, or NULL */
     bool skipped; /* the gradient was not finite: the weights stay; sb_error() names where */
 } sb_trained;

@@ -185,6 +185,8 @@ MPI_CLAIM(only_the_first_rank_writes_and_speaks)
     cr_expect(strcmp(o.err, "") == 0, "%s", o.err);
     cr_expect(count_of(o.out, "ranks      3, of 1 thread each") == 1, "%s", o.out);
     cr_expect(count_of(o.out, "ranks      3, which spent ") == 1, "%s", o.out);
+    cr_expect(count_of(o.out, "\nsent       ") == 1 && !strstr(o.out, "\nsent       0"), "%s",
+              o.out);
     cr_expect(count_of(o.out, "trained ") == 1, "%s", o.out);
     cr_expect(count_files() == 6, "%d files besides pairs.tsv, out, err, m, m.state, m.jsonl",
               count_files() - 6);

@@ -247,6 +247,7 @@ static bool one_step(struct training *t, struct progress_line *line)
         return false;
     }
     line->waited += trained.waited;
+    line->sent += trained.sent;
     progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
     return true;
 }
@@ -292,8 +293,10 @@ static void conclude(const struct training *t, const struct progress_line *line)
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
     if (sb_communicator_size(t->communicator) > 1)
-        printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n",
-               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
+        printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n"
+               "sent       %s bytes a step, by rank 0\n",
+               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line),
+               count_text(taken > 0 ? line->sent / taken : 0).text);
     if (steps < t->settings.steps)
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
