@@ -192,6 +192,22 @@ MPI_CLAIM(only_the_first_rank_writes_and_speaks)
               count_files() - 6);
 }
 
+/* Of each split, what rank 0 sends and what the formula says, as the page shows them. */
+MPI_CLAIM(the_table_of_bytes_in_teach_is_what_is_measured)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cp '%s/../teach/ranks.md' '%s'", TEST_FOLDER,
+             test_temporary("page"));
+    cr_assert(system(command) == 0);
+    snprintf(command, sizeof command, "SOFTBACK='%s' '%s/../teach/ranks.sh' >'%s' 2>&1",
+             TEST_PROGRAM, TEST_FOLDER, test_temporary("table"));
+    const int code = system(command);
+    char *page = program_read("page", NULL), *table = program_read("table", NULL);
+    cr_expect(code == 0 && count_of(table, "\n") > 6 && strstr(page, table), "%s", table);
+    free(page);
+    free(table);
+}
+
 /* ---- going on ---- */
 
 static void pause_for(double seconds)

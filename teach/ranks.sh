@@ -1,0 +1,54 @@
+#!/bin/sh
+# Measures the table of teach/ranks.md anew: what rank 0 sends in the tenth step of training, beside
+# the formula, in bytes. Needs Open MPI's mpirun; SOFTBACK is the program ("./softback" otherwise).
+set -eu
+cd "$(dirname "$0")/.."
+softback=${SOFTBACK:-./softback}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+pairs=8 length=32 width=32
+export OMPI_MCA_mpi_yield_when_idle=1 # ranks may be more than processors
+
+# 32 letters, and the first 31 of them again, with which begin or end goes.
+awk -v L=$length 'BEGIN {
+    for (n = 1; n <= 64; n++) {
+        text = ""
+        for (i = 1; i <= L; i++)
+            text = text substr("abcdefgh", 1 + n * i * i % 89 % 8, 1)
+        print text "\t" substr(text, 1, L - 1)
+    }
+}' >"$work/pairs.tsv"
+
+train() { # train RANKS SPLIT: rank 0's bytes in step 10, and how many parameters there are
+    mpirun --oversubscribe --bind-to none -n "$1" "$softback" train --data "$work/pairs.tsv" --valid "$work/pairs.tsv" \
+        --source-units characters --target-units characters --width $width --heads 4 \
+        --feed-forward 64 --encoder-layers 1 --decoder-layers 1 --batch-pairs $pairs --steps 10 \
+        --evaluate-pairs 0 --threads 1 --split "$2" --out "$work/m" >"$work/out"
+    sed -n '/"step":10,/s/.*"sent":\([0-9]*\).*/\1/p' "$work/m.jsonl"
+    sed -n 's/^model .* \([0-9,]*\) parameters/\1/p' "$work/out" | tr -d ,
+    rm -f "$work"/m*
+}
+
+row() { # row RANKS RING: batches are shared by RANKS / RING groups, each a ring
+    numbers=$(train "$1" "sequence=$2")
+    echo "$numbers" | tr '\n' ' ' | awk -v P="$1" -v R="$2" -v B=$pairs -v L=$length -v C=$width '
+    function count(n) {
+        return n < 1000 ? n : count(int(n / 1000)) sprintf(",%03d", n % 1000)
+    }
+    {
+        sent = $1
+        N = $2
+        ring = R > 1 ? 3 * (3 * R - 2) / R * 2 * B * R / P * L * C : 0
+        split_by = R == 1 ? "batch" : R == P ? "sequence" : "batch, sequence"
+        printf "| %d | %s | %s | %s | %s | %s |\n", P, split_by, count(2 * (P - 1) / P * N * 4),
+            count(ring * 4), count((2 * (P - 1) / P * N + ring) * 4 + 16), count(sent)
+    }'
+}
+
+echo "| ranks | they share | gradient | ring | in all, + 16 | measured |"
+echo "|---|---|---:|---:|---:|---:|"
+row 2 1
+row 4 1
+row 2 2
+row 4 4
+row 4 2
