@@ -20,10 +20,11 @@ awk -v L=$length 'BEGIN {
 }' >"$work/pairs.tsv"
 
 train() { # train RANKS SPLIT: rank 0's bytes in step 10, and how many parameters there are
-    mpirun --oversubscribe --bind-to none -n "$1" "$softback" train --data "$work/pairs.tsv" --valid "$work/pairs.tsv" \
-        --source-units characters --target-units characters --width $width --heads 4 \
-        --feed-forward 64 --encoder-layers 1 --decoder-layers 1 --batch-pairs $pairs --steps 10 \
-        --evaluate-pairs 0 --threads 1 --split "$2" --out "$work/m" >"$work/out"
+    mpirun --oversubscribe --bind-to none -n "$1" "$softback" train --data "$work/pairs.tsv" \
+        --valid "$work/pairs.tsv" --evaluate-pairs 0 --source-units characters \
+        --target-units characters --width $width --heads 4 --feed-forward 64 --encoder-layers 1 \
+        --decoder-layers 1 --batch-pairs $pairs --steps 10 --threads 1 --split "$2" \
+        --out "$work/m" >"$work/out"
     sed -n '/"step":10,/s/.*"sent":\([0-9]*\).*/\1/p' "$work/m.jsonl"
     sed -n 's/^model .* \([0-9,]*\) parameters/\1/p' "$work/out" | tr -d ,
     rm -f "$work"/m*
