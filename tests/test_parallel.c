@@ -12,7 +12,7 @@ struct job {
     const struct settings *settings;
     const sb_pairs *pairs;
     sb_dtype dtype;
-    int steps;
+    int steps, heads;              /* heads: the ranks that they are cut over; 0: 1 */
     struct parallel_run run[MOST]; /* of each rank */
 };
 
@@ -26,7 +26,8 @@ static void train(sb_communicator *c, void *context)
 {
     struct job *job = context;
     struct parallel_run *run = &job->run[sb_communicator_rank(c)];
-    parallel_run_make(run, c, job->settings, job->pairs, job->dtype, job->steps);
+    parallel_run_make(run, c, job->heads ? job->heads : 1, job->settings, job->pairs, job->dtype,
+                      job->steps);
     if (run->ok)
         return;
     fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
@@ -44,7 +45,7 @@ static void run_both(struct job *job, int ranks, struct parallel_run *one)
         cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
         cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
     }
-    parallel_run_make(one, NULL, job->settings, job->pairs, job->dtype, job->steps);
+    parallel_run_make(one, NULL, 1, job->settings, job->pairs, job->dtype, job->steps);
     cr_assert(one->ok, "%s", one->message);
 }
 
@@ -92,6 +93,52 @@ CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
         struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
+}
+
+/* Neighbours hold parts of the model, by heads and hidden units; alone, and with shares of the
+   batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_heads_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.width = 24;
+        s.model.transformer.heads = 12;
+        s.model.transformer.dropout = 0.2;
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
+    }
+}
+
+static void vary(sb_transformer_options *o, int variant)
+{
+    static const sb_positions positions[] = {SB_POSITIONS_ALIBI, SB_POSITIONS_RELATIVE,
+                                             SB_POSITIONS_ROTARY, SB_POSITIONS_LEARNED};
+    o->width = o->feed_forward = 16;
+    o->heads = 8;
+    o->dropout = 0.2;
+    o->positions = positions[variant % 4];
+    o->key_heads = variant % 2 ? 4 : 8;
+    o->gated = variant % 2;
+    o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
+    o->norm_kind = variant / 4 % 2 ? SB_RMS_NORM : SB_LAYER_NORM;
+    o->score = (sb_score)(variant % 3);
+    o->recompute = variant >= 4;
+}
+
+CPU_CLAIM(parallel, every_kind_of_layer_can_be_cut_by_heads)
+{
+    sb_pairs *pairs = small_pairs(40, 6);
+    for (int variant = 0; variant < 8; variant++) {
+        struct settings s = parallel_settings();
+        vary(&s.model.transformer, variant);
+        s.model.tie_embeddings = variant % 2;
+        s.model.share_embeddings = variant % 3 == 0;
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        job.heads = variant % 2 ? 4 : 2;
+        expect_as_on_one(&job, 4, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
 }
 
 CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
