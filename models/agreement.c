@@ -77,9 +77,12 @@ static bool same_settings(int rank, const struct letter *a, const struct letter 
     return true;
 }
 
-static bool same_split(int rank, const struct letter *a, const struct letter *b,
-                       struct verdict *verdict)
+/* Ranks that were told of other splits have other parts of a model, so this is compared first. */
+static void compare_splits(int rank, const struct letter *a, const struct letter *b,
+                           struct verdict *verdict)
 {
+    if (a->failed || b->failed)
+        return;
     if (a->sequence_ranks != b->sequence_ranks)
         snprintf(verdict->text, sizeof verdict->text,
                  "rank %d has --split sequence=%d, rank 0 has sequence=%d", rank, b->sequence_ranks,
@@ -93,7 +96,6 @@ static bool same_split(int rank, const struct letter *a, const struct letter *b,
                  "--split heads needs as many threads on all ranks (--threads): rank %d has %d, "
                  "rank 0 has %d",
                  rank, b->threads, a->threads);
-    return !verdict->text[0];
 }
 
 static void compare(int rank, const struct letter *all, struct verdict *verdict)
@@ -108,7 +110,7 @@ static void compare(int rank, const struct letter *all, struct verdict *verdict)
     else if (strcmp(a->task, b->task) != 0)
         snprintf(text, size, "rank %d learns %s, rank 0 %s", rank, b->task[0] ? b->task : "files",
                  a->task[0] ? a->task : "files");
-    else if (!same_settings(rank, a, b, verdict) || !same_split(rank, a, b, verdict))
+    else if (!same_settings(rank, a, b, verdict))
         return;
     else if (a->data != b->data)
         snprintf(text, size, "rank %d reads other data than rank 0", rank);
@@ -178,6 +180,8 @@ static bool letters_agree(sb_communicator *c, const struct letter *own, struct l
         return false;
     if (all && fail_alike(all, ranks))
         snprintf(verdict.text, sizeof verdict.text, "%s", all[0].failure);
+    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
+        compare_splits(k, &all[0], &all[k], &verdict);
     for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
         compare(k, all, &verdict);
     return accept(c, &verdict, alike);
