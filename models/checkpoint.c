@@ -1,6 +1,6 @@
 #include "models/checkpoint.h"
 #include "models/checkpoint_json.h"
-#include "nn/flat.h"
+#include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
@@ -38,33 +38,112 @@ static char *describe(const struct settings *settings, const char *task, const s
     return description_write(&d);
 }
 
+/* ---- saving ---- */
+
+/* Makes of an item's tensor the whole, out of what ranks hold of `count` parameters from number
+   `first` on: a new tensor, or on ranks that do not write NULL. */
+static bool join(const sb_parameters *weights, int64_t first, int64_t count, const sb_tensor *flat,
+                 sb_named_tensor *item)
+{
+    int64_t dim[SB_MAX_RANK] = {parts_size(weights, first, count)};
+    const int rank = item->tensor->rank == 1 ? 1 : parameters_whole(weights, first, dim);
+    sb_tensor *whole = parts_join(weights, flat, first, count);
+    const bool writes = sb_communicator_rank(parameters_ranks(weights)) == 0;
+    item->tensor = whole && writes ? tensor_view("checkpoint", whole, 0, rank, dim) : NULL;
+    sb_tensor_release(whole);
+    return whole && (item->tensor || !writes);
+}
+
+/* The tensors of a file, n parameters and `more` of the training state: joined, where ranks hold
+   parts of them, and else as they are; each is a new reference. */
+static bool gather(sb_parameters *weights, int n, int more, sb_named_tensor *item)
+{
+    const bool cut = parameters_ranks(weights) != NULL;
+    bool ok = !cut || parameters_flatten(weights);
+    for (int i = 0; i < n + more; i++) {
+        if (!ok)
+            item[i].tensor = NULL;
+        else if (i >= n && cut)
+            ok = join(weights, 0, n, item[i].tensor, &item[i]);
+        else if (i < n && parameters_is_cut(weights, i))
+            ok = join(weights, i, 1, parameters_values(weights), &item[i]);
+        else
+            sb_tensor_retain((sb_tensor *)(uintptr_t)item[i].tensor);
+    }
+    return ok;
+}
+
+static bool write_items(const char *path, const char *text, sb_parameters *weights, int n, int more,
+                        sb_named_tensor *item)
+{
+    const bool writes = sb_communicator_rank(parameters_ranks(weights)) == 0;
+    const char *const metadata[][2] = {{"softback", text}};
+    const bool ok = gather(weights, n, more, item) &&
+                    (!writes || sb_safetensors_save(path, n + more, item, 1, metadata));
+    for (int i = 0; i < n + more; i++)
+        sb_tensor_release((sb_tensor *)(uintptr_t)item[i].tensor);
+    return ok;
+}
+
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
-    const sb_parameters *weights = sb_seq2seq_parameters(model);
-    int n = (int)sb_parameters_count(weights);
+    sb_parameters *weights = sb_seq2seq_parameters(model);
+    const int n = (int)sb_parameters_count(weights);
     sb_named_tensor *item = memory_new((size_t)(n + STATE_TENSORS) * sizeof *item);
     char *text = item ? describe(settings, task, model, trainer, progress) : NULL;
     if (!item)
         sb_fail("checkpoint: out of memory");
     for (int i = 0; item && i < n; i++)
         item[i] = (sb_named_tensor){sb_parameters_name(weights, i), sb_parameters_get(weights, i)};
-    n += item && trainer ? state_tensors(trainer, item + n) : 0;
-    const char *const metadata[][2] = {{"softback", text}};
-    bool ok = text && sb_safetensors_save(path, n, item, 1, metadata);
+    const int more = item && trainer ? state_tensors(trainer, item + n) : 0;
+    const bool ok = text && write_items(path, text, weights, n, more, item);
     memory_free(text);
     memory_free(item);
     return ok;
 }
 
-static bool read_parameters(const sb_safetensors *file, const sb_parameters *weights)
+/* ---- loading ---- */
+
+/* Reads the whole of `count` parameters from number `first` on, (dim), and keeps what is here of
+   it, in a flat buffer. */
+static bool read_part(const sb_safetensors *file, const char *name, const sb_parameters *weights,
+                      int64_t first, int64_t count, int rank, const int64_t *dim, sb_tensor *flat)
 {
-    for (int64_t i = 0; i < sb_parameters_count(weights); i++)
-        if (!sb_safetensors_read(file, sb_parameters_name(weights, i),
-                                 sb_parameters_get(weights, i)))
-            return false;
-    return true;
+    sb_tensor *whole = tensor_new("checkpoint", sb_device_cpu(), flat->dtype, rank, dim);
+    const bool ok = whole && sb_safetensors_read(file, name, whole) &&
+                    parts_take(weights, flat, first, count, whole);
+    sb_tensor_release(whole);
+    return ok;
+}
+
+static bool read_parameter(const sb_safetensors *file, const sb_parameters *weights, int64_t i)
+{
+    int64_t dim[SB_MAX_RANK];
+    const char *name = sb_parameters_name(weights, i);
+    if (!parameters_is_cut(weights, i))
+        return sb_safetensors_read(file, name, sb_parameters_get(weights, i));
+    const int rank = parameters_whole(weights, i, dim);
+    return read_part(file, name, weights, i, 1, rank, dim, parameters_values(weights));
+}
+
+static bool read_parameters(const sb_safetensors *file, sb_parameters *weights)
+{
+    bool ok = !parameters_ranks(weights) || parameters_flatten(weights);
+    for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
+        ok = read_parameter(file, weights, i);
+    return ok;
+}
+
+/* A tensor of the training state, which lies beside the parameters. */
+static bool read_state(const sb_safetensors *file, const sb_parameters *weights,
+                       const sb_named_tensor *item)
+{
+    sb_tensor *flat = (sb_tensor *)(uintptr_t)item->tensor;
+    const int64_t n = sb_parameters_count(weights), size = parts_size(weights, 0, n);
+    return parameters_ranks(weights) ? read_part(file, item->name, weights, 0, n, 1, &size, flat)
+                                     : sb_safetensors_read(file, item->name, flat);
 }
 
 static sb_dtype stored_dtype(const sb_safetensors *file)
@@ -122,11 +201,12 @@ static bool read_description(const sb_safetensors *file, struct description *d)
     return description_read(text, d);
 }
 
-static struct checkpoint *read_checkpoint(const sb_safetensors *file)
+static struct checkpoint *read_checkpoint(const sb_safetensors *file, sb_communicator *ranks)
 {
     struct description d;
     if (!read_description(file, &d))
         return NULL;
+    d.settings.model.transformer.ranks = ranks;
     struct checkpoint *c = memory_new(sizeof *c);
     bool ok = c ? build(c, file, &d) : sb_fail("checkpoint: out of memory") != NULL;
     description_free(&d);
@@ -138,10 +218,15 @@ static struct checkpoint *read_checkpoint(const sb_safetensors *file)
 
 struct checkpoint *checkpoint_load(const char *path)
 {
+    return checkpoint_load_part(path, NULL);
+}
+
+struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks)
+{
     sb_safetensors *file = sb_safetensors_open(path);
     if (!file)
         return NULL;
-    struct checkpoint *c = read_checkpoint(file);
+    struct checkpoint *c = read_checkpoint(file, ranks);
     sb_safetensors_close(file);
     return c ? c : sb_fail("%s: %s", path, sb_error());
 }
@@ -165,9 +250,10 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
         return false;
     sb_named_tensor item[STATE_TENSORS];
     int n = state_tensors(trainer, item);
-    bool ok = read_parameters(file, sb_seq2seq_parameters(sb_trainer_model(trainer)));
+    sb_parameters *weights = sb_seq2seq_parameters(sb_trainer_model(trainer));
+    bool ok = read_parameters(file, weights);
     for (int i = 0; ok && i < n; i++)
-        ok = sb_safetensors_read(file, item[i].name, (sb_tensor *)(uintptr_t)item[i].tensor);
+        ok = read_state(file, weights, &item[i]);
     sb_safetensors_close(file);
     return ok && sb_trainer_restore(trainer, &c->state);
 }

@@ -39,8 +39,10 @@ typedef struct sb_trainer sb_trainer;
  * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
  * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
  * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
- * the ring of these (ops/ops.h). If a step fails on one rank the others wait for it in vain: it is
- * to end the job.
+ * the ring of these (ops/ops.h). Where the model is cut over ranks of its own, by heads, these take
+ * the same share, and the communicator is that of the ranks with the same part of the model, if
+ * there are several groups of them. If a step fails on one rank the others wait for it in vain: it
+ * is to end the job.
  */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);

@@ -278,6 +278,23 @@ MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
                   whole[i], parts[i]);
 }
 
+/* Each rank holds half of the heads; the files hold all of them, and no word of that. */
+MPI_CLAIM(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
+{
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
+    cr_assert(o.code == 0 && strcmp(o.err, "") == 0, "%s", o.err);
+    rename_run("whole-");
+    cr_assert(program_run(TRAIN "--split heads=2 --steps 21").code == 0);
+    o = program_run(TRAIN "--split heads=2 --steps 42 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+    cr_expect(program_same("m.state", "whole-m.state") && program_same("m.jsonl", "whole-m.jsonl"));
+    program_launcher("");
+    o = program_run(TRAIN "--steps 49 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 42"), "%s%s", o.out, o.err);
+    cr_expect(program_run("translate m 31").code == 0);
+}
+
 /* ---- faults ---- */
 
 /* The process of a rank, among mpirun's children. */
@@ -378,6 +395,12 @@ MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
                    "rank 2 learns sort, rank 0 copy");
     expect_refused(TRAIN AND_ONE_MORE "train --data none.tsv --out m",
                    "rank 2: none.tsv: cannot be opened: No such file or directory");
+    expect_refused(TRAIN AND_ONE_MORE TRAIN "--split heads=3",
+                   "rank 2 has --split heads=3, rank 0 has heads=1");
+    expect_refused(TRAIN "--split heads=4",
+                   "--split heads=4: the number of ranks is 2, not a multiple of 4");
+    expect_refused(TRAIN "--split heads=2 --heads 1",
+                   "transformer: heads 1 cannot be cut over 2 ranks");
     expect_refused("train --data none.tsv --out m",
                    "none.tsv: cannot be opened: No such file or directory");
 }
