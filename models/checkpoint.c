@@ -4,6 +4,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include "tensor/safetensors_source.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -40,67 +41,66 @@ static char *describe(const struct settings *settings, const char *task, const s
 
 /* ---- saving ---- */
 
-/* Makes of an item's tensor the whole, out of what ranks hold of `count` parameters from number
-   `first` on: a new tensor, or on ranks that do not write NULL. */
-static bool join(const sb_parameters *weights, int64_t first, int64_t count, const sb_tensor *flat,
-                 sb_named_tensor *item)
+/* What a file is written from: the parameters, and the training state that lies beside them. */
+struct contents {
+    sb_parameters *weights;
+    int n, states;
+    sb_named_tensor state[STATE_TENSORS];
+    struct source_item *items;
+};
+
+/* The whole of an item, also where ranks hold parts of it. */
+static sb_tensor *fetch(void *context, int i)
 {
-    int64_t dim[SB_MAX_RANK] = {parts_size(weights, first, count)};
-    const int rank = item->tensor->rank == 1 ? 1 : parameters_whole(weights, first, dim);
-    sb_tensor *whole = parts_join(weights, flat, first, count);
-    const bool writes = sb_communicator_rank(parameters_ranks(weights)) == 0;
-    item->tensor = whole && writes ? tensor_view("checkpoint", whole, 0, rank, dim) : NULL;
-    sb_tensor_release(whole);
-    return whole && (item->tensor || !writes);
+    const struct contents *c = context;
+    const sb_parameters *w = c->weights;
+    const sb_tensor *state = i < c->n ? NULL : c->state[i - c->n].tensor;
+    if (state)
+        return parameters_ranks(w) ? parts_join(w, state, 0, c->n)
+                                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
+    return parameters_is_cut(w, i) ? parts_join(w, parameters_values(w), i, 1)
+                                   : sb_tensor_retain(sb_parameters_get(w, i));
 }
 
-/* The tensors of a file, n parameters and `more` of the training state: joined, where ranks hold
-   parts of them, and else as they are; each is a new reference. */
-static bool gather(sb_parameters *weights, int n, int more, sb_named_tensor *item)
+static void list_items(struct contents *c)
 {
-    const bool cut = parameters_ranks(weights) != NULL;
-    bool ok = !cut || parameters_flatten(weights);
-    for (int i = 0; i < n + more; i++) {
-        if (!ok)
-            item[i].tensor = NULL;
-        else if (i >= n && cut)
-            ok = join(weights, 0, n, item[i].tensor, &item[i]);
-        else if (i < n && parameters_is_cut(weights, i))
-            ok = join(weights, i, 1, parameters_values(weights), &item[i]);
-        else
-            sb_tensor_retain((sb_tensor *)(uintptr_t)item[i].tensor);
+    for (int i = 0; i < c->n; i++) {
+        struct source_item *item = &c->items[i];
+        *item = (struct source_item){.name = sb_parameters_name(c->weights, i),
+                                     .dtype = sb_parameters_dtype(c->weights)};
+        item->rank = parameters_whole(c->weights, i, item->dim);
     }
-    return ok;
+    for (int i = 0; i < c->states; i++)
+        c->items[c->n + i] = (struct source_item){.name = c->state[i].name,
+                                                  .dtype = c->state[i].tensor->dtype,
+                                                  .rank = 1,
+                                                  .dim = {parts_size(c->weights, 0, c->n)}};
 }
 
-static bool write_items(const char *path, const char *text, sb_parameters *weights, int n, int more,
-                        sb_named_tensor *item)
+/* Ranks that hold parts go through the items together, and the first writes them. */
+static bool write_contents(const char *path, const char *text, struct contents *c)
 {
-    const bool writes = sb_communicator_rank(parameters_ranks(weights)) == 0;
+    sb_communicator *ranks = parameters_ranks(c->weights);
     const char *const metadata[][2] = {{"softback", text}};
-    const bool ok = gather(weights, n, more, item) &&
-                    (!writes || sb_safetensors_save(path, n + more, item, 1, metadata));
-    for (int i = 0; i < n + more; i++)
-        sb_tensor_release((sb_tensor *)(uintptr_t)item[i].tensor);
-    return ok;
+    const struct source source = {c->n + c->states, c->items, fetch, c};
+    list_items(c);
+    return (!ranks || parameters_flatten(c->weights)) &&
+           source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
 }
 
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
-    sb_parameters *weights = sb_seq2seq_parameters(model);
-    const int n = (int)sb_parameters_count(weights);
-    sb_named_tensor *item = memory_new((size_t)(n + STATE_TENSORS) * sizeof *item);
-    char *text = item ? describe(settings, task, model, trainer, progress) : NULL;
-    if (!item)
-        sb_fail("checkpoint: out of memory");
-    for (int i = 0; item && i < n; i++)
-        item[i] = (sb_named_tensor){sb_parameters_name(weights, i), sb_parameters_get(weights, i)};
-    const int more = item && trainer ? state_tensors(trainer, item + n) : 0;
-    const bool ok = text && write_items(path, text, weights, n, more, item);
+    struct contents c = {.weights = sb_seq2seq_parameters(model)};
+    c.n = (int)sb_parameters_count(c.weights);
+    c.states = trainer ? state_tensors(trainer, c.state) : 0;
+    c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
+    char *text = c.items ? describe(settings, task, model, trainer, progress)
+                         : sb_fail("checkpoint: out of memory");
+    const bool ok = text && write_contents(path, text, &c);
     memory_free(text);
-    memory_free(item);
+    memory_free(c.items);
     return ok;
 }
 

@@ -16,7 +16,8 @@
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
 
 /* Where the device has graphs, a step whose shape came before is launched at once
-   (models/replay.h); the bits are the same. */
+   (models/replay.h); the bits are the same. Not where ranks hold parts of the model, which wait for
+   each other in between. */
 typedef enum { SB_GRAPHS_AUTO, SB_GRAPHS_OFF } sb_graphs;
 
 typedef struct {

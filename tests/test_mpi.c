@@ -125,9 +125,11 @@ MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
     free(out);
 }
 
-/* A run on the emulated device, whose gradients are summed in host memory. */
+/* Runs on the emulated device, whose sums are made in host memory: of gradients, and with heads
+   over ranks of what these make. */
 MPI_CLAIM(ranks_on_a_device_sum_there_too)
 {
+    static const char *const split[] = {"heads=1", "heads=2"};
     if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
         cr_skip_test("no emulated device");
     double cpu[1] = {0}, cuda[1] = {0};
@@ -135,11 +137,16 @@ MPI_CLAIM(ranks_on_a_device_sum_there_too)
     program_launcher(ranks(2, ""));
     struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
     cr_assert(o.code == 0, "%s", o.err);
-    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
-    o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda");
-    cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
-    cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
-    cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%g and %g", cpu[0], cuda[0]);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+        o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda --split %s",
+                        split[i]);
+        cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
+        cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
+        cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%s: %g and %g", split[i], cpu[0],
+                  cuda[0]);
+        cr_assert(remove(test_temporary("cuda.jsonl")) == 0);
+    }
 }
 
 MPI_CLAIM(a_run_on_two_ranks_follows_a_run_on_one)
