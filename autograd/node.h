@@ -54,6 +54,9 @@ void tape_packs(sb_tape *tape, struct packed_weights *packed);
 /* Says which sequence is worked on from here on, on the open tape if there is one. */
 void tape_sequences(enum sequence rows, enum sequence keys);
 
+/* Says which heads of all attention has from here on, on the open tape if there is one. */
+void tape_heads(sb_piece heads);
+
 /* Whether backward on the tape computes a gradient for t. */
 bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);
 

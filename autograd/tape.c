@@ -193,6 +193,12 @@ void tape_sequences(enum sequence rows, enum sequence keys)
     }
 }
 
+void tape_heads(sb_piece heads)
+{
+    if (depth > 0)
+        stack[depth - 1].share.heads = heads;
+}
+
 void tape_listen(sb_tape *tape, const struct listener *listener)
 {
     int place = find(tape);

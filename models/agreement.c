@@ -15,9 +15,9 @@ struct build {
 struct letter {
     bool failed;
     char failure[640], task[32];
-    uint64_t data, weights;
+    uint64_t data, weights, part;
     int64_t steps;
-    int sequence_ranks;
+    int sequence_ranks, head_ranks, threads;
     struct setting_text setting[MOST_SETTINGS];
 };
 
@@ -44,7 +44,10 @@ static void write_letter(struct letter *letter, const struct standing *s)
     letter->data = s->data;
     letter->weights = s->weights;
     letter->steps = s->steps;
+    letter->part = s->part;
     letter->sequence_ranks = s->sequence_ranks;
+    letter->head_ranks = s->head_ranks;
+    letter->threads = s->threads;
     for (int i = 0; setting_at(i); i++)
         letter->setting[i] = setting_get(&s->settings, setting_at(i));
 }
@@ -74,11 +77,33 @@ static bool same_settings(int rank, const struct letter *a, const struct letter 
     return true;
 }
 
-static void compare(int rank, const struct letter *a, const struct letter *b,
-                    struct verdict *verdict)
+/* Ranks that were told of other splits have other parts of a model, so this is compared first. */
+static void compare_splits(int rank, const struct letter *a, const struct letter *b,
+                           struct verdict *verdict)
+{
+    if (a->failed || b->failed)
+        return;
+    if (a->sequence_ranks != b->sequence_ranks)
+        snprintf(verdict->text, sizeof verdict->text,
+                 "rank %d has --split sequence=%d, rank 0 has sequence=%d", rank, b->sequence_ranks,
+                 a->sequence_ranks);
+    else if (a->head_ranks != b->head_ranks)
+        snprintf(verdict->text, sizeof verdict->text,
+                 "rank %d has --split heads=%d, rank 0 has heads=%d", rank, b->head_ranks,
+                 a->head_ranks);
+    else if (a->head_ranks > 1 && a->threads != b->threads) /* what all compute must be the same */
+        snprintf(verdict->text, sizeof verdict->text,
+                 "--split heads needs as many threads on all ranks (--threads): rank %d has %d, "
+                 "rank 0 has %d",
+                 rank, b->threads, a->threads);
+}
+
+static void compare(int rank, const struct letter *all, struct verdict *verdict)
 {
     char *text = verdict->text;
     const size_t size = sizeof verdict->text;
+    const struct letter *a = &all[0], *b = &all[rank];
+    const int like = a->head_ranks > 1 ? rank % a->head_ranks : 0; /* has the same part */
     if (a->failed || b->failed)
         snprintf(text, size, "rank %d: %s", a->failed ? 0 : rank,
                  a->failed ? a->failure : b->failure);
@@ -87,9 +112,6 @@ static void compare(int rank, const struct letter *a, const struct letter *b,
                  a->task[0] ? a->task : "files");
     else if (!same_settings(rank, a, b, verdict))
         return;
-    else if (a->sequence_ranks != b->sequence_ranks)
-        snprintf(text, size, "rank %d has --split sequence=%d, rank 0 has sequence=%d", rank,
-                 b->sequence_ranks, a->sequence_ranks);
     else if (a->data != b->data)
         snprintf(text, size, "rank %d reads other data than rank 0", rank);
     else if (a->steps != b->steps)
@@ -97,6 +119,8 @@ static void compare(int rank, const struct letter *a, const struct letter *b,
                  (long long)b->steps, (long long)a->steps);
     else if (a->weights != b->weights)
         snprintf(text, size, "rank %d begins with other weights than rank 0", rank);
+    else if (all[like].part != b->part)
+        snprintf(text, size, "rank %d begins with other weights than rank %d", rank, like);
 }
 
 /* ---- talking ---- */
@@ -157,7 +181,9 @@ static bool letters_agree(sb_communicator *c, const struct letter *own, struct l
     if (all && fail_alike(all, ranks))
         snprintf(verdict.text, sizeof verdict.text, "%s", all[0].failure);
     for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
-        compare(k, &all[0], &all[k], &verdict);
+        compare_splits(k, &all[0], &all[k], &verdict);
+    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
+        compare(k, all, &verdict);
     return accept(c, &verdict, alike);
 }
 

@@ -11,9 +11,12 @@ struct standing {
     const char *failure; /* why this rank cannot begin, or NULL; then nothing below is read */
     const char *task;    /* "dates", or "" for files */
     uint64_t data;       /* a hash of its pairs */
-    uint64_t weights;    /* their fingerprint */
+    uint64_t weights;    /* a fingerprint of those that every rank has */
+    uint64_t part;       /* of those of which it has a part */
     int64_t steps;       /* taken already */
     int sequence_ranks;  /* that each sequence is cut over */
+    int head_ranks;      /* that heads are cut over: neighbours, of which each has another part */
+    int threads;         /* that it computes with */
     struct settings settings;
 };
 

@@ -1,9 +1,10 @@
 #include "models/checkpoint.h"
 #include "models/checkpoint_json.h"
-#include "nn/flat.h"
+#include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
+#include "tensor/safetensors_source.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -38,33 +39,111 @@ static char *describe(const struct settings *settings, const char *task, const s
     return description_write(&d);
 }
 
+/* ---- saving ---- */
+
+/* What a file is written from: the parameters, and the training state that lies beside them. */
+struct contents {
+    sb_parameters *weights;
+    int n, states;
+    sb_named_tensor state[STATE_TENSORS];
+    struct source_item *items;
+};
+
+/* The whole of an item, also where ranks hold parts of it. */
+static sb_tensor *fetch(void *context, int i)
+{
+    const struct contents *c = context;
+    const sb_parameters *w = c->weights;
+    const sb_tensor *state = i < c->n ? NULL : c->state[i - c->n].tensor;
+    if (state)
+        return parameters_ranks(w) ? parts_join(w, state, 0, c->n)
+                                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
+    return parameters_is_cut(w, i) ? parts_join(w, parameters_values(w), i, 1)
+                                   : sb_tensor_retain(sb_parameters_get(w, i));
+}
+
+static void list_items(struct contents *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        struct source_item *item = &c->items[i];
+        *item = (struct source_item){.name = sb_parameters_name(c->weights, i),
+                                     .dtype = sb_parameters_dtype(c->weights)};
+        item->rank = parameters_whole(c->weights, i, item->dim);
+    }
+    for (int i = 0; i < c->states; i++)
+        c->items[c->n + i] = (struct source_item){.name = c->state[i].name,
+                                                  .dtype = c->state[i].tensor->dtype,
+                                                  .rank = 1,
+                                                  .dim = {parts_size(c->weights, 0, c->n)}};
+}
+
+/* Ranks that hold parts go through the items together, and the first writes them. */
+static bool write_contents(const char *path, const char *text, struct contents *c)
+{
+    sb_communicator *ranks = parameters_ranks(c->weights);
+    const char *const metadata[][2] = {{"softback", text}};
+    const struct source source = {c->n + c->states, c->items, fetch, c};
+    list_items(c);
+    return (!ranks || parameters_flatten(c->weights)) &&
+           source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
+}
+
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
-    const sb_parameters *weights = sb_seq2seq_parameters(model);
-    int n = (int)sb_parameters_count(weights);
-    sb_named_tensor *item = memory_new((size_t)(n + STATE_TENSORS) * sizeof *item);
-    char *text = item ? describe(settings, task, model, trainer, progress) : NULL;
-    if (!item)
-        sb_fail("checkpoint: out of memory");
-    for (int i = 0; item && i < n; i++)
-        item[i] = (sb_named_tensor){sb_parameters_name(weights, i), sb_parameters_get(weights, i)};
-    n += item && trainer ? state_tensors(trainer, item + n) : 0;
-    const char *const metadata[][2] = {{"softback", text}};
-    bool ok = text && sb_safetensors_save(path, n, item, 1, metadata);
+    struct contents c = {.weights = sb_seq2seq_parameters(model)};
+    c.n = (int)sb_parameters_count(c.weights);
+    c.states = trainer ? state_tensors(trainer, c.state) : 0;
+    c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
+    char *text = c.items ? describe(settings, task, model, trainer, progress)
+                         : sb_fail("checkpoint: out of memory");
+    const bool ok = text && write_contents(path, text, &c);
     memory_free(text);
-    memory_free(item);
+    memory_free(c.items);
     return ok;
 }
 
-static bool read_parameters(const sb_safetensors *file, const sb_parameters *weights)
+/* ---- loading ---- */
+
+/* Reads the whole of `count` parameters from number `first` on, (dim), and keeps what is here of
+   it, in a flat buffer. */
+static bool read_part(const sb_safetensors *file, const char *name, const sb_parameters *weights,
+                      int64_t first, int64_t count, int rank, const int64_t *dim, sb_tensor *flat)
 {
-    for (int64_t i = 0; i < sb_parameters_count(weights); i++)
-        if (!sb_safetensors_read(file, sb_parameters_name(weights, i),
-                                 sb_parameters_get(weights, i)))
-            return false;
-    return true;
+    sb_tensor *whole = tensor_new("checkpoint", sb_device_cpu(), flat->dtype, rank, dim);
+    const bool ok = whole && sb_safetensors_read(file, name, whole) &&
+                    parts_take(weights, flat, first, count, whole);
+    sb_tensor_release(whole);
+    return ok;
+}
+
+static bool read_parameter(const sb_safetensors *file, const sb_parameters *weights, int64_t i)
+{
+    int64_t dim[SB_MAX_RANK];
+    const char *name = sb_parameters_name(weights, i);
+    if (!parameters_is_cut(weights, i))
+        return sb_safetensors_read(file, name, sb_parameters_get(weights, i));
+    const int rank = parameters_whole(weights, i, dim);
+    return read_part(file, name, weights, i, 1, rank, dim, parameters_values(weights));
+}
+
+static bool read_parameters(const sb_safetensors *file, sb_parameters *weights)
+{
+    bool ok = !parameters_ranks(weights) || parameters_flatten(weights);
+    for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
+        ok = read_parameter(file, weights, i);
+    return ok;
+}
+
+/* A tensor of the training state, which lies beside the parameters. */
+static bool read_state(const sb_safetensors *file, const sb_parameters *weights,
+                       const sb_named_tensor *item)
+{
+    sb_tensor *flat = (sb_tensor *)(uintptr_t)item->tensor;
+    const int64_t n = sb_parameters_count(weights), size = parts_size(weights, 0, n);
+    return parameters_ranks(weights) ? read_part(file, item->name, weights, 0, n, 1, &size, flat)
+                                     : sb_safetensors_read(file, item->name, flat);
 }
 
 static sb_dtype stored_dtype(const sb_safetensors *file)
@@ -122,11 +201,12 @@ static bool read_description(const sb_safetensors *file, struct description *d)
     return description_read(text, d);
 }
 
-static struct checkpoint *read_checkpoint(const sb_safetensors *file)
+static struct checkpoint *read_checkpoint(const sb_safetensors *file, sb_communicator *ranks)
 {
     struct description d;
     if (!read_description(file, &d))
         return NULL;
+    d.settings.model.transformer.ranks = ranks;
     struct checkpoint *c = memory_new(sizeof *c);
     bool ok = c ? build(c, file, &d) : sb_fail("checkpoint: out of memory") != NULL;
     description_free(&d);
@@ -138,10 +218,15 @@ static struct checkpoint *read_checkpoint(const sb_safetensors *file)
 
 struct checkpoint *checkpoint_load(const char *path)
 {
+    return checkpoint_load_part(path, NULL);
+}
+
+struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks)
+{
     sb_safetensors *file = sb_safetensors_open(path);
     if (!file)
         return NULL;
-    struct checkpoint *c = read_checkpoint(file);
+    struct checkpoint *c = read_checkpoint(file, ranks);
     sb_safetensors_close(file);
     return c ? c : sb_fail("%s: %s", path, sb_error());
 }
@@ -165,9 +250,10 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
         return false;
     sb_named_tensor item[STATE_TENSORS];
     int n = state_tensors(trainer, item);
-    bool ok = read_parameters(file, sb_seq2seq_parameters(sb_trainer_model(trainer)));
+    sb_parameters *weights = sb_seq2seq_parameters(sb_trainer_model(trainer));
+    bool ok = read_parameters(file, weights);
     for (int i = 0; ok && i < n; i++)
-        ok = sb_safetensors_read(file, item[i].name, (sb_tensor *)(uintptr_t)item[i].tensor);
+        ok = read_state(file, weights, &item[i]);
     sb_safetensors_close(file);
     return ok && sb_trainer_restore(trainer, &c->state);
 }

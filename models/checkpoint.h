@@ -4,8 +4,8 @@
  * The parameters stand under their dotted names. With training state come "average" and
  * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
  * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, and the
- * state's counters. It holds no clock, host, path or thread count, so equal training gives equal
- * bytes.
+ * state's counters. It holds no clock, host, path, thread or rank count, so equal training gives
+ * equal bytes.
  */
 #ifndef SOFTBACK_MODELS_CHECKPOINT_H
 #define SOFTBACK_MODELS_CHECKPOINT_H
@@ -34,13 +34,16 @@ struct checkpoint {
     sb_trainer_state state;
 };
 
-/* Writes the model; with a trainer also its state. `progress` may be NULL without one. */
+/* Writes the model; with a trainer also its state. `progress` may be NULL without one. Where ranks
+   hold parts of the model all of them call it, and the first writes the whole. */
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress);
 
 /* Reads a model from a file that may come from anywhere; to be freed with checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);
+/* The same for a model that is cut over ranks, each of which reads its part. */
+struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);
 void checkpoint_free(struct checkpoint *checkpoint);
 
 /* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its

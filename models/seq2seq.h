@@ -33,7 +33,8 @@ SB_API void sb_seq2seq_free(sb_seq2seq *model);
  * in the metadata. An old file of this path is replaced at once or not at all. The program reads
  * such files, and what `softback train` writes can be loaded, from strangers too: everything is
  * checked before it is believed. The model is made in an empty set of weights, which after a
- * failure holds a part of them and can only be freed.
+ * failure holds a part of them and can only be freed. A model that is cut over ranks is saved by
+ * all of them together.
  */
 SB_API bool sb_seq2seq_save(const sb_seq2seq *model, const char *path);
 SB_API sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path);

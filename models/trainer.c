@@ -26,7 +26,13 @@ struct sb_trainer {
     int64_t steps, skipped_in_a_row;
 };
 
-static bool check(const sb_trainer_options *o)
+/* Over how many ranks the heads and hidden units of a model are cut. */
+static int head_ranks(const sb_seq2seq *model)
+{
+    return sb_communicator_size(sb_seq2seq_options_of(model)->transformer.ranks);
+}
+
+static bool check(const sb_trainer_options *o, const sb_seq2seq *model)
 {
     if (o->accumulate < 1 || o->accumulate > 1 << 20)
         return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
@@ -37,6 +43,8 @@ static bool check(const sb_trainer_options *o)
     if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
         return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
                        ranks);
+    if (o->sequence_ranks > 1 && head_ranks(model) > 1)
+        return sb_fail("trainer: sequences cannot be cut over ranks where heads are");
     if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
         return sb_fail("trainer: a sequence is cut over ranks on the CPU only, not on %s",
                        sb_device_name(sb_device_in_use()));
@@ -52,7 +60,7 @@ static bool build(sb_trainer *t)
                                                                      : sb_adam_new(weights, o);
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
-    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO)
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && head_ranks(t->model) == 1)
         t->replay = replay_new(t->model);
     const bool alone = sb_communicator_size(t->options.communicator) == 1;
     if (t->optimiser && !alone)
@@ -67,7 +75,7 @@ sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_op
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;
     o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
-    if (!check(&o))
+    if (!check(&o, model))
         return NULL;
     sb_trainer *t = memory_new(sizeof *t);
     if (!t)
@@ -234,12 +242,20 @@ static bool open_ring(sb_trainer *t)
     return t->ring || cut == 1;
 }
 
+/* Bytes that this rank has sent so far, for gradients and within the model. */
+static int64_t sent_by(const sb_trainer *t)
+{
+    return sb_communicator_sent(t->options.communicator) +
+           sb_communicator_sent(sb_seq2seq_options_of(t->model)->transformer.ranks);
+}
+
 static bool step(sb_trainer *t, sb_trained *trained)
 {
     if (!open_ring(t))
         return false;
     const int64_t batches = t->options.accumulate;
     const double waited = shared_gradients_seconds(t->shared);
+    const int64_t sent = sent_by(t);
     const bool mean = batches == 1 && !t->shared;
     if (t->shared && !shared_gradients_begin(t->shared))
         return false;
@@ -249,7 +265,9 @@ static bool step(sb_trainer *t, sb_trained *trained)
     const double targets = (double)trained->targets;
     trained->loss /= targets;
     trained->waited = shared_gradients_seconds(t->shared) - waited;
-    return update(t, mean ? 1 : 1 / targets, trained);
+    const bool ok = update(t, mean ? 1 : 1 / targets, trained);
+    trained->sent = sent_by(t) - sent;
+    return ok;
 }
 
 bool sb_trainer_step(sb_trainer *t, sb_trained *trained)

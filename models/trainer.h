@@ -16,7 +16,8 @@
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
 
 /* Where the device has graphs, a step whose shape came before is launched at once
-   (models/replay.h); the bits are the same. */
+   (models/replay.h); the bits are the same. Not where ranks hold parts of the model, which wait for
+   each other in between. */
 typedef enum { SB_GRAPHS_AUTO, SB_GRAPHS_OFF } sb_graphs;
 
 typedef struct {
@@ -39,8 +40,10 @@ typedef struct sb_trainer sb_trainer;
  * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
  * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
  * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
- * the ring of these (ops/ops.h). If a step fails on one rank the others wait for it in vain: it is
- * to end the job.
+ * the ring of these (ops/ops.h). Where the model is cut over ranks of its own, by heads, these take
+ * the same share, and the communicator is that of the ranks with the same part of the model, if
+ * there are several groups of them. If a step fails on one rank the others wait for it in vain: it
+ * is to end the job.
  */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);
@@ -53,6 +56,7 @@ typedef struct {
     double norm;     /* of the gradient, before clipping */
     int64_t targets; /* symbols predicted, by all ranks */
     double waited;   /* seconds that this rank spent on summing gradients, and on nothing else */
+    int64_t sent;    /* bytes that this rank sent to others */
     const char *without_gradient; /* first step: a parameter that backward did not reach, or NULL */
     bool skipped; /* the gradient was not finite: the weights stay; sb_error() names where */
 } sb_trained;

@@ -1,5 +1,5 @@
 #include "nn/attention.h"
-#include "autograd/share.h"
+#include "autograd/node.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
@@ -9,19 +9,25 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                   bool rotary)
 {
     int64_t C = options->width, H = options->heads, G = options->key_heads, D = C / H;
-    *layer = (sb_multi_head_attention){.heads = H,
-                                       .key_heads = G,
+    const int ranks = sb_communicator_size(options->ranks);
+    const sb_cut out = {options->ranks, 0}, in = {options->ranks, 1};
+    *layer = (sb_multi_head_attention){.heads = H / ranks,
+                                       .key_heads = G / ranks,
                                        .size = D,
+                                       .ranks = options->ranks,
                                        .dropout = options->dropout,
                                        .score = options->score,
                                        .temperature = options->temperature,
                                        .algorithm = options->attention,
                                        .rotary = rotary};
-    return sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, C, C, true) &&
-           sb_linear_layer_init(&layer->key, set, name_join(name, "key").text, C, G * D, true) &&
-           sb_linear_layer_init(&layer->value, set, name_join(name, "value").text, C, G * D,
-                                true) &&
-           sb_linear_layer_init(&layer->output, set, name_join(name, "output").text, C, C, true);
+    return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, C, true,
+                                    out) &&
+           sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, C, G * D, true,
+                                    out) &&
+           sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text, C, G * D,
+                                    true, out) &&
+           sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, C, C, true,
+                                    in);
 }
 
 /* A projection of x (B, L, C), cut into heads: (B, L, heads, D). */
@@ -46,6 +52,34 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
     return sb_concatenate(part, runs, 1);
 }
 
+/* x and the memory where the ranks' parts begin. */
+static void enter(const sb_multi_head_attention *layer, sb_tensor **x, sb_tensor **memory)
+{
+    const bool same = *memory == *x;
+    if (sb_communicator_size(layer->ranks) == 1)
+        return;
+    *x = sb_to_ranks(*x, layer->ranks);
+    if (*memory)
+        *memory = same ? *x : sb_to_ranks(*memory, layer->ranks);
+}
+
+/* Attention in the heads here, which draw for dropout as they do among all. */
+static sb_tensor *attend(const sb_multi_head_attention *layer, const sb_attending *a, sb_tensor *q,
+                         sb_tensor *k, sb_tensor *v, const sb_attention_options *options)
+{
+    const int rank = sb_communicator_rank(layer->ranks), ranks = sb_communicator_size(layer->ranks);
+    sb_tensor *y = NULL;
+    if (ranks > 1)
+        tape_heads((sb_piece){.of = layer->heads * ranks, .first = layer->heads * rank});
+    if (!a->cache)
+        y = sb_attention(q, k, v, options);
+    else if (a->cached || sb_kv_cache_append(a->cache, k, v))
+        y = sb_attention_cached(q, a->cache, options);
+    if (ranks > 1)
+        tape_heads((sb_piece){0});
+    return y;
+}
+
 sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
                                            sb_tensor *memory, const sb_attending *attending)
 {
@@ -63,19 +97,15 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,
                                           .algorithm = a->weights ? SB_COMPOSED : layer->algorithm};
+    enter(layer, &x, &memory);
     sb_tensor *q = turn(layer, project(&layer->query, x, layer->heads, layer->size), a->start);
-    sb_tensor *y, *k = NULL, *v = NULL;
+    sb_tensor *k = NULL, *v = NULL;
     if (!a->cached) {
         k = turn(layer, project(&layer->key, memory, layer->key_heads, layer->size), a->start);
         v = project(&layer->value, memory, layer->key_heads, layer->size);
     }
-    if (!a->cache)
-        y = sb_attention(q, k, v, &options);
-    else if (a->cached || sb_kv_cache_append(a->cache, k, v))
-        y = sb_attention_cached(q, a->cache, &options);
-    else
-        return NULL;
+    sb_tensor *y = attend(layer, a, q, k, v, &options);
     const int64_t joined = layer->heads * layer->size;
     y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), joined});
-    return sb_linear_layer_forward(&layer->output, y, SB_IDENTITY);
+    return sb_linear_layer_join(&layer->output, y, layer->ranks);
 }

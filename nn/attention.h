@@ -1,5 +1,6 @@
 /* Multi-head attention: queries from x, keys and values from a memory (x itself in self-attention),
-   attention in each head, and the projection of the joined heads. */
+   attention in each head, and the projection of the joined heads. Ranks may hold parts of it, by
+   heads (Shoeybi et al. 2019). */
 #ifndef SOFTBACK_NN_ATTENTION_H
 #define SOFTBACK_NN_ATTENTION_H
 
@@ -8,7 +9,8 @@
 #include "transformer.h"
 
 typedef struct {
-    int64_t heads, key_heads, size; /* H, G, and D = C / H */
+    int64_t heads, key_heads, size; /* H, G, and D = C / H; of the heads those that are here */
+    sb_communicator *ranks;         /* of which each has as many; or NULL */
     double dropout;
     sb_score score;
     double temperature;
@@ -26,7 +28,7 @@ typedef struct {
                             added; only on tapes that do not record */
     bool cached;         /* the cache already holds all keys and values: nothing is added, and the
                             memory may be NULL */
-    sb_tensor **weights; /* receives the attention weights (B, H, Lq, Lk) */
+    sb_tensor **weights; /* receives the attention weights (B, H, Lq, Lk) of the heads here */
 } sb_attending;
 
 /* Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` turns

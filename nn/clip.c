@@ -1,6 +1,7 @@
 #include "nn/clip.h"
 #include "nn/flat.h"
 #include "ops/update.h"
+#include "tensor/memory.h"
 #include <math.h>
 
 static bool has_gradient(const sb_parameters *set)
@@ -11,23 +12,86 @@ static bool has_gradient(const sb_parameters *set)
     return sb_fail("optimiser_step: no parameter has a gradient; call sb_backward first");
 }
 
+/* A sum of squares, and the first parameter with a gradient that is not finite; -1: none. */
+struct squares {
+    double sum;
+    int64_t bad;
+};
+
+/* Of the parameters that are cut, or of the others; those that lie together at once. */
+static bool add_squares(const sb_parameters *set, bool cut, struct squares *squares)
+{
+    const sb_tensor *g = parameters_gradients(set);
+    const struct update_kernels *k = kernel_row(&update_rows, g);
+    const int64_t n = sb_parameters_count(set);
+    *squares = (struct squares){0, -1};
+    for (int64_t i = 0, end; k && i < n; i = end) {
+        for (end = i + 1; end < n && parameters_is_cut(set, end) == parameters_is_cut(set, i);)
+            end++;
+        if (parameters_is_cut(set, i) != cut)
+            continue;
+        const int64_t first = parameters_offset(set, i), stop = parameters_offset(set, end);
+        const char *x = (const char *)g->data + (size_t)first * sb_dtype_bytes(g->dtype);
+        double sum;
+        int64_t bad;
+        if (!k->squares(stop - first, x, &sum, &bad))
+            return false;
+        squares->sum += sum;
+        if (bad >= 0 && squares->bad < 0)
+            squares->bad = parameters_at(set, first + bad);
+    }
+    return k != NULL;
+}
+
+/* Adds up what the ranks have of parameters that are cut. */
+static bool join(sb_communicator *ranks, struct squares *squares)
+{
+    const int n = sb_communicator_size(ranks);
+    double *all = memory_new((size_t)(1 + n) * sizeof *all); /* the sum; and who found one, + 1 */
+    if (!all)
+        return sb_fail("optimiser_step: out of memory");
+    all[0] = squares->sum;
+    all[1 + sb_communicator_rank(ranks)] = (double)(squares->bad + 1);
+    const bool ok = sb_communicator_sum(ranks, SB_F64, 1 + n, all);
+    squares->sum = all[0];
+    for (int r = 0; r < n; r++)
+        if (all[1 + r] > 0 && (squares->bad < 0 || all[1 + r] <= (double)squares->bad))
+            squares->bad = (int64_t)all[1 + r] - 1;
+    memory_free(all);
+    return ok;
+}
+
+/* Of the whole gradient: what each rank has a part of is summed over them, the rest counts once. */
+static bool square(const sb_parameters *set, struct squares *whole)
+{
+    sb_communicator *ranks = parameters_ranks(set);
+    struct squares cut;
+    if (!add_squares(set, false, whole))
+        return false;
+    if (!ranks)
+        return true;
+    if (!add_squares(set, true, &cut) || !join(ranks, &cut))
+        return false;
+    whole->sum += cut.sum;
+    if (cut.bad >= 0 && (whole->bad < 0 || cut.bad < whole->bad))
+        whole->bad = cut.bad;
+    return true;
+}
+
 bool clip_scale(sb_parameters *set, double limit, double factor, double *norm, double *scale)
 {
     if (!has_gradient(set))
         return false;
     parameters_settle_gradients(set);
-    const sb_tensor *g = parameters_gradients(set);
-    const struct update_kernels *k = kernel_row(&update_rows, g);
-    double sum;
-    int64_t bad;
-    if (!k || !k->squares(tensor_size(g), g->data, &sum, &bad))
+    struct squares squares;
+    if (!square(set, &squares))
         return false;
-    *norm = factor * sqrt(sum);
+    *norm = factor * sqrt(squares.sum);
     *scale = factor * (limit > 0 ? fmin(1, limit / (*norm + 1e-6)) : 1);
     if (isfinite(*norm))
         return true;
-    if (bad < 0)
+    if (squares.bad < 0)
         return sb_fail("optimiser_step: the norm of the gradient overflows; step skipped");
     return sb_fail("optimiser_step: the gradient of \"%s\" is not finite; step skipped",
-                   sb_parameters_name(set, parameters_at(set, bad)));
+                   sb_parameters_name(set, squares.bad));
 }

@@ -5,17 +5,22 @@ bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char
                           const sb_transformer_options *options)
 {
     int64_t C = options->width, F = options->feed_forward;
-    *layer = (sb_feed_forward){.activation = options->activation};
-    return sb_linear_layer_init(&layer->up, set, name_join(name, "up").text, C, F, true) &&
+    const sb_cut out = {options->ranks, 0}, in = {options->ranks, 1};
+    *layer = (sb_feed_forward){.activation = options->activation, .ranks = options->ranks};
+    return sb_linear_layer_init_cut(&layer->up, set, name_join(name, "up").text, C, F, true, out) &&
            (!options->gated ||
-            sb_linear_layer_init(&layer->gate, set, name_join(name, "gate").text, C, F, true)) &&
-           sb_linear_layer_init(&layer->down, set, name_join(name, "down").text, F, C, true);
+            sb_linear_layer_init_cut(&layer->gate, set, name_join(name, "gate").text, C, F, true,
+                                     out)) &&
+           sb_linear_layer_init_cut(&layer->down, set, name_join(name, "down").text, F, C, true,
+                                    in);
 }
 
 sb_tensor *sb_feed_forward_forward(const sb_feed_forward *layer, sb_tensor *x)
 {
+    if (sb_communicator_size(layer->ranks) > 1)
+        x = sb_to_ranks(x, layer->ranks);
     sb_tensor *hidden = sb_linear_layer_forward(&layer->up, x, layer->activation);
     if (layer->gate.weight)
         hidden = sb_multiply(hidden, sb_linear_layer_forward(&layer->gate, x, SB_IDENTITY));
-    return sb_linear_layer_forward(&layer->down, hidden, SB_IDENTITY);
+    return sb_linear_layer_join(&layer->down, hidden, layer->ranks);
 }

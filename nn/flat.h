@@ -27,9 +27,26 @@ void parameters_restrict(sb_parameters *set, parameters_check *fits, const void 
 void parameters_settle_gradients(sb_parameters *set);
 bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count);
 
+/*
+ * A parameter as rows of the whole, `of` numbers each, of which `here`, from number `first` on, lie
+ * here: rows of `here` numbers.
+ */
+struct part {
+    int64_t rows, here, of, first;
+};
+struct part parameters_part(const sb_parameters *set, int64_t i);
+/* Whether this rank holds only a part of parameter i, and which ranks hold such parts; NULL: none.
+ */
+bool parameters_is_cut(const sb_parameters *set, int64_t i);
+sb_communicator *parameters_ranks(const sb_parameters *set);
+/* A fingerprint as sb_parameters_fingerprint makes it, of those that are cut or of the others. */
+uint64_t parameters_fingerprint(const sb_parameters *set, bool cut);
+/* The shape of the whole of parameter i, into dim; how many axes it has. */
+int parameters_whole(const sb_parameters *set, int64_t i, int64_t dim[SB_MAX_RANK]);
+
 /* The parameter that holds element i of the flat buffers. */
 int64_t parameters_at(const sb_parameters *set, int64_t element);
-/* Where parameter i begins in the flat buffers. */
+/* Where parameter i begins in the flat buffers; past the last: where they end. */
 int64_t parameters_offset(const sb_parameters *set, int64_t i);
 
 #endif

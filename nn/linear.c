@@ -5,12 +5,20 @@
 bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,
                           int64_t out, bool bias)
 {
+    return sb_linear_layer_init_cut(layer, set, name, in, out, bias, (sb_cut){NULL, 0});
+}
+
+bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const char *name,
+                              int64_t in, int64_t out, bool bias, sb_cut cut)
+{
     const sb_initial xavier = {SB_INITIAL_XAVIER, 0}, zero = {SB_INITIAL_CONSTANT, 0};
     *layer = (sb_linear_layer){0};
     layer->weight =
-        sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(out, in), xavier);
+        sb_parameters_add_cut(set, name_join(name, "weight").text, SB_SHAPE(out, in), xavier, cut);
+    cut.ranks = cut.axis == 0 ? cut.ranks : NULL;
     if (layer->weight && bias)
-        layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(out), zero);
+        layer->bias =
+            sb_parameters_add_cut(set, name_join(name, "bias").text, SB_SHAPE(out), zero, cut);
     return layer->weight && (layer->bias || !bias);
 }
 
@@ -19,4 +27,12 @@ sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
 {
     sb_tensor *weight = precision_of(layer->weight, x);
     return sb_linear_activation(x, weight, precision_of(layer->bias, x), activation);
+}
+
+sb_tensor *sb_linear_layer_join(const sb_linear_layer *layer, sb_tensor *x, sb_communicator *ranks)
+{
+    if (sb_communicator_size(ranks) == 1)
+        return sb_linear_layer_forward(layer, x, SB_IDENTITY);
+    sb_tensor *y = sb_from_ranks(sb_linear(x, precision_of(layer->weight, x), NULL), ranks);
+    return layer->bias ? sb_add(y, precision_of(layer->bias, x)) : y;
 }

@@ -13,11 +13,13 @@ struct parameter {
     char *name;
     sb_tensor *tensor;
     int64_t offset;
+    sb_cut cut; /* ranks: NULL where it is whole */
 };
 
 struct sb_parameters {
     sb_dtype dtype;
     sb_random random;
+    sb_communicator *ranks; /* that parameters are cut over; NULL: none is */
     int64_t count, room, size;
     struct parameter *item;
     int64_t flattened; /* how many of them lie in the flat buffers */
@@ -57,19 +59,82 @@ void sb_parameters_free(sb_parameters *set)
     memory_free(set);
 }
 
-static void draw(sb_tensor *t, sb_initial initial, sb_random *random)
+/* ---- parts ---- */
+
+static struct part part_of(const sb_tensor *t, sb_cut cut)
+{
+    struct part part = {.rows = 1, .here = 1};
+    for (int axis = 0; axis < t->rank; axis++)
+        *(cut.ranks && axis < cut.axis ? &part.rows : &part.here) *= t->dim[axis];
+    part.of = part.here * sb_communicator_size(cut.ranks);
+    part.first = part.here * sb_communicator_rank(cut.ranks);
+    return part;
+}
+
+struct part parameters_part(const sb_parameters *set, int64_t i)
+{
+    return part_of(set->item[i].tensor, set->item[i].cut);
+}
+
+bool parameters_is_cut(const sb_parameters *set, int64_t i)
+{
+    return set->item[i].cut.ranks != NULL;
+}
+
+sb_communicator *parameters_ranks(const sb_parameters *set)
+{
+    return set->ranks;
+}
+
+int parameters_whole(const sb_parameters *set, int64_t i, int64_t dim[SB_MAX_RANK])
+{
+    const struct parameter *p = &set->item[i];
+    memcpy(dim, p->tensor->dim, sizeof p->tensor->dim);
+    if (p->cut.ranks)
+        dim[p->cut.axis] *= sb_communicator_size(p->cut.ranks);
+    return p->tensor->rank;
+}
+
+/* The shape of this rank's part of a parameter. */
+static bool cut_shape(const sb_parameters *set, const char *name, int rank, int64_t *dim,
+                      sb_cut cut)
+{
+    const int ranks = sb_communicator_size(cut.ranks);
+    if (!cut.ranks)
+        return true;
+    if (set->ranks && set->ranks != cut.ranks)
+        return sb_fail("parameters_add: \"%s\" is cut over other ranks than the others", name);
+    if (cut.axis < 0 || cut.axis >= rank || dim[cut.axis] % ranks != 0)
+        return sb_fail("parameters_add: axis %d of \"%s\" %s cannot be cut into %d equal parts",
+                       cut.axis, name, shape_text(rank, dim).text, ranks);
+    dim[cut.axis] /= ranks;
+    return true;
+}
+
+/* ---- adding ---- */
+
+/* Draws the whole, (dim), of which t keeps its part. */
+static void draw(sb_tensor *t, const int64_t *dim, sb_cut cut, sb_initial initial,
+                 sb_random *random)
 {
     enum { CHUNK = 2048 };
-    double in = (double)sb_tensor_dim(t, -1), out = t->rank > 1 ? (double)t->dim[t->rank - 2] : in;
+    const struct part part = part_of(t, cut);
+    const double in = t->rank > 0 ? (double)dim[t->rank - 1] : 0;
+    const double out = t->rank > 1 ? (double)dim[t->rank - 2] : in;
     double limit = sqrt(6 / (in + out)), value[CHUNK];
-    for (int64_t start = 0, count, n = tensor_size(t); start < n; start += count) {
-        count = n - start < CHUNK ? n - start : CHUNK;
+    for (int64_t start = 0, count, n = part.rows * part.of; start < n; start += count) {
+        const int64_t row = start / part.of, begin = row * part.of + part.first;
+        const int64_t left = (row + 1) * part.of - start;
+        count = left < CHUNK ? left : CHUNK;
         for (int64_t i = 0; i < count; i++)
             value[i] =
                 initial.kind == SB_INITIAL_XAVIER   ? limit * (2 * sb_random_uniform(random) - 1)
                 : initial.kind == SB_INITIAL_NORMAL ? initial.value * sb_random_normal(random)
                                                     : initial.value;
-        tensor_write_part(t, start, count, value);
+        const int64_t from = start > begin ? start : begin, end = start + count;
+        const int64_t to = end < begin + part.here ? end : begin + part.here;
+        if (from < to)
+            tensor_write_part(t, row * part.here + from - begin, to - from, value + from - start);
     }
 }
 
@@ -94,7 +159,19 @@ static bool may_add(const sb_parameters *set, const char *name, sb_initial initi
 sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank, const int64_t *dim,
                              sb_initial initial)
 {
+    return sb_parameters_add_cut(set, name, rank, dim, initial, (sb_cut){NULL, 0});
+}
+
+sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank, const int64_t *dim,
+                                 sb_initial initial, sb_cut cut)
+{
     if (!may_add(set, name, initial) || (set->fits && !set->fits(set->context, name, rank, dim)))
+        return NULL;
+    cut.ranks = sb_communicator_size(cut.ranks) > 1 ? cut.ranks : NULL;
+    int64_t here[SB_MAX_RANK];
+    for (int axis = 0; axis < rank && axis < SB_MAX_RANK; axis++)
+        here[axis] = dim[axis];
+    if (!cut_shape(set, name, rank, here, cut))
         return NULL;
     if (!memory_room(&set->item, set->count, &set->room, sizeof *set->item))
         return sb_fail("parameters_add: \"%s\": out of memory", name);
@@ -103,16 +180,17 @@ sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank, con
         return sb_fail("parameters_add: \"%s\": out of memory", name);
     char who[LONGEST_NAME + 32];
     snprintf(who, sizeof who, "parameters_add: \"%s\"", name);
-    sb_tensor *t = tensor_new(who, sb_device_cpu(), set->dtype, rank, dim);
+    sb_tensor *t = tensor_new(who, sb_device_cpu(), set->dtype, rank, here);
     if (t)
-        draw(t, initial, &set->random);
+        draw(t, dim, cut, initial, &set->random);
     t = tensor_moved(t, sb_device_in_use());
     if (!t) {
         memory_free(own_name);
         return NULL;
     }
     sb_requires_grad(t);
-    set->item[set->count++] = (struct parameter){own_name, t, set->size};
+    set->ranks = cut.ranks ? cut.ranks : set->ranks;
+    set->item[set->count++] = (struct parameter){own_name, t, set->size, cut};
     set->size += tensor_size(t);
     return t;
 }
@@ -220,7 +298,7 @@ bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count)
 
 int64_t parameters_offset(const sb_parameters *set, int64_t i)
 {
-    return set->item[i].offset;
+    return i < set->count ? set->item[i].offset : set->size;
 }
 
 sb_dtype sb_parameters_dtype(const sb_parameters *set)
@@ -277,20 +355,37 @@ void sb_parameters_clear(sb_parameters *set)
         sb_clear_grad(set->item[i].tensor);
 }
 
-uint64_t sb_parameters_fingerprint(const sb_parameters *set)
+/* Goes on with a hash. */
+static bool hash_values(const sb_tensor *t, uint64_t *hash)
 {
     enum { CHUNK = 4096 };
     unsigned char byte[CHUNK];
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int64_t i = 0; set && i < set->count; i++) {
-        const sb_tensor *t = set->item[i].tensor;
-        for (size_t at = 0, n, all = tensor_bytes(t); at < all; at += n) {
-            n = all - at < CHUNK ? all - at : CHUNK;
-            if (!t->device->download(byte, (const char *)t->data + at, n))
-                return 0;
-            for (size_t b = 0; b < n; b++)
-                hash = (hash ^ byte[b]) * 0x100000001b3u;
-        }
+    for (size_t at = 0, n, all = tensor_bytes(t); at < all; at += n) {
+        n = all - at < CHUNK ? all - at : CHUNK;
+        if (!t->device->download(byte, (const char *)t->data + at, n))
+            return false;
+        for (size_t b = 0; b < n; b++)
+            *hash = (*hash ^ byte[b]) * 0x100000001b3u;
     }
+    return true;
+}
+
+/* Of parameters that are whole, and of those that are cut. */
+static uint64_t fingerprint(const sb_parameters *set, bool whole, bool cut)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (int64_t i = 0; set && i < set->count; i++)
+        if ((parameters_is_cut(set, i) ? cut : whole) && !hash_values(set->item[i].tensor, &hash))
+            return 0;
     return hash;
+}
+
+uint64_t sb_parameters_fingerprint(const sb_parameters *set)
+{
+    return fingerprint(set, true, true);
+}
+
+uint64_t parameters_fingerprint(const sb_parameters *set, bool cut)
+{
+    return fingerprint(set, !cut, cut);
 }

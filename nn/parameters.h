@@ -8,6 +8,7 @@
 #ifndef SOFTBACK_NN_PARAMETERS_H
 #define SOFTBACK_NN_PARAMETERS_H
 
+#include "../tensor/communicator.h"
 #include "../tensor/random.h"
 #include "../tensor/tensor.h"
 
@@ -39,9 +40,21 @@ SB_API void sb_parameters_free(sb_parameters *set);
 SB_API sb_tensor *sb_parameters_add(sb_parameters *set, const char *name, int rank,
                                     const int64_t *dim, sb_initial initial);
 
+/* How ranks hold a parameter: each an equal part of an axis, in the order of their ranks. */
+typedef struct {
+    sb_communicator *ranks; /* NULL: one, which holds all of it */
+    int axis;
+} sb_cut;
+
+/* The same for a parameter of which this rank holds a part, that of the weights which the whole,
+   (dim), would have begun with. All that are cut in a set are cut over the same ranks. Fails also
+   when the axis cannot be cut into equal parts. */
+SB_API sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
+                                        const int64_t *dim, sb_initial initial, sb_cut cut);
+
 SB_API sb_dtype sb_parameters_dtype(const sb_parameters *set);
 SB_API int64_t sb_parameters_count(const sb_parameters *set); /* how many tensors */
-SB_API int64_t sb_parameters_size(const sb_parameters *set);  /* how many numbers in all */
+SB_API int64_t sb_parameters_size(const sb_parameters *set);  /* how many numbers in all, here */
 SB_API const char *sb_parameters_name(const sb_parameters *set, int64_t i);
 SB_API sb_tensor *sb_parameters_get(const sb_parameters *set, int64_t i);
 /* NULL, without a message, when there is none of that name. */
@@ -54,7 +67,7 @@ SB_API const char *sb_parameters_without_gradient(const sb_parameters *set, int6
 /* Forgets all gradients. */
 SB_API void sb_parameters_clear(sb_parameters *set);
 
-/* A 64-bit fingerprint (FNV-1a) of all values, the same wherever the bits are the same. */
+/* A 64-bit fingerprint (FNV-1a) of all values here, the same wherever the bits are the same. */
 SB_API uint64_t sb_parameters_fingerprint(const sb_parameters *set);
 
 #endif

@@ -10,18 +10,28 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     *bias = (sb_position_bias){.positions = options->positions,
                                .heads = options->heads,
+                               .ranks = options->ranks,
                                .dtype = sb_parameters_dtype(set)};
     if (bias->positions != SB_POSITIONS_RELATIVE)
         return true;
-    bias->table = sb_parameters_add(set, name_join(name, "distance").text,
-                                    SB_SHAPE(options->heads, 2 * FARTHEST + 1), zero);
+    bias->table = sb_parameters_add_cut(set, name_join(name, "distance").text,
+                                        SB_SHAPE(options->heads, 2 * FARTHEST + 1), zero,
+                                        (sb_cut){options->ranks, 0});
     return bias->table != NULL;
+}
+
+/* ALiBi's slopes go by a head's number among all. */
+static sb_tensor *alibi(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
+{
+    const int64_t here = bias->heads / sb_communicator_size(bias->ranks);
+    sb_tensor *y = sb_alibi(bias->dtype, bias->heads, Lq, Lk);
+    return here == bias->heads ? y : sb_slice(y, 1, here * sb_communicator_rank(bias->ranks), here);
 }
 
 /* Of the last Lq of Lk positions. */
 static sb_tensor *last_rows(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
 {
-    return bias->positions == SB_POSITIONS_ALIBI ? sb_alibi(bias->dtype, bias->heads, Lq, Lk)
+    return bias->positions == SB_POSITIONS_ALIBI ? alibi(bias, Lq, Lk)
                                                  : sb_relative_bias(bias->table, Lq, Lk);
 }
 

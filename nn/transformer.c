@@ -15,6 +15,20 @@ static bool is_one(const char *what, int value, int last)
            sb_fail("transformer: %s is %d, not in 0..%d", what, value, last);
 }
 
+static bool divides(const char *what, int64_t value, int ranks)
+{
+    return value % ranks == 0 || sb_fail("transformer: %s %lld cannot be cut over %d ranks", what,
+                                         (long long)value, ranks);
+}
+
+/* Whether each rank can have as much as the others. */
+static bool check_ranks(const sb_transformer_options *o)
+{
+    const int ranks = sb_communicator_size(o->ranks);
+    return divides("heads", o->heads, ranks) && divides("key_heads", o->key_heads, ranks) &&
+           divides("feed_forward", o->feed_forward, ranks);
+}
+
 static bool check(const sb_transformer_options *o)
 {
     if (!in_range("width", o->width, 1 << 20) || !in_range("heads", o->heads, 1 << 16) ||
@@ -47,7 +61,7 @@ static bool check(const sb_transformer_options *o)
     if (o->positions == SB_POSITIONS_ROTARY && o->width / o->heads % 2)
         return sb_fail("transformer: rotary positions need an even head size, not %lld",
                        (long long)(o->width / o->heads));
-    return true;
+    return check_ranks(o);
 }
 
 bool sb_transformer_complete(const sb_transformer_options *options,

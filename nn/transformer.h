@@ -3,6 +3,7 @@
 #define SOFTBACK_NN_TRANSFORMER_H
 
 #include "../ops/ops.h"
+#include "../tensor/communicator.h"
 #include "norm.h"
 
 typedef enum {
@@ -44,6 +45,8 @@ typedef struct {
     bool recompute;  /* of a layer only its result is kept, and the rest computed again in backward;
                         not where weights are asked for */
     int64_t longest; /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
+    sb_communicator *ranks; /* over which heads and hidden units are cut, each rank holding an equal
+                               part of both; it must outlive the model. NULL: all are here */
 } sb_transformer_options;
 
 /* The same with every default filled in, checked: false, with a message, when sizes do not fit. */

@@ -1,5 +1,5 @@
 -- Makes one book of the lessons, for pandoc. Titles, "3. Never build J", get the id lesson-3;
--- links to a lesson's page lead there, and those to other files to where these lie, seen from the
+-- links to a page of the book lead there, and those to other files to where these lie, seen from the
 -- book: in the folder `lessons`, which the metadata names, or above it. Pictures become part of the
 -- book; as images of their own, so that their styles do not meet.
 local lessons
@@ -16,6 +16,8 @@ local function link(element)
     local number = element.target:match("^(%d+)_[%w_]*%.md$")
     if number then
         element.target = "#lesson-" .. tonumber(number)
+    elseif element.target == "../ranks.md" then
+        element.target = "#over-many-ranks"
     elseif not element.target:match("^%a+:") and not element.target:match("^#") then
         element.target = file_of(element.target)
     end

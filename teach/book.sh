@@ -15,11 +15,13 @@ trap 'rm -rf "$work"' EXIT
     for page in teach/lessons/[0-9]*.md; do
         sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
     done
-    printf '</ol>\n</nav>\n'
+    printf '</ol>\n<p><a href="#over-many-ranks">Over many ranks</a></p>\n</nav>\n'
     for page in teach/lessons/[0-9]*.md; do
         echo
         cat "$page"
     done
+    echo
+    sed 's|](\.\./|](../../|g; s|](lessons/|](|g' teach/ranks.md # as if it lay beside them
 } >"$work/book.md"
 {
     echo '<style>'

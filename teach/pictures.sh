@@ -1,6 +1,7 @@
 #!/bin/sh
 # Draws the pictures of README.md and the book anew, teach/pictures/*.svg, with commands of the
-# program: trains the dates model as ./run does, unless one is given, whose log lies beside it.
+# program: trains the dates model as ./run does, unless one is given, whose log lies beside it. Only
+# ranks.svg is drawn by hand.
 #
 # teach/pictures.sh [MODEL]        SOFTBACK is the program ("./softback" otherwise, by ./run build)
 set -eu

@@ -34,10 +34,12 @@ sb_communicator *sb_communicator_split(sb_communicator *c, int color, int key)
         return communicator_new(NULL, NULL);
     struct group *group = c->plugin->split(c->group, color, key);
     sb_communicator *part = group ? communicator_new(c->plugin, group) : NULL;
-    if (part)
+    if (part) {
         part->job_rank = c->job_rank;
-    else if (group)
+        part->whole = c;
+    } else if (group) {
         c->plugin->close(group);
+    }
     return part;
 }
 
@@ -54,6 +56,21 @@ int sb_communicator_size(const sb_communicator *c)
 int sb_communicator_processors(const sb_communicator *c)
 {
     return c && c->plugin ? c->plugin->processors(c->group) : 0;
+}
+
+int64_t sb_communicator_sent(const sb_communicator *c)
+{
+    return c ? c->sent : 0;
+}
+
+bool communicator_send(sb_communicator *c, const void *data, size_t bytes, int to, int tag,
+                       struct transfer *transfer)
+{
+    if (!c->plugin->send(c->group, data, bytes, to, tag, transfer))
+        return false;
+    for (sb_communicator *all = to == c->rank ? NULL : c; all; all = all->whole)
+        all->sent += (int64_t)bytes;
+    return true;
 }
 
 static bool is_rank(const sb_communicator *c, const char *who, int rank)
@@ -114,7 +131,7 @@ static bool post(sb_exchange *e, sb_communicator *c, int to, const void *data, s
 {
     e->plugin = c->plugin;
     return c->plugin->receive(c->group, room, room_bytes, from, EXCHANGE_TAG, &e->received) &&
-           c->plugin->send(c->group, data, bytes, to, EXCHANGE_TAG, &e->sent);
+           communicator_send(c, data, bytes, to, EXCHANGE_TAG, &e->sent);
 }
 
 /* With itself. */

@@ -37,6 +37,10 @@ SB_API int sb_communicator_size(const sb_communicator *c);
    the machine that may run on the same ones; at least 1. Of one that is alone: 0, all that are. */
 SB_API int sb_communicator_processors(const sb_communicator *c);
 
+/* How many bytes this rank has sent to others so far, in sums and exchanges, also with what was
+   split from this one. Broadcasts are not counted: MPI chooses the way that they take. */
+SB_API int64_t sb_communicator_sent(const sb_communicator *c);
+
 /*
  * x = the sum of all ranks' x, n numbers (f32 or f64) in host memory. They are added in the order
  * of the ranks, ((x0 + x1) + x2) + ..., so that every rank gets the same bits, and gets them again

@@ -137,8 +137,8 @@ static bool post(struct reduction *r, bool gather)
         const int in = gather ? from : rank, out = gather ? rank : to;
         if (!p->receive(r->c->group, room, piece_bytes(r, in), from, tag,
                         &r->transfer[2 * step - 2]) ||
-            !p->send(r->c->group, piece(r, out), piece_bytes(r, out), to, tag,
-                     &r->transfer[2 * step - 1]))
+            !communicator_send(r->c, piece(r, out), piece_bytes(r, out), to, tag,
+                               &r->transfer[2 * step - 1]))
             return false;
     }
     r->phase = gather ? GATHERED : SCATTERED;

@@ -3,6 +3,7 @@
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
 #include "tensor/safetensors_header.h"
+#include "tensor/safetensors_source.h"
 #include "tensor/storage.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
@@ -88,26 +89,33 @@ static void put_metadata(struct text *text, int pairs, const char *const metadat
     put(text, "}");
 }
 
-static void put_tensor(struct text *text, const sb_named_tensor *item, int64_t offset)
+/* An item, in the order of the file. */
+struct entry {
+    const struct source_item *item;
+    int i; /* its number */
+    int64_t bytes;
+};
+
+static void put_item(struct text *text, const struct entry *entry, int64_t offset)
 {
-    const sb_tensor *t = item->tensor;
+    const struct source_item *item = entry->item;
     put_quoted(text, item->name);
     put(text, ":{\"dtype\":\"");
-    put(text, codec_of(t->dtype)->name);
+    put(text, codec_of(item->dtype)->name);
     put(text, "\",\"shape\":[");
-    for (int i = 0; i < t->rank; i++) {
+    for (int i = 0; i < item->rank; i++) {
         put(text, i ? "," : "");
-        put_number(text, t->dim[i]);
+        put_number(text, item->dim[i]);
     }
     put(text, "],\"data_offsets\":[");
     put_number(text, offset);
     put(text, ",");
-    put_number(text, offset + (int64_t)tensor_bytes(t));
+    put_number(text, offset + entry->bytes);
     put(text, "]}");
 }
 
 /* The length, and the JSON, padded so that the data begin at a multiple of 8. */
-static void put_header(struct text *text, int n, const sb_named_tensor *items, int pairs,
+static void put_header(struct text *text, int n, const struct entry *entries, int pairs,
                        const char *const metadata[][2])
 {
     int64_t offset = 0;
@@ -117,8 +125,8 @@ static void put_header(struct text *text, int n, const sb_named_tensor *items, i
         put_metadata(text, pairs, metadata);
     for (int i = 0; i < n; i++) {
         put(text, i > 0 || pairs > 0 ? "," : "");
-        put_tensor(text, &items[i], offset);
-        offset += (int64_t)tensor_bytes(items[i].tensor);
+        put_item(text, &entries[i], offset);
+        offset += entries[i].bytes;
     }
     put(text, "}");
     while (!text->failed && text->used % 8 != 0)
@@ -137,18 +145,13 @@ static bool check_text(const char *what, const char *text)
     return true;
 }
 
-static bool check_item(const sb_named_tensor *item)
+static bool check_name(const struct source_item *item)
 {
     if (!check_text("name", item->name))
         return false;
-    if (!item->tensor) {
-        char what[300];
-        snprintf(what, sizeof what, "tensor %s", utf8_quote(item->name).text);
-        return fail_null("safetensors_save", what);
-    }
     if (strcmp(item->name, HEADER_METADATA) == 0)
         return sb_fail("safetensors_save: a tensor cannot be called " HEADER_METADATA);
-    return tensor_readable("safetensors_save", item->tensor);
+    return true;
 }
 
 /* How wide, and within a width which first: f64, f32, i32, bf16, bool. */
@@ -156,14 +159,15 @@ static int by_format(const void *a, const void *b)
 {
     static const int place[SB_DTYPES] = {
         [SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BF16] = 3, [SB_BOOL] = 4};
-    const sb_named_tensor *x = a, *y = b;
-    int order = place[x->tensor->dtype] - place[y->tensor->dtype];
+    const struct source_item *x = ((const struct entry *)a)->item;
+    const struct source_item *y = ((const struct entry *)b)->item;
+    int order = place[x->dtype] - place[y->dtype];
     return order ? order : strcmp(x->name, y->name);
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const sb_named_tensor *)a)->name, ((const sb_named_tensor *)b)->name);
+    return strcmp(((const struct entry *)a)->item->name, ((const struct entry *)b)->item->name);
 }
 
 static int by_text(const void *a, const void *b)
@@ -193,17 +197,20 @@ static bool check_metadata(int pairs, const char *const metadata[][2])
 }
 
 /* Checks the items and puts them in the file's order. */
-static bool sort_items(int n, sb_named_tensor *items)
+static bool sort(int n, const struct source_item *items, struct entry *entries)
 {
-    for (int i = 0; i < n; i++)
-        if (!check_item(&items[i]))
+    for (int i = 0; i < n; i++) {
+        const int64_t size = shape_size(items[i].rank, items[i].dim);
+        if (!check_name(&items[i]))
             return false;
-    qsort(items, (size_t)n, sizeof *items, by_name);
+        entries[i] = (struct entry){&items[i], i, size * (int64_t)sb_dtype_bytes(items[i].dtype)};
+    }
+    qsort(entries, (size_t)n, sizeof *entries, by_name);
     for (int i = 1; i < n; i++)
-        if (by_name(&items[i - 1], &items[i]) == 0)
+        if (by_name(&entries[i - 1], &entries[i]) == 0)
             return sb_fail("safetensors_save: two tensors are called %s",
-                           utf8_quote(items[i].name).text);
-    qsort(items, (size_t)n, sizeof *items, by_format);
+                           utf8_quote(entries[i].item->name).text);
+    qsort(entries, (size_t)n, sizeof *entries, by_format);
     return true;
 }
 
@@ -228,21 +235,75 @@ static bool write_tensor(struct file_replacement *file, const sb_tensor *t, stru
     return true;
 }
 
-static bool write_file(const char *path, const struct text *header, int n,
-                       const sb_named_tensor *items)
+/* Fetches each tensor, and writes it where there is a file. */
+static bool write_items(struct file_replacement *file, const struct source *source,
+                        const struct entry *entries, struct buffers *buffers)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < source->n; i++) {
+        sb_tensor *t = source->fetch(source->context, entries[i].i);
+        ok = t && (!file || write_tensor(file, t, buffers));
+        sb_tensor_release(t);
+    }
+    return ok;
+}
+
+static bool write_file(const char *path, const struct text *header, const struct source *source,
+                       const struct entry *entries)
 {
     struct buffers *buffers = memory_new(sizeof *buffers);
     if (!buffers)
         return sb_fail("safetensors_save: out of memory for buffers");
     struct file_replacement *file = file_replace("safetensors_save", path);
-    bool ok = file && file_write(file, header->bytes, header->used);
-    for (int i = 0; ok && i < n; i++)
-        ok = write_tensor(file, items[i].tensor, buffers);
+    bool ok = file && file_write(file, header->bytes, header->used) &&
+              write_items(file, source, entries, buffers);
     memory_free(buffers);
     if (ok)
         return file_commit(file);
     file_abandon(file);
     return false;
+}
+
+bool source_save(const char *path, const struct source *source, int pairs,
+                 const char *const metadata[][2])
+{
+    const int n = source->n;
+    struct entry *entries = memory_new((size_t)(n + 1) * sizeof *entries);
+    if (!entries)
+        return sb_fail("safetensors_save: out of memory for %d tensors", n);
+    struct text header = {0};
+    bool ok = sort(n, source->items, entries) && check_metadata(pairs, metadata);
+    if (ok)
+        put_header(&header, n, entries, pairs, metadata);
+    ok = ok && !header.failed &&
+         (path ? write_file(path, &header, source, entries)
+               : write_items(NULL, source, entries, NULL));
+    memory_free(header.bytes);
+    memory_free(entries);
+    return ok;
+}
+
+/* ---- tensors that are there ---- */
+
+static sb_tensor *fetch(void *context, int i)
+{
+    const sb_named_tensor *items = context;
+    return sb_tensor_retain((sb_tensor *)(uintptr_t)items[i].tensor);
+}
+
+static bool describe(const sb_named_tensor *named, struct source_item *item)
+{
+    const sb_tensor *t = named->tensor;
+    if (!check_text("name", named->name))
+        return false;
+    if (!t) {
+        char what[300];
+        snprintf(what, sizeof what, "tensor %s", utf8_quote(named->name).text);
+        return fail_null("safetensors_save", what);
+    }
+    *item = (struct source_item){.name = named->name, .dtype = t->dtype, .rank = t->rank};
+    memcpy(item->dim, t->dim, sizeof item->dim);
+    return tensor_readable("safetensors_save", t);
 }
 
 bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[], int pairs,
@@ -255,17 +316,14 @@ bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[],
         return fail_null("safetensors_save", !path             ? "path"
                                              : n > 0 && !items ? "items"
                                                                : "metadata");
-    sb_named_tensor *sorted = memory_new((size_t)(n + 1) * sizeof *sorted);
-    if (!sorted)
+    struct source_item *described = memory_new((size_t)(n + 1) * sizeof *described);
+    if (!described)
         return sb_fail("safetensors_save: out of memory for %d tensors", n);
-    if (n > 0)
-        memcpy(sorted, items, (size_t)n * sizeof *sorted);
-    struct text header = {0};
-    bool ok = sort_items(n, sorted) && check_metadata(pairs, metadata);
-    if (ok)
-        put_header(&header, n, sorted, pairs, metadata);
-    ok = ok && !header.failed && write_file(path, &header, n, sorted);
-    memory_free(header.bytes);
-    memory_free(sorted);
+    const struct source source = {n, described, fetch, (void *)(uintptr_t)items};
+    bool ok = true;
+    for (int i = 0; ok && i < n; i++)
+        ok = describe(&items[i], &described[i]);
+    ok = ok && source_save(path, &source, pairs, metadata);
+    memory_free(described);
     return ok;
 }

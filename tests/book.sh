@@ -36,6 +36,9 @@ for page in teach/lessons/[0-9]*.md; do
         grep -qx "#lesson-$lessons" "$work/links"
     claim $? "$page is in the book, and in its contents"
 done
+grep -q "<h1 id=\"over-many-ranks\">$(sed -n '1s/^# //p' teach/ranks.md)</h1>" "$book" &&
+    grep -qx '#over-many-ranks' "$work/links"
+claim $? "teach/ranks.md is in the book, and in its contents"
 [ $lessons -ge 11 ]
 claim $? "there are lessons"
 while read -r link; do
@@ -54,7 +57,7 @@ grep -oE '<script|<link|@import|src="[^d][^"]*"' "$book" >"$work/output"
 [ ! -s "$work/output" ]
 claim $? "it needs no script and no other file"
 grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$work/output"
-[ "$(cat "$work/output")" -ge 3 ]
+[ "$(cat "$work/output")" -ge 4 ]
 claim $? "its pictures are in it, with words for those who do not see them"
 grep -q 'prefers-color-scheme: dark' "$book"
 claim $? "it has a style for the dark"

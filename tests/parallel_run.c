@@ -1,5 +1,5 @@
 #include "tests/parallel_run.h"
-#include "nn/flat.h"
+#include "nn/parts.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,13 +63,29 @@ static void close_parts(struct parts *p)
 static bool take_gradient(struct parallel_run *run, const struct parts *p, bool mean,
                           int64_t targets)
 {
-    const sb_tensor *g = parameters_gradients(p->weights);
+    const int64_t count = sb_parameters_count(p->weights);
+    sb_tensor *g = parts_join(p->weights, parameters_gradients(p->weights), 0, count);
+    if (!g)
+        return false;
     run->size = tensor_size(g);
     run->gradient = malloc((size_t)run->size * sizeof(double));
     const bool ok = tensor_read_part(g, 0, run->size, run->gradient);
     for (int64_t i = 0; i < run->size && !mean; i++)
         run->gradient[i] /= (double)targets;
+    sb_tensor_release(g);
     return ok;
+}
+
+/* A hash of all weights. */
+static bool take_bits(struct parallel_run *run, const struct parts *p)
+{
+    const int64_t count = sb_parameters_count(p->weights);
+    sb_tensor *w = parts_join(p->weights, parameters_values(p->weights), 0, count);
+    const unsigned char *byte = w ? w->data : NULL;
+    for (size_t i = 0; w && i < tensor_bytes(w); i++)
+        run->bits = (run->bits ^ byte[i]) * 0x100000001b3u;
+    sb_tensor_release(w);
+    return w != NULL;
 }
 
 static bool train(struct parallel_run *run, struct parts *p, bool mean)
@@ -81,25 +97,30 @@ static bool train(struct parallel_run *run, struct parts *p, bool mean)
             return false;
         run->loss[i] = trained.loss;
     }
-    run->bits = sb_parameters_fingerprint(p->weights);
     run->position = sb_trainer_save(p->trainer).random_position;
-    return true;
+    return take_bits(run, p);
 }
 
-void parallel_run_make(struct parallel_run *run, sb_communicator *c,
+void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
                        const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
                        int steps)
 {
+    const int rank = sb_communicator_rank(c);
     struct settings s = *settings;
     struct parts parts;
-    s.trainer.communicator = c;
+    sb_communicator *ranks = sb_communicator_split(c, rank / heads, rank);
+    sb_communicator *others = sb_communicator_split(c, rank % heads, rank);
+    s.model.transformer.ranks = ranks;
+    s.trainer.communicator = others;
     s.trainer.sequence_ranks = c ? s.trainer.sequence_ranks : 0;
     *run = (struct parallel_run){.steps = steps};
     run->ok = open_parts(&parts, &s, pairs, dtype) &&
-              train(run, &parts, s.trainer.accumulate == 1 && sb_communicator_size(c) == 1);
+              train(run, &parts, s.trainer.accumulate == 1 && sb_communicator_size(others) == 1);
     if (!run->ok)
         snprintf(run->message, sizeof run->message, "%s", sb_error());
     close_parts(&parts);
+    sb_communicator_close(others);
+    sb_communicator_close(ranks);
 }
 
 void parallel_run_free(struct parallel_run *run)

@@ -14,15 +14,16 @@ struct parallel_run {
     double loss[PARALLEL_STEPS];
     int64_t size;
     double *gradient; /* of the first step, for the mean loss */
-    uint64_t bits;    /* of the weights at the end */
+    uint64_t bits;    /* of all weights at the end */
     uint64_t position;
 };
 
 /* Two layers on each side, 7 pairs a batch, no dropout. */
 struct settings parallel_settings(void);
 
-/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. */
-void parallel_run_make(struct parallel_run *run, sb_communicator *c,
+/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. Heads are cut
+   over so many neighbours, each of which must call it. */
+void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
                        const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
                        int steps);
 void parallel_run_free(struct parallel_run *run);

@@ -69,17 +69,22 @@ static void check_messages(void)
     expect(sb_communicator_processors(world) >= 1, "processors");
 }
 
-static void check_training(int pairs, int sequence_ranks)
+static void check_training(int pairs, int sequence_ranks, int heads)
 {
+    const bool cut = heads > 1; /* then each layer waits for the others: few of them, and steps */
+    const int steps = cut ? 3 : PARALLEL_STEPS;
     struct settings s = parallel_settings();
     struct parallel_run together, alone;
     char text[200];
     s.data.batch_pairs = pairs;
     s.model.transformer.dropout = 0.1;
+    s.model.transformer.width = s.model.transformer.feed_forward = 12;
+    s.model.transformer.heads = sb_communicator_size(world) == 4 ? 4 : 6;
+    s.model.transformer.encoder_layers = s.model.transformer.decoder_layers = cut ? 1 : 2;
     s.trainer.sequence_ranks = sequence_ranks;
-    parallel_run_make(&together, world, &s, NULL, SB_F64, PARALLEL_STEPS);
+    parallel_run_make(&together, world, heads, &s, NULL, SB_F64, steps);
     expect(together.ok, "training together");
-    parallel_run_make(&alone, NULL, &s, NULL, SB_F64, PARALLEL_STEPS);
+    parallel_run_make(&alone, NULL, 1, &s, NULL, SB_F64, steps);
     expect(alone.ok, "training alone");
     const struct parallel_compared apart = parallel_compare(&together, &alone);
     snprintf(text, sizeof text, "gradients are %g apart, losses %g", apart.gradients, apart.losses);
@@ -100,7 +105,7 @@ static void starve(void)
     struct parallel_run run;
     if (sb_communicator_rank(world) == 1)
         pool_fail_after(12000, true);
-    parallel_run_make(&run, world, &s, NULL, SB_F32, PARALLEL_STEPS);
+    parallel_run_make(&run, world, 1, &s, NULL, SB_F32, PARALLEL_STEPS);
     expect(run.ok, "training");
 }
 
@@ -114,11 +119,14 @@ int main(int argc, char **argv)
         check_sums();
         check_messages();
         const int all = sb_communicator_size(world);
-        check_training(7, 1);
-        check_training(2, 1);   /* with three ranks one has nothing */
-        check_training(7, all); /* pieces of each sequence */
-        if (all == 4)
-            check_training(7, 2);
+        check_training(7, 1, 1);
+        check_training(2, 1, 1);   /* with three ranks one has nothing */
+        check_training(7, all, 1); /* pieces of each sequence */
+        check_training(7, 1, all); /* parts of the model */
+        if (all == 4) {
+            check_training(7, 2, 1);
+            check_training(7, 1, 2);
+        }
     }
     if (sb_communicator_rank(world) == 0)
         puts("all is well");

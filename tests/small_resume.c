@@ -2,7 +2,14 @@
 
 bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs)
 {
-    *run = (struct small_run){.loaded = checkpoint_load(path), .forget = checkpoint_free};
+    return small_run_resume_part(run, path, pairs, NULL);
+}
+
+bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
+                           sb_communicator *ranks)
+{
+    *run =
+        (struct small_run){.loaded = checkpoint_load_part(path, ranks), .forget = checkpoint_free};
     if (run->loaded) {
         run->settings = run->loaded->settings;
         run->weights = run->loaded->weights;

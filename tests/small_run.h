@@ -28,6 +28,9 @@ struct small_run small_run(const struct settings *settings, const sb_pairs *pair
 sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);
 /* A run that goes on from a checkpoint (small_resume.c). */
 bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
+/* The same of a model that is cut over ranks. */
+bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
+                           sb_communicator *ranks);
 void small_run_close(struct small_run *run);
 
 /* Takes so many steps, each of which must succeed; the last one's loss. */

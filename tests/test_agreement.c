@@ -69,6 +69,31 @@ CPU_CLAIM(agreement, the_first_difference_is_named_to_all)
     m = meeting();
     m.standing[0].weights = 0;
     expect(&m, "rank 1 begins with other weights than rank 0");
+    m = meeting();
+    m.standing[2].part = 1;
+    expect(&m, "rank 2 begins with other weights than rank 0");
+}
+
+CPU_CLAIM(agreement, ranks_that_share_heads_have_parts_of_their_own)
+{
+    struct meeting m = meeting();
+    for (int r = 0; r < RANKS; r++) {
+        m.standing[r].head_ranks = 2;
+        m.standing[r].part = (uint64_t)(r % 2);
+        m.standing[r].threads = 3;
+    }
+    const struct meeting alike = m;
+    expect(&m, "");
+    m = alike;
+    m.standing[2].part = 1;
+    expect(&m, "rank 2 begins with other weights than rank 0");
+    m = alike;
+    m.standing[1].head_ranks = 1;
+    expect(&m, "rank 1 has --split heads=1, rank 0 has heads=2");
+    m = alike;
+    m.standing[2].threads = 4;
+    expect(&m, "--split heads needs as many threads on all ranks (--threads): rank 2 has 4, rank 0 "
+               "has 3");
 }
 
 CPU_CLAIM(agreement, who_cannot_begin_is_named_unless_nobody_can)

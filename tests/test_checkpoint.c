@@ -1,4 +1,5 @@
 #include "tensor/safetensors.h"
+#include "tests/mailbox.h"
 #include "tests/small_run.h"
 #include <jansson.h>
 #include <stdio.h>
@@ -445,4 +446,77 @@ CLAIM(checkpoint, resuming_needs_a_state_that_fits)
     cr_expect(!small_run_resume(&resumed, path, NULL));
     EXPECT_ERROR("\"average\"");
     small_run_close(&run);
+}
+
+/* ---- models that are cut over ranks, which are threads here ---- */
+
+/* Steps that ranks take from one checkpoint (NULL: the beginning) to another. */
+struct leg {
+    const struct settings *settings;
+    const char *from, *to;
+    int64_t steps;
+    double loss; /* the last one */
+};
+
+static void go(sb_communicator *c, void *context)
+{
+    struct leg *leg = context;
+    const struct progress progress = {.best_step = 1};
+    struct settings s = *leg->settings;
+    struct small_run run;
+    s.model.transformer.ranks = c;
+    const bool ok = leg->from ? small_run_resume_part(&run, leg->from, NULL, c)
+                              : small_run_open(&run, &s, NULL, SB_F32);
+    sb_trained trained = {0};
+    bool well = ok;
+    for (int64_t i = 0; well && i < leg->steps; i++)
+        well = sb_trainer_step(run.trainer, &trained);
+    if (!well ||
+        !checkpoint_save(leg->to, leg->settings, "reverse", run.model, run.trainer, &progress)) {
+        fprintf(stderr, "%s\n", sb_error());
+        abort(); /* the others would wait */
+    }
+    if (sb_communicator_rank(c) == 0)
+        leg->loss = trained.loss;
+    small_run_close(&run);
+}
+
+/* The last loss. */
+static double walk(int ranks, const struct settings *s, const char *from, int64_t steps,
+                   const char *to)
+{
+    struct leg leg = {.settings = s, .from = from, .to = to, .steps = steps};
+    mailbox_run(ranks, go, &leg);
+    return leg.loss;
+}
+
+CPU_CLAIM(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
+{
+    struct settings s = small_settings();
+    char one[256], cut[256], again[256];
+    s.model.transformer.heads = 4;
+    s.model.transformer.gated = true;
+    s.model.transformer.positions = SB_POSITIONS_RELATIVE;
+    s.trainer.average_decay = 0.9;
+    strcpy(one, test_temporary("one"));
+    strcpy(cut, test_temporary("cut"));
+    strcpy(again, test_temporary("again"));
+    walk(1, &s, NULL, 0, one);
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        walk(ranks, &s, NULL, 0, cut); /* the first weights */
+        cr_expect(same_files(one, cut), "%d ranks", ranks);
+    }
+    const double whole = walk(1, &s, NULL, 7, one);
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        walk(ranks, &s, one, 0, cut); /* each takes its part, and gives it back */
+        cr_expect(same_files(one, cut), "%d ranks", ranks);
+        walk(ranks, &s, NULL, 4, cut);
+        walk(1, &s, cut, 0, again);
+        cr_expect(same_files(again, cut), "%d ranks", ranks);
+        const double there = walk(ranks, &s, cut, 3, again), back = walk(1, &s, cut, 3, one);
+        cr_expect(fabs(there - whole) < 1e-4 && fabs(back - whole) < 1e-4, "%d ranks", ranks);
+        walk(ranks, &s, NULL, 7, cut);
+        cr_expect(same_files(again, cut), "%d ranks: not as if never interrupted", ranks);
+        walk(1, &s, NULL, 7, one);
+    }
 }

@@ -134,11 +134,43 @@ CPU_CLAIM(communicator, a_sum_sends_no_more_than_two_times_the_others_share)
             cr_assert(reduction_finish(sum[r]));
             cr_expect(mailbox_sent(c[r]) == 2 * (ranks - 1) * n / ranks * 8, "%lld bytes",
                       (long long)mailbox_sent(c[r]));
+            cr_expect(sb_communicator_sent(c[r]) == mailbox_sent(c[r]), "%lld bytes counted",
+                      (long long)sb_communicator_sent(c[r]));
             reduction_free(sum[r]);
             sb_communicator_close(c[r]);
         }
         mailbox_close(m);
     }
+}
+
+struct counted {
+    int64_t sent[MOST], of_part[MOST];
+};
+
+/* To itself, which costs nothing, to the next one, and to the other one of a part. */
+static void send_some(sb_communicator *c, void *context)
+{
+    struct counted *counted = context;
+    char out[100] = "", in[100];
+    const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
+    sb_communicator *part = sb_communicator_split(c, rank / 2, rank);
+    const int to[] = {rank, (rank + 1) % size}, from[] = {rank, (rank + size - 1) % size};
+    for (int i = 0; i < 2; i++)
+        cr_expect(sb_exchange_finish(sb_exchange_start(c, to[i], out, 100, from[i], in, 100)));
+    cr_expect(
+        sb_exchange_finish(sb_exchange_start(part, 1 - rank % 2, out, 7, 1 - rank % 2, in, 7)));
+    counted->sent[rank] = sb_communicator_sent(c);
+    counted->of_part[rank] = sb_communicator_sent(part);
+    sb_communicator_close(part);
+}
+
+CPU_CLAIM(communicator, a_rank_counts_what_it_sends_to_others_also_in_parts)
+{
+    struct counted counted = {.sent = {0}};
+    mailbox_run(4, send_some, &counted);
+    for (int r = 0; r < 4; r++)
+        cr_expect(counted.sent[r] == 107 && counted.of_part[r] == 7, "rank %d: %lld, %lld", r,
+                  (long long)counted.sent[r], (long long)counted.of_part[r]);
 }
 
 struct passed {
@@ -191,6 +223,7 @@ CPU_CLAIM(communicator, a_rank_that_is_alone_needs_nobody)
         sb_communicator *part = sb_communicator_split(c[i], 0, 0);
         cr_expect(sb_communicator_size(part) == 1);
         sb_communicator_close(part);
+        cr_expect(sb_communicator_sent(c[i]) == 0);
     }
     sb_communicator_close(world);
 }

@@ -125,9 +125,11 @@ MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
     free(out);
 }
 
-/* A run on the emulated device, whose gradients are summed in host memory. */
+/* Runs on the emulated device, whose sums are made in host memory: of gradients, and with heads
+   over ranks of what these make. */
 MPI_CLAIM(ranks_on_a_device_sum_there_too)
 {
+    static const char *const split[] = {"heads=1", "heads=2"};
     if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
         cr_skip_test("no emulated device");
     double cpu[1] = {0}, cuda[1] = {0};
@@ -135,11 +137,16 @@ MPI_CLAIM(ranks_on_a_device_sum_there_too)
     program_launcher(ranks(2, ""));
     struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
     cr_assert(o.code == 0, "%s", o.err);
-    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
-    o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda");
-    cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
-    cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
-    cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%g and %g", cpu[0], cuda[0]);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+        o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda --split %s",
+                        split[i]);
+        cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
+        cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
+        cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%s: %g and %g", split[i], cpu[0],
+                  cuda[0]);
+        cr_assert(remove(test_temporary("cuda.jsonl")) == 0);
+    }
 }
 
 MPI_CLAIM(a_run_on_two_ranks_follows_a_run_on_one)
@@ -185,9 +192,29 @@ MPI_CLAIM(only_the_first_rank_writes_and_speaks)
     cr_expect(strcmp(o.err, "") == 0, "%s", o.err);
     cr_expect(count_of(o.out, "ranks      3, of 1 thread each") == 1, "%s", o.out);
     cr_expect(count_of(o.out, "ranks      3, which spent ") == 1, "%s", o.out);
+    cr_expect(count_of(o.out, "\nsent       ") == 1 && !strstr(o.out, "\nsent       0"), "%s",
+              o.out);
     cr_expect(count_of(o.out, "trained ") == 1, "%s", o.out);
     cr_expect(count_files() == 6, "%d files besides pairs.tsv, out, err, m, m.state, m.jsonl",
               count_files() - 6);
+}
+
+/* Of each split, what rank 0 sends and what the formula says, as the page shows them. */
+MPI_CLAIM(the_table_of_bytes_in_teach_is_what_is_measured)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cp '%s/../teach/ranks.md' '%s'", TEST_FOLDER,
+             test_temporary("page"));
+    cr_assert(system(command) == 0);
+    snprintf(command, sizeof command, "SOFTBACK='%s' '%s/../teach/ranks.sh' >'%s' 2>'%s'",
+             TEST_PROGRAM, TEST_FOLDER, test_temporary("table"), test_temporary("err"));
+    const int code = system(command);
+    char *page = program_read("page", NULL), *table = program_read("table", NULL);
+    char *err = program_read("err", NULL);
+    cr_expect(code == 0 && count_of(table, "\n") > 9 && strstr(page, table), "%s%s", table, err);
+    free(page);
+    free(table);
+    free(err);
 }
 
 /* ---- going on ---- */
@@ -258,6 +285,23 @@ MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
     for (int i = 0; i < 6; i++)
         cr_expect(fabs(whole[i] - parts[i]) < 1e-3 * whole[i], "step %d: %g and %g", 10 * i,
                   whole[i], parts[i]);
+}
+
+/* Each rank holds half of the heads; the files hold all of them, and no word of that. */
+MPI_CLAIM(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
+{
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
+    cr_assert(o.code == 0 && strcmp(o.err, "") == 0, "%s", o.err);
+    rename_run("whole-");
+    cr_assert(program_run(TRAIN "--split heads=2 --steps 21").code == 0);
+    o = program_run(TRAIN "--split heads=2 --steps 42 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+    cr_expect(program_same("m.state", "whole-m.state") && program_same("m.jsonl", "whole-m.jsonl"));
+    program_launcher("");
+    o = program_run(TRAIN "--steps 49 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 42"), "%s%s", o.out, o.err);
+    cr_expect(program_run("translate m 31").code == 0);
 }
 
 /* ---- faults ---- */
@@ -360,6 +404,12 @@ MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
                    "rank 2 learns sort, rank 0 copy");
     expect_refused(TRAIN AND_ONE_MORE "train --data none.tsv --out m",
                    "rank 2: none.tsv: cannot be opened: No such file or directory");
+    expect_refused(TRAIN AND_ONE_MORE TRAIN "--split heads=3",
+                   "rank 2 has --split heads=3, rank 0 has heads=1");
+    expect_refused(TRAIN "--split heads=4",
+                   "--split heads=4: the number of ranks is 2, not a multiple of 4");
+    expect_refused(TRAIN "--split heads=2 --heads 1",
+                   "transformer: heads 1 cannot be cut over 2 ranks");
     expect_refused("train --data none.tsv --out m",
                    "none.tsv: cannot be opened: No such file or directory");
 }

@@ -12,7 +12,7 @@ struct job {
     const struct settings *settings;
     const sb_pairs *pairs;
     sb_dtype dtype;
-    int steps;
+    int steps, heads;              /* heads: the ranks that they are cut over; 0: 1 */
     struct parallel_run run[MOST]; /* of each rank */
 };
 
@@ -26,7 +26,8 @@ static void train(sb_communicator *c, void *context)
 {
     struct job *job = context;
     struct parallel_run *run = &job->run[sb_communicator_rank(c)];
-    parallel_run_make(run, c, job->settings, job->pairs, job->dtype, job->steps);
+    parallel_run_make(run, c, job->heads ? job->heads : 1, job->settings, job->pairs, job->dtype,
+                      job->steps);
     if (run->ok)
         return;
     fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
@@ -44,7 +45,7 @@ static void run_both(struct job *job, int ranks, struct parallel_run *one)
         cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
         cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
     }
-    parallel_run_make(one, NULL, job->settings, job->pairs, job->dtype, job->steps);
+    parallel_run_make(one, NULL, 1, job->settings, job->pairs, job->dtype, job->steps);
     cr_assert(one->ok, "%s", one->message);
 }
 
@@ -94,12 +95,64 @@ CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
     }
 }
 
+/* Neighbours hold parts of the model, by heads and hidden units; alone, and with shares of the
+   batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_heads_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.width = 24;
+        s.model.transformer.heads = 12;
+        s.model.transformer.dropout = 0.2;
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
+    }
+}
+
+static void vary(sb_transformer_options *o, int variant)
+{
+    static const sb_positions positions[] = {SB_POSITIONS_ALIBI, SB_POSITIONS_RELATIVE,
+                                             SB_POSITIONS_ROTARY, SB_POSITIONS_LEARNED};
+    o->width = o->feed_forward = 16;
+    o->heads = 8;
+    o->dropout = 0.2;
+    o->positions = positions[variant % 4];
+    o->key_heads = variant % 2 ? 4 : 8;
+    o->gated = variant % 2;
+    o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
+    o->norm_kind = variant / 4 % 2 ? SB_RMS_NORM : SB_LAYER_NORM;
+    o->score = (sb_score)(variant % 3);
+    o->recompute = variant >= 4;
+}
+
+CPU_CLAIM(parallel, every_kind_of_layer_can_be_cut_by_heads)
+{
+    sb_pairs *pairs = small_pairs(40, 6);
+    for (int variant = 0; variant < 8; variant++) {
+        struct settings s = parallel_settings();
+        vary(&s.model.transformer, variant);
+        s.model.tie_embeddings = variant % 2;
+        s.model.share_embeddings = variant % 3 == 0;
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        job.heads = variant % 2 ? 4 : 2;
+        expect_as_on_one(&job, 4, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
 CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
 {
     const struct settings s = parallel_settings();
     for (int ranks = 2; ranks <= 4; ranks++) {
         struct job job = {.settings = &s, .dtype = SB_F32, .steps = 20};
         expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
+    }
+    struct settings by_heads = s;
+    by_heads.model.transformer.heads = 4;
+    for (int heads = 2; heads <= 4; heads += 2) {
+        struct job job = {.settings = &by_heads, .dtype = SB_F32, .steps = 20, .heads = heads};
+        expect_as_on_one(&job, 4, 8 * 1.1920929e-7, 1e-4);
     }
 }
 
@@ -147,25 +200,30 @@ CPU_CLAIM(parallel, parameters_that_are_used_in_several_places_are_whole_before_
     sb_pairs_free(pairs);
 }
 
+/* Trains on so many ranks; the bits of what each of them must have. */
+static uint64_t bits_of(const struct settings *s, int ranks, int heads)
+{
+    struct job job = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads};
+    mailbox_run(ranks, train, &job);
+    const uint64_t bits = job.run[0].bits;
+    for (int r = 0; r < ranks; r++) {
+        cr_assert(job.run[r].ok, "%s", job.run[r].message);
+        cr_expect(job.run[r].bits == bits && job.run[r].position > 0 &&
+                      job.run[r].position == job.run[0].position,
+                  "rank %d", r);
+    }
+    for (int r = 0; r < ranks; r++)
+        parallel_run_free(&job.run[r]);
+    return bits;
+}
+
 CPU_CLAIM(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
 {
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.1;
-    uint64_t bits[2];
-    for (int time = 0; time < 2; time++) {
-        struct job job = {.settings = &s, .dtype = SB_F32, .steps = 10};
-        mailbox_run(3, train, &job);
-        for (int r = 0; r < 3; r++) {
-            cr_assert(job.run[r].ok, "%s", job.run[r].message);
-            cr_expect(job.run[r].bits == job.run[0].bits && job.run[r].position > 0 &&
-                          job.run[r].position == job.run[0].position,
-                      "rank %d", r);
-        }
-        bits[time] = job.run[0].bits;
-        for (int r = 0; r < 3; r++)
-            parallel_run_free(&job.run[r]);
-    }
-    cr_expect(bits[0] == bits[1]);
+    cr_expect(bits_of(&s, 3, 1) == bits_of(&s, 3, 1));
+    cr_expect(bits_of(&s, 4, 2) == bits_of(&s, 4, 2));
+    cr_expect(bits_of(&s, 4, 2) != bits_of(&s, 4, 1), "heads are not cut");
 }
 
 struct spoiled {
@@ -259,26 +317,31 @@ CPU_CLAIM(parallel, sums_begin_while_backward_runs)
 
 struct evaluated {
     const sb_pairs *pairs;
+    int heads; /* ranks that they are cut over */
+    sb_dtype dtype;
     double loss[MOST], wer[MOST];
     uint64_t texts[MOST]; /* a hash */
 };
 
-/* Trains a little alone, so that all ranks have one model, and evaluates it together. */
+/* Trains a little, without sharing batches, and evaluates together. */
 static void evaluate(sb_communicator *c, void *context)
 {
     struct evaluated *e = context;
     const int rank = sb_communicator_rank(c);
     const int64_t n = sb_pairs_count(e->pairs);
     struct settings settings = parallel_settings();
+    sb_communicator *ranks = sb_communicator_split(c, rank / e->heads, rank);
+    sb_communicator *others = sb_communicator_split(c, rank % e->heads, rank);
     struct small_run run;
     sb_text_score score = {0};
     char *text[64];
+    settings.model.transformer.ranks = ranks;
     e->loss[rank] = NAN;
-    if (!small_run_open(&run, &settings, e->pairs, SB_F32))
+    if (!small_run_open(&run, &settings, e->pairs, e->dtype))
         return;
     small_run_train(&run, 5);
-    e->loss[rank] = evaluation_loss(c, run.model, run.data);
-    const bool ok = evaluation_texts(c, run.model, e->pairs, 0, n, NULL, &score, text);
+    e->loss[rank] = evaluation_loss(others, run.model, run.data);
+    const bool ok = evaluation_texts(others, run.model, e->pairs, 0, n, NULL, &score, text);
     for (int64_t i = 0; ok && i < n; i++) {
         for (const char *at = text[i]; *at; at++)
             e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;
@@ -286,13 +349,15 @@ static void evaluate(sb_communicator *c, void *context)
     }
     e->wer[rank] = ok ? score.wer : NAN;
     small_run_close(&run);
+    sb_communicator_close(others);
+    sb_communicator_close(ranks);
 }
 
 CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
 {
     sb_pairs *pairs = small_pairs(50, 6);
     for (int ranks = 2; ranks <= 5; ranks++) {
-        struct evaluated one = {.pairs = pairs}, e = {.pairs = pairs};
+        struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F32}, e = one;
         evaluate(NULL, &one);
         mailbox_run(ranks, evaluate, &e);
         cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
@@ -302,4 +367,42 @@ CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
                       "%d ranks: rank %d", ranks, r);
     }
     sb_pairs_free(pairs);
+}
+
+/* Neighbours decode the same texts step by step, from the same bits. */
+CPU_CLAIM(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
+{
+    sb_pairs *pairs = small_pairs(50, 6);
+    struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F64}, e = one;
+    e.heads = 2;
+    evaluate(NULL, &one);
+    mailbox_run(4, evaluate, &e);
+    cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+    for (int r = 0; r < 4; r++) {
+        cr_expect(e.loss[r] == e.loss[0] && e.texts[r] == one.texts[0], "rank %d", r);
+        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.wer[r] == one.wer[0], "rank %d", r);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* What a trainer says that refuses. */
+static void refuse(sb_communicator *c, void *context)
+{
+    char(*message)[128] = context;
+    const int rank = sb_communicator_rank(c);
+    struct settings s = parallel_settings();
+    struct small_run run;
+    s.model.transformer.ranks = c;
+    s.trainer.communicator = c;
+    s.trainer.sequence_ranks = 2;
+    if (!small_run_open(&run, &s, NULL, SB_F32))
+        snprintf(message[rank], 128, "%s", sb_error());
+}
+
+CPU_CLAIM(parallel, heads_and_sequences_are_not_both_cut)
+{
+    char message[2][128] = {"", ""};
+    mailbox_run(2, refuse, message);
+    for (int r = 0; r < 2; r++)
+        cr_expect_str_eq(message[r], "trainer: sequences cannot be cut over ranks where heads are");
 }

@@ -89,9 +89,12 @@ static json_t *number(double x)
 
 bool log_step(FILE *log, int64_t step, const sb_trained *t)
 {
-    return write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
-                                     number(t->loss), "rate", number(t->rate), "norm",
-                                     number(t->norm), "symbols", (json_int_t)t->targets));
+    json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
+                             number(t->loss), "rate", number(t->rate), "norm", number(t->norm),
+                             "symbols", (json_int_t)t->targets);
+    if (t->sent > 0)
+        json_object_set_new(line, "sent", json_integer(t->sent));
+    return write_line(log, line);
 }
 
 static json_t *numbers(int64_t n, const double *x)

@@ -2,6 +2,7 @@
  * The log of a training run: one JSON object a line,
  *
  *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
+ *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on ranks: bytes, by rank 0
  *     {"step": 500, "gradients": [0.1, 0.02, ...], "deaf": [0, 0.1, ...], "evenness": [0.8, ...]}
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
  */

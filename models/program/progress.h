@@ -12,6 +12,7 @@ struct progress_line {
     int64_t at_start; /* the step at which this run began */
     double symbols;   /* since then */
     double waited;    /* seconds spent on other ranks, and on nothing else */
+    int64_t sent;     /* bytes, to other ranks */
 };
 
 struct progress_line progress_begin(int64_t step);

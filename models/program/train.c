@@ -38,8 +38,10 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
     {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
      "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
-    {"split", KEY_SPLIT, "sequence=RANKS", 0,
-     "under mpirun: cut each sequence over so many ranks, for long ones [sequence=1]", 0},
+    {"split", KEY_SPLIT, "WHAT=RANKS", 0,
+     "under mpirun: cut what over so many ranks: each sequence, for long ones (sequence=2), or the "
+     "model, by heads and hidden units, for large ones (heads=2) [heads=1]",
+     0},
     MACHINE_OPTIONS(0),
 };
 
@@ -62,13 +64,16 @@ static void catch_signals(void)
             signal(signals[i], SIG_IGN);
 }
 
-/* The number of "sequence=2". */
-static int split_of(struct argp_state *state, const char *argument)
+/* Takes the number of "sequence=2" or "heads=2". */
+static void take_split(struct argp_state *state, const char *argument,
+                       struct training_request *request)
 {
-    const char *name = "sequence=";
-    if (strncmp(argument, name, strlen(name)) != 0)
-        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS", argument);
-    return (int)options_number(state, "split", argument + strlen(name), 1, 1 << 20);
+    const bool heads = strncmp(argument, "heads=", 6) == 0;
+    if (!heads && strncmp(argument, "sequence=", 9) != 0)
+        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS or heads=RANKS",
+                     argument);
+    *(heads ? &request->head_ranks : &request->sequence_ranks) =
+        (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
 }
 
 static error_t parse(int key, char *argument, struct argp_state *state)
@@ -107,7 +112,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
         return 0;
     case KEY_SPLIT:
-        request->sequence_ranks = split_of(state, argument);
+        take_split(state, argument, request);
         return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
@@ -171,9 +176,21 @@ static int check_settings(const struct training_request *r)
     return -1;
 }
 
+static int check_split(const struct training_request *r)
+{
+    if (r->sequence_ranks > 1 && r->head_ranks > 1)
+        return command_misused("train", "--split cuts sequences or heads over ranks, not both");
+    if (r->report && r->head_ranks > 1)
+        return command_misused("train",
+                               "--report watches all heads, which --split heads puts on several "
+                               "ranks; softback report draws the model that comes out");
+    return -1;
+}
+
 static int check(const struct training_request *r)
 {
     int wrong = check_files(r);
+    wrong = wrong < 0 ? check_split(r) : wrong;
     wrong = wrong < 0 ? check_given(r) : wrong;
     return wrong < 0 && !r->resume ? check_settings(r) : wrong;
 }
@@ -247,6 +264,7 @@ static bool one_step(struct training *t, struct progress_line *line)
         return false;
     }
     line->waited += trained.waited;
+    line->sent += trained.sent;
     progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
     return true;
 }
@@ -291,9 +309,12 @@ static void conclude(const struct training *t, const struct progress_line *line)
     printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
-    if (sb_communicator_size(t->communicator) > 1)
+    if (sb_communicator_size(t->batches) > 1)
         printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n",
                sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
+    if (sb_communicator_size(t->communicator) > 1)
+        printf("sent       %s bytes a step, by rank 0\n",
+               count_text(taken > 0 ? line->sent / taken : 0).text);
     if (steps < t->settings.steps)
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
@@ -351,6 +372,17 @@ static int train(const struct training_request *request)
     return done ? EXIT_OK : EXIT_FAILED;
 }
 
+/* Neighbours share the model, and those with the same part of it batches. All make both groups,
+   also where nothing is cut: what each was told has not been compared yet. */
+static bool divide(struct training_request *r)
+{
+    sb_communicator *c = r->communicator;
+    const int rank = sb_communicator_rank(c);
+    r->heads = sb_communicator_split(c, rank / r->head_ranks, rank);
+    r->batches = r->heads ? sb_communicator_split(c, rank % r->head_ranks, rank) : NULL;
+    return r->batches != NULL;
+}
+
 /* The ranks of a job share the processors of a machine, and watch over each other. */
 static bool join(struct training_request *request)
 {
@@ -359,7 +391,8 @@ static bool join(struct training_request *request)
         return false;
     if (sb_communicator_processors(c) > 0 && !request->threads_given && !getenv("OMP_NUM_THREADS"))
         sb_set_threads(sb_communicator_processors(c));
-    return request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat);
+    return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
+           divide(request);
 }
 
 static int train_together(struct training_request *request)
@@ -367,6 +400,8 @@ static int train_together(struct training_request *request)
     if (!join(request))
         return failed(request->communicator);
     const int code = train(request);
+    sb_communicator_close(request->batches);
+    sb_communicator_close(request->heads);
     sb_communicator_close(request->communicator);
     return code;
 }
@@ -383,6 +418,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL};
     struct training_request request = {.settings = settings_default(), .heartbeat = 20};
+    request.sequence_ranks = request.head_ranks = 1;
     options_of_settings(options, OWN_OPTIONS);
     int wrong = command_parse(&argp, "train", argc, argv, &request);
     training_choose(&request);

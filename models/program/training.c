@@ -1,6 +1,7 @@
 #include "models/program/training.h"
 #include "models/agreement.h"
 #include "models/program/log.h"
+#include "nn/flat.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -149,6 +150,7 @@ static bool open_model(struct training *t)
         t->model = t->loaded->model;
         return true;
     }
+    t->settings.model.transformer.ranks = t->heads;
     t->weights = sb_parameters_new(t->settings.trainer.seed);
     t->model = t->weights ? sb_seq2seq_new(t->weights, t->data, &t->settings.model) : NULL;
     return t->model != NULL;
@@ -158,7 +160,7 @@ static bool open_trainer(struct training *t, const struct training_request *requ
 {
     choose_steps(t, setting_given(request, "warmup"));
     sb_trainer_options options = t->settings.trainer;
-    options.communicator = t->communicator;
+    options.communicator = t->batches;
     options.sequence_ranks = request->sequence_ranks;
     t->trainer = sb_trainer_new(t->model, t->data, &options);
     return t->trainer && (!t->loaded || take_state(t));
@@ -169,12 +171,14 @@ bool training_writes(const struct training *t)
     return sb_communicator_rank(t->communicator) == 0;
 }
 
+bool training_saves(const struct training *t)
+{
+    return sb_communicator_rank(t->communicator) < t->head_ranks;
+}
+
 static bool open_files(struct training *t)
 {
-    if (!training_writes(t))
-        return true;
-    t->log = log_open(t->log_path, sb_trainer_steps(t->trainer));
-    if (!t->log)
+    if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
         return false;
     /* A state from the start, so that --resume goes on with a run that dies at any moment. */
     return t->loaded || training_save(t);
@@ -187,20 +191,32 @@ static bool agree(const struct training *t, bool ready, bool *alike)
                                       .failure = ready ? NULL : sb_error(),
                                       .task = t->task ? t->task : "",
                                       .data = t->progress.data_hash,
-                                      .weights = sb_parameters_fingerprint(t->weights),
+                                      .weights =
+                                          ready ? parameters_fingerprint(t->weights, false) : 0,
+                                      .part = ready ? parameters_fingerprint(t->weights, true) : 0,
                                       .steps = sb_trainer_steps(t->trainer),
                                       .sequence_ranks = t->sequence_ranks,
+                                      .head_ranks = t->head_ranks,
+                                      .threads = sb_threads(),
                                       .settings = t->settings};
     return agreement_reach(t->communicator, &standing, alike);
 }
 
+static bool check_ranks(const struct training *t)
+{
+    const int ranks = sb_communicator_size(t->communicator);
+    return ranks % t->head_ranks == 0 ||
+           sb_fail("--split heads=%d: the number of ranks is %d, not a multiple of %d",
+                   t->head_ranks, ranks, t->head_ranks);
+}
+
 static bool open_all(struct training *t, const struct training_request *request)
 {
-    if (!open_paths(t, request))
+    if (!check_ranks(t) || !open_paths(t, request))
         return false;
     t->task = request->task;
     if (file_exists(t->state_path)) {
-        t->loaded = checkpoint_load(t->state_path);
+        t->loaded = checkpoint_load_part(t->state_path, t->heads);
         if (!t->loaded || !take_settings(t, request))
             return false;
     }
@@ -212,7 +228,10 @@ bool training_open(struct training *t, const struct training_request *request, b
 {
     *t = (struct training){.settings = request->settings,
                            .communicator = request->communicator,
-                           .sequence_ranks = request->sequence_ranks};
+                           .heads = request->heads,
+                           .batches = request->batches,
+                           .sequence_ranks = request->sequence_ranks,
+                           .head_ranks = request->head_ranks};
     /* No rank writes a file before all have looked which ones there are. */
     const bool agreed = agree(t, open_all(t, request), alike);
     if (agreed && open_files(t))

@@ -18,17 +18,20 @@ struct training_request {
     bool threads_given;
     double heartbeat;              /* seconds of silence after which a rank is given up; 0: never */
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
-    int sequence_ranks;            /* that share each sequence; 0: 1 */
+    int sequence_ranks;            /* that share each sequence */
+    int head_ranks;                /* that share the model, by heads */
+    sb_communicator *heads;        /* of these */
+    sb_communicator *batches;      /* of the ranks with the same part of it, which share batches */
 };
 
 struct training {
     struct settings settings;
     const char *task;
-    sb_communicator *communicator; /* the request's */
-    int sequence_ranks;            /* the request's */
-    sb_pairs *read;                /* as the files have them; NULL with a task */
-    sb_pairs *rest;                /* of them what is trained on, for want of --valid; else NULL */
-    sb_pairs *held;                /* what is evaluated on */
+    sb_communicator *communicator, *heads, *batches; /* the request's */
+    int sequence_ranks, head_ranks;                  /* the request's */
+    sb_pairs *read;                                  /* as the files have them; NULL with a task */
+    sb_pairs *rest;   /* of them what is trained on, for want of --valid; else NULL */
+    sb_pairs *held;   /* what is evaluated on */
     sb_pairs *sample; /* of that what is decoded, if not all; whole sources, with all their pairs */
     sb_data *data, *held_data;
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
@@ -59,6 +62,9 @@ void training_close(struct training *training);
 
 /* Whether this rank writes files and shows progress: the first one does. */
 bool training_writes(const struct training *training);
+
+/* Whether it has a part in writing checkpoints: so do those that share the model with the first. */
+bool training_saves(const struct training *training);
 
 /* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
 int64_t training_short_pair(const struct training *training, int64_t from);

@@ -20,13 +20,13 @@ static bool measure(struct training *t, struct evaluated *e)
 {
     const sb_pairs *pairs = t->sample ? t->sample : t->held;
     sb_text_score score;
-    e->loss = evaluation_loss(t->communicator, t->model, t->held_data);
+    e->loss = evaluation_loss(t->batches, t->model, t->held_data);
     e->error = NAN;
     if (isnan(e->loss))
         return false;
     if (t->settings.evaluate_pairs == 0)
         return true;
-    if (!evaluation_texts(t->communicator, t->model, pairs, 0, sb_pairs_count(pairs), NULL, &score,
+    if (!evaluation_texts(t->batches, t->model, pairs, 0, sb_pairs_count(pairs), NULL, &score,
                           NULL))
         return false;
     e->error = score.wer;
@@ -68,7 +68,7 @@ static bool measure_and_keep(struct training *t, struct evaluated *e)
     if (!measure(t, e))
         return false;
     note(t, e);
-    return !e->best || !training_writes(t) ||
+    return !e->best || !training_saves(t) ||
            checkpoint_save(t->out, &t->settings, task_of(t), t->model, NULL, NULL);
 }
 
@@ -90,6 +90,6 @@ bool training_evaluate(struct training *t, struct evaluated *e)
 bool training_save(struct training *t)
 {
     t->progress.finished = training_finished(t);
-    return !training_writes(t) || checkpoint_save(t->state_path, &t->settings, task_of(t), t->model,
-                                                  t->trainer, &t->progress);
+    return !training_saves(t) || checkpoint_save(t->state_path, &t->settings, task_of(t), t->model,
+                                                 t->trainer, &t->progress);
 }

@@ -2,6 +2,7 @@
 #include "models/buffer.h"
 #include "models/program/progress.h"
 #include "models/program/training.h"
+#include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -57,7 +58,7 @@ static void describe_files(const struct training *t, const struct training_reque
 static void describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
-    int64_t size = sb_parameters_size(t->weights);
+    int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
     fprintf(out, "model      %d+%d layers, width %lld, %lld heads, ", o->encoder_layers,
             o->decoder_layers, (long long)o->width, (long long)o->heads);
     if (size < 100000)

@@ -1,0 +1,111 @@
+#include "nn/parts.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count)
+{
+    int64_t n = 0;
+    for (int64_t i = first; i < first + count; i++) {
+        const struct part part = parameters_part(set, i);
+        n += part.rows * part.of;
+    }
+    return n;
+}
+
+/* Where parameter i lies in a flat buffer, and how many bytes it has there. */
+static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, size_t *bytes)
+{
+    const size_t width = sb_dtype_bytes(flat->dtype);
+    const int64_t offset = parameters_offset(set, i);
+    *bytes = (size_t)(parameters_offset(set, i + 1) - offset) * width;
+    return (char *)flat->data + (size_t)offset * width;
+}
+
+/* Rank `root`'s bytes go to all, so many at a time that MPI can count them. */
+static bool broadcast(sb_communicator *c, int root, char *data, size_t bytes)
+{
+    const size_t most = (size_t)1 << 28;
+    bool ok = true;
+    for (size_t at = 0, n; ok && at < bytes; at += n) {
+        n = bytes - at < most ? bytes - at : most;
+        ok = sb_communicator_broadcast(c, root, data + at, n);
+    }
+    return ok;
+}
+
+/* Copies the rows of a part, whose columns begin in the whole at `first`, there or back. */
+static void copy_rows(const struct part *part, int64_t first, size_t width, char *whole, char *rows,
+                      bool back)
+{
+    const size_t bytes = (size_t)part->here * width;
+    for (int64_t row = 0; row < part->rows; row++, rows += bytes) {
+        char *at = whole + (size_t)(row * part->of + first) * width;
+        memcpy(back ? rows : at, back ? at : rows, bytes);
+    }
+}
+
+/* All ranks' parts of parameter i, one rank's after the other. */
+static bool join_parts(const sb_parameters *set, const sb_tensor *flat, int64_t i, char *whole)
+{
+    sb_communicator *c = parameters_ranks(set);
+    const struct part part = parameters_part(set, i);
+    size_t bytes;
+    const char *own = place(set, flat, i, &bytes);
+    char *rows = memory_new(bytes + 1);
+    bool ok = rows || sb_fail("parameters: out of memory for the parts of ranks");
+    for (int r = 0; ok && r < sb_communicator_size(c); r++) {
+        ok = (r != sb_communicator_rank(c) || flat->device->download(rows, own, bytes)) &&
+             broadcast(c, r, rows, bytes);
+        if (ok)
+            copy_rows(&part, part.here * r, sb_dtype_bytes(flat->dtype), whole, rows, false);
+    }
+    memory_free(rows);
+    return ok;
+}
+
+static bool take_part(const sb_parameters *set, sb_tensor *flat, int64_t i, char *whole)
+{
+    const struct part part = parameters_part(set, i);
+    size_t bytes;
+    char *own = place(set, flat, i, &bytes), *rows = memory_new(bytes + 1);
+    if (!rows)
+        return sb_fail("parameters: out of memory for the part of a rank");
+    copy_rows(&part, part.first, sb_dtype_bytes(flat->dtype), whole, rows, true);
+    const bool ok = flat->device->upload(own, rows, bytes);
+    memory_free(rows);
+    return ok;
+}
+
+sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t first, int64_t count)
+{
+    const int64_t n = parts_size(set, first, count);
+    sb_tensor *whole = tensor_new("parameters", sb_device_cpu(), flat->dtype, 1, &n);
+    char *at = whole ? whole->data : NULL;
+    bool ok = whole != NULL;
+    for (int64_t i = first; ok && i < first + count; i++) {
+        size_t bytes;
+        const char *own = place(set, flat, i, &bytes);
+        ok = parameters_is_cut(set, i) ? join_parts(set, flat, i, at)
+                                       : flat->device->download(at, own, bytes);
+        at += (size_t)parts_size(set, i, 1) * sb_dtype_bytes(flat->dtype);
+    }
+    if (ok)
+        return whole;
+    sb_tensor_release(whole);
+    return NULL;
+}
+
+bool parts_take(const sb_parameters *set, sb_tensor *flat, int64_t first, int64_t count,
+                const sb_tensor *whole)
+{
+    char *at = whole->data;
+    bool ok = true;
+    for (int64_t i = first; ok && i < first + count; i++) {
+        size_t bytes;
+        char *own = place(set, flat, i, &bytes);
+        ok = parameters_is_cut(set, i) ? take_part(set, flat, i, at)
+                                       : flat->device->upload(own, at, bytes);
+        at += (size_t)parts_size(set, i, 1) * sb_dtype_bytes(flat->dtype);
+    }
+    return ok;
+}

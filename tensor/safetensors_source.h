@@ -1,0 +1,31 @@
+/* Files of tensors that are there only while they are written, one after the other. */
+#ifndef SOFTBACK_TENSOR_SAFETENSORS_SOURCE_H
+#define SOFTBACK_TENSOR_SAFETENSORS_SOURCE_H
+
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+struct source_item {
+    const char *name;
+    sb_dtype dtype;
+    int rank;
+    int64_t dim[SB_MAX_RANK];
+};
+
+/* The elements of item i: a new reference to a tensor with that dtype and so many of them; NULL,
+   with a message, on failure. */
+typedef sb_tensor *source_fetch(void *context, int i);
+
+struct source {
+    int n;
+    const struct source_item *items;
+    source_fetch *fetch;
+    void *context;
+};
+
+/* As sb_safetensors_save, with items that are fetched in the order in which the file has them. path
+   NULL: they are fetched all the same, and nothing is written. */
+bool source_save(const char *path, const struct source *source, int pairs,
+                 const char *const metadata[][2]);
+
+#endif
