@@ -100,7 +100,7 @@ static bool cut_shape(const sb_parameters *set, const char *name, int rank, int6
                       sb_cut cut)
 {
     const int ranks = sb_communicator_size(cut.ranks);
-    if (!cut.ranks)
+    if (!cut.ranks || rank > SB_MAX_RANK) /* too many axes are refused with the tensor */
         return true;
     if (set->ranks && set->ranks != cut.ranks)
         return sb_fail("parameters_add: \"%s\" is cut over other ranks than the others", name);

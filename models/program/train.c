@@ -39,8 +39,9 @@ static struct argp_option options[MOST_OPTIONS] = {
     {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
      "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
     {"split", KEY_SPLIT, "WHAT=RANKS", 0,
-     "under mpirun: cut what over so many ranks: each sequence, for long ones (sequence=2), or the "
-     "model, by heads and hidden units, for large ones (heads=2) [heads=1]",
+     "under mpirun: cut over so many ranks each sequence, for long ones (sequence=2), or the "
+     "model, "
+     "by heads and hidden units, for large ones (heads=2) [heads=1]",
      0},
     MACHINE_OPTIONS(0),
 };
