@@ -129,10 +129,11 @@ static void attend_all(const struct attention *a, const struct attention_forward
 bool CPU(attention_cached)(const struct attention *a, const struct attention_forward *f)
 {
     const int64_t work = a->H * a->Lq * a->Lk * (a->D + a->Dv);
-    if (a->B * work <= PARALLEL_WORK)
+    if (a->B * work <= PARALLEL_WORK) {
         attend_all(a, f, 1);
-    else
+        return true;
+    }
 #pragma omp parallel
-        attend_all(a, f, work > PARALLEL_WORK ? a->G : 1);
+    attend_all(a, f, work > PARALLEL_WORK ? a->G : 1);
     return true;
 }

@@ -96,11 +96,12 @@ static void forward_rows(const struct layer_norm_forward *f)
 
 static bool forward(const struct layer_norm_forward *f)
 {
-    if (f->rows * f->C <= PARALLEL_WORK)
+    if (f->rows * f->C <= PARALLEL_WORK) {
         forward_rows(f);
-    else
+        return true;
+    }
 #pragma omp parallel
-        forward_rows(f);
+    forward_rows(f);
     return true;
 }
 

@@ -33,11 +33,12 @@ static bool forward(const struct linear_shape *s, const void *x, const void *wei
     const bool ok = multiply(s, x, weight, z);
     if (!bias && s->activation == SB_IDENTITY)
         return ok;
-    if (s->rows * s->out <= PARALLEL_WORK)
+    if (s->rows * s->out <= PARALLEL_WORK) {
         activate_rows(s, bias, z, y);
-    else
+        return ok;
+    }
 #pragma omp parallel
-        activate_rows(s, bias, z, y);
+    activate_rows(s, bias, z, y);
     return ok;
 }
 
