@@ -41,6 +41,20 @@ static void system_give(void *block)
     cudaFree(block); /* waits for the kernels that use it */
 }
 
+static void *staging_take(size_t bytes)
+{
+    void *block = nullptr;
+    if (cudaMallocHost(&block, bytes ? bytes : 1) == cudaSuccess)
+        return block;
+    cudaGetLastError();
+    return nullptr;
+}
+
+static void staging_give(void *block)
+{
+    cudaFreeHost(block);
+}
+
 static void poison(void *block, size_t bytes)
 {
     cudaMemsetAsync(block, 0xff, bytes, stream);
@@ -55,7 +69,7 @@ static bool synchronize()
     return ok && ids_settle();
 }
 
-/* The host's memory is pageable, so CUDA has taken the data when the call returns. */
+/* Where the host's memory is pageable, CUDA has taken the data when the call returns. */
 static bool upload(void *to, const void *from, size_t bytes)
 {
     const void *kept = capturing ? graph_keep(from, bytes) : from;
@@ -110,9 +124,9 @@ static bool open_device()
 
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
-    static struct plugin plugin = {description, system_take, system_give, poison,
-                                   upload,      download,    copy,        zero,
-                                   synchronize, {},          cuda_rows};
+    static struct plugin plugin = {description, system_take, system_give, staging_take,
+                                   staging_give, poison, upload, download, copy, zero,
+                                   synchronize, {}, cuda_rows};
     host = given;
     if (given->abi != SOFTBACK_ABI) {
         given->fail("cuda: the plug-in was built with another version of softback");

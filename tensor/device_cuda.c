@@ -10,6 +10,7 @@
 
 static struct pool pool = {.lock = ATOMIC_FLAG_INIT};
 static struct pool graphs_pool = {.lock = ATOMIC_FLAG_INIT};
+static struct pool staging_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct sb_device cuda;
 static const struct plugin *plugin;
 static char reason[512]; /* why there is none */
@@ -68,10 +69,13 @@ static void look_for_it(void)
     pool.system_give = plugin->system_give;
     graphs_pool.system_take = plugin->system_take;
     graphs_pool.system_give = plugin->system_give;
+    staging_pool.system_take = plugin->staging_take;
+    staging_pool.system_give = plugin->staging_give;
     cuda = (struct sb_device){.kind = DEVICE_CUDA,
                               .name = "cuda",
                               .description = plugin->description,
                               .pool = &pool,
+                              .staging = &staging_pool,
                               .upload = plugin->upload,
                               .download = plugin->download,
                               .copy = plugin->copy,

@@ -44,6 +44,10 @@ struct plugin {
     const char *description; /* the device: name, memory, versions */
     void *(*system_take)(size_t bytes);
     void (*system_give)(void *block);
+    /* Memory of the host that the device reads and writes by itself, also after a call that queued
+       this has returned: pinned. */
+    void *(*staging_take)(size_t bytes);
+    void (*staging_give)(void *block);
     void (*poison)(void *block, size_t bytes);
     bool (*upload)(void *to, const void *host, size_t bytes);
     bool (*download)(void *host, const void *from, size_t bytes);

@@ -9,7 +9,7 @@ struct reduction {
     const sb_device *device;
     sb_dtype dtype;
     int64_t count;
-    char *staged;              /* host memory for what lies on a device; NULL on the CPU */
+    char *staged;              /* for what lies on a device; NULL on the CPU */
     char *received;            /* the others' pieces r, in the order of the ranks */
     struct transfer *transfer; /* 2 (P - 1) */
     int over;                  /* how many of them are */
@@ -50,7 +50,7 @@ static bool allocate(struct reduction *r)
     r->transfer = memory_new((size_t)(2 * (r->c->size - 1)) * sizeof *r->transfer);
     r->received = pool_take(memory_pool(), received_bytes(r));
     if (r->device != sb_device_cpu())
-        r->staged = pool_take(memory_pool(), bytes_of(r, r->count));
+        r->staged = pool_take(r->device->staging, bytes_of(r, r->count));
     return r->transfer && r->received && (r->staged || r->device == sb_device_cpu());
 }
 
@@ -74,9 +74,11 @@ void reduction_free(struct reduction *r)
 {
     if (!r || r->phase != IDLE) /* the messages that are under way still use its memory */
         return;
-    if (r->c) {
+    if (r->c)
         pool_give(memory_pool(), r->received, received_bytes(r));
-        pool_give(memory_pool(), r->staged, bytes_of(r, r->count));
+    if (r->staged) { /* the device may still be reading the last sum */
+        r->device->synchronize();
+        pool_give(r->device->staging, r->staged, bytes_of(r, r->count));
     }
     memory_free(r->transfer);
     memory_free(r);

@@ -14,6 +14,7 @@ struct sb_device {
     enum device_kind kind;
     const char *name;
     struct pool *pool;
+    struct pool *staging;    /* host memory for what goes through the host; NULL on the CPU */
     const char *description; /* what it is: "NVIDIA H200, ..." */
     /* Work may be queued: a failure is reported by the next download or synchronisation. */
     bool (*upload)(void *to, const void *host, size_t bytes);
