@@ -9,9 +9,10 @@
  *     rank 1   queries 1 and 6    keys 1 6   then 0 7   then 3 4   then 2 5        8 chunks)
  *
  * A query's largest score and sum go on from block to block, as from tile to tile; at the end y is
- * divided by the sum. Backward sends a block's dk and dv after it: each rank adds its part, and
- * after a round they are home. Additions go by the ranks' order in the ring: the same bits each
- * time. A rank holds its own, two blocks of k and v, and in backward two of dk and dv.
+ * divided by the sum. Backward keeps what a rank's queries give to its own keys, and sends the rest
+ * of a block's dk and dv after it: each rank adds its part, until they are home. Additions go by
+ * the ranks' order in the ring: the same bits each time. A rank holds its own, two blocks of k and
+ * v, and in backward two of dk and dv.
  */
 #include "ops/attention_call.h"
 #include "ops/bf16.h"
@@ -228,17 +229,36 @@ static bool backward_block(const sb_node *node, const struct attention_tiled_bac
     return ok;
 }
 
-/* dx of input i is, or grows by, what has come home. */
-static bool settle(const sb_node *node, int i, const void *gradient)
+/* dx of input i grows by a gradient, or is it, where there was nothing. */
+static bool settle_one(const sb_node *node, int i, bool fresh, const void *gradient)
 {
     const sb_tensor *dx = sb_node_dx(node, i);
     const struct slice_kernels *kernels = dx ? kernel_row(&slice_rows, dx) : NULL;
     const struct runs all = {1, dx ? tensor_size(dx) : 0, 0, 0};
     if (!dx)
         return true;
-    return kernels && (sb_node_fresh(node, i)
-                           ? kernels->copy(sb_dtype_bytes(dx->dtype), all, gradient, dx->data)
-                           : kernels->add(all, gradient, dx->data));
+    return kernels && (fresh ? kernels->copy(sb_dtype_bytes(dx->dtype), all, gradient, dx->data)
+                             : kernels->add(all, gradient, dx->data));
+}
+
+/* dk and dv of this rank's keys: its own part of them, and then the others'. */
+static bool settle(const sb_node *node, bool first, const char *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    return settle_one(node, 1, first && sb_node_fresh(node, 1), gradients) &&
+           settle_one(node, 2, first && sb_node_fresh(node, 2), gradients + key_bytes(c, c->a.Lk));
+}
+
+/* One step's part of backward, and what becomes of it: step 1's block begins at zero here. */
+static bool add_step(const sb_node *node, const struct attention_tiled_backward *g, int step,
+                     const char *block, char *gradients)
+{
+    const struct ring_call *c = sb_node_options(node);
+    struct run run[2];
+    if (step <= 1)
+        memset(gradients, 0, block_bytes(c, runs_of(c, c->Lk, owner_at(c, step), run)));
+    return backward_block(node, g, step, block, gradients) &&
+           (step > 0 || settle(node, true, gradients));
 }
 
 static bool go_round(const sb_node *node, const struct attention_tiled_backward *g,
@@ -248,20 +268,18 @@ static bool go_round(const sb_node *node, const struct attention_tiled_backward 
     sb_exchange *home = NULL;
     bool ok = true;
     pack(c, g->k, g->v, block_at(blocks, 0));
-    memset(block_at(gradients, 0), 0, block_bytes(c, c->a.Lk));
     for (int step = 0; ok && step < c->ranks; step++) {
         const bool last = step + 1 == c->ranks;
         sb_exchange *coming = last ? NULL : start(c, blocks, step);
         ok = (!home || sb_exchange_finish(home)) && (last || coming);
         home = NULL;
-        ok = ok && backward_block(node, g, step, block_at(blocks, step), block_at(gradients, step));
+        ok = ok && add_step(node, g, step, block_at(blocks, step), block_at(gradients, step));
         ok = (!coming || sb_exchange_finish(coming)) && ok;
-        if (ok && c->ranks > 1)
+        if (ok && step > 0)
             ok = (home = start(c, gradients, step)) != NULL;
     }
     ok = (!home || sb_exchange_finish(home)) && ok;
-    const char *own = block_at(gradients, c->ranks > 1 ? c->ranks : 0);
-    return ok && settle(node, 1, own) && settle(node, 2, own + key_bytes(c, c->a.Lk));
+    return ok && (c->ranks == 1 || settle(node, false, block_at(gradients, c->ranks)));
 }
 
 static bool zero_fresh(const sb_node *node, int i)

@@ -50,7 +50,7 @@ row() {
         cut = heads ? 3 * (4 * C * C + 3 * C) + 2 * (2 * C * F + F) : 0
         gradient = 4 * sum(N - cut + cut / R, Q)
         BLC = B * R / P * L * C
-        within = R == 1 ? 0 : 4 * (heads ? 11 * sum(BLC, R) : 3 * (3 * R - 2) / R * 2 * BLC)
+        within = R == 1 ? 0 : 4 * (heads ? 11 * sum(BLC, R) : 3 * 3 * (R - 1) / R * 2 * BLC)
         rest = (Q > 1 ? 16 : 0) + (heads ? 8 * (2 * R - 1) : 0)
         printf "| %d | %s | %s | %s | %s | %s | %s |\n", P,
             (R < P ? "batch" : "") (R > 1 && R < P ? ", " : "") (R > 1 ? what : ""),

@@ -29,14 +29,15 @@ static int64_t gradient_numbers(const struct small_run *run, int ranks, int rank
 
 /* Numbers of one attention over L keys, in a ring. Forward, and again in backward (with recompute
    in both), blocks of k and v pass through: all but the next rank's, which need not come home. In
-   backward dk and dv go after them, all the way. */
+   backward dk and dv of all others go after them. */
 static int64_t ring_numbers(const struct settings *s, int64_t L, int rank)
 {
-    int64_t of_next;
+    int64_t own, of_next;
     const int ranks = s->trainer.sequence_ranks;
+    sb_piece_zigzag(L, ranks, rank, &own);
     sb_piece_zigzag(L, ranks, (rank + 1) % ranks, &of_next);
     const int times = s->model.transformer.recompute ? 3 : 2;
-    return ranks == 1 ? 0 : 2 * s->model.transformer.width * (times * (L - of_next) + L);
+    return ranks == 1 ? 0 : 2 * s->model.transformer.width * (times * (L - of_next) + L - own);
 }
 
 /* Ranks that share batches, some of them or all, and ranks that share heads. */
@@ -157,7 +158,7 @@ CPU_CLAIM(communication, ranks_that_share_a_batch_send_their_part_of_the_gradien
 }
 
 /* Lengths that the ring does not divide, and pieces that are empty. */
-CPU_CLAIM(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_home)
+CPU_CLAIM(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_too)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
