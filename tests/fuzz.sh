@@ -14,6 +14,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/corpus"
 cp tests/golden/*.safetensors "$work/corpus"
 echo '#define SOFTBACK_ABI 0' >"$work/abi.h" # no plug-in is opened here
+echo '#define SOFTBACK_COMMUNICATOR_ABI 0' >"$work/communicator_abi.h"
 echo "fuzz: building with $clang"
 "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. -I"$work" -fsanitize=fuzzer,address,undefined \
     -fno-sanitize-recover=all tests/fuzz_safetensors.c tests/json_memory.c tensor/*.c \
