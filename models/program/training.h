@@ -78,6 +78,9 @@ bool training_open_data(struct training *training);
 /* The most symbols of a side: as the settings have it, or as positions are learned, which must also
    do for the symbol that begins a target. */
 int64_t training_longest(const struct training *training);
+/* The whole run, with all ranks of its job, as the request says; the program's exit status. */
+int training_run(struct training_request *request);
+
 /* What is trained on; NULL with a task. */
 const sb_pairs *training_pairs(const struct training *training);
 
