@@ -124,9 +124,9 @@ static bool open_device()
 
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
-    static struct plugin plugin = {description, system_take, system_give, staging_take,
-                                   staging_give, poison, upload, download, copy, zero,
-                                   synchronize, {}, cuda_rows};
+    static struct plugin plugin = {
+        description, system_take, system_give, staging_take, staging_give, poison,   upload,
+        download,    copy,        zero,        synchronize,  {},           cuda_rows};
     host = given;
     if (given->abi != SOFTBACK_ABI) {
         given->fail("cuda: the plug-in was built with another version of softback");

@@ -201,5 +201,5 @@ bool backward_weight(const struct linear_shape *s, const void *dz, const void *x
 
 } // namespace
 
-KERNELS_AND_BF16(linear, nullptr, forward<T>, backward_activation<T>, backward_bias<T>, backward_x<T>,
-                 backward_weight<T>);
+KERNELS_AND_BF16(linear, nullptr, forward<T>, backward_activation<T>, backward_bias<T>,
+                 backward_x<T>, backward_weight<T>);

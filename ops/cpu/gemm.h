@@ -10,8 +10,7 @@
  *
  * gemm_weight    gemm_builtin for A W' with a W (n, k) that gemm_pack_weight has packed: the same
  *                bits, and nothing is left to pack
- * gemm_bf16      gemm_parallel of matrices of bf16, with products and sums in f32; of f32's rows
- * alone
+ * gemm_bf16      gemm_parallel of bf16, with products and sums in f32; of f32's rows alone
  *
  * They return true, since none but the last needs memory that it cannot do without.
  */

@@ -83,8 +83,6 @@ static bool multiply_direct(const struct task *task, const struct tile *panel)
     const bool strip = is_strip(task->s) && panel->columns == STRIP_COLUMNS;
     const bool few = rows <= 16 || (panel->depth <= 64 && rows <= 64);
     const bool lies = !task->s->transpose_b && !task->s->bf16 && panel->columns % LANES == 0;
-    if (task->s->packed)
-        return false;
     if (strip)
         CPU(gemm_strip)(panel, rows);
     else if (few && lies)
