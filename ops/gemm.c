@@ -2,6 +2,8 @@
 #include <stdatomic.h>
 #ifdef SOFTBACK_BLAS
 #include <cblas.h>
+#include <pthread.h>
+#include <stdio.h>
 #endif
 
 KERNEL_ROWS(gemm);
@@ -29,20 +31,32 @@ bool gemm_has_blas(void)
     }
     return known == YES;
 }
+
+/* OpenBLAS writes its answer into one place anew with every call: two threads that ask at the same
+   time may read half of it. */
+static char blas_name[256];
+
+static void ask_blas_its_name(void)
+{
+    snprintf(blas_name, sizeof blas_name, "%s", openblas_get_config());
+}
+
+const char *gemm_library(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!gemm_has_blas())
+        return "the built-in product, since this OpenBLAS cannot be called by several threads";
+    pthread_once(&once, ask_blas_its_name);
+    return blas_name;
+}
 #else
 bool gemm_has_blas(void)
 {
     return false;
 }
-#endif
 
 const char *gemm_library(void)
 {
-#ifdef SOFTBACK_BLAS
-    if (gemm_has_blas())
-        return openblas_get_config();
-    return "the built-in product, since this OpenBLAS is not made to be called by several threads";
-#else
     return "the built-in product";
-#endif
 }
+#endif

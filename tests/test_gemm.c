@@ -1,5 +1,7 @@
 #include "ops/gemm.h"
 #include "tests/test.h"
+#include <pthread.h>
+#include <stdio.h>
 
 enum { PARALLEL, SERIAL, BUILTIN, WAYS };
 
@@ -418,4 +420,27 @@ CLAIM(gemm, the_library_says_who_multiplies)
 {
     cr_expect(strstr(gemm_library(), gemm_has_blas() ? "OpenBLAS" : "built-in"), "%s",
               gemm_library());
+}
+
+/* Whether the same was heard each time. */
+static void *ask_who_multiplies(void *same)
+{
+    char name[256];
+    snprintf(name, sizeof name, "%s", gemm_library());
+    for (int i = 0; i < 2000; i++)
+        *(bool *)same &= strcmp(gemm_library(), name) == 0;
+    return NULL;
+}
+
+CLAIM(gemm, threads_that_ask_at_once_hear_the_whole_name)
+{
+    enum { THREADS = 4 };
+    bool same[THREADS] = {true, true, true, true};
+    pthread_t thread[THREADS];
+    for (int i = 0; i < THREADS; i++)
+        cr_assert(pthread_create(&thread[i], NULL, ask_who_multiplies, &same[i]) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+        cr_expect(same[i], "thread %d", i);
+    }
 }
