@@ -15,8 +15,8 @@
 #endif
 
 /* Rows that are multiplied with the same panels, a multiple of every tile's; panels that are packed
-   together. */
-enum { ROWS = 120, PANELS = 4 };
+   together: 256 KB of B, which small second-level caches hold beside these rows. */
+enum { ROWS = 120, PANELS = (1 << 18) / (DEPTH * TILE_VECTORS * VECTOR_BYTES) };
 
 /* How C is cut into tasks, and its rows of vectors into panels. */
 struct cut {

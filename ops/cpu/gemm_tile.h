@@ -43,13 +43,36 @@ UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const 
     }
 }
 
-/* Rows of C that lie in pages of their own are fetched while their sums are made. */
-UNROLLED void fetch_tile(int rows, int vectors, const struct tile *t)
+/* The tile of C is fetched while its sums are made. */
+UNROLLED void fetch_sums(int rows, int vectors, const struct tile *t)
 {
-    const int64_t page = 4096 / (int64_t)sizeof(real);
-    for (int r = 0; t->ldc >= page && r < rows; r++)
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
         for (int v = 0; v < vectors; v++)
             __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
+}
+
+enum { LINE = 64 / (int)sizeof(real), AHEAD = 4 * LINE };
+
+/*
+ * Fetches what LINE steps along k will read of A in AHEAD steps, of the rows of the next tile where
+ * those of this one end: not earlier, since the panel of B, which is as large as the first-level
+ * cache, would push it out again. Where rows do not lie together along k, each step is a line.
+ */
+UNROLLED void fetch_factors(int rows, const struct tile *t, int64_t p)
+{
+    const int64_t next = p + AHEAD;
+    if (t->k_step == 1) {
+        const real *a = t->a + next + (next < t->depth ? 0 : rows * t->row_step - t->depth);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; r++)
+            __builtin_prefetch(a + r * t->row_step);
+    } else {
+#pragma GCC unroll 16
+        for (int i = 0; i < LINE; i++)
+            __builtin_prefetch(t->a + (p + LINE + i) * t->k_step);
+    }
 }
 
 /* Loops over rows and vectors are unrolled before compilers look for what fits into registers. */
@@ -64,19 +87,22 @@ UNROLLED void tile(int rows, int vectors, const struct tile *t)
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vector_zero();
     }
-    fetch_tile(rows, vectors, t);
-    for (int64_t p = 0, at = 0; p < t->depth; p++, at += t->k_step, b += t->ldb) {
-        vector y[TILE_VECTORS];
-        __builtin_prefetch(a[0] + at + 24 * t->k_step); /* far apart where A is transposed */
-#pragma GCC unroll 16
-        for (int v = 0; v < vectors; v++)
-            y[v] = vector_load(b + v * LANES);
-#pragma GCC unroll 16
-        for (int r = 0; r < rows; r++) {
-            const factor_type x = factor_of(a[r][at]);
+    fetch_sums(rows, vectors, t);
+    for (int64_t p = 0, at = 0; p < t->depth;) {
+        const int64_t end = p + LINE < t->depth ? p + LINE : t->depth;
+        fetch_factors(rows, t, p);
+        for (; p < end; p++, at += t->k_step, b += t->ldb) {
+            vector y[TILE_VECTORS];
 #pragma GCC unroll 16
             for (int v = 0; v < vectors; v++)
-                sum[r][v] = multiply_add(sum[r][v], x, y[v]);
+                y[v] = vector_load(b + v * LANES);
+#pragma GCC unroll 16
+            for (int r = 0; r < rows; r++) {
+                const factor_type x = factor_of(a[r][at]);
+#pragma GCC unroll 16
+                for (int v = 0; v < vectors; v++)
+                    sum[r][v] = multiply_add(sum[r][v], x, y[v]);
+            }
         }
     }
     put_tile(rows, vectors, sum, t);
