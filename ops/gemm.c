@@ -8,6 +8,15 @@
 
 KERNEL_ROWS(gemm);
 
+bool gemm_builtin_is_faster(void)
+{
+#ifdef SOFTBACK_X86_SETS
+    return kernel_cpu_set() == KERNELS_CPU_V4 && __builtin_cpu_is("amdfam19h");
+#else
+    return false;
+#endif
+}
+
 #ifdef SOFTBACK_BLAS
 /* The library cuts the work itself. An OpenBLAS on OpenMP sets the caller's number of threads too,
    which is not meant. */
@@ -32,13 +41,16 @@ bool gemm_has_blas(void)
     return known == YES;
 }
 
-/* OpenBLAS writes its answer into one place anew with every call: two threads that ask at the same
-   time may read half of it. */
-static char blas_name[256];
+/* What multiplies f32 and f64, and what f64 alone. OpenBLAS writes its answer into one place anew
+   with every call: two threads that ask at the same time may read half of it. */
+static char blas_name[2][256];
 
 static void ask_blas_its_name(void)
 {
-    snprintf(blas_name, sizeof blas_name, "%s", openblas_get_config());
+    const char *name = openblas_get_config();
+    snprintf(blas_name[0], sizeof blas_name[0], "%s", name);
+    snprintf(blas_name[1], sizeof blas_name[1], "the built-in product, large ones of f64 by %s",
+             name);
 }
 
 const char *gemm_library(void)
@@ -47,7 +59,7 @@ const char *gemm_library(void)
     if (!gemm_has_blas())
         return "the built-in product, since this OpenBLAS cannot be called by several threads";
     pthread_once(&once, ask_blas_its_name);
-    return blas_name;
+    return blas_name[gemm_builtin_is_faster()];
 }
 #else
 bool gemm_has_blas(void)
