@@ -1,15 +1,29 @@
 #include "ops/cpu/gemm_builtin.h"
 #include "ops/cpu/vector_transpose.h"
 
+/* Rows of a vector that has fewer than LANES, side by side: the last one stands for those that are
+   not there. */
+static void load_some(int64_t count, const real *b, int64_t ldb, vector y[QUARTER])
+{
+    real some[LANES * QUARTER];
+    for (int64_t j = 0; j < LANES; j++)
+        memcpy(some + j * QUARTER, b + (j < count ? j : count - 1) * ldb, sizeof(quarter));
+    load_transposed(some, QUARTER, y);
+}
+
 /* One vector of columns of a transposed B: the columns are `count` rows of its storage. */
 static void pack_transposed(int64_t depth, int64_t count, const real *b, int64_t ldb, real *panel,
                             int64_t width)
 {
     int64_t p = 0;
-    for (; count == LANES && p + QUARTER <= depth; p += QUARTER) {
+    for (; p + QUARTER <= depth; p += QUARTER) {
         vector y[QUARTER];
-        prefetch_rows(LANES, b, ldb, p, QUARTER);
-        load_transposed(b + p, ldb, y);
+        if (count == LANES) {
+            prefetch_rows(LANES, b, ldb, p, QUARTER);
+            load_transposed(b + p, ldb, y);
+        } else {
+            load_some(count, b + p, ldb, y);
+        }
         for (int q = 0; q < QUARTER; q++)
             vector_store(panel + (p + q) * width, y[q]);
     }
