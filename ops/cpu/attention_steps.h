@@ -66,9 +66,8 @@ static inline bool all_finite(int64_t L, int64_t n, struct rows x)
 }
 
 /*
- * Heads of short sentences have products so small that a general one spends more on finding out how
- * to go about it: what it finds is done here, to the same bits. False where the product is not
- * such.
+ * On a head of a short sentence the general product spends more on its plan than on multiplying:
+ * such products go to the tiles at once, which gives the same bits. False where this is none.
  */
 enum { SMALL = 64 };
 

@@ -53,7 +53,7 @@ UNROLLED void fetch_sums(int rows, int vectors, const struct tile *t)
             __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
 }
 
-enum { LINE = 64 / (int)sizeof(real), AHEAD = 4 * LINE };
+enum { LINE = 64 / (int)sizeof(real), AHEAD = 64 };
 
 /*
  * Fetches what LINE steps along k will read of A in AHEAD steps, of the rows of the next tile where
