@@ -23,9 +23,9 @@ struct gemm_kernels {
 extern struct kernel_rows gemm_rows;
 
 /*
- * Whether products go to BLAS. An OpenBLAS built for one thread ("SINGLE_THREADED") is not used: it
- * hands out its work memory without a lock, so that of two threads that multiply at the same time
- * both may get wrong numbers.
+ * Whether there is a BLAS for large products. An OpenBLAS built for one thread ("SINGLE_THREADED")
+ * is not used: it hands out its work memory without a lock, so that of two threads that multiply at
+ * the same time both may get wrong numbers.
  */
 bool gemm_has_blas(void);
 

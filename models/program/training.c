@@ -68,7 +68,7 @@ static bool open_paths(struct training *t, const struct training_request *reques
 
 /* ---- what the data decides ---- */
 
-/* After so many steps held-out pairs come out right with every seed that was tried. */
+/* Dates are learnt sooner: with three seeds at most 1 of 1,000 that were held out is wrong then. */
 enum { TASK_STEPS = 2500, DATES_STEPS = 1600, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
 
 static int64_t usual_steps(const struct training *t)

@@ -5,7 +5,6 @@
 #include "ops/attention.h"
 #include "ops/cpu/dropout_bits.h"
 #include "ops/cpu/gemm.h"
-#include "ops/cpu/gemm_builtin.h"
 #include "ops/cpu/masked_row.h"
 
 /* The queries first .. first + n - 1 of sentence b and head h, and the keys they may see. */
@@ -65,37 +64,10 @@ static inline bool all_finite(int64_t L, int64_t n, struct rows x)
     return vector_sum(zeros) + zero == 0;
 }
 
-/*
- * On a head of a short sentence the general product spends more on its plan than on multiplying:
- * such products go to the tiles at once, which gives the same bits. False where this is none.
- */
-enum { SMALL = 64 };
-
-static inline bool small_product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, const real *x,
-                                 int64_t ldx, const real *y, int64_t ldy, bool add, real *z,
-                                 int64_t ldz)
-{
-    const struct factor a = {x, ta ? 1 : ldx, ta ? ldx : 1};
-    if (m <= STRIP_ROWS || m > SMALL || n > SMALL || k > SMALL)
-        return false;
-    if (!tb && n % LANES == 0) {
-        CPU(gemm_rows)(m, n, k, a, y, ldy, add, z, ldz);
-        return true;
-    }
-    if (!tb || add)
-        return false;
-    real packed[SMALL * SMALL];
-    CPU(gemm_pack_all)(k, n, y, ldy, packed);
-    CPU(gemm_packed)(m, n, 0, n, k, a, packed, z, ldz);
-    return true;
-}
-
 static inline bool product(const struct attention *a, bool ta, bool tb, int64_t m, int64_t n,
                            int64_t k, const real *x, int64_t ldx, const real *y, int64_t ldy,
                            real beta, real *z, int64_t ldz)
 {
-    if (small_product(ta, tb, m, n, k, x, ldx, y, ldy, beta != 0, z, ldz))
-        return true;
     return a->products == PRODUCTS_FAST
                ? CPU(gemm_serial)(ta, tb, m, n, k, x, ldx, y, ldy, beta, z, ldz)
                : CPU(gemm_builtin)(ta, tb, m, n, k, x, ldx, y, ldy, beta, z, ldz);

@@ -11,11 +11,10 @@ static bool is_for_blas(const struct product *s)
 {
     const int64_t least = 512, most = INT32_MAX;
     const double large = 0x1p30;
-    if (REAL_IS_FLOAT && gemm_builtin_is_faster())
-        return false;
     return s->m >= least && s->n >= least && s->k >= least && s->m <= most && s->n <= most &&
            s->k <= most && s->lda <= most && s->ldb <= most && s->ldc <= most &&
-           (double)s->m * (double)s->n * (double)s->k >= large && gemm_has_blas();
+           (double)s->m * (double)s->n * (double)s->k >= large && gemm_has_blas() &&
+           !(REAL_IS_FLOAT && gemm_builtin_is_faster());
 }
 
 #ifdef SOFTBACK_BLAS

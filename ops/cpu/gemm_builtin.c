@@ -300,6 +300,30 @@ static void scale(const struct product *s)
             s->c[i * s->ldc + j] = s->beta == 0 ? 0 : s->beta * s->c[i * s->ldc + j];
 }
 
+/*
+ * On small products, such as those of a head of a short sentence, the plan takes longer than
+ * multiplying: they go to the tiles at once, which gives the same bits. False where this is none.
+ */
+enum { SMALL = 64 };
+
+static bool multiply_small(const struct product *s)
+{
+    const struct factor a = {s->a, s->transpose_a ? 1 : s->lda, s->transpose_a ? s->lda : 1};
+    const bool add = s->beta != 0;
+    if (s->m <= STRIP_ROWS || s->m > SMALL || s->n > SMALL || s->k > SMALL || s->bf16 || s->packed)
+        return false;
+    if (!s->transpose_b && s->n % LANES == 0) {
+        CPU(gemm_rows)(s->m, s->n, s->k, a, s->b, s->ldb, add, s->c, s->ldc);
+        return true;
+    }
+    if (!s->transpose_b || add)
+        return false;
+    real packed[SMALL * SMALL];
+    CPU(gemm_pack_all)(s->k, s->n, s->b, s->ldb, packed);
+    CPU(gemm_packed)(s->m, s->n, 0, s->n, s->k, a, packed, s->c, s->ldc);
+    return true;
+}
+
 bool CPU(gemm_multiply)(const struct product *s, bool threads)
 {
     if (s->m <= 0 || s->n <= 0)
@@ -311,6 +335,8 @@ bool CPU(gemm_multiply)(const struct product *s, bool threads)
             scale(s);
         return true;
     }
+    if (multiply_small(s))
+        return true;
     const struct cut cut = cut_of(s, threads ? threads_for(s) : 1);
     const int64_t tasks = cut.row_blocks * cut.column_blocks;
     if (tasks == 1)
