@@ -113,7 +113,7 @@ static void print_parts(const struct bench *bench, int n, const double *seconds)
         double mean = 0;
         for (int t = first; t < first + n / PARTS; t++)
             mean += seconds[t] / (n / PARTS);
-        char name[32];
+        char name[40];
         snprintf(name, sizeof name, "steps %d to %d", first + 1, first + n / PARTS);
         bench_print(bench, &(struct bench_row){
                                .group = "decode", .name = name, .way = "f32", .seconds = mean});
