@@ -49,7 +49,7 @@ static inline void add_scaled(int64_t n, real factor, const real *restrict x, re
 }
 
 /* 0 x is 0, and not NaN, for all n x of L rows. */
-static inline bool all_finite(int64_t L, int64_t n, struct rows x)
+OUTLINED bool all_finite(int64_t L, int64_t n, struct rows x)
 {
     int64_t whole = n / LANES * LANES;
     vector zeros = vector_zero();
@@ -103,7 +103,7 @@ static inline void softmax_rows(const struct block *x, const real *bias, real *s
 }
 
 /* y_ij = x_ij / (1 - p), or 0 where dropped, in the block's range; x and y may be the same. */
-static inline void drop(const struct block *block, const real *x, real *y)
+OUTLINED void drop(const struct block *block, const real *x, real *y)
 {
     const struct attention *a = block->a;
     const struct dropout *dropout = &a->dropout;
@@ -134,8 +134,8 @@ static inline const real *dropped(const struct block *x, const real *weights, re
  * only. A product over all pairs would make 0 NaN = NaN of what the mask blocks; so this is the
  * way when y is not finite, and for the few queries of a decoding step.
  */
-static inline void add_by_pairs(const struct block *x, bool transposed, int64_t n, const real *w,
-                                struct rows y, real *z, int64_t ldz)
+OUTLINED void add_by_pairs(const struct block *x, bool transposed, int64_t n, const real *w,
+                           struct rows y, real *z, int64_t ldz)
 {
     uint8_t buffer[MASK_CHUNK];
     struct masked_chunk chunk;

@@ -114,8 +114,8 @@ static bool one_tile(const struct attention *a, const struct attention_tiled_bac
 }
 
 /* The weights of a tile after dropout, and the gradient of its scores times `factor`. */
-static void compute_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
-                         real factor, struct work *w)
+OUTLINED void compute_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
+                           real factor, struct work *w)
 {
     const struct attention *a = t->a;
     int64_t row = (t->b * a->H + t->h) * a->Lq + t->i;

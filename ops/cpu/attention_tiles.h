@@ -188,9 +188,8 @@ static inline void tile_weights(const struct attention_tile *t, int64_t r, real 
  * One pair after the other: z_r += w_rc y_c, or transposed z_c += w_rc y_r, for the kept pairs
  * only: a product over all pairs would make 0 NaN = NaN of what the mask blocks.
  */
-static inline void tile_add_by_pairs(const struct attention_tile *t, bool transposed, int64_t n,
-                                     const real *w, const real *y, int64_t ldy, real *z,
-                                     int64_t ldz)
+OUTLINED void tile_add_by_pairs(const struct attention_tile *t, bool transposed, int64_t n,
+                                const real *w, const real *y, int64_t ldy, real *z, int64_t ldz)
 {
     uint8_t buffer[MASK_CHUNK];
     for (int64_t r = 0; r < t->rows; r++) {

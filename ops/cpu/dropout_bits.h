@@ -69,7 +69,7 @@ static inline void philox_rounds(uint64_t key, counters c[4])
 }
 
 /* The bits of the elements 8 group .. 8 group + 255. */
-static inline struct dropout_bits dropout_bits(const struct dropout *dropout, uint64_t group)
+OUTLINED struct dropout_bits dropout_bits(const struct dropout *dropout, uint64_t group)
 {
     struct dropout_bits bits;
     const counters zero = {0};

@@ -18,7 +18,7 @@ UNROLLED void put_vector(vector sum, bool add, real *y)
 }
 
 /* The first lanes of a vector: the same arithmetic. */
-UNROLLED void put_lanes(vector sum, bool add, int64_t count, real *y)
+OUTLINED void put_lanes(vector sum, bool add, int64_t count, real *y)
 {
     real lane[LANES];
     vector_store(lane, sum);

@@ -58,6 +58,18 @@ static inline void keep_term(const struct mask_term *term, const struct masked_r
         keep[c] &= (pairs[c * step] != 0) == term->allows;
 }
 
+/* What all dense terms keep of n keys from j on. */
+OUTLINED void keep_terms(const struct masked_row *row, int64_t j, int64_t n, uint8_t *buffer)
+{
+    memset(buffer, 1, (size_t)n);
+    for (int t = 0; t < row->mask->count; t++) {
+        if (row->mask->term[t].kind == MASK_DENSE)
+            keep_term(&row->mask->term[t], row, j, n, buffer);
+        if (row->mask->term[t].kind == MASK_BLOCKS)
+            keep_blocks(&row->mask->term[t], row, j, n, buffer);
+    }
+}
+
 /* The chunk from key j on; `buffer` has room for MASK_CHUNK bytes. Without dense terms it is the
    rest of the row. */
 static inline struct masked_chunk masked_chunk(const struct masked_row *row, int64_t j,
@@ -67,18 +79,12 @@ static inline struct masked_chunk masked_chunk(const struct masked_row *row, int
     if (!row->mask->dense)
         return (struct masked_chunk){j, n, NULL};
     n = n < MASK_CHUNK ? n : MASK_CHUNK;
-    memset(buffer, 1, (size_t)n);
-    for (int t = 0; t < row->mask->count; t++) {
-        if (row->mask->term[t].kind == MASK_DENSE)
-            keep_term(&row->mask->term[t], row, j, n, buffer);
-        if (row->mask->term[t].kind == MASK_BLOCKS)
-            keep_blocks(&row->mask->term[t], row, j, n, buffer);
-    }
+    keep_terms(row, j, n, buffer);
     return (struct masked_chunk){j, n, buffer};
 }
 
 /* y becomes x in the row's range, but `fill` where a dense term blocks; x and y may be the same. */
-static inline void masked_row_fill(const struct masked_row *row, real fill, const real *x, real *y)
+OUTLINED void masked_row_fill(const struct masked_row *row, real fill, const real *x, real *y)
 {
     uint8_t buffer[MASK_CHUNK];
     struct masked_chunk chunk;

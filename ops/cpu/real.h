@@ -29,6 +29,10 @@ typedef REAL real;
 /* That of its row of bf16, which is compiled with f32's. */
 #define KERNELS_BF16(op) const struct op##_kernels CPU_PASTE(CPU_PASTE(op, SET), bf16)
 
+/* What is called once for many elements, and is not worth a copy in each loop: inlined everywhere,
+   these functions take compilers longer than the kernels themselves. */
+#define OUTLINED static __attribute__((noinline, unused))
+
 /* Work, in elements touched, below which a second thread costs more than it saves. It only chooses
    between one thread and several, never how work is cut; tests set it to 0. A parallel region of
    one thread costs 0.4 us too, by the call that would wake others: the kernels of which a step of
