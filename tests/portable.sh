@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")/.."
 for compiler in gcc clang; do
     build=build/portable-$compiler
-    [ -f $build/build.ninja ] || CC=$compiler meson setup $build -Dportable=true >/dev/null
+    [ -f $build/build.ninja ] || CC=$compiler meson setup $build -Dportable=true -Dwerror=true >/dev/null
     ninja -C $build >$build/build.log 2>&1 || { cat $build/build.log; exit 1; }
     $build/portable-train >$build/losses
 done

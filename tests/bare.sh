@@ -1,0 +1,115 @@
+#!/bin/sh
+# A minimal Debian, as debootstrap makes it, with the commit and nothing else: what a newcomer has.
+#
+#   tests/bare.sh bookworm|trixie [run|test]...     one or both of README's two commands, as typed
+#
+# run     ./run must end with a trained model; then, as a user without root, sudo or network,
+#         ./run build must still work, since nothing is missing
+# test    ./run test must end with "N passed, 0 failed"
+#
+# The commit lies in a folder with a space in its name; bookworm has it as a tarball has it, without
+# .git. No compiler may warn. The base is kept as a tarball in a cache folder outside the tree. Needs
+# root and debootstrap; where it cannot run, its last line begins with "skipped: " and it exits with 77.
+set -eu
+cd "$(dirname "$0")/.."
+release=${1:-}
+case $release in
+bookworm | trixie) shift ;;
+*)
+    sed -n '2,/^set/s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+    ;;
+esac
+[ $# -gt 0 ] || set -- run test
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback
+base=$cache/$release.tar
+
+skip() {
+    echo "skipped: $release: $*"
+    exit 77
+}
+[ "$(id -u)" = 0 ] || skip "a bare system needs root"
+command -v debootstrap >/dev/null || skip "debootstrap is missing"
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/softback-bare.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+if [ ! -f "$base" ]; then
+    mkdir -p "$cache" "$work/base"
+    debootstrap --variant=minbase "$release" "$work/base" >"$work/log" 2>&1 || {
+        tail -n 3 "$work/log"
+        skip "debootstrap could not fetch its base"
+    }
+    rm -f "$work"/base/var/cache/apt/archives/*.deb
+    tar -C "$work/base" -cf "$base.part" .
+    mv "$base.part" "$base"
+fi
+root=$work/root
+home="$root/root/soft back"
+mkdir "$root"
+tar -C "$root" -xf "$base"
+cp /etc/resolv.conf /etc/hosts "$root/etc/"
+if [ $release = bookworm ]; then
+    mkdir -p "$home"
+    git archive HEAD | tar -C "$home" -xf -
+else
+    git clone -q --no-hardlinks . "$home"
+fi
+
+# inside COMMAND: a shell in the bare system, with mounts and processes of its own, which end with it
+inside() {
+    unshare --mount --pid --fork --kill-child sh -c '
+        mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
+            mkdir -p "$1/dev/shm" && mount -t tmpfs shm "$1/dev/shm" &&
+            exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+                ${http_proxy:+http_proxy="$http_proxy"} sh -c "cd \"/root/soft back\" && $2"' sh "$root" "$1"
+}
+
+passed=0 failed=0
+# step NAME COMMAND EXPECTED: the command exits with 0, and a line of what it prints matches
+step() {
+    began=$(date +%s)
+    if inside "$2" >"$work/output" 2>&1 </dev/null && grep -qE "$3" "$work/output"; then
+        passed=$((passed + 1)) result=passed
+    else
+        failed=$((failed + 1)) result=FAILED
+        tail -n 60 "$work/output"
+    fi
+    echo "$release: $1: $result, $(($(date +%s) - began)) s"
+}
+
+no_warning() {
+    if grep -h -A 5 'warning:' "$home"/build/build.log; then
+        failed=$((failed + 1))
+        echo "$release: the compiler warns: FAILED"
+    fi
+}
+
+for command in "$@"; do
+    case $command in
+    run)
+        # the registry answers, so what fails from here on is ours
+        inside 'apt-get update' >"$work/output" 2>&1 </dev/null || {
+            tail -n 3 "$work/output"
+            skip "the registry of packages does not answer"
+        }
+        rm -rf "$root"/var/lib/apt/lists/*
+        step './run' './run' '^model  *build/demo/dates.safetensors$'
+        sed -n '/^Building/p;/^trained/p;/^best/p' "$work/output"
+        no_warning
+        step 'without root, sudo and network' \
+            'chown -R 65534 . && chmod 711 /root && unshare --net setpriv --reuid=65534 --clear-groups ./run build' \
+            '^Building'
+        ;;
+    test)
+        step './run test' 'chown -R 0 . && ./run test' '^[1-9][0-9]* passed, 0 failed$'
+        tail -n 1 "$work/output"
+        no_warning
+        ;;
+    *)
+        echo "There is no command $command; run and test are tried." >&2
+        exit 2
+        ;;
+    esac
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

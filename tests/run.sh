@@ -1,0 +1,131 @@
+#!/bin/sh
+# What ./run does on machines other than this one: with tools missing, without root, while another
+# program holds apt's lock, with a build folder that was copied. Tools are small scripts here, which
+# note how they were called, so that it takes seconds. Ends with "N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. tests/claim.sh
+
+stub() { # stub NAME LINES...: a tool that notes its arguments, then runs these lines
+    name=$1
+    shift
+    rm -f "$work/bin/$name"
+    { echo '#!/bin/sh'; echo "echo \"$name \$*\" >>'$work/calls'"; printf '%s\n' "$@"; } >"$work/bin/$name"
+    chmod +x "$work/bin/$name"
+}
+
+without() { # without TOOLS...
+    for tool in "$@"; do rm -f "$work/bin/$tool"; done
+}
+
+# A machine that has all that ./run needs, a user who is not root, and neither sudo nor apt-get.
+machine() {
+    rm -rf "$work/bin" "$work/a tree" "$work/calls"
+    mkdir -p "$work/bin" "$work/a tree/teach"
+    cp run "$work/a tree"
+    : >"$work/calls"
+    for tool in awk cat cp dirname env grep head ln ls mkdir mktemp rm sed sh sleep sort tee tr; do
+        ln -s "$(command -v $tool)" "$work/bin/$tool"
+    done
+    stub id 'echo 1000'
+    for tool in cc c++ mpicc mpirun; do stub $tool; done
+    stub pkg-config '[ "$1" != --libs ] || echo -lopenblas'
+    stub meson 'while [ "$1" != build ]; do shift; done' 'mkdir -p build/meson-private' '>build/build.ninja'
+    stub ninja 'i=0; while [ $i -lt 10 ]; do i=$((i + 1)); echo "${i}0% $i 10 made"; done'
+    stub lesson
+    printf '#!/bin/sh\necho the lesson\n' >"$work/a tree/teach/lesson.sh"
+    chmod +x "$work/a tree/teach/lesson.sh"
+}
+
+run() { # run ARGUMENTS: in the tree, into $work/output
+    (cd "$work/a tree" && PATH=$work/bin ./run "$@") >"$work/output" 2>&1
+}
+shows() { grep -qF -e "$1" "$work/output"; }
+called() { grep -qE -e "$1" "$work/calls"; }
+
+# apt-get that installs meson, after LOCKED calls that found the lock held
+registry() {
+    stub id 'echo 0'
+    stub apt-get "n=\$(cat '$work/locked')" 'if [ $n -gt 0 ]; then' "    echo \$((n - 1)) >'$work/locked'" \
+        '    echo "E: Could not get lock /var/lib/apt/lists/lock. It is held by process 7 (apt)" >&2' \
+        '    exit 100' 'fi' \
+        "[ \"\$1\" = update ] || cp '$work/meson' '$work/bin/meson'"
+    stub sleep
+    echo "$1" >"$work/locked"
+    mv "$work/bin/meson" "$work/meson"
+}
+
+try_missing() {
+    machine
+    run build && shows 'Building   library, program' && shows '100% 10 of 10' && called '^ninja .*program$'
+    claim $? "without root, sudo and apt-get it builds where nothing is missing"
+    machine && without meson
+    ! run build && shows 'Missing, by the names of Debian' && shows meson
+    claim $? "without apt-get it names what is missing"
+    machine && without meson && stub apt-get
+    ! run build && shows 'as root' && shows 'apt-get install --no-install-recommends meson' && ! called '^apt-get'
+    claim $? "without root and sudo it says what root must type"
+    machine && without meson && stub apt-get && stub sudo '"$@"'
+    ! run build && called '^sudo env DEBIAN_FRONTEND=noninteractive apt-get install .*meson' && shows 'Still missing'
+    claim $? "with sudo it installs, and looks whether that helped"
+    machine && without c++ && run build && ! run test && shows 'g++'
+    claim $? "a C++ compiler is asked for by the test command alone"
+    machine && stub cc 'exit 1' && ! run build && shows gcc && shows libc6-dev
+    claim $? "a compiler without the C library's headers is not enough"
+}
+
+try_registry() {
+    machine && registry 0
+    run build && shows 'Installing meson' && ! shows 'waiting'
+    claim $? "as root it installs what is missing"
+    machine && registry 2
+    run build && [ "$(grep -c 'waiting until' "$work/output")" = 1 ] && called '^sleep' &&
+        called '^apt-get install'
+    claim $? "it waits while another program holds the lock, and says so once"
+    machine && without meson && stub id 'echo 0' && stub apt-get 'echo "E: no such mirror" >&2; exit 100'
+    ! run build && shows 'no such mirror'
+    claim $? "what apt-get says is shown when it fails"
+}
+
+try_folders() {
+    machine && mkdir -p "$work/a tree/build/meson-info" "$work/other" && : >"$work/a tree/build/build.ninja" &&
+        echo "{\"directories\": {\"source\": \"$work/other\", \"build\": \"$work/other/build\", \"info\": \"\"}}" \
+            >"$work/a tree/build/meson-info/meson-info.json"
+    ! run build && shows "was made in another folder, $work/other; remove it (rm -r build)" && ! called '^ninja'
+    claim $? "a build folder that was copied is refused with a sentence"
+    machine && mkdir -p "$work/a tree/build/meson-info" && : >"$work/a tree/build/build.ninja" &&
+        echo "{\"directories\": {\"source\": \"$work/a tree\", \"build\": \"$work/a tree/build\", \"info\": \"\"}}" \
+            >"$work/a tree/build/meson-info/meson-info.json"
+    run build && ! called '^meson' && called '^ninja'
+    claim $? "its own build folder is used again"
+    machine && mkdir -p "$work/a tree/build/meson-private" && : >"$work/a tree/build/meson-private/half"
+    run build && [ ! -e "$work/a tree/build/meson-private/half" ] && called '^meson setup'
+    claim $? "a set-up that was interrupted begins again"
+    machine && stub ninja 'echo "10% 1 10 made"; echo "FAILED: tape.o"; echo "tape.c:1: error: no"; exit 1'
+    ! run build && shows 'tape.c:1: error: no'
+    claim $? "a build that fails shows the compiler's message"
+    machine && stub meson 'echo "ERROR: too old" >&2; exit 1'
+    ! run build && shows 'too old'
+    claim $? "a set-up that fails shows Meson's message"
+}
+
+try_parts() {
+    machine && run lesson 1 && shows 'the lesson' && called '^ninja .* library$' && ! called '^ninja .*program'
+    claim $? "a lesson needs the library alone"
+    machine && stub nvcc && run build && ! called 'libsoftback_cuda'
+    claim $? "without a GPU ./run compiles no plug-in for CUDA"
+    machine && stub nvcc && stub nvidia-smi 'echo 9.0' && run build &&
+        called '^meson configure build -Dgpu_architectures=90' && called '^ninja .*program libsoftback_cuda.so$'
+    claim $? "with one it compiles the plug-in, for that GPU"
+    machine && ! run nonsense && shows './run test'
+    claim $? "an unknown word prints what there is"
+}
+
+try_missing
+try_registry
+try_folders
+try_parts
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
