@@ -22,6 +22,16 @@ sb_tensor *parameters_gradients(const sb_parameters *set);
 typedef bool parameters_check(const void *context, const char *name, int rank, const int64_t *dim);
 void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context);
 
+/* How far a set has come, and back to there: the parameters added since go, and random numbers are
+   drawn from there again. For a set that has not been flattened since. */
+struct parameters_mark {
+    int64_t count, size;
+    sb_random random;
+    sb_communicator *ranks;
+};
+struct parameters_mark parameters_mark(const sb_parameters *set);
+void parameters_return(sb_parameters *set, const struct parameters_mark *mark);
+
 /* Zeroes the stale parts of the gradient buffer, so that a pass may run over all of it; or over
    `count` elements from number `first` on. */
 void parameters_settle_gradients(sb_parameters *set);

@@ -195,6 +195,23 @@ sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
     return t;
 }
 
+struct parameters_mark parameters_mark(const sb_parameters *set)
+{
+    return (struct parameters_mark){set->count, set->size, set->random, set->ranks};
+}
+
+void parameters_return(sb_parameters *set, const struct parameters_mark *mark)
+{
+    while (set->count > mark->count && set->count > set->flattened) {
+        struct parameter *last = &set->item[--set->count];
+        sb_tensor_release(last->tensor);
+        memory_free(last->name);
+    }
+    set->size = mark->size;
+    set->random = mark->random;
+    set->ranks = mark->ranks;
+}
+
 void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context)
 {
     set->fits = fits;
@@ -353,39 +370,4 @@ void sb_parameters_clear(sb_parameters *set)
 {
     for (int64_t i = 0; set && i < set->count; i++)
         sb_clear_grad(set->item[i].tensor);
-}
-
-/* Goes on with a hash. */
-static bool hash_values(const sb_tensor *t, uint64_t *hash)
-{
-    enum { CHUNK = 4096 };
-    unsigned char byte[CHUNK];
-    for (size_t at = 0, n, all = tensor_bytes(t); at < all; at += n) {
-        n = all - at < CHUNK ? all - at : CHUNK;
-        if (!t->device->download(byte, (const char *)t->data + at, n))
-            return false;
-        for (size_t b = 0; b < n; b++)
-            *hash = (*hash ^ byte[b]) * 0x100000001b3u;
-    }
-    return true;
-}
-
-/* Of parameters that are whole, and of those that are cut. */
-static uint64_t fingerprint(const sb_parameters *set, bool whole, bool cut)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (int64_t i = 0; set && i < set->count; i++)
-        if ((parameters_is_cut(set, i) ? cut : whole) && !hash_values(set->item[i].tensor, &hash))
-            return 0;
-    return hash;
-}
-
-uint64_t sb_parameters_fingerprint(const sb_parameters *set)
-{
-    return fingerprint(set, true, true);
-}
-
-uint64_t parameters_fingerprint(const sb_parameters *set, bool cut)
-{
-    return fingerprint(set, !cut, cut);
 }
