@@ -1,6 +1,7 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/generator.h"
+#include "nn/flat.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -44,9 +45,11 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
         return sb_fail("language_model: out of memory");
     *m = (sb_language_model){.options = o, .weights = weights};
     m->vocabulary = sb_vocabulary_retain(vocabulary);
+    const struct parameters_mark mark = parameters_mark(weights);
     if (build(m))
         return m;
     sb_language_model_free(m);
+    parameters_return(weights, &mark);
     return NULL;
 }
 

@@ -1,4 +1,5 @@
 #include "models/seq2seq.h"
+#include "nn/flat.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -55,9 +56,11 @@ sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_voc
     *m = (sb_seq2seq){.options = o, .weights = weights};
     m->source = sb_vocabulary_retain(source);
     m->target = sb_vocabulary_retain(target);
+    const struct parameters_mark mark = parameters_mark(weights);
     if (build(m))
         return m;
     sb_seq2seq_free(m);
+    parameters_return(weights, &mark);
     return NULL;
 }
 
