@@ -1,33 +1,47 @@
 #include "nn/attention.h"
 #include "autograd/node.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
+
+/* C: the width; K: that of keys and values, of all heads. */
+static bool add_projections(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
+                            int64_t C, int64_t K)
+{
+    const sb_cut out = {layer->ranks, 0}, in = {layer->ranks, 1};
+    return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, C, true,
+                                    out) &&
+           sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, C, K, true,
+                                    out) &&
+           sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text, C, K, true,
+                                    out) &&
+           sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, C, C, true,
+                                    in);
+}
 
 bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
                                   const char *name, const sb_transformer_options *options,
                                   bool rotary)
 {
-    int64_t C = options->width, H = options->heads, G = options->key_heads, D = C / H;
-    const int ranks = sb_communicator_size(options->ranks);
-    const sb_cut out = {options->ranks, 0}, in = {options->ranks, 1};
-    *layer = (sb_multi_head_attention){.heads = H / ranks,
-                                       .key_heads = G / ranks,
-                                       .size = D,
-                                       .ranks = options->ranks,
-                                       .dropout = options->dropout,
-                                       .score = options->score,
-                                       .temperature = options->temperature,
-                                       .algorithm = options->attention,
+    sb_transformer_options o = options ? *options : (sb_transformer_options){0};
+    struct layer_start start;
+    o.positions =
+        rotary ? SB_POSITIONS_ROTARY : SB_POSITIONS_NONE; /* the only ones that it knows */
+    if (!layer_begin(&start, "multi_head_attention", layer, sizeof *layer, set, name) ||
+        !layer_complete("multi_head_attention", USES_HEADS | USES_ATTENTION, &o, &o))
+        return false;
+    const int ranks = sb_communicator_size(o.ranks);
+    *layer = (sb_multi_head_attention){.heads = o.heads / ranks,
+                                       .key_heads = o.key_heads / ranks,
+                                       .size = o.width / o.heads,
+                                       .ranks = o.ranks,
+                                       .dropout = o.dropout,
+                                       .score = o.score,
+                                       .temperature = o.temperature,
+                                       .algorithm = o.attention,
                                        .rotary = rotary};
-    return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, C, true,
-                                    out) &&
-           sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, C, G * D, true,
-                                    out) &&
-           sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text, C, G * D,
-                                    true, out) &&
-           sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, C, C, true,
-                                    in);
+    return layer_end(&start, add_projections(layer, set, name, o.width, o.key_heads * layer->size));
 }
 
 /* A projection of x (B, L, C), cut into heads: (B, L, heads, D). */

@@ -2,6 +2,7 @@
 #include "autograd/node.h"
 #include "autograd/recomputation.h"
 #include "nn/decoder_state.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -15,26 +16,37 @@ struct sb_decoder {
     sb_decoder_layer *layer;
 };
 
-bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
-                           const sb_transformer_options *options, bool crosses)
+/* The parts of a layer, given complete options. */
+static bool add_parts(sb_decoder_layer *layer, sb_parameters *set, const char *name,
+                      const sb_transformer_options *o)
 {
-    bool rotary = options->positions == SB_POSITIONS_ROTARY;
-    sb_norm_kind kind = options->norm_kind;
-    int64_t C = options->width;
-    *layer = (sb_decoder_layer){
-        .place = options->norm_place, .dropout = options->dropout, .crosses = crosses};
+    const bool rotary = o->positions == SB_POSITIONS_ROTARY;
+    const sb_norm_kind kind = o->norm_kind;
+    const int64_t C = o->width;
     if (!sb_multi_head_attention_init(&layer->self_attention, set,
-                                      name_join(name, "self_attention").text, options, rotary) ||
+                                      name_join(name, "self_attention").text, o, rotary) ||
         !sb_norm_layer_init(&layer->self_norm, set, name_join(name, "self_norm").text, C, kind))
         return false;
-    if (crosses &&
+    if (layer->crosses &&
         (!sb_multi_head_attention_init(&layer->cross_attention, set,
-                                       name_join(name, "cross_attention").text, options, false) ||
+                                       name_join(name, "cross_attention").text, o, false) ||
          !sb_norm_layer_init(&layer->cross_norm, set, name_join(name, "cross_norm").text, C, kind)))
         return false;
     return sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text,
-                                options) &&
+                                o) &&
            sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text, C, kind);
+}
+
+bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
+                           const sb_transformer_options *options, bool crosses)
+{
+    struct layer_start start;
+    sb_transformer_options o;
+    if (!layer_begin(&start, "decoder_layer", layer, sizeof *layer, set, name) ||
+        !layer_complete("decoder_layer", USES_LAYER, options, &o))
+        return false;
+    *layer = (sb_decoder_layer){.place = o.norm_place, .dropout = o.dropout, .crosses = crosses};
+    return layer_end(&start, add_parts(layer, set, name, &o));
 }
 
 /* Attention of the target to the source. */
@@ -104,6 +116,7 @@ sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
         return fail_null("decoder", set ? "name" : "set");
     if (!sb_transformer_complete(options, &o))
         return NULL;
+    const struct parameters_mark mark = parameters_mark(set);
     sb_decoder *d = memory_new(sizeof *d);
     if (!d)
         return sb_fail("decoder: out of memory");
@@ -115,6 +128,7 @@ sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
     if (d->layer && init(d, set, name, V, &o, shared))
         return d;
     sb_decoder_free(d);
+    parameters_return(set, &mark);
     return NULL;
 }
 

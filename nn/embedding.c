@@ -1,28 +1,41 @@
 #include "nn/embedding.h"
 #include "autograd/share.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
+#include "tensor/shape.h"
 #include <math.h>
+
+/* Whether a table can be used for V symbols of width C. */
+static bool fits(const sb_tensor *shared, int64_t V, int64_t C)
+{
+    if (!shared || (shared->rank == 2 && shared->dim[0] == V && shared->dim[1] == C))
+        return true;
+    return sb_fail("embedding: the shared table is %s; it must be (%lld, %lld)",
+                   tensor_shape(shared).text, (long long)V, (long long)C);
+}
 
 bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                              int64_t V, const sb_transformer_options *options, sb_tensor *shared)
 {
-    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)options->width)};
-    *layer = (sb_embedding_layer){.C = options->width,
-                                  .dropout = options->dropout,
-                                  .positions = options->positions,
-                                  .precision = options->precision};
-    if (shared && sb_tensor_dim(shared, 0) != V)
-        return sb_fail("embedding: \"%s\": the shared table has %lld rows, not %lld", name,
-                       (long long)sb_tensor_dim(shared, 0), (long long)V);
+    struct layer_start start;
+    sb_transformer_options o;
+    if (!layer_begin(&start, "embedding", layer, sizeof *layer, set, name) ||
+        !layer_complete("embedding", USES_EMBEDDING | USES_POSITIONS, options, &o) ||
+        !layer_size("embedding", "V", V) || !fits(shared, V, o.width))
+        return false;
+    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)o.width)};
+    *layer = (sb_embedding_layer){
+        .C = o.width, .dropout = o.dropout, .positions = o.positions, .precision = o.precision};
     layer->weight = shared ? shared
                            : sb_parameters_add(set, name_join(name, "weight").text,
-                                               SB_SHAPE(V, options->width), normal);
+                                               SB_SHAPE(V, o.width), normal);
     if (layer->weight && layer->positions == SB_POSITIONS_LEARNED)
         layer->position = sb_parameters_add(set, name_join(name, "positions").text,
-                                            SB_SHAPE(options->longest, options->width), normal);
-    return layer->weight && (layer->position || layer->positions != SB_POSITIONS_LEARNED);
+                                            SB_SHAPE(o.longest, o.width), normal);
+    return layer_end(&start, layer->weight &&
+                                 (layer->position || layer->positions != SB_POSITIONS_LEARNED));
 }
 
 static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dtype, int64_t start,

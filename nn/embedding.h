@@ -16,7 +16,8 @@ typedef struct {
 
 /*
  * Adds "<name>.weight" (unless `shared`, another layer's table, takes its place) and, for learned
- * positions, "<name>.positions".
+ * positions, "<name>.positions". Fails as transformer.h says, and when the shared table is not
+ * (V, C).
  */
 SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                                     int64_t V, const sb_transformer_options *options,

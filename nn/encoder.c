@@ -1,6 +1,7 @@
 #include "nn/encoder.h"
 #include "autograd/node.h"
 #include "autograd/recomputation.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -17,16 +18,22 @@ struct sb_encoder {
 bool sb_encoder_layer_init(sb_encoder_layer *layer, sb_parameters *set, const char *name,
                            const sb_transformer_options *options)
 {
-    bool rotary = options->positions == SB_POSITIONS_ROTARY;
-    *layer = (sb_encoder_layer){.place = options->norm_place, .dropout = options->dropout};
-    return sb_multi_head_attention_init(&layer->self_attention, set,
-                                        name_join(name, "self_attention").text, options, rotary) &&
-           sb_norm_layer_init(&layer->self_norm, set, name_join(name, "self_norm").text,
-                              options->width, options->norm_kind) &&
-           sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text,
-                                options) &&
-           sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text,
-                              options->width, options->norm_kind);
+    struct layer_start start;
+    sb_transformer_options o;
+    if (!layer_begin(&start, "encoder_layer", layer, sizeof *layer, set, name) ||
+        !layer_complete("encoder_layer", USES_LAYER, options, &o))
+        return false;
+    const bool rotary = o.positions == SB_POSITIONS_ROTARY;
+    *layer = (sb_encoder_layer){.place = o.norm_place, .dropout = o.dropout};
+    const bool made =
+        sb_multi_head_attention_init(&layer->self_attention, set,
+                                     name_join(name, "self_attention").text, &o, rotary) &&
+        sb_norm_layer_init(&layer->self_norm, set, name_join(name, "self_norm").text, o.width,
+                           o.norm_kind) &&
+        sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text, &o) &&
+        sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text, o.width,
+                           o.norm_kind);
+    return layer_end(&start, made);
 }
 
 static sb_tensor *pre_norm(const sb_encoder_layer *l, sb_tensor *x, const sb_attending *attending)
@@ -76,6 +83,7 @@ sb_encoder *sb_encoder_new(sb_parameters *set, const char *name, int64_t V,
         return fail_null("encoder", set ? "name" : "set");
     if (!sb_transformer_complete(options, &o))
         return NULL;
+    const struct parameters_mark mark = parameters_mark(set);
     sb_encoder *e = memory_new(sizeof *e);
     if (!e)
         return sb_fail("encoder: out of memory");
@@ -86,6 +94,7 @@ sb_encoder *sb_encoder_new(sb_parameters *set, const char *name, int64_t V,
     if (e->layer && init(e, set, name, V, &o))
         return e;
     sb_encoder_free(e);
+    parameters_return(set, &mark);
     return NULL;
 }
 

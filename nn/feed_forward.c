@@ -1,18 +1,24 @@
 #include "nn/feed_forward.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 
 bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char *name,
                           const sb_transformer_options *options)
 {
-    int64_t C = options->width, F = options->feed_forward;
-    const sb_cut out = {options->ranks, 0}, in = {options->ranks, 1};
-    *layer = (sb_feed_forward){.activation = options->activation, .ranks = options->ranks};
-    return sb_linear_layer_init_cut(&layer->up, set, name_join(name, "up").text, C, F, true, out) &&
-           (!options->gated ||
-            sb_linear_layer_init_cut(&layer->gate, set, name_join(name, "gate").text, C, F, true,
-                                     out)) &&
-           sb_linear_layer_init_cut(&layer->down, set, name_join(name, "down").text, F, C, true,
-                                    in);
+    struct layer_start start;
+    sb_transformer_options o;
+    if (!layer_begin(&start, "feed_forward", layer, sizeof *layer, set, name) ||
+        !layer_complete("feed_forward", USES_FEED_FORWARD, options, &o))
+        return false;
+    const int64_t C = o.width, F = o.feed_forward;
+    const sb_cut out = {o.ranks, 0}, in = {o.ranks, 1};
+    *layer = (sb_feed_forward){.activation = o.activation, .ranks = o.ranks};
+    const bool made =
+        sb_linear_layer_init_cut(&layer->up, set, name_join(name, "up").text, C, F, true, out) &&
+        (!o.gated || sb_linear_layer_init_cut(&layer->gate, set, name_join(name, "gate").text, C, F,
+                                              true, out)) &&
+        sb_linear_layer_init_cut(&layer->down, set, name_join(name, "down").text, F, C, true, in);
+    return layer_end(&start, made);
 }
 
 sb_tensor *sb_feed_forward_forward(const sb_feed_forward *layer, sb_tensor *x)

@@ -1,17 +1,12 @@
 #include "nn/learned_score.h"
 #include "autograd/tape.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/dropout.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/storage.h"
 #include <math.h>
-
-static bool check_size(const char *who, const char *what, int64_t size)
-{
-    return size >= 1 ||
-           sb_fail("%s: %s is %lld; it must be at least 1", who, what, (long long)size);
-}
 
 /* Dq and Dk: the sizes that queries and keys must have. There are no weights yet, or ever. */
 static bool check_operands(const char *who, const sb_tensor *q, const sb_tensor *k,
@@ -48,15 +43,19 @@ bool sb_additive_attention_init(sb_additive_attention *layer, sb_parameters *set
                                 double dropout)
 {
     const char *who = "additive_attention";
-    *layer = (sb_additive_attention){.dropout = dropout};
-    return check_size(who, "query_size", query_size) && check_size(who, "key_size", key_size) &&
-           check_size(who, "hidden", hidden) && dropout_check(who, dropout) &&
-           sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, query_size,
-                                hidden, bias) &&
-           sb_linear_layer_init(&layer->key, set, name_join(name, "key").text, key_size, hidden,
-                                false) &&
-           sb_linear_layer_init(&layer->score, set, name_join(name, "score").text, hidden, 1,
-                                false);
+    struct layer_start start;
+    if (!layer_begin(&start, who, layer, sizeof *layer, set, name) ||
+        !layer_size(who, "query_size", query_size) || !layer_size(who, "key_size", key_size) ||
+        !layer_size(who, "hidden", hidden) || !dropout_check(who, dropout))
+        return false;
+    layer->dropout = dropout;
+    const bool made =
+        sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, query_size, hidden,
+                             bias) &&
+        sb_linear_layer_init(&layer->key, set, name_join(name, "key").text, key_size, hidden,
+                             false) &&
+        sb_linear_layer_init(&layer->score, set, name_join(name, "score").text, hidden, 1, false);
+    return layer_end(&start, made);
 }
 
 /* A constant of 0, of x's dtype and on its device. */
@@ -109,11 +108,14 @@ bool sb_multiplicative_attention_init(sb_multiplicative_attention *layer, sb_par
                                       double dropout)
 {
     const char *who = "multiplicative_attention";
-    *layer = (sb_multiplicative_attention){.dropout = dropout};
-    return check_size(who, "query_size", query_size) && check_size(who, "key_size", key_size) &&
-           dropout_check(who, dropout) &&
-           sb_linear_layer_init(&layer->query, set, name_join(name, "query").text, query_size,
-                                key_size, false);
+    struct layer_start start;
+    if (!layer_begin(&start, who, layer, sizeof *layer, set, name) ||
+        !layer_size(who, "query_size", query_size) || !layer_size(who, "key_size", key_size) ||
+        !dropout_check(who, dropout))
+        return false;
+    layer->dropout = dropout;
+    return layer_end(&start, sb_linear_layer_init(&layer->query, set, name_join(name, "query").text,
+                                                  query_size, key_size, false));
 }
 
 sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_attention *layer,
@@ -133,15 +135,18 @@ bool sb_cosine_attention_init(sb_cosine_attention *layer, sb_parameters *set, co
                               double temperature, double dropout)
 {
     const double T = temperature == 0 ? 0.1 : temperature;
-    *layer = (sb_cosine_attention){.dropout = dropout};
+    struct layer_start start;
+    if (!layer_begin(&start, "cosine_attention", layer, sizeof *layer, set, name))
+        return false;
     if (!(T > 0 && T < INFINITY))
         return sb_fail("cosine_attention: temperature is %g; it must be positive, or 0 for 0.1", T);
     if (!dropout_check("cosine_attention", dropout))
         return false;
+    layer->dropout = dropout;
     layer->log_temperature =
         sb_parameters_add(set, name_join(name, "log_temperature").text, SB_SCALAR,
                           (sb_initial){SB_INITIAL_CONSTANT, math_log(T)});
-    return layer->log_temperature != NULL;
+    return layer_end(&start, layer->log_temperature != NULL);
 }
 
 sb_tensor *sb_cosine_attention_forward(const sb_cosine_attention *layer, sb_tensor *q, sb_tensor *k,

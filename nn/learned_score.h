@@ -35,7 +35,7 @@ typedef struct {
 } sb_additive_attention;
 
 /* Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
-   Fails when a size is below 1 or dropout is not in [0, 1). */
+   Fails as sb_linear_layer_init does, and when dropout is not in [0, 1). */
 SB_API bool sb_additive_attention_init(sb_additive_attention *layer, sb_parameters *set,
                                        const char *name, int64_t query_size, int64_t key_size,
                                        int64_t hidden, bool bias, double dropout);
@@ -75,8 +75,8 @@ typedef struct {
     sb_tensor *log_temperature; /* a scalar */
 } sb_cosine_attention;
 
-/* Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails when
-   it is not a positive number or dropout is not in [0, 1). */
+/* Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
+   sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1). */
 SB_API bool sb_cosine_attention_init(sb_cosine_attention *layer, sb_parameters *set,
                                      const char *name, double temperature, double dropout);
 SB_API sb_tensor *sb_cosine_attention_forward(const sb_cosine_attention *layer, sb_tensor *q,

@@ -1,4 +1,5 @@
 #include "nn/linear.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 
@@ -12,14 +13,17 @@ bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const 
                               int64_t in, int64_t out, bool bias, sb_cut cut)
 {
     const sb_initial xavier = {SB_INITIAL_XAVIER, 0}, zero = {SB_INITIAL_CONSTANT, 0};
-    *layer = (sb_linear_layer){0};
+    struct layer_start start;
+    if (!layer_begin(&start, "linear", layer, sizeof *layer, set, name) ||
+        !layer_size("linear", "in", in) || !layer_size("linear", "out", out))
+        return false;
     layer->weight =
         sb_parameters_add_cut(set, name_join(name, "weight").text, SB_SHAPE(out, in), xavier, cut);
     cut.ranks = cut.axis == 0 ? cut.ranks : NULL;
     if (layer->weight && bias)
         layer->bias =
             sb_parameters_add_cut(set, name_join(name, "bias").text, SB_SHAPE(out), zero, cut);
-    return layer->weight && (layer->bias || !bias);
+    return layer_end(&start, layer->weight && (layer->bias || !bias));
 }
 
 sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,

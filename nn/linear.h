@@ -10,7 +10,8 @@ typedef struct {
     sb_tensor *bias;   /* (out), zeros; or NULL */
 } sb_linear_layer;
 
-/* Adds "<name>.weight" and, with bias, "<name>.bias" to the set. */
+/* Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
+   size is below 1, or a name is taken; the layer is then zero, and the set as it was before. */
 SB_API bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name,
                                  int64_t in, int64_t out, bool bias);
 /* The same, of which each rank holds an equal part: with axis 0 of the outputs, from all inputs;

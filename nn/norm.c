@@ -1,4 +1,5 @@
 #include "nn/norm.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 
@@ -6,13 +7,17 @@ bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *na
                         sb_norm_kind kind)
 {
     const sb_initial one = {SB_INITIAL_CONSTANT, 1}, zero = {SB_INITIAL_CONSTANT, 0};
-    *layer = (sb_norm_layer){.kind = kind};
+    struct layer_start start;
+    if (!layer_begin(&start, "norm", layer, sizeof *layer, set, name) ||
+        !layer_size("norm", "C", C))
+        return false;
     if (kind != SB_LAYER_NORM && kind != SB_RMS_NORM)
         return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);
+    layer->kind = kind;
     layer->gain = sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(C), one);
     if (layer->gain && kind == SB_LAYER_NORM)
         layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(C), zero);
-    return layer->gain && (layer->bias || kind == SB_RMS_NORM);
+    return layer_end(&start, layer->gain && (layer->bias || kind == SB_RMS_NORM));
 }
 
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)

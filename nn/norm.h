@@ -13,7 +13,8 @@ typedef struct {
     sb_tensor *bias; /* (C), zeros; NULL with SB_RMS_NORM */
 } sb_norm_layer;
 
-/* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". */
+/* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
+   sb_linear_layer_init does. */
 SB_API bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name,
                                int64_t C, sb_norm_kind kind);
 /* x (..., C) -> y (..., C) */

@@ -1,5 +1,6 @@
 #include "nn/position_bias.h"
 #include "autograd/node.h"
+#include "nn/layer.h"
 #include "nn/name.h"
 
 enum { FARTHEST = 32 }; /* distances beyond it share one bias */
@@ -8,16 +9,21 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
                            const sb_transformer_options *options)
 {
     const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
-    *bias = (sb_position_bias){.positions = options->positions,
-                               .heads = options->heads,
-                               .ranks = options->ranks,
+    struct layer_start start;
+    sb_transformer_options o;
+    if (!layer_begin(&start, "position_bias", bias, sizeof *bias, set, name) ||
+        !layer_complete("position_bias", USES_HEADS | USES_POSITIONS, options, &o))
+        return false;
+    *bias = (sb_position_bias){.positions = o.positions,
+                               .heads = o.heads,
+                               .ranks = o.ranks,
                                .dtype = sb_parameters_dtype(set)};
     if (bias->positions != SB_POSITIONS_RELATIVE)
         return true;
-    bias->table = sb_parameters_add_cut(set, name_join(name, "distance").text,
-                                        SB_SHAPE(options->heads, 2 * FARTHEST + 1), zero,
-                                        (sb_cut){options->ranks, 0});
-    return bias->table != NULL;
+    bias->table =
+        sb_parameters_add_cut(set, name_join(name, "distance").text,
+                              SB_SHAPE(o.heads, 2 * FARTHEST + 1), zero, (sb_cut){o.ranks, 0});
+    return layer_end(&start, bias->table != NULL);
 }
 
 /* ALiBi's slopes go by a head's number among all. */

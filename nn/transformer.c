@@ -1,74 +1,125 @@
-#include "nn/transformer.h"
+#include "nn/layer.h"
+#include "tensor/failure.h"
 
-static bool in_range(const char *what, int64_t value, int64_t most)
+static bool in_range(const char *who, const char *what, int64_t value, int64_t most)
 {
     if (value >= 1 && value <= most)
         return true;
-    return sb_fail("transformer: %s is %lld, not in 1..%lld", what, (long long)value,
-                   (long long)most);
+    return sb_fail("%s: %s is %lld, not in 1..%lld; 0 gives the default", who, what,
+                   (long long)value, (long long)most);
 }
 
 /* Whether a choice is one of its enum, 0..last. */
-static bool is_one(const char *what, int value, int last)
+static bool is_one(const char *who, const char *what, int value, int last)
 {
     return (value >= 0 && value <= last) ||
-           sb_fail("transformer: %s is %d, not in 0..%d", what, value, last);
-}
-
-static bool divides(const char *what, int64_t value, int ranks)
-{
-    return value % ranks == 0 || sb_fail("transformer: %s %lld cannot be cut over %d ranks", what,
-                                         (long long)value, ranks);
+           sb_fail("%s: %s is %d, not in 0..%d", who, what, value, last);
 }
 
 /* Whether each rank can have as much as the others. */
-static bool check_ranks(const sb_transformer_options *o)
+static bool divides(const char *who, const char *what, int64_t value, sb_communicator *c)
 {
-    const int ranks = sb_communicator_size(o->ranks);
-    return divides("heads", o->heads, ranks) && divides("key_heads", o->key_heads, ranks) &&
-           divides("feed_forward", o->feed_forward, ranks);
+    const int ranks = sb_communicator_size(c);
+    return value % ranks == 0 ||
+           sb_fail("%s: %s %lld cannot be cut over %d ranks", who, what, (long long)value, ranks);
 }
 
-static bool check(const sb_transformer_options *o)
+/* ---- the checks of each use ---- */
+
+static bool check_dropout(const char *who, const sb_transformer_options *o)
 {
-    if (!in_range("width", o->width, 1 << 20) || !in_range("heads", o->heads, 1 << 16) ||
-        !in_range("key_heads", o->key_heads, 1 << 16) ||
-        !in_range("feed_forward", o->feed_forward, 1 << 24) ||
-        !in_range("encoder_layers", o->encoder_layers, 1000) ||
-        !in_range("decoder_layers", o->decoder_layers, 1000) ||
-        !in_range("longest", o->longest, 1 << 24))
+    return (o->dropout >= 0 && o->dropout < 1) ||
+           sb_fail("%s: dropout is %g, not in [0, 1)", who, o->dropout);
+}
+
+static bool check_positions(const char *who, const sb_transformer_options *o)
+{
+    return is_one(who, "positions", (int)o->positions, SB_POSITIONS_NONE);
+}
+
+static bool check_heads(const char *who, const sb_transformer_options *o)
+{
+    return in_range(who, "heads", o->heads, 1 << 16) && divides(who, "heads", o->heads, o->ranks);
+}
+
+static bool check_attention(const char *who, const sb_transformer_options *o)
+{
+    if (!in_range(who, "key_heads", o->key_heads, 1 << 16))
         return false;
     if (o->width % o->heads)
-        return sb_fail("transformer: width %lld is not a multiple of %lld heads",
-                       (long long)o->width, (long long)o->heads);
+        return sb_fail("%s: width %lld is not a multiple of %lld heads; choose heads that divide "
+                       "the width (4 by default)",
+                       who, (long long)o->width, (long long)o->heads);
     if (o->heads % o->key_heads)
-        return sb_fail("transformer: %lld heads are not a multiple of %lld key heads",
-                       (long long)o->heads, (long long)o->key_heads);
-    if (!(o->dropout >= 0 && o->dropout < 1))
-        return sb_fail("transformer: dropout is %g, not in [0, 1)", o->dropout);
+        return sb_fail("%s: %lld heads are not a multiple of %lld key heads; choose key_heads that "
+                       "divide the heads (as many by default)",
+                       who, (long long)o->heads, (long long)o->key_heads);
     if (!(o->temperature > 0 && o->temperature <= 1e6))
-        return sb_fail("transformer: temperature is %g, not in (0, 1e6]", o->temperature);
-    if (!is_one("norm_place", (int)o->norm_place, SB_NORM_POST) ||
-        !is_one("norm_kind", (int)o->norm_kind, SB_RMS_NORM) ||
-        !is_one("activation", (int)o->activation, SB_SIGMOID) ||
-        !is_one("score", (int)o->score, SB_COSINE) ||
-        !is_one("precision", (int)o->precision, SB_PRECISION_BF16) ||
-        !is_one("positions", (int)o->positions, SB_POSITIONS_NONE))
-        return false;
-    if (o->positions == SB_POSITIONS_SINUSOIDAL && o->width % 2)
-        return sb_fail("transformer: sinusoidal positions need an even width, not %lld",
-                       (long long)o->width);
+        return sb_fail("%s: temperature is %g, not in (0, 1e6]; 0 gives the default", who,
+                       o->temperature);
     if (o->positions == SB_POSITIONS_ROTARY && o->width / o->heads % 2)
-        return sb_fail("transformer: rotary positions need an even head size, not %lld",
+        return sb_fail("%s: rotary positions need an even head size, not %lld", who,
                        (long long)(o->width / o->heads));
-    return check_ranks(o);
+    return check_dropout(who, o) && is_one(who, "score", (int)o->score, SB_COSINE) &&
+           is_one(who, "attention", (int)o->attention, SB_TILED) &&
+           divides(who, "key_heads", o->key_heads, o->ranks);
 }
 
-bool sb_transformer_complete(const sb_transformer_options *options,
-                             sb_transformer_options *complete)
+static bool check_feed_forward(const char *who, const sb_transformer_options *o)
+{
+    return in_range(who, "feed_forward", o->feed_forward, 1 << 24) &&
+           is_one(who, "activation", (int)o->activation, SB_SIGMOID) &&
+           divides(who, "feed_forward", o->feed_forward, o->ranks);
+}
+
+static bool check_norm(const char *who, const sb_transformer_options *o)
+{
+    return is_one(who, "norm_place", (int)o->norm_place, SB_NORM_POST) &&
+           is_one(who, "norm_kind", (int)o->norm_kind, SB_RMS_NORM);
+}
+
+static bool check_embedding(const char *who, const sb_transformer_options *o)
+{
+    if (o->positions == SB_POSITIONS_SINUSOIDAL && o->width % 2)
+        return sb_fail("%s: sinusoidal positions need an even width, not %lld", who,
+                       (long long)o->width);
+    return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
+           is_one(who, "precision", (int)o->precision, SB_PRECISION_BF16);
+}
+
+static bool check_stack(const char *who, const sb_transformer_options *o)
+{
+    return in_range(who, "encoder_layers", o->encoder_layers, 1000) &&
+           in_range(who, "decoder_layers", o->decoder_layers, 1000);
+}
+
+static bool check(const char *who, unsigned uses, const sb_transformer_options *o)
+{
+    static const struct {
+        unsigned use;
+        bool (*passes)(const char *who, const sb_transformer_options *o);
+    } checks[] = {
+        {USES_HEADS, check_heads},         {USES_ATTENTION, check_attention},
+        {USES_POSITIONS, check_positions}, {USES_FEED_FORWARD, check_feed_forward},
+        {USES_NORM, check_norm},           {USES_EMBEDDING, check_embedding},
+        {USES_STACK, check_stack},
+    };
+    for (size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        if (uses & checks[i].use && !checks[i].passes(who, o))
+            return false;
+    return true;
+}
+
+/* ---- completion ---- */
+
+bool layer_complete(const char *who, unsigned uses, const sb_transformer_options *options,
+                    sb_transformer_options *complete)
 {
     sb_transformer_options o = options ? *options : (sb_transformer_options){0};
     o.width = o.width ? o.width : 128;
+    *complete = o;
+    if (!in_range(who, "width", o.width, 1 << 20)) /* or 4 C may overflow */
+        return false;
     o.heads = o.heads ? o.heads : 4;
     o.key_heads = o.key_heads ? o.key_heads : o.heads;
     o.feed_forward = o.feed_forward ? o.feed_forward : 4 * o.width;
@@ -78,5 +129,13 @@ bool sb_transformer_complete(const sb_transformer_options *options,
     o.temperature = o.temperature != 0 ? o.temperature : 1;
     o.longest = o.longest ? o.longest : 512;
     *complete = o;
-    return check(&o);
+    return check(who, uses, &o);
+}
+
+bool sb_transformer_complete(const sb_transformer_options *options,
+                             sb_transformer_options *complete)
+{
+    if (!complete)
+        return fail_null("transformer", "complete");
+    return layer_complete("transformer", USES_ALL, options, complete);
 }

@@ -1,4 +1,10 @@
-/* The sizes and variants that all layers of a transformer share. Zero is the default. */
+/*
+ * The sizes and variants that all layers of a transformer share. Zero is the default, for a whole
+ * model as for one layer: each init completes its options by itself, and NULL stands for zeros.
+ *
+ * An init fails when the layer, the set or the name is NULL, when a size or a choice that the layer
+ * uses cannot be, or when a name is taken. The layer is then zero, and the set as it was before.
+ */
 #ifndef SOFTBACK_NN_TRANSFORMER_H
 #define SOFTBACK_NN_TRANSFORMER_H
 

@@ -564,7 +564,7 @@ CLAIM(learned_score, wrong_sizes_and_numbers_are_refused)
             sb_cosine_attention_init(&cosine, set, "a", NAN, 0));
     REFUSED("cosine_attention: the probability to drop is -0.5",
             sb_cosine_attention_init(&cosine, set, "a", 0, -0.5));
-    REFUSED("parameters_add: set is NULL", sb_cosine_attention_init(&cosine, NULL, "a", 0, 0));
+    REFUSED("cosine_attention: set is NULL", sb_cosine_attention_init(&cosine, NULL, "a", 0, 0));
     cr_expect(sb_parameters_count(set) == 0);
 #undef REFUSED
     sb_parameters_free(set);
