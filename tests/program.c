@@ -109,6 +109,35 @@ struct outcome program_on_terminal(const char *format, ...)
     return o;
 }
 
+/* The next field of a line, after two spaces, which ends with `unit`; NULL: it is another. */
+static const char *field(const char *at, const char *name, const char *unit)
+{
+    const size_t before = strlen(name), after = strlen(unit);
+    if (!at || strncmp(at, name, before) != 0)
+        return NULL;
+    at += before;
+    const size_t number = strspn(at, "0123456789.,:/");
+    return number > 0 && strncmp(at + number, unit, after) == 0 ? at + number + after : NULL;
+}
+
+int program_evaluations(const char *text)
+{
+    int count = 0;
+    for (const char *at = text, *exact; *at; count++) {
+        at = field(at, "step ", "  ");
+        at = field(at, "loss ", "  ");
+        at = field(at, "held-out loss ", "  ");
+        exact = field(at, "exact ", " %  ");
+        at = field(exact ? exact : at, "", " symbols/s  ");
+        at = field(at, "", " left");
+        if (at && strncmp(at, "  best so far", 13) == 0)
+            at += 13;
+        if (!at || *at++ != '\n')
+            return -1;
+    }
+    return count;
+}
+
 void program_write(const char *file, const char *text, size_t size)
 {
     FILE *f = fopen(test_temporary(file), "wb");

@@ -23,6 +23,10 @@ struct outcome program_wait(pid_t process);
 /* The same with a terminal for its three standard files; what it shows there is `out`. */
 struct outcome program_on_terminal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* How many lines a training run has printed for its evaluations, as a pipe or a file gets them; -1
+   when the text has anything else. */
+int program_evaluations(const char *text);
+
 /* What starts the program from here on: "mpirun -n 2", or "" for nothing. */
 void program_launcher(const char *command);
 

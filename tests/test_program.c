@@ -12,6 +12,13 @@ static void expect_success(struct outcome o)
     cr_assert(o.err[0] == '\0', "on standard error: \"%s\"", o.err);
 }
 
+/* Of a training run, which also shows its evaluations. */
+static void expect_trained(struct outcome o)
+{
+    cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
+    cr_assert(program_evaluations(o.err) > 0, "on standard error: \"%s\"", o.err);
+}
+
 static void expect_text(const char *text, const char *part)
 {
     cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
@@ -20,7 +27,7 @@ static void expect_text(const char *text, const char *part)
 /* A model for the tests that need any. */
 static void make_model(void)
 {
-    expect_success(program_run(REVERSE "--steps 20"));
+    expect_trained(program_run(REVERSE "--steps 20"));
 }
 
 static void write_text(const char *file, const char *text)
@@ -190,7 +197,7 @@ static void expect_log(const char *file, int steps, int evaluations)
 CLAIM(program, training_opens_with_what_it_understood_and_leaves_model_state_and_log)
 {
     struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
-    expect_success(o);
+    expect_trained(o);
     expect_text(o.out, "task       reverse; 20 pairs held out\n");
     expect_text(o.out, "source     words (single-space tokens), 10 symbols\n");
     expect_text(o.out, "model      1+1 layers, width 16, 2 heads, 8,430 parameters\n");
@@ -210,7 +217,7 @@ CLAIM(program, training_on_a_file_says_what_it_read)
         sprintf(text + strlen(text), "%d a\tb %d%s\n", i, i, i == 50 ? "\r" : "");
     write_text("pairs.tsv", text);
     struct outcome o = program_run("train --data pairs.tsv --out m --steps 2 " TINY);
-    expect_success(o);
+    expect_trained(o);
     expect_text(o.out, "pairs.tsv  76 pairs; no --valid, so 4 held out\n");
     expect_text(o.out, "source     characters, 12 symbols, longest 4\n");
     write_text("valid.tsv",
@@ -218,7 +225,7 @@ CLAIM(program, training_on_a_file_says_what_it_read)
                "1\t2\n3\t4\n5\t6\n7\t8\n9\t10\n11\t12\n13\t14\n15\t16\n17\t18\n19\t20\n"
                "21\t22\n23\t24\n25\t26\n27\t28\n29\t30\n");
     o = program_run("train --data pairs.tsv --valid valid.tsv --out n --steps 2 " TINY);
-    expect_success(o);
+    expect_trained(o);
     expect_text(o.out, "pairs.tsv  80 pairs; 18 of valid.tsv to evaluate on\n");
     expect_text(o.out, "skipped    2 malformed lines of valid.tsv\n");
     expect_text(o.out, "           valid.tsv:2: no tab between source and target\n");
@@ -235,7 +242,7 @@ CLAIM(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
     strcat(text, "no tab\none\ttwo\tthree\n\tempty\nbad \xff\tbyte\n");
     write_text("some.tsv", text);
     struct outcome o = program_run("train --data some.tsv --out m --steps 2 " TINY);
-    expect_success(o);
+    expect_trained(o);
     expect_text(o.out, "skipped    4 malformed lines of some.tsv\n");
     expect_text(o.out, "some.tsv:61: no tab between source and target\n");
     expect_text(o.out, "some.tsv:62: 2 tabs, expected one between source and target\n");
@@ -257,7 +264,7 @@ CLAIM(program, a_line_that_is_too_long_is_named)
     write_text("long.tsv", text);
     free(text);
     struct outcome o = program_run("train --data long.tsv --out m --steps 2 " TINY);
-    expect_success(o);
+    expect_trained(o);
     expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
 }
 
@@ -276,8 +283,8 @@ CLAIM(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
 
 CLAIM(program, threads_do_not_change_a_byte)
 {
-    expect_success(program_run(REVERSE "--steps 20"));
-    expect_success(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
+    expect_trained(program_run(REVERSE "--steps 20"));
+    expect_trained(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
     cr_expect(program_same("m.safetensors", "n.safetensors"));
     cr_expect(program_same("m.state.safetensors", "n.state.safetensors"));
     cr_expect(program_same("m.jsonl", "n.jsonl"));

@@ -1,4 +1,5 @@
 #include "models/program/progress.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,7 +14,8 @@ static double now(void)
 
 struct progress_line progress_begin(int64_t step)
 {
-    return (struct progress_line){.shown = isatty(STDERR_FILENO), .began = now(), .at_start = step};
+    return (struct progress_line){
+        .shown = true, .terminal = isatty(STDERR_FILENO), .began = now(), .at_start = step};
 }
 
 double progress_seconds(const struct progress_line *line)
@@ -27,24 +29,50 @@ double progress_rate(const struct progress_line *line)
     return seconds > 0 ? line->symbols / seconds : 0;
 }
 
+static struct duration_text left(const struct progress_line *line, int64_t step, int64_t steps)
+{
+    const double each = progress_seconds(line) / (double)(step - line->at_start);
+    return duration_text(each * (double)(steps - step));
+}
+
 void progress_step(struct progress_line *line, int64_t step, int64_t steps, double loss,
                    int64_t symbols)
 {
     const double interval = 0.1;
     line->symbols += (double)symbols;
-    if (!line->shown || now() - line->drawn < interval)
+    line->loss = loss;
+    if (!line->shown || !line->terminal || now() - line->drawn < interval)
         return;
     line->drawn = now();
-    double left = progress_seconds(line) / (double)(step - line->at_start) * (double)(steps - step);
     fprintf(stderr, "\r\033[Kstep %s/%s  loss %.4f  %s symbols/s  %s left", count_text(step).text,
             count_text(steps).text, loss, count_text((int64_t)progress_rate(line)).text,
-            duration_text(left).text);
+            left(line, step, steps).text);
+    fflush(stderr);
+}
+
+void progress_evaluation(struct progress_line *line, int64_t step, int64_t steps, double loss,
+                         double error, bool best)
+{
+    char exact[32] = "";
+    const char *end = best ? "  best so far" : "";
+    if (!line->shown)
+        return;
+    progress_clear(line);
+    if (!isnan(error))
+        snprintf(exact, sizeof exact, "  exact %.1f %%", 100 * (1 - error));
+    if (line->terminal)
+        fprintf(stderr, "step %s  held-out loss %.4f%s%s\n", count_text(step).text, loss, exact,
+                end);
+    else
+        fprintf(stderr, "step %s/%s  loss %.4f  held-out loss %.4f%s  %s symbols/s  %s left%s\n",
+                count_text(step).text, count_text(steps).text, line->loss, loss, exact,
+                count_text((int64_t)progress_rate(line)).text, left(line, step, steps).text, end);
     fflush(stderr);
 }
 
 void progress_clear(struct progress_line *line)
 {
-    if (line->shown)
+    if (line->shown && line->terminal)
         fputs("\r\033[K", stderr);
     line->drawn = 0;
 }

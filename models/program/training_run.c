@@ -35,19 +35,6 @@ static int failed(sb_communicator *c)
     return command_failed("train");
 }
 
-static void show_evaluation(struct progress_line *line, const struct training *t,
-                            const struct evaluated *e)
-{
-    if (!line->shown)
-        return;
-    progress_clear(line);
-    fprintf(stderr, "step %s  held-out loss %.4f", count_text(sb_trainer_steps(t->trainer)).text,
-            e->loss);
-    if (!isnan(e->error))
-        fprintf(stderr, "  exact %.1f %%", 100 * (1 - e->error));
-    fputs(e->best ? "  best so far\n" : "\n", stderr);
-}
-
 /* Keeps the batch that made the loss not finite, for whoever looks for the reason. */
 static void show_bad_batch(const struct training *t)
 {
@@ -107,7 +94,8 @@ static bool evaluate(struct training *t, struct progress_line *line)
         return true;
     bool ok = training_evaluate(t, &e);
     if (ok) {
-        show_evaluation(line, t, &e);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, e.error,
+                            e.best);
     } else {
         progress_clear(line);
         failed(t->communicator);
@@ -194,7 +182,7 @@ static int train(const struct training_request *request)
         training_describe(&t, request, stdout);
     fflush(stdout);
     struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
-    line.shown = line.shown && training_writes(&t);
+    line.shown = training_writes(&t);
     if (alone) /* mpirun ends all ranks at once: there is no step after which all could stop */
         catch_signals();
     bool done = go_on(&t, &line) && conclude_all(&t, request, &line);
