@@ -2,6 +2,7 @@
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
+#include "tensor/safetensors_elements.h"
 #include "tensor/safetensors_header.h"
 #include "tensor/storage.h"
 #include "tensor/utf8.h"
@@ -183,12 +184,11 @@ static const struct header_tensor *readable(const char *who, const sb_safetensor
 }
 
 static bool read_elements(const sb_safetensors *file, const struct header_tensor *stored,
-                          sb_tensor *into, struct buffers *buffers)
+                          elements_see *see, void *context, struct buffers *buffers)
 {
     const struct codec *codec = stored->codec;
-    size_t width = sb_dtype_bytes(codec->dtype);
-    int64_t size = tensor_size(into), count;
-    for (int64_t i = 0; i < size; i += count) {
+    const int64_t size = shape_size(stored->rank, stored->dim);
+    for (int64_t i = 0, count; i < size; i += count) {
         count = size - i < CODEC_ELEMENTS ? size - i : CODEC_ELEMENTS;
         int64_t offset = file->data + stored->begin + i * (int64_t)codec->bytes;
         const unsigned char *from =
@@ -201,11 +201,36 @@ static bool read_elements(const sb_safetensors *file, const struct header_tensor
                            utf8_quote(stored->name).text, (long long)(i + bad),
                            codec_show(codec, from + (size_t)bad * codec->bytes).text,
                            sb_dtype_name(codec->dtype));
-        if (!into->device->upload((char *)into->data + (size_t)i * width, buffers->element,
-                                  (size_t)count * width))
+        if (!see(context, codec->dtype, i, count, buffers->element))
             return false;
     }
     return true;
+}
+
+static bool pass(const sb_safetensors *file, const struct header_tensor *stored, elements_see *see,
+                 void *context)
+{
+    struct buffers *buffers = memory_new(sizeof *buffers);
+    if (!buffers)
+        return sb_fail("%s: out of memory for buffers", file->label);
+    bool ok = read_elements(file, stored, see, context, buffers);
+    memory_free(buffers);
+    return ok;
+}
+
+bool elements_pass(const sb_safetensors *file, int i, elements_see *see, void *context)
+{
+    const char *name = sb_safetensors_name(file, i);
+    const struct header_tensor *stored = name ? readable("elements_pass", file, name) : NULL;
+    return stored && pass(file, stored, see, context);
+}
+
+static bool upload(void *into_, sb_dtype dtype, int64_t first, int64_t count, const void *elements)
+{
+    const size_t width = sb_dtype_bytes(dtype);
+    sb_tensor *into = into_;
+    return into->device->upload((char *)into->data + (size_t)first * width, elements,
+                                (size_t)count * width);
 }
 
 bool sb_safetensors_read(const sb_safetensors *file, const char *name, sb_tensor *into)
@@ -223,12 +248,7 @@ bool sb_safetensors_read(const sb_safetensors *file, const char *name, sb_tensor
                        utf8_quote(name).text, stored->codec->name,
                        shape_text(stored->rank, stored->dim).text, sb_dtype_name(into->dtype),
                        tensor_shape(into).text);
-    struct buffers *buffers = memory_new(sizeof *buffers);
-    if (!buffers)
-        return sb_fail("%s: out of memory for buffers", file->label);
-    bool ok = read_elements(file, stored, into, buffers);
-    memory_free(buffers);
-    return ok;
+    return pass(file, stored, upload, into);
 }
 
 sb_tensor *sb_safetensors_tensor(const sb_safetensors *file, const char *name)
