@@ -1,110 +1,12 @@
+/* Reading checkpoints, resuming from them, and averages of them. */
 #include "models/checkpoint.h"
 #include "models/checkpoint_json.h"
+#include "models/checkpoint_save.h"
+#include "models/fingerprint.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
-#include "tensor/safetensors.h"
-#include "tensor/safetensors_source.h"
-#include <stdio.h>
 #include <string.h>
-
-enum { STATE_TENSORS = 3 };
-
-/* What a training state adds to the parameters: the moments and the moving average. */
-static int state_tensors(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS])
-{
-    int n = 0;
-    sb_optimiser *optimiser = sb_trainer_optimiser(trainer);
-    if (sb_optimiser_moment(optimiser, 0))
-        item[n++] = (sb_named_tensor){"optimiser.moment.0", sb_optimiser_moment(optimiser, 0)};
-    if (sb_optimiser_moment(optimiser, 1))
-        item[n++] = (sb_named_tensor){"optimiser.moment.1", sb_optimiser_moment(optimiser, 1)};
-    if (sb_trainer_average(trainer))
-        item[n++] = (sb_named_tensor){"average", sb_average_values(sb_trainer_average(trainer))};
-    return n;
-}
-
-static char *describe(const struct settings *settings, const char *task, const sb_seq2seq *model,
-                      const sb_trainer *trainer, const struct progress *progress)
-{
-    struct description d = {.settings = *settings,
-                            .task = (char *)(uintptr_t)task,
-                            .source = sb_seq2seq_source(model),
-                            .target = sb_seq2seq_target(model),
-                            .has_state = trainer != NULL};
-    if (trainer) {
-        d.state = sb_trainer_save(trainer);
-        d.progress = *progress;
-    }
-    return description_write(&d);
-}
-
-/* ---- saving ---- */
-
-/* What a file is written from: the parameters, and the training state that lies beside them. */
-struct contents {
-    sb_parameters *weights;
-    int n, states;
-    sb_named_tensor state[STATE_TENSORS];
-    struct source_item *items;
-};
-
-/* The whole of an item, also where ranks hold parts of it. */
-static sb_tensor *fetch(void *context, int i)
-{
-    const struct contents *c = context;
-    const sb_parameters *w = c->weights;
-    const sb_tensor *state = i < c->n ? NULL : c->state[i - c->n].tensor;
-    if (state)
-        return parameters_ranks(w) ? parts_join(w, state, 0, c->n)
-                                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
-    return parameters_is_cut(w, i) ? parts_join(w, parameters_values(w), i, 1)
-                                   : sb_tensor_retain(sb_parameters_get(w, i));
-}
-
-static void list_items(struct contents *c)
-{
-    for (int i = 0; i < c->n; i++) {
-        struct source_item *item = &c->items[i];
-        *item = (struct source_item){.name = sb_parameters_name(c->weights, i),
-                                     .dtype = sb_parameters_dtype(c->weights)};
-        item->rank = parameters_whole(c->weights, i, item->dim);
-    }
-    for (int i = 0; i < c->states; i++)
-        c->items[c->n + i] = (struct source_item){.name = c->state[i].name,
-                                                  .dtype = c->state[i].tensor->dtype,
-                                                  .rank = 1,
-                                                  .dim = {parts_size(c->weights, 0, c->n)}};
-}
-
-/* Ranks that hold parts go through the items together, and the first writes them. */
-static bool write_contents(const char *path, const char *text, struct contents *c)
-{
-    sb_communicator *ranks = parameters_ranks(c->weights);
-    const char *const metadata[][2] = {{"softback", text}};
-    const struct source source = {c->n + c->states, c->items, fetch, c};
-    list_items(c);
-    return (!ranks || parameters_flatten(c->weights)) &&
-           source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
-}
-
-bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
-                     const sb_seq2seq *model, const sb_trainer *trainer,
-                     const struct progress *progress)
-{
-    struct contents c = {.weights = sb_seq2seq_parameters(model)};
-    c.n = (int)sb_parameters_count(c.weights);
-    c.states = trainer ? state_tensors(trainer, c.state) : 0;
-    c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
-    char *text = c.items ? describe(settings, task, model, trainer, progress)
-                         : sb_fail("checkpoint: out of memory");
-    const bool ok = text && write_contents(path, text, &c);
-    memory_free(text);
-    memory_free(c.items);
-    return ok;
-}
-
-/* ---- loading ---- */
 
 /* Reads the whole of `count` parameters from number `first` on, (dim), and keeps what is here of
    it, in a flat buffer. */
@@ -166,6 +68,19 @@ static bool file_has(const void *file, const char *name, int rank, const int64_t
                    shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
 }
 
+/* The fingerprint of the tensors, which must be the one that the description names, if any. */
+static bool take_fingerprint(const sb_safetensors *file, const struct description *d,
+                             uint64_t *fingerprint)
+{
+    if (!fingerprint_file(file, fingerprint))
+        return false;
+    if (!d->has_fingerprint || *fingerprint == d->fingerprint)
+        return true;
+    return sb_fail("checkpoint: its tensors have the fingerprint %s, expected %s: the file was "
+                   "changed after it was saved; use a copy that was not",
+                   fingerprint_text(*fingerprint).text, fingerprint_text(d->fingerprint).text);
+}
+
 /* The model that the file describes, with its parameters. */
 static sb_seq2seq *read_model(const sb_safetensors *file, sb_parameters *weights,
                               const struct description *d)
@@ -173,7 +88,9 @@ static sb_seq2seq *read_model(const sb_safetensors *file, sb_parameters *weights
     parameters_restrict(weights, file_has, file);
     sb_seq2seq *model = sb_seq2seq_for(weights, d->source, d->target, &d->settings.model);
     parameters_restrict(weights, NULL, NULL);
-    if (model && read_parameters(file, weights))
+    uint64_t fingerprint;
+    if (model && (!d->has_fingerprint || take_fingerprint(file, d, &fingerprint)) &&
+        read_parameters(file, weights))
         return model;
     sb_seq2seq_free(model);
     return NULL;
@@ -199,6 +116,22 @@ static bool read_description(const sb_safetensors *file, struct description *d)
     if (!text)
         return sb_fail("checkpoint: it has no description of a softback model");
     return description_read(text, d);
+}
+
+bool description_of_file(const char *path, struct description *d)
+{
+    sb_safetensors *file = sb_safetensors_open(path);
+    if (!file)
+        return false;
+    uint64_t fingerprint = 0;
+    bool ok = read_description(file, d);
+    if (ok && !take_fingerprint(file, d, &fingerprint)) {
+        description_free(d);
+        ok = false;
+    }
+    d->fingerprint = fingerprint;
+    sb_safetensors_close(file);
+    return ok || sb_fail("%s: %s", path, sb_error());
 }
 
 static struct checkpoint *read_checkpoint(const sb_safetensors *file, sb_communicator *ranks)
@@ -249,7 +182,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     if (!file)
         return false;
     sb_named_tensor item[STATE_TENSORS];
-    int n = state_tensors(trainer, item);
+    int n = checkpoint_state(trainer, item);
     sb_parameters *weights = sb_seq2seq_parameters(sb_trainer_model(trainer));
     bool ok = read_parameters(file, weights);
     for (int i = 0; ok && i < n; i++)
@@ -258,7 +191,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     return ok && sb_trainer_restore(trainer, &c->state);
 }
 
-static bool same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
+bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
 {
     int64_t n = sb_vocabulary_size(a);
     bool same = sb_vocabulary_units(a) == sb_vocabulary_units(b) && n == sb_vocabulary_size(b);
@@ -278,8 +211,8 @@ static bool same_model(const struct checkpoint *a, const struct checkpoint *b)
                 0)
             return false;
     return sb_parameters_dtype(a->weights) == sb_parameters_dtype(b->weights) &&
-           same_vocabulary(sb_seq2seq_source(a->model), sb_seq2seq_source(b->model)) &&
-           same_vocabulary(sb_seq2seq_target(a->model), sb_seq2seq_target(b->model));
+           description_same_vocabulary(sb_seq2seq_source(a->model), sb_seq2seq_source(b->model)) &&
+           description_same_vocabulary(sb_seq2seq_target(a->model), sb_seq2seq_target(b->model));
 }
 
 /* mean += (one - mean) / count */
@@ -315,15 +248,6 @@ bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[
             return false;
     }
     return true;
-}
-
-bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
-{
-    if (!model || !path)
-        return fail_null("seq2seq_save", model ? "path" : "model");
-    struct settings settings = settings_default();
-    settings.model = *sb_seq2seq_options_of(model);
-    return checkpoint_save(path, &settings, "", model, NULL, NULL);
 }
 
 sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path)

@@ -3,9 +3,11 @@
  *
  * The parameters stand under their dotted names. With training state come "average" and
  * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
- * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, and the
- * state's counters. It holds no clock, host, path, thread or rank count, so equal training gives
- * equal bytes.
+ * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, the
+ * fingerprint of all tensors (models/fingerprint.h), and the state's counters, or the step at which
+ * a best model was saved. It holds no clock, host, path, thread or rank count, so equal training
+ * gives equal bytes. The fingerprint is compared when a file is loaded; files of earlier versions
+ * have none.
  */
 #ifndef SOFTBACK_MODELS_CHECKPOINT_H
 #define SOFTBACK_MODELS_CHECKPOINT_H
@@ -20,6 +22,7 @@ struct progress {
     int64_t best_step;  /* where that was; 0: not yet */
     int64_t waited;     /* evaluations since then */
     uint64_t data_hash; /* of the training and held-out pairs, so that others are noticed */
+    uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
     bool finished;
 };
 
@@ -39,6 +42,11 @@ struct checkpoint {
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress);
+
+/* Writes the model as the best one so far, that of step progress->best_step, and notes its
+   fingerprint in `progress`. */
+bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
+                          const sb_seq2seq *model, struct progress *progress);
 
 /* Reads a model from a file that may come from anywhere; to be freed with checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);

@@ -1,5 +1,6 @@
 #include "models/checkpoint_json.h"
 #include "models/buffer.h"
+#include "models/fingerprint.h"
 #include "models/vocabulary_json.h"
 #include "tensor/failure.h"
 #include "tensor/json.h"
@@ -9,8 +10,8 @@
 
 enum { FORMAT = 1 };
 
-/* The counters of a state, by name. Doubles are written as hexadecimal texts, exact to the bit. */
-enum counter_type { WHOLE, SMALL, REAL, FLAG }; /* int64_t, int, double, bool */
+/* Counters by name. Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
+enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
 
 struct counter {
     const char *name;
@@ -20,7 +21,7 @@ struct counter {
 
 #define AT(member) offsetof(struct description, member)
 
-static const struct counter counters[] = {
+static const struct counter state_counters[] = {
     {"steps", WHOLE, AT(state.steps)},
     {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
     {"updates", WHOLE, AT(state.updates)},
@@ -38,16 +39,23 @@ static const struct counter counters[] = {
     {"best_step", WHOLE, AT(progress.best_step)},
     {"waited", WHOLE, AT(progress.waited)},
     {"data_hash", WHOLE, AT(progress.data_hash)},
+    {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
     {"finished", FLAG, AT(progress.finished)},
+    {NULL, WHOLE, 0},
 };
 
-enum { COUNTERS = sizeof counters / sizeof counters[0] };
+static const struct counter best_counters[] = {
+    {"step", WHOLE, AT(best.step)},
+    {"data_hash", WHOLE, AT(best.data_hash)},
+    {NULL, WHOLE, 0},
+};
 
 static json_t *counter_to_json(const struct description *d, const struct counter *c)
 {
     const char *place = (const char *)d + c->offset;
     char text[40];
     int64_t whole;
+    uint64_t mark;
     double real;
     if (c->type == FLAG)
         return json_boolean(*(const bool *)place);
@@ -57,20 +65,24 @@ static json_t *counter_to_json(const struct description *d, const struct counter
         memcpy(&whole, place, sizeof whole);
         return json_integer(whole);
     }
+    if (c->type == MARK) {
+        memcpy(&mark, place, sizeof mark);
+        return json_string(fingerprint_text(mark).text);
+    }
     memcpy(&real, place, sizeof real);
     snprintf(text, sizeof text, "%a", real);
     return json_string(text);
 }
 
-static json_t *state_to_json(const struct description *d)
+static json_t *counters_to_json(const struct description *d, const struct counter *counters)
 {
-    json_t *state = json_object();
-    for (int i = 0; i < COUNTERS; i++)
-        if (json_object_set_new(state, counters[i].name, counter_to_json(d, &counters[i])) != 0) {
-            json_decref(state);
+    json_t *all = json_object();
+    for (const struct counter *c = counters; c->name; c++)
+        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
+            json_decref(all);
             return NULL;
         }
-    return state;
+    return all;
 }
 
 static json_t *settings_to_json(const struct settings *settings)
@@ -96,7 +108,13 @@ static json_t *to_json(const struct description *d)
               json_object_set_new(json, "settings", settings_to_json(&d->settings)) == 0 &&
               json_object_set_new(json, "source", vocabulary_to_json(d->source)) == 0 &&
               (joint || json_object_set_new(json, "target", vocabulary_to_json(d->target)) == 0) &&
-              (!d->has_state || json_object_set_new(json, "state", state_to_json(d)) == 0);
+              (!d->has_fingerprint ||
+               json_object_set_new(json, "fingerprint",
+                                   json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
+              (!d->has_best ||
+               json_object_set_new(json, "best", counters_to_json(d, best_counters)) == 0) &&
+              (!d->has_state ||
+               json_object_set_new(json, "state", counters_to_json(d, state_counters)) == 0);
     if (ok)
         return json;
     json_decref(json);
@@ -126,11 +144,11 @@ char *description_write(const struct description *description)
     return text ? text : sb_fail("checkpoint: out of memory for its description");
 }
 
-static bool read_whole(const struct counter *c, int64_t whole, void *place)
+static bool read_whole(const char *owner, const struct counter *c, int64_t whole, void *place)
 {
     int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
     if (whole < 0 || whole > most)
-        return sb_fail("checkpoint: the state's \"%s\" is %lld, not in 0..%lld", c->name,
+        return sb_fail("checkpoint: the %s's \"%s\" is %lld, not in 0..%lld", owner, c->name,
                        (long long)whole, (long long)most);
     if (c->type == SMALL)
         *(int *)place = (int)whole;
@@ -139,32 +157,53 @@ static bool read_whole(const struct counter *c, int64_t whole, void *place)
     return true;
 }
 
-static bool read_counter(const json_t *state, const struct counter *c, struct description *d)
+/* Earlier versions had none. */
+static bool read_mark(const json_t *value, void *place)
 {
-    const json_t *value = json_object_get(state, c->name);
+    uint64_t mark = 0;
+    const bool ok =
+        !value || (json_is_string(value) && fingerprint_parse(json_string_value(value), &mark));
+    memcpy(place, &mark, sizeof mark);
+    return ok;
+}
+
+static bool read_counter(const char *owner, const json_t *all, const struct counter *c,
+                         struct description *d)
+{
+    const json_t *value = json_object_get(all, c->name);
     char *place = (char *)d + c->offset, *end;
     if (c->type == FLAG && json_is_boolean(value)) {
         *(bool *)place = json_is_true(value);
         return true;
     }
     if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
-        return read_whole(c, json_integer_value(value), place);
+        return read_whole(owner, c, json_integer_value(value), place);
     if (c->type == REAL && json_is_string(value)) {
         double real = strtod(json_string_value(value), &end);
         memcpy(place, &real, sizeof real);
         if (*end == '\0' && end != json_string_value(value))
             return true;
     }
-    return sb_fail("checkpoint: the state's \"%s\" is missing or malformed", c->name);
+    if (c->type == MARK && read_mark(value, place))
+        return true;
+    return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
 }
 
-static bool read_state(const json_t *state, struct description *d)
+static bool read_counters(const char *owner, const json_t *all, const struct counter *counters,
+                          struct description *d)
 {
-    d->has_state = state != NULL;
-    for (int i = 0; state && i < COUNTERS; i++)
-        if (!read_counter(state, &counters[i], d))
+    for (const struct counter *c = counters; all && c->name; c++)
+        if (!read_counter(owner, all, c, d))
             return false;
     return true;
+}
+
+static bool read_fingerprint(const json_t *value, struct description *d)
+{
+    const char *text = json_string_value(value);
+    d->has_fingerprint = value != NULL;
+    return !value || (text && fingerprint_parse(text, &d->fingerprint)) ||
+           sb_fail("checkpoint: its fingerprint is malformed, expected 16 hexadecimal digits");
 }
 
 /* Settings that are missing keep their defaults, so that older files can be read. */
@@ -211,8 +250,14 @@ static bool read(const json_t *json, struct description *d)
     d->task = memory_text(json_string_value(task));
     if (!d->task)
         return sb_fail("checkpoint: out of memory");
+    const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state");
+    d->has_best = best != NULL;
+    d->has_state = state != NULL;
     return read_settings(json_object_get(json, "settings"), &d->settings) &&
-           read_vocabularies(json, d) && read_state(json_object_get(json, "state"), d);
+           read_vocabularies(json, d) &&
+           read_fingerprint(json_object_get(json, "fingerprint"), d) &&
+           read_counters("best model", best, best_counters, d) &&
+           read_counters("state", state, state_counters, d);
 }
 
 bool description_read(const char *text, struct description *d)

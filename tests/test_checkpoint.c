@@ -114,6 +114,7 @@ CLAIM(checkpoint, the_state_is_kept_to_the_bit)
                                .best_step = 3,
                                .waited = 2,
                                .data_hash = 0x7edcba9876543210u,
+                               .best_fingerprint = 0xfedcba9876543210u,
                                .finished = true};
     const char *path = test_temporary("state.safetensors");
     save(&run, path, &p);
@@ -129,7 +130,7 @@ CLAIM(checkpoint, the_state_is_kept_to_the_bit)
     cr_expect(isnan(c->progress.best_error) && same_bits(c->progress.best_loss, p.best_loss));
     cr_expect(c->progress.best_step == 3 && c->progress.evaluations == 8);
     cr_expect(c->progress.waited == 2 && c->progress.data_hash == p.data_hash);
-    cr_expect(c->progress.finished);
+    cr_expect(c->progress.finished && c->progress.best_fingerprint == p.best_fingerprint);
     checkpoint_free(c);
     small_run_close(&run);
 }
@@ -334,6 +335,13 @@ static const struct change hostile[] = {
     {"state/best_loss", "\"0.5 \"", "the state's \"best_loss\" is missing or malformed"},
     {"state/finished", "1", "the state's \"finished\" is missing or malformed"},
     {"state/data_hash", NULL, "the state's \"data_hash\" is missing or malformed"},
+    {"state/best_fingerprint", "1", "the state's \"best_fingerprint\" is missing or malformed"},
+    {"state/best_fingerprint", "\"0x12345678901234\"", "\"best_fingerprint\" is missing or malf"},
+    {"fingerprint", "\"1\"", "its fingerprint is malformed, expected 16 hexadecimal digits"},
+    {"fingerprint", "null", "its fingerprint is malformed, expected 16 hexadecimal digits"},
+    {"fingerprint", "\"0123456789abcdef\"", "expected 0123456789abcdef: the file was changed"},
+    {"best", "[]", "the best model's \"step\" is missing or malformed"},
+    {"best", "{\"step\": 1, \"data_hash\": -1}", "the best model's \"data_hash\" is -1, not in"},
 };
 
 static json_t *changed(const char *text, const struct change *change)
@@ -418,9 +426,12 @@ CLAIM(checkpoint, files_of_another_kind_are_refused)
 /* Settings that older files lack keep their defaults; newer keys beside them do no harm. */
 CLAIM(checkpoint, missing_settings_and_more_keys_are_no_failure)
 {
-    static const struct change harmless[] = {{"settings/steps", NULL, NULL}, {"note", "[1]", NULL}};
+    static const struct change harmless[] = {{"settings/steps", NULL, NULL},
+                                             {"note", "[1]", NULL},
+                                             {"fingerprint", NULL, NULL},
+                                             {"state/best_fingerprint", NULL, NULL}};
     sb_safetensors *file = sample_file();
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) {
         json_t *json = changed(sb_safetensors_metadata(file, "softback"), &harmless[i]);
         char *dumped = json_dumps(json, JSON_COMPACT);
         const char *path = test_temporary("older.safetensors");
