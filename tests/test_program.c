@@ -164,9 +164,10 @@ CLAIM(program, failures_end_with_1_and_name_the_file)
         {"evaluate nothing --task copy", 1, "cannot open \"nothing\""},
         {"train --data nothing.tsv --out x", 1, "nothing.tsv: cannot be opened"},
         {"train --data empty --out x", 1, "empty: the file is empty"},
-        {"train --task copy --out no/folder/x --steps 1", 1, "no/folder/x.jsonl"},
+        {"train --task copy --out no/folder/x --steps 1", 1,
+         "--out \"no/folder/x\": its folder does not exist"},
         {"train --task copy --out x --steps 1 --log junk", 1,
-         "junk is there already, and is no log"},
+         "--log \"junk\": it does not begin as a log of softback does; move it away"},
         {NULL, 0, NULL},
     };
     write_text("junk", "this is neither a model nor a log\n");

@@ -175,7 +175,9 @@ CLAIM(program_resume, the_log_has_each_step_once)
     kill_until_done("--steps 50 --threads 1", &random);
     char *text = program_read("m.jsonl", NULL);
     int64_t last = 0;
-    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    char *line = strtok(text, "\n");
+    cr_expect(line && strcmp(line, "{\"softback\":\"log\",\"format\":1}") == 0, "%s", line);
+    while ((line = strtok(NULL, "\n"))) {
         json_t *json = json_loads(line, 0, NULL);
         int64_t step = json_integer_value(json_object_get(json, "step"));
         bool evaluation = json_object_get(json, "best") != NULL;

@@ -3,6 +3,7 @@
 #include "models/report/check.h"
 #include "models/report/figure.h"
 #include "models/report/jacobian.h"
+#include "models/report/signature.h"
 #include "models/report/twin.h"
 #include "tests/program.h"
 #include <stdio.h>
@@ -55,7 +56,7 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
     char *page = program_read("page.html", &size);
     cr_assert(page && size == strlen(page) && size < 1 << 20);
     expect_nested(page);
-    static const char *const parts[] = {"<!DOCTYPE html>\n<html lang=\"en\">",
+    static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
                                         "<h2>Loss</h2>",
                                         "guessing",
                                         "<h2>Held-out texts that are exactly right</h2>",
@@ -241,6 +242,8 @@ static const char *figure_of(const char *arguments)
 
 static void expect_picture(const char *svg)
 {
+    if (strncmp(svg, SIGNATURE_FIGURE, strlen(SIGNATURE_FIGURE)) == 0)
+        svg += strlen(SIGNATURE_FIGURE);
     static const char begins[] = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=",
                       ends[] = "</svg>\n";
     cr_expect(strncmp(svg, begins, strlen(begins)) == 0, "%.80s", svg);
@@ -255,6 +258,7 @@ CLAIM(report, a_figure_is_a_file_of_its_own)
     cr_assert(program_run(TRAIN).code == 0);
     const char *svg = figure_of("attention");
     expect_picture(svg);
+    cr_expect(strncmp(svg, SIGNATURE_FIGURE, strlen(SIGNATURE_FIGURE)) == 0, "%.40s", svg);
     int sum = 0;
     for (const char *at = svg; (at = strstr(at, "text-anchor=\"middle\">")); at++)
         sum += atoi(at + strlen("text-anchor=\"middle\">"));

@@ -1,6 +1,7 @@
 /* softback average */
 #include "models/checkpoint.h"
 #include "models/program/command.h"
+#include "models/program/paths.h"
 #include "tensor/file.h"
 #include <stdio.h>
 
@@ -29,12 +30,21 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
+static bool check_paths(const struct request *r)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_NEW, "--out", r->out);
+    for (int i = 0; i < r->count; i++)
+        paths_add(&paths, PATH_READ, "MODEL", r->path[i]);
+    return paths_check(&paths) &&
+           (!file_exists(r->out) ||
+            sb_fail("%s exists already; move it away or name another file", r->out));
+}
+
 static int average(const struct request *request)
 {
-    if (file_exists(request->out)) {
-        sb_fail("%s exists already", request->out);
+    if (!check_paths(request))
         return command_failed("average");
-    }
     struct checkpoint *c = checkpoint_load(request->path[0]);
     bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
               checkpoint_save(request->out, &c->settings, c->task, c->model, NULL, NULL);

@@ -1,4 +1,6 @@
 #include "models/program/log.h"
+#include "models/report/signature.h"
+#include "tensor/memory.h"
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -17,6 +19,11 @@ static int64_t step_of(const char *line)
     return value;
 }
 
+static bool is_signature(const char *line)
+{
+    return strcmp(line, SIGNATURE_LOG) == 0;
+}
+
 /* How many bytes of the log to keep. */
 static long kept(FILE *log, int64_t step)
 {
@@ -25,7 +32,7 @@ static long kept(FILE *log, int64_t step)
     long keep = 0;
     while (getline(&line, &room, log) > 0) {
         int64_t at = strchr(line, '\n') ? step_of(line) : -1;
-        if (at < 0 || at > step)
+        if (!(keep == 0 && is_signature(line)) && (at < 0 || at > step))
             break;
         keep = ftell(log);
     }
@@ -33,30 +40,48 @@ static long kept(FILE *log, int64_t step)
     return keep;
 }
 
-/* Whether a file is a log, or empty: nothing else is written over. */
-static bool is_log(FILE *file)
+/* Whether a line is one of those that earlier versions began a log with. */
+static bool is_line(const char *text)
 {
-    char *line = NULL;
-    size_t room = 0;
-    const bool any = getline(&line, &room, file) > 0;
-    rewind(file);
-    const bool ok =
-        !any || (strchr(line, '\n') ? step_of(line) >= 0 : line[0] == '{'); /* it may be cut off */
-    free(line);
-    return ok;
+    static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
+                                           {"held_out_loss", "held_out_error", "best"},
+                                           {"gradients", "deaf", "evenness"}};
+    json_t *json = json_loads(text, 0, NULL);
+    bool any = false;
+    for (int kind = 0; kind < 3; kind++) {
+        bool all = json_is_integer(json_object_get(json, "step"));
+        for (int i = 0; i < 4 && kinds[kind][i]; i++)
+            all = all && json_object_get(json, kinds[kind][i]);
+        any = any || all;
+    }
+    json_decref(json);
+    return any;
 }
 
-static bool cut_back(FILE *log, const char *path, int64_t step)
+bool log_begins(const char *head, bool earlier)
+{
+    static const char cut_off[] = "{\"step\":";
+    const size_t size = strcspn(head, "\n"), least = strlen("{\"softback\"");
+    const bool whole = head[size] == '\n';
+    if (!head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0))
+        return true; /* a signature that is cut off too */
+    if (!earlier || !whole)
+        return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
+    char *line = memory_text_part(head, size);
+    const bool is = line && is_line(line);
+    memory_free(line);
+    return is;
+}
+
+/* What goes on without a whole line begins anew. */
+static bool cut_back(FILE *log, int64_t step)
 {
     struct stat about;
-    if (fstat(fileno(log), &about) == 0 && !S_ISREG(about.st_mode))
-        return true; /* /dev/null, or a pipe */
-    if (!is_log(log))
-        return sb_fail("log: %s is there already, and is no log of training", path);
-    long keep = step > 0 ? kept(log, step) : 0;
-    return (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
-            fseek(log, keep, SEEK_SET) == 0) ||
-           sb_fail("log: cannot write %s: %s", path, strerror(errno));
+    const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
+    const long keep = file && step > 0 ? kept(log, step) : 0; /* nothing of /dev/null, or a pipe */
+    return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+                      fseek(log, keep, SEEK_SET) == 0)) &&
+           (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
 }
 
 FILE *log_open(const char *path, int64_t step)
@@ -66,8 +91,9 @@ FILE *log_open(const char *path, int64_t step)
         log = fopen(path, "w");
     if (!log)
         return sb_fail("log: cannot open %s: %s", path, strerror(errno));
-    if (cut_back(log, path, step))
+    if (cut_back(log, step))
         return log;
+    sb_fail("log: cannot write %s: %s", path, strerror(errno));
     fclose(log);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "models/program/command.h"
 #include "models/program/machine_options.h"
 #include "models/program/options.h"
+#include "models/program/paths.h"
 #include "models/program/report.h"
 #include "models/program/training.h"
 #include "models/program/unknown.h"
@@ -74,19 +75,30 @@ static char *make(const struct report_request *r, const struct run_log *log)
     return text;
 }
 
+static bool check_paths(const struct report_request *r, const char *log, const char *out)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_READ, "MODEL", r->model);
+    paths_add(&paths, PATH_READ, r->log ? "--log" : "--log (by default)", log);
+    if (r->out || !r->figure)
+        paths_add(&paths, r->figure ? PATH_FIGURE : PATH_PAGE,
+                  r->out ? "--out" : "--out (by default)", out);
+    return paths_check(&paths);
+}
+
 bool report_write(const struct report_request *r)
 {
     struct run_log log = {0};
-    char *beside = r->log ? NULL : path_beside(r->model, "", ".jsonl");
+    char *log_path = r->log ? memory_text(r->log) : path_beside(r->model, "", ".jsonl");
     char *path = report_path(r), *text = NULL;
-    bool ok = (path && (beside || r->log)) || sb_fail("report: out of memory");
-    ok = ok && run_log_read(&log, r->log ? r->log : beside);
+    bool ok = (path && log_path) || sb_fail("report: out of memory");
+    ok = ok && check_paths(r, log_path, path) && run_log_read(&log, log_path);
     text = ok ? make(r, &log) : NULL;
     ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
                                        : file_save("report", path, text, strlen(text)));
     memory_free(text);
     run_log_free(&log);
-    memory_free(beside);
+    memory_free(log_path);
     memory_free(path);
     return ok;
 }

@@ -14,7 +14,8 @@ struct report_request {
 /* The path of the report; NULL without memory. For memory_free. */
 char *report_path(const struct report_request *request);
 
-/* Writes the report. An old file is replaced at once or not at all. */
+/* Writes the report, where nothing is yet or what an earlier one wrote. That is replaced at once or
+   not at all. */
 bool report_write(const struct report_request *request);
 
 #endif

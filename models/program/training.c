@@ -1,6 +1,7 @@
 #include "models/program/training.h"
 #include "models/agreement.h"
 #include "models/program/log.h"
+#include "models/program/paths.h"
 #include "nn/flat.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
@@ -48,6 +49,25 @@ char *path_beside(const char *out, const char *mark, const char *ending)
     return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
 }
 
+/* The first rank alone writes; others may not even see the folders. */
+static bool check_paths(const struct training *t, const struct training_request *r)
+{
+    struct paths paths = {0};
+    char *bad_batch = training_bad_batch(t, 1);
+    paths_add(&paths, PATH_NEW, "--out", t->out);
+    paths_add(&paths, PATH_NEW, "the state of --out", t->state_path);
+    paths_add(&paths, r->resume ? PATH_LOG_RESUMED : PATH_LOG,
+              r->log ? "--log" : "--log (by default)", t->log_path);
+    paths_add(&paths, PATH_PAGE, "--report", r->report);
+    paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
+    paths_add(&paths, PATH_READ, "--data", r->data);
+    paths_add(&paths, PATH_READ, "--valid", r->valid);
+    paths_add(&paths, PATH_READ, "--source-file", r->source_file);
+    paths_add(&paths, PATH_READ, "--target-file", r->target_file);
+    memory_free(bad_batch);
+    return paths_check(&paths);
+}
+
 static bool open_paths(struct training *t, const struct training_request *request)
 {
     t->out = memory_text(request->out);
@@ -56,6 +76,8 @@ static bool open_paths(struct training *t, const struct training_request *reques
         request->log ? memory_text(request->log) : path_beside(request->out, "", ".jsonl");
     if (!t->out || !t->state_path || !t->log_path)
         return sb_fail("out of memory");
+    if (training_writes(t) && !check_paths(t, request))
+        return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
     if (!request->resume && (model || state))
         return sb_fail("%s exists already; --resume goes on with it",

@@ -99,7 +99,10 @@ bool training_evaluate(struct training *training, struct evaluated *evaluated);
 /* Saves the state, to be resumed from. */
 bool training_save(struct training *training);
 
-/* Writes the texts of the last step's batch beside the model; its path, for sb_free, or NULL. */
+/* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
+char *training_bad_batch(const struct training *training, int number);
+/* Writes the texts of the last step's batch to the first of these files that is not there yet; its
+   path, for sb_free, or NULL. */
 char *training_save_batch(const struct training *training);
 
 /* `count` pairs of a part of a built-in task. */

@@ -126,10 +126,27 @@ static char *batch_text(const struct training *t, const sb_batch *batch)
     return text;
 }
 
+char *training_bad_batch(const struct training *t, int number)
+{
+    return number == 1 ? memory_format("%s.bad-batch.tsv", t->out)
+                       : memory_format("%s.bad-batch.%d.tsv", t->out, number);
+}
+
+/* Earlier ones stay: which of them somebody still needs is not known here. */
+static char *new_bad_batch(const struct training *t)
+{
+    char *path = training_bad_batch(t, 1);
+    for (int number = 2; path && file_exists(path); number++) {
+        memory_free(path);
+        path = training_bad_batch(t, number);
+    }
+    return path;
+}
+
 char *training_save_batch(const struct training *t)
 {
     const sb_batch *batch = sb_trainer_batch(t->trainer);
-    char *path = batch ? memory_format("%s.bad-batch.tsv", t->out) : NULL;
+    char *path = batch ? new_bad_batch(t) : NULL;
     char *text = path ? batch_text(t, batch) : NULL;
     bool ok = text && file_save("train", path, text, strlen(text));
     memory_free(text);

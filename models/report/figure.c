@@ -1,6 +1,7 @@
 #include "models/report/figure.h"
 #include "models/report/curves.h"
 #include "models/report/maps.h"
+#include "models/report/signature.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -18,6 +19,7 @@ char *figure_svg(enum figure figure, const struct subject *subject, const struct
 {
     struct html html = {.alone = true};
     bool ok = false;
+    html_add(&html, SIGNATURE_FIGURE);
     if (figure == FIGURE_LOSS)
         ok = curves_loss(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model)));
     else

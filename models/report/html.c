@@ -1,4 +1,5 @@
 #include "models/report/html.h"
+#include "models/report/signature.h"
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -56,8 +57,9 @@ static const char style[] =
 
 void html_begin(struct html *html, const char *title, const char *rules)
 {
-    html_add(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                   "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+    html_add(html,
+             SIGNATURE_PAGE "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                            "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
     html_text(html, title);
     html_add(html, "</title>\n");
     html_add(html, style);

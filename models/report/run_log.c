@@ -1,4 +1,5 @@
 #include "models/report/run_log.h"
+#include "models/report/signature.h"
 #include "tensor/error.h"
 #include "tensor/memory.h"
 #include <errno.h>
@@ -80,7 +81,7 @@ bool run_log_read(struct run_log *log, const char *path)
     size_t room = 0;
     bool ok = true;
     for (int64_t place = 1; ok && getline(&text, &room, file) > 0 && strchr(text, '\n'); place++)
-        ok = read_line(log, text, place, path);
+        ok = (place == 1 && strcmp(text, SIGNATURE_LOG) == 0) || read_line(log, text, place, path);
     free(text);
     fclose(file);
     if (!ok)
