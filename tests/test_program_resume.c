@@ -43,6 +43,25 @@ static void rename_run(const char *to)
     }
 }
 
+static void copy(const char *from, const char *to)
+{
+    size_t size = 0;
+    char *bytes = program_read(from, &size);
+    cr_assert(bytes, "no %s", from);
+    program_write(to, bytes, size);
+    free(bytes);
+}
+
+static void copy_run(const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        copy(files[i], name);
+    }
+}
+
 static void expect_same_as(const char *whole)
 {
     static const char *const files[] = {"m", "m.state", "m.jsonl"};
@@ -161,10 +180,21 @@ CLAIM(program_resume, there_is_a_state_from_the_start)
     kill(process, SIGKILL);
     waitpid(process, NULL, 0);
     cr_assert(size_of("m.state") > 0 && size_of("m") == 0);
+    cr_assert(rename(test_temporary("m.state"), test_temporary("first")) == 0);
+    copy("first", "m.state");
     program_write("m", "a model", 7);
     struct outcome o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
-    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
-    cr_expect(size_of("m") > 1000);
+    cr_expect(o.code == 1 && strstr(o.err, "m\": has 7 bytes"), "no model of this run: %s", o.err);
+    cr_assert(size_of("m") == 7 && remove(test_temporary("m")) == 0);
+    for (int i = 0; i < 2; i++) { /* the second time the model is there already */
+        copy("first", "m.state");
+        o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
+        cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
+        cr_expect(size_of("m") > 1000);
+        if (i == 0)
+            copy_run("whole-");
+    }
+    expect_same_as("whole-");
 }
 
 CLAIM(program_resume, the_log_has_each_step_once)

@@ -244,7 +244,8 @@ static bool open_all(struct training *t, const struct training_request *request)
             return false;
     }
     return training_open_texts(t, request) && training_open_data(t) && open_model(t) &&
-           open_trainer(t, request) && (!request->report || training_watch(t));
+           open_trainer(t, request) && training_check_best(t) &&
+           (!request->report || training_watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)

@@ -40,6 +40,7 @@ struct training {
     sb_seq2seq *model;
     sb_trainer *trainer;
     struct progress progress;
+    int64_t ahead; /* the step of a best model that is newer than the state gone on from; 0: none */
     char *out, *state_path, *log_path;
     FILE *log; /* NULL on ranks that do not write */
 };
@@ -71,6 +72,12 @@ int64_t training_short_pair(const struct training *training, int64_t from);
 /* Opens the watched batch; notes its diagnosis in the log. */
 bool training_watch(struct training *training);
 bool training_diagnose(struct training *training);
+
+/* Of a resumed run: whether the best model's file is there and is what the state says, or newer and
+   of this run; sets `ahead`. */
+bool training_check_best(struct training *training);
+/* At the end: whether the steps of such a newer model have been repeated. */
+bool training_check_ahead(const struct training *training);
 
 /* Its parts: reads the texts and holds some out; makes batches of them. */
 bool training_open_texts(struct training *training, const struct training_request *request);

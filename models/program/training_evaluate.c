@@ -48,13 +48,15 @@ static void note(struct training *t, struct evaluated *e)
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
-    e->best = is_best(p, e);
+    /* What was the best on the disk already is so again, also if another machine's bits differ. */
+    e->best = is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)
         return;
     p->best_error = e->error;
     p->best_loss = e->loss;
     p->best_step = sb_trainer_steps(t->trainer);
     p->waited = 0;
+    t->ahead = 0;
 }
 
 static const char *task_of(const struct training *t)
@@ -69,7 +71,7 @@ static bool measure_and_keep(struct training *t, struct evaluated *e)
         return false;
     note(t, e);
     return !e->best || !training_saves(t) ||
-           checkpoint_save(t->out, &t->settings, task_of(t), t->model, NULL, NULL);
+           checkpoint_save_best(t->out, &t->settings, task_of(t), t->model, &t->progress);
 }
 
 bool training_evaluate(struct training *t, struct evaluated *e)

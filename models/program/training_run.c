@@ -163,6 +163,8 @@ static bool conclude_all(const struct training *t, const struct training_request
 {
     if (!training_writes(t))
         return true;
+    if (!training_check_ahead(t))
+        return failed(t->communicator) == EXIT_OK;
     conclude(t, line);
     return !request->report || report(t, request->report) || failed(t->communicator) == EXIT_OK;
 }
