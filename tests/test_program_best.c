@@ -195,6 +195,39 @@ CLAIM(program_best, a_newer_model_of_another_run_is_refused)
     }
 }
 
+/* Writes over a text that the metadata has. */
+static void forge(const char *file, const char *was, const char *is)
+{
+    size_t size = 0;
+    char *bytes = program_read(file, &size), *at = memmem(bytes, size, was, strlen(was));
+    cr_assert(at && strlen(was) == strlen(is), "%s is not in %s", was, file);
+    memcpy(at, is, strlen(is));
+    program_write(file, bytes, size);
+    free(bytes);
+}
+
+/* As where a machine goes on that computes other bits: when the step comes again, what it makes is
+   no better than what is known, but what was known is no longer on the disk. */
+CLAIM(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
+{
+    write_pairs();
+    run("--steps 5");
+    copy("m.state", "state");
+    run("--steps 10 --resume");
+    forge("state", "p+1\\\",\\\"best_step", "p-9\\\",\\\"best_step"); /* the best loss */
+    copy("state", "m.state");
+    struct outcome o = program_run(TRAIN "--steps 10 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
+    o = program_run(TRAIN "--steps 10 --resume");
+    cr_expect(o.code == 0, "model and state fit again: %s", o.err);
+    forge("state", "\\\"waited\\\":0", "\\\"waited\\\":1");
+    copy("state", "m.state");
+    o = program_run(TRAIN "--steps 10 --resume --patience 1");
+    cr_expect(o.code == 1 && strstr(o.err, "m is the best model of step 10, before which this run "
+                                           "stopped; resume with the --patience"),
+              "%s%s", o.out, o.err);
+}
+
 /* ---- what earlier versions wrote ---- */
 
 static void copy_golden(const char *from, const char *to)
