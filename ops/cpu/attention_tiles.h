@@ -128,7 +128,7 @@ static inline struct dropout_bits tile_bits(const struct attention_tile *t, int6
     const int64_t row = (t->b * a->H + t->h) * a->Lq + t->i + r;
     const int64_t start = place_of_row(&dropout->place, row);
     if (dropout->place.flat)
-        return dropout_bits(dropout, (uint64_t)(start + t->j) / 8);
+        return CPU(dropout_bits)(dropout, (uint64_t)(start + t->j) / 8);
     struct dropout_reader reader = {.dropout = dropout};
     struct dropout_bits bits;
     for (int64_t c = t->from, n; c < t->to; c += n) {

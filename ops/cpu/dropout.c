@@ -15,7 +15,7 @@ static void drop(const struct dropout *dropout, int64_t first, int64_t count, co
     const struct place *place = &dropout->place;
     if (place->flat && place->offset % 8 == 0) {
         const struct dropout_bits bits =
-            dropout_bits(dropout, (uint64_t)(place->offset + first) / 8);
+            CPU(dropout_bits)(dropout, (uint64_t)(place->offset + first) / 8);
         dropout_apply(dropout, bits.of, count, x, y);
         return;
     }

@@ -2,18 +2,13 @@
  * The random bits of dropout: 16 for each element, eight elements from each Philox counter.
  *
  * Element e of the whole has the bits of counter (e / 8, position): word (e % 8) / 2, the low half
- * first. Bits are made for 256 elements at a time, in a loop over counters that compilers turn
- * into vector instructions; they are never stored beyond that.
+ * first. Bits are made for 256 elements at a time and never stored beyond that.
  */
 #ifndef SOFTBACK_OPS_CPU_DROPOUT_BITS_H
 #define SOFTBACK_OPS_CPU_DROPOUT_BITS_H
 
 #include "ops/cpu/real.h"
 #include "ops/dropout.h"
-#include "tensor/random.h"
-#ifdef __SSE2__
-#include <immintrin.h>
-#endif
 
 enum { DROPOUT_GROUPS = 32, DROPOUT_CHUNK = 8 * DROPOUT_GROUPS };
 
@@ -21,72 +16,8 @@ struct dropout_bits {
     uint16_t of[DROPOUT_CHUNK];
 };
 
-/* As many counters as a register has room for, each in 64 bits, of which the low half counts. */
-enum { COUNTERS = VECTOR_BYTES / 8 };
-
-typedef uint64_t counters __attribute__((vector_size(VECTOR_BYTES), aligned(2), may_alias));
-
-/* Elements of two registers in turns. */
-#if VECTOR_BYTES == 64
-#define FIRST_HALVES 0, 8, 1, 9, 2, 10, 3, 11
-#define SECOND_HALVES 4, 12, 5, 13, 6, 14, 7, 15
-#elif VECTOR_BYTES == 32
-#define FIRST_HALVES 0, 4, 1, 5
-#define SECOND_HALVES 2, 6, 3, 7
-#else
-#define FIRST_HALVES 0, 2
-#define SECOND_HALVES 1, 3
-#endif
-
-/* The products of the low halves, in 64 bits. */
-static inline counters half_products(counters a, uint32_t b)
-{
-    const counters factor = (counters){0} + b;
-#if VECTOR_BYTES == 64
-    return (counters)_mm512_mul_epu32((__m512i)a, (__m512i)factor);
-#elif VECTOR_BYTES == 32
-    return (counters)_mm256_mul_epu32((__m256i)a, (__m256i)factor);
-#elif defined(__SSE2__)
-    return (counters)_mm_mul_epu32((__m128i)a, (__m128i)factor);
-#else
-    return (a & 0xffffffff) * factor;
-#endif
-}
-
-/* tensor/random.h's philox, for several counters at a time. */
-static inline void philox_rounds(uint64_t key, counters c[4])
-{
-    uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int round = 0; round < 10; round++) {
-        const counters p0 = half_products(c[0], 0xD2511F53u), p1 = half_products(c[2], 0xCD9E8D57u);
-        c[0] = (p1 >> 32) ^ c[1] ^ k0;
-        c[1] = p1;
-        c[2] = (p0 >> 32) ^ c[3] ^ k1;
-        c[3] = p0;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-}
-
 /* The bits of the elements 8 group .. 8 group + 255. */
-OUTLINED struct dropout_bits dropout_bits(const struct dropout *dropout, uint64_t group)
-{
-    struct dropout_bits bits;
-    const counters zero = {0};
-    for (int g = 0; g < DROPOUT_GROUPS; g += COUNTERS) {
-        counters index;
-        for (int i = 0; i < COUNTERS; i++)
-            index[i] = group + (uint64_t)(g + i);
-        counters c[4] = {index, index >> 32, zero + dropout->position,
-                         zero + (dropout->position >> 32)};
-        philox_rounds(dropout->seed, c);
-        counters front = (c[0] & 0xffffffff) | c[1] << 32, back = (c[2] & 0xffffffff) | c[3] << 32;
-        counters *to = (counters *)(void *)(bits.of + 8 * g);
-        to[0] = __builtin_shufflevector(front, back, FIRST_HALVES);
-        to[1] = __builtin_shufflevector(front, back, SECOND_HALVES);
-    }
-    return bits;
-}
+struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t group);
 
 /* y = what dropout leaves of the x's with these bits; x and y may be the same. */
 static inline void dropout_apply(const struct dropout *dropout, const uint16_t *bits, int64_t count,
@@ -110,7 +41,7 @@ static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_
                                            int64_t *count)
 {
     if (first >= reader->end || first < reader->end - DROPOUT_CHUNK) {
-        reader->bits = dropout_bits(reader->dropout, (uint64_t)first / 8);
+        reader->bits = CPU(dropout_bits)(reader->dropout, (uint64_t)first / 8);
         reader->end = first / 8 * 8 + DROPOUT_CHUNK;
     }
     const int64_t room = reader->end - first;
