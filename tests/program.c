@@ -13,6 +13,13 @@ void program_launcher(const char *command)
     launcher = command;
 }
 
+/* What runs a program for another processor, "qemu-aarch64": SOFTBACK_TEST_WRAPPER. */
+static const char *wrapper(void)
+{
+    const char *command = getenv("SOFTBACK_TEST_WRAPPER");
+    return command ? command : "";
+}
+
 /* The command for the shell. Redirections among the arguments come last and win. */
 static char *command_line(const char *before, const char *format, va_list values)
 {
@@ -20,8 +27,8 @@ static char *command_line(const char *before, const char *format, va_list values
     char arguments[3000];
     cr_assert(chdir(test_temporary("")) == 0);
     cr_assert(vsnprintf(arguments, sizeof arguments, format, values) < (int)sizeof arguments);
-    snprintf(command, sizeof command, "%s exec %s '%s' %s", before, launcher, TEST_PROGRAM,
-             arguments);
+    snprintf(command, sizeof command, "%s exec %s %s '%s' %s", before, launcher, wrapper(),
+             TEST_PROGRAM, arguments);
     return command;
 }
 
