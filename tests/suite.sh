@@ -1,12 +1,13 @@
 #!/bin/sh
 # Runs the suite of a build folder and ends with one line, "N passed, N failed". More arguments go to
-# the suite, as "--filter=softmax/*".
+# the suite, as "--filter=softmax/*". SOFTBACK_TEST_WRAPPER runs programs for another processor.
 set -u
 build=$1
 shift
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-OMP_WAIT_POLICY=passive "$build/softback-tests" --jobs="$(env -u OMP_NUM_THREADS nproc)" "$@" 2>&1 | tee "$results" | grep -v '^\[====\]'
+# shellcheck disable=SC2086 # no word, or some
+OMP_WAIT_POLICY=passive ${SOFTBACK_TEST_WRAPPER:-} "$build/softback-tests" --jobs="$(env -u OMP_NUM_THREADS nproc)" "$@" 2>&1 | tee "$results" | grep -v '^\[====\]'
 closing=$(tail -n 1 "$results")
 case $closing in
 *' passed, 0 failed') # the plain runner's own last line, which stands there already
