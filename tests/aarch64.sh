@@ -24,9 +24,11 @@ done
 # Downloads packages of another architecture, and unpacks them, without installing anything: apt gets
 # a list of packages and a state of its own, so it needs no root.
 fetch() (
-    release=bookworm
-    # shellcheck disable=SC1091 # the system's own
-    [ "$(. /etc/os-release && echo "$ID")" != debian ] || release=$(. /etc/os-release && echo "$VERSION_CODENAME")
+    # the mirror that this Debian has its own packages from
+    # shellcheck disable=SC2016 # apt's variables
+    source=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) main' 'Created-By: Packages' \
+        'Component: main' "Codename: $(. /etc/os-release && echo "$VERSION_CODENAME")" | head -n 1)
+    [ -n "$source" ] || exit 1
     mkdir -p "$cache"
     work=$(mktemp -d "$cache/fetch-XXXXXX")
     trap 'rm -rf "$work"' EXIT
@@ -34,7 +36,7 @@ fetch() (
     mkdir -p state/lists/partial cache/archives/partial root
     : >state/status
     echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" \
-        "http://deb.debian.org/debian $release main" >sources.list
+        "$source" >sources.list
     cat >apt.conf <<END
 APT::Architecture "arm64";
 APT::Architectures { "arm64"; };
