@@ -6,9 +6,6 @@
 #define SOFTBACK_OPS_CPU_STREAM_H
 
 #include "ops/cpu/vector.h"
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 /* Numbers of a row, at most, that is made first and then streamed. */
 enum { STREAM_ROW = 32768 / sizeof(real) };
@@ -21,17 +18,24 @@ static inline bool streams(int64_t rows, int64_t C, const real *y)
     return is_large && C % LANES == 0 && C <= STREAM_ROW && (uintptr_t)y % VECTOR_BYTES == 0;
 }
 
-/* To an address of whole vectors. */
+/* To an address of whole vectors. The compiler's own names: immintrin.h alone takes longer to read
+   than a kernel to compile. */
 static inline void vector_stream(real *to, vector x)
 {
 #if !defined(__x86_64__)
     vector_store(to, x);
-#elif VECTOR_BYTES == 64
-    _mm512_stream_ps((void *)to, (__m512)x);
-#elif VECTOR_BYTES == 32
-    _mm256_stream_ps((void *)to, (__m256)x);
+#elif defined(__clang__)
+    typedef real whole __attribute__((vector_size(VECTOR_BYTES)));
+    __builtin_nontemporal_store((whole)x, (whole *)(void *)to);
 #else
-    _mm_stream_ps((void *)to, (__m128)x);
+    typedef float floats __attribute__((vector_size(VECTOR_BYTES)));
+#if VECTOR_BYTES == 64
+    __builtin_ia32_movntps512((float *)(void *)to, (floats)x);
+#elif VECTOR_BYTES == 32
+    __builtin_ia32_movntps256((float *)(void *)to, (floats)x);
+#else
+    __builtin_ia32_movntps((float *)(void *)to, (floats)x);
+#endif
 #endif
 }
 
@@ -45,7 +49,7 @@ static inline void stream_row(int64_t C, const real *x, real *y)
 static inline void stream_end(void)
 {
 #if defined(__x86_64__)
-    _mm_sfence();
+    __builtin_ia32_sfence();
 #endif
 }
 
