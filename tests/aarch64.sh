@@ -55,7 +55,7 @@ END
     for package in *.deb; do
         dpkg-deb -x "$package" root || exit 1
     done
-    mv root "$packages"
+    [ -d "$packages" ] || mv root "$packages" # another run may have been faster
 )
 
 build=build/aarch64
