@@ -16,6 +16,7 @@
 #include "models/seq2seq.h"
 #include "models/task.h"
 #include "models/trainer.h"
+#include "models/translation.h"
 #include "models/units.h"
 #include "models/vocabulary.h"
 #include "nn/attention.h"

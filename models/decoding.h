@@ -18,7 +18,9 @@
 #ifndef SOFTBACK_MODELS_DECODING_H
 #define SOFTBACK_MODELS_DECODING_H
 
-#include "seq2seq.h"
+#include "../tensor/error.h"
+#include <stdbool.h>
+#include <stdint.h>
 
 typedef struct {
     int64_t beam_width;    /* beginnings kept at each step; 0 and 1: greedy */
@@ -44,18 +46,7 @@ typedef struct {
     double score;
 } sb_decoded;
 
-/* The model's output for a text (which may be empty), to be freed with sb_free. Options may be
-   NULL: greedy. */
-SB_API char *sb_translate(const sb_seq2seq *model, const char *text,
-                          const sb_decoding_options *options);
-
-/* The same for n texts, each output to be freed with sb_free. On failure there is none. */
-SB_API bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
-                               const sb_decoding_options *options, char *outputs[]);
-
-/* The same as symbols, with their scores, to be freed with sb_decoded_free. */
-SB_API bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
-                            const sb_decoding_options *options, sb_decoded outputs[]);
-SB_API void sb_decoded_free(int64_t n, sb_decoded outputs[]); /* of the outputs' ids */
+/* Frees the ids of n outputs. */
+SB_API void sb_decoded_free(int64_t n, sb_decoded outputs[]);
 
 #endif

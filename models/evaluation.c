@@ -1,6 +1,7 @@
 #include "models/evaluation.h"
 #include "autograd/tape.h"
 #include "models/buffer.h"
+#include "models/translation.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>

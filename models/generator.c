@@ -190,3 +190,11 @@ bool generator_texts(const sb_vocabulary *vocabulary, int64_t n, const sb_decode
         outputs[i] = NULL;
     return made == n;
 }
+
+void sb_decoded_free(int64_t n, sb_decoded outputs[])
+{
+    for (int64_t i = 0; outputs && i < n; i++) {
+        memory_free(outputs[i].ids);
+        outputs[i] = (sb_decoded){0};
+    }
+}

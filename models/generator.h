@@ -8,6 +8,8 @@
 #define SOFTBACK_MODELS_GENERATOR_H
 
 #include "models/decoding.h"
+#include "models/vocabulary.h"
+#include "nn/decoder.h"
 
 struct generator {
     const void *model;

@@ -1,5 +1,5 @@
 #include "models/explain/subject.h"
-#include "models/decoding.h"
+#include "models/translation.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <string.h>

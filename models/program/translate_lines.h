@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_MODELS_PROGRAM_TRANSLATE_LINES_H
 #define SOFTBACK_MODELS_PROGRAM_TRANSLATE_LINES_H
 
-#include "models/decoding.h"
+#include "models/translation.h"
 
 /*
  * Lines are decoded in batches, and a batch is answered as soon as it is done. A line that cannot

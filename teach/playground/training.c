@@ -1,6 +1,6 @@
 #include "teach/playground/training.h"
 #include "autograd/tape.h"
-#include "models/decoding.h"
+#include "models/translation.h"
 #include "ops/attention.h"
 #include "tensor/memory.h"
 #include <string.h>

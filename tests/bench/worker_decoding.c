@@ -3,7 +3,7 @@
  * No model here is trained, so that what it writes means nothing; special symbols have a bias that
  * keeps it from writing them, above all from ending early.
  */
-#include "models/decoding.h"
+#include "models/translation.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"

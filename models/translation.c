@@ -1,4 +1,4 @@
-#include "models/decoding.h"
+#include "models/translation.h"
 #include "models/generator.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -34,14 +34,6 @@ bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t 
         return fail_null("decode", "model");
     struct generator generator = generator_of(model);
     return generator_decode(&generator, texts, n, options, outputs);
-}
-
-void sb_decoded_free(int64_t n, sb_decoded outputs[])
-{
-    for (int64_t i = 0; outputs && i < n; i++) {
-        memory_free(outputs[i].ids);
-        outputs[i] = (sb_decoded){0};
-    }
 }
 
 bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
