@@ -2,8 +2,8 @@
 #ifndef SOFTBACK_MODELS_DRAWING_GRAPH_H
 #define SOFTBACK_MODELS_DRAWING_GRAPH_H
 
-#include "models/buffer.h"
 #include "models/drawing.h"
+#include "models/text/buffer.h"
 #include "tensor/shape.h"
 
 enum { DRAWN_INPUTS = 8, DRAWN_COLUMNS = 2 };

@@ -1,6 +1,6 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
-#include "models/generator.h"
+#include "models/decoding/generator.h"
 #include "nn/flat.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"

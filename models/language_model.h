@@ -4,9 +4,9 @@
 #define SOFTBACK_MODELS_LANGUAGE_MODEL_H
 
 #include "../nn/decoder.h"
-#include "data.h"
-#include "decoding.h"
-#include "vocabulary.h"
+#include "data/data.h"
+#include "decoding/decoding.h"
+#include "text/vocabulary.h"
 
 typedef struct {
     sb_transformer_options transformer; /* its encoder_layers do not matter */

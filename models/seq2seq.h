@@ -4,9 +4,9 @@
 
 #include "../nn/decoder.h"
 #include "../nn/encoder.h"
-#include "batch.h"
-#include "data.h"
-#include "vocabulary.h"
+#include "data/batch.h"
+#include "data/data.h"
+#include "text/vocabulary.h"
 
 typedef struct {
     sb_transformer_options transformer;

@@ -1,5 +1,5 @@
 #include "models/translation.h"
-#include "models/generator.h"
+#include "models/decoding/generator.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 

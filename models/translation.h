@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_MODELS_TRANSLATION_H
 #define SOFTBACK_MODELS_TRANSLATION_H
 
-#include "decoding.h"
+#include "decoding/decoding.h"
 #include "seq2seq.h"
 
 /* The model's output for a text (which may be empty), to be freed with sb_free. Options may be

@@ -17,7 +17,7 @@ echo '#define SOFTBACK_ABI 0' >"$work/abi.h" # no plug-in is opened here
 echo '#define SOFTBACK_COMMUNICATOR_ABI 0' >"$work/communicator_abi.h"
 echo "fuzz: building with $clang"
 "$clang" -std=gnu17 -D_GNU_SOURCE -O1 -g -I. -I"$work" -fsanitize=fuzzer,address,undefined \
-    -fno-sanitize-recover=all tests/fuzz_safetensors.c tests/json_memory.c tensor/*.c \
+    -fno-sanitize-recover=all tests/tensor/fuzz_safetensors.c tests/support/json_memory.c tensor/*.c \
     -ljansson -lm -o "$work/fuzz"
 echo "fuzz: running for $seconds seconds from $(ls "$work/corpus" | wc -l) files"
 if "$work/fuzz" -max_total_time="$seconds" -max_len=8192 -rss_limit_mb=1024 -timeout=10 \

@@ -1,12 +1,13 @@
 #!/bin/sh
-# Includes point downward only: tensor < autograd < ops < nn < models < teach. Tests and softback.h
-# stand above them all. cuda/ may use ops and what lies below, mpi/ may use tensor, and nobody uses
-# either; MPI's own header is for mpi/ alone. What a portable
-# build compiles has nothing to do with files or plug-ins: those are left to the *_files lists of
-# meson.build and to what only the program has. Every test is built. Prints each line that breaks this; exits with 1 if there is one.
+# Includes point downward only: tensor < autograd < ops < nn < models < teach < program, and within
+# models: text < decoding < data < models itself < training. Tests and softback.h stand above them all. cuda/
+# may use ops and what lies below, mpi/ may use tensor, and nobody uses either; MPI's own header is for
+# mpi/ alone. What a portable build compiles has nothing to do with files or plug-ins: those are left to
+# with_files and with_json of meson.build and to what only the program has. No header includes itself by
+# way of others, and no folder is deeper than ten levels of inclusion. Every test is built.
+# Prints each line that breaks this; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
 bad=0
-include='^ *# *include +["<](\.\./)*'
 files='"tensor/(file|safetensors)|"file\.h|<(fcntl|unistd|dlfcn|dirent|jansson|sys/)'
 sources() { # sources ROOMS...: their C and CUDA files
     find "$@" -name '*.[ch]' -o -name '*.cu' -o -name '*.cuh' 2>/dev/null | sort
@@ -16,25 +17,89 @@ refuse() { # refuse REASON REGEX FILES...: no line of these files matches
     shift 2
     grep -nEH "$regex" /dev/null "$@" | sed "s|^|$reason: |" | grep . && bad=1
 }
-above='tests|softback\.h|cuda|mpi'
-for room in teach models nn ops autograd tensor; do
-    refuse "$room may not include this" "$include($above)[/\">]" $(sources $room)
-    above="$above|$room"
-done
-refuse 'cuda may not include this' "$include(tests|softback\.h|teach|models|nn)[/\">]" $(sources cuda)
-refuse 'mpi may not include this' "$include(tests|softback\.h|teach|models|nn|ops|autograd|cuda)[/\">]" $(sources mpi)
-refuse 'MPI is for mpi/ alone' '^ *# *include +<mpi\.h>' $(sources teach models nn ops autograd tensor cuda tests)
-left_out=$(sed -n '/^[a-z_]*_files = \[/,/\]/p' meson.build | tr -d "',[]" | awk '
-    /=/ { room = $1; sub("_.*", "", room); $1 = $2 = "" }
-    { for (i = 1; i <= NF; i++) print room "/" $i }')
-for file in $(sources tensor autograd ops nn models | grep -Ev '^models/(explain|program|report)/'); do
+refuse 'MPI is for mpi/ alone' '^ *# *include +<mpi\.h>' \
+    $(sources program teach models nn ops autograd tensor cuda tests)
+
+# Every inclusion of one of our files, as "FILE INCLUDED", both from the root.
+inclusions() {
+    sources program teach models nn ops autograd tensor cuda mpi |
+        xargs grep -HoE '^ *# *include +["<][^">]+' | sed 's/: *# *include *["<]/ /' | awk '
+        function exists(path, line) { return (getline line <path) >= 0 && close(path) == 0 }
+        {
+            folder = $1
+            sub(/\/[^\/]*$/, "", folder)
+            beside = folder "/" $2
+            while (sub(/[^\/]+\/\.\.\//, "", beside));
+            print $1, exists(beside) ? beside : $2
+        }'
+}
+inclusions=$(mktemp)
+trap 'rm -f "$inclusions"' EXIT
+inclusions >"$inclusions"
+
+awk '
+    BEGIN {
+        n = split("tensor autograd ops nn models/text models/decoding models/data models models/training teach program", order, " ")
+        for (i = 1; i <= n; i++) level[order[i]] = i
+        level["cuda"] = level["ops"] + 0.5
+        level["mpi"] = level["tensor"] + 0.5
+    }
+    function room(path) {
+        while (sub(/\/[^\/]*$/, "", path)) if (path in level) return path
+        return path == "softback.h" ? path : ""
+    }
+    {
+        from = room($1)
+        to = room($2)
+        if ($2 == "softback.h" || $2 ~ /^tests\//) to = "above"
+        if (to == "" || to == from) next
+        if (to == "above" || to == "cuda" || to == "mpi" || level[to] > level[from]) {
+            print from " may not include this: " $1 ": " $2
+            bad = 1
+        }
+    }
+    END { exit bad }' "$inclusions" || bad=1
+
+# The files of a table of meson.build: with_files = {'tensor' : ['file', ...], ...}
+table() { # table NAME
+    sed -n "/^$1 = {/,/^}/p" meson.build | tr -d ',' | awk '
+        { gsub(/[][{}]/, " ") }
+        { for (i = 1; i <= NF; i++) {
+            word = $i
+            if (!sub(/^'"'"'/, "", word)) continue
+            sub(/'"'"'$/, "", word)
+            if ($(i + 1) == ":") room = word; else print room "/" word } }'
+}
+left_out=$(table with_files; table with_json)
+for file in $(sources tensor autograd ops nn models); do
     echo "$left_out" | grep -qxF "${file%.*}" ||
         refuse 'a portable build has no files' \
             "^ *# *include +($files)|[^a-z_](fopen|freopen|dlopen|opendir|popen) *\\(" "$file"
 done
-for test in tests/test_*.c; do
-    name=$(basename "$test" .c)
-    sed -n '/^tests[a-z_]* = \[/,/\]/p' meson.build | grep -q "'${name#test_}'" ||
+built=$(table tests; table tests_json)
+for test in $(find tests -name 'test_*.c'); do
+    name=${test#tests/}
+    echo "$built" | grep -qxF "$(dirname "$name")/$(basename "$name" .c | sed 's/^test_//')" ||
         { echo "$test is not built: meson.build does not list it"; bad=1; }
 done
+
+# Levels of inclusion within a folder: a file stands one above the highest that it includes.
+awk '
+    function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
+    function height(file, i, n, h, part) {
+        if (file in known) return known[file]
+        if (file in open_now) { print file " includes itself, by way of others"; bad = 1; return 0 }
+        open_now[file] = 1
+        n = split(below[file], part, " ")
+        for (i = 1; i <= n; i++)
+            if ((h = height(part[i])) > known_below[file]) known_below[file] = h
+        delete open_now[file]
+        return known[file] = known_below[file] + 1
+    }
+    folder($1) == folder($2) { below[$1] = below[$1] " " $2 }
+    END {
+        for (file in below)
+            if (height(file) > 10) { print file " is " height(file) " levels deep, more than 10"; bad = 1 }
+        exit bad
+    }' "$inclusions" || bad=1
 exit $bad

@@ -2,8 +2,8 @@
  * What the live page calls. Texts are pointers to UTF-8 that ends with a zero; a text or number
  * stays until the next call that computes one. Calls that can fail return 0 and leave a message.
  */
-#include "models/explain/model.h"
-#include "models/explain/row.h"
+#include "teach/explain/model.h"
+#include "teach/explain/row.h"
 #include "teach/playground/training.h"
 #include <stdio.h>
 #include <string.h>

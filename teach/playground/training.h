@@ -7,9 +7,9 @@
 #ifndef SOFTBACK_TEACH_PLAYGROUND_TRAINING_H
 #define SOFTBACK_TEACH_PLAYGROUND_TRAINING_H
 
-#include "models/diagnosis.h"
-#include "models/explain/subject.h"
-#include "models/task.h"
+#include "models/text/task.h"
+#include "models/training/diagnosis.h"
+#include "teach/explain/subject.h"
 
 struct training_options {
     sb_task task; /* copy, reverse or sort */

@@ -6,7 +6,7 @@
 Prints rows as `softback bench --tabs` does: group, name, way, seconds, rate. "eager" is PyTorch as
 most use it, "graph" the same step noted once as a CUDA graph and launched as a whole. bf16 is
 autocast for models and bf16 tensors for operations; f32 products are in full float32, without TF32,
-as softback's are. The sizes are those of models/program/bench_*.c.
+as softback's are. The sizes are those of program/bench_*.c.
 """
 import argparse
 import contextlib

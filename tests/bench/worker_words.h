@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
 #define SOFTBACK_TESTS_BENCH_WORKER_WORDS_H
 
-#include "models/vocabulary.h"
+#include "models/text/vocabulary.h"
 #include "nn/transformer.h"
 
 /* From width, heads, feed_forward, layers (on each side) and dropout. */

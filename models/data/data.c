@@ -1,0 +1,317 @@
+#include "models/data/data.h"
+#include "models/data/data_position.h"
+#include "models/data/epoch.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+struct sb_data {
+    sb_data_options options;
+    sb_vocabulary *source, *target;
+    sb_batch *batch;
+    sb_data_position next;
+    /* a built-in task */
+    bool endless;
+    sb_task task;
+    sb_task_options task_options;
+    /* pairs of texts, encoded */
+    int64_t pairs, left_out;
+    sb_encoded_pair *pair;
+    struct epoch epoch;
+    int64_t planned; /* the epoch that is planned; -1: none */
+};
+
+static bool complete(const sb_data_options *given, sb_data_options *o)
+{
+    *o = given ? *given : (sb_data_options){0};
+    if (o->batch_pairs < 0 || o->batch_symbols < 0 || o->longest < 0)
+        return sb_fail("data: batch_pairs %lld, batch_symbols %lld or longest %lld is negative",
+                       (long long)o->batch_pairs, (long long)o->batch_symbols,
+                       (long long)o->longest);
+    o->batch_pairs = o->batch_pairs ? o->batch_pairs : 64;
+    o->batch_symbols = o->batch_symbols ? o->batch_symbols : 4096;
+    o->longest = o->longest ? o->longest : 512;
+    return true;
+}
+
+static sb_data *new (const sb_data_options *options)
+{
+    sb_data_options all;
+    if (!complete(options, &all))
+        return NULL;
+    sb_data *data = memory_new(sizeof *data);
+    if (!data)
+        return sb_fail("data: out of memory");
+    data->options = all;
+    data->planned = -1;
+    return data;
+}
+
+static void free_pair(sb_encoded_pair *pair)
+{
+    sb_free((void *)(uintptr_t)pair->source);
+    sb_free((void *)(uintptr_t)pair->target);
+    *pair = (sb_encoded_pair){0};
+}
+
+void sb_data_free(sb_data *data)
+{
+    if (!data)
+        return;
+    for (int64_t i = 0; i < data->pairs; i++)
+        free_pair(&data->pair[i]);
+    memory_free(data->pair);
+    epoch_free(&data->epoch);
+    sb_batch_free(data->batch);
+    sb_vocabulary_release(data->source);
+    sb_vocabulary_release(data->target);
+    memory_free(data);
+}
+
+static bool encode(const sb_data *data, const char *source, const char *target,
+                   sb_encoded_pair *pair)
+{
+    *pair = (sb_encoded_pair){0};
+    pair->source = sb_vocabulary_encode(data->source, source, &pair->source_length, NULL);
+    pair->target = pair->source
+                       ? sb_vocabulary_encode(data->target, target, &pair->target_length, NULL)
+                       : NULL;
+    if (pair->target)
+        return true;
+    free_pair(pair);
+    return false;
+}
+
+/* ---- a built-in task ---- */
+
+enum { VOCABULARY_PAIRS = 4000 }; /* in which every symbol of a task occurs */
+
+static sb_vocabulary *learn(sb_task task, const sb_task_options *options, bool source)
+{
+    char **text = memory_new(VOCABULARY_PAIRS * sizeof(char *));
+    sb_task_pair *pair = memory_new(sizeof *pair);
+    bool ok = text && pair;
+    for (int i = 0; ok && i < VOCABULARY_PAIRS; i++) {
+        ok = sb_task_make(task, options, 0, SB_PART_TRAIN, (uint64_t)i, pair);
+        text[i] = ok ? memory_text(source ? pair->source : pair->target) : NULL;
+        ok = ok && (text[i] || sb_fail("data: out of memory"));
+    }
+    bool digits = task == SB_TASK_COPY || task == SB_TASK_REVERSE || task == SB_TASK_SORT;
+    sb_vocabulary_options units = {.units = digits ? SB_UNITS_WORDS : SB_UNITS_CHARACTERS};
+    sb_vocabulary *vocabulary =
+        ok ? sb_vocabulary_new((const char *const *)text, VOCABULARY_PAIRS, &units) : NULL;
+    if (!text || !pair)
+        sb_fail("data: out of memory");
+    for (int i = 0; text && i < VOCABULARY_PAIRS; i++)
+        memory_free(text[i]);
+    memory_free(text);
+    memory_free(pair);
+    return vocabulary;
+}
+
+sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
+                           const sb_data_options *options)
+{
+    sb_data *data = new (options);
+    if (!data)
+        return NULL;
+    data->endless = true;
+    data->task = task;
+    data->task_options = task_options ? *task_options : (sb_task_options){0};
+    data->source = learn(task, &data->task_options, true);
+    data->target = data->source ? learn(task, &data->task_options, false) : NULL;
+    if (data->target)
+        return data;
+    sb_data_free(data);
+    return NULL;
+}
+
+sb_data *sb_data_task(const char *name, uint64_t seed)
+{
+    sb_task task;
+    sb_data_options options = {.seed = seed};
+    return sb_task_find(name, &task) ? sb_data_task_with(task, NULL, &options) : NULL;
+}
+
+static sb_batch *make_batch(const sb_data *data)
+{
+    int64_t n = data->options.batch_pairs, made = 0;
+    sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
+    sb_task_pair *text = memory_new(sizeof *text);
+    if (!pair || !text)
+        sb_fail("data: out of memory");
+    for (bool ok = pair && text; ok && made < n; made += ok) {
+        uint64_t index = (uint64_t)(data->next.batch * n + made);
+        ok = sb_task_make(data->task, &data->task_options, data->options.seed, SB_PART_TRAIN, index,
+                          text) &&
+             encode(data, text->source, text->target, &pair[made]);
+    }
+    sb_batch *batch = pair && made == n ? sb_batch_new(n, pair) : NULL;
+    for (int64_t i = 0; i < made; i++)
+        free_pair(&pair[i]);
+    memory_free(pair);
+    memory_free(text);
+    return batch;
+}
+
+/* ---- pairs of texts ---- */
+
+static bool encode_all(sb_data *data, const sb_pairs *pairs)
+{
+    int64_t n = sb_pairs_count(pairs), longest = data->options.longest;
+    data->pair = memory_new((size_t)(n + 1) * sizeof *data->pair);
+    if (!data->pair)
+        return sb_fail("data: out of memory for %lld pairs", (long long)n);
+    for (int64_t i = 0; i < n; i++) {
+        sb_encoded_pair *p = &data->pair[data->pairs];
+        if (!encode(data, sb_pairs_source(pairs, i), sb_pairs_target(pairs, i), p))
+            return false;
+        if (p->source_length <= longest && p->target_length <= longest) {
+            data->pairs++;
+            continue;
+        }
+        free_pair(p);
+        data->left_out++;
+    }
+    if (data->pairs > 0)
+        return true;
+    return sb_fail("data: none of %lld pairs has at most %lld symbols on each side", (long long)n,
+                   (long long)longest);
+}
+
+sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary *target,
+                     const sb_data_options *options)
+{
+    if (!pairs || !source || !target)
+        return fail_null("data", !pairs ? "pairs" : !source ? "source" : "target");
+    sb_data *data = new (options);
+    if (!data)
+        return NULL;
+    data->source = sb_vocabulary_retain(source);
+    data->target = sb_vocabulary_retain(target);
+    if (encode_all(data, pairs))
+        return data;
+    sb_data_free(data);
+    return NULL;
+}
+
+static bool plan(sb_data *data)
+{
+    if (data->planned == data->next.epoch)
+        return true;
+    struct epoch_limits limits = {data->options.batch_pairs, data->options.batch_symbols};
+    struct epoch next;
+    if (!epoch_plan(&next, data->pairs, data->pair, limits, data->options.seed, data->next.epoch))
+        return false;
+    epoch_free(&data->epoch);
+    data->epoch = next;
+    data->planned = data->next.epoch;
+    return true;
+}
+
+static sb_batch *pick_batch(sb_data *data)
+{
+    int64_t b = data->epoch.batch[data->next.batch];
+    int64_t begin = data->epoch.begin[b], n = data->epoch.begin[b + 1] - begin;
+    sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
+    if (!pair)
+        return sb_fail("data: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        pair[i] = data->pair[data->epoch.order[begin + i]];
+    sb_batch *batch = sb_batch_new(n, pair);
+    memory_free(pair);
+    return batch;
+}
+
+/* ---- both ---- */
+
+const sb_batch *sb_data_next(sb_data *data)
+{
+    if (!data)
+        return fail_null("data_next", "data");
+    if (!data->endless && !plan(data))
+        return NULL;
+    sb_batch *batch = data->endless ? make_batch(data) : pick_batch(data);
+    if (!batch)
+        return NULL;
+    sb_batch_free(data->batch);
+    data->batch = batch;
+    data->next.batch++;
+    if (!data->endless && data->next.batch == data->epoch.batches)
+        data->next = (sb_data_position){data->next.epoch + 1, 0};
+    return batch;
+}
+
+sb_data_position sb_data_tell(const sb_data *data)
+{
+    return data ? data->next : (sb_data_position){0};
+}
+
+void data_return(sb_data *data, sb_data_position position)
+{
+    data->next = position; /* its epoch is planned again when it is needed */
+}
+
+bool sb_data_seek(sb_data *data, sb_data_position position)
+{
+    if (!data)
+        return fail_null("data_seek", "data");
+    const int64_t most = (int64_t)1 << 19;
+    sb_data_position before = data->next;
+    bool ok = position.batch >= 0 && position.epoch >= 0 &&
+              (data->endless ? position.epoch == 0 : position.epoch < most);
+    if (ok && !data->endless) {
+        data->next = position;
+        if (!plan(data)) {
+            data->next = before;
+            return false;
+        }
+        ok = position.batch < data->epoch.batches;
+    }
+    data->next = ok ? position : before;
+    return ok || sb_fail("data_seek: there is no batch %lld in epoch %lld",
+                         (long long)position.batch, (long long)position.epoch);
+}
+
+sb_vocabulary *sb_data_source(const sb_data *data)
+{
+    return data ? data->source : NULL;
+}
+
+sb_vocabulary *sb_data_target(const sb_data *data)
+{
+    return data ? data->target : NULL;
+}
+
+int64_t sb_data_pairs(const sb_data *data)
+{
+    return data ? data->pairs : 0;
+}
+
+int64_t sb_data_left_out(const sb_data *data)
+{
+    return data ? data->left_out : 0;
+}
+
+int64_t sb_data_longest_source(const sb_data *data)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < sb_data_pairs(data); i++)
+        if (data->pair[i].source_length > most)
+            most = data->pair[i].source_length;
+    return most;
+}
+
+int64_t sb_data_longest_target(const sb_data *data)
+{
+    int64_t most = 0;
+    for (int64_t i = 0; i < sb_data_pairs(data); i++)
+        if (data->pair[i].target_length > most)
+            most = data->pair[i].target_length;
+    return most;
+}
+
+int64_t sb_data_batches(const sb_data *data)
+{
+    return data && data->planned == data->next.epoch ? data->epoch.batches : 0;
+}

@@ -1,0 +1,263 @@
+/*
+ * Beam search. Each text has a beam: the most probable beginnings of an output, all of one length,
+ * and the one that greedy decoding would have, which stays even where it is not among them.
+ */
+#include "models/decoding/search.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* A symbol, and the node of the one before it; -1: there is none. */
+struct node {
+    int32_t id;
+    int64_t previous;
+};
+
+struct beginning {
+    double log_p;
+    int64_t node; /* of its last symbol */
+    int64_t row;  /* its sequence */
+    bool greedy;
+};
+
+/* A beginning and a symbol to go on with. */
+struct candidate {
+    double log_p;
+    int64_t from; /* the beginning's place in the beam */
+    int32_t id;
+    bool greedy;
+};
+
+struct beam {
+    const struct search_text *text;
+    int64_t count, length;   /* of the beginnings, and of each of them */
+    struct beginning *begun; /* width + 1 */
+    int64_t ended;           /* how many outputs have ended */
+    bool found;              /* an output, the best so far: */
+    int64_t node;
+};
+
+struct search_state {
+    const struct search *search;
+    struct beam *beam; /* one for each text */
+    struct beginning *begun, *next;
+    int64_t nodes, nodes_room;
+    struct node *node;
+    double *log_p; /* (sequences, V) */
+    struct choice *choices;
+    struct candidate *candidates;
+    int32_t *ids, *rows;
+};
+
+static int64_t width(const struct search_state *s)
+{
+    return s->search->options->beam_width;
+}
+
+static bool begin(struct search_state *s, const struct search *search)
+{
+    *s = (struct search_state){.search = search};
+    size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)width(s) + 1;
+    s->beam = memory_new(n * sizeof *s->beam);
+    s->begun = memory_new(n * most * sizeof *s->begun);
+    s->next = memory_new(most * sizeof *s->next);
+    s->log_p = memory_new(n * most * V * sizeof *s->log_p);
+    s->choices = memory_new(V * sizeof *s->choices);
+    s->candidates = memory_new(most * most * sizeof *s->candidates);
+    s->ids = memory_new(n * most * sizeof *s->ids);
+    s->rows = memory_new(n * most * sizeof *s->rows);
+    if (!s->beam || !s->begun || !s->next || !s->log_p || !s->choices || !s->candidates ||
+        !s->ids || !s->rows)
+        return sb_fail("decode: out of memory");
+    for (size_t i = 0; i < n; i++) {
+        s->beam[i] = (struct beam){
+            .text = &search->text[i], .count = 1, .begun = s->begun + i * most, .node = -1};
+        s->beam[i].begun[0] = (struct beginning){0, -1, (int64_t)i, true};
+    }
+    return true;
+}
+
+static void end(struct search_state *s)
+{
+    memory_free(s->beam);
+    memory_free(s->begun);
+    memory_free(s->next);
+    memory_free(s->node);
+    memory_free(s->log_p);
+    memory_free(s->choices);
+    memory_free(s->candidates);
+    memory_free(s->ids);
+    memory_free(s->rows);
+}
+
+/* Of equally probable candidates the one that comes from the better beginning, then the one with
+   the lower id. */
+static int by_probability(const void *a_, const void *b_)
+{
+    const struct candidate *a = a_, *b = b_;
+    if (a->log_p != b->log_p)
+        return a->log_p > b->log_p ? -1 : 1;
+    if (a->from != b->from)
+        return a->from < b->from ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+/* The candidates for the beam's next step, the best first: of each beginning as many as can be
+   needed. Returns how many; -1 on failure. */
+static int64_t find_candidates(struct search_state *s, const struct beam *beam)
+{
+    int64_t V = s->search->V, n = 0;
+    for (int64_t i = 0; i < beam->count; i++) {
+        const struct beginning *from = &beam->begun[i];
+        int64_t k = choices_best(V, s->log_p + from->row * V, width(s) + 1, s->choices);
+        if (k == 0 || !isfinite(s->choices[0].log_p)) {
+            search_fail_values(beam->text);
+            return -1;
+        }
+        for (int64_t c = 0; c < k; c++)
+            s->candidates[n++] = (struct candidate){from->log_p + s->choices[c].log_p, i,
+                                                    s->choices[c].id, from->greedy && c == 0};
+    }
+    qsort(s->candidates, (size_t)n, sizeof *s->candidates, by_probability);
+    return n;
+}
+
+/* Compares a finished output with the best so far. */
+static void finish(struct search_state *s, struct beam *beam, double log_p, int64_t node,
+                   bool has_end)
+{
+    sb_decoded *output = beam->text->output;
+    int64_t length = beam->length + !has_end;
+    double score = search_score(s->search->options, log_p, length + has_end);
+    if (beam->found && !(score > output->score))
+        return;
+    beam->found = true;
+    beam->node = node;
+    output->log_probability = log_p;
+    output->score = score;
+    output->ended = has_end;
+    output->length = length;
+}
+
+/* Makes a candidate a beginning of the next step. */
+static bool go_on(struct search_state *s, const struct beam *beam, const struct candidate *c,
+                  int64_t place)
+{
+    const struct beginning *from = &beam->begun[c->from];
+    if (!memory_room(&s->node, s->nodes, &s->nodes_room, sizeof *s->node))
+        return sb_fail("decode: out of memory");
+    s->node[s->nodes] = (struct node){c->id, from->node};
+    s->next[place] = (struct beginning){c->log_p, s->nodes++, from->row, c->greedy};
+    return true;
+}
+
+/* Candidates among the `width` best that end are outputs; the `width` best of the others go on;
+   and the greedy one does either in any case. Returns how many go on; -1 on failure. */
+static int64_t pick(struct search_state *s, struct beam *beam, int64_t n)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const struct candidate *c = &s->candidates[i];
+        if (c->id == SB_END && (i < width(s) || c->greedy)) {
+            finish(s, beam, c->log_p, beam->begun[c->from].node, true);
+            beam->ended += i < width(s);
+        } else if (c->id != SB_END && (kept < width(s) || c->greedy)) {
+            if (!go_on(s, beam, c, kept++))
+                return -1;
+        }
+    }
+    return kept;
+}
+
+/* The best score that an output with this beginning can still get: it loses nothing more, and
+   grows to the full length. */
+static double bound(const struct search_state *s, const struct beam *beam, double log_p)
+{
+    return search_score(s->search->options, log_p, beam->text->longest);
+}
+
+/* Drops beginnings that lead to nothing: all but the greedy one when enough outputs have ended, and
+   those that cannot become better than the best. */
+static int64_t drop(const struct search_state *s, struct beam *beam, int64_t kept)
+{
+    int64_t left = 0;
+    for (int64_t i = 0; i < kept; i++) {
+        const struct beginning *b = &s->next[i];
+        bool hopeless = beam->found && bound(s, beam, b->log_p) <= beam->text->output->score;
+        if (!hopeless && (beam->ended < width(s) || b->greedy))
+            s->next[left++] = *b;
+    }
+    return left;
+}
+
+static bool advance(struct search_state *s, struct beam *beam)
+{
+    int64_t n = find_candidates(s, beam), kept = n < 0 ? -1 : pick(s, beam, n);
+    if (kept < 0)
+        return false;
+    if (beam->length + 1 == beam->text->longest) {
+        for (int64_t i = 0; i < kept; i++)
+            finish(s, beam, s->next[i].log_p, s->next[i].node, false);
+        kept = 0;
+    }
+    beam->count = drop(s, beam, kept);
+    beam->length++;
+    for (int64_t i = 0; i < beam->count; i++)
+        beam->begun[i] = s->next[i];
+    return true;
+}
+
+/* Gives the beginnings of all beams their sequences for the next step. */
+static bool arrange(struct search_state *s, int64_t *count)
+{
+    int64_t n = 0;
+    for (int64_t b = 0; b < s->search->texts; b++)
+        for (int64_t i = 0; i < s->beam[b].count; i++) {
+            struct beginning *begun = &s->beam[b].begun[i];
+            s->ids[n] = s->node[begun->node].id;
+            s->rows[n] = (int32_t)begun->row;
+            begun->row = n++;
+        }
+    *count = n;
+    return n == 0 || sequences_reorder(s->search->sequences, n, s->rows);
+}
+
+static bool step(struct search_state *s, int64_t L, const int32_t *ids)
+{
+    sb_tape tape;
+    search_tape(&tape);
+    sb_tensor *log_p = sb_log_softmax(sequences_next(s->search->sequences, L, ids));
+    bool ok = log_p && sb_tensor_read(log_p, s->log_p);
+    ok = sb_tape_end(&tape) && ok;
+    for (int64_t b = 0; ok && b < s->search->texts; b++)
+        ok = s->beam[b].count == 0 || advance(s, &s->beam[b]);
+    return ok;
+}
+
+/* Reads the best output's symbols from its last to its first. */
+static bool read_output(const struct search_state *s, const struct beam *beam)
+{
+    sb_decoded *output = beam->text->output;
+    int64_t length = output->length;
+    output->ids = memory_new((size_t)length * sizeof *output->ids + 1);
+    if (!output->ids)
+        return sb_fail("decode: out of memory");
+    for (int64_t node = beam->node; node >= 0; node = s->node[node].previous)
+        output->ids[--length] = s->node[node].id;
+    return true;
+}
+
+bool search_beam(const struct search *search)
+{
+    struct search_state s;
+    int64_t count = 0;
+    bool ok =
+        begin(&s, search) && step(&s, search->start_length, search->start) && arrange(&s, &count);
+    while (ok && count > 0)
+        ok = step(&s, 1, s.ids) && arrange(&s, &count);
+    for (int64_t b = 0; ok && b < search->texts; b++)
+        ok = read_output(&s, &s.beam[b]);
+    end(&s);
+    return ok;
+}

@@ -1,0 +1,128 @@
+#include "models/decoding/search.h"
+#include "tensor/mathematics.h"
+#include <stdlib.h>
+
+enum {
+    SHORT = 64
+}; /* up to so many are kept in order while the others pass by, as many at a time */
+
+static int by_probability(const void *a_, const void *b_)
+{
+    const struct choice *a = a_, *b = b_;
+    if (a->log_p != b->log_p)
+        return a->log_p > b->log_p ? -1 : 1;
+    return a->id < b->id ? -1 : 1;
+}
+
+/* All that may be chosen whose log-probability is at least `least`, in the order of ids. */
+static int64_t collect(int64_t V, const double log_p[], double least, struct choice choices[])
+{
+    int64_t n = 0;
+    for (int64_t id = 0; id < V; id++)
+        if (search_allows(id) && !(log_p[id] < least))
+            choices[n++] = (struct choice){log_p[id], (int32_t)id};
+    return n;
+}
+
+static void sort(int64_t n, struct choice choices[])
+{
+    qsort(choices, (size_t)n, sizeof *choices, by_probability);
+}
+
+/* Whether any of `n` values is above `least`. */
+static bool any_above(int64_t n, const double values[], double least)
+{
+    int any = 0;
+    for (int64_t i = 0; i < n; i++)
+        any |= values[i] > least;
+    return any != 0;
+}
+
+/* Puts a symbol in its place among the n best of at most k; returns how many there are then. */
+static int64_t insert(int64_t n, int64_t k, struct choice c, struct choice choices[])
+{
+    if (n == k && !(c.log_p > choices[n - 1].log_p))
+        return n;
+    int64_t place = n < k ? n++ : n - 1;
+    for (; place > 0 && c.log_p > choices[place - 1].log_p; place--)
+        choices[place] = choices[place - 1];
+    choices[place] = c;
+    return n;
+}
+
+int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice choices[])
+{
+    if (k > SHORT) {
+        int64_t n = collect(V, log_p, -INFINITY, choices);
+        sort(n, choices);
+        return n < k ? n : k;
+    }
+    int64_t n = 0;
+    for (int64_t first = 0; first < V; first += SHORT) {
+        int64_t end = first + SHORT < V ? first + SHORT : V;
+        if (n == k && !any_above(end - first, log_p + first, choices[n - 1].log_p))
+            continue;
+        for (int64_t id = first; id < end; id++)
+            if (search_allows(id))
+                n = insert(n, k, (struct choice){log_p[id], (int32_t)id}, choices);
+    }
+    return n;
+}
+
+/* The choices' weights p^(1/T), relative to a most probable one, in sum. */
+static double sum_weights(int64_t n, const struct choice choices[], double top, double T)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += math_exp((choices[i].log_p - top) / T);
+    return sum;
+}
+
+static double highest(int64_t n, const struct choice choices[])
+{
+    double top = choices[0].log_p;
+    for (int64_t i = 1; i < n; i++)
+        top = choices[i].log_p > top ? choices[i].log_p : top;
+    return top;
+}
+
+/*
+ * The fewest of n choices whose weights reach the share p of all, sorted. What weighs less than
+ * (1 - p) / n of all need not be sorted: together such choices do not make up 1 - p, so the others
+ * reach p without them.
+ */
+static int64_t nucleus(double p, double T, int64_t n, struct choice choices[])
+{
+    double top = highest(n, choices), all = sum_weights(n, choices, top, T), sum = 0;
+    double least = top + T * math_log((1 - p) * all / (double)n);
+    int64_t heavy = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (choices[i].log_p >= least)
+            choices[heavy++] = choices[i];
+    sort(heavy, choices);
+    for (int64_t i = 0; i < heavy; i++) {
+        sum += math_exp((choices[i].log_p - top) / T);
+        if (sum >= p * all)
+            return i + 1;
+    }
+    return heavy;
+}
+
+struct choice choices_draw(const sb_decoding_options *o, int64_t V, const double log_p[],
+                           double uniform, struct choice choices[])
+{
+    const double T = o->temperature;
+    int64_t n = o->top_k > 0 ? choices_best(V, log_p, o->top_k, choices)
+                             : collect(V, log_p, -INFINITY, choices);
+    if (n > 0 && o->top_p < 1)
+        n = nucleus(o->top_p, T, n, choices);
+    if (n == 0)
+        return (struct choice){NAN, -1};
+    double top = highest(n, choices), all = sum_weights(n, choices, top, T), sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += math_exp((choices[i].log_p - top) / T);
+        if (uniform * all < sum)
+            return choices[i];
+    }
+    return choices[n - 1];
+}

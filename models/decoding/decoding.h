@@ -1,0 +1,52 @@
+/*
+ * Decoding: what a model writes for a text, one symbol after the other.
+ *
+ * Each symbol is chosen by its probability given the source and the symbols before it. Padding,
+ * begin and unknown are never chosen: they are no part of a text. An output ends with the symbol
+ * "end", or is cut when it is as long as allowed.
+ *
+ *   greedy    takes the most probable symbol each time; of equal ones that with the lowest id
+ *   beam      keeps the beam_width most probable beginnings each time, and in addition the one
+ *             that greedy decoding would have, so that the output never scores below greedy's. A
+ *             text is done when beam_width outputs have ended, or when no beginning can lead to a
+ *             better one any more
+ *   sampling  draws each symbol by its probability
+ *
+ * What comes out for a text depends on neither the other texts nor on how they are batched: the
+ * same symbols, and scores of the same bits.
+ */
+#ifndef SOFTBACK_MODELS_DECODING_DECODING_H
+#define SOFTBACK_MODELS_DECODING_DECODING_H
+
+#include "../../tensor/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+    int64_t beam_width;    /* beginnings kept at each step; 0 and 1: greedy */
+    double length_penalty; /* the alpha of the score, at least 0; 0: none, 0.6 is usual */
+    int64_t longest;       /* the most symbols of an output; 0: 2 n + 50 for a source of n */
+    bool sample;           /* draw symbols; needs beam_width 0 or 1 */
+    double temperature;    /* of sampling: probabilities become p^(1/T), normalised; 0: 1 */
+    int64_t top_k;         /* sampling among the k most probable symbols; 0: all */
+    double top_p;          /* and among the fewest that together have this probability, in (0, 1];
+                              0: all (Holtzman et al. 2020) */
+    uint64_t seed;         /* of sampling; the i-th text of a call draws numbers of its own */
+    int64_t batch_pairs;   /* the most texts that are decoded together; 0: 64 */
+    bool no_cache;         /* computes everything before a symbol anew for each: slow, for tests */
+} sb_decoding_options;
+
+/* An output. With |Y| the number of symbols chosen, "end" included,
+   score = log_probability / ((5 + |Y|) / 6)^alpha   (Wu et al. 2016, equation 14). */
+typedef struct {
+    int32_t *ids;           /* without "end"; never NULL */
+    int64_t length;         /* how many */
+    bool ended;             /* false: cut */
+    double log_probability; /* the sum over the symbols, "end" included */
+    double score;
+} sb_decoded;
+
+/* Frees the ids of n outputs. */
+SB_API void sb_decoded_free(int64_t n, sb_decoded outputs[]);
+
+#endif

@@ -1,0 +1,200 @@
+#include "models/decoding/generator.h"
+#include "models/decoding/search.h"
+#include "ops/packed_weights.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    BATCH_SYMBOLS = 1 << 14, /* the most of a batch, with padding */
+    MOST = 1 << 24,          /* texts, and symbols of an output */
+    WIDEST = 1 << 10,        /* beam */
+};
+
+static bool check_sampling(const sb_decoding_options *o)
+{
+    if (!o->sample && (o->temperature != 0 || o->top_k != 0 || o->top_p != 0))
+        return sb_fail("decode: temperature %g, top_k %lld and top_p %g are of sampling, which is "
+                       "off",
+                       o->temperature, (long long)o->top_k, o->top_p);
+    if (o->sample && o->beam_width > 1)
+        return sb_fail("decode: sampling keeps one output, not a beam of %lld",
+                       (long long)o->beam_width);
+    if (!(o->temperature >= 0 && o->temperature < INFINITY))
+        return sb_fail("decode: temperature is %g; it must be positive, or 0 for 1",
+                       o->temperature);
+    if (o->top_k < 0)
+        return sb_fail("decode: top_k is %lld; it must be positive, or 0 for all symbols",
+                       (long long)o->top_k);
+    if (!(o->top_p >= 0 && o->top_p <= 1))
+        return sb_fail("decode: top_p is %g, not in (0, 1]", o->top_p);
+    return true;
+}
+
+static bool check(const sb_decoding_options *o)
+{
+    if (o->beam_width < 0 || o->beam_width > WIDEST)
+        return sb_fail("decode: beam_width is %lld, not in 0..%d", (long long)o->beam_width,
+                       WIDEST);
+    if (o->longest < 0 || o->longest > MOST)
+        return sb_fail("decode: longest is %lld, not in 0..%d", (long long)o->longest, MOST);
+    if (o->batch_pairs < 0)
+        return sb_fail("decode: batch_pairs is %lld; it must be positive, or 0 for 64",
+                       (long long)o->batch_pairs);
+    if (!(o->length_penalty >= 0 && o->length_penalty < INFINITY))
+        return sb_fail("decode: length_penalty is %g; it must be at least 0", o->length_penalty);
+    return check_sampling(o);
+}
+
+static bool complete(const sb_decoding_options *given, sb_decoding_options *o)
+{
+    *o = given ? *given : (sb_decoding_options){0};
+    if (!check(o))
+        return false;
+    o->temperature = o->temperature == 0 ? 1 : o->temperature;
+    o->top_p = o->top_p == 0 ? 1 : o->top_p;
+    o->batch_pairs = o->batch_pairs ? o->batch_pairs : 64;
+    return true;
+}
+
+static int by_length(const void *a_, const void *b_)
+{
+    const struct decoding_text *a = a_, *b = b_;
+    if (a->length != b->length)
+        return a->length < b->length ? -1 : 1;
+    return a->index < b->index ? -1 : a->index > b->index;
+}
+
+static void free_texts(int64_t n, struct decoding_text *texts)
+{
+    for (int64_t i = 0; texts && i < n; i++)
+        sb_free(texts[i].ids);
+    memory_free(texts);
+}
+
+/* The texts encoded, the shortest first. */
+static struct decoding_text *encode(const struct generator *g, const char *const *texts, int64_t n)
+{
+    struct decoding_text *encoded = memory_new((size_t)n * sizeof *encoded);
+    bool ok = encoded || sb_fail("decode: out of memory for %lld texts", (long long)n);
+    for (int64_t i = 0; ok && i < n; i++) {
+        encoded[i].index = i;
+        encoded[i].ids = sb_vocabulary_encode(g->vocabulary, texts[i], &encoded[i].length, NULL);
+        ok = encoded[i].ids || sb_fail("decode: text %lld: %s", (long long)i, sb_error());
+    }
+    if (!ok) {
+        free_texts(n, encoded);
+        return NULL;
+    }
+    qsort(encoded, (size_t)n, sizeof *encoded, by_length);
+    return encoded;
+}
+
+/* How many of n texts, the shortest first, make the next batch. */
+static int64_t next_batch(const struct generator *g, const sb_decoding_options *o, int64_t n,
+                          const struct decoding_text texts[])
+{
+    int64_t size = 1;
+    while (size < n && size < o->batch_pairs &&
+           (size + 1) * (texts[size].length + 1) <= BATCH_SYMBOLS &&
+           (g->encode || texts[size].length == texts[0].length))
+        size++;
+    return size;
+}
+
+static int64_t longest_output(const struct generator *g, const sb_decoding_options *o,
+                              int64_t length)
+{
+    int64_t longest = o->longest ? o->longest : 2 * length + 50;
+    /* The decoder reads "begin", the prompt, and all that it writes but the last symbol. */
+    int64_t room = g->encode ? g->positions : g->positions - length;
+    return g->positions > 0 && room > 0 && room < longest ? room : longest;
+}
+
+/* Decodes one batch, on tapes inside the open one. */
+static bool decode_batch(const struct generator *g, const sb_decoding_options *o, int64_t n,
+                         const struct decoding_text texts[], sb_decoded outputs[])
+{
+    struct sequences sequences;
+    struct search_text *text = memory_new((size_t)n * sizeof *text);
+    if (!text)
+        return sb_fail("decode: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        text[i] = (struct search_text){texts[i].index, longest_output(g, o, texts[i].length),
+                                       &outputs[texts[i].index]};
+    int32_t *start;
+    int64_t start_length;
+    bool ok = sequences_begin(&sequences, g, n, texts, !o->no_cache, &start, &start_length);
+    if (ok) {
+        const struct search search = {.options = o,
+                                      .sequences = &sequences,
+                                      .start_length = start_length,
+                                      .start = start,
+                                      .texts = n,
+                                      .V = g->symbols,
+                                      .text = text};
+        ok = (o->beam_width > 1 ? search_beam : search_greedy)(&search);
+    }
+    sequences_end(&sequences);
+    memory_free(start);
+    memory_free(text);
+    return ok;
+}
+
+static bool check_arguments(const char *const *texts, int64_t n, const void *outputs)
+{
+    if (n < 0)
+        return sb_fail("decode: %lld texts are too few", (long long)n);
+    if (n > MOST)
+        return sb_fail("decode: %lld texts are more than %d", (long long)n, MOST);
+    if (n > 0 && (!texts || !outputs))
+        return fail_null("decode", texts ? "outputs" : "texts");
+    return true;
+}
+
+bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,
+                      const sb_decoding_options *options, sb_decoded outputs[])
+{
+    sb_decoding_options o;
+    if (!check_arguments(texts, n, outputs) || !complete(options, &o))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        outputs[i] = (sb_decoded){0};
+    struct decoding_text *encoded = encode(g, texts, n);
+    sb_tape tape;
+    search_tape(&tape);
+    bool ok = encoded && packed_weights_keep(&tape);
+    for (int64_t i = 0, size; ok && i < n; i += size) {
+        size = next_batch(g, &o, n - i, encoded + i);
+        ok = decode_batch(g, &o, size, encoded + i, outputs);
+    }
+    ok = sb_tape_end(&tape) && ok;
+    free_texts(n, encoded);
+    if (!ok)
+        sb_decoded_free(n, outputs);
+    return ok;
+}
+
+bool generator_texts(const sb_vocabulary *vocabulary, int64_t n, const sb_decoded decoded[],
+                     char *outputs[])
+{
+    int64_t made = 0;
+    while (made < n && (outputs[made] = sb_vocabulary_decode(vocabulary, decoded[made].ids,
+                                                             decoded[made].length)) != NULL)
+        made++;
+    for (int64_t i = 0; made < n && i < made; i++)
+        sb_free(outputs[i]);
+    for (int64_t i = 0; made < n && i < n; i++)
+        outputs[i] = NULL;
+    return made == n;
+}
+
+void sb_decoded_free(int64_t n, sb_decoded outputs[])
+{
+    for (int64_t i = 0; outputs && i < n; i++) {
+        memory_free(outputs[i].ids);
+        outputs[i] = (sb_decoded){0};
+    }
+}

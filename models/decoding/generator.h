@@ -1,0 +1,69 @@
+/*
+ * A generator: what decoding asks of a model, and the sequences that it goes on with.
+ *
+ * An encoder-decoder reads a text as its source, and its outputs begin with nothing; a language
+ * model reads it as a prompt, with which its outputs begin.
+ */
+#ifndef SOFTBACK_MODELS_DECODING_GENERATOR_H
+#define SOFTBACK_MODELS_DECODING_GENERATOR_H
+
+#include "models/decoding/decoding.h"
+#include "models/text/vocabulary.h"
+#include "nn/decoder.h"
+
+struct generator {
+    const void *model;
+    const sb_vocabulary *vocabulary; /* of the texts */
+    int64_t symbols;                 /* V: of the outputs */
+    const sb_decoder *decoder;
+    int64_t positions; /* how many the decoder has; 0: any number */
+    /* ids (B, L), lengths (B) -> memory (B, L, C); NULL in a language model */
+    sb_tensor *(*encode)(const void *model, sb_tensor *ids, sb_tensor *lengths);
+    /* y (..., C) of the decoder -> logits (..., V) */
+    sb_tensor *(*output)(const void *model, sb_tensor *y);
+};
+
+/* An encoded text, and its place among the caller's. */
+struct decoding_text {
+    int64_t index, length;
+    int32_t *ids;
+};
+
+/* Sequences that grow together, a step at a time. */
+struct sequences {
+    const struct generator *generator;
+    int64_t count;
+    sb_tensor *memory; /* until it is not needed any more */
+    int32_t *lengths;  /* of the memory, one for each sequence; NULL in a language model */
+    sb_decoder_state *state;
+    int64_t length;  /* without a state: how many symbols each sequence has so far, */
+    int32_t *prefix; /*     and which (count, length) */
+};
+
+/*
+ * Begins a sequence for each of n texts; in a language model all must be of one length. *start,
+ * (n, *start_length), to be freed with memory_free, is what the first step must be given. The
+ * sequences are to be ended in any case.
+ */
+bool sequences_begin(struct sequences *s, const struct generator *generator, int64_t n,
+                     const struct decoding_text texts[], bool cache, int32_t **start,
+                     int64_t *start_length);
+void sequences_end(struct sequences *s);
+
+/* Adds L symbols to each sequence, ids (count, L), and computes the logits of what comes next:
+   (count, V), on the open tape, which must not record. */
+sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids);
+
+/* Sequence i becomes what sequence rows[i] was, for i in 0..n-1. After a failure they can only be
+   ended. */
+bool sequences_reorder(struct sequences *s, int64_t n, const int32_t *rows);
+
+/* Decodes n texts with a generator; the options are not complete yet. */
+bool generator_decode(const struct generator *generator, const char *const *texts, int64_t n,
+                      const sb_decoding_options *options, sb_decoded outputs[]);
+
+/* The texts of outputs, in their vocabulary; each is to be freed with sb_free. */
+bool generator_texts(const sb_vocabulary *vocabulary, int64_t n, const sb_decoded decoded[],
+                     char *outputs[]);
+
+#endif

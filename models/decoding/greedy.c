@@ -1,0 +1,169 @@
+/* Greedy decoding and sampling: one output for each text, one symbol at a time. */
+#include "models/decoding/search.h"
+#include "ops/log_softmax.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+struct greedy {
+    const struct search *search;
+    int64_t count;        /* outputs under way */
+    int64_t *text, *room; /* of which text each is; of each text, the room for its symbols */
+    struct choice *chosen;
+    int32_t *ids, *rows;
+    /* greedy */
+    sb_tensor *forbidden; /* (V): 0 where a symbol may be chosen, else -infinity */
+    int32_t *best;        /* (count) */
+    double *log_p;        /* (count); (count, V) for sampling */
+    /* sampling */
+    struct choice *choices;
+};
+
+static bool begin(struct greedy *g, const struct search *s)
+{
+    int64_t n = s->texts, V = s->V;
+    *g = (struct greedy){.search = s, .count = n};
+    g->text = memory_new((size_t)n * sizeof *g->text);
+    g->room = memory_new((size_t)n * sizeof *g->room);
+    g->chosen = memory_new((size_t)n * sizeof *g->chosen);
+    g->ids = memory_new((size_t)n * sizeof *g->ids);
+    g->rows = memory_new((size_t)n * sizeof *g->rows);
+    g->best = memory_new((size_t)n * sizeof *g->best);
+    g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
+    g->choices = memory_new((size_t)V * sizeof *g->choices);
+    if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
+        !g->choices)
+        return sb_fail("decode: out of memory");
+    bool ok = true;
+    for (int64_t i = 0; ok && i < n; i++) {
+        g->text[i] = i;
+        ok = output_room(s->text[i].output, &g->room[i]);
+    }
+    return ok;
+}
+
+static void end(struct greedy *g)
+{
+    memory_free(g->text);
+    memory_free(g->room);
+    memory_free(g->chosen);
+    memory_free(g->ids);
+    memory_free(g->rows);
+    memory_free(g->best);
+    memory_free(g->log_p);
+    memory_free(g->choices);
+    sb_tensor_release(g->forbidden);
+}
+
+static bool forbid(struct greedy *g, sb_dtype dtype)
+{
+    g->forbidden = sb_tensor_zeros(dtype, SB_SHAPE(g->search->V));
+    for (int64_t id = 0; g->forbidden && id < g->search->V; id++)
+        if (!search_allows(id))
+            sb_put(g->forbidden, id, -INFINITY);
+    return g->forbidden != NULL;
+}
+
+/* By operations, which there are on every device and for every dtype. */
+static bool find_best(struct greedy *g, sb_tensor *log_p)
+{
+    sb_tensor *best = sb_argmax(sb_add(log_p, g->forbidden), -1);
+    sb_tensor *value = sb_gather(log_p, best);
+    if (!value || !sb_tensor_read(value, g->log_p))
+        return false;
+    for (int64_t i = 0; i < g->count; i++)
+        g->best[i] = (int32_t)sb_get(best, i);
+    return true;
+}
+
+static bool choose_best(struct greedy *g, sb_tensor *logits)
+{
+    if (!g->forbidden && !forbid(g, sb_tensor_dtype(logits)))
+        return false;
+    if (!log_softmax_best(logits, g->forbidden, g->best, g->log_p) &&
+        !find_best(g, sb_log_softmax(logits)))
+        return false;
+    for (int64_t i = 0; i < g->count; i++)
+        g->chosen[i] = (struct choice){g->log_p[i], g->best[i]};
+    return true;
+}
+
+static bool choose_randomly(struct greedy *g, sb_tensor *logits)
+{
+    const struct search *s = g->search;
+    sb_tensor *log_p = sb_log_softmax(logits);
+    if (!log_p || !sb_tensor_read(log_p, g->log_p))
+        return false;
+    for (int64_t i = 0; i < g->count; i++) {
+        const struct search_text *text = &s->text[g->text[i]];
+        sb_random random = sb_random_new(s->options->seed, SB_STREAM_SAMPLE);
+        random.position += (uint64_t)text->index << 24; /* a text draws at most 2^24 numbers */
+        random.position += (uint64_t)text->output->length;
+        g->chosen[i] = choices_draw(s->options, s->V, g->log_p + i * s->V,
+                                    sb_random_uniform(&random), g->choices);
+    }
+    return true;
+}
+
+static bool choose(struct greedy *g, int64_t L, const int32_t *ids)
+{
+    sb_tape tape;
+    search_tape(&tape);
+    sb_tensor *logits = sequences_next(g->search->sequences, L, ids);
+    bool ok = logits && (g->search->options->sample ? choose_randomly : choose_best)(g, logits);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* Adds what was chosen for output i to it. */
+static bool extend(struct greedy *g, int64_t i)
+{
+    const struct search_text *text = &g->search->text[g->text[i]];
+    sb_decoded *output = text->output;
+    struct choice chosen = g->chosen[i];
+    if (!isfinite(chosen.log_p))
+        return search_fail_values(text);
+    output->log_probability += chosen.log_p;
+    output->ended = chosen.id == SB_END;
+    if (output->ended)
+        return true;
+    output->ids[output->length++] = chosen.id;
+    return output_room(output, &g->room[g->text[i]]);
+}
+
+static bool is_done(const struct search_text *text)
+{
+    return text->output->ended || text->output->length == text->longest;
+}
+
+/* Extends all outputs, and goes on with those that are not done. */
+static bool extend_all(struct greedy *g)
+{
+    int64_t left = 0;
+    for (int64_t i = 0; i < g->count; i++) {
+        const struct search_text *text = &g->search->text[g->text[i]];
+        if (!extend(g, i))
+            return false;
+        if (is_done(text)) {
+            sb_decoded *output = text->output;
+            output->score = search_score(g->search->options, output->log_probability,
+                                         output->length + output->ended);
+            continue;
+        }
+        g->rows[left] = (int32_t)i;
+        g->ids[left] = g->chosen[i].id;
+        g->text[left++] = g->text[i];
+    }
+    g->count = left;
+    return left == 0 || sequences_reorder(g->search->sequences, left, g->rows);
+}
+
+bool search_greedy(const struct search *search)
+{
+    struct greedy g;
+    bool ok =
+        begin(&g, search) && choose(&g, search->start_length, search->start) && extend_all(&g);
+    while (ok && g.count > 0)
+        ok = choose(&g, 1, g.ids) && extend_all(&g);
+    end(&g);
+    return ok;
+}

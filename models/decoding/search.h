@@ -1,0 +1,66 @@
+/* Searches: how symbols are chosen. */
+#ifndef SOFTBACK_MODELS_DECODING_SEARCH_H
+#define SOFTBACK_MODELS_DECODING_SEARCH_H
+
+#include "autograd/tape.h"
+#include "models/decoding/generator.h"
+
+/* A text whose output is wanted. */
+struct search_text {
+    int64_t index;   /* its place among the caller's */
+    int64_t longest; /* the most symbols of its output */
+    sb_decoded *output;
+};
+
+struct search {
+    const sb_decoding_options *options; /* complete */
+    struct sequences *sequences;        /* begun, one for each text */
+    int64_t start_length;
+    const int32_t *start; /* (texts, start_length): what the first step is given */
+    int64_t texts, V;
+    const struct search_text *text;
+};
+
+/* Each fills in the outputs of the texts; what a failure leaves in them is the caller's to free. */
+bool search_greedy(const struct search *search); /* and sampling */
+bool search_beam(const struct search *search);
+
+/* Opens the tape of a step: one that does not record, without dropout. */
+static inline void search_tape(sb_tape *tape)
+{
+    sb_tape_begin(tape, SB_NO_RECORD);
+    sb_tape_random(tape, NULL);
+}
+
+/* Whether a symbol may be chosen. */
+static inline bool search_allows(int64_t id)
+{
+    return id == SB_END || id >= SB_SPECIAL_SYMBOLS;
+}
+
+/* Makes room for one more symbol in an output that has room for `room`. */
+bool output_room(sb_decoded *output, int64_t *room);
+
+/* The score of `chosen` symbols, "end" included. */
+double search_score(const sb_decoding_options *options, double log_probability, int64_t chosen);
+
+/* Fails because the model gives no probabilities to choose by. */
+bool search_fail_values(const struct search_text *text);
+
+/* A symbol and the logarithm of its probability. */
+struct choice {
+    double log_p;
+    int32_t id;
+};
+
+/*
+ * The k most probable of the symbols that may be chosen, the most probable first and of equal ones
+ * that with the lower id; `choices` has room for V. Returns how many there are, at most k.
+ */
+int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice choices[]);
+
+/* A symbol drawn by a number in [0, 1), as the options say; `choices` has room for V. */
+struct choice choices_draw(const sb_decoding_options *options, int64_t V, const double log_p[],
+                           double uniform, struct choice choices[]);
+
+#endif

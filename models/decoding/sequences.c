@@ -1,0 +1,179 @@
+#include "models/decoding/search.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+/* The texts' symbols, padded: (n, *length). An empty text holds one symbol of padding, so that
+   there is something to attend to, as in a batch of training. */
+static int32_t *padded(int64_t n, const struct decoding_text texts[], int64_t *length)
+{
+    int64_t L = 1;
+    for (int64_t i = 0; i < n; i++)
+        L = texts[i].length > L ? texts[i].length : L;
+    int32_t *ids = memory_new((size_t)(n * L) * sizeof *ids);
+    for (int64_t i = 0; ids && i < n * L; i++) {
+        const struct decoding_text *text = &texts[i / L];
+        ids[i] = i % L < text->length ? text->ids[i % L] : SB_PADDING;
+    }
+    *length = L;
+    return ids ? ids : sb_fail("decode: out of memory");
+}
+
+static sb_tensor *tensor_of(int rank, const int64_t *dim, const int32_t *values)
+{
+    return sb_tape_own(sb_tensor_from(SB_I32, rank, dim, values));
+}
+
+/* Runs the encoder over the sources. */
+static bool encode(struct sequences *s, const struct decoding_text texts[])
+{
+    int64_t n = s->count, L = 0;
+    s->lengths = memory_new((size_t)n * sizeof *s->lengths);
+    int32_t *ids = s->lengths ? padded(n, texts, &L) : sb_fail("decode: out of memory");
+    if (!ids)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        s->lengths[i] = (int32_t)(texts[i].length > 0 ? texts[i].length : 1);
+    sb_tape tape;
+    search_tape(&tape);
+    sb_tensor *source = tensor_of(SB_SHAPE(n, L), ids), *lengths = NULL;
+    if (source)
+        lengths = tensor_of(SB_SHAPE(n), s->lengths);
+    if (lengths)
+        s->memory = sb_tensor_retain(s->generator->encode(s->generator->model, source, lengths));
+    memory_free(ids);
+    return sb_tape_end(&tape) && s->memory;
+}
+
+/* "Begin" for each text, and the prompt behind it. */
+static int32_t *starts(const struct generator *g, int64_t n, const struct decoding_text texts[],
+                       int64_t *length)
+{
+    int64_t prompt = g->encode ? 0 : texts[0].length, L = prompt + 1;
+    int32_t *start = memory_new((size_t)(n * L) * sizeof *start);
+    if (!start)
+        return sb_fail("decode: out of memory");
+    for (int64_t i = 0; i < n; i++) {
+        start[i * L] = SB_BEGIN;
+        memcpy(start + i * L + 1, texts[i].ids, (size_t)prompt * sizeof *start);
+    }
+    *length = L;
+    return start;
+}
+
+bool sequences_begin(struct sequences *s, const struct generator *generator, int64_t n,
+                     const struct decoding_text texts[], bool cache, int32_t **start,
+                     int64_t *start_length)
+{
+    *s = (struct sequences){.generator = generator, .count = n};
+    *start = NULL;
+    if (generator->encode && !encode(s, texts))
+        return false;
+    if (cache && !(s->state = sb_decoder_state_new(generator->decoder)))
+        return false;
+    *start = starts(generator, n, texts, start_length);
+    return *start != NULL;
+}
+
+void sequences_end(struct sequences *s)
+{
+    sb_tensor_release(s->memory);
+    sb_decoder_state_free(s->state);
+    memory_free(s->lengths);
+    memory_free(s->prefix);
+    *s = (struct sequences){0};
+}
+
+/* Adds L symbols to each prefix. */
+static bool prefix_add(struct sequences *s, int64_t L, const int32_t *ids)
+{
+    int64_t n = s->count, old = s->length, length = old + L;
+    int32_t *prefix = memory_new((size_t)(n * length) * sizeof *prefix);
+    if (!prefix)
+        return sb_fail("decode: out of memory");
+    for (int64_t i = 0; i < n * length; i++) {
+        int64_t row = i / length, t = i % length;
+        prefix[i] = t < old ? s->prefix[row * old + t] : ids[row * L + t - old];
+    }
+    memory_free(s->prefix);
+    s->prefix = prefix;
+    s->length = length;
+    return true;
+}
+
+/* What the decoder makes of the L new positions, or, without a state, of all. */
+static sb_tensor *decode(struct sequences *s, int64_t L, const int32_t *ids)
+{
+    const sb_decoder *decoder = s->generator->decoder;
+    sb_tensor *lengths = s->lengths ? tensor_of(SB_SHAPE(s->count), s->lengths) : NULL;
+    if (s->lengths && !lengths)
+        return NULL;
+    if (!s->state) {
+        if (!prefix_add(s, L, ids))
+            return NULL;
+        sb_tensor *all = tensor_of(SB_SHAPE(s->count, s->length), s->prefix);
+        return all ? sb_decoder_forward(decoder, all, s->memory, lengths, NULL) : NULL;
+    }
+    sb_tensor *new_ids = tensor_of(SB_SHAPE(s->count, L), ids);
+    sb_tensor *y =
+        new_ids ? sb_decoder_step(decoder, s->state, new_ids, s->memory, lengths, NULL) : NULL;
+    sb_tensor_release(s->memory); /* the state has what is needed of it */
+    s->memory = NULL;
+    return y;
+}
+
+sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids)
+{
+    sb_tensor *y = decode(s, L, ids); /* (count, 1 or more, C) */
+    if (!y)
+        return NULL;
+    int64_t last = sb_tensor_dim(y, 1) - 1, C = sb_tensor_dim(y, 2);
+    if (last > 0)
+        y = sb_slice(y, 1, last, 1);
+    y = sb_reshape(y, 2, (const int64_t[]){s->count, C});
+    return s->generator->output(s->generator->model, y);
+}
+
+/* Rows of the memory (B, L, C), picked as if they were embeddings. */
+static bool reorder_memory(struct sequences *s, int64_t n, const int32_t *rows)
+{
+    int64_t B = sb_tensor_dim(s->memory, 0), L = sb_tensor_dim(s->memory, 1);
+    int64_t C = sb_tensor_dim(s->memory, 2);
+    sb_tape tape;
+    search_tape(&tape);
+    sb_tensor *flat = sb_reshape(s->memory, 2, (const int64_t[]){B, L * C});
+    sb_tensor *picked = tensor_of(SB_SHAPE(n), rows);
+    if (picked)
+        picked = sb_embedding(flat, picked);
+    picked = sb_tensor_retain(sb_reshape(picked, 3, (const int64_t[]){n, L, C}));
+    bool ok = sb_tape_end(&tape) && picked;
+    sb_tensor_release(ok ? s->memory : picked);
+    s->memory = ok ? picked : s->memory;
+    return ok;
+}
+
+static bool reorder_ids(int64_t L, int64_t n, const int32_t *rows, int32_t **ids)
+{
+    int32_t *picked = memory_new((size_t)(n * L) * sizeof *picked + 1);
+    if (!picked)
+        return sb_fail("decode: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        memcpy(picked + i * L, *ids + rows[i] * L, (size_t)L * sizeof *picked);
+    memory_free(*ids);
+    *ids = picked;
+    return true;
+}
+
+bool sequences_reorder(struct sequences *s, int64_t n, const int32_t *rows)
+{
+    bool same = n == s->count;
+    for (int64_t i = 0; same && i < n; i++)
+        same = rows[i] == i;
+    if (same)
+        return true;
+    s->count = n;
+    return (!s->lengths || reorder_ids(1, n, rows, &s->lengths)) &&
+           (!s->prefix || reorder_ids(s->length, n, rows, &s->prefix)) &&
+           (!s->memory || reorder_memory(s, n, rows)) &&
+           (!s->state || sb_decoder_state_reorder(s->state, n, rows));
+}

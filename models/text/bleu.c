@@ -1,0 +1,146 @@
+/* BLEU of a corpus, as sacreBLEU computes it. */
+#include "models/text/metrics.h"
+#include "models/text/table.h"
+#include "models/text/tokens_13a.h"
+#include "models/text/unit.h"
+#include "tensor/failure.h"
+#include "tensor/mathematics.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+struct ids {
+    int32_t *id;
+    int64_t count, room;
+};
+
+struct uses {
+    int64_t output, reference;
+};
+
+struct counting {
+    struct buffer tokens, scratch;
+    struct table words, grams; /* all words of the corpus; the n-grams of one line */
+    struct ids output, reference;
+    struct uses *uses; /* of each n-gram */
+    int64_t room;
+};
+
+const char *sb_bleu_signature(void)
+{
+    return "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:softback (equals sacreBLEU 2.6.0)";
+}
+
+static bool read_tokens(struct counting *c, const char *text, struct ids *ids)
+{
+    struct unit token;
+    ids->count = 0;
+    if (!tokens_13a(text, strlen(text), &c->tokens, &c->scratch))
+        return false;
+    for (size_t at = 0; token_next(c->tokens.bytes, c->tokens.size, &at, &token);) {
+        int64_t word = table_add(&c->words, token.text, token.size);
+        if (word < 0 || !memory_room(&ids->id, ids->count, &ids->room, sizeof *ids->id))
+            return false;
+        ids->id[ids->count++] = (int32_t)word;
+    }
+    return true;
+}
+
+/* Counts the n-grams of one side of a line. */
+static bool count_grams(struct counting *c, const struct ids *ids, int order, bool is_output)
+{
+    for (int64_t i = 0; i + order <= ids->count; i++) {
+        int64_t known = c->grams.count;
+        int64_t gram = table_add(&c->grams, ids->id + i, (size_t)order * sizeof *ids->id);
+        if (gram < 0 || !memory_room(&c->uses, gram, &c->room, sizeof *c->uses))
+            return false;
+        if (gram == known)
+            c->uses[gram] = (struct uses){0, 0};
+        if (is_output)
+            c->uses[gram].output++;
+        else
+            c->uses[gram].reference++;
+    }
+    return true;
+}
+
+static bool count_line(struct counting *c, const char *output, const char *reference, sb_bleu *bleu)
+{
+    if (!read_tokens(c, output, &c->output) || !read_tokens(c, reference, &c->reference))
+        return false;
+    bleu->output_tokens += c->output.count;
+    bleu->reference_tokens += c->reference.count;
+    for (int order = 1; order <= SB_BLEU_ORDERS; order++) {
+        table_clear(&c->grams);
+        if (!count_grams(c, &c->output, order, true) ||
+            !count_grams(c, &c->reference, order, false))
+            return false;
+        for (int64_t i = 0; i < c->grams.count; i++) {
+            struct uses uses = c->uses[i];
+            bleu->total[order - 1] += uses.output;
+            bleu->correct[order - 1] += uses.output < uses.reference ? uses.output : uses.reference;
+        }
+    }
+    return true;
+}
+
+/*
+ * BLEU = BP exp(mean over n of ln p_n), with BP = exp(1 - reference / output) when the output is
+ * the shorter. The k-th order without a match counts as 1 / 2^k of one. An order without any n-gram
+ * makes BLEU 0, as does an output without any match.
+ */
+static void compute(sb_bleu *bleu)
+{
+    double half = 1, logarithms = 0;
+    bool any = false, all = true;
+    for (int n = 0; n < SB_BLEU_ORDERS; n++)
+        any = any || bleu->correct[n] > 0;
+    bleu->brevity_penalty =
+        bleu->output_tokens >= bleu->reference_tokens ? 1
+        : bleu->output_tokens == 0
+            ? 0
+            : math_exp(1 - (double)bleu->reference_tokens / (double)bleu->output_tokens);
+    for (int n = 0; any && all && n < SB_BLEU_ORDERS; n++) {
+        all = bleu->total[n] > 0;
+        if (!all)
+            break;
+        double correct = bleu->correct[n] > 0 ? (double)bleu->correct[n] : (half /= 2);
+        bleu->precision[n] = 100 * correct / (double)bleu->total[n];
+        logarithms += math_log(bleu->precision[n]);
+    }
+    bleu->score = any && all ? bleu->brevity_penalty * math_exp(logarithms / SB_BLEU_ORDERS) : 0;
+}
+
+static bool count_lines(struct counting *c, const char *const *outputs,
+                        const char *const *references, int64_t count, sb_bleu *bleu)
+{
+    for (int64_t i = 0; i < count; i++) {
+        size_t size;
+        if (!text_check("bleu", outputs[i], &size) || !text_check("bleu", references[i], &size))
+            return false;
+        if (!count_line(c, outputs[i], references[i], bleu))
+            return sb_fail("bleu: out of memory");
+    }
+    return true;
+}
+
+bool sb_bleu_corpus(const char *const *outputs, const char *const *references, int64_t count,
+                    sb_bleu *bleu)
+{
+    if (!outputs || !references || !bleu)
+        return fail_null("bleu", !outputs ? "outputs" : !references ? "references" : "bleu");
+    if (count < 1)
+        return sb_fail("bleu: the count is %lld, expected at least 1", (long long)count);
+    *bleu = (sb_bleu){0};
+    struct counting counting = {0};
+    bool ok = count_lines(&counting, outputs, references, count, bleu);
+    if (ok)
+        compute(bleu);
+    buffer_free(&counting.tokens);
+    buffer_free(&counting.scratch);
+    table_free(&counting.words);
+    table_free(&counting.grams);
+    memory_free(counting.output.id);
+    memory_free(counting.reference.id);
+    memory_free(counting.uses);
+    return ok;
+}

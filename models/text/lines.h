@@ -1,0 +1,41 @@
+/*
+ * Lines of text from anywhere. The end of a line is LF or CRLF and belongs to no line, the last
+ * line may have none, and a byte-order mark at the start is passed over. Of a line that is too long
+ * only its length is kept, so hostile input takes no memory.
+ */
+#ifndef SOFTBACK_MODELS_TEXT_LINES_H
+#define SOFTBACK_MODELS_TEXT_LINES_H
+
+#include "models/text/buffer.h"
+#include <stdint.h>
+
+/* Puts up to `room` bytes into `bytes` and returns their number: 0 at the end, -1 on a failure,
+   which it reports with sb_fail. */
+typedef int64_t lines_source(void *from, char *bytes, size_t room);
+
+struct lines {
+    const char *name; /* of the source, for messages */
+    int64_t number;   /* of the current line, from 1 */
+    const char *text; /* the current line; a NUL follows it */
+    size_t size;      /* its bytes, of which only some are in `text` when it is too long */
+    bool too_long;    /* longer than the limit */
+
+    size_t limit;
+    lines_source *source;
+    void *from;
+    struct buffer line;
+    char *chunk;
+    size_t at, filled;
+    bool ended;
+};
+
+/* Begins to read; `limit` is the longest line in bytes. */
+bool lines_begin(struct lines *lines, const char *name, size_t limit, lines_source *source,
+                 void *from);
+
+/* Reads the next line; *more is false at the end. Returns false on a failure. */
+bool lines_next(struct lines *lines, bool *more);
+
+void lines_end(struct lines *lines);
+
+#endif

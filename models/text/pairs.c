@@ -1,0 +1,247 @@
+#include "models/text/pairs.h"
+#include "models/text/heap.h"
+#include "models/text/pairs_read.h"
+#include "models/text/table.h"
+#include "models/text/unit.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+enum { FIRST_CHUNK = 1 << 14, LATER_CHUNK = 1 << 20 };
+
+/* Texts lie in chunks, which never move, one after another. */
+struct chunk {
+    struct chunk *next;
+    size_t used, room;
+    char text[];
+};
+
+struct sb_pairs {
+    const char **source, **target;
+    int64_t count, source_room, target_room;
+    struct chunk *chunk;
+    int64_t skipped;
+    char *problem[SB_PAIRS_PROBLEMS];
+};
+
+sb_pairs *sb_pairs_new(void)
+{
+    sb_pairs *pairs = memory_new(sizeof *pairs);
+    return pairs ? pairs : sb_fail("pairs_new: out of memory");
+}
+
+void sb_pairs_free(sb_pairs *pairs)
+{
+    if (!pairs)
+        return;
+    for (struct chunk *chunk = pairs->chunk, *next; chunk; chunk = next) {
+        next = chunk->next;
+        memory_free(chunk);
+    }
+    for (int i = 0; i < SB_PAIRS_PROBLEMS; i++)
+        memory_free(pairs->problem[i]);
+    memory_free(pairs->source);
+    memory_free(pairs->target);
+    memory_free(pairs);
+}
+
+/* A copy of a text that lives as long as the pairs; NULL without memory. */
+static const char *keep(sb_pairs *pairs, const char *text, size_t size)
+{
+    struct chunk *chunk = pairs->chunk;
+    if (!chunk || chunk->room - chunk->used <= size) {
+        size_t usual = chunk ? LATER_CHUNK : FIRST_CHUNK, room = size < usual ? usual : size + 1;
+        chunk = memory_new(sizeof *chunk + room);
+        if (!chunk)
+            return NULL;
+        chunk->room = room;
+        chunk->next = pairs->chunk;
+        pairs->chunk = chunk;
+    }
+    char *copy = memcpy(chunk->text + chunk->used, text, size);
+    chunk->used += size + 1;
+    return copy;
+}
+
+bool pairs_add(sb_pairs *pairs, const char *source, size_t source_size, const char *target,
+               size_t target_size)
+{
+    if (!memory_room(&pairs->source, pairs->count, &pairs->source_room, sizeof(char *)) ||
+        !memory_room(&pairs->target, pairs->count, &pairs->target_room, sizeof(char *)))
+        return false;
+    const char *kept = keep(pairs, source, source_size);
+    pairs->source[pairs->count] = kept;
+    pairs->target[pairs->count] = kept ? keep(pairs, target, target_size) : NULL;
+    if (!pairs->target[pairs->count])
+        return false;
+    pairs->count++;
+    return true;
+}
+
+bool sb_pairs_add(sb_pairs *pairs, const char *source, const char *target)
+{
+    size_t source_size, target_size;
+    if (!pairs)
+        return fail_null("pairs_add", "pairs");
+    return text_check("pairs_add", source, &source_size) &&
+           text_check("pairs_add", target, &target_size) &&
+           (pairs_add(pairs, source, source_size, target, target_size) ||
+            sb_fail("pairs_add: out of memory"));
+}
+
+bool pairs_skip(sb_pairs *pairs, const char *problem)
+{
+    if (pairs->skipped < SB_PAIRS_PROBLEMS) {
+        pairs->problem[pairs->skipped] = memory_text(problem);
+        if (!pairs->problem[pairs->skipped])
+            return false;
+    }
+    pairs->skipped++;
+    return true;
+}
+
+int64_t sb_pairs_count(const sb_pairs *pairs)
+{
+    return pairs ? pairs->count : 0;
+}
+
+static bool has(const char *who, const sb_pairs *pairs, int64_t index)
+{
+    if (!pairs)
+        return fail_null(who, "pairs");
+    return (index >= 0 && index < pairs->count) ||
+           sb_fail("%s: there is no pair %lld of %lld", who, (long long)index,
+                   (long long)pairs->count);
+}
+
+const char *sb_pairs_source(const sb_pairs *pairs, int64_t index)
+{
+    return has("pairs_source", pairs, index) ? pairs->source[index] : NULL;
+}
+
+const char *sb_pairs_target(const sb_pairs *pairs, int64_t index)
+{
+    return has("pairs_target", pairs, index) ? pairs->target[index] : NULL;
+}
+
+const char *const *sb_pairs_sources(const sb_pairs *pairs)
+{
+    return pairs ? (const char *const *)pairs->source : fail_null("pairs_sources", "pairs");
+}
+
+const char *const *sb_pairs_targets(const sb_pairs *pairs)
+{
+    return pairs ? (const char *const *)pairs->target : fail_null("pairs_targets", "pairs");
+}
+
+int64_t sb_pairs_skipped(const sb_pairs *pairs)
+{
+    return pairs ? pairs->skipped : 0;
+}
+
+const char *sb_pairs_problem(const sb_pairs *pairs, int64_t index)
+{
+    return pairs && index >= 0 && index < SB_PAIRS_PROBLEMS ? pairs->problem[index] : NULL;
+}
+
+/* The pairs of each source. */
+struct sources {
+    struct table table;
+    int64_t *group; /* of each pair: the index of its source */
+    int64_t *pairs; /* of each source: its number of pairs */
+    bool *held;     /* of each source */
+};
+
+static bool group_sources(struct sources *sources, const sb_pairs *pairs)
+{
+    size_t count = (size_t)pairs->count;
+    sources->group = memory_new(count * sizeof(int64_t));
+    sources->pairs = memory_new(count * sizeof(int64_t));
+    sources->held = memory_new(count * sizeof(bool));
+    if (!sources->group || !sources->pairs || !sources->held)
+        return false;
+    for (int64_t i = 0; i < pairs->count; i++) {
+        sources->group[i] = table_add(&sources->table, pairs->source[i], strlen(pairs->source[i]));
+        if (sources->group[i] < 0)
+            return false;
+        sources->pairs[sources->group[i]]++;
+    }
+    return true;
+}
+
+/* Holds out sources in the order of their hashes, as long as they fit; *held is how many pairs. */
+static bool hold_out(struct sources *sources, int64_t wanted, int64_t *held)
+{
+    struct heap heap = {0};
+    struct heap_item item;
+    bool ok = true;
+    for (int64_t i = 0; ok && i < sources->table.count; i++)
+        ok = heap_add(&heap, sources->table.key[i].hash, (uint64_t)i);
+    for (*held = 0; ok && *held < wanted && heap_take(&heap, &item);) {
+        if (*held + sources->pairs[item.second] <= wanted) {
+            sources->held[item.second] = true;
+            *held += sources->pairs[item.second];
+        }
+    }
+    heap_free(&heap);
+    return ok;
+}
+
+static bool copy_sides(const sb_pairs *pairs, const struct sources *sources, sb_pairs *side[2])
+{
+    for (int i = 0; i < 2; i++)
+        if (!(side[i] = memory_new(sizeof *side[i])))
+            return false;
+    for (int64_t i = 0; i < pairs->count; i++) {
+        const char *source = pairs->source[i], *target = pairs->target[i];
+        if (!pairs_add(side[sources->held[sources->group[i]]], source, strlen(source), target,
+                       strlen(target)))
+            return false;
+    }
+    return true;
+}
+
+bool sb_pairs_divide(const sb_pairs *pairs, int64_t held_out, sb_pairs **rest, sb_pairs **held)
+{
+    if (!pairs || !rest || !held)
+        return fail_null("pairs_divide", !pairs ? "pairs" : !rest ? "rest" : "held");
+    if (held_out < 1 || held_out >= pairs->count)
+        return sb_fail("pairs_divide: %lld of %lld pairs to hold out, expected some but not all",
+                       (long long)held_out, (long long)pairs->count);
+    struct sources sources = {0};
+    sb_pairs *side[2] = {NULL, NULL};
+    int64_t taken = 0;
+    bool ok = group_sources(&sources, pairs) && hold_out(&sources, held_out, &taken);
+    if (ok && taken == 0)
+        ok = sb_fail("pairs_divide: no source has as few as %lld pairs to hold out",
+                     (long long)held_out);
+    else
+        ok = (ok && copy_sides(pairs, &sources, side)) || sb_fail("pairs_divide: out of memory");
+    table_free(&sources.table);
+    memory_free(sources.group);
+    memory_free(sources.pairs);
+    memory_free(sources.held);
+    if (!ok) {
+        sb_pairs_free(side[0]);
+        sb_pairs_free(side[1]);
+        return false;
+    }
+    *rest = side[0];
+    *held = side[1];
+    return true;
+}
+
+int64_t sb_pairs_shared(const sb_pairs *a, const sb_pairs *b)
+{
+    struct table table = {0};
+    int64_t shared = 0;
+    for (int64_t i = 0; shared >= 0 && i < sb_pairs_count(a); i++)
+        if (table_add(&table, a->source[i], strlen(a->source[i])) < 0)
+            shared = -1;
+    for (int64_t i = 0; shared >= 0 && i < sb_pairs_count(b); i++)
+        shared += table_find(&table, b->source[i], strlen(b->source[i])) >= 0;
+    table_free(&table);
+    if (shared < 0)
+        sb_fail("pairs_shared: out of memory");
+    return shared;
+}

@@ -1,0 +1,70 @@
+/* Pairs from files: apart from the rest, so that a build without files leaves this one out. */
+#include "models/text/pairs_read.h"
+#include "tensor/failure.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+struct open_file {
+    FILE *file;
+    const char *name;
+};
+
+static int64_t read_file(void *from, char *bytes, size_t room)
+{
+    const struct open_file *open = from;
+    errno = 0;
+    size_t size = fread(bytes, 1, room, open->file);
+    if (size == 0 && ferror(open->file)) {
+        sb_fail("%s: cannot be read: %s", open->name, strerror(errno));
+        return -1;
+    }
+    return (int64_t)size;
+}
+
+static bool file_open(struct open_file *open, const char *path)
+{
+    bool standard = strcmp(path, "-") == 0;
+    open->name = standard ? "standard input" : path;
+    open->file = standard ? stdin : fopen(path, "rb");
+    return open->file || sb_fail("%s: cannot be opened: %s", path, strerror(errno));
+}
+
+static void file_close(struct open_file *open)
+{
+    if (open->file && open->file != stdin)
+        fclose(open->file);
+}
+
+static struct pairs_file lines_of(struct open_file *open)
+{
+    return (struct pairs_file){open->name, read_file, open};
+}
+
+sb_pairs *sb_pairs_read(const char *path, const sb_pairs_options *options)
+{
+    if (!path)
+        return fail_null("pairs_read", "path");
+    struct open_file open = {0};
+    if (!file_open(&open, path))
+        return NULL;
+    sb_pairs *pairs = pairs_read("pairs_read", lines_of(&open), NULL, options);
+    file_close(&open);
+    return pairs;
+}
+
+sb_pairs *sb_pairs_read_two(const char *source_path, const char *target_path,
+                            const sb_pairs_options *options)
+{
+    if (!source_path || !target_path)
+        return fail_null("pairs_read_two", source_path ? "target_path" : "source_path");
+    struct open_file source = {0}, target = {0};
+    sb_pairs *pairs = NULL;
+    if (file_open(&source, source_path) && file_open(&target, target_path)) {
+        struct pairs_file targets = lines_of(&target);
+        pairs = pairs_read("pairs_read_two", lines_of(&source), &targets, options);
+    }
+    file_close(&source);
+    file_close(&target);
+    return pairs;
+}

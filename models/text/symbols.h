@@ -1,0 +1,32 @@
+/* The inside of a vocabulary, for the files that build, use and store it. */
+#ifndef SOFTBACK_MODELS_TEXT_SYMBOLS_H
+#define SOFTBACK_MODELS_TEXT_SYMBOLS_H
+
+#include "models/text/table.h"
+#include "models/text/vocabulary.h"
+#include <stdatomic.h>
+
+struct sb_vocabulary {
+    atomic_int refs;
+    sb_units units;
+    struct table symbols; /* index + SB_SPECIAL_SYMBOLS is the id; the key its text */
+    /*
+     * bpe only. The keys are pairs of ids, in the order of learning; merge i makes the symbol that
+     * follows the characters and the i merges before it, so the last symbols are the merges.
+     */
+    struct table merges;
+};
+
+/* A vocabulary without symbols. The caller owns it; NULL, with no message, without memory. */
+sb_vocabulary *vocabulary_empty(sb_units units);
+
+/* Adds the 256 symbols of bytes; false without memory. */
+bool vocabulary_add_bytes(sb_vocabulary *vocabulary);
+
+/* The id that the merge of rank i makes. */
+static inline int32_t merge_result(const sb_vocabulary *v, int64_t rank)
+{
+    return (int32_t)(SB_SPECIAL_SYMBOLS + v->symbols.count - v->merges.count + rank);
+}
+
+#endif

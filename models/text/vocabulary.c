@@ -1,0 +1,191 @@
+#include "models/text/vocabulary.h"
+#include "models/text/byte_pairs.h"
+#include "models/text/symbols.h"
+#include "models/text/unit.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <string.h>
+
+static const char *const special_symbols[SB_SPECIAL_SYMBOLS] = {"<padding>", "<begin>", "<end>",
+                                                                "<unknown>"};
+static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+sb_vocabulary *vocabulary_empty(sb_units units)
+{
+    sb_vocabulary *v = memory_new(sizeof *v);
+    if (v) {
+        atomic_init(&v->refs, 1);
+        v->units = units;
+    }
+    return v;
+}
+
+sb_vocabulary *sb_vocabulary_retain(sb_vocabulary *vocabulary)
+{
+    if (vocabulary)
+        atomic_fetch_add(&vocabulary->refs, 1);
+    return vocabulary;
+}
+
+void sb_vocabulary_release(sb_vocabulary *vocabulary)
+{
+    if (!vocabulary || atomic_fetch_sub(&vocabulary->refs, 1) > 1)
+        return;
+    table_free(&vocabulary->symbols);
+    table_free(&vocabulary->merges);
+    memory_free(vocabulary);
+}
+
+int64_t sb_vocabulary_size(const sb_vocabulary *vocabulary)
+{
+    return vocabulary ? SB_SPECIAL_SYMBOLS + vocabulary->symbols.count : 0;
+}
+
+sb_units sb_vocabulary_units(const sb_vocabulary *vocabulary)
+{
+    return vocabulary ? vocabulary->units : SB_UNITS_AUTO;
+}
+
+const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t id)
+{
+    if (!vocabulary)
+        return fail_null("vocabulary_symbol", "vocabulary");
+    if (id < 0 || id >= sb_vocabulary_size(vocabulary))
+        return sb_fail("vocabulary_symbol: there is no id %d, ids are below %lld", id,
+                       (long long)sb_vocabulary_size(vocabulary));
+    return id < SB_SPECIAL_SYMBOLS ? special_symbols[id]
+                                   : table_key(&vocabulary->symbols, id - SB_SPECIAL_SYMBOLS);
+}
+
+static int32_t id_of(const sb_vocabulary *v, const char *text, size_t size)
+{
+    int64_t index = table_find(&v->symbols, text, size);
+    return index < 0 ? -1 : (int32_t)index + SB_SPECIAL_SYMBOLS;
+}
+
+int32_t sb_vocabulary_id(const sb_vocabulary *vocabulary, const char *symbol)
+{
+    return vocabulary && symbol ? id_of(vocabulary, symbol, strlen(symbol)) : -1;
+}
+
+/* Writes the ids of the units of a text, and returns their number; with `ids` NULL only that. */
+static int64_t encode_units(const sb_vocabulary *v, const char *text, size_t size, int32_t *ids,
+                            sb_unknown *unknown)
+{
+    sb_units units = v->units == SB_UNITS_BPE ? SB_UNITS_CHARACTERS : v->units;
+    int64_t count = 0;
+    struct unit unit;
+    for (size_t at = 0; unit_next(units, text, size, &at, &unit); count++) {
+        if (!ids)
+            continue;
+        ids[count] = units == SB_UNITS_BYTES ? SB_SPECIAL_SYMBOLS + (unsigned char)unit.text[0]
+                                             : id_of(v, unit.text, unit.size);
+        if (ids[count] >= 0)
+            continue;
+        ids[count] = SB_UNKNOWN;
+        if (unknown->count++ == 0) {
+            unknown->first = (size_t)(unit.text - text);
+            unknown->first_size = unit.size;
+        }
+    }
+    return count;
+}
+
+/* The ids of a text's characters behind a leading space, then merged. */
+static int64_t encode_byte_pairs(const sb_vocabulary *v, const char *text, size_t size,
+                                 int32_t *ids, sb_unknown *unknown)
+{
+    if (size == 0)
+        return 0;
+    ids[0] = id_of(v, " ", 1);
+    return byte_pairs_apply(v, ids, 1 + encode_units(v, text, size, ids + 1, unknown));
+}
+
+int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text, int64_t *count,
+                              sb_unknown *unknown)
+{
+    if (!vocabulary || !count)
+        return fail_null("vocabulary_encode", vocabulary ? "count" : "vocabulary");
+    size_t size;
+    if (!text_check("vocabulary_encode", text, &size))
+        return NULL;
+    sb_unknown met = {0};
+    int64_t room = encode_units(vocabulary, text, size, NULL, &met) + 1;
+    int32_t *ids = memory_new((size_t)room * sizeof *ids);
+    int64_t made = !ids ? -1
+                   : vocabulary->units == SB_UNITS_BPE
+                       ? encode_byte_pairs(vocabulary, text, size, ids, &met)
+                       : encode_units(vocabulary, text, size, ids, &met);
+    if (made < 0) {
+        memory_free(ids);
+        return sb_fail("vocabulary_encode: out of memory");
+    }
+    if (unknown)
+        *unknown = met;
+    *count = made;
+    return ids;
+}
+
+/* The text of one id, which is below the size and no padding, begin or end. */
+static bool decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
+{
+    if (id == SB_UNKNOWN)
+        return buffer_add_text(text, replacement);
+    int64_t index = id - SB_SPECIAL_SYMBOLS;
+    if (v->units == SB_UNITS_BYTES)
+        return buffer_add(text, &(char){(char)index}, 1);
+    return buffer_add(text, table_key(&v->symbols, index), table_key_size(&v->symbols, index));
+}
+
+static bool decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count,
+                       struct buffer *text)
+{
+    bool first = true;
+    for (int64_t i = 0; i < count && ids[i] != SB_END; i++) {
+        if (ids[i] < 0 || ids[i] >= sb_vocabulary_size(v))
+            return sb_fail("vocabulary_decode: id %d at position %lld: ids are below %lld", ids[i],
+                           (long long)i, (long long)sb_vocabulary_size(v));
+        if (ids[i] == SB_PADDING || ids[i] == SB_BEGIN)
+            continue;
+        bool joined = first || v->units != SB_UNITS_WORDS || buffer_add(text, " ", 1);
+        if (!joined || !decode_symbol(v, ids[i], text))
+            return sb_fail("vocabulary_decode: out of memory");
+        first = false;
+    }
+    return true;
+}
+
+/* A copy in which each byte that is not part of a character is U+FFFD; a NUL is none. */
+static char *mended(const char *bytes, size_t size)
+{
+    struct buffer text = {0};
+    bool ok = true;
+    for (size_t at = 0, start = 0; ok && at < size; start = at) {
+        if (utf8_next(bytes, size, &at) > 0) {
+            ok = buffer_add(&text, bytes + start, at - start);
+        } else {
+            at = start + 1;
+            ok = buffer_add_text(&text, replacement);
+        }
+    }
+    if (ok)
+        return buffer_take(&text);
+    buffer_free(&text);
+    return NULL;
+}
+
+char *sb_vocabulary_decode(const sb_vocabulary *vocabulary, const int32_t *ids, int64_t count)
+{
+    if (!vocabulary || (!ids && count > 0))
+        return fail_null("vocabulary_decode", vocabulary ? "ids" : "vocabulary");
+    struct buffer text = {0};
+    if (!decode_ids(vocabulary, ids, count, &text)) {
+        buffer_free(&text);
+        return NULL;
+    }
+    bool spaced = vocabulary->units == SB_UNITS_BPE && text.size > 0 && text.bytes[0] == ' ';
+    char *result = spaced ? mended(text.bytes + 1, text.size - 1) : mended(text.bytes, text.size);
+    buffer_free(&text);
+    return result ? result : sb_fail("vocabulary_decode: out of memory");
+}

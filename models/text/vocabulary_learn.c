@@ -1,0 +1,190 @@
+/* Vocabularies from training texts. */
+#include "models/text/byte_pairs.h"
+#include "models/text/symbols.h"
+#include "models/text/unit.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BPE_SIZE = 8000 };
+
+/* Different units, and how often each is used. */
+struct counts {
+    struct table units;
+    int64_t *uses;
+    int64_t known, room;
+};
+
+static bool count_uses(struct counts *counts, const char *text, size_t size, int64_t uses)
+{
+    int64_t index = table_add(&counts->units, text, size);
+    if (index < 0 || !memory_room(&counts->uses, counts->known, &counts->room, sizeof(int64_t)))
+        return false;
+    if (index == counts->known)
+        counts->uses[counts->known++] = 0;
+    counts->uses[index] += uses;
+    return true;
+}
+
+static void counts_free(struct counts *counts)
+{
+    table_free(&counts->units);
+    memory_free(counts->uses);
+}
+
+static bool count_units(struct counts *counts, sb_units units, const char *text, size_t size,
+                        int64_t uses)
+{
+    struct unit unit;
+    for (size_t at = 0; unit_next(units, text, size, &at, &unit);)
+        if (!count_uses(counts, unit.text, unit.size, uses))
+            return false;
+    return true;
+}
+
+/* Counts the words of a text, each with the space before it; the first word gets one. */
+static bool count_spaced_words(struct counts *counts, struct buffer *spaced, const char *text,
+                               size_t size)
+{
+    struct unit unit;
+    for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);) {
+        spaced->size = 0;
+        if (!buffer_add(spaced, " ", 1) || !buffer_add(spaced, unit.text, unit.size) ||
+            !count_uses(counts, spaced->bytes, spaced->size, 1))
+            return false;
+    }
+    return true;
+}
+
+struct candidate {
+    const char *text;
+    size_t size;
+    int64_t uses;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    int order = memcmp(x->text, y->text, x->size < y->size ? x->size : y->size);
+    return order ? order : (x->size > y->size) - (x->size < y->size);
+}
+
+static int by_uses(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    return x->uses != y->uses ? (x->uses < y->uses) - (x->uses > y->uses) : by_text(a, b);
+}
+
+/* Adds the most used units, at most `limit`, in the order of their code points. */
+static bool add_symbols(sb_vocabulary *v, const struct counts *counts, int64_t limit)
+{
+    int64_t count = counts->known;
+    struct candidate *candidate = memory_new((size_t)(count + 1) * sizeof *candidate);
+    if (!candidate)
+        return sb_fail("vocabulary_new: out of memory");
+    for (int64_t i = 0; i < count; i++) {
+        candidate[i] = (struct candidate){table_key(&counts->units, i),
+                                          table_key_size(&counts->units, i), counts->uses[i]};
+        if (v->units == SB_UNITS_BPE && strcmp(candidate[i].text, " ") == 0)
+            candidate[i].uses = INT64_MAX; /* every text begins with it */
+    }
+    qsort(candidate, (size_t)count, sizeof *candidate, by_uses);
+    if (count > limit)
+        count = limit;
+    qsort(candidate, (size_t)count, sizeof *candidate, by_text);
+    bool ok = true;
+    for (int64_t i = 0; ok && i < count; i++)
+        ok = table_add(&v->symbols, candidate[i].text, candidate[i].size) >= 0;
+    memory_free(candidate);
+    return ok || sb_fail("vocabulary_new: out of memory");
+}
+
+bool vocabulary_add_bytes(sb_vocabulary *vocabulary)
+{
+    bool ok = true;
+    for (int byte = 0; ok && byte < 256; byte++) {
+        char text[8];
+        int size =
+            snprintf(text, sizeof text, byte >= 0x20 && byte < 0x7F ? "%c" : "<0x%02X>", byte);
+        ok = table_add(&vocabulary->symbols, text, (size_t)size) >= 0;
+    }
+    return ok;
+}
+
+/* Learns symbols from texts that have been checked. */
+static bool learn(sb_vocabulary *v, const char *const *texts, int64_t count, int64_t size)
+{
+    bool pairs = v->units == SB_UNITS_BPE, ok = true;
+    struct counts units = {0}, words = {0};
+    struct buffer spaced = {0};
+    for (int64_t i = 0; ok && i < count; i++) {
+        size_t length = strlen(texts[i]);
+        ok = !pairs ? count_units(&units, v->units, texts[i], length, 1)
+                    : count_spaced_words(&words, &spaced, texts[i], length);
+    }
+    for (int64_t i = 0; ok && i < words.known; i++)
+        ok = count_units(&units, SB_UNITS_CHARACTERS, table_key(&words.units, i),
+                         table_key_size(&words.units, i), words.uses[i]);
+    if (!ok)
+        sb_fail("vocabulary_new: out of memory");
+    else if (units.known == 0)
+        ok = sb_fail("vocabulary_new: all %lld texts are empty", (long long)count);
+    else
+        ok = add_symbols(v, &units, size - SB_SPECIAL_SYMBOLS) &&
+             (!pairs || byte_pairs_learn(v, &words.units, words.uses, size));
+    counts_free(&units);
+    counts_free(&words);
+    buffer_free(&spaced);
+    return ok;
+}
+
+static bool check_size(sb_units units, int64_t size)
+{
+    int64_t least = SB_SPECIAL_SYMBOLS + (units == SB_UNITS_BYTES ? 256 : 1);
+    if (size >= least && size <= INT32_MAX)
+        return true;
+    return sb_fail("vocabulary_new: the size is %lld, expected at least %lld for %s",
+                   (long long)size, (long long)least, sb_units_name(units));
+}
+
+/* Checks the arguments, and fills in units and size. */
+static bool settle(const char *const *texts, int64_t count, sb_vocabulary_options *options)
+{
+    if (!texts)
+        return fail_null("vocabulary_new", "texts");
+    if (count < 1)
+        return sb_fail("vocabulary_new: there are %lld texts, expected at least 1",
+                       (long long)count);
+    if ((unsigned)options->units >= SB_UNITS)
+        return sb_fail("vocabulary_new: there are no units %d", (int)options->units);
+    for (int64_t i = 0; i < count; i++) {
+        size_t size;
+        if (!text_check("vocabulary_new", texts[i], &size))
+            return false;
+    }
+    if (options->units == SB_UNITS_AUTO && !sb_units_detect(texts, count, &options->units))
+        return false;
+    if (options->size == 0)
+        options->size = options->units == SB_UNITS_BPE ? BPE_SIZE : INT32_MAX;
+    return check_size(options->units, options->size);
+}
+
+sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
+                                 const sb_vocabulary_options *options)
+{
+    sb_vocabulary_options settled = options ? *options : (sb_vocabulary_options){0};
+    if (!settle(texts, count, &settled))
+        return NULL;
+    sb_vocabulary *v = vocabulary_empty(settled.units);
+    if (!v)
+        return sb_fail("vocabulary_new: out of memory");
+    bool ok = settled.units == SB_UNITS_BYTES
+                  ? vocabulary_add_bytes(v) || sb_fail("vocabulary_new: out of memory")
+                  : learn(v, texts, count, settled.size);
+    if (ok)
+        return v;
+    sb_vocabulary_release(v);
+    return NULL;
+}

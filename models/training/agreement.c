@@ -1,0 +1,222 @@
+#include "models/training/agreement.h"
+#include "ops/gemm.h"
+#include "ops/kernel.h"
+#include "tensor/memory.h"
+#include <stdio.h>
+#include <string.h>
+
+/* What a rank computes with, in a form that does not change from version to version: it is compared
+   first. */
+struct build {
+    char version[32], kernels[96];
+};
+
+/* The rest, as it is sent. */
+struct letter {
+    bool failed;
+    char failure[640], task[32];
+    uint64_t data, weights, part;
+    int64_t steps;
+    int sequence_ranks, head_ranks, threads;
+    struct setting_text setting[MOST_SETTINGS];
+};
+
+struct verdict {
+    char text[1024]; /* "": all is well */
+};
+
+static struct build build_of(const struct standing *s)
+{
+    struct build build = {.version = ""};
+    snprintf(build.version, sizeof build.version, "%s", s->version);
+    snprintf(build.kernels, sizeof build.kernels, "%s, %s kernels, products by %s",
+             sb_device_name(sb_device_in_use()), kernel_cpu_name(), gemm_library());
+    return build;
+}
+
+static void write_letter(struct letter *letter, const struct standing *s)
+{
+    *letter = (struct letter){.failed = s->failure != NULL};
+    snprintf(letter->failure, sizeof letter->failure, "%s", s->failure ? s->failure : "");
+    if (s->failure)
+        return;
+    snprintf(letter->task, sizeof letter->task, "%s", s->task);
+    letter->data = s->data;
+    letter->weights = s->weights;
+    letter->steps = s->steps;
+    letter->part = s->part;
+    letter->sequence_ranks = s->sequence_ranks;
+    letter->head_ranks = s->head_ranks;
+    letter->threads = s->threads;
+    for (int i = 0; setting_at(i); i++)
+        letter->setting[i] = setting_get(&s->settings, setting_at(i));
+}
+
+/* ---- comparing ---- */
+
+static void compare_builds(int rank, const struct build *a, const struct build *b,
+                           struct verdict *verdict)
+{
+    if (strcmp(a->version, b->version) != 0)
+        snprintf(verdict->text, sizeof verdict->text, "rank %d is softback %s, rank 0 is %s", rank,
+                 b->version, a->version);
+    else if (strcmp(a->kernels, b->kernels) != 0)
+        snprintf(verdict->text, sizeof verdict->text, "rank %d computes on %s; rank 0 on %s", rank,
+                 b->kernels, a->kernels);
+}
+
+static bool same_settings(int rank, const struct letter *a, const struct letter *b,
+                          struct verdict *verdict)
+{
+    for (int i = 0; setting_at(i); i++)
+        if (strcmp(a->setting[i].text, b->setting[i].text) != 0) {
+            snprintf(verdict->text, sizeof verdict->text, "rank %d has --%s %s, rank 0 has %s",
+                     rank, setting_at(i)->name, b->setting[i].text, a->setting[i].text);
+            return false;
+        }
+    return true;
+}
+
+/* Ranks that were told of other splits have other parts of a model, so this is compared first. */
+static void compare_splits(int rank, const struct letter *a, const struct letter *b,
+                           struct verdict *verdict)
+{
+    if (a->failed || b->failed)
+        return;
+    if (a->sequence_ranks != b->sequence_ranks)
+        snprintf(verdict->text, sizeof verdict->text,
+                 "rank %d has --split sequence=%d, rank 0 has sequence=%d", rank, b->sequence_ranks,
+                 a->sequence_ranks);
+    else if (a->head_ranks != b->head_ranks)
+        snprintf(verdict->text, sizeof verdict->text,
+                 "rank %d has --split heads=%d, rank 0 has heads=%d", rank, b->head_ranks,
+                 a->head_ranks);
+    else if (a->head_ranks > 1 && a->threads != b->threads) /* what all compute must be the same */
+        snprintf(verdict->text, sizeof verdict->text,
+                 "--split heads needs as many threads on all ranks (--threads): rank %d has %d, "
+                 "rank 0 has %d",
+                 rank, b->threads, a->threads);
+}
+
+static void compare(int rank, const struct letter *all, struct verdict *verdict)
+{
+    char *text = verdict->text;
+    const size_t size = sizeof verdict->text;
+    const struct letter *a = &all[0], *b = &all[rank];
+    const int like = a->head_ranks > 1 ? rank % a->head_ranks : 0; /* has the same part */
+    if (a->failed || b->failed)
+        snprintf(text, size, "rank %d: %s", a->failed ? 0 : rank,
+                 a->failed ? a->failure : b->failure);
+    else if (strcmp(a->task, b->task) != 0)
+        snprintf(text, size, "rank %d learns %s, rank 0 %s", rank, b->task[0] ? b->task : "files",
+                 a->task[0] ? a->task : "files");
+    else if (!same_settings(rank, a, b, verdict))
+        return;
+    else if (a->data != b->data)
+        snprintf(text, size, "rank %d reads other data than rank 0", rank);
+    else if (a->steps != b->steps)
+        snprintf(text, size, "rank %d goes on after step %lld, rank 0 after %lld", rank,
+                 (long long)b->steps, (long long)a->steps);
+    else if (a->weights != b->weights)
+        snprintf(text, size, "rank %d begins with other weights than rank 0", rank);
+    else if (all[like].part != b->part)
+        snprintf(text, size, "rank %d begins with other weights than rank %d", rank, like);
+}
+
+/* ---- talking ---- */
+
+/* Rank 0 receives everybody's block, after its own, each of so many bytes. */
+static bool gather(sb_communicator *c, const void *own, void *all, size_t bytes)
+{
+    const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
+    if (rank == 0)
+        memcpy(all, own, bytes);
+    char nothing = 0;
+    for (int k = 1; k < size; k++) {
+        if (rank != 0 && rank != k)
+            continue;
+        sb_exchange *e = rank == 0 ? sb_exchange_start(c, k, &nothing, 0, k,
+                                                       (char *)all + (size_t)k * bytes, bytes)
+                                   : sb_exchange_start(c, 0, own, bytes, 0, &nothing, 0);
+        if (!e || !sb_exchange_finish(e))
+            return false;
+    }
+    return true;
+}
+
+/* Rank 0's verdict becomes everybody's. */
+static bool accept(sb_communicator *c, struct verdict *verdict, bool *alike)
+{
+    *alike = sb_communicator_broadcast(c, 0, verdict, sizeof *verdict);
+    return *alike && (!verdict->text[0] || sb_fail("%s", verdict->text));
+}
+
+static bool builds_agree(sb_communicator *c, const struct build *own, struct build *all,
+                         bool *alike)
+{
+    struct verdict verdict = {.text = ""};
+    if (!gather(c, own, all, sizeof *own))
+        return false;
+    for (int k = 1; all && k < sb_communicator_size(c) && !verdict.text[0]; k++)
+        compare_builds(k, &all[0], &all[k], &verdict);
+    return accept(c, &verdict, alike);
+}
+
+/* Whether all fail, and for the same reason. */
+static bool fail_alike(const struct letter *all, int ranks)
+{
+    bool alike = true;
+    for (int k = 0; k < ranks; k++)
+        alike = alike && all[k].failed && strcmp(all[k].failure, all[0].failure) == 0;
+    return alike;
+}
+
+static bool letters_agree(sb_communicator *c, const struct letter *own, struct letter *all,
+                          bool *alike)
+{
+    const int ranks = sb_communicator_size(c);
+    struct verdict verdict = {.text = ""};
+    if (!gather(c, own, all, sizeof *own))
+        return false;
+    if (all && fail_alike(all, ranks))
+        snprintf(verdict.text, sizeof verdict.text, "%s", all[0].failure);
+    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
+        compare_splits(k, &all[0], &all[k], &verdict);
+    for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
+        compare(k, all, &verdict);
+    return accept(c, &verdict, alike);
+}
+
+/* Rank 0's room for what it is sent. */
+struct room {
+    struct build *build;
+    struct letter *letter;
+};
+
+static bool make_room(struct room *room, int ranks)
+{
+    room->build = memory_new((size_t)ranks * sizeof *room->build);
+    room->letter = memory_new((size_t)ranks * sizeof *room->letter);
+    return (room->build && room->letter) || sb_fail("comparing ranks: out of memory");
+}
+
+bool agreement_reach(sb_communicator *c, const struct standing *standing, bool *alike)
+{
+    *alike = sb_communicator_size(c) == 1;
+    if (*alike)
+        return !standing->failure || sb_fail("%s", standing->failure);
+    struct room room = {NULL, NULL};
+    struct letter *own = memory_new(sizeof *own);
+    const struct build build = build_of(standing);
+    bool ok = own || sb_fail("comparing ranks: out of memory");
+    if (ok && sb_communicator_rank(c) == 0)
+        ok = make_room(&room, sb_communicator_size(c));
+    if (ok)
+        write_letter(own, standing);
+    ok = ok && builds_agree(c, &build, room.build, alike) &&
+         letters_agree(c, own, room.letter, alike);
+    memory_free(room.build);
+    memory_free(room.letter);
+    memory_free(own);
+    return ok;
+}

@@ -1,0 +1,65 @@
+/*
+ * Checkpoints: a model, and if wished the whole state of its training, in one safetensors file.
+ *
+ * The parameters stand under their dotted names. With training state come "average" and
+ * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
+ * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, the
+ * fingerprint of all tensors (models/training/fingerprint.h), and the state's counters, or the step
+ * at which a best model was saved. It holds no clock, host, path, thread or rank count, so equal
+ * training gives equal bytes. The fingerprint is compared when a file is loaded; files of earlier
+ * versions have none.
+ */
+#ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
+#define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
+
+#include "models/training/settings.h"
+
+/* How training stands, beyond what the trainer itself holds. */
+struct progress {
+    int64_t evaluations;
+    double best_error;  /* share of held-out pairs that were not decoded exactly, at its best */
+    double best_loss;   /* the held-out loss there */
+    int64_t best_step;  /* where that was; 0: not yet */
+    int64_t waited;     /* evaluations since then */
+    uint64_t data_hash; /* of the training and held-out pairs, so that others are noticed */
+    uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
+    bool finished;
+};
+
+/* A model read from a file, with all that belongs to it. */
+struct checkpoint {
+    struct settings settings;
+    char *task; /* "dates", or "" for pairs from files */
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    bool has_state; /* the two below are set, and checkpoint_resume can be called */
+    struct progress progress;
+    sb_trainer_state state;
+};
+
+/* Writes the model; with a trainer also its state. `progress` may be NULL without one. Where ranks
+   hold parts of the model all of them call it, and the first writes the whole. */
+bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
+                     const sb_seq2seq *model, const sb_trainer *trainer,
+                     const struct progress *progress);
+
+/* Writes the model as the best one so far, that of step progress->best_step, and notes its
+   fingerprint in `progress`. */
+bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
+                          const sb_seq2seq *model, struct progress *progress);
+
+/* Reads a model from a file that may come from anywhere; to be freed with checkpoint_free. */
+struct checkpoint *checkpoint_load(const char *path);
+/* The same for a model that is cut over ranks, each of which reads its part. */
+struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);
+void checkpoint_free(struct checkpoint *checkpoint);
+
+/* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its
+   model. */
+bool checkpoint_resume(const struct checkpoint *checkpoint, const char *path, sb_trainer *trainer);
+
+/* Makes the parameters of `into` the mean of its own and those of n more files, which must be of
+   the same kind: the same model's settings and vocabularies. */
+bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[]);
+
+#endif

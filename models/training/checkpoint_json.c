@@ -1,0 +1,282 @@
+#include "models/training/checkpoint_json.h"
+#include "models/text/buffer.h"
+#include "models/text/vocabulary_json.h"
+#include "models/training/fingerprint.h"
+#include "tensor/failure.h"
+#include "tensor/json.h"
+#include "tensor/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+/* Counters by name. Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
+enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
+
+struct counter {
+    const char *name;
+    enum counter_type type;
+    size_t offset;
+};
+
+#define AT(member) offsetof(struct description, member)
+
+static const struct counter state_counters[] = {
+    {"steps", WHOLE, AT(state.steps)},
+    {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
+    {"updates", WHOLE, AT(state.updates)},
+    {"average_updates", WHOLE, AT(state.average_updates)},
+    {"random_position", WHOLE, AT(state.random_position)},
+    {"epoch", WHOLE, AT(state.data.epoch)},
+    {"batch", WHOLE, AT(state.data.batch)},
+    {"plateau_best", REAL, AT(state.plateau.best)},
+    {"plateau_seen", WHOLE, AT(state.plateau.seen)},
+    {"plateau_waited", SMALL, AT(state.plateau.waited)},
+    {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
+    {"evaluations", WHOLE, AT(progress.evaluations)},
+    {"best_error", REAL, AT(progress.best_error)},
+    {"best_loss", REAL, AT(progress.best_loss)},
+    {"best_step", WHOLE, AT(progress.best_step)},
+    {"waited", WHOLE, AT(progress.waited)},
+    {"data_hash", WHOLE, AT(progress.data_hash)},
+    {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
+    {"finished", FLAG, AT(progress.finished)},
+    {NULL, WHOLE, 0},
+};
+
+static const struct counter best_counters[] = {
+    {"step", WHOLE, AT(best.step)},
+    {"data_hash", WHOLE, AT(best.data_hash)},
+    {NULL, WHOLE, 0},
+};
+
+static json_t *counter_to_json(const struct description *d, const struct counter *c)
+{
+    const char *place = (const char *)d + c->offset;
+    char text[40];
+    int64_t whole;
+    uint64_t mark;
+    double real;
+    if (c->type == FLAG)
+        return json_boolean(*(const bool *)place);
+    if (c->type == SMALL)
+        return json_integer(*(const int *)(const void *)place);
+    if (c->type == WHOLE) {
+        memcpy(&whole, place, sizeof whole);
+        return json_integer(whole);
+    }
+    if (c->type == MARK) {
+        memcpy(&mark, place, sizeof mark);
+        return json_string(fingerprint_text(mark).text);
+    }
+    memcpy(&real, place, sizeof real);
+    snprintf(text, sizeof text, "%a", real);
+    return json_string(text);
+}
+
+static json_t *counters_to_json(const struct description *d, const struct counter *counters)
+{
+    json_t *all = json_object();
+    for (const struct counter *c = counters; c->name; c++)
+        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    return all;
+}
+
+static json_t *settings_to_json(const struct settings *settings)
+{
+    json_t *all = json_object();
+    for (int i = 0; setting_at(i); i++) {
+        const struct setting *setting = setting_at(i);
+        json_t *value = json_string(setting_get(settings, setting).text);
+        if (json_object_set_new(all, setting->name, value) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
+static json_t *to_json(const struct description *d)
+{
+    json_t *json = json_object();
+    bool joint = d->source == d->target;
+    bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
+              json_object_set_new(json, "task", json_string(d->task)) == 0 &&
+              json_object_set_new(json, "settings", settings_to_json(&d->settings)) == 0 &&
+              json_object_set_new(json, "source", vocabulary_to_json(d->source)) == 0 &&
+              (joint || json_object_set_new(json, "target", vocabulary_to_json(d->target)) == 0) &&
+              (!d->has_fingerprint ||
+               json_object_set_new(json, "fingerprint",
+                                   json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
+              (!d->has_best ||
+               json_object_set_new(json, "best", counters_to_json(d, best_counters)) == 0) &&
+              (!d->has_state ||
+               json_object_set_new(json, "state", counters_to_json(d, state_counters)) == 0);
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+struct output {
+    struct buffer text;
+    bool failed; /* Jansson goes on where it should not, and would leave a part out */
+};
+
+static int append(const char *bytes, size_t size, void *output_)
+{
+    struct output *output = output_;
+    output->failed = output->failed || !buffer_add(&output->text, bytes, size);
+    return output->failed ? -1 : 0;
+}
+
+char *description_write(const struct description *description)
+{
+    struct output output = {0};
+    json_t *json = to_json(description);
+    bool ok = json && json_dump_callback(json, append, &output, JSON_COMPACT) == 0;
+    json_decref(json);
+    char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
+    buffer_free(&output.text);
+    return text ? text : sb_fail("checkpoint: out of memory for its description");
+}
+
+static bool read_whole(const char *owner, const struct counter *c, int64_t whole, void *place)
+{
+    int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
+    if (whole < 0 || whole > most)
+        return sb_fail("checkpoint: the %s's \"%s\" is %lld, not in 0..%lld", owner, c->name,
+                       (long long)whole, (long long)most);
+    if (c->type == SMALL)
+        *(int *)place = (int)whole;
+    else
+        memcpy(place, &whole, sizeof whole);
+    return true;
+}
+
+/* Earlier versions had none. */
+static bool read_mark(const json_t *value, void *place)
+{
+    uint64_t mark = 0;
+    const bool ok =
+        !value || (json_is_string(value) && fingerprint_parse(json_string_value(value), &mark));
+    memcpy(place, &mark, sizeof mark);
+    return ok;
+}
+
+static bool read_counter(const char *owner, const json_t *all, const struct counter *c,
+                         struct description *d)
+{
+    const json_t *value = json_object_get(all, c->name);
+    char *place = (char *)d + c->offset, *end;
+    if (c->type == FLAG && json_is_boolean(value)) {
+        *(bool *)place = json_is_true(value);
+        return true;
+    }
+    if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
+        return read_whole(owner, c, json_integer_value(value), place);
+    if (c->type == REAL && json_is_string(value)) {
+        double real = strtod(json_string_value(value), &end);
+        memcpy(place, &real, sizeof real);
+        if (*end == '\0' && end != json_string_value(value))
+            return true;
+    }
+    if (c->type == MARK && read_mark(value, place))
+        return true;
+    return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
+}
+
+static bool read_counters(const char *owner, const json_t *all, const struct counter *counters,
+                          struct description *d)
+{
+    for (const struct counter *c = counters; all && c->name; c++)
+        if (!read_counter(owner, all, c, d))
+            return false;
+    return true;
+}
+
+static bool read_fingerprint(const json_t *value, struct description *d)
+{
+    const char *text = json_string_value(value);
+    d->has_fingerprint = value != NULL;
+    return !value || (text && fingerprint_parse(text, &d->fingerprint)) ||
+           sb_fail("checkpoint: its fingerprint is malformed, expected 16 hexadecimal digits");
+}
+
+/* Settings that are missing keep their defaults, so that older files can be read. */
+static bool read_settings(const json_t *all, struct settings *settings)
+{
+    *settings = settings_default();
+    const char *key;
+    json_t *value;
+    if (!json_is_object(all))
+        return sb_fail("checkpoint: its settings are missing or malformed");
+    json_object_foreach((json_t *)(uintptr_t)all, key, value)
+    {
+        const struct setting *setting = setting_find(key);
+        if (!setting)
+            return sb_fail("checkpoint: the setting \"%.60s\" is unknown to this version", key);
+        if (!json_is_string(value))
+            return sb_fail("checkpoint: the setting \"%s\" is not a text", key);
+        if (!setting_set(settings, setting, json_string_value(value)))
+            return sb_fail("checkpoint: its settings: %s", sb_error());
+    }
+    return true;
+}
+
+static bool read_vocabularies(const json_t *json, struct description *d)
+{
+    const json_t *target = json_object_get(json, "target");
+    d->source = vocabulary_from_json(json_object_get(json, "source"));
+    if (!d->source)
+        return false;
+    d->target = target ? vocabulary_from_json(target) : sb_vocabulary_retain(d->source);
+    return d->target != NULL;
+}
+
+static bool read(const json_t *json, struct description *d)
+{
+    const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
+    if (!json_is_integer(format))
+        return sb_fail("checkpoint: its format is missing or malformed");
+    if (json_integer_value(format) != FORMAT)
+        return sb_fail("checkpoint: its format is %lld; this version knows only %d",
+                       (long long)json_integer_value(format), FORMAT);
+    if (!json_is_string(task) || json_string_length(task) > 100)
+        return sb_fail("checkpoint: its task is missing or malformed");
+    d->task = memory_text(json_string_value(task));
+    if (!d->task)
+        return sb_fail("checkpoint: out of memory");
+    const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state");
+    d->has_best = best != NULL;
+    d->has_state = state != NULL;
+    return read_settings(json_object_get(json, "settings"), &d->settings) &&
+           read_vocabularies(json, d) &&
+           read_fingerprint(json_object_get(json, "fingerprint"), d) &&
+           read_counters("best model", best, best_counters, d) &&
+           read_counters("state", state, state_counters, d);
+}
+
+bool description_read(const char *text, struct description *d)
+{
+    *d = (struct description){0};
+    struct json json;
+    if (!json_read(&json, "checkpoint", text, strlen(text)))
+        return false;
+    bool ok = read(json.value, d);
+    json_free(&json);
+    if (!ok)
+        description_free(d);
+    return ok;
+}
+
+void description_free(struct description *d)
+{
+    memory_free(d->task);
+    sb_vocabulary_release(d->source);
+    sb_vocabulary_release(d->target);
+    *d = (struct description){0};
+}

@@ -1,0 +1,198 @@
+/* Writing checkpoints, also of models that are cut over ranks. */
+#include "models/training/checkpoint_save.h"
+#include "models/training/checkpoint.h"
+#include "models/training/checkpoint_json.h"
+#include "models/training/fingerprint.h"
+#include "nn/parts.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/safetensors_codec.h"
+#include "tensor/safetensors_source.h"
+
+int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS])
+{
+    int n = 0;
+    sb_optimiser *optimiser = sb_trainer_optimiser(trainer);
+    if (sb_optimiser_moment(optimiser, 0))
+        item[n++] = (sb_named_tensor){"optimiser.moment.0", sb_optimiser_moment(optimiser, 0)};
+    if (sb_optimiser_moment(optimiser, 1))
+        item[n++] = (sb_named_tensor){"optimiser.moment.1", sb_optimiser_moment(optimiser, 1)};
+    if (sb_trainer_average(trainer))
+        item[n++] = (sb_named_tensor){"average", sb_average_values(sb_trainer_average(trainer))};
+    return n;
+}
+
+/* What a file is written from: the parameters, and the training state that lies beside them. */
+struct contents {
+    sb_parameters *weights;
+    int n, states;
+    sb_named_tensor state[STATE_TENSORS];
+    struct source_item *items;
+};
+
+static void list_items(struct contents *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        struct source_item *item = &c->items[i];
+        *item = (struct source_item){.name = sb_parameters_name(c->weights, i),
+                                     .dtype = sb_parameters_dtype(c->weights)};
+        item->rank = parameters_whole(c->weights, i, item->dim);
+    }
+    for (int i = 0; i < c->states; i++)
+        c->items[c->n + i] = (struct source_item){.name = c->state[i].name,
+                                                  .dtype = c->state[i].tensor->dtype,
+                                                  .rank = 1,
+                                                  .dim = {parts_size(c->weights, 0, c->n)}};
+}
+
+/* ---- the fingerprint ---- */
+
+/* Where this rank's part of a parameter lies: in `flat`, from number `offset` on. In the tensor of
+   the file the whole of it begins at number `base`. */
+struct place {
+    uint64_t key; /* the tensor's */
+    const sb_tensor *flat;
+    int64_t offset, base;
+};
+
+/* Adds the terms of this rank's part of parameter i. Where all ranks hold the same, the first one
+   does. */
+static bool add_part(const sb_parameters *weights, int64_t i, const struct place *p, uint64_t *sum)
+{
+    enum { CHUNK = 2048 };
+    uint64_t buffer[CHUNK];
+    const struct part part = parameters_part(weights, i);
+    const size_t width = sb_dtype_bytes(p->flat->dtype);
+    if (!parameters_is_cut(weights, i) && sb_communicator_rank(parameters_ranks(weights)) > 0)
+        return true;
+    for (int64_t at = 0, n; at < part.rows * part.here; at += n) {
+        const int64_t row = at / part.here, column = at % part.here;
+        const char *data = (const char *)p->flat->data + (size_t)(p->offset + at) * width;
+        n = part.here - column < CHUNK ? part.here - column : CHUNK;
+        if (!p->flat->device->download(buffer, data, (size_t)n * width))
+            return false;
+        *sum += fingerprint_elements(p->key, p->flat->dtype,
+                                     p->base + row * part.of + part.first + column, n, buffer);
+    }
+    return true;
+}
+
+/* Adds the terms of a state's tensor, which is shaped as all parameters together. */
+static bool add_state(const struct contents *c, uint64_t key, const sb_tensor *flat, uint64_t *sum)
+{
+    struct place place = {.key = key, .flat = flat};
+    for (int64_t i = 0; i < c->n; i++) {
+        place.offset = parameters_offset(c->weights, i);
+        if (!add_part(c->weights, i, &place, sum))
+            return false;
+        place.base += parts_size(c->weights, i, 1);
+    }
+    return true;
+}
+
+/* Without joining the parts of ranks: each adds up the terms of its own. */
+static bool fingerprint(const struct contents *c, uint64_t *sum)
+{
+    sb_communicator *ranks = parameters_ranks(c->weights);
+    *sum = 0;
+    for (int i = 0; i < c->n + c->states; i++) {
+        const struct source_item *item = &c->items[i];
+        const struct fingerprint_tensor t =
+            fingerprint_tensor(item->name, codec_of(item->dtype)->name, item->rank, item->dim);
+        const struct place place = {.key = t.key,
+                                    .flat = i < c->n ? sb_parameters_get(c->weights, i) : NULL};
+        *sum += sb_communicator_rank(ranks) == 0 ? t.term : 0;
+        if (place.flat ? !add_part(c->weights, i, &place, sum)
+                       : !add_state(c, t.key, c->state[i - c->n].tensor, sum))
+            return false;
+    }
+    return fingerprint_sum(ranks, sum);
+}
+
+/* ---- the file ---- */
+
+/* The whole of an item, also where ranks hold parts of it. */
+static sb_tensor *fetch(void *context, int i)
+{
+    const struct contents *c = context;
+    const sb_parameters *w = c->weights;
+    const sb_tensor *state = i < c->n ? NULL : c->state[i - c->n].tensor;
+    if (state)
+        return parameters_ranks(w) ? parts_join(w, state, 0, c->n)
+                                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
+    return parameters_is_cut(w, i) ? parts_join(w, parameters_values(w), i, 1)
+                                   : sb_tensor_retain(sb_parameters_get(w, i));
+}
+
+/* Ranks that hold parts go through the items together, and the first writes them. */
+static bool write_contents(const char *path, struct contents *c, struct description *d)
+{
+    sb_communicator *ranks = parameters_ranks(c->weights);
+    const struct source source = {c->n + c->states, c->items, fetch, c};
+    list_items(c);
+    if ((ranks && !parameters_flatten(c->weights)) || !fingerprint(c, &d->fingerprint))
+        return false;
+    d->has_fingerprint = true;
+    char *text = description_write(d);
+    const char *const metadata[][2] = {{"softback", text}};
+    const bool ok =
+        text && source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
+    memory_free(text);
+    return ok;
+}
+
+static bool save(const char *path, const sb_seq2seq *model, const sb_trainer *trainer,
+                 struct description *d)
+{
+    struct contents c = {.weights = sb_seq2seq_parameters(model)};
+    c.n = (int)sb_parameters_count(c.weights);
+    c.states = trainer ? checkpoint_state(trainer, c.state) : 0;
+    c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
+    const bool ok =
+        (c.items || sb_fail("checkpoint: out of memory")) && write_contents(path, &c, d);
+    memory_free(c.items);
+    return ok;
+}
+
+static struct description describe(const struct settings *settings, const char *task,
+                                   const sb_seq2seq *model)
+{
+    return (struct description){.settings = *settings,
+                                .task = (char *)(uintptr_t)task,
+                                .source = sb_seq2seq_source(model),
+                                .target = sb_seq2seq_target(model)};
+}
+
+bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
+                     const sb_seq2seq *model, const sb_trainer *trainer,
+                     const struct progress *progress)
+{
+    struct description d = describe(settings, task, model);
+    d.has_state = trainer != NULL;
+    if (trainer) {
+        d.state = sb_trainer_save(trainer);
+        d.progress = *progress;
+    }
+    return save(path, model, trainer, &d);
+}
+
+bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
+                          const sb_seq2seq *model, struct progress *progress)
+{
+    struct description d = describe(settings, task, model);
+    d.has_best = true;
+    d.best = (struct best_model){progress->best_step, progress->data_hash};
+    if (!save(path, model, NULL, &d))
+        return false;
+    progress->best_fingerprint = d.fingerprint;
+    return true;
+}
+
+bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
+{
+    if (!model || !path)
+        return fail_null("seq2seq_save", model ? "path" : "model");
+    struct settings settings = settings_default();
+    settings.model = *sb_seq2seq_options_of(model);
+    return checkpoint_save(path, &settings, "", model, NULL, NULL);
+}

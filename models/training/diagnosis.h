@@ -1,0 +1,29 @@
+/*
+ * How a model is doing inside, on one batch: the length of each parameter's gradient, and of each
+ * attention head how even its weights are and how many of its rows are deaf.
+ *
+ * A row of n >= 2 weights a is deaf when the Jacobian J of its softmax is so small that hardly any
+ * gradient reaches its scores: |J| sqrt(n) < 0.01, where |J|^2 = sum a^2 - 2 sum a^3 + (sum a^2)^2.
+ * Its evenness is its entropy over ln n: 1 where all weights are equal, 0 where one has all.
+ */
+#ifndef SOFTBACK_MODELS_TRAINING_DIAGNOSIS_H
+#define SOFTBACK_MODELS_TRAINING_DIAGNOSIS_H
+
+#include "models/seq2seq.h"
+
+struct diagnosis {
+    int64_t parameters, heads;
+    double *gradient; /* of each parameter, in the set's order */
+    /* Of each head: those of the encoder's layers, then of the decoder's self-attention, then of
+       its cross-attention. Means over the rows of the batch with at least two keys. */
+    double *deaf, *evenness;
+};
+
+/* Runs forward and backward without dropout. The parameters' gradients are cleared. */
+bool diagnosis_make(struct diagnosis *diagnosis, const sb_seq2seq *model, const sb_batch *batch);
+void diagnosis_free(struct diagnosis *diagnosis);
+
+/* How many heads come before those of an attention: 0 the encoder's, 1 the decoder's, 2 cross. */
+int64_t diagnosis_first_head(const sb_transformer_options *options, int attention);
+
+#endif

@@ -1,0 +1,367 @@
+#include "models/training/trainer.h"
+#include "autograd/node.h"
+#include "models/data/batch_share.h"
+#include "models/data/data_position.h"
+#include "models/training/replay.h"
+#include "nn/flat.h"
+#include "nn/shared_gradients.h"
+#include "ops/update.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+enum { MOST_SKIPPED = 10 };
+
+struct sb_trainer {
+    sb_trainer_options options;
+    sb_seq2seq *model;
+    sb_data *data;
+    sb_optimiser *optimiser;
+    sb_average *average;
+    struct replay *replay;           /* NULL: none */
+    struct shared_gradients *shared; /* NULL: this rank is alone */
+    sb_communicator *ring;           /* of those that share sequences; NULL: not yet, or nobody */
+    sb_random random;
+    const sb_batch *batch;
+    int64_t steps, skipped_in_a_row;
+};
+
+/* Over how many ranks the heads and hidden units of a model are cut. */
+static int head_ranks(const sb_seq2seq *model)
+{
+    return sb_communicator_size(sb_seq2seq_options_of(model)->transformer.ranks);
+}
+
+static bool check(const sb_trainer_options *o, const sb_seq2seq *model)
+{
+    if (o->accumulate < 1 || o->accumulate > 1 << 20)
+        return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
+                       1 << 20);
+    if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
+        return sb_fail("trainer: %d is not a kind of optimiser", (int)o->optimiser_kind);
+    const int ranks = sb_communicator_size(o->communicator);
+    if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
+        return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
+                       ranks);
+    if (o->sequence_ranks > 1 && head_ranks(model) > 1)
+        return sb_fail("trainer: sequences cannot be cut over ranks where heads are");
+    if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
+        return sb_fail("trainer: a sequence is cut over ranks on the CPU only, not on %s",
+                       sb_device_name(sb_device_in_use()));
+    return true;
+}
+
+static bool build(sb_trainer *t)
+{
+    sb_parameters *weights = sb_seq2seq_parameters(t->model);
+    const sb_optimiser_options *o = &t->options.optimiser;
+    t->optimiser = t->options.optimiser_kind == SB_OPTIMISER_SGD     ? sb_sgd_new(weights, o)
+                   : t->options.optimiser_kind == SB_OPTIMISER_ADAMW ? sb_adamw_new(weights, o)
+                                                                     : sb_adam_new(weights, o);
+    if (t->optimiser && t->options.average_decay != 0)
+        t->average = sb_average_new(weights, t->options.average_decay);
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && head_ranks(t->model) == 1)
+        t->replay = replay_new(t->model);
+    const bool alone = sb_communicator_size(t->options.communicator) == 1;
+    if (t->optimiser && !alone)
+        t->shared = shared_gradients_new(t->options.communicator, weights);
+    return t->optimiser && (t->average || t->options.average_decay == 0) && (t->shared || alone);
+}
+
+sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_options *options)
+{
+    if (!model || !data)
+        return fail_null("trainer", model ? "data" : "model");
+    sb_trainer_options o = options ? *options : (sb_trainer_options){0};
+    o.accumulate = o.accumulate ? o.accumulate : 1;
+    o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
+    if (!check(&o, model))
+        return NULL;
+    sb_trainer *t = memory_new(sizeof *t);
+    if (!t)
+        return sb_fail("trainer: out of memory");
+    *t = (sb_trainer){.options = o, .model = model, .data = data};
+    t->random = sb_random_new(o.seed, SB_STREAM_TRAIN);
+    if (build(t))
+        return t;
+    sb_trainer_free(t);
+    return NULL;
+}
+
+void sb_trainer_free(sb_trainer *trainer)
+{
+    if (!trainer)
+        return;
+    replay_free(trainer->replay);
+    shared_gradients_free(trainer->shared);
+    sb_communicator_close(trainer->ring);
+    sb_average_free(trainer->average);
+    sb_optimiser_free(trainer->optimiser);
+    memory_free(trainer);
+}
+
+/* The first parameter with a value that is not finite, or NULL. */
+static const char *bad_parameter(const sb_parameters *weights)
+{
+    const sb_tensor *w = parameters_values(weights);
+    const struct update_kernels *k = kernel_row(&update_rows, w);
+    double sum;
+    int64_t bad = -1;
+    if (!k || !k->squares(tensor_size(w), w->data, &sum, &bad) || bad < 0)
+        return NULL;
+    return sb_parameters_name(weights, parameters_at(weights, bad));
+}
+
+/* Names the operation behind a loss that is not finite; its data is still on the tape. */
+static bool blame(const sb_trainer *t, double loss)
+{
+    char *origin = sb_tape_find_nonfinite();
+    const char *parameter = bad_parameter(sb_seq2seq_parameters(t->model));
+    sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
+            isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
+            parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
+    sb_free(origin);
+    return false;
+}
+
+/* What is learned at once: all pairs of a batch, or this rank's. */
+struct lesson {
+    const sb_batch *batch;
+    sb_share share; /* what it is of the whole */
+    bool mean;      /* of the loss, or its sum */
+    bool last;      /* of the batches that make a step */
+};
+
+/* Forward and backward, operation by operation. */
+static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &t->random);
+    sb_tape_share(&tape, &lesson->share);
+    tape_ring(&tape, t->ring);
+    if (lesson->last)
+        tape_listen(&tape, shared_gradients_listener(t->shared));
+    sb_tensor *loss = lesson->mean ? sb_seq2seq_loss(t->model, lesson->batch)
+                                   : sb_seq2seq_loss_sum(t->model, lesson->batch);
+    *value = loss ? sb_value(loss) : 0;
+    bool ok = loss && (isfinite(*value) || blame(t, *value)) && sb_backward(loss);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* The same at once, where that can be; a loss that is not finite is for the plain way to explain.
+ */
+static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
+{
+    const sb_random before = t->random;
+    if (!replay_learn(t->replay, lesson->batch, &lesson->share, lesson->mean, &t->random, value))
+        return false;
+    if (isfinite(*value))
+        return true;
+    t->random = before;
+    sb_parameters_clear(sb_seq2seq_parameters(t->model));
+    return false;
+}
+
+static bool learn_lesson(sb_trainer *t, const struct lesson *lesson, double *value)
+{
+    return learn_at_once(t, lesson, value) || learn_plainly(t, lesson, value);
+}
+
+/* Adds up the loss over ranks. All go on in the stream of dropout as the last rank does, whose
+   share is never empty. */
+static bool agree(sb_trainer *t, uint64_t position, double *value)
+{
+    sb_communicator *c = t->options.communicator;
+    const bool last = sb_communicator_rank(c) == sb_communicator_size(c) - 1;
+    double sum[2] = {*value, last ? (double)(t->random.position - position) : 0};
+    const bool ok = sb_communicator_sum(c, SB_F64, 2, sum);
+    *value = sum[0];
+    t->random.position = position + (uint64_t)sum[1];
+    return ok;
+}
+
+/* This rank's share of the batch. */
+static bool learn_share(sb_trainer *t, bool last, const char **without, double *value)
+{
+    sb_communicator *c = t->options.communicator;
+    const uint64_t position = t->random.position;
+    struct batch_share share;
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
+        return false;
+    const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
+    const struct lesson lesson = {.batch = &share.batch, .share = share.place, .last = last};
+    const bool ok = taken && (share.batch.pairs == 0 || learn_lesson(t, &lesson, value));
+    batch_share_release(&share);
+    return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
+           agree(t, position, value);
+}
+
+/* Forward and backward of one batch: adds to the gradients, and to the sums. */
+static bool learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
+{
+    t->batch = sb_data_next(t->data);
+    if (!t->batch)
+        return false;
+    double value = 0;
+    const struct lesson lesson = {.batch = t->batch, .mean = mean};
+    const bool ok = t->shared ? learn_share(t, last, &trained->without_gradient, &value)
+                              : learn_lesson(t, &lesson, &value);
+    trained->loss += mean ? value * (double)t->batch->targets : value;
+    trained->targets += t->batch->targets;
+    return ok;
+}
+
+static bool update(sb_trainer *t, double factor, sb_trained *trained)
+{
+    int64_t first = 0;
+    if (t->steps == 0 && !t->shared)
+        trained->without_gradient =
+            sb_parameters_without_gradient(sb_seq2seq_parameters(t->model), &first);
+    if (sb_optimiser_step_scaled(t->optimiser, factor)) {
+        t->skipped_in_a_row = 0;
+        return !t->average || sb_average_update(t->average);
+    }
+    if (isfinite(sb_optimiser_norm(t->optimiser)))
+        return false;
+    if (t->skipped_in_a_row + 1 == MOST_SKIPPED)
+        return sb_fail("trainer: %d steps in a row were skipped; %s", MOST_SKIPPED, sb_error());
+    t->skipped_in_a_row++;
+    trained->skipped = true;
+    return true;
+}
+
+/* Neighbours find each other at the first step, when all ranks are known to be ready. */
+static bool open_ring(sb_trainer *t)
+{
+    sb_communicator *c = t->options.communicator;
+    const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
+    if (cut > 1 && !t->ring)
+        t->ring = sb_communicator_split(c, rank / cut, rank);
+    return t->ring || cut == 1;
+}
+
+/* Bytes that this rank has sent so far, for gradients and within the model. */
+static int64_t sent_by(const sb_trainer *t)
+{
+    return sb_communicator_sent(t->options.communicator) +
+           sb_communicator_sent(sb_seq2seq_options_of(t->model)->transformer.ranks);
+}
+
+static bool step(sb_trainer *t, sb_trained *trained)
+{
+    if (!open_ring(t))
+        return false;
+    const int64_t batches = t->options.accumulate;
+    const double waited = shared_gradients_seconds(t->shared);
+    const int64_t sent = sent_by(t);
+    const bool mean = batches == 1 && !t->shared;
+    if (t->shared && !shared_gradients_begin(t->shared))
+        return false;
+    for (int64_t i = 0; i < batches; i++)
+        if (!learn(t, mean, i == batches - 1, trained))
+            return false;
+    const double targets = (double)trained->targets;
+    trained->loss /= targets;
+    trained->waited = shared_gradients_seconds(t->shared) - waited;
+    const bool ok = update(t, mean ? 1 : 1 / targets, trained);
+    trained->sent = sent_by(t) - sent;
+    return ok;
+}
+
+bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
+{
+    if (!t || !trained)
+        return fail_null("trainer_step", t ? "trained" : "trainer");
+    *trained = (sb_trained){0};
+    const sb_data_position position = sb_data_tell(t->data);
+    const sb_random random = t->random;
+    if (!step(t, trained)) { /* as if it had never been tried */
+        sb_parameters_clear(sb_seq2seq_parameters(t->model));
+        data_return(t->data, position);
+        t->random = random;
+        return false;
+    }
+    t->steps++;
+    trained->rate = sb_optimiser_rate(t->optimiser);
+    trained->norm = sb_optimiser_norm(t->optimiser);
+    return true;
+}
+
+const sb_batch *sb_trainer_batch(const sb_trainer *trainer)
+{
+    return trainer ? trainer->batch : NULL;
+}
+
+sb_seq2seq *sb_trainer_model(const sb_trainer *trainer)
+{
+    return trainer ? trainer->model : NULL;
+}
+
+sb_data *sb_trainer_data(const sb_trainer *trainer)
+{
+    return trainer ? trainer->data : NULL;
+}
+
+sb_optimiser *sb_trainer_optimiser(const sb_trainer *trainer)
+{
+    return trainer ? trainer->optimiser : NULL;
+}
+
+sb_average *sb_trainer_average(const sb_trainer *trainer)
+{
+    return trainer ? trainer->average : NULL;
+}
+
+int64_t sb_trainer_steps(const sb_trainer *trainer)
+{
+    return trainer ? trainer->steps : 0;
+}
+
+sb_trainer_state sb_trainer_save(const sb_trainer *t)
+{
+    if (!t)
+        return (sb_trainer_state){0};
+    return (sb_trainer_state){.steps = t->steps,
+                              .skipped_in_a_row = t->skipped_in_a_row,
+                              .updates = sb_optimiser_steps(t->optimiser),
+                              .average_updates = sb_average_updates(t->average),
+                              .random_position = t->random.position,
+                              .data = sb_data_tell(t->data),
+                              .plateau = sb_optimiser_plateau(t->optimiser)};
+}
+
+static bool in_range(const char *what, int64_t value, int64_t most)
+{
+    return (value >= 0 && value <= most) || sb_fail("trainer_restore: %s is %lld, not in 0..%lld",
+                                                    what, (long long)value, (long long)most);
+}
+
+static bool check_state(const sb_trainer_state *s)
+{
+    const int64_t most = (int64_t)1 << 53;
+    return in_range("steps", s->steps, most) && in_range("updates", s->updates, s->steps) &&
+           in_range("average_updates", s->average_updates, s->updates) &&
+           in_range("skipped_in_a_row", s->skipped_in_a_row, MOST_SKIPPED - 1) &&
+           in_range("plateau.seen", s->plateau.seen, most) &&
+           in_range("plateau.waited", s->plateau.waited, 1 << 20) &&
+           in_range("plateau.reduced", s->plateau.reduced, 1 << 20);
+}
+
+bool sb_trainer_restore(sb_trainer *t, const sb_trainer_state *state)
+{
+    if (!t || !state)
+        return fail_null("trainer_restore", t ? "state" : "trainer");
+    if (!check_state(state))
+        return false;
+    if (!sb_data_seek(t->data, state->data))
+        return false;
+    t->steps = state->steps;
+    t->skipped_in_a_row = state->skipped_in_a_row;
+    t->random.position = state->random_position;
+    t->batch = NULL;
+    sb_optimiser_restore(t->optimiser, state->updates, state->plateau);
+    sb_average_restore(t->average, state->average_updates);
+    return true;
+}

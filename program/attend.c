@@ -1,0 +1,222 @@
+/* softback attend: attention as a picture in the terminal. */
+#include "autograd/tape.h"
+#include "program/command.h"
+#include "program/machine_options.h"
+#include "program/options.h"
+#include "program/unknown.h"
+#include "teach/explain/subject.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
+
+static const char *const kind_names[] = {"cross", "encoder", "decoder"};
+static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
+
+struct request {
+    enum attention_kind kind;
+    int64_t layer, head; /* from 1; 0: the last layer, the mean over heads */
+    const char *target;  /* instead of what the model would say */
+    bool numbers;
+    const char *path, *text;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case KEY_KIND:
+        for (int kind = 0; kind < 3; kind++)
+            if (strcmp(kind_names[kind], argument) == 0) {
+                r->kind = (enum attention_kind)kind;
+                return 0;
+            }
+        argp_failure(state, EXIT_USAGE, 0, "--kind: \"%s\" is none of cross, encoder, decoder",
+                     argument);
+        return 0;
+    case KEY_LAYER:
+        r->layer = options_count(state, "layer", argument, 1, 1000);
+        return 0;
+    case KEY_HEAD:
+        r->head = options_count(state, "head", argument, 1, 1 << 16);
+        return 0;
+    case KEY_TARGET:
+        r->target = argument;
+        return 0;
+    case KEY_NUMBERS:
+        r->numbers = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->text)
+            argp_failure(state, EXIT_USAGE, 0, "one text at a time; \"%s\" is too much", argument);
+        *(r->path ? &r->text : &r->path) = argument;
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+/* The weight of row i and column j: of a head, or the mean over all. */
+static double weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
+{
+    int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    for (int64_t h = 0; h < H; h++)
+        if (head == 0 || h == head - 1)
+            sum += sb_get(w, (h * Lq + i) * Lk + j);
+    return head == 0 ? sum / (double)H : sum;
+}
+
+static int widest(const struct subject_axis *axis)
+{
+    int most = 1;
+    for (int64_t i = 0; i < axis->length; i++) {
+        int n = utf8_columns(subject_label(axis, i).text);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+static void pad(int n)
+{
+    for (; n > 0; n--)
+        putchar(' ');
+}
+
+static void print_cell(double w, int width, bool numbers)
+{
+    static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
+    if (numbers) {
+        printf(" %*.2f", width, w);
+        return;
+    }
+    int shade = w < 0.05 ? 0 : w < 0.2 ? 1 : w < 0.4 ? 2 : w < 0.7 ? 3 : 4;
+    putchar(' ');
+    for (int i = 0; i < width; i++)
+        fputs(shades[shade], stdout);
+}
+
+static void draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
+                 const struct subject_axis *cols, bool numbers)
+{
+    int margin = widest(rows), width = widest(cols);
+    width = numbers && width < 4 ? 4 : width;
+    pad(margin);
+    for (int64_t j = 0; j < cols->length; j++) {
+        const struct subject_label label = subject_label(cols, j);
+        int spare = width - utf8_columns(label.text);
+        pad(1 + (numbers ? spare : 0));
+        fputs(label.text, stdout);
+        pad(numbers ? 0 : spare);
+    }
+    putchar('\n');
+    for (int64_t i = 0; i < rows->length; i++) {
+        const struct subject_label label = subject_label(rows, i);
+        pad(margin - utf8_columns(label.text));
+        fputs(label.text, stdout);
+        for (int64_t j = 0; j < cols->length; j++)
+            print_cell(weight(w, head, i, j), width, numbers);
+        putchar('\n');
+    }
+}
+
+static bool check_place(const struct request *r, const sb_seq2seq *model)
+{
+    const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
+    bool encoder = r->kind == ENCODER_ATTENTION;
+    int layers = encoder ? o->encoder_layers : o->decoder_layers;
+    if (r->layer > layers)
+        return sb_fail("--layer: there is no layer %lld; the %s's last one is %d",
+                       (long long)r->layer, encoder ? "encoder" : "decoder", layers);
+    if (r->head > o->heads)
+        return sb_fail("--head: there is no head %lld; the last one is %lld", (long long)r->head,
+                       (long long)o->heads);
+    return true;
+}
+
+/* Runs the model on the pair and draws the weights that are asked for. */
+static bool run_and_draw(const struct request *r, const struct subject *subject)
+{
+    const int encoder = subject_layers(subject, ENCODER_ATTENTION),
+              decoder = subject_layers(subject, DECODER_ATTENTION);
+    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof(sb_tensor *));
+    if (!all)
+        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
+    sb_tensor **self = all + encoder, **cross = self + decoder;
+    const sb_seq2seq_weights weights = {all, {self, cross}};
+    sb_tensor **kind = r->kind == ENCODER_ATTENTION   ? all
+                       : r->kind == DECODER_ATTENTION ? self
+                                                      : cross;
+    const struct subject_axis rows = subject_queries(subject, r->kind),
+                              cols = subject_keys(subject, r->kind);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const bool ok = sb_seq2seq_logits(subject->checkpoint->model, subject->batch, &weights) != NULL;
+    if (ok)
+        draw(kind[(r->layer ? r->layer : subject_layers(subject, r->kind)) - 1], r->head, &rows,
+             &cols, r->numbers);
+    memory_free(all);
+    return sb_tape_end(&tape) && ok;
+}
+
+static void explain(const struct request *r, const sb_transformer_options *o)
+{
+    static const char *const axes[] = {
+        "Rows: what is written. Columns: the symbols of the text that it looks at.",
+        "Rows: the symbols of the text. Columns: those that they look at.",
+        "Rows: what is written. Columns: what was written before, which it looks at."};
+    int last = r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
+    printf("\n%s\n%s attention, layer %lld of %d, ", axes[r->kind], kind_titles[r->kind],
+           (long long)(r->layer ? r->layer : last), last);
+    if (r->head)
+        printf("head %lld of %lld.\n", (long long)r->head, (long long)o->heads);
+    else
+        printf("mean over %lld heads.\n", (long long)o->heads);
+    if (!r->numbers)
+        puts("░ from 5 %, ▒ from 20 %, ▓ from 40 %, █ from 70 % of the attention.");
+}
+
+static int attend(const struct request *r)
+{
+    struct subject subject;
+    bool ok = subject_open(&subject, r->path, r->text, r->target);
+    if (ok) {
+        const sb_seq2seq *model = subject.checkpoint->model;
+        ok = check_place(r, model);
+        if (ok) {
+            unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(model), r->text);
+            printf("%s -> %s\n\n", r->text, subject.target);
+            ok = run_and_draw(r, &subject);
+        }
+        if (ok)
+            explain(r, &sb_seq2seq_options_of(model)->transformer);
+        subject_close(&subject);
+    }
+    return ok ? EXIT_OK : command_failed("attend");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"kind", KEY_KIND, "WORD", 0, "attention [cross, encoder, decoder; default cross]", 0},
+        {"layer", KEY_LAYER, "N", 0, "layer, from 1 [the last]", 0},
+        {"head", KEY_HEAD, "N", 0, "head, from 1 [the mean over all]", 0},
+        {"target", KEY_TARGET, "TEXT", 0, "draw this output instead of the model's own", 0},
+        {"numbers", KEY_NUMBERS, NULL, 0, "numbers instead of shades", 0},
+        MACHINE_OPTIONS(0),
+        {0}};
+    const struct argp argp = {
+        options, parse, "MODEL TEXT", "Draws what a model looks at while it translates a text.",
+        NULL,    NULL,  NULL};
+    struct request request = {0};
+    int wrong = command_parse(&argp, "attend", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.text)
+        return command_misused("attend", "a model's file and a text are wanted");
+    return attend(&request);
+}
+
+const struct command command_attend = {"attend", "draws a model's attention", run};

@@ -1,0 +1,78 @@
+/* softback average */
+#include "models/training/checkpoint.h"
+#include "program/command.h"
+#include "program/paths.h"
+#include "tensor/file.h"
+#include <stdio.h>
+
+enum { KEY_OUT = 1, MOST_MODELS = 64 };
+
+struct request {
+    const char *out;
+    int count;
+    const char *path[MOST_MODELS];
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_OUT:
+        request->out = argument;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (request->count == MOST_MODELS)
+            argp_failure(state, EXIT_USAGE, 0, "at most %d models can be averaged", MOST_MODELS);
+        request->path[request->count++] = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static bool check_paths(const struct request *r)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_NEW, "--out", r->out);
+    for (int i = 0; i < r->count; i++)
+        paths_add(&paths, PATH_READ, "MODEL", r->path[i]);
+    return paths_check(&paths) &&
+           (!file_exists(r->out) ||
+            sb_fail("%s exists already; move it away or name another file", r->out));
+}
+
+static int average(const struct request *request)
+{
+    if (!check_paths(request))
+        return command_failed("average");
+    struct checkpoint *c = checkpoint_load(request->path[0]);
+    bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
+              checkpoint_save(request->out, &c->settings, c->task, c->model, NULL, NULL);
+    checkpoint_free(c);
+    if (ok)
+        printf("%s is the mean of %d models\n", request->out, request->count);
+    return ok ? EXIT_OK : command_failed("average");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"out", KEY_OUT, "FILE", 0, "where the average goes", 0}, {0}};
+    const struct argp argp = {options,
+                              parse,
+                              "--out FILE MODEL...",
+                              "Averages the parameters of models of one kind, such as the last "
+                              "checkpoints of a run.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct request request = {0};
+    int wrong = command_parse(&argp, "average", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.out || request.count < 1)
+        return command_misused("average", "--out FILE and the files of models are wanted");
+    return average(&request);
+}
+
+const struct command command_average = {"average", "averages the parameters of checkpoints", run};

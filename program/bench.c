@@ -1,0 +1,138 @@
+/* softback bench: what training, decoding and single operations cost on a device. */
+#include "program/bench.h"
+#include "program/command.h"
+#include "program/machine_options.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct part {
+    const char *name;
+    bool (*measure)(struct bench *bench);
+};
+
+static const struct part parts[] = {
+    {"train", bench_train},
+    {"decode", bench_decode},
+    {"operations", bench_operations},
+    {"attention", bench_attention},
+};
+
+enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS, KEY_PROFILE };
+
+struct request {
+    bool part[PARTS], any, quick, tabs, profile;
+};
+
+static void choose(struct request *request, const char *name, struct argp_state *state)
+{
+    for (int i = 0; i < PARTS; i++)
+        if (strcmp(name, parts[i].name) == 0) {
+            request->part[i] = request->any = true;
+            return;
+        }
+    argp_failure(state, EXIT_USAGE, 0, "\"%s\" is none of train, decode, operations, attention",
+                 name);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_QUICK:
+        request->quick = true;
+        return 0;
+    case KEY_TABS:
+        request->tabs = true;
+        return 0;
+    case KEY_PROFILE:
+        request->profile = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        choose(request, argument, state);
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+static void print_limit(const struct bench *bench, enum bench_limit limit, const char *name,
+                        const char *unit)
+{
+    static const char *const ways[] = {"memory", "f32", "bf16"};
+    const struct bench_row row = {.group = "limit",
+                                  .name = name,
+                                  .way = ways[limit],
+                                  .amount = bench->limit[limit],
+                                  .unit = unit};
+    if (bench->limit[limit] > 0)
+        bench_print(bench, &row);
+}
+
+/* Before each part, so that what else the machine does counts for both. */
+static bool measure_limits(struct bench *bench)
+{
+    if (!bench_limits(bench))
+        return false;
+    const char *product = bench->gpu ? "matrix product" : "multiply-adds";
+    print_limit(bench, BENCH_COPY, "copy", "B/s");
+    print_limit(bench, BENCH_F32, product, "FLOP/s");
+    print_limit(bench, BENCH_BF16, product, "FLOP/s");
+    return true;
+}
+
+static void print_device(const struct bench *bench)
+{
+    const sb_device *device = sb_device_in_use();
+    if (bench->tabs)
+        printf("device\t%s\t%s\n", sb_device_name(device), sb_device_description(device));
+    else if (device == sb_device_cpu())
+        machine_print_cpu();
+    else
+        machine_print_cuda();
+}
+
+static int bench(const struct request *request)
+{
+    const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
+    struct bench bench = {.quick = request->quick || emulated,
+                          .tabs = request->tabs,
+                          .profile = request->profile,
+                          .gpu = sb_device_in_use() != sb_device_cpu()};
+    print_device(&bench);
+    if (bench.quick && !bench.tabs)
+        puts("Sizes are tiny: that it runs is shown, and not how fast.");
+    bool ok = true;
+    for (int i = 0; ok && i < PARTS; i++)
+        if (request->part[i] || !request->any)
+            ok = measure_limits(&bench) && parts[i].measure(&bench);
+    bench_end(&bench);
+    return ok ? EXIT_OK : command_failed("bench");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        MACHINE_OPTIONS(0),
+        {"quick", KEY_QUICK, NULL, 0, "tiny sizes, to see that everything runs", 0},
+        {"profile", KEY_PROFILE, NULL, 0,
+         "also where the time of a training step goes, operation by operation", 0},
+        {"tabs", KEY_TABS, NULL, 0, "rows for programs: values between tabs", 0},
+        {0}};
+    const struct argp argp = {
+        options,
+        parse,
+        "[train] [decode] [operations] [attention]",
+        "Measures training steps (forward, backward and Adam, dropout 0.1, in f32 and bf16: toy, "
+        "usual, which is the defaults of train, tiny and base), a cached decoding step, operations "
+        "that are bound by memory, and the two algorithms of attention; as times, and as shares of "
+        "what a large copy moves or of what products can reach on this device.",
+        NULL,
+        NULL,
+        NULL};
+    struct request request = {0};
+    int wrong = command_parse(&argp, "bench", argc, argv, &request);
+    return wrong < 0 ? bench(&request) : wrong;
+}
+
+const struct command command_bench = {"bench", "measures training, decoding and attention", run};

@@ -1,0 +1,139 @@
+/*
+ * A step of decoding one sentence, with cache, as a line through the times of steps t = 1..512,
+ * each the least of several rounds: what else the machine does only adds. A step reads every
+ * weight of the decoder once; where these stay in a cache, that is faster than a large copy.
+ */
+#include "autograd/tape.h"
+#include "models/seq2seq.h"
+#include "program/bench.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { POSITIONS = 512, ROUNDS = 7, QUICK = 8, SOURCE = 24, PARTS = 8 };
+
+struct decoding {
+    sb_data *data;
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    sb_decoder_state *state;
+    sb_tensor *memory, *lengths;
+};
+
+static void decoding_close(struct decoding *d)
+{
+    sb_seq2seq_free(d->model);
+    sb_parameters_free(d->weights);
+    sb_data_free(d->data);
+}
+
+static bool decoding_open(struct decoding *d)
+{
+    const sb_seq2seq_options options = {.transformer = {.width = 128,
+                                                        .heads = 4,
+                                                        .feed_forward = 256,
+                                                        .encoder_layers = 4,
+                                                        .decoder_layers = 4}};
+    *d = (struct decoding){.data = sb_data_task("reverse", 1)};
+    d->weights = d->data ? sb_parameters_new(1) : NULL;
+    d->model = d->weights ? sb_seq2seq_new(d->weights, d->data, &options) : NULL;
+    return d->model != NULL;
+}
+
+/* One position more of one sentence; its time. */
+static double step(struct decoding *d)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const double begun = bench_clock();
+    sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1, 1), 5));
+    sb_tensor *y =
+        sb_decoder_step(sb_seq2seq_decoder(d->model), d->state, id, d->memory, d->lengths, NULL);
+    const double seconds = bench_since(begun, sb_seq2seq_output(d->model, y) != NULL);
+    return sb_tape_end(&tape) ? seconds : -1;
+}
+
+static bool decode_all(struct decoding *d, int n, double *least)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1, SOURCE), 5));
+    d->lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), SOURCE));
+    d->memory = sb_seq2seq_encode(d->model, ids, d->lengths);
+    d->state = d->memory ? sb_decoder_state_new(sb_seq2seq_decoder(d->model)) : NULL;
+    bool ok = d->state != NULL;
+    for (int t = 0; ok && t < n; t++) {
+        double seconds = step(d);
+        ok = seconds >= 0;
+        if (seconds < least[t])
+            least[t] = seconds;
+    }
+    sb_decoder_state_free(d->state);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* Numbers that a step reads: the weights of the decoder's layers and of the output. */
+static double numbers_read(const sb_parameters *weights)
+{
+    double count = 0;
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++)
+        if (strncmp(sb_parameters_name(weights, i), "encoder", 7) != 0)
+            count += (double)sb_tensor_size(sb_parameters_get(weights, i));
+    return count;
+}
+
+/* Least squares: seconds = start + slope t. */
+static void print_fit(const struct bench *bench, int n, const double *seconds, double numbers)
+{
+    double t_mean = (n + 1) / 2.0, s_mean = 0, over = 0, under = 0;
+    for (int i = 0; i < n; i++)
+        s_mean += seconds[i] / n;
+    for (int i = 0; i < n; i++) {
+        over += (i + 1 - t_mean) * (seconds[i] - s_mean);
+        under += (i + 1 - t_mean) * (i + 1 - t_mean);
+    }
+    const double slope = over / under;
+    for (int t = 1; t <= n; t += n - 1) {
+        char name[32];
+        snprintf(name, sizeof name, "with cache, t = %d", t);
+        bench_print(bench, &(struct bench_row){.group = "decode",
+                                               .name = name,
+                                               .way = "f32",
+                                               .seconds = s_mean + slope * (t - t_mean),
+                                               .amount = 1,
+                                               .unit = "tokens/s",
+                                               .limit = BENCH_COPY,
+                                               .work = 4 * numbers});
+    }
+}
+
+/* For programs, that can look how far from a line they are: the means of steps in eighths. */
+static void print_parts(const struct bench *bench, int n, const double *seconds)
+{
+    for (int first = 0; first < n; first += n / PARTS) {
+        double mean = 0;
+        for (int t = first; t < first + n / PARTS; t++)
+            mean += seconds[t] / (n / PARTS);
+        char name[40];
+        snprintf(name, sizeof name, "steps %d to %d", first + 1, first + n / PARTS);
+        bench_print(bench, &(struct bench_row){
+                               .group = "decode", .name = name, .way = "f32", .seconds = mean});
+    }
+}
+
+bool bench_decode(struct bench *bench)
+{
+    const int positions = bench->quick ? QUICK : POSITIONS;
+    double least[POSITIONS];
+    for (int t = 0; t < POSITIONS; t++)
+        least[t] = 1e9;
+    struct decoding d;
+    bool ok = decoding_open(&d);
+    for (int round = 0; ok && round < (bench->quick ? 1 : ROUNDS); round++)
+        ok = decode_all(&d, positions, least);
+    if (ok)
+        print_fit(bench, positions, least, numbers_read(d.weights));
+    if (ok && bench->tabs)
+        print_parts(bench, positions, least);
+    decoding_close(&d);
+    return ok;
+}

@@ -1,0 +1,135 @@
+#include "program/bench_profile.h"
+#include "autograd/watch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_LINES = 128, STEPS = 10 };
+
+struct line {
+    const char *name;
+    bool backward;
+    int64_t calls;
+    double seconds;
+    struct bench_cost cost;
+};
+
+struct profile {
+    struct line line[MOST_LINES];
+    int lines;
+    struct line *running; /* since `begun`; NULL: none */
+    const sb_node *node;  /* whose forward is running */
+    double begun, seconds, between;
+};
+
+static struct line *find(struct profile *p, const char *name, bool backward)
+{
+    for (int i = 0; i < p->lines; i++)
+        if (p->line[i].backward == backward && strcmp(p->line[i].name, name) == 0)
+            return &p->line[i];
+    if (p->lines == MOST_LINES) /* the last one gathers the rest */
+        return &p->line[MOST_LINES - 1];
+    p->line[p->lines] = (struct line){.name = name, .backward = backward};
+    return &p->line[p->lines++];
+}
+
+static void add(struct line *line, struct bench_cost cost)
+{
+    line->cost.operations += cost.operations;
+    line->cost.again += cost.again;
+    line->cost.bytes += cost.bytes;
+}
+
+/* Ends what runs, whose outputs are there by now, and begins what comes next. */
+static void see(void *context, enum watched what, const sb_node *node)
+{
+    struct profile *p = context;
+    const double now = bench_clock();
+    if (p->running)
+        p->running->seconds += now - p->begun;
+    else
+        p->between += now - p->begun;
+    if (p->node)
+        add(p->running, bench_cost_forward(p->node));
+    p->node = what == WATCHED_FORWARD ? node : NULL;
+    p->running = node ? find(p, node->operation->name, what == WATCHED_BACKWARD) : NULL;
+    if (p->running)
+        p->running->calls++;
+    if (what == WATCHED_BACKWARD)
+        add(p->running, bench_cost_backward(node));
+    p->begun = bench_clock();
+}
+
+static int longer(const void *a, const void *b)
+{
+    const double x = ((const struct line *)a)->seconds, y = ((const struct line *)b)->seconds;
+    return (x < y) - (x > y);
+}
+
+static void print_line(const struct bench *bench, const struct profile *p, const char *name,
+                       const struct line *l)
+{
+    const double n = STEPS, rate = l->seconds > 0 ? 1e-9 / l->seconds : 0;
+    const char *way = l->calls == 0 ? "" : l->backward ? "backward" : "forward";
+    if (bench->tabs) {
+        printf("profile\t%s\t%s\t%s\t%.9g\t%.9g\t%.15g\t%.15g\t%.15g\n", name, l->name, way,
+               (double)l->calls / n, l->seconds / n, l->cost.operations / n, l->cost.again / n,
+               l->cost.bytes / n);
+        return;
+    }
+    printf("  %-24s %-8s %6.0f %9.3f ms %5.1f %%", l->name, way, (double)l->calls / n,
+           1e3 * l->seconds / n, 100 * l->seconds / p->seconds);
+    if (l->cost.operations > 0)
+        printf(" %9.3f", 1e-9 * l->cost.operations / n);
+    else
+        printf(" %9s", "");
+    if (l->cost.again > 0)
+        printf(" %7.3f", 1e-9 * l->cost.again / n);
+    else
+        printf(" %7s", "");
+    if (l->cost.operations > 0)
+        printf(" %8.1f", (l->cost.operations + l->cost.again) * rate);
+    else
+        printf(" %8s", "");
+    if (l->cost.bytes > 0)
+        printf(" %9.2f %7.1f", 1e-6 * l->cost.bytes / n, l->cost.bytes * rate);
+    putchar('\n');
+}
+
+static void print_profile(const struct bench *bench, struct profile *p, const char *name,
+                          const char *way)
+{
+    qsort(p->line, (size_t)p->lines, sizeof p->line[0], longer);
+    if (!bench->tabs)
+        printf("profile of %s, %s: %.3f ms a step\n  %-24s %-8s %6s %12s %7s %9s %7s %8s %9s %7s\n",
+               name, way, 1e3 * p->seconds / STEPS, "operation", "", "calls", "time", "share",
+               "GFLOP", "again", "GFLOP/s", "MB", "GB/s");
+    for (int i = 0; i < p->lines; i++)
+        print_line(bench, p, name, &p->line[i]);
+    const struct line rest = {.name = "between tapes: optimiser", .seconds = p->between};
+    print_line(bench, p, name, &rest);
+    fflush(stdout);
+}
+
+bool bench_profile(struct bench *bench, const char *name, const char *way, bench_once *once,
+                   void *context)
+{
+    struct profile p = {.lines = 0};
+    const struct watcher watcher = {see, &p};
+    for (int i = 0; i < 3; i++) /* memory is taken at the first */
+        if (once(context) < 0)
+            return false;
+    watch_operations(&watcher);
+    bool ok = true;
+    for (int i = 0; ok && i < STEPS; i++) {
+        p.begun = bench_clock();
+        const double seconds = once(context);
+        see(&p, WATCHED_DONE, NULL);
+        p.seconds += seconds;
+        ok = seconds >= 0;
+    }
+    watch_operations(NULL);
+    if (ok)
+        print_profile(bench, &p, name, way);
+    return ok;
+}

@@ -1,0 +1,95 @@
+#include "program/command.h"
+#include "program/nearest.h"
+#include "tensor/error.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int command_failed(const char *command)
+{
+    fprintf(stderr, "softback %s: %s\n", command, sb_error());
+    return EXIT_FAILED;
+}
+
+int command_misused(const char *command, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    fprintf(stderr, "softback %s: ", command);
+    vfprintf(stderr, format, values);
+    fprintf(stderr, "\nTry 'softback %s --help'.\n", command);
+    va_end(values);
+    return EXIT_USAGE;
+}
+
+static int option_count(const struct argp_option *options)
+{
+    int n = 0;
+    while (options && (options[n].name || options[n].key || options[n].doc))
+        n++;
+    return n;
+}
+
+static const char *option_name(const void *list, int i)
+{
+    static const char *const own[] = {"help", "usage"}; /* argp's */
+    const struct argp_option *options = list;
+    int n = option_count(options);
+    if (i < n)
+        return options[i].name ? options[i].name : "";
+    return i - n < 2 ? own[i - n] : NULL;
+}
+
+/* How many options a word may stand for: 1 where it is one, or begins just one, of which *option is
+   the number. */
+static int matches(const struct argp_option *options, const char *word, int *option)
+{
+    int count = 0;
+    for (int i = 0; option_name(options, i); i++) {
+        bool begins = strncmp(option_name(options, i), word, strlen(word)) == 0;
+        if (begins)
+            *option = i;
+        if (strcmp(option_name(options, i), word) == 0)
+            return 1;
+        count += begins;
+    }
+    return count;
+}
+
+static int check_options(const struct argp *argp, const char *command, int argc, char **argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strncmp(argv[i], "--", 2) != 0)
+            continue;
+        char word[64];
+        snprintf(word, sizeof word, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
+        int option = 0, count = matches(argp->options, word, &option);
+        if (count == 1) { /* its value may look like an option */
+            bool has_value = option < option_count(argp->options) && argp->options[option].arg;
+            i += has_value && !strchr(argv[i], '=');
+            continue;
+        }
+        if (count > 1)
+            return command_misused(command, "--%s is the beginning of several options", word);
+        const char *nearest = nearest_word(word, option_name, argp->options);
+        return nearest ? command_misused(command, "there is no option --%s; did you mean --%s?",
+                                         word, nearest)
+                       : command_misused(command, "there is no option --%s", word);
+    }
+    return -1;
+}
+
+int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input)
+{
+    static char name[64]; /* it is read later too: by hwloc, on which Open MPI stands */
+    int wrong = check_options(argp, command, argc, argv);
+    if (wrong >= 0)
+        return wrong;
+    snprintf(name, sizeof name, "softback %s", command);
+    argv[0] = name; /* argp's own messages begin with it */
+    program_invocation_name = name;
+    argp_err_exit_status = EXIT_USAGE;
+    error_t failed = argp_parse(argp, argc, argv, 0, NULL, input);
+    return failed ? EXIT_USAGE : -1;
+}

@@ -1,0 +1,33 @@
+/* A command of the program: `softback train`, `softback translate`, ... */
+#ifndef SOFTBACK_PROGRAM_COMMAND_H
+#define SOFTBACK_PROGRAM_COMMAND_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+struct command {
+    const char *name;
+    const char *summary; /* one line for `softback --help` */
+    int (*run)(int argc, char **argv);
+};
+
+extern const struct command command_train, command_translate, command_evaluate, command_attend,
+    command_gradcheck, command_bench, command_info, command_average, command_explain,
+    command_report;
+
+/* Prints "softback <command>: <sb_error()>" to standard error; returns EXIT_FAILED. */
+int command_failed(const char *command);
+/* The same for a mistake in the command line, with a hint at --help; returns EXIT_USAGE. */
+int command_misused(const char *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/*
+ * Reads the command line with argp. An option that does not exist is named together with the
+ * nearest one that does. Returns -1 to go on, else the exit code. --help and --usage end the
+ * program.
+ */
+int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input);
+
+#endif

@@ -1,0 +1,55 @@
+#include "program/decoding_options.h"
+#include "program/command.h"
+#include "program/machine_options.h"
+#include "program/options.h"
+
+error_t decoding_option(int key, char *argument, struct argp_state *state, sb_decoding_options *o)
+{
+    switch (key) {
+    case KEY_BEAM:
+        o->beam_width = options_count(state, "beam", argument, 1, 1000);
+        return 0;
+    case KEY_LENGTH_PENALTY:
+        o->length_penalty = options_number(state, "length-penalty", argument, 0, 100);
+        return 0;
+    case KEY_LONGEST:
+        o->longest = options_count(state, "longest-output", argument, 1, 1 << 20);
+        return 0;
+    case KEY_BATCH:
+        o->batch_pairs = options_count(state, "batch", argument, 1, 1 << 16);
+        return 0;
+    case KEY_SAMPLE:
+        o->sample = true;
+        return 0;
+    case KEY_TEMPERATURE:
+        o->temperature = options_number(state, "temperature", argument, 1e-6, 1e6);
+        return 0;
+    case KEY_TOP_K:
+        o->top_k = options_count(state, "top-k", argument, 1, 1 << 24);
+        return 0;
+    case KEY_TOP_P:
+        o->top_p = options_number(state, "top-p", argument, 1e-9, 1);
+        return 0;
+    case KEY_SEED:
+        o->seed = (uint64_t)options_count(state, "seed", argument, 0, INT64_MAX);
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+bool decoding_check(const char *command, const sb_decoding_options *o)
+{
+    const char *of_sampling = o->temperature > 0 ? "temperature"
+                              : o->top_k > 0     ? "top-k"
+                              : o->top_p > 0     ? "top-p"
+                              : o->seed > 0      ? "seed"
+                                                 : NULL;
+    if (!o->sample && of_sampling)
+        command_misused(command, "--%s is for --sample", of_sampling);
+    else if (o->sample && o->beam_width > 1)
+        command_misused(command, "--sample and --beam exclude each other");
+    else
+        return true;
+    return false;
+}

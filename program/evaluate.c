@@ -1,0 +1,234 @@
+/* softback evaluate */
+#include "program/command.h"
+#include "program/decoding_options.h"
+#include "program/options.h"
+#include "program/progress.h"
+#include "program/training.h"
+#include "program/unknown.h"
+#include "tensor/memory.h"
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_DATA = 1, KEY_TASK, KEY_COUNT, KEY_JSON, KEY_SHOW };
+
+struct request {
+    sb_decoding_options decoding;
+    const char *data, *task, *path;
+    int64_t count, show;
+    bool json;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case KEY_DATA:
+        r->data = argument;
+        return 0;
+    case KEY_TASK:
+        r->task = options_task(state, argument);
+        return 0;
+    case KEY_COUNT:
+        r->count = options_count(state, "count", argument, 1, 1 << 24);
+        return 0;
+    case KEY_JSON:
+        r->json = true;
+        return 0;
+    case KEY_SHOW:
+        r->show = options_count(state, "show", argument, 0, 1 << 24);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->path)
+            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+        r->path = argument;
+        return 0;
+    default:
+        return decoding_option(key, argument, state, &r->decoding);
+    }
+}
+
+struct evaluation {
+    sb_pairs *pairs;
+    int64_t count, unknown; /* pairs; those whose source has symbols unknown to the model */
+    char **output;
+    double loss;
+    sb_text_score score;
+    sb_bleu bleu;
+};
+
+static void evaluation_free(struct evaluation *e)
+{
+    for (int64_t i = 0; e->output && i < e->count; i++)
+        sb_free(e->output[i]);
+    memory_free(e->output);
+    sb_pairs_free(e->pairs);
+}
+
+static bool measure_loss(const struct checkpoint *c, struct evaluation *e)
+{
+    sb_data_options options = {.longest = 1 << 20};
+    sb_data *data =
+        sb_data_new(e->pairs, sb_seq2seq_source(c->model), sb_seq2seq_target(c->model), &options);
+    e->loss = data ? sb_evaluate_loss(c->model, data) : NAN;
+    sb_data_free(data);
+    return data != NULL;
+}
+
+static bool open_pairs(const struct request *r, const struct checkpoint *c, struct evaluation *e)
+{
+    e->pairs = r->task ? training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
+                       : sb_pairs_read(r->data, NULL);
+    if (!e->pairs)
+        return false;
+    e->count = sb_pairs_count(e->pairs);
+    for (int64_t i = 0; i < e->count; i++)
+        e->unknown += unknown_count(sb_seq2seq_source(c->model), sb_pairs_source(e->pairs, i)) > 0;
+    const char *problem;
+    for (int64_t i = 0; (problem = sb_pairs_problem(e->pairs, i)); i++)
+        fprintf(stderr, "softback evaluate: passed over %s\n", problem);
+    if (sb_pairs_skipped(e->pairs) > SB_PAIRS_PROBLEMS)
+        fprintf(stderr, "softback evaluate: passed over %s lines in all\n",
+                count_text(sb_pairs_skipped(e->pairs)).text);
+    e->output = memory_new((size_t)e->count * sizeof *e->output);
+    return e->output || sb_fail("out of memory");
+}
+
+static bool measure(const struct request *r, const struct checkpoint *c, struct evaluation *e)
+{
+    return open_pairs(r, c, e) && measure_loss(c, e) &&
+           sb_evaluate_texts(c->model, e->pairs, 0, e->count, &r->decoding, &e->score, e->output) &&
+           sb_bleu_corpus((const char *const *)e->output, sb_pairs_targets(e->pairs), e->count,
+                          &e->bleu);
+}
+
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static void print_json(const struct evaluation *e)
+{
+    json_t *json = json_pack(
+        "{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "pairs", (json_int_t)e->count,
+        "sources", (json_int_t)e->score.sources, "unknown", (json_int_t)e->unknown, "loss",
+        number(e->loss), "perplexity", number(exp(e->loss)), "exact_match",
+        number(e->score.exact_match), "token_accuracy", number(e->score.token_accuracy),
+        "word_error_rate", number(e->score.wer), "unit_error_rate", number(e->score.per), "bleu",
+        number(e->bleu.score), "bleu_signature", sb_bleu_signature());
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    putchar('\n');
+    json_decref(json);
+}
+
+static void print_table(const struct evaluation *e, sb_units units)
+{
+    units = units == SB_UNITS_BPE ? SB_UNITS_WORDS : units; /* as which it is scored */
+    printf("pairs           %s, of %s different sources\n", count_text(e->count).text,
+           count_text(e->score.sources).text);
+    if (e->unknown > 0)
+        printf("unknown         %s pairs have a source with symbols that the model does not know\n",
+               count_text(e->unknown).text);
+    printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
+    printf("exact match     %.2f %% of the lines\n", 100 * e->score.exact_match);
+    printf("error rate      %.2f %% of the sources equal none of their references (WER)\n",
+           100 * e->score.wer);
+    printf("unit error rate %.2f %% by edit distance to the closest reference (PER; units: %s)\n",
+           100 * e->score.per, sb_units_name(units));
+    printf("unit accuracy   %.2f %% of the positions\n", 100 * e->score.token_accuracy);
+    printf("BLEU            %.2f  %s\n", e->bleu.score, sb_bleu_signature());
+}
+
+struct wrong {
+    int64_t pair, distance;
+};
+
+static int by_distance(const void *a_, const void *b_)
+{
+    const struct wrong *a = a_, *b = b_;
+    if (a->distance != b->distance)
+        return a->distance > b->distance ? -1 : 1;
+    return a->pair < b->pair ? -1 : a->pair > b->pair;
+}
+
+static int64_t text_distance(const sb_vocabulary *vocabulary, const char *a, const char *b)
+{
+    int64_t n, m, distance = -1;
+    int32_t *x = sb_vocabulary_encode(vocabulary, a, &n, NULL);
+    int32_t *y = sb_vocabulary_encode(vocabulary, b, &m, NULL);
+    if (x && y)
+        distance = sb_edit_distance(x, n, y, m);
+    sb_free(x);
+    sb_free(y);
+    return distance;
+}
+
+/* The worst errors first, expected beside got. */
+static void show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary, int64_t show)
+{
+    struct wrong *wrong = memory_new((size_t)e->count * sizeof *wrong);
+    int64_t n = 0;
+    for (int64_t i = 0; wrong && i < e->count; i++) {
+        const char *expected = sb_pairs_target(e->pairs, i);
+        if (strcmp(e->output[i], expected) != 0)
+            wrong[n++] = (struct wrong){i, text_distance(vocabulary, e->output[i], expected)};
+    }
+    if (n > 0)
+        qsort(wrong, (size_t)n, sizeof *wrong, by_distance);
+    if (n > 0 && wrong)
+        printf("\nThe worst of %s errors:\n", count_text(n).text);
+    else
+        printf("\nThere are no errors.\n");
+    for (int64_t i = 0; i < n && i < show; i++)
+        printf("  %s\n    expected  %s\n    got       %s\n",
+               sb_pairs_source(e->pairs, wrong[i].pair), sb_pairs_target(e->pairs, wrong[i].pair),
+               e->output[wrong[i].pair]);
+    memory_free(wrong);
+}
+
+static int evaluate(const struct request *r)
+{
+    struct evaluation e = {0};
+    struct checkpoint *c = checkpoint_load(r->path);
+    bool ok = c && measure(r, c, &e);
+    if (ok && r->json)
+        print_json(&e);
+    if (ok && !r->json)
+        print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->model)));
+    if (ok && !r->json && r->show > 0)
+        show_errors(&e, sb_seq2seq_target(c->model), r->show);
+    evaluation_free(&e);
+    checkpoint_free(c);
+    return ok ? EXIT_OK : command_failed("evaluate");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"data", KEY_DATA, "FILE", 0, "pairs: lines of source, tab, target", 0},
+        {"task", KEY_TASK, "NAME", 0, "pairs of a built-in task that were held out", 0},
+        {"count", KEY_COUNT, "N", 0, "how many pairs of --task [1000]", 0},
+        {"json", KEY_JSON, NULL, 0, "print the numbers as JSON", 0},
+        {"show", KEY_SHOW, "N", 0, "show the N worst errors", 0},
+        DECODING_OPTIONS,
+        {0}};
+    const struct argp argp = {options,
+                              parse,
+                              "MODEL --data FILE\nMODEL --task NAME",
+                              "Measures how well a model does on pairs.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct request request = {.count = 1000};
+    int wrong = command_parse(&argp, "evaluate", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.path || !request.data == !request.task)
+        return command_misused("evaluate", request.path
+                                               ? "either --data FILE or --task NAME is wanted"
+                                               : "a model's file is wanted");
+    return decoding_check("evaluate", &request.decoding) ? evaluate(&request) : EXIT_USAGE;
+}
+
+const struct command command_evaluate = {"evaluate", "measures how well a model does", run};

@@ -1,0 +1,241 @@
+/* softback explain: what happens inside, with numbers that the library computes on the spot. */
+#include "program/command.h"
+#include "program/explain_model.h"
+#include "program/machine_options.h"
+#include "program/nearest.h"
+#include "program/options.h"
+#include "teach/explain/topic.h"
+#include "teach/report/jacobian.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    KEY_LIST = 1,
+    KEY_TEMPERATURE = 20,
+    KEY_BLOCK,
+    KEY_TARGET,
+    KEY_STEPS,
+    KEY_SEED,
+    KEY_WIDTH,
+    KEY_SVG,
+    KEY_JSON
+};
+
+struct request {
+    const char *topic;
+    unsigned given;
+    bool json, svg;
+    struct explain_options options;
+    struct model_request model;
+};
+
+static const char *const lists[EXPLAIN_LISTS] = {"scores", "upstream", "mask",
+                                                 "values", "logits",   "periods"};
+static const char *const others[] = {"temperature", "block", "target", "steps",
+                                     "seed",        "width", "svg"};
+
+/* "2,1,0.1,-1" */
+static struct numbers list_of(struct argp_state *state, const char *option, const char *argument)
+{
+    struct numbers list = {0};
+    for (const char *at = argument;; at++) {
+        char *end;
+        double value = strtod(at, &end);
+        if (end == at || (*end && *end != ',') || !isfinite(value))
+            argp_failure(state, EXIT_USAGE, 0,
+                         "--%s: \"%.*s\" is not a number; numbers with commas between them are "
+                         "expected, such as 2,1,0.1,-1",
+                         option, (int)strcspn(at, ","), at);
+        if (list.count == EXPLAIN_NUMBERS)
+            argp_failure(state, EXIT_USAGE, 0, "--%s: there are more than %d numbers", option,
+                         EXPLAIN_NUMBERS);
+        list.value[list.count++] = value;
+        at = end;
+        if (!*at)
+            return list;
+    }
+}
+
+static double positive(struct argp_state *state, const char *option, const char *argument)
+{
+    char *end;
+    double value = strtod(argument, &end);
+    if (end == argument || *end || !(value > 0 && isfinite(value)))
+        argp_failure(state, EXIT_USAGE, 0, "--%s: \"%s\" is not a number above 0", option,
+                     argument);
+    return value;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *r = state->input;
+    if (key >= KEY_LIST && key < KEY_LIST + EXPLAIN_LISTS) {
+        r->given |= 1u << (key - KEY_LIST);
+        r->options.list[key - KEY_LIST] = list_of(state, lists[key - KEY_LIST], argument);
+        return 0;
+    }
+    if (key >= KEY_TEMPERATURE && key <= KEY_SVG)
+        r->given |= (unsigned)TAKES_TEMPERATURE << (key - KEY_TEMPERATURE);
+    switch (key) {
+    case KEY_TEMPERATURE:
+        r->options.temperature = positive(state, "temperature", argument);
+        return 0;
+    case KEY_BLOCK:
+        r->options.block = options_count(state, "block", argument, 1, EXPLAIN_NUMBERS);
+        return 0;
+    case KEY_TARGET:
+        r->options.target = options_count(state, "target", argument, 0, EXPLAIN_NUMBERS - 1);
+        return 0;
+    case KEY_STEPS:
+        r->options.steps = options_count(state, "steps", argument, 1, 1000000);
+        return 0;
+    case KEY_SEED:
+        r->options.seed = options_count(state, "seed", argument, 0, INT32_MAX);
+        return 0;
+    case KEY_WIDTH:
+        r->options.width = options_count(state, "width", argument, 1, 1024);
+        return 0;
+    case KEY_SVG:
+        r->svg = true;
+        return 0;
+    case KEY_JSON:
+        r->json = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->topic)
+            argp_failure(state, EXIT_USAGE, 0, "one topic at a time; \"%s\" is too much", argument);
+        r->topic = argument;
+        return 0;
+    default:
+        return explain_model_option(key, argument, state, &r->model) == 0
+                   ? 0
+                   : machine_option(key, argument, state);
+    }
+}
+
+static const char *topic_name(const void *unused, int i)
+{
+    int topics = 0;
+    while (topic_at(topics))
+        topics++;
+    return i < topics ? topic_at(i)->name : operation_name(unused, i - topics);
+}
+
+static const struct topic *topic_named(const char *name)
+{
+    for (int i = 0; topic_at(i); i++)
+        if (strcmp(topic_at(i)->name, name) == 0)
+            return topic_at(i);
+    return NULL;
+}
+
+static int list_topics(void)
+{
+    for (int i = 0; topic_at(i); i++)
+        printf("  %-15s %s\n", topic_at(i)->name, topic_at(i)->summary);
+    puts("  OPERATION       any operation, such as layer_norm: its formulas, checked\n\n"
+         "'softback explain TOPIC' explains one of them.");
+    return EXIT_OK;
+}
+
+/* An option that the topic does not take would be ignored in silence. -1 if there is none. */
+static int check_given(const char *topic, unsigned not_taken)
+{
+    for (int i = 0; i <= KEY_SVG - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
+        if (not_taken >> i & 1)
+            return command_misused("explain", "--%s is no option of %s",
+                                   i < EXPLAIN_LISTS ? lists[i] : others[i - EXPLAIN_LISTS], topic);
+    return -1;
+}
+
+static int unknown_topic(const char *name)
+{
+    const char *nearest = nearest_word(name, topic_name, NULL);
+    return nearest ? command_misused("explain", "there is no topic \"%s\"; did you mean \"%s\"?",
+                                     name, nearest)
+                   : command_misused("explain", "there is no topic \"%s\"", name);
+}
+
+static int draw(const struct explain_options *options)
+{
+    const struct row row = row_of_options(options);
+    char *svg = jacobian_svg(&row);
+    if (svg)
+        fputs(svg, stdout);
+    memory_free(svg);
+    return svg ? EXIT_OK : command_failed("explain");
+}
+
+static int explain(const struct request *r)
+{
+    const struct topic *topic = topic_named(r->topic);
+    if (!topic && !operation_named(r->topic))
+        return unknown_topic(r->topic);
+    int wrong = check_given(r->topic, r->given & ~(topic ? topic->takes : 0));
+    if (wrong >= 0)
+        return wrong;
+    if (r->model.given)
+        return explain_model(r->topic, &r->model, r->json);
+    if (topic && topic->check && !topic->check(&r->options))
+        return command_misused("explain", "%s", sb_error());
+    if (r->svg && r->json)
+        return command_misused("explain", "--svg and --json exclude each other");
+    if (r->svg)
+        return draw(&r->options);
+    bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
+    fputs(waits ? "training four models takes some seconds ..." : "", stderr);
+    struct page *page = topic ? topic_page(topic, &r->options) : operation_page(r->topic);
+    fputs(waits ? "\r\033[K" : "", stderr);
+    char *text = NULL;
+    if (page)
+        text = r->json ? page_as_json(page) : page_as_text(page, isatty(STDOUT_FILENO));
+    if (text)
+        fputs(text, stdout);
+    memory_free(text);
+    page_free(page);
+    return text ? EXIT_OK : command_failed("explain");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"scores", KEY_LIST + SCORES, "LIST", 0, "scores of a softmax, such as 2,1,0.1,-1", 0},
+        {"upstream", KEY_LIST + UPSTREAM, "LIST", 0, "dL/da of each of its weights", 0},
+        {"mask", KEY_LIST + KEPT, "LIST", 0, "1 for each score that is kept, 0 for the others", 0},
+        {"temperature", KEY_TEMPERATURE, "X", 0, "what scores are divided by [1]", 0},
+        {"values", KEY_LIST + VALUES, "LIST", 0, "flash: a value for each score", 0},
+        {"block", KEY_BLOCK, "N", 0, "flash: scores in a block [2]", 0},
+        {"logits", KEY_LIST + LOGITS, "LIST", 0, "cross-entropy: the logits [0,60,120]", 0},
+        {"target", KEY_TARGET, "N", 0, "cross-entropy: the right class, from 0 [0]", 0},
+        {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: the periods of its waves [5,7]", 0},
+        {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
+        {"seed", KEY_SEED, "N", 0, "wrong-gradient: of weights and data [0]", 0},
+        {"width", KEY_WIDTH, "N", 0, "deaf: numbers of a query and a key [64]", 0},
+        {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
+         0},
+        EXPLAIN_MODEL_OPTIONS,
+        {"svg", KEY_SVG, NULL, 0, "softmax: a picture of its Jacobian instead of text", 0},
+        {"json", KEY_JSON, NULL, 0, "one JSON object instead of text", 0},
+        {0}};
+    const struct argp argp = {
+        options,
+        parse,
+        "[TOPIC]",
+        "Explains backward through softmax and what is around it, with numbers "
+        "that the library computes on the spot. Without a topic it lists them.",
+        NULL,
+        NULL,
+        NULL};
+    struct request request = {0};
+    int wrong = command_parse(&argp, "explain", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    return request.topic ? explain(&request) : list_topics();
+}
+
+const struct command command_explain = {
+    "explain", "explains softmax, attention and operations, with live numbers", run};

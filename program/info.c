@@ -1,0 +1,103 @@
+/* softback info */
+#include "models/training/checkpoint.h"
+#include "ops/kernel.h"
+#include "program/command.h"
+#include "program/machine_options.h"
+#include "program/progress.h"
+#include "tensor/storage.h"
+#include <stdio.h>
+
+enum { KEY_DEVICES = 1 };
+
+struct request {
+    bool devices;
+    const char *path;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *request = state->input;
+    switch (key) {
+    case KEY_DEVICES:
+        request->devices = true;
+        return 0;
+    case ARGP_KEY_ARG:
+        if (request->path)
+            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+        request->path = argument;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* With the model's defaults filled in. */
+static void show_settings(const struct checkpoint *c)
+{
+    struct settings settings = c->settings;
+    settings.model = *sb_seq2seq_options_of(c->model);
+    for (int i = 0; setting_at(i); i++)
+        printf("  %-18s %s\n", setting_at(i)->name, setting_get(&settings, setting_at(i)).text);
+}
+
+static void show_vocabulary(const char *side, const sb_vocabulary *vocabulary)
+{
+    printf("%s  %s, %s symbols\n", side, sb_units_description(sb_vocabulary_units(vocabulary)),
+           count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+}
+
+static void show_parameters(const sb_parameters *weights)
+{
+    printf("parameters: %s numbers of %s, fingerprint %016llx\n",
+           count_text(sb_parameters_size(weights)).text,
+           sb_dtype_name(sb_parameters_dtype(weights)),
+           (unsigned long long)sb_parameters_fingerprint(weights));
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
+        const sb_tensor *t = sb_parameters_get(weights, i);
+        printf("  %-52s %s\n", sb_parameters_name(weights, i), tensor_shape(t).text);
+    }
+}
+
+static int show_model(const char *path)
+{
+    struct checkpoint *c = checkpoint_load(path);
+    if (!c)
+        return command_failed("info");
+    printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files", c->task);
+    show_vocabulary("source", sb_seq2seq_source(c->model));
+    show_vocabulary("target", sb_seq2seq_target(c->model));
+    if (c->has_state)
+        printf("state   after step %s; --resume can go on\n", count_text(c->state.steps).text);
+    show_parameters(c->weights);
+    printf("settings:\n");
+    show_settings(c);
+    checkpoint_free(c);
+    return EXIT_OK;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"devices", KEY_DEVICES, NULL, 0, "what this build computes on", 0}, {0}};
+    const struct argp argp = {options,
+                              parse,
+                              "MODEL\n--devices",
+                              "Shows what is in a model's file, or the devices.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct request request = {0};
+    int wrong = command_parse(&argp, "info", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.devices && !request.path)
+        return command_misused("info", "a model's file or --devices is wanted");
+    if (request.devices) {
+        machine_print_cpu();
+        machine_print_cuda();
+    }
+    return request.path ? show_model(request.path) : EXIT_OK;
+}
+
+const struct command command_info = {"info", "shows what is in a model's file, or the devices",
+                                     run};

@@ -1,0 +1,147 @@
+#include "program/log.h"
+#include "teach/report/signature.h"
+#include "tensor/memory.h"
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* The step of a whole line; -1 when it is no line of a log. */
+static int64_t step_of(const char *line)
+{
+    json_t *json = json_loads(line, 0, NULL);
+    const json_t *step = json_object_get(json, "step");
+    int64_t value = json_is_integer(step) ? json_integer_value(step) : -1;
+    json_decref(json);
+    return value;
+}
+
+static bool is_signature(const char *line)
+{
+    return strcmp(line, SIGNATURE_LOG) == 0;
+}
+
+/* How many bytes of the log to keep. */
+static long kept(FILE *log, int64_t step)
+{
+    char *line = NULL;
+    size_t room = 0;
+    long keep = 0;
+    while (getline(&line, &room, log) > 0) {
+        int64_t at = strchr(line, '\n') ? step_of(line) : -1;
+        if (!(keep == 0 && is_signature(line)) && (at < 0 || at > step))
+            break;
+        keep = ftell(log);
+    }
+    free(line);
+    return keep;
+}
+
+/* Whether a line is one of those that earlier versions began a log with. */
+static bool is_line(const char *text)
+{
+    static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
+                                           {"held_out_loss", "held_out_error", "best"},
+                                           {"gradients", "deaf", "evenness"}};
+    json_t *json = json_loads(text, 0, NULL);
+    bool any = false;
+    for (int kind = 0; kind < 3; kind++) {
+        bool all = json_is_integer(json_object_get(json, "step"));
+        for (int i = 0; i < 4 && kinds[kind][i]; i++)
+            all = all && json_object_get(json, kinds[kind][i]);
+        any = any || all;
+    }
+    json_decref(json);
+    return any;
+}
+
+bool log_begins(const char *head, bool earlier)
+{
+    static const char cut_off[] = "{\"step\":";
+    const size_t size = strcspn(head, "\n"), least = strlen("{\"softback\"");
+    const bool whole = head[size] == '\n';
+    if (!head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0))
+        return true; /* a signature that is cut off too */
+    if (!earlier || !whole)
+        return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
+    char *line = memory_text_part(head, size);
+    const bool is = line && is_line(line);
+    memory_free(line);
+    return is;
+}
+
+/* What goes on without a whole line begins anew. */
+static bool cut_back(FILE *log, int64_t step)
+{
+    struct stat about;
+    const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
+    const long keep = file && step > 0 ? kept(log, step) : 0; /* nothing of /dev/null, or a pipe */
+    return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
+                      fseek(log, keep, SEEK_SET) == 0)) &&
+           (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
+}
+
+FILE *log_open(const char *path, int64_t step)
+{
+    FILE *log = fopen(path, "r+");
+    if (!log && errno == ENOENT)
+        log = fopen(path, "w");
+    if (!log)
+        return sb_fail("log: cannot open %s: %s", path, strerror(errno));
+    if (cut_back(log, step))
+        return log;
+    sb_fail("log: cannot write %s: %s", path, strerror(errno));
+    fclose(log);
+    return NULL;
+}
+
+static bool write_line(FILE *log, json_t *line)
+{
+    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
+    bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
+                       fflush(log) == 0);
+    json_decref(line);
+    return ok || sb_fail("log: it cannot be written: %s", strerror(errno));
+}
+
+/* JSON has no NaN and no infinity. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+bool log_step(FILE *log, int64_t step, const sb_trained *t)
+{
+    json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
+                             number(t->loss), "rate", number(t->rate), "norm", number(t->norm),
+                             "symbols", (json_int_t)t->targets);
+    if (t->sent > 0)
+        json_object_set_new(line, "sent", json_integer(t->sent));
+    return write_line(log, line);
+}
+
+static json_t *numbers(int64_t n, const double *x)
+{
+    json_t *array = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(array, number(x[i]));
+    return array;
+}
+
+bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
+{
+    return write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step, "gradients",
+                                     numbers(d->parameters, d->gradient), "deaf",
+                                     numbers(d->heads, d->deaf), "evenness",
+                                     numbers(d->heads, d->evenness)));
+}
+
+bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best)
+{
+    return write_line(log,
+                      json_pack("{s:I, s:o, s:o, s:b}", "step", (json_int_t)step, "held_out_loss",
+                                number(loss), "held_out_error", number(error), "best", (int)best));
+}

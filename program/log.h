@@ -1,0 +1,33 @@
+/*
+ * The log of a training run: one JSON object a line,
+ *
+ *     {"softback":"log","format":1}    first; not in logs of earlier versions
+ *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
+ *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on ranks: bytes, by rank 0
+ *     {"step": 500, "gradients": [0.1, 0.02, ...], "deaf": [0, 0.1, ...], "evenness": [0.8, ...]}
+ *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
+ */
+#ifndef SOFTBACK_PROGRAM_LOG_H
+#define SOFTBACK_PROGRAM_LOG_H
+
+#include "models/training/diagnosis.h"
+#include "models/training/trainer.h"
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { LOG_HEAD = 1 << 16 }; /* bytes, more than enough to know a log by */
+
+/* Whether what a file begins with, at most LOG_HEAD bytes and a NUL, is a log's, or nothing.
+   `earlier`: also where it has no signature, as earlier versions wrote it. */
+bool log_begins(const char *head, bool earlier);
+
+/* Opens a log, of which paths_check has made sure, that goes on after `step`: later lines, and a
+   line that is cut off, are removed; 0 begins anew. NULL, with a message, when the file cannot be
+   written. */
+FILE *log_open(const char *path, int64_t step);
+/* One line each; NULL takes none. */
+bool log_step(FILE *log, int64_t step, const sb_trained *trained);
+bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
+bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best);
+
+#endif

@@ -1,0 +1,122 @@
+#include "program/options.h"
+#include "program/nearest.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const headings[] = {"The model:", "Training:", "Data:"};
+
+static const char *argument_name(const struct setting *setting)
+{
+    return setting->type == SETTING_FLAG     ? NULL
+           : setting->type == SETTING_CHOICE ? "WORD"
+           : setting->type == SETTING_COUNT  ? "N"
+                                             : "X";
+}
+
+/* What stands for the default, a text of its own or part of the help: "(0: never)" and 0 are
+   "never". Cuts that part off. */
+static struct setting_text default_of(const struct setting *setting, char *help)
+{
+    const struct settings usual = settings_default();
+    struct setting_text value = setting_get(&usual, setting);
+    char *zero = strstr(help, " (0: ");
+    if (setting->type == SETTING_FLAG)
+        strcpy(value.text, "off");
+    else if (zero && strcmp(value.text, "0") == 0) {
+        snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(zero + 5, ")"), zero + 5);
+        *zero = '\0';
+    }
+    return value;
+}
+
+/* "help [pre, post; default pre]", kept for as long as the program runs. */
+static const char *explain(int i)
+{
+    static char text[MOST_SETTINGS][256];
+    const struct setting *setting = setting_at(i);
+    char help[160];
+    snprintf(help, sizeof help, "%s", setting->help);
+    struct setting_text value = default_of(setting, help);
+    int used = snprintf(text[i], sizeof text[i], "%s [", help);
+    for (int c = 0; setting->choices && setting->choices[c]; c++)
+        used += snprintf(text[i] + used, sizeof text[i] - (size_t)used, c ? ", %s" : "%s",
+                         setting->choices[c]);
+    snprintf(text[i] + used, sizeof text[i] - (size_t)used, "%s%s]",
+             setting->choices ? "; default " : "", value.text);
+    return text[i];
+}
+
+void options_of_settings(struct argp_option options[MOST_OPTIONS], int n)
+{
+    for (int group = 0; group < 3; group++) {
+        options[n++] = (struct argp_option){.doc = headings[group], .group = group + 1};
+        for (int i = 0; setting_at(i); i++) {
+            const struct setting *setting = setting_at(i);
+            if ((int)setting->group == group)
+                options[n++] =
+                    (struct argp_option){setting->name, SETTING_KEY + i, argument_name(setting), 0,
+                                         explain(i),    group + 1};
+        }
+    }
+    options[n] = (struct argp_option){0};
+}
+
+static const char *task_name(const void *unused, int i)
+{
+    (void)unused;
+    return i < SB_TASKS ? sb_task_name((sb_task)i) : NULL;
+}
+
+const char *options_task(struct argp_state *state, const char *argument)
+{
+    sb_task task;
+    if (sb_task_find(argument, &task))
+        return argument;
+    const char *nearest = nearest_word(argument, task_name, NULL);
+    argp_failure(state, argp_err_exit_status, 0, "--%s%s%s%s", sb_error(),
+                 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    return NULL;
+}
+
+void options_fail(struct argp_state *state)
+{
+    argp_failure(state, argp_err_exit_status, 0, "%s", sb_error());
+}
+
+bool options_parse(int key, const char *argument, struct argp_state *state,
+                   struct settings *settings, uint64_t *given, error_t *error)
+{
+    const struct setting *setting = key >= SETTING_KEY ? setting_at(key - SETTING_KEY) : NULL;
+    if (!setting)
+        return false;
+    *error = 0;
+    *given |= (uint64_t)1 << (key - SETTING_KEY);
+    if (!setting_set(settings, setting, setting->type == SETTING_FLAG ? "true" : argument))
+        options_fail(state);
+    return true;
+}
+
+int64_t options_count(struct argp_state *state, const char *option, const char *argument,
+                      int64_t least, int64_t most)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(argument, &end, 10);
+    if (end == argument || *end || errno || value < least || value > most)
+        argp_failure(state, argp_err_exit_status, 0,
+                     "--%s: \"%s\" is not a whole number in %lld..%lld", option, argument,
+                     (long long)least, (long long)most);
+    return value;
+}
+
+double options_number(struct argp_state *state, const char *option, const char *argument,
+                      double least, double most)
+{
+    char *end;
+    double value = strtod(argument, &end);
+    if (end == argument || *end || !(value >= least && value <= most))
+        argp_failure(state, argp_err_exit_status, 0, "--%s: \"%s\" is not a number in %g..%g",
+                     option, argument, least, most);
+    return value;
+}

@@ -1,0 +1,140 @@
+/* softback report: a model on one page of HTML. */
+#include "teach/report/report.h"
+#include "program/command.h"
+#include "program/machine_options.h"
+#include "program/options.h"
+#include "program/paths.h"
+#include "program/report.h"
+#include "program/training.h"
+#include "program/unknown.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE };
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct report_request *r = state->input;
+    switch (key) {
+    case KEY_INPUT:
+        r->text = argument;
+        return 0;
+    case KEY_TARGET:
+        r->target = argument;
+        return 0;
+    case KEY_LOG:
+        r->log = argument;
+        return 0;
+    case KEY_OUT:
+        r->out = argument;
+        return 0;
+    case KEY_FIGURE:
+        r->figure = figure_named(argument);
+        if (r->figure == NO_FIGURE)
+            options_fail(state);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->model)
+            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+        r->model = argument;
+        return 0;
+    default:
+        return machine_option(key, argument, state);
+    }
+}
+
+char *report_path(const struct report_request *r)
+{
+    return r->out ? memory_text(r->out) : path_beside(r->model, "", ".html");
+}
+
+/* "model", for the title, of "runs/model.safetensors". */
+static char *name_of(const char *model)
+{
+    const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
+    const char *dot = strrchr(name, '.');
+    return memory_text_part(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+/* The page or the figure; NULL, with a message, when it cannot be made. */
+static char *make(const struct report_request *r, const struct run_log *log)
+{
+    struct subject subject;
+    char *name = name_of(r->model), *text = NULL;
+    if (!name)
+        return sb_fail("report: out of memory");
+    if (subject_open(&subject, r->model, r->text, r->target)) {
+        text = r->figure ? figure_svg(r->figure, &subject, log)
+                         : report_page(&subject, name, r->text, log);
+        subject_close(&subject);
+    }
+    memory_free(name);
+    return text;
+}
+
+static bool check_paths(const struct report_request *r, const char *log, const char *out)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_READ, "MODEL", r->model);
+    paths_add(&paths, PATH_READ, r->log ? "--log" : "--log (by default)", log);
+    if (r->out || !r->figure)
+        paths_add(&paths, r->figure ? PATH_FIGURE : PATH_PAGE,
+                  r->out ? "--out" : "--out (by default)", out);
+    return paths_check(&paths);
+}
+
+bool report_write(const struct report_request *r)
+{
+    struct run_log log = {0};
+    char *log_path = r->log ? memory_text(r->log) : path_beside(r->model, "", ".jsonl");
+    char *path = report_path(r), *text = NULL;
+    bool ok = (path && log_path) || sb_fail("report: out of memory");
+    ok = ok && check_paths(r, log_path, path) && run_log_read(&log, log_path);
+    text = ok ? make(r, &log) : NULL;
+    ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
+                                       : file_save("report", path, text, strlen(text)));
+    memory_free(text);
+    run_log_free(&log);
+    memory_free(log_path);
+    memory_free(path);
+    return ok;
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"input", KEY_INPUT, "TEXT", 0, "the text that the model is watched on", 0},
+        {"target", KEY_TARGET, "TEXT", 0, "this output instead of the model's own", 0},
+        {"log", KEY_LOG, "FILE", 0, "the log of its training [beside the model]", 0},
+        {"out", KEY_OUT, "FILE", 0, "where the page goes [beside the model, .html]", 0},
+        {"figure", KEY_FIGURE, "WORD", 0,
+         "one picture alone, as SVG on standard output: attention, alignment or loss", 0},
+        MACHINE_OPTIONS(0),
+        {0}};
+    const struct argp argp = {
+        options,
+        parse,
+        "MODEL --input TEXT",
+        "Writes one page of HTML on a model: how it was trained, what it looks at while it "
+        "translates a text, and the tape of that text's loss.",
+        NULL,
+        NULL,
+        NULL};
+    struct report_request request = {0};
+    int wrong = command_parse(&argp, "report", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.model || !request.text)
+        return command_misused("report", "a model's file and --input TEXT are wanted");
+    char *path = report_path(&request);
+    const bool ok = path && report_write(&request);
+    if (ok && (!request.figure || request.out))
+        printf(request.figure ? "figure     %s\n" : "report     %s\n", path);
+    memory_free(path);
+    return ok ? EXIT_OK : command_failed("report");
+}
+
+const struct command command_report = {"report", "writes a page of HTML on a model", run};

@@ -1,0 +1,195 @@
+/* softback train */
+#include "program/command.h"
+#include "program/machine_options.h"
+#include "program/options.h"
+#include "program/training.h"
+#include <string.h>
+
+enum {
+    KEY_TASK = 1,
+    KEY_DATA,
+    KEY_VALID,
+    KEY_SOURCE,
+    KEY_TARGET,
+    KEY_OUT,
+    KEY_LOG,
+    KEY_RESUME,
+    KEY_REPORT,
+    KEY_HEARTBEAT,
+    KEY_SPLIT
+};
+
+static struct argp_option options[MOST_OPTIONS] = {
+    {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
+    {"data", KEY_DATA, "FILE", 0, "learn from pairs: lines of source, tab, target", 0},
+    {"source-file", KEY_SOURCE, "FILE", 0, "learn from two files: sources, one a line", 0},
+    {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
+    {"valid", KEY_VALID, "FILE", 0, "pairs to evaluate on [some of the data, held out]", 0},
+    {"out", KEY_OUT, "FILE", 0, "where the best model goes (.safetensors)", 0},
+    {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
+    {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model", 0},
+    {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
+    {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
+     "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
+    {"split", KEY_SPLIT, "WHAT=RANKS", 0,
+     "under mpirun: cut over so many ranks each sequence, for long ones (sequence=2), or the "
+     "model, by heads and hidden units, for large ones (heads=2) [heads=1]",
+     0},
+    MACHINE_OPTIONS(0),
+};
+
+enum { OWN_OPTIONS = 13 };
+
+/* Takes the number of "sequence=2" or "heads=2". */
+static void take_split(struct argp_state *state, const char *argument,
+                       struct training_request *request)
+{
+    const bool heads = strncmp(argument, "heads=", 6) == 0;
+    if (!heads && strncmp(argument, "sequence=", 9) != 0)
+        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS or heads=RANKS",
+                     argument);
+    *(heads ? &request->head_ranks : &request->sequence_ranks) =
+        (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct training_request *request = state->input;
+    error_t error;
+    switch (key) {
+    case KEY_TASK:
+        request->task = options_task(state, argument);
+        return 0;
+    case KEY_DATA:
+        request->data = argument;
+        return 0;
+    case KEY_VALID:
+        request->valid = argument;
+        return 0;
+    case KEY_SOURCE:
+        request->source_file = argument;
+        return 0;
+    case KEY_TARGET:
+        request->target_file = argument;
+        return 0;
+    case KEY_OUT:
+        request->out = argument;
+        return 0;
+    case KEY_LOG:
+        request->log = argument;
+        return 0;
+    case KEY_REPORT:
+        request->report = argument;
+        return 0;
+    case KEY_RESUME:
+        request->resume = true;
+        return 0;
+    case KEY_HEARTBEAT:
+        request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
+        return 0;
+    case KEY_SPLIT:
+        take_split(state, argument, request);
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
+        return 0;
+    case KEY_THREADS:
+        request->threads_given = true;
+        return machine_option(key, argument, state);
+    case KEY_DEVICE:
+        return machine_option(key, argument, state);
+    default:
+        return options_parse(key, argument, state, &request->settings, &request->given, &error)
+                   ? error
+                   : ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- what does not go together ---- */
+
+static int check_files(const struct training_request *r)
+{
+    int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
+    if (sources == 0)
+        return command_misused("train", "--task NAME or --data FILE says what to learn");
+    if (sources > 1)
+        return command_misused("train", "--task, --data and --source-file exclude each other");
+    if (!r->source_file != !r->target_file)
+        return command_misused("train", "--source-file and --target-file go together");
+    if (r->task && r->valid)
+        return command_misused("train",
+                               "a task makes its own held-out pairs; --valid is for --data");
+    if (!r->out || !r->out[0])
+        return command_misused("train", "--out FILE says where the model goes");
+    return -1;
+}
+
+static int check_given(const struct training_request *r)
+{
+    static const char *const of_files[] = {"source-units",     "target-units",     "vocabulary",
+                                           "joint-vocabulary", "share-embeddings", NULL};
+    static const char *const of_tasks[] = {"min-length", "max-length", NULL};
+    const char *const *others = r->task ? of_files : of_tasks;
+    for (int i = 0; others[i]; i++)
+        if (setting_given(r, others[i]))
+            return command_misused("train", "--%s is for %s", others[i],
+                                   r->task ? "pairs from files, not for --task"
+                                           : "--task, not for pairs from files");
+    return -1;
+}
+
+/* Sizes that do not fit are named before any file is read. */
+static int check_settings(const struct training_request *r)
+{
+    const struct settings *s = &r->settings;
+    sb_transformer_options complete;
+    sb_task_pair pair;
+    if (!sb_transformer_complete(&s->model.transformer, &complete) ||
+        (r->task && !sb_task_make(SB_TASK_COPY, &s->task, 0, SB_PART_TRAIN, 0, &pair)))
+        return command_misused("train", "%s", sb_error());
+    if (s->model.share_embeddings && !s->joint_vocabulary)
+        return command_misused("train", "--share-embeddings needs --joint-vocabulary");
+    return -1;
+}
+
+static int check_split(const struct training_request *r)
+{
+    if (r->sequence_ranks > 1 && r->head_ranks > 1)
+        return command_misused("train", "--split cuts sequences or heads over ranks, not both");
+    if (r->report && r->head_ranks > 1)
+        return command_misused("train",
+                               "--report watches all heads, which --split heads puts on several "
+                               "ranks; softback report draws the model that comes out");
+    return -1;
+}
+
+static int check(const struct training_request *r)
+{
+    int wrong = check_files(r);
+    wrong = wrong < 0 ? check_split(r) : wrong;
+    wrong = wrong < 0 ? check_given(r) : wrong;
+    return wrong < 0 && !r->resume ? check_settings(r) : wrong;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct argp argp = {options,
+                              parse,
+                              "--task NAME --out FILE\n--data FILE --out FILE",
+                              "Trains an encoder-decoder on pairs of texts.\vThe best model by "
+                              "held-out pairs goes to --out; the state that --resume needs, and "
+                              "the log, beside it.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct training_request request = {.settings = settings_default(), .heartbeat = 20};
+    request.sequence_ranks = request.head_ranks = 1;
+    options_of_settings(options, OWN_OPTIONS);
+    int wrong = command_parse(&argp, "train", argc, argv, &request);
+    training_choose(&request);
+    if (wrong < 0)
+        wrong = check(&request);
+    return wrong < 0 ? training_run(&request) : wrong;
+}
+
+const struct command command_train = {"train", "trains an encoder-decoder", run};

@@ -1,0 +1,290 @@
+#include "program/training.h"
+#include "models/training/agreement.h"
+#include "nn/flat.h"
+#include "program/log.h"
+#include "program/paths.h"
+#include "tensor/failure.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <string.h>
+
+bool setting_given(const struct training_request *request, const char *name)
+{
+    for (int i = 0; setting_at(i); i++)
+        if (strcmp(setting_at(i)->name, name) == 0)
+            return request->given >> i & 1;
+    return false;
+}
+
+/* ---- what is left open ---- */
+
+enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
+
+/* A built-in task is learnt by a small model, in less than a minute. The learning rate falls with
+   the root of the width (Vaswani et al. 2017), from a rate that did well at width 64. */
+void training_choose(struct training_request *r)
+{
+    sb_transformer_options *o = &r->settings.model.transformer;
+    if (r->task && !setting_given(r, "width"))
+        o->width = TASK_WIDTH;
+    if (r->task && !setting_given(r, "encoder-layers"))
+        o->encoder_layers = TASK_LAYERS;
+    if (r->task && !setting_given(r, "decoder-layers"))
+        o->decoder_layers = TASK_LAYERS;
+    bool sgd = r->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD;
+    double *rate = &r->settings.trainer.optimiser.schedule.rate;
+    if (*rate == 0 && o->width > 0)
+        *rate = sgd ? 0.1 : 0.024 / sqrt((double)o->width);
+}
+
+/* ---- files ---- */
+
+/* "model.safetensors" and ".state" make "model.state.safetensors". */
+char *path_beside(const char *out, const char *mark, const char *ending)
+{
+    const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+    bool has_ending = dot && (!slash || dot > slash + 1) && dot != out;
+    int stem = (int)(has_ending ? dot - out : (long)strlen(out));
+    return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
+}
+
+/* The first rank alone writes; others may not even see the folders. */
+static bool check_paths(const struct training *t, const struct training_request *r)
+{
+    struct paths paths = {0};
+    char *bad_batch = training_bad_batch(t, 1);
+    paths_add(&paths, PATH_NEW, "--out", t->out);
+    paths_add(&paths, PATH_NEW, "the state of --out", t->state_path);
+    paths_add(&paths, r->resume ? PATH_LOG_RESUMED : PATH_LOG,
+              r->log ? "--log" : "--log (by default)", t->log_path);
+    paths_add(&paths, PATH_PAGE, "--report", r->report);
+    paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
+    paths_add(&paths, PATH_READ, "--data", r->data);
+    paths_add(&paths, PATH_READ, "--valid", r->valid);
+    paths_add(&paths, PATH_READ, "--source-file", r->source_file);
+    paths_add(&paths, PATH_READ, "--target-file", r->target_file);
+    memory_free(bad_batch);
+    return paths_check(&paths);
+}
+
+static bool open_paths(struct training *t, const struct training_request *request)
+{
+    t->out = memory_text(request->out);
+    t->state_path = path_beside(request->out, ".state", NULL);
+    t->log_path =
+        request->log ? memory_text(request->log) : path_beside(request->out, "", ".jsonl");
+    if (!t->out || !t->state_path || !t->log_path)
+        return sb_fail("out of memory");
+    if (training_writes(t) && !check_paths(t, request))
+        return false;
+    bool model = file_exists(t->out), state = file_exists(t->state_path);
+    if (!request->resume && (model || state))
+        return sb_fail("%s exists already; --resume goes on with it",
+                       model ? t->out : t->state_path);
+    if (model && !state)
+        return sb_fail("%s is there, but not %s, from which its training could go on", t->out,
+                       t->state_path);
+    return true;
+}
+
+/* ---- what the data decides ---- */
+
+/* Dates are learnt sooner: with three seeds at most 1 of 1,000 that were held out is wrong then. */
+enum { TASK_STEPS = 2500, DATES_STEPS = 1600, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
+
+static int64_t usual_steps(const struct training *t)
+{
+    const struct settings *s = &t->settings;
+    if (t->task)
+        return strcmp(t->task, sb_task_name(SB_TASK_DATES)) == 0 ? DATES_STEPS : TASK_STEPS;
+    int64_t batches = sb_data_pairs(t->data) / s->data.batch_pairs + 1;
+    int64_t steps = FILE_EPOCHS * batches / s->trainer.accumulate;
+    return steps < LEAST_STEPS ? LEAST_STEPS : steps;
+}
+
+static void choose_steps(struct training *t, bool warmup_is_given)
+{
+    struct settings *s = &t->settings;
+    if (s->steps == 0)
+        s->steps = usual_steps(t);
+    if (s->evaluate_every == 0)
+        s->evaluate_every = s->steps / 20 > 50 ? s->steps / 20 : 50;
+    sb_schedule *schedule = &s->trainer.optimiser.schedule;
+    schedule->steps = s->steps;
+    if (schedule->warmup >= s->steps && !warmup_is_given)
+        schedule->warmup = s->steps / 10;
+}
+
+/* ---- resuming ---- */
+
+static bool is(const struct setting *setting, const char *name)
+{
+    return strcmp(setting->name, name) == 0;
+}
+
+/* Takes a setting that was given with --resume: only how long to train may be other than it was. */
+static bool take_given(struct settings *stored, const struct setting *setting,
+                       const struct training *t, const struct training_request *request)
+{
+    struct setting_text given = setting_get(&request->settings, setting);
+    struct setting_text was = setting_get(stored, setting);
+    bool steps = is(setting, "steps"), every = is(setting, "evaluate-every");
+    bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
+    if (left_open || strcmp(given.text, was.text) == 0)
+        return true;
+    if (steps || is(setting, "patience"))
+        return setting_set(stored, setting, given.text);
+    return sb_fail("--%s is %s, but %s was begun with %s", setting->name, given.text, t->out,
+                   was.text);
+}
+
+static bool take_settings(struct training *t, const struct training_request *request)
+{
+    struct settings stored = t->loaded->settings;
+    for (int i = 0; setting_at(i); i++)
+        if (request->given >> i & 1 && !take_given(&stored, setting_at(i), t, request))
+            return false;
+    t->settings = stored;
+    const char *task = request->task ? request->task : "", *was = t->loaded->task;
+    if (strcmp(task, was) != 0)
+        return sb_fail("%s was begun with %s%s, not with %s%s", t->out,
+                       was[0] ? "--task " : "files", was, task[0] ? "--task " : "files", task);
+    return true;
+}
+
+static bool take_state(struct training *t)
+{
+    if (!t->loaded->has_state)
+        return sb_fail("%s holds no state of training", t->state_path);
+    if (t->loaded->progress.data_hash != t->progress.data_hash)
+        return sb_fail("the data are not those with which %s was begun", t->out);
+    t->progress = t->loaded->progress;
+    t->progress.finished = false;
+    return checkpoint_resume(t->loaded, t->state_path, t->trainer);
+}
+
+/* ---- opening and closing ---- */
+
+static bool open_model(struct training *t)
+{
+    if (t->loaded) {
+        t->weights = t->loaded->weights;
+        t->model = t->loaded->model;
+        return true;
+    }
+    t->settings.model.transformer.ranks = t->heads;
+    t->weights = sb_parameters_new(t->settings.trainer.seed);
+    t->model = t->weights ? sb_seq2seq_new(t->weights, t->data, &t->settings.model) : NULL;
+    return t->model != NULL;
+}
+
+static bool open_trainer(struct training *t, const struct training_request *request)
+{
+    choose_steps(t, setting_given(request, "warmup"));
+    sb_trainer_options options = t->settings.trainer;
+    options.communicator = t->batches;
+    options.sequence_ranks = request->sequence_ranks;
+    t->trainer = sb_trainer_new(t->model, t->data, &options);
+    return t->trainer && (!t->loaded || take_state(t));
+}
+
+bool training_writes(const struct training *t)
+{
+    return sb_communicator_rank(t->communicator) == 0;
+}
+
+bool training_saves(const struct training *t)
+{
+    return sb_communicator_rank(t->communicator) < t->head_ranks;
+}
+
+static bool open_files(struct training *t)
+{
+    if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
+        return false;
+    /* A state from the start, so that --resume goes on with a run that dies at any moment. */
+    return t->loaded || training_save(t);
+}
+
+/* Compares the ranks, of which this one is ready or has failed. */
+static bool agree(const struct training *t, bool ready, bool *alike)
+{
+    const struct standing standing = {.version = SOFTBACK_VERSION,
+                                      .failure = ready ? NULL : sb_error(),
+                                      .task = t->task ? t->task : "",
+                                      .data = t->progress.data_hash,
+                                      .weights =
+                                          ready ? parameters_fingerprint(t->weights, false) : 0,
+                                      .part = ready ? parameters_fingerprint(t->weights, true) : 0,
+                                      .steps = sb_trainer_steps(t->trainer),
+                                      .sequence_ranks = t->sequence_ranks,
+                                      .head_ranks = t->head_ranks,
+                                      .threads = sb_threads(),
+                                      .settings = t->settings};
+    return agreement_reach(t->communicator, &standing, alike);
+}
+
+static bool check_ranks(const struct training *t)
+{
+    const int ranks = sb_communicator_size(t->communicator);
+    return ranks % t->head_ranks == 0 ||
+           sb_fail("--split heads=%d: the number of ranks is %d, not a multiple of %d",
+                   t->head_ranks, ranks, t->head_ranks);
+}
+
+static bool open_all(struct training *t, const struct training_request *request)
+{
+    if (!check_ranks(t) || !open_paths(t, request))
+        return false;
+    t->task = request->task;
+    if (file_exists(t->state_path)) {
+        t->loaded = checkpoint_load_part(t->state_path, t->heads);
+        if (!t->loaded || !take_settings(t, request))
+            return false;
+    }
+    return training_open_texts(t, request) && training_open_data(t) && open_model(t) &&
+           open_trainer(t, request) && training_check_best(t) &&
+           (!request->report || training_watch(t));
+}
+
+bool training_open(struct training *t, const struct training_request *request, bool *alike)
+{
+    *t = (struct training){.settings = request->settings,
+                           .communicator = request->communicator,
+                           .heads = request->heads,
+                           .batches = request->batches,
+                           .sequence_ranks = request->sequence_ranks,
+                           .head_ranks = request->head_ranks};
+    /* No rank writes a file before all have looked which ones there are. */
+    const bool agreed = agree(t, open_all(t, request), alike);
+    if (agreed && open_files(t))
+        return true;
+    *alike = *alike && !agreed;
+    training_close(t);
+    return false;
+}
+
+void training_close(struct training *t)
+{
+    if (t->log)
+        fclose(t->log);
+    sb_trainer_free(t->trainer);
+    if (t->loaded) {
+        checkpoint_free(t->loaded);
+    } else {
+        sb_seq2seq_free(t->model);
+        sb_parameters_free(t->weights);
+    }
+    sb_data_free(t->data);
+    sb_data_free(t->held_data);
+    sb_batch_free(t->watched);
+    sb_pairs_free(t->read);
+    sb_pairs_free(t->rest);
+    sb_pairs_free(t->held);
+    sb_pairs_free(t->sample);
+    memory_free(t->out);
+    memory_free(t->state_path);
+    memory_free(t->log_path);
+    *t = (struct training){0};
+}

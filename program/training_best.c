@@ -1,0 +1,115 @@
+/*
+ * The best model of a run that is resumed: whether its file is there and is what the state says.
+ *
+ * An evaluation saves the best model first and the state after it. A run that dies between the two
+ * leaves a model that is newer than the state. The resumed run repeats the steps between and saves
+ * the same model again, so a model of the same run and of a later step is accepted.
+ */
+#include "models/training/checkpoint_json.h"
+#include "models/training/fingerprint.h"
+#include "program/training.h"
+#include "tensor/file.h"
+#include <string.h>
+
+/* Those that --resume may change are left out. */
+static bool same_settings(const struct settings *a, const struct settings *b)
+{
+    for (int i = 0; setting_at(i); i++) {
+        const struct setting *s = setting_at(i);
+        if (strcmp(s->name, "steps") != 0 && strcmp(s->name, "patience") != 0 &&
+            strcmp(setting_get(a, s).text, setting_get(b, s).text) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Whether a model was trained as this one is; on which data, only its file may tell. */
+static bool same_kind(const struct training *t, const struct description *d)
+{
+    return !d->has_state && strcmp(d->task, t->loaded->task) == 0 &&
+           same_settings(&d->settings, &t->loaded->settings) &&
+           description_same_vocabulary(d->source, sb_seq2seq_source(t->model)) &&
+           description_same_vocabulary(d->target, sb_seq2seq_target(t->model));
+}
+
+static bool is_newer(const struct training *t, const struct description *d)
+{
+    return d->has_best && d->best.step > sb_trainer_steps(t->trainer) &&
+           d->best.data_hash == t->progress.data_hash && same_kind(t, d);
+}
+
+/* Whether the resumed run evaluates again after the step of a newer model. */
+static bool take_newer(struct training *t, int64_t step)
+{
+    const struct settings *s = &t->settings;
+    if (step > s->steps || (step % s->evaluate_every != 0 && step != s->steps))
+        return sb_fail(
+            "%s is of step %lld, which is later than %s (step %lld) and is no evaluation "
+            "of a run with --steps %lld; resume with --steps %lld first",
+            t->out, (long long)step, t->state_path, (long long)sb_trainer_steps(t->trainer),
+            (long long)s->steps, (long long)step);
+    t->ahead = step;
+    return true;
+}
+
+/* A state of an earlier version names no fingerprint, and its model has none: it must load. */
+static bool take_older(struct training *t, const struct description *d)
+{
+    struct checkpoint *c = checkpoint_load_part(t->out, t->heads);
+    t->progress.best_fingerprint = t->progress.best_step > 0 && c ? d->fingerprint : 0;
+    checkpoint_free(c);
+    return c != NULL;
+}
+
+static bool refuse(const struct training *t, const struct description *d)
+{
+    const struct progress *p = &t->progress;
+    if (p->best_step == 0)
+        return sb_fail("%s is there, but %s was saved before the first evaluation, and %s is no "
+                       "later model of the same run; move it away",
+                       t->out, t->state_path, t->out);
+    return sb_fail("%s has the fingerprint %s, expected %s, that of the best model, of step %lld; "
+                   "put a copy of that model back, or move %s and %s away to begin anew",
+                   t->out, fingerprint_text(d->fingerprint).text,
+                   fingerprint_text(p->best_fingerprint).text, (long long)p->best_step, t->out,
+                   t->state_path);
+}
+
+static bool compare(struct training *t, const struct description *d)
+{
+    const struct progress *p = &t->progress;
+    if (p->best_step > 0 && p->best_fingerprint == d->fingerprint)
+        return true;
+    if (is_newer(t, d))
+        return take_newer(t, d->best.step);
+    if (p->best_fingerprint == 0 && !d->has_best && same_kind(t, d))
+        return take_older(t, d);
+    return refuse(t, d);
+}
+
+bool training_check_best(struct training *t)
+{
+    const long long step = t->progress.best_step;
+    struct description d;
+    if (!t->loaded || (step == 0 && !file_exists(t->out)))
+        return true;
+    if (!file_exists(t->out))
+        return sb_fail("%s is missing, the best model, of step %lld, is expected there; put a copy "
+                       "of it back, or move %s away to begin anew",
+                       t->out, step, t->state_path);
+    if (!description_of_file(t->out, &d))
+        return sb_fail("%s; the model of the resumed run is expected there: put a copy of it back, "
+                       "or move %s and %s away to begin anew",
+                       sb_error(), t->out, t->state_path);
+    const bool ok = compare(t, &d);
+    description_free(&d);
+    return ok;
+}
+
+bool training_check_ahead(const struct training *t)
+{
+    return t->ahead == 0 ||
+           sb_fail("%s is the best model of step %lld, before which this run stopped; resume with "
+                   "the --patience that it was saved with",
+                   t->out, (long long)t->ahead);
+}

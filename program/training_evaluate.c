@@ -1,0 +1,97 @@
+/* How a run of training goes on: when it is evaluated, saved, and done. */
+#include "program/log.h"
+#include "program/training.h"
+#include <math.h>
+
+bool training_evaluation_due(const struct training *t)
+{
+    int64_t steps = sb_trainer_steps(t->trainer);
+    return steps > 0 && (steps % t->settings.evaluate_every == 0 || steps == t->settings.steps);
+}
+
+bool training_finished(const struct training *t)
+{
+    int64_t patience = t->settings.patience;
+    return sb_trainer_steps(t->trainer) >= t->settings.steps ||
+           (patience > 0 && t->progress.waited >= patience);
+}
+
+static bool measure(struct training *t, struct evaluated *e)
+{
+    const sb_pairs *pairs = t->sample ? t->sample : t->held;
+    sb_text_score score;
+    e->loss = evaluation_loss(t->batches, t->model, t->held_data);
+    e->error = NAN;
+    if (isnan(e->loss))
+        return false;
+    if (t->settings.evaluate_pairs == 0)
+        return true;
+    if (!evaluation_texts(t->batches, t->model, pairs, 0, sb_pairs_count(pairs), NULL, &score,
+                          NULL))
+        return false;
+    e->error = score.wer;
+    return true;
+}
+
+/* Better by fewer errors; among equals, or where nothing is decoded, by loss. */
+static bool is_best(const struct progress *p, const struct evaluated *e)
+{
+    if (p->best_step == 0)
+        return true;
+    if (!isnan(e->error) && e->error != p->best_error)
+        return e->error < p->best_error;
+    return e->loss < p->best_loss;
+}
+
+static void note(struct training *t, struct evaluated *e)
+{
+    struct progress *p = &t->progress;
+    p->evaluations++;
+    p->waited++;
+    /* What was the best on the disk already is so again, also if another machine's bits differ. */
+    e->best = is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
+    if (!e->best)
+        return;
+    p->best_error = e->error;
+    p->best_loss = e->loss;
+    p->best_step = sb_trainer_steps(t->trainer);
+    p->waited = 0;
+    t->ahead = 0;
+}
+
+static const char *task_of(const struct training *t)
+{
+    return t->task ? t->task : "";
+}
+
+/* With the averaged weights in place, where there are any. */
+static bool measure_and_keep(struct training *t, struct evaluated *e)
+{
+    if (!measure(t, e))
+        return false;
+    note(t, e);
+    return !e->best || !training_saves(t) ||
+           checkpoint_save_best(t->out, &t->settings, task_of(t), t->model, &t->progress);
+}
+
+bool training_evaluate(struct training *t, struct evaluated *e)
+{
+    sb_average *average = sb_trainer_average(t->trainer);
+    if (average && !sb_average_swap(average))
+        return false;
+    bool ok = measure_and_keep(t, e);
+    if (average)
+        ok = sb_average_swap(average) && ok;
+    if (!ok)
+        return false;
+    sb_optimiser_observe(sb_trainer_optimiser(t->trainer), e->loss);
+    return log_evaluation(t->log, sb_trainer_steps(t->trainer), e->loss, e->error, e->best) &&
+           (!t->watched || training_diagnose(t)) && training_save(t);
+}
+
+bool training_save(struct training *t)
+{
+    t->progress.finished = training_finished(t);
+    return !training_saves(t) || checkpoint_save(t->state_path, &t->settings, task_of(t), t->model,
+                                                 t->trainer, &t->progress);
+}

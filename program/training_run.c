@@ -1,0 +1,227 @@
+/* A run of training: its steps and evaluations, what it shows of them, and its end. */
+#include "nn/parameters.h"
+#include "program/command.h"
+#include "program/log.h"
+#include "program/progress.h"
+#include "program/report.h"
+#include "program/training.h"
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal_number)
+{
+    interrupted = 1;
+    signal(signal_number, SIG_DFL); /* a second one ends the program at once */
+}
+
+/* Signals that are ignored, as under nohup, stay so. */
+static void catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
+        if (signal(signals[i], interrupt) == SIG_IGN)
+            signal(signals[i], SIG_IGN);
+}
+
+/* Says why this rank cannot go on; where there are others, that is the end of all. */
+static int failed(sb_communicator *c)
+{
+    if (sb_communicator_size(c) > 1)
+        sb_communicator_abort(c, "softback train", sb_error());
+    return command_failed("train");
+}
+
+/* Keeps the batch that made the loss not finite, for whoever looks for the reason. */
+static void show_bad_batch(const struct training *t)
+{
+    char *path = training_save_batch(t);
+    if (path)
+        fprintf(stderr, "Its batch is in %s.\n", path);
+    sb_free(path);
+}
+
+/* An abort is the last that a rank does. */
+static void step_failed(const struct training *t, double loss)
+{
+    const bool alone = sb_communicator_size(t->communicator) == 1;
+    char message[1024];
+    snprintf(message, sizeof message, "%s", sb_error());
+    if (alone)
+        command_failed("train");
+    if (!isfinite(loss))
+        show_bad_batch(t);
+    if (!alone)
+        sb_communicator_abort(t->communicator, "softback train", message);
+}
+
+static bool one_step(struct training *t, struct progress_line *line)
+{
+    sb_trained trained;
+    if (!sb_trainer_step(t->trainer, &trained)) {
+        progress_clear(line);
+        step_failed(t, trained.loss);
+        return false;
+    }
+    int64_t step = sb_trainer_steps(t->trainer);
+    const bool writes = training_writes(t);
+    if (trained.skipped || trained.without_gradient)
+        progress_clear(line);
+    if (trained.skipped && writes)
+        fprintf(stderr, "softback train: step %s: %s\n", count_text(step).text, sb_error());
+    if (trained.without_gradient && writes)
+        fprintf(stderr, "softback train: the parameter %s gets no gradient\n",
+                trained.without_gradient);
+    if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
+        progress_clear(line);
+        failed(t->communicator);
+        return false;
+    }
+    line->waited += trained.waited;
+    line->sent += trained.sent;
+    progress_step(line, step, t->settings.steps, trained.loss, trained.targets);
+    return true;
+}
+
+/* The evaluation after a step, if it is due. */
+static bool evaluate(struct training *t, struct progress_line *line)
+{
+    struct evaluated e;
+    if (!training_evaluation_due(t))
+        return true;
+    bool ok = training_evaluate(t, &e);
+    if (ok) {
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, e.error,
+                            e.best);
+    } else {
+        progress_clear(line);
+        failed(t->communicator);
+    }
+    return ok;
+}
+
+static bool go_on(struct training *t, struct progress_line *line)
+{
+    while (!training_finished(t) && !interrupted)
+        if (!one_step(t, line) || !evaluate(t, line))
+            return false;
+    progress_clear(line);
+    if (training_finished(t))
+        return true;
+    if (!training_save(t)) {
+        command_failed("train");
+        return false;
+    }
+    fprintf(stderr, "Stopped after step %s; the same command with --resume goes on.\n",
+            count_text(sb_trainer_steps(t->trainer)).text);
+    return false;
+}
+
+static void conclude(const struct training *t, const struct progress_line *line)
+{
+    const struct progress *p = &t->progress;
+    int64_t steps = sb_trainer_steps(t->trainer), taken = steps - line->at_start;
+    printf("trained    %s %s in %s, %s target symbols/s\n", count_text(taken).text,
+           line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
+           count_text((int64_t)progress_rate(line)).text);
+    if (sb_communicator_size(t->batches) > 1)
+        printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n",
+               sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
+    if (sb_communicator_size(t->communicator) > 1)
+        printf("sent       %s bytes a step, by rank 0\n",
+               count_text(taken > 0 ? line->sent / taken : 0).text);
+    if (steps < t->settings.steps)
+        printf("stopped    at step %s: %lld evaluations without a better one\n",
+               count_text(steps).text, (long long)p->waited);
+    printf("best       at step %s: held-out loss %.4f", count_text(p->best_step).text,
+           p->best_loss);
+    if (!isnan(p->best_error))
+        printf(", %.2f %% exact", 100 * (1 - p->best_error));
+    printf("\nmodel      %s\n", t->out);
+}
+
+/* A page on the model, with a text that it was not trained on. */
+static bool report(const struct training *t, const char *path)
+{
+    const struct report_request request = {.model = t->out,
+                                           .text =
+                                               sb_pairs_source(t->held, training_short_pair(t, 0)),
+                                           .log = t->log_path,
+                                           .out = path};
+    if (!report_write(&request))
+        return false;
+    printf("report     %s\n", path);
+    return true;
+}
+
+/* What the first rank alone does, when all have taken the last step. */
+static bool conclude_all(const struct training *t, const struct training_request *request,
+                         const struct progress_line *line)
+{
+    if (!training_writes(t))
+        return true;
+    if (!training_check_ahead(t))
+        return failed(t->communicator) == EXIT_OK;
+    conclude(t, line);
+    return !request->report || report(t, request->report) || failed(t->communicator) == EXIT_OK;
+}
+
+static int train(const struct training_request *request)
+{
+    struct training t;
+    bool alike;
+    if (!training_open(&t, request, &alike)) {
+        const bool first = sb_communicator_rank(request->communicator) == 0;
+        return !alike  ? failed(request->communicator)
+               : first ? command_failed("train")
+                       : EXIT_FAILED;
+    }
+    const bool alone = sb_communicator_size(t.communicator) == 1;
+    if (training_writes(&t))
+        training_describe(&t, request, stdout);
+    fflush(stdout);
+    struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
+    line.shown = training_writes(&t);
+    if (alone) /* mpirun ends all ranks at once: there is no step after which all could stop */
+        catch_signals();
+    bool done = go_on(&t, &line) && conclude_all(&t, request, &line);
+    training_close(&t);
+    return done ? EXIT_OK : EXIT_FAILED;
+}
+
+/* Neighbours share the model, and those with the same part of it batches. All make both groups,
+   also where nothing is cut: what each was told has not been compared yet. */
+static bool divide(struct training_request *r)
+{
+    sb_communicator *c = r->communicator;
+    const int rank = sb_communicator_rank(c);
+    r->heads = sb_communicator_split(c, rank / r->head_ranks, rank);
+    r->batches = r->heads ? sb_communicator_split(c, rank % r->head_ranks, rank) : NULL;
+    return r->batches != NULL;
+}
+
+/* The ranks of a job share the processors of a machine, and watch over each other. */
+static bool join(struct training_request *request)
+{
+    sb_communicator *c = request->communicator = sb_communicator_world();
+    if (!c)
+        return false;
+    if (sb_communicator_processors(c) > 0 && !request->threads_given && !getenv("OMP_NUM_THREADS"))
+        sb_set_threads(sb_communicator_processors(c));
+    return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
+           divide(request);
+}
+
+int training_run(struct training_request *request)
+{
+    if (!join(request))
+        return failed(request->communicator);
+    const int code = train(request);
+    sb_communicator_close(request->batches);
+    sb_communicator_close(request->heads);
+    sb_communicator_close(request->communicator);
+    return code;
+}

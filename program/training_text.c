@@ -1,0 +1,157 @@
+/* What a run of training says of itself, and the batch that it leaves when it breaks. */
+#include "models/text/buffer.h"
+#include "nn/parts.h"
+#include "program/progress.h"
+#include "program/training.h"
+#include "tensor/failure.h"
+#include "tensor/file.h"
+#include "tensor/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                          int64_t longest)
+{
+    fprintf(out, "%-10s %s, %s symbols", side,
+            sb_units_description(sb_vocabulary_units(vocabulary)),
+            count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+    if (longest > 0)
+        fprintf(out, ", longest %s", count_text(longest).text);
+    fputc('\n', out);
+}
+
+static void describe_problems(FILE *out, const char *file, const sb_pairs *pairs)
+{
+    int64_t skipped = sb_pairs_skipped(pairs);
+    const char *problem;
+    if (skipped > 0)
+        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text, file);
+    for (int64_t i = 0; (problem = sb_pairs_problem(pairs, i)); i++)
+        fprintf(out, "           %s\n", problem);
+    if (skipped > SB_PAIRS_PROBLEMS)
+        fputs("           ...\n", out);
+}
+
+static void describe_files(const struct training *t, const struct training_request *r, FILE *out)
+{
+    int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
+    const char *file = r->data ? r->data : r->source_file;
+    const char *slash = strrchr(file, '/');
+    fprintf(out, "%-10s %s pairs; ", slash ? slash + 1 : file,
+            count_text(sb_pairs_count(training_pairs(t))).text);
+    if (t->rest)
+        fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
+    else
+        fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, r->valid);
+    describe_problems(out, file, t->read);
+    if (!t->rest)
+        describe_problems(out, r->valid, t->held);
+    if (left_out > 0)
+        fprintf(out, "left out   %s pairs of more than %s symbols on a side\n",
+                count_text(left_out).text, count_text(training_longest(t)).text);
+    int64_t shared = t->rest ? 0 : sb_pairs_shared(t->read, t->held);
+    if (shared > 0)
+        fprintf(out, "beware     %s pairs of %s have a source that is trained on\n",
+                count_text(shared).text, r->valid);
+}
+
+static void describe_model(const struct training *t, FILE *out)
+{
+    const sb_transformer_options *o = &t->settings.model.transformer;
+    int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
+    fprintf(out, "model      %d+%d layers, width %lld, %lld heads, ", o->encoder_layers,
+            o->decoder_layers, (long long)o->width, (long long)o->heads);
+    if (size < 100000)
+        fprintf(out, "%s parameters\n", count_text(size).text);
+    else
+        fprintf(out, "%.1f M parameters\n", (double)size / 1e6);
+}
+
+static void describe_steps(const struct training *t, FILE *out)
+{
+    const struct settings *s = &t->settings;
+    fprintf(out, "training   %s steps of up to %s pairs, ", count_text(s->steps).text,
+            count_text(s->data.batch_pairs * s->trainer.accumulate).text);
+    if (s->evaluate_every < s->steps)
+        fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
+    else
+        fputs("evaluated at the end\n", out);
+    const int ranks = sb_communicator_size(t->communicator);
+    if (ranks > 1)
+        fprintf(out, "ranks      %d, of %d %s each; Ctrl-C leaves the last checkpoint\n", ranks,
+                sb_threads(), sb_threads() == 1 ? "thread" : "threads");
+    if (sb_device_in_use() != sb_device_cpu())
+        fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
+    if (sb_trainer_steps(t->trainer) > 0)
+        fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
+}
+
+void training_describe(const struct training *t, const struct training_request *request, FILE *out)
+{
+    if (t->task)
+        fprintf(out, "task       %s; %s pairs held out\n", t->task,
+                count_text(sb_pairs_count(t->held)).text);
+    else
+        describe_files(t, request, out);
+    describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
+    describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
+    describe_model(t, out);
+    describe_steps(t, out);
+}
+
+/* The text of row b of ids (B, L), of which `length` count. */
+static bool add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
+                    int64_t b, int64_t length)
+{
+    const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
+    char *text = sb_vocabulary_decode(vocabulary, row, length);
+    bool ok = text && buffer_add_text(buffer, text);
+    sb_free(text);
+    return ok;
+}
+
+static char *batch_text(const struct training *t, const sb_batch *batch)
+{
+    struct buffer buffer = {0};
+    bool ok = true;
+    for (int64_t b = 0; ok && b < batch->pairs; b++)
+        ok = add_row(&buffer, sb_seq2seq_source(t->model), batch->source, b,
+                     (int64_t)sb_get(batch->source_lengths, b)) &&
+             buffer_add_text(&buffer, "\t") &&
+             add_row(&buffer, sb_seq2seq_target(t->model), batch->target_out, b,
+                     (int64_t)sb_get(batch->target_lengths, b)) &&
+             buffer_add_text(&buffer, "\n");
+    char *text = ok ? buffer_take(&buffer) : NULL;
+    buffer_free(&buffer);
+    return text;
+}
+
+char *training_bad_batch(const struct training *t, int number)
+{
+    return number == 1 ? memory_format("%s.bad-batch.tsv", t->out)
+                       : memory_format("%s.bad-batch.%d.tsv", t->out, number);
+}
+
+/* Earlier ones stay: which of them somebody still needs is not known here. */
+static char *new_bad_batch(const struct training *t)
+{
+    char *path = training_bad_batch(t, 1);
+    for (int number = 2; path && file_exists(path); number++) {
+        memory_free(path);
+        path = training_bad_batch(t, number);
+    }
+    return path;
+}
+
+char *training_save_batch(const struct training *t)
+{
+    const sb_batch *batch = sb_trainer_batch(t->trainer);
+    char *path = batch ? new_bad_batch(t) : NULL;
+    char *text = path ? batch_text(t, batch) : NULL;
+    bool ok = text && file_save("train", path, text, strlen(text));
+    memory_free(text);
+    if (ok)
+        return path;
+    memory_free(path);
+    return NULL;
+}

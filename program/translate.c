@@ -1,0 +1,126 @@
+/* softback translate */
+#include "models/training/checkpoint.h"
+#include "program/command.h"
+#include "program/decoding_options.h"
+#include "program/options.h"
+#include "program/training.h"
+#include "program/translate_lines.h"
+#include "program/unknown.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { KEY_TASK = 1, KEY_COUNT };
+
+struct request {
+    sb_decoding_options decoding;
+    const char *task;
+    int64_t count;
+    const char *path;
+    char **texts;
+    int texts_count;
+};
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct request *r = state->input;
+    switch (key) {
+    case KEY_TASK:
+        r->task = options_task(state, argument);
+        return 0;
+    case KEY_COUNT:
+        r->count = options_count(state, "count", argument, 1, 1 << 20);
+        return 0;
+    case ARGP_KEY_ARG:
+        if (r->path)
+            return ARGP_ERR_UNKNOWN; /* the texts come all at once, below */
+        r->path = argument;
+        return 0;
+    case ARGP_KEY_ARGS:
+        r->texts = state->argv + state->next;
+        r->texts_count = state->argc - state->next;
+        return 0;
+    default:
+        return decoding_option(key, argument, state, &r->decoding);
+    }
+}
+
+static bool translate_arguments(const struct request *r, const sb_seq2seq *model)
+{
+    const char *const *texts = (const char *const *)r->texts;
+    char **output = memory_new((size_t)r->texts_count * sizeof *output);
+    bool ok = output ? sb_translate_texts(model, texts, r->texts_count, &r->decoding, output)
+                     : sb_fail("out of memory") != NULL;
+    for (int i = 0; ok && i < r->texts_count; i++) {
+        unknown_note("translate", utf8_quote(texts[i]).text, sb_seq2seq_source(model), texts[i]);
+        puts(output[i]);
+        sb_free(output[i]);
+    }
+    memory_free(output);
+    return ok;
+}
+
+/* Pairs of a task that were never trained on, each with what the model makes of it. */
+static bool translate_task(const struct request *r, const struct checkpoint *c)
+{
+    sb_pairs *pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
+    char **output = pairs ? memory_new((size_t)r->count * sizeof *output) : NULL;
+    bool ok = output &&
+              sb_translate_texts(c->model, sb_pairs_sources(pairs), r->count, &r->decoding, output);
+    for (int64_t i = 0; ok && i < r->count; i++) {
+        bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
+        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), output[i], right ? "" : "   wrong");
+        sb_free(output[i]);
+    }
+    if (pairs && !output)
+        sb_fail("out of memory");
+    memory_free(output);
+    sb_pairs_free(pairs);
+    return ok;
+}
+
+static int translate(const struct request *r)
+{
+    struct checkpoint *c = checkpoint_load(r->path);
+    bool ok = c && (r->task          ? translate_task(r, c)
+                    : r->texts_count ? translate_arguments(r, c->model)
+                                     : translate_lines(c->model, &r->decoding));
+    checkpoint_free(c);
+    return ok ? EXIT_OK : command_failed("translate");
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct argp_option options[] = {
+        {"task", KEY_TASK, "NAME", 0, "pairs of a built-in task that were held out", 0},
+        {"count", KEY_COUNT, "N", 0, "how many pairs of --task [10]", 0},
+        DECODING_OPTIONS,
+        {.doc = "Sampling:", .group = 2},
+        {"sample", KEY_SAMPLE, NULL, 0, "draw each symbol by its probability", 2},
+        {"temperature", KEY_TEMPERATURE, "X", 0, "below 1 prefers the probable, above 1 less [1]",
+         2},
+        {"top-k", KEY_TOP_K, "N", 0, "only among the N most probable symbols", 2},
+        {"top-p", KEY_TOP_P, "X", 0, "only among the fewest that together have probability X", 2},
+        {"seed", KEY_SEED, "N", 0, "of the draws [0]", 2},
+        {0}};
+    const struct argp argp = {options,
+                              parse,
+                              "MODEL [TEXT...]\nMODEL --task NAME",
+                              "Writes what a model makes of each text, or of each line of the "
+                              "standard input.",
+                              NULL,
+                              NULL,
+                              NULL};
+    struct request request = {.count = 10};
+    int wrong = command_parse(&argp, "translate", argc, argv, &request);
+    if (wrong >= 0)
+        return wrong;
+    if (!request.path)
+        return command_misused("translate", "a model's file is wanted");
+    if (request.task && request.texts_count)
+        return command_misused("translate", "either texts or --task, not both");
+    return decoding_check("translate", &request.decoding) ? translate(&request) : EXIT_USAGE;
+}
+
+const struct command command_translate = {"translate", "writes what a model makes of texts", run};

@@ -1,0 +1,175 @@
+#include "program/translate_lines.h"
+#include "models/text/lines.h"
+#include "models/text/pairs.h"
+#include "program/unknown.h"
+#include "tensor/memory.h"
+#include "tensor/utf8.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { USUAL_BATCH = 64, MOST_NOTES = 5 };
+
+#define INPUT "standard input"
+
+struct line {
+    int64_t number;
+    char *text; /* NULL: it has been refused */
+    char *output;
+};
+
+struct translation {
+    const sb_seq2seq *model;
+    sb_decoding_options options;
+    struct lines lines;
+    int64_t batch, count; /* lines of a batch: the most, and how many there are */
+    struct line *line;
+    int64_t refused, unknown; /* lines so far */
+};
+
+/* What is there already, and not what would fill the buffer: somebody may wait for the answer. */
+static int64_t read_input(void *unused, char *bytes, size_t room)
+{
+    (void)unused;
+    ssize_t size;
+    do
+        size = read(STDIN_FILENO, bytes, room);
+    while (size < 0 && errno == EINTR);
+    if (size < 0)
+        sb_fail("%s: cannot be read: %s", INPUT, strerror(errno));
+    return size;
+}
+
+static void refuse(struct translation *t, struct line *line, const char *reason)
+{
+    fprintf(stderr, "softback translate: %s:%lld: %s\n", INPUT, (long long)line->number, reason);
+    memory_free(line->text);
+    line->text = NULL;
+    t->refused++;
+}
+
+static void note_unknown(struct translation *t, const struct line *line)
+{
+    const sb_vocabulary *vocabulary = sb_seq2seq_source(t->model);
+    char where[64];
+    snprintf(where, sizeof where, INPUT ":%lld", (long long)line->number);
+    if (t->unknown >= MOST_NOTES)
+        t->unknown += unknown_count(vocabulary, line->text) > 0;
+    else
+        t->unknown += unknown_note("translate", where, vocabulary, line->text);
+}
+
+/* Takes the current line into the batch. */
+static bool take(struct translation *t)
+{
+    const struct lines *lines = &t->lines;
+    struct line *line = &t->line[t->count++];
+    char reason[96] = "";
+    size_t bad = lines->too_long ? 0 : utf8_valid_size(lines->text, lines->size);
+    const char *nul = memchr(lines->text, '\0', lines->too_long ? 0 : lines->size);
+    if (lines->too_long)
+        snprintf(reason, sizeof reason, "%zu bytes, expected at most %zu", lines->size,
+                 lines->limit);
+    else if (nul)
+        snprintf(reason, sizeof reason, "byte %zu is NUL", (size_t)(nul - lines->text) + 1);
+    else if (bad < lines->size)
+        snprintf(reason, sizeof reason, "byte %zu (0x%02x) is not UTF-8", bad + 1,
+                 (unsigned char)lines->text[bad]);
+    *line = (struct line){.number = lines->number};
+    if (reason[0]) {
+        refuse(t, line, reason);
+        return true;
+    }
+    line->text = memory_text_part(lines->text, lines->size);
+    if (!line->text)
+        return sb_fail("out of memory");
+    note_unknown(t, line);
+    return true;
+}
+
+static bool fill_batch(struct translation *t, bool *more)
+{
+    for (t->count = 0, *more = true; *more && t->count < t->batch;)
+        if (!lines_next(&t->lines, more) || (*more && !take(t)))
+            return false;
+    return true;
+}
+
+/* Decodes one line alone; it is refused where that fails. */
+static void decode_one(struct translation *t, struct line *line)
+{
+    sb_decoding_options options = t->options;
+    options.seed ^= (uint64_t)line->number * 0x9e3779b97f4a7c15u; /* numbers of the line's own */
+    line->output = sb_translate(t->model, line->text, &options);
+    if (!line->output)
+        refuse(t, line, sb_error());
+}
+
+/* Decodes the lines that have not been refused: together, or where that fails one by one. */
+static bool decode_batch(struct translation *t)
+{
+    const char **text = memory_new((size_t)t->count * sizeof(char *) + 1);
+    char **output = memory_new((size_t)t->count * sizeof(char *) + 1);
+    int64_t n = 0;
+    for (int64_t i = 0; text && i < t->count; i++)
+        if (t->line[i].text)
+            text[n++] = t->line[i].text;
+    bool ok = text && output;
+    bool together = ok && !t->options.sample && n > 0 &&
+                    sb_translate_texts(t->model, text, n, &t->options, output);
+    for (int64_t i = 0, next = 0; ok && i < t->count; i++)
+        if (t->line[i].text && together)
+            t->line[i].output = output[next++];
+        else if (t->line[i].text)
+            decode_one(t, &t->line[i]);
+    memory_free(text);
+    memory_free(output);
+    return ok || sb_fail("out of memory");
+}
+
+static void answer(struct translation *t)
+{
+    for (int64_t i = 0; i < t->count; i++) {
+        struct line *line = &t->line[i];
+        puts(line->output ? line->output : "");
+        sb_free(line->output);
+        memory_free(line->text);
+        *line = (struct line){0};
+    }
+    fflush(stdout);
+}
+
+static void translation_free(struct translation *t)
+{
+    for (int64_t i = 0; t->line && i < t->count; i++) {
+        sb_free(t->line[i].output);
+        memory_free(t->line[i].text);
+    }
+    memory_free(t->line);
+    lines_end(&t->lines);
+}
+
+bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options)
+{
+    struct translation t = {.model = model, .options = *options};
+    t.batch = isatty(STDIN_FILENO)       ? 1
+              : options->batch_pairs > 0 ? options->batch_pairs
+                                         : USUAL_BATCH;
+    t.line = memory_new((size_t)t.batch * sizeof *t.line);
+    bool ok = t.line ? lines_begin(&t.lines, INPUT, SB_PAIRS_LINE, read_input, NULL)
+                     : sb_fail("out of memory") != NULL;
+    for (bool more = true; ok && more && !ferror(stdout);) {
+        ok = fill_batch(&t, &more) && (t.count == 0 || decode_batch(&t));
+        if (ok)
+            answer(&t);
+    }
+    translation_free(&t);
+    if (!ok)
+        return false;
+    if (t.unknown > MOST_NOTES)
+        fprintf(stderr, "softback translate: %lld more lines hold symbols unknown to the model\n",
+                (long long)t.unknown - MOST_NOTES);
+    return t.refused == 0 ||
+           sb_fail("lines that could not be translated: %lld", (long long)t.refused);
+}

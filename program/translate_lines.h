@@ -1,0 +1,15 @@
+/* Lines of the standard input, each answered by one line of the standard output. */
+#ifndef SOFTBACK_PROGRAM_TRANSLATE_LINES_H
+#define SOFTBACK_PROGRAM_TRANSLATE_LINES_H
+
+#include "models/translation.h"
+
+/*
+ * Lines are decoded in batches, and a batch is answered as soon as it is done. A line that cannot
+ * be translated (not UTF-8, too long) is named on standard error and answered by an empty line, so
+ * that input and output stay side by side. False when there was such a line, or on a failure, of
+ * which sb_error() then tells.
+ */
+bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options);
+
+#endif

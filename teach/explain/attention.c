@@ -1,0 +1,105 @@
+/* softback explain attention: "The cat sat on mat"; a query finds its key. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "teach/explain/topics.h"
+#include <stdio.h>
+
+enum { L = 5, D = 3 };
+
+static const char *const words[L] = {"The", "cat", "sat", "on", "mat"};
+/* What each word offers, and what it looks for, in three features: thing, action, place. "sat" asks
+   for a thing, "on" for a place, and "cat" and "mat" for what is done. */
+static const double keys[L][D] = {{0, 0, 0}, {2, 0, 0}, {0, 2, 0}, {0, 0, 1}, {1, 0, 2}};
+static const double queries[L][D] = {{2, 0, 0}, {0, 3, 0}, {3, 0, -1}, {0, 0, 3}, {0, 2, 0}};
+static const double values[L][D] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 0.5}, {0, 0, 1}};
+
+struct outcome {
+    double a[L * L], y[L * D], g[L * L], ds[L * L], dk[L * D];
+};
+
+/* Forward, and backward from the third output's first feature: "sat" hears of a thing. */
+static bool compute(struct outcome *outcome)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    const double *q = queries[0], *k = keys[0], *v = values[0];
+    sb_tensor *tq = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), q));
+    sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), k));
+    sb_tensor *tv = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), v));
+    sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, L))); /* its gradient: ds */
+    sb_requires_grad(tk);
+    sb_requires_grad(none);
+    sb_tensor *weights = NULL;
+    const sb_attention_options options = {
+        .bias = none, .weights = &weights, .algorithm = SB_COMPOSED};
+    sb_tensor *y = sb_keep(sb_attention(tq, tk, tv, &options));
+    double upstream[L * D] = {0};
+    upstream[2 * D] = 1;
+    sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), upstream));
+    bool ok =
+        y && sb_keep(weights) && sb_backward_from(y, dy) && sb_tensor_read(weights, outcome->a) &&
+        sb_tensor_read(y, outcome->y) && sb_tensor_read(sb_grad(weights), outcome->g) &&
+        sb_tensor_read(sb_grad(none), outcome->ds) && sb_tensor_read(sb_grad(tk), outcome->dk);
+    return sb_tape_end(&tape) && ok;
+}
+
+static void write_weights(struct page *page, const struct outcome *o)
+{
+    struct page_column columns[L + 2] = {{"query", PAGE_WORD, 0}};
+    for (int j = 0; j < L; j++)
+        columns[1 + j] = (struct page_column){words[j], PAGE_NUMBER, 3};
+    columns[L + 1] = (struct page_column){"finds", PAGE_WORD, 0};
+    page_table(page, "weights", L + 2, columns);
+    for (int i = 0; i < L; i++) {
+        struct page_cell cells[L + 2] = {cell_word(words[i])};
+        int best = 0;
+        for (int j = 0; j < L; j++) {
+            cells[1 + j] = cell_of(o->a[i * L + j]);
+            best = o->a[i * L + j] > o->a[i * L + best] ? j : best;
+        }
+        cells[L + 1] = cell_word(words[best]);
+        page_row(page, cells);
+    }
+}
+
+static void write_row(struct page *page, const struct outcome *o)
+{
+    static const struct page_column columns[] = {{"key", PAGE_WORD, 0},  {"a", PAGE_NUMBER, 4},
+                                                 {"", PAGE_BAR, 4},      {"g", PAGE_NUMBER, 3},
+                                                 {"ds", PAGE_NUMBER, 4}, {"", PAGE_BAR, 4}};
+    const double *a = o->a + 2 * L, *g = o->g + 2 * L, *ds = o->ds + 2 * L;
+    page_table(page, "sat", 6, columns);
+    for (int j = 0; j < L; j++)
+        page_row(page, (struct page_cell[]){cell_word(words[j]), cell_of(a[j]), cell_of(a[j]),
+                                            cell_of(g[j]), cell_of(ds[j]), cell_of(ds[j])});
+}
+
+static void write(struct page *page, const struct explain_options *options)
+{
+    (void)options;
+    struct outcome o = {0};
+    page_need(page, compute(&o));
+    page_title(page, "a query finds its key");
+    page_text(page, "\"The cat sat on mat\", with hand-made queries, keys and values of three "
+                    "features: thing, action, place. \"sat\" asks for a thing and finds \"cat\". "
+                    "softmax(q k' / sqrt 3) v by sb_attention; rows are queries.");
+    write_weights(page, &o);
+    page_text(page,
+              "The output of \"sat\" is %.3g of a thing, %.3g of an action and %.3g of a place: "
+              "a mixture of values, and never more than the largest of them.",
+              o.y[2 * D], o.y[2 * D + 1], o.y[2 * D + 2]);
+    page_text(page,
+              "BACKWARD  The loss wants \"sat\" to hear more of a thing. g_j = dL/da_j is what "
+              "key j's value offers; ds = a (g - avg). The score of \"cat\" rises, and all the "
+              "others pay, each by its own weight.");
+    write_row(page, &o);
+    page_text(page,
+              "Through ds the key of \"cat\" learns: dk = ds q / sqrt 3 = (%.3g, %.3g, %.3g), "
+              "towards what \"sat\" asks for.",
+              o.dk[D], o.dk[D + 1], o.dk[D + 2]);
+    page_text(page, "What ops.h says of the operation:");
+    page_operation(page, "attention");
+}
+
+const struct topic topic_attention = {"attention", "\"The cat sat on mat\": a query finds its key",
+                                      0, NULL, write};

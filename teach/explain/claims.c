@@ -1,0 +1,37 @@
+/* softback explain claims: what texts say, and what is measured. */
+#include "teach/explain/claims.h"
+#include "teach/explain/topics.h"
+
+static const struct claim *const lists[] = {claims_of_scores, claims_of_masks, claims_of_attention,
+                                            claims_of_cost};
+
+const struct claim *claim_at(int i)
+{
+    for (int l = 0; l < (int)(sizeof lists / sizeof lists[0]); l++)
+        for (const struct claim *claim = lists[l]; claim->says; claim++)
+            if (i-- == 0)
+                return claim;
+    return NULL;
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    static const char *const verdicts[] = {"false", "half", "true"};
+    static const struct page_column columns[] = {
+        {"claim", PAGE_WORD, 0}, {"measured", PAGE_WORD, 0}, {"so it is", PAGE_WORD, 0}};
+    (void)o;
+    page_title(page, "texts say; we measured");
+    page_text(page, "Claims about attention that are often read. Each is measured now, by the "
+                    "library; half means: true with a condition that the claim leaves out.");
+    page_table(page, "claims", 3, columns);
+    page_records(page);
+    for (int i = 0; claim_at(i); i++) {
+        struct measured measured = {0};
+        page_need(page, !page->failed && claim_at(i)->measure(&measured));
+        page_row(page, (struct page_cell[]){cell_word(claim_at(i)->says), cell_word(measured.text),
+                                            cell_word(verdicts[measured.verdict])});
+    }
+}
+
+const struct topic topic_claims = {
+    "claims", "what texts say of attention, each measured on the spot", 0, NULL, write};

@@ -1,0 +1,26 @@
+/* What texts say of attention, each measured on the spot. */
+#ifndef SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
+#define SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
+
+#include <stdbool.h>
+
+enum verdict { VERDICT_FALSE, VERDICT_HALF, VERDICT_TRUE };
+
+struct measured {
+    char text[320];
+    enum verdict verdict;
+};
+
+struct claim {
+    const char *says;
+    bool (*measure)(struct measured *measured); /* false when it cannot be computed */
+};
+
+/* NULL when i is past the end. */
+const struct claim *claim_at(int i);
+
+/* The claims of each file; an entry without a text ends a list. */
+extern const struct claim claims_of_scores[], claims_of_masks[], claims_of_attention[],
+    claims_of_cost[];
+
+#endif

@@ -1,0 +1,182 @@
+/* Claims about what attention computes. */
+#include "autograd/tape.h"
+#include "nn/learned_score.h"
+#include "ops/ops.h"
+#include "teach/explain/claims.h"
+#include <math.h>
+#include <stdio.h>
+
+/* A constant of normal numbers, owned by the tape. */
+static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
+{
+    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
+    for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
+        sb_put(t, i, sb_random_normal(random));
+    return t;
+}
+
+static double variance(sb_tensor *x)
+{
+    return sb_value(sb_mean(sb_multiply(x, x), SB_ALL, false));
+}
+
+/* Outputs of 16 heads, of unit variance: their average, and what W_o makes of all together. */
+static bool head_variance(struct measured *m)
+{
+    enum { H = 16, D = 16, ROWS = 256 };
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    const sb_initial initial = {SB_INITIAL_XAVIER, 0};
+    sb_tensor *weight = set ? sb_parameters_add(set, "W_o", SB_SHAPE(H * D, H * D), initial) : NULL;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *heads = normal(&random, SB_SHAPE(ROWS, H, D));
+    double average = variance(sb_mean(heads, 1, false));
+    sb_tensor *joined = sb_reshape(heads, 2, (const int64_t[]){ROWS, H * D});
+    double projected = variance(sb_linear(joined, weight, NULL));
+    bool ok = sb_tape_end(&tape);
+    sb_parameters_free(set);
+    snprintf(m->text, sizeof m->text,
+             "16 heads of variance 1: their average has %.3f, but heads are not averaged; joined "
+             "and through W_o it is %.2f.",
+             average, projected);
+    m->verdict = projected < 0.5 ? VERDICT_TRUE : VERDICT_FALSE;
+    return ok;
+}
+
+/* max |s(-q, -k) + s(q, k)| of additive scores, less their mean over the keys: softmax sees only
+   differences. The logarithms of the weights are the scores up to such a shift. */
+static bool oddness(bool bias, double *worst)
+{
+    enum { L = 4, SIZE = 3 };
+    sb_random random = sb_random_new(2, SB_STREAM_USER);
+    sb_parameters *set = sb_parameters_of(SB_F64, 2);
+    sb_additive_attention layer;
+    bool ok = set && sb_additive_attention_init(&layer, set, "a", SIZE, SIZE, 8, bias, 0);
+    double a[2][L] = {{0}}, mean[2] = {0};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int64_t i = 0; ok && bias && i < 8; i++)
+        sb_put(layer.query.bias, i, sb_random_normal(&random));
+    sb_tensor *q = normal(&random, SB_SHAPE(1, 1, SIZE)),
+              *k = normal(&random, SB_SHAPE(1, L, SIZE));
+    for (int i = 0; ok && i < 2; i++) {
+        sb_tensor *weights = NULL;
+        ok = sb_additive_attention_forward(&layer, q, k, k, NULL, &weights) &&
+             sb_tensor_read(sb_log(weights), a[i]);
+        for (int j = 0; j < L; j++)
+            mean[i] += a[i][j] / L;
+        q = sb_negate(q);
+        k = sb_negate(k);
+    }
+    ok = sb_tape_end(&tape) && ok;
+    sb_parameters_free(set);
+    *worst = 0;
+    for (int j = 0; j < L; j++)
+        *worst = fmax(*worst, fabs(a[0][j] - mean[0] + a[1][j] - mean[1]));
+    *worst = *worst < 1e-12 ? 0 : *worst;
+    return ok;
+}
+
+static bool additive(struct measured *m)
+{
+    double without, with;
+    if (!oddness(false, &without) || !oddness(true, &with))
+        return false;
+    snprintf(
+        m->text, sizeof m->text,
+        "s(-q, -k) + s(q, k), compared between keys: %.2g without a bias, up to %.2g with one.",
+        without, with);
+    m->verdict = without > 0 ? VERDICT_FALSE : with > 0 ? VERDICT_HALF : VERDICT_TRUE;
+    return true;
+}
+
+/* Rows of x (L, D) in another order. */
+static sb_tensor *reordered(sb_tensor *x, const int32_t order[], int64_t L)
+{
+    return sb_embedding(x, sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(L), order)));
+}
+
+/* max |a - b|, 0 where rounding explains it. */
+static double difference(sb_tensor *a, sb_tensor *b)
+{
+    sb_tensor *d = sb_subtract(a, b);
+    double most = sb_value(sb_max(sb_sqrt(sb_multiply(d, d)), SB_ALL, false));
+    return most < 1e-12 ? 0 : most;
+}
+
+static bool permutation(struct measured *m)
+{
+    enum { L = 5, D = 4 };
+    static const int32_t order[L] = {3, 0, 4, 1, 2};
+    sb_random random = sb_random_new(4, SB_STREAM_USER);
+    const int64_t dim[] = {L, D};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *q = normal(&random, 2, dim), *k = normal(&random, 2, dim);
+    sb_tensor *v = normal(&random, 2, dim), *y = sb_attention(q, k, v, NULL);
+    sb_tensor *moved = sb_attention(reordered(q, order, L), k, v, NULL);
+    double changed = difference(y, moved), equivariant = difference(reordered(y, order, L), moved);
+    double joint =
+        difference(y, sb_attention(q, reordered(k, order, L), reordered(v, order, L), NULL));
+    bool ok = sb_tape_end(&tape);
+    snprintf(m->text, sizeof m->text,
+             "Keys and values in another order: the output changes by %.2g. Queries in another "
+             "order: by %.2g, since outputs move along with them (%.2g apart): it is equivariant.",
+             joint, changed, equivariant);
+    m->verdict = joint > 0 ? VERDICT_FALSE : changed > 0 ? VERDICT_HALF : VERDICT_TRUE;
+    return ok;
+}
+
+static bool approximation(struct measured *m)
+{
+    enum { L = 64, D = 8 };
+    sb_random random = sb_random_new(6, SB_STREAM_USER);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *q = sb_scale(normal(&random, SB_SHAPE(L, D)), 10);
+    sb_tensor *k = normal(&random, SB_SHAPE(L, D)), *v = normal(&random, SB_SHAPE(L, 1));
+    sb_tensor *y = sb_attention(q, k, v, NULL);
+    double top = sb_value(sb_max(y, SB_ALL, false));
+    double low = -sb_value(sb_max(sb_negate(y), SB_ALL, false));
+    double largest = sb_value(sb_max(v, SB_ALL, false));
+    double least = -sb_value(sb_max(sb_negate(v), SB_ALL, false));
+    bool ok = sb_tape_end(&tape);
+    snprintf(m->text, sizeof m->text,
+             "Whatever q and k are, outputs are mixtures of values: within %.2f..%.2f for values "
+             "in %.2f..%.2f. It takes positions and feed-forward layers as well.",
+             low, top, least, largest);
+    m->verdict = top > largest || low < least ? VERDICT_TRUE : VERDICT_FALSE;
+    return ok;
+}
+
+/* The best case: one key like q, nine opposite. */
+static bool cosine(struct measured *m)
+{
+    enum { K = 10, D = 4 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *q = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(1, D), 3));
+    sb_tensor *k = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(K, D), -3));
+    for (int64_t i = 0; k && i < D; i++)
+        sb_put(k, i, 3);
+    sb_tensor *weights = NULL;
+    const sb_attention_options options = {
+        .score = SB_COSINE, .weights = &weights, .algorithm = SB_COMPOSED};
+    double most = sb_attention(q, k, k, &options) ? sb_get(weights, 0) : 0;
+    bool ok = sb_tape_end(&tape);
+    snprintf(m->text, sizeof m->text,
+             "With temperature 1 and 10 keys, the largest weight possible is %.3f: it cannot "
+             "point. It needs a temperature, fixed or learned.",
+             most);
+    m->verdict = most > 0.9 ? VERDICT_TRUE : VERDICT_FALSE;
+    return ok;
+}
+
+const struct claim claims_of_attention[] = {
+    {"H heads cut the variance by H", head_variance},
+    {"additive attention is odd: s(-q, -k) = -s(q, k)", additive},
+    {"attention is permutation-invariant", permutation},
+    {"attention alone approximates any function", approximation},
+    {"cosine attention needs no temperature", cosine},
+    {NULL, NULL}};

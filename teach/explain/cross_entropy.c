@@ -1,0 +1,91 @@
+/* softback explain cross-entropy: softmax and log in two steps, against the fused p - y. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "teach/explain/topics.h"
+#include <stdio.h>
+
+static const double own_logits[] = {0, 60, 120}, calm_logits[] = {2, 1, 0.1};
+
+static bool check(const struct explain_options *o)
+{
+    int n = o->list[LOGITS].count ? o->list[LOGITS].count : 3;
+    if (n < 2)
+        return sb_fail("--logits: there is 1 number; at least 2 are wanted");
+    if (o->target >= n)
+        return sb_fail("--target: %lld is not the number of one of %d logits, from 0 to %d",
+                       (long long)o->target, n, n - 1);
+    return true;
+}
+
+struct outcome {
+    double loss, dx[EXPLAIN_NUMBERS];
+};
+
+/* -ln p_target with p = softmax(x): by the fused operation, or by a log behind a softmax. */
+static bool compute(const struct numbers *logits, int64_t target, bool fused,
+                    struct outcome *outcome)
+{
+    int n = logits->count;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, n), logits->value));
+    sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), (double)target));
+    sb_requires_grad(x);
+    sb_tensor *loss = fused
+                          ? sb_cross_entropy(x, id, NULL)
+                          : sb_negate(sb_sum(sb_log(sb_gather(sb_softmax(x), id)), SB_ALL, false));
+    bool ok = sb_backward(loss) && sb_tensor_read(sb_grad(x), outcome->dx);
+    outcome->loss = ok ? sb_value(loss) : 0;
+    return sb_tape_end(&tape) && ok;
+}
+
+static bool softmax(const struct numbers *logits, double p[])
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x =
+        sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(logits->count), logits->value));
+    sb_tensor *y = sb_softmax(x);
+    bool ok = y && sb_tensor_read(y, p);
+    return sb_tape_end(&tape) && ok;
+}
+
+static void write_case(struct page *page, const char *name, const struct numbers *logits,
+                       int64_t target)
+{
+    static const struct page_column columns[] = {
+        {"i", PAGE_NUMBER, 0}, {"logit", PAGE_SHORT, 4},     {"p", PAGE_SHORT, 4},
+        {"y", PAGE_NUMBER, 0}, {"two steps", PAGE_SHORT, 4}, {"fused", PAGE_SHORT, 4}};
+    struct outcome two = {0}, fused = {0};
+    double p[EXPLAIN_NUMBERS] = {0};
+    page_need(page, softmax(logits, p) && compute(logits, target, false, &two) &&
+                        compute(logits, target, true, &fused));
+    page_table(page, name, 6, columns);
+    for (int i = 0; i < logits->count; i++)
+        page_row(page, (struct page_cell[]){cell_of(i), cell_of(logits->value[i]), cell_of(p[i]),
+                                            cell_of(i == target), cell_of(two.dx[i]),
+                                            cell_of(fused.dx[i])});
+    const struct page_column shown = {"", PAGE_SHORT, 4};
+    page_text(page, "Loss in two steps: %s; fused: %s.", page_show(&shown, two.loss).text,
+              page_show(&shown, fused.loss).text);
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    struct numbers logits = list_or(&o->list[LOGITS], 3, own_logits);
+    struct numbers calm = list_or(&(struct numbers){0}, 3, calm_logits);
+    page_title(page, "p - y, in one step and in two");
+    page_text(page,
+              "The loss is -ln p_t with p = softmax(x), here in float32. Two steps: dL/dp_t = "
+              "-1 / p_t, then through the softmax, dx_i = p_i (g_i - avg). Fused: dx = p - y, "
+              "y the one-hot target, and the loss is logsumexp(x) - x_t, which needs no p.");
+    write_case(page, "logits", &logits, o->target);
+    page_text(page, "Where p_t underflows to 0, ln 0 is -inf, 1/0 is inf, and 0 times inf is NaN. "
+                    "The fused form never divides by p. With calm logits both are one gradient: "
+                    "p - y needs no derivation of its own, it is what the chain rule gives.");
+    write_case(page, "calm logits", &calm, 0);
+}
+
+const struct topic topic_cross_entropy = {
+    "cross-entropy", "log behind softmax with its -inf, against the fused p - y",
+    1 << LOGITS | TAKES_TARGET, check, write};

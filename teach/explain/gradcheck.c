@@ -1,0 +1,126 @@
+/* softback explain gradcheck: how far to step, and what a check says of a mistake. */
+#include "autograd/gradcheck.h"
+#include "ops/ops.h"
+#include "teach/explain/topics.h"
+#include "teach/explain/wrong_softmax.h"
+#include <math.h>
+
+enum { ROWS = 64, KEYS = 4, STEPS = 7 };
+
+/* Random scores and upstream gradients, alike on every machine. */
+struct sample {
+    double s[ROWS * KEYS], g[ROWS * KEYS], ds[ROWS * KEYS];
+};
+
+static bool sample_make(struct sample *sample)
+{
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    for (int i = 0; i < ROWS * KEYS; i++) {
+        sample->s[i] = sb_random_normal(&random);
+        sample->g[i] = sb_random_normal(&random);
+    }
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->s));
+    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->g));
+    sb_requires_grad(x);
+    bool ok = sb_backward_from(sb_softmax(x), g) && sb_tensor_read(sb_grad(x), sample->ds);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* L of each row, sum_i g_i a_i, in a dtype, with every row's first score moved by h. */
+static bool losses(const struct sample *sample, sb_dtype dtype, double h, double loss[ROWS])
+{
+    double s[ROWS * KEYS];
+    for (int i = 0; i < ROWS * KEYS; i++)
+        s[i] = sample->s[i] + (i % KEYS == 0 ? h : 0);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(dtype, SB_SHAPE(ROWS, KEYS), s));
+    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(dtype, SB_SHAPE(ROWS, KEYS), sample->g));
+    sb_tensor *sum = sb_sum(sb_multiply(sb_softmax(x), g), -1, false);
+    bool ok = sum && sb_tensor_read(sum, loss);
+    return sb_tape_end(&tape) && ok;
+}
+
+/* The root mean square, over the rows, of the difference's error in ds_0. */
+static double error_of(struct page *page, const struct sample *sample, sb_dtype dtype, double h)
+{
+    double plus[ROWS] = {0}, minus[ROWS] = {0}, sum = 0;
+    page_need(page, losses(sample, dtype, h, plus) && losses(sample, dtype, -h, minus));
+    for (int r = 0; r < ROWS; r++) {
+        double error = (plus[r] - minus[r]) / (2 * h) - sample->ds[r * KEYS];
+        sum += error * error;
+    }
+    return sqrt(sum / ROWS);
+}
+
+static void write_steps(struct page *page)
+{
+    static const struct page_column columns[] = {{"h", PAGE_SHORT, 1},
+                                                 {"float32", PAGE_SHORT, 1},
+                                                 {"digits right", PAGE_BAR, 2},
+                                                 {"float64", PAGE_SHORT, 1},
+                                                 {"digits right", PAGE_BAR, 2}};
+    struct sample sample;
+    page_need(page, sample_make(&sample));
+    page_table(page, "steps", 5, columns);
+    double h = 1;
+    for (int i = 0; i < STEPS; i++) {
+        h /= 10;
+        double single = error_of(page, &sample, SB_F32, h);
+        double exact = error_of(page, &sample, SB_F64, h);
+        page_row(page, (struct page_cell[]){cell_of(h), cell_of(single), cell_of(-log10(single)),
+                                            cell_of(exact), cell_of(-log10(exact))});
+    }
+}
+
+static sb_tensor *function(void *wrong, sb_tensor *const x[])
+{
+    return wrong_softmax(x[0], *(const enum wrong *)wrong);
+}
+
+static void write_checks(struct page *page)
+{
+    static const struct page_column columns[] = {{"ds", PAGE_WORD, 0},
+                                                 {"sb_gradcheck", PAGE_WORD, 0},
+                                                 {"backward", PAGE_NUMBER, 4},
+                                                 {"difference", PAGE_NUMBER, 4}};
+    static const double s[] = {2, 1, 0.1, -1};
+    page_table(page, "checks", 4, columns);
+    for (enum wrong i = 0; i < WRONGS; i++) {
+        sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), s));
+        sb_gradcheck_result r = {0};
+        bool right = x && sb_gradcheck(function, &i, &x, 1, NULL, &r);
+        page_need(page, x && (right || r.input == 0));
+        sb_tensor_release(x);
+        page_row(page, (struct page_cell[]){cell_word(wrong_name(i)),
+                                            cell_word(right ? "passes" : "fails"),
+                                            right ? cell_word("") : cell_of(r.backward),
+                                            right ? cell_word("") : cell_of(r.difference)});
+    }
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    (void)o;
+    page_title(page, "how to trust a gradient");
+    page_text(page,
+              "(L(s + h) - L(s - h)) / 2h against ds = a (g - avg), for %d random rows of %d "
+              "scores; root mean square of the error.",
+              ROWS, KEYS);
+    write_steps(page);
+    page_text(page,
+              "A U: to the left of its bottom the error is that of the difference, which "
+              "shrinks with h^2; to the right, the rounding of L, which grows with 1/h. In "
+              "float32 at best some five digits are right, in float64 ten or more. So the "
+              "check runs in float64, at h = 1e-5. (Rounding differs from machine to machine, "
+              "so these errors do a little, too.)");
+    page_text(page,
+              "What sb_gradcheck says of a softmax of one's own, right and wrong, at its worst "
+              "element:");
+    write_checks(page);
+}
+
+const struct topic topic_gradcheck = {
+    "gradcheck", "how far to step, and what a check says of mistakes", 0, NULL, write};

@@ -1,0 +1,139 @@
+/* softback explain mask: the ways to leave keys out, and what each does to weights and gradients.
+ */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "teach/explain/topics.h"
+#include <math.h>
+
+enum { N = 4 };
+
+static const double upstream[N] = {1, 0, 0, -1};
+
+/* A way to mask: scores x (1, 4) and what is kept become weights. */
+typedef sb_tensor *(*way)(sb_tensor *x, const double kept[N]);
+
+static sb_tensor *by_mask(sb_tensor *x, const double kept[N])
+{
+    sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(N), kept));
+    return sb_masked_softmax(x, sb_mask_allow(allowed), 1);
+}
+
+/* Deliberately naive: the softmax as one would write it down, with no thought of empty rows. */
+static sb_tensor *naive_softmax(sb_tensor *x)
+{
+    sb_tensor *e = sb_exp(sb_subtract(x, sb_detach(sb_max(x, -1, true))));
+    return sb_divide(e, sb_sum(e, -1, true));
+}
+
+static sb_tensor *added(sb_tensor *x, const double kept[N], double blocked)
+{
+    double bias[N];
+    for (int i = 0; i < N; i++)
+        bias[i] = kept[i] != 0 ? 0 : blocked;
+    return sb_add(x, sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N), bias)));
+}
+
+static sb_tensor *by_infinity(sb_tensor *x, const double kept[N])
+{
+    return naive_softmax(added(x, kept, -INFINITY));
+}
+
+static sb_tensor *by_large_number(sb_tensor *x, const double kept[N])
+{
+    return naive_softmax(added(x, kept, -1e9));
+}
+
+/* S + (1 - M) (-inf): at kept pairs 0 (-inf), which is NaN. */
+static sb_tensor *by_product(sb_tensor *x, const double kept[N])
+{
+    sb_tensor *m = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N), kept));
+    sb_tensor *one = sb_tape_own(sb_scalar(SB_F32, 1));
+    return naive_softmax(sb_add(x, sb_scale(sb_subtract(one, m), -INFINITY)));
+}
+
+static void add_row(struct page *page, const char *name, way mask, const double kept[N])
+{
+    static const double scores[N] = {2, 1, 0.1, -1};
+    double a[N] = {0}, ds[N] = {0};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), scores));
+    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), upstream));
+    sb_requires_grad(x);
+    sb_tensor *y = sb_keep(mask(x, kept));
+    bool ok = y && sb_backward_from(y, g) && sb_tensor_read(y, a) && sb_tensor_read(sb_grad(x), ds);
+    page_need(page, sb_tape_end(&tape) && ok);
+    page_row(page, (struct page_cell[]){cell_word(name), cell_of(a[0]), cell_of(a[1]),
+                                        cell_of(a[2]), cell_of(a[3]), cell_of(ds[0]),
+                                        cell_of(ds[1]), cell_of(ds[2]), cell_of(ds[3])});
+}
+
+static void write_ways(struct page *page)
+{
+    static const struct page_column columns[] = {
+        {"how", PAGE_WORD, 0},    {"a_0", PAGE_NUMBER, 3},  {"a_1", PAGE_NUMBER, 3},
+        {"a_2", PAGE_NUMBER, 3},  {"a_3", PAGE_NUMBER, 3},  {"ds_0", PAGE_NUMBER, 3},
+        {"ds_1", PAGE_NUMBER, 3}, {"ds_2", PAGE_NUMBER, 3}, {"ds_3", PAGE_NUMBER, 3}};
+    static const double half[N] = {1, 1, 0, 0}, none[N] = {0};
+    page_text(page, "Scores 2, 1, 0.1, -1 and g = 1, 0, 0, -1, in float32. First two of four keys "
+                    "are kept, then none. Below the library's sb_masked_softmax stand the naive "
+                    "ways: a softmax as one writes it down, with something added to its scores.");
+    page_table(page, "ways", 9, columns);
+    add_row(page, "half: masked", by_mask, half);
+    add_row(page, "half: + -inf", by_infinity, half);
+    add_row(page, "half: + -1e9", by_large_number, half);
+    add_row(page, "half: + (1-M)(-inf)", by_product, half);
+    add_row(page, "none: masked", by_mask, none);
+    add_row(page, "none: + -inf", by_infinity, none);
+    add_row(page, "none: + -1e9", by_large_number, none);
+    page_text(page,
+              "With some keys kept, all ways but the product agree; 0 (-inf) is NaN at every "
+              "*kept* pair. With none, -inf gives NaN, and -1e9 absorbs the scores: in "
+              "float32 2 - 1e9 is -1e9, so the row looks evenly at what is forbidden, or at "
+              "padding. softback decides by the mask alone: weights, output and gradients 0.");
+}
+
+/* Attention of two queries over four keys; v_2 is NaN. */
+static void write_nan(struct page *page, bool blocked)
+{
+    static const double q[] = {1, 0, 0, 1}, k[] = {1, 0, 0, 1, 1, 1, -1, 0};
+    static const double v[] = {1, 2, NAN, 4}, kept[] = {1, 1, 0, 1};
+    double y[2] = {0}, dq[4] = {0}, dv[N] = {0};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *tq =
+        sb_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), q)));
+    sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 2), k));
+    sb_tensor *tv =
+        sb_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 1), v)));
+    sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(N), kept));
+    const sb_attention_options options = {.mask = blocked ? sb_mask_allow(allowed) : NULL};
+    sb_tensor *out = sb_keep(sb_attention(tq, tk, tv, &options));
+    bool ok = out && sb_backward(sb_sum(out, SB_ALL, false)) && sb_tensor_read(out, y) &&
+              sb_tensor_read(sb_grad(tq), dq) && sb_tensor_read(sb_grad(tv), dv);
+    page_need(page, sb_tape_end(&tape) && ok);
+    page_row(page, (struct page_cell[]){cell_word(blocked ? "blocked" : "seen"), cell_of(y[0]),
+                                        cell_of(y[1]), cell_of(dq[0]), cell_of(dq[1]),
+                                        cell_of(dv[0]), cell_of(dv[2])});
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    static const struct page_column columns[] = {
+        {"v_2 is", PAGE_WORD, 0},  {"y_0", PAGE_NUMBER, 3},   {"y_1", PAGE_NUMBER, 3},
+        {"dq_00", PAGE_NUMBER, 3}, {"dq_01", PAGE_NUMBER, 3}, {"dv_0", PAGE_NUMBER, 3},
+        {"dv_2", PAGE_NUMBER, 3}};
+    (void)o;
+    page_title(page, "what is left out weighs nothing, and passes nothing back");
+    write_ways(page);
+    page_text(page,
+              "One NaN in v, seen by sb_attention or blocked by its mask. What is seen shows: "
+              "it is in every output, in dq, and from there in every shared weight; only the "
+              "gradient of v itself lives, since it is a' dy. What is blocked does not leak.");
+    page_table(page, "NaN", 7, columns);
+    write_nan(page, false);
+    write_nan(page, true);
+}
+
+const struct topic topic_mask = {"mask", "-inf, -1e9, rows that see nothing, and a NaN", 0, NULL,
+                                 write};

@@ -1,0 +1,198 @@
+/* softback explain layer_norm: what ops.h says of an operation, and a check of its gradient. */
+#include "autograd/gradcheck.h"
+#include "models/text/buffer.h"
+#include "ops/example.h"
+#include "teach/explain/topic.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+#include <stdio.h>
+#include <string.h>
+
+/* The text of ops.h; meson.build makes the array when the library is built. */
+static const unsigned char menu[] = {
+#include "menu.inc"
+    0};
+
+/* The start of the next line. */
+static const char *line_after(const char *line)
+{
+    line += strcspn(line, "\n");
+    return *line ? line + 1 : line;
+}
+
+static bool begins(const char *line, const char *with)
+{
+    return strncmp(line, with, strlen(with)) == 0;
+}
+
+/* Whether a line declares sb_<name>. */
+static bool declares(const char *line, const char *name)
+{
+    static const char *const types[] = {"SB_API sb_tensor *sb_", "SB_API bool sb_"};
+    for (int i = 0; i < 2; i++)
+        if (begins(line, types[i]) && begins(line + strlen(types[i]), name) &&
+            line[strlen(types[i]) + strlen(name)] == '(')
+            return true;
+    return false;
+}
+
+/* The line that declares an operation, and the block above it; NULL when there is none. */
+static const char *find(const char *name, const char **block)
+{
+    for (const char *line = (const char *)menu; *line; line = line_after(line)) {
+        if (begins(line, "/*\n"))
+            *block = line_after(line);
+        if (declares(line, name))
+            return line;
+    }
+    return NULL;
+}
+
+const char *operation_name(const void *unused, int i)
+{
+    (void)unused;
+    const struct example *example = example_at(i);
+    return example ? example->name : NULL;
+}
+
+bool operation_named(const char *name)
+{
+    const char *block;
+    return find(name, &block) != NULL;
+}
+
+const char *operation_comment(const char *name)
+{
+    const char *block = NULL;
+    return find(name, &block) ? block : NULL;
+}
+
+/* Appends the line, its first `skip` bytes left out. */
+static bool add_line(struct buffer *text, const char *line, size_t skip)
+{
+    size_t size = strcspn(line, "\n");
+    skip = skip < size ? skip : size;
+    return buffer_add(text, line + skip, size - skip) && buffer_add_text(text, "\n");
+}
+
+/* A declaration without SB_API, broken behind commas so that lines fit the page. */
+static bool add_declaration(struct buffer *text, const char *line)
+{
+    const size_t end = strcspn(line, ";") + 1;
+    size_t column = 0;
+    bool ok = true;
+    for (size_t at = strlen("SB_API "); ok && at < end;) {
+        size_t n = strcspn(line + at, ",;") + 1;
+        if (column > 0 && column + 1 + n > PAGE_WIDTH) {
+            ok = buffer_add_text(text, "\n    ");
+            column = 4;
+        } else if (column > 0) {
+            ok = buffer_add_text(text, " ");
+            column++;
+        }
+        ok = ok && buffer_add(text, line + at, n);
+        column += n;
+        at += n;
+        at += strspn(line + at, " \n");
+    }
+    return ok && buffer_add_text(text, "\n");
+}
+
+/* The comment without its stars, then the declaration. */
+static bool add_block(struct buffer *text, const char *declaration, const char *block)
+{
+    bool ok = declaration != NULL;
+    for (; ok && !begins(block, " */"); block = line_after(block))
+        ok = add_line(text, block, strlen(" * "));
+    return ok && buffer_add_text(text, "\n") && add_declaration(text, declaration);
+}
+
+void page_operation(struct page *page, const char *name)
+{
+    struct buffer text = {0};
+    const char *block = NULL, *declaration = find(name, &block);
+    char *lines = add_block(&text, declaration, block) ? buffer_take(&text) : NULL;
+    if (lines)
+        page_lines(page, lines);
+    else
+        page_need(page, sb_fail("explain: out of memory"));
+    buffer_free(&text);
+    memory_free(lines);
+}
+
+struct check {
+    bool wanted, ok; /* `wanted`: there is something to differentiate */
+    long long elements;
+};
+
+static struct check check_example(const struct example *example, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, SB_F64, 7, x);
+    struct check check = {.ok = n >= 0};
+    for (int i = 0; i < n; i++)
+        if (x[i]->requires_grad) {
+            check.wanted = true;
+            check.elements += sb_tensor_size(x[i]);
+        }
+    sb_random random = sb_random_new(7, SB_STREAM_USER);
+    const sb_gradcheck_options options = {.random = &random};
+    if (n >= 0 && check.wanted)
+        check.ok = sb_gradcheck(example->run, NULL, x, n, &options, NULL);
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(x[i]);
+    return check;
+}
+
+static void check_examples(struct page *page, const char *name)
+{
+    static const struct page_column columns[] = {
+        {"example", PAGE_WORD, 0}, {"elements", PAGE_NUMBER, 0}, {"gradient", PAGE_WORD, 0}};
+    const struct example *example;
+    page_table(page, "gradient check", 3, columns);
+    for (int i = 0; (example = example_at(i)); i++)
+        for (int s = 0; strcmp(example->name, name) == 0 && s < EXAMPLE_SHAPES; s++) {
+            const char *shapes = example->shapes[s];
+            struct check check = shapes ? check_example(example, shapes) : (struct check){0};
+            if (check.wanted)
+                page_row(page,
+                         (struct page_cell[]){cell_word(shapes), cell_of((double)check.elements),
+                                              cell_word(check.ok ? "within 1e-6" : sb_error())});
+        }
+}
+
+static bool is_differentiable(const char *name)
+{
+    return strcmp(name, "argmax") != 0 && strcmp(name, "detach") != 0;
+}
+
+static bool has_examples(const char *name)
+{
+    const struct example *example;
+    for (int i = 0; (example = example_at(i)); i++)
+        if (strcmp(example->name, name) == 0)
+            return true;
+    return false;
+}
+
+struct page *operation_page(const char *name)
+{
+    struct page *page = page_new(name);
+    if (!page)
+        return NULL;
+    page_title(page, "what ops.h says, and a check of its gradient");
+    page_operation(page, name);
+    if (!is_differentiable(name) || !has_examples(name)) {
+        page_text(page, "No gradient flows through it.");
+    } else {
+        page_text(page,
+                  "Backward against central differences in float64, at these shapes: one tensor "
+                  "after the other, where \"=\" wants no gradient, \"i7:\" are ids below 7 and "
+                  "\"b:\" booleans.");
+        check_examples(page, name);
+    }
+    if (!page->failed)
+        return page;
+    page_free(page);
+    return NULL;
+}

@@ -1,0 +1,177 @@
+#include "teach/explain/page.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct page *page_new(const char *topic)
+{
+    struct page *page = memory_new(sizeof *page);
+    if (page)
+        page->topic = memory_text(topic);
+    if (page && page->topic)
+        return page;
+    page_free(page);
+    return sb_fail("explain: out of memory");
+}
+
+static void table_free(struct page_table *table)
+{
+    for (int i = 0; i < table->columns; i++)
+        memory_free((char *)(uintptr_t)table->column[i].name);
+    for (int64_t i = 0; table->cells && i < (int64_t)table->rows * table->columns; i++)
+        memory_free((char *)(uintptr_t)table->cells[i].word);
+    memory_free(table->cells);
+    memory_free(table->name);
+}
+
+void page_free(struct page *page)
+{
+    if (!page)
+        return;
+    for (int64_t i = 0; i < page->parts; i++) {
+        memory_free(page->part[i].text);
+        table_free(&page->part[i].table);
+    }
+    memory_free(page->part);
+    memory_free(page->topic);
+    memory_free(page->title);
+    memory_free(page);
+}
+
+void page_need(struct page *page, bool ok)
+{
+    page->failed |= !ok;
+}
+
+static void page_lacks_memory(struct page *page)
+{
+    page->failed = true;
+    sb_fail("explain: out of memory");
+}
+
+static struct page_part *part_new(struct page *page)
+{
+    if (page->failed)
+        return NULL;
+    if (!memory_room(&page->part, page->parts, &page->room, sizeof *page->part)) {
+        page_lacks_memory(page);
+        return NULL;
+    }
+    struct page_part *part = &page->part[page->parts++];
+    *part = (struct page_part){0};
+    return part;
+}
+
+static char *text_of(struct page *page, const char *format, va_list values)
+{
+    char *text = memory_format_list(format, values);
+    if (!text)
+        page_lacks_memory(page);
+    return text;
+}
+
+void page_title(struct page *page, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    memory_free(page->title);
+    page->title = text_of(page, format, values);
+    va_end(values);
+}
+
+void page_text(struct page *page, const char *format, ...)
+{
+    struct page_part *part = part_new(page);
+    va_list values;
+    va_start(values, format);
+    if (part)
+        part->text = text_of(page, format, values);
+    va_end(values);
+}
+
+void page_lines(struct page *page, const char *lines)
+{
+    struct page_part *part = part_new(page);
+    if (!part)
+        return;
+    part->lines = true;
+    part->text = memory_text(lines);
+    if (!part->text)
+        page_lacks_memory(page);
+}
+
+void page_table(struct page *page, const char *name, int columns, const struct page_column column[])
+{
+    struct page_part *part = part_new(page);
+    if (!part)
+        return;
+    struct page_table *table = &part->table;
+    table->name = memory_text(name);
+    bool ok = table->name;
+    for (; ok && table->columns < columns; table->columns++) {
+        struct page_column *own = &table->column[table->columns];
+        *own = column[table->columns];
+        own->name = memory_text(own->name);
+        ok = own->name;
+    }
+    if (!ok)
+        page_lacks_memory(page);
+}
+
+void page_row(struct page *page, const struct page_cell cells[])
+{
+    if (page->failed)
+        return;
+    struct page_table *table = &page->part[page->parts - 1].table;
+    size_t row = (size_t)table->columns * sizeof *cells;
+    if (!memory_room(&table->cells, table->rows, &table->room, row)) {
+        page_lacks_memory(page);
+        return;
+    }
+    struct page_cell *own = table->cells + (size_t)table->rows * (size_t)table->columns;
+    memset(own, 0, row);
+    table->rows++;
+    for (int i = 0; i < table->columns; i++) {
+        own[i].number = cells[i].number;
+        own[i].word = cells[i].word ? memory_text(cells[i].word) : NULL;
+        if (cells[i].word && !own[i].word)
+            page_lacks_memory(page);
+    }
+}
+
+void page_records(struct page *page)
+{
+    if (!page->failed)
+        page->part[page->parts - 1].table.records = true;
+}
+
+/* "-0.000" is what rounding makes of a tiny number of either sign. */
+static bool shows_zero(const char *text)
+{
+    return strspn(text, "-0.") == strlen(text);
+}
+
+struct page_shown page_show(const struct page_column *column, double number)
+{
+    struct page_shown shown;
+    if (isnan(number) || isinf(number)) {
+        strcpy(shown.text, isnan(number) ? "NaN" : number < 0 ? "-inf" : "inf");
+        return shown;
+    }
+    if (column->kind == PAGE_NUMBER && fabs(number) < 1e7)
+        snprintf(shown.text, sizeof shown.text, "%.*f", column->digits, number);
+    else if (column->kind == PAGE_NUMBER)
+        snprintf(shown.text, sizeof shown.text, "%.4g", number);
+    else
+        snprintf(shown.text, sizeof shown.text, "%.*g", column->digits, number);
+    double least = 10; /* what shows in fewer than two digits is small */
+    for (int i = 0; i < column->digits; i++)
+        least /= 10;
+    if (column->kind == PAGE_NUMBER && column->digits > 0 && number != 0 && fabs(number) < least)
+        snprintf(shown.text, sizeof shown.text, "%.3g", number);
+    if (shown.text[0] == '-' && shows_zero(shown.text))
+        memmove(shown.text, shown.text + 1, strlen(shown.text));
+    return shown;
+}

@@ -1,0 +1,99 @@
+/*
+ * A page of `softback explain`: a title, paragraphs and tables, made once and shown in three ways:
+ * as plain text of 80 columns, as the same with colour for a terminal, and as JSON.
+ *
+ * Pages are made without a check on each call: what fails is kept in the page, and the page is
+ * asked once, when it is shown. Numbers are shown with so few digits that they are the same on
+ * every machine, and the JSON holds the numbers that the text shows.
+ */
+#ifndef SOFTBACK_TEACH_EXPLAIN_PAGE_H
+#define SOFTBACK_TEACH_EXPLAIN_PAGE_H
+
+#include "tensor/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { PAGE_COLUMNS = 16, PAGE_WIDTH = 80 };
+
+enum page_kind {
+    PAGE_WORD,
+    PAGE_NUMBER, /* `digits` after the point; very small ones as %.3g, very large ones as %.4g */
+    PAGE_SHORT,  /* `digits` significant ones, as %g */
+    PAGE_BAR,    /* a signed bar, scaled to the longest of its column; one without a name repeats
+                    a number beside it, and is left out of the JSON */
+};
+
+struct page_column {
+    const char *name;
+    enum page_kind kind;
+    int digits;
+};
+
+/* A number, or where `word` is set that word, which may also stand in a column of numbers. */
+struct page_cell {
+    double number;
+    const char *word;
+};
+
+static inline struct page_cell cell_of(double number)
+{
+    return (struct page_cell){number, NULL};
+}
+
+static inline struct page_cell cell_word(const char *word)
+{
+    return (struct page_cell){0, word};
+}
+
+struct page_table {
+    char *name;
+    int columns, rows;
+    bool records;
+    struct page_column column[PAGE_COLUMNS];
+    struct page_cell *cells; /* rows x columns */
+    int64_t room;
+};
+
+/* A paragraph, which is filled, or lines that stay as they are; or a table. */
+struct page_part {
+    char *text;
+    bool lines;
+    struct page_table table;
+};
+
+struct page {
+    char *topic, *title;
+    int64_t parts, room;
+    struct page_part *part;
+    bool failed;
+};
+
+/* An empty page; NULL when there is no memory. */
+struct page *page_new(const char *topic);
+void page_free(struct page *page); /* NULL is allowed */
+
+/* All texts and names are copied. */
+void page_title(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
+void page_text(struct page *page, const char *format, ...) SB_PRINTF(2, 3);
+void page_lines(struct page *page, const char *lines);
+/* Begins a table; rows go to the last one begun, one cell for each column. */
+void page_table(struct page *page, const char *name, int columns,
+                const struct page_column column[]);
+void page_row(struct page *page, const struct page_cell cells[]);
+/* Shows the table that was begun last row by row, a line or more for each cell: for long texts. */
+void page_records(struct page *page);
+
+/* Notes that a computation on the page went wrong, when it did. */
+void page_need(struct page *page, bool ok);
+
+/* The page as a text for memory_free; NULL, with a message, when something failed. */
+char *page_as_text(const struct page *page, bool terminal);
+char *page_as_json(const struct page *page);
+
+/* A cell as it is shown in its column, without padding. Bars are shown as numbers. */
+struct page_shown {
+    char text[40];
+};
+struct page_shown page_show(const struct page_column *column, double number);
+
+#endif

@@ -1,0 +1,108 @@
+/*
+ * A page as one JSON object:
+ *     {"topic": ..., "title": ..., "parts": [{"text": ...} | {"table":
+ *         {"name": ..., "columns": [...], "rows": [[...]]}}]}
+ * Cells are numbers, as the text shows them, or texts: words, and "NaN", "inf", "-inf", for which
+ * JSON has no numbers.
+ */
+#include "models/text/buffer.h"
+#include "teach/explain/page.h"
+#include "tensor/json.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *cell_to_json(const struct page_column *column, const struct page_cell *cell)
+{
+    struct page_shown shown = page_show(column, cell->number);
+    if (cell->word || !isfinite(cell->number))
+        return json_string(cell->word ? cell->word : shown.text);
+    bool whole = !strpbrk(shown.text, ".e");
+    return whole ? json_integer(atoll(shown.text)) : json_real(strtod(shown.text, NULL));
+}
+
+/* A bar without a name repeats its neighbour. */
+static bool is_left_out(const struct page_column *column)
+{
+    return column->kind == PAGE_BAR && !column->name[0];
+}
+
+/* Takes the item, and fails when it is NULL. */
+static bool append(json_t *array, json_t *item)
+{
+    return json_array_append_new(array, item) == 0;
+}
+
+static bool set(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) == 0;
+}
+
+static bool fill_table(json_t *names, json_t *rows, const struct page_table *table)
+{
+    bool ok = names && rows;
+    for (int c = 0; ok && c < table->columns; c++)
+        ok = is_left_out(&table->column[c]) || append(names, json_string(table->column[c].name));
+    for (int r = 0; ok && r < table->rows; r++) {
+        json_t *row = json_array();
+        const struct page_cell *cells = &table->cells[r * table->columns];
+        ok = append(rows, row);
+        for (int c = 0; ok && c < table->columns; c++)
+            ok = is_left_out(&table->column[c]) ||
+                 append(row, cell_to_json(&table->column[c], &cells[c]));
+    }
+    return ok;
+}
+
+static json_t *table_to_json(const struct page_table *table)
+{
+    json_t *json = json_object(), *names = json_array(), *rows = json_array();
+    bool ok = json && fill_table(names, rows, table) && set(json, "name", json_string(table->name));
+    ok &= set(json, "columns", names); /* both are taken in any case */
+    ok &= set(json, "rows", rows);
+    if (ok)
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static bool add_part(json_t *parts, const struct page_part *part)
+{
+    json_t *json = json_object();
+    bool ok = append(parts, json);
+    if (ok && part->table.name)
+        return set(json, "table", table_to_json(&part->table));
+    return ok && set(json, "text", json_string(part->text));
+}
+
+static int gather(const char *bytes, size_t size, void *buffer)
+{
+    return buffer_add(buffer, bytes, size) ? 0 : -1;
+}
+
+static char *dumped(const json_t *json)
+{
+    struct buffer text = {0};
+    if (json_dump_callback(json, gather, &text, JSON_REAL_PRECISION(10)) == 0 &&
+        buffer_add_text(&text, "\n"))
+        return buffer_take(&text);
+    buffer_free(&text);
+    return NULL;
+}
+
+char *page_as_json(const struct page *page)
+{
+    if (page->failed)
+        return NULL;
+    json_t *json = json_object(), *parts = json_array();
+    bool ok = set(json, "topic", json_string(page->topic)) &&
+              set(json, "title", json_string(page->title ? page->title : ""));
+    ok &= set(json, "parts", json_incref(parts));
+    for (int64_t i = 0; ok && i < page->parts; i++)
+        ok = add_part(parts, &page->part[i]);
+    char *text = ok ? dumped(json) : NULL;
+    json_decref(parts);
+    json_decref(json);
+    return text ? text : sb_fail("explain: out of memory");
+}

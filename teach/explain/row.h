@@ -1,0 +1,38 @@
+/* One row of scores, through the library's softmax and back, in float64. */
+#ifndef SOFTBACK_TEACH_EXPLAIN_ROW_H
+#define SOFTBACK_TEACH_EXPLAIN_ROW_H
+
+#include "teach/explain/topic.h"
+#include "tensor/tensor.h"
+
+struct row {
+    int n;
+    double s[EXPLAIN_NUMBERS];
+    bool kept[EXPLAIN_NUMBERS];
+    double temperature;
+};
+
+/* All kept, temperature 1. */
+struct row row_of(int n, const double s[]);
+
+/* The row of `softback explain softmax`: the options' own, or one of four scores. */
+struct row row_of_options(const struct explain_options *options);
+
+/* a = softmax(s / T) over what is kept. */
+bool row_forward(const struct row *row, double a[]);
+/* The gradient ds of sum_i g_i a_i, by the library's backward. */
+bool row_backward(const struct row *row, const double g[], double ds[]);
+/* J[i][j] = da_i / ds_j: backward from each a_i alone. */
+bool row_jacobian(const struct row *row, double J[][EXPLAIN_NUMBERS]);
+/* The central difference of sum_i g_i a_i by s_j; 0 where it is below its own rounding. */
+bool row_difference(const struct row *row, const double g[], int j, double *difference);
+
+/* Frobenius norm of J. */
+double row_norm(int n, double J[][EXPLAIN_NUMBERS]);
+/* -sum_i a_i ln a_i. */
+double row_entropy(int n, const double a[]);
+
+double row_sum(int n, const double x[]);
+double row_dot(int n, const double x[], const double y[]);
+
+#endif

@@ -1,0 +1,46 @@
+/* softback explain saturation: temperature from hot to cold. */
+#include "teach/explain/row.h"
+#include "teach/explain/topics.h"
+#include "tensor/mathematics.h"
+
+static const double own_scores[] = {2, 1, 0.1, -1};
+static const double temperatures[] = {16, 8, 4, 2, 1, 0.5, 0.25, 0.125, 0.0625};
+
+static bool check(const struct explain_options *o)
+{
+    return o->list[SCORES].count != 1 ||
+           sb_fail("--scores: there is 1 number; a softmax of at least 2 is wanted");
+}
+
+static void add_row(struct page *page, struct row *row, double T)
+{
+    double a[EXPLAIN_NUMBERS] = {0}, J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
+    row->temperature = T;
+    page_need(page, row_forward(row, a) && row_jacobian(row, J));
+    double norm = row_norm(row->n, J);
+    page_row(page, (struct page_cell[]){cell_of(T), cell_of(a[0]),
+                                        cell_of(row_entropy(row->n, a) / math_log(row->n)),
+                                        cell_of(norm * T), cell_of(norm), cell_of(norm)});
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    static const struct page_column columns[] = {
+        {"T", PAGE_SHORT, 4},     {"a_0", PAGE_NUMBER, 4},    {"entropy/log n", PAGE_NUMBER, 4},
+        {"||J||", PAGE_SHORT, 3}, {"||J||/T", PAGE_SHORT, 3}, {"", PAGE_BAR, 3}};
+    struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
+    struct row row = row_of(s.count, s.value);
+    page_title(page, "cold rows are deaf, and hot ones too");
+    page_text(page, "a = softmax(s / T). ||J|| measures how much the weights answer to s / T, and "
+                    "||J||/T how much to the scores s themselves, which is what training feels.");
+    page_table(page, "temperatures", 6, columns);
+    for (size_t i = 0; i < sizeof temperatures / sizeof temperatures[0]; i++)
+        add_row(page, &row, temperatures[i]);
+    page_text(page, "Cold: one weight takes all, J fades exponentially, and the row hears nothing "
+                    "any more. Hot: ||J|| stays near its value for equal weights, sqrt(n - 1) / n, "
+                    "but 1/T makes the answer to a score small.");
+}
+
+const struct topic topic_saturation = {"saturation",
+                                       "temperatures from hot to cold: weights, entropy, ||J||",
+                                       1 << SCORES, check, write};

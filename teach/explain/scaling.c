@@ -1,0 +1,75 @@
+/* softback explain scaling: why scores are divided by the square root of the size. */
+#include "autograd/tape.h"
+#include "teach/explain/row.h"
+#include "teach/explain/topics.h"
+#include "teach/explain/width.h"
+#include <math.h>
+
+static void write_opening(struct page *page)
+{
+    static const struct page_column columns[] = {
+        {"scores", PAGE_WORD, 0},         {"a_0", PAGE_NUMBER, 4}, {"a_1", PAGE_NUMBER, 4},
+        {"a_2", PAGE_NUMBER, 4},          {"a_3", PAGE_NUMBER, 4}, {"||J||", PAGE_NUMBER, 3},
+        {"by raw scores", PAGE_NUMBER, 4}};
+    static const double scores[] = {20, 22, 18, 21};
+    page_table(page, "four scores", 7, columns);
+    for (int scaled = 0; scaled < 2; scaled++) {
+        double a[EXPLAIN_NUMBERS] = {0}, J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
+        struct row row = row_of(4, scores);
+        row.temperature = scaled ? sqrt(512) : 1;
+        page_need(page, row_forward(&row, a) && row_jacobian(&row, J));
+        double norm = row_norm(4, J);
+        page_row(page,
+                 (struct page_cell[]){cell_word(scaled ? "over sqrt 512" : "20 22 18 21"),
+                                      cell_of(a[0]), cell_of(a[1]), cell_of(a[2]), cell_of(a[3]),
+                                      cell_of(norm * row.temperature), cell_of(norm)});
+    }
+}
+
+static void write_widths(struct page *page)
+{
+    static const struct page_column columns[] = {
+        {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},
+        {"variance", PAGE_SHORT, 3},  {"+-2 sigma", PAGE_SHORT, 3},
+        {"|dz/dq|^2", PAGE_SHORT, 3}, {"deaf %", PAGE_NUMBER, 1},
+        {"|dq|", PAGE_SHORT, 3},      {"", PAGE_BAR, 3}};
+    static const char *const over[] = {"1", "sqrt d", "d"};
+    page_table(page, "widths", 8, columns);
+    for (int64_t d = 16; d <= 1024; d *= 4)
+        for (int i = 0; i < 3; i++) {
+            struct width_measured m = {0};
+            double scale = i == 0 ? 1 : i == 1 ? 1 / sqrt((double)d) : 1 / (double)d;
+            page_need(page, width_measure(d, scale, &m));
+            page_row(page, (struct page_cell[]){cell_of((double)d), cell_word(over[i]),
+                                                cell_of(m.variance), cell_of(2 * sqrt(m.variance)),
+                                                cell_of(m.squared_slope), cell_of(100 * m.deaf),
+                                                cell_of(m.gradient), cell_of(m.gradient)});
+        }
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    (void)o;
+    page_title(page, "scores over sqrt d keep rows that listen");
+    page_text(page,
+              "The example that texts give, four scores as they are and over sqrt 512. ||J|| "
+              "measures how much the weights answer to the scores that softmax sees; the last "
+              "column, how much to the scores before the division.");
+    write_opening(page);
+    page_text(page,
+              "This is hardly saturation: ||J|| is much the same. What counts is how far apart "
+              "scores lie, and that grows with d. So here are %d rows of random queries with 10 "
+              "random keys, all numbers normal, and so is g. |dz/dq|^2 is that of one score; a row "
+              "is deaf when ||J|| < 0.01, so that hardly a gradient gets through; |dq| is the mean "
+              "over the rows.",
+              WIDTH_ROWS);
+    write_widths(page);
+    page_text(page,
+              "Raw, the variance of a score is d and most rows are deaf, yet the mean gradient "
+              "of q *grows*: the few rows that listen shout. Over sqrt d, variance 1 and no row "
+              "is deaf, at every d. Over d all rows listen to nearly equal weights, and what "
+              "they learn is small.");
+}
+
+const struct topic topic_scaling = {"scaling", "why over sqrt d: deaf rows and loud ones", 0, NULL,
+                                    write};

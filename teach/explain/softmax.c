@@ -1,0 +1,173 @@
+/* softback explain softmax: one row forward, its Jacobian, and backward. */
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "teach/explain/row.h"
+#include "teach/explain/topics.h"
+#include <math.h>
+#include <stdio.h>
+
+enum { WIDEST_JACOBIAN = 8 };
+
+static const double own_scores[] = {2, 1, 0.1, -1};
+
+/* As many upstream gradients as scores: the first one up, the last one down. */
+static struct numbers upstream_of(const struct explain_options *o, int n)
+{
+    struct numbers g = {.count = n};
+    g.value[n - 1] = -1;
+    g.value[0] = 1;
+    return o->list[UPSTREAM].count > 0 ? o->list[UPSTREAM] : g;
+}
+
+struct row row_of_options(const struct explain_options *o)
+{
+    struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
+    struct row row = row_of(s.count, s.value);
+    for (int i = 0; i < o->list[KEPT].count; i++)
+        row.kept[i] = o->list[KEPT].value[i] != 0;
+    row.temperature = o->temperature > 0 ? o->temperature : 1;
+    return row;
+}
+
+static bool check(const struct explain_options *o)
+{
+    int n = o->list[SCORES].count ? o->list[SCORES].count : 4;
+    if (n < 2)
+        return sb_fail("--scores: there is 1 number; a softmax of at least 2 is wanted");
+    for (int i = 0; i < o->list[KEPT].count; i++)
+        if (o->list[KEPT].value[i] != 0 && o->list[KEPT].value[i] != 1)
+            return sb_fail("--mask: %g is neither 1, which keeps a score, nor 0, which blocks it",
+                           o->list[KEPT].value[i]);
+    return check_count("upstream", &o->list[UPSTREAM], n, "scores") &&
+           check_count("mask", &o->list[KEPT], n, "scores");
+}
+
+/* The steps of forward, each by an operation: z = s / T, z - max, and exp of that. */
+struct steps {
+    double max, sum, shifted[EXPLAIN_NUMBERS], power[EXPLAIN_NUMBERS];
+};
+
+static bool compute_steps(const struct row *row, struct steps *steps)
+{
+    double s[EXPLAIN_NUMBERS];
+    for (int i = 0; i < row->n; i++)
+        s[i] = row->kept[i] ? row->s[i] : -INFINITY;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(row->n), s));
+    sb_tensor *z = sb_scale(x, 1 / row->temperature), *max = sb_max(z, -1, true);
+    sb_tensor *shifted = sb_subtract(z, max), *power = sb_exp(shifted);
+    sb_tensor *sum = sb_sum(power, SB_ALL, false);
+    bool ok = sum && sb_tensor_read(shifted, steps->shifted) && sb_tensor_read(power, steps->power);
+    steps->max = ok ? sb_get(max, 0) : 0;
+    steps->sum = ok ? sb_value(sum) : 0;
+    return sb_tape_end(&tape) && ok;
+}
+
+static void write_forward(struct page *page, const struct row *row, const double a[])
+{
+    static const struct page_column columns[] = {{"i", PAGE_NUMBER, 0},
+                                                 {"s", PAGE_NUMBER, 3},
+                                                 {"s/T - max", PAGE_NUMBER, 3},
+                                                 {"exp", PAGE_NUMBER, 6},
+                                                 {"a", PAGE_NUMBER, 4}};
+    struct steps steps = {0};
+    bool any = false;
+    for (int i = 0; i < row->n; i++)
+        any |= row->kept[i];
+    page_need(page, !any || compute_steps(row, &steps));
+    if (any)
+        page_text(page,
+                  "FORWARD  a = exp(s/T - max) / sum, with T = %.4g, max = %.4g and sum = "
+                  "%.4g. The shift by max keeps exp from overflowing and changes nothing.",
+                  row->temperature, steps.max, steps.sum);
+    else
+        page_text(page, "FORWARD  The mask blocks every score: all weights are 0 by definition, "
+                        "and so are all gradients. Nothing is divided by 0.");
+    page_table(page, "forward", 5, columns);
+    for (int i = 0; i < row->n; i++)
+        page_row(page, (struct page_cell[]){
+                           cell_of(i), cell_of(row->s[i]),
+                           row->kept[i] ? cell_of(steps.shifted[i]) : cell_word("blocked"),
+                           cell_of(row->kept[i] ? steps.power[i] : 0), cell_of(a[i])});
+}
+
+static void write_jacobian(struct page *page, const struct row *row)
+{
+    double J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
+    page_need(page, row_jacobian(row, J));
+    page_text(page,
+              "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Rows and "
+              "columns add up to 0: who gains is paid by the others.",
+              row_norm(row->n, J));
+    if (row->n > WIDEST_JACOBIAN)
+        return;
+    struct page_column columns[1 + WIDEST_JACOBIAN] = {{"i", PAGE_NUMBER, 0}};
+    char name[WIDEST_JACOBIAN][16];
+    for (int j = 0; j < row->n; j++) {
+        snprintf(name[j], sizeof name[j], "by s_%d", j);
+        columns[1 + j] = (struct page_column){name[j], PAGE_NUMBER, 4};
+    }
+    page_table(page, "jacobian", 1 + row->n, columns);
+    for (int i = 0; i < row->n; i++) {
+        struct page_cell cells[1 + WIDEST_JACOBIAN] = {cell_of(i)};
+        for (int j = 0; j < row->n; j++)
+            cells[1 + j] = cell_of(J[i][j]);
+        page_row(page, cells);
+    }
+}
+
+/* The mistake: each score by its own diagonal entry of J alone. */
+static double mistaken(double a, double g, double temperature)
+{
+    return a * (1 - a) * g / temperature;
+}
+
+static void write_backward(struct page *page, const struct row *row, const double a[],
+                           const double g[])
+{
+    static const struct page_column columns[] = {
+        {"i", PAGE_NUMBER, 0},   {"g", PAGE_NUMBER, 4},      {"g - avg", PAGE_NUMBER, 4},
+        {"ds", PAGE_NUMBER, 4},  {"", PAGE_BAR, 4},          {"difference", PAGE_NUMBER, 4},
+        {"check", PAGE_WORD, 0}, {"mistake", PAGE_NUMBER, 4}};
+    double ds[EXPLAIN_NUMBERS] = {0}, average = row_dot(row->n, a, g), wrong = 0;
+    page_need(page, row_backward(row, g, ds));
+    page_text(page,
+              "BACKWARD  ds_i = a_i (g_i - avg) / T, where g = dL/da and avg = sum of a_j g_j "
+              "= %.4g. Beside it the central difference, and the usual mistake a (1 - a) g, "
+              "which forgets that each score lowers all other weights.",
+              average);
+    page_table(page, "backward", 8, columns);
+    for (int i = 0; i < row->n; i++) {
+        double difference = 0, mistake = mistaken(a[i], g[i], row->temperature);
+        page_need(page, row_difference(row, g, i, &difference));
+        wrong += mistake;
+        bool same = fabs(difference - ds[i]) <= 1e-8 * fmax(1, fabs(ds[i]));
+        page_row(page, (struct page_cell[]){cell_of(i), cell_of(g[i]), cell_of(g[i] - average),
+                                            cell_of(ds[i]), cell_of(ds[i]), cell_of(difference),
+                                            cell_word(same ? "ok" : "off"), cell_of(mistake)});
+    }
+    double sum = row_sum(row->n, ds);
+    page_text(page,
+              "The ds add up to %.3g: a constant added to every score changes nothing. Those "
+              "of the mistake add up to %.3g.",
+              fabs(sum) < 1e-12 ? 0 : sum, fabs(wrong) < 1e-12 ? 0 : wrong);
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    struct row row = row_of_options(o);
+    struct numbers g = upstream_of(o, row.n);
+    double a[EXPLAIN_NUMBERS] = {0};
+    page_title(page, "every score pays for every weight");
+    page_need(page, row_forward(&row, a));
+    write_forward(page, &row, a);
+    write_jacobian(page, &row);
+    write_backward(page, &row, a, g.value);
+    page_text(page, "What ops.h says of the operation:");
+    page_operation(page, "softmax");
+}
+
+const struct topic topic_softmax = {
+    "softmax", "one row forward, its Jacobian, and backward, right and wrong",
+    1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG, check, write};

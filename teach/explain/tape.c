@@ -1,0 +1,189 @@
+/* softback explain tape: a small graph as the tape recorded it, and backward through it. */
+#include "autograd/tape.h"
+#include "autograd/node.h"
+#include "ops/ops.h"
+#include "teach/explain/topics.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LEAVES = 4, MOST_NODES = 16 };
+
+static const char *const leaf_names[LEAVES] = {"x", "W_q", "W_k", "W_v"};
+
+/* What the tape holds, in the order of recording. */
+struct graph {
+    sb_tensor *leaf[LEAVES];
+    const sb_node *node[MOST_NODES];
+    int nodes;
+};
+
+static void find_nodes(struct graph *graph)
+{
+    const struct open_tape *tape = tape_open();
+    const sb_node *backwards[MOST_NODES];
+    int n = 0;
+    for (const sb_node *node = tape->last; node && n < MOST_NODES; node = node->previous)
+        if (node->operation && node->outputs > 0)
+            backwards[n++] = node;
+    for (int i = 0; i < n; i++)
+        graph->node[i] = backwards[n - 1 - i];
+    graph->nodes = n;
+}
+
+/* Numbers that are the same everywhere, of the size of initial weights. */
+static sb_tensor *leaf(sb_random *random, int64_t rows, int64_t C)
+{
+    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(rows, C)));
+    for (int64_t i = 0; t && i < rows * C; i++)
+        sb_put(t, i, sb_random_normal(random));
+    return sb_requires_grad(t);
+}
+
+/* Self-attention of three words, with the weights in sight, and a loss. */
+static sb_tensor *record(struct graph *graph)
+{
+    enum { L = 3, C = 4 };
+    sb_random random = sb_random_new(3, SB_STREAM_USER);
+    for (int i = 0; i < LEAVES; i++)
+        graph->leaf[i] = leaf(&random, i == 0 ? L : C, C);
+    sb_tensor *x = graph->leaf[0];
+    sb_tensor *q = sb_linear(x, graph->leaf[1], NULL);
+    sb_tensor *k = sb_linear(x, graph->leaf[2], NULL);
+    sb_tensor *v = sb_linear(x, graph->leaf[3], NULL);
+    sb_tensor *s = sb_scale(sb_matmul_nt(q, k), 1 / sqrt(C));
+    sb_tensor *y = sb_matmul(sb_softmax(s), v);
+    return sb_mean_squared_error(y, sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, C))), SB_MEAN);
+}
+
+struct name {
+    char text[16];
+};
+
+/* "x" for a leaf, "#3" for the output of a node, "0" for the constant target. */
+static struct name name_of(const struct graph *graph, const sb_tensor *t)
+{
+    struct name name = {"0"};
+    for (int i = 0; i < LEAVES; i++)
+        if (graph->leaf[i] == t)
+            snprintf(name.text, sizeof name.text, "%s", leaf_names[i]);
+    for (int i = 0; i < graph->nodes; i++)
+        if (graph->node[i]->out[0] == t)
+            snprintf(name.text, sizeof name.text, "#%d", i + 1);
+    return name;
+}
+
+struct names {
+    char text[64];
+};
+
+static struct names inputs_of(const struct graph *graph, const sb_node *node)
+{
+    struct names names = {""};
+    for (int i = 0, used = 0; i < node->inputs; i++)
+        used += snprintf(names.text + used, sizeof names.text - (size_t)used, "%s%s", i ? " " : "",
+                         name_of(graph, node->in[i]).text);
+    return names;
+}
+
+static void write_forward(struct page *page, const struct graph *graph)
+{
+    static const struct page_column columns[] = {{"node", PAGE_WORD, 0},
+                                                 {"operation", PAGE_WORD, 0},
+                                                 {"inputs", PAGE_WORD, 0},
+                                                 {"output", PAGE_WORD, 0}};
+    page_table(page, "recorded", 4, columns);
+    for (int i = 0; i < graph->nodes; i++) {
+        const sb_node *node = graph->node[i];
+        page_row(page, (struct page_cell[]){cell_word(name_of(graph, node->out[0]).text),
+                                            cell_word(node->operation->name),
+                                            cell_word(inputs_of(graph, node).text),
+                                            cell_word(tensor_shape(node->out[0]).text)});
+    }
+}
+
+static double length(const sb_tensor *t)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < sb_tensor_size(t); i++)
+        sum += sb_get(t, i) * sb_get(t, i);
+    return sqrt(sum);
+}
+
+static void write_backward(struct page *page, const struct graph *graph, const struct names *inputs)
+{
+    static const struct page_column columns[] = {{"node", PAGE_WORD, 0},
+                                                 {"operation", PAGE_WORD, 0},
+                                                 {"|dy| that it reads", PAGE_NUMBER, 4},
+                                                 {"adds to the gradients of", PAGE_WORD, 0}};
+    page_table(page, "backward", 4, columns);
+    for (int i = graph->nodes - 1; i >= 0; i--) {
+        const sb_node *node = graph->node[i];
+        page_row(page, (struct page_cell[]){cell_word(name_of(graph, node->out[0]).text),
+                                            cell_word(node->operation->name),
+                                            cell_of(length(sb_grad(node->out[0]))),
+                                            cell_word(inputs[i].text)});
+    }
+}
+
+static void write_leaves(struct page *page, const struct graph *graph)
+{
+    static const struct page_column columns[] = {{"leaf", PAGE_WORD, 0},
+                                                 {"shape", PAGE_WORD, 0},
+                                                 {"|gradient|", PAGE_NUMBER, 4},
+                                                 {"", PAGE_BAR, 4}};
+    page_table(page, "leaves", 4, columns);
+    for (int i = 0; i < LEAVES; i++) {
+        double norm = length(sb_grad(graph->leaf[i]));
+        page_row(page, (struct page_cell[]){cell_word(leaf_names[i]),
+                                            cell_word(tensor_shape(graph->leaf[i]).text),
+                                            cell_of(norm), cell_of(norm)});
+    }
+}
+
+/* Backward lets go of the nodes' inputs, so what they were is noted before. */
+static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
+{
+    struct names inputs[MOST_NODES];
+    for (int i = 0; i < graph->nodes; i++) {
+        sb_keep(graph->node[i]->out[0]);
+        inputs[i] = inputs_of(graph, graph->node[i]);
+    }
+    page_text(page,
+              "FORWARD  Self-attention of three words x, and the mean square of its output as "
+              "a loss. Each operation leaves a node: what it read, what it made.");
+    write_forward(page, graph);
+    bool ok = sb_backward(loss);
+    page_need(page, ok);
+    if (!ok)
+        return;
+    page_text(page,
+              "BACKWARD  The same list from its end; no sorting, no recursion. A node runs when "
+              "all that used its output have added to dy. The first dy is 1, that of the "
+              "loss %.4g itself.",
+              sb_value(loss));
+    write_backward(page, graph, inputs);
+    page_text(page, "x was read three times, as query, key and value, so three nodes add to its "
+                    "gradient. The data of the others is let go as soon as no node needs it.");
+    write_leaves(page, graph);
+}
+
+static void write(struct page *page, const struct explain_options *o)
+{
+    (void)o;
+    page_title(page, "what was recorded, and the way back");
+    struct graph graph = {0};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = record(&graph);
+    page_need(page, loss != NULL);
+    if (loss) {
+        find_nodes(&graph);
+        write_graph(page, &graph, loss);
+    }
+    page_need(page, sb_tape_end(&tape));
+}
+
+const struct topic topic_tape = {"tape", "a small graph as recorded, and backward through it", 0,
+                                 NULL, write};

@@ -1,0 +1,41 @@
+#include "teach/explain/topics.h"
+#include "tensor/failure.h"
+
+static const struct topic *const topics[] = {
+    &topic_softmax,    &topic_mask,    &topic_flash,     &topic_cross_entropy,
+    &topic_saturation, &topic_scaling, &topic_deaf,      &topic_positions,
+    &topic_attention,  &topic_tape,    &topic_gradcheck, &topic_wrong_gradient,
+    &topic_claims};
+
+enum { TOPICS = sizeof topics / sizeof topics[0] };
+
+const struct topic *topic_at(int i)
+{
+    return i < TOPICS ? topics[i] : NULL;
+}
+
+struct page *topic_page(const struct topic *topic, const struct explain_options *options)
+{
+    struct page *page = page_new(topic->name);
+    if (page)
+        topic->write(page, options);
+    if (!page || !page->failed)
+        return page;
+    page_free(page);
+    return NULL;
+}
+
+struct numbers list_or(const struct numbers *given, int count, const double own[])
+{
+    struct numbers list = {.count = count};
+    for (int i = 0; i < count; i++)
+        list.value[i] = own[i];
+    return given->count > 0 ? *given : list;
+}
+
+bool check_count(const char *option, const struct numbers *list, int n, const char *as)
+{
+    if (list->count == 0 || list->count == n)
+        return true;
+    return sb_fail("--%s: there are %d numbers, but %d %s", option, list->count, n, as);
+}

@@ -1,0 +1,97 @@
+#include "teach/explain/width.h"
+#include "autograd/tape.h"
+#include "ops/ops.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+/* A constant of normal numbers, owned by the tape. */
+static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
+{
+    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
+    double *values = t ? sb_tensor_data(t) : NULL;
+    for (int64_t i = 0; values && i < sb_tensor_size(t); i++)
+        values[i] = sb_random_normal(random);
+    return t;
+}
+
+/* Mean length of the rows of a tensor (..., d). */
+static double mean_length(const sb_tensor *t, int64_t d, int64_t rows)
+{
+    const double *x = sb_tensor_data((sb_tensor *)(uintptr_t)t);
+    double sum = 0;
+    for (int64_t r = 0; x && r < rows; r++) {
+        double square = 0;
+        for (int64_t i = 0; i < d; i++)
+            square += x[r * d + i] * x[r * d + i];
+        sum += sqrt(square);
+    }
+    return sum / (double)rows;
+}
+
+const double width_edges[WIDTH_BINS] = {0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3};
+
+static int bin_of(double norm)
+{
+    int bin = WIDTH_BINS - 1;
+    while (bin > 0 && !(norm >= width_edges[bin]))
+        bin--;
+    return bin;
+}
+
+/* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight. */
+static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
+{
+    enum { K = WIDTH_KEYS };
+    sb_tensor *flat = sb_reshape(sb_detach(z), 3, (const int64_t[]){WIDTH_ROWS, 1, K});
+    double one[K * K] = {0};
+    for (int i = 0; i < K; i++)
+        one[i * K + i] = 1;
+    sb_tensor *identity = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, K, K), one));
+    const int64_t dim[] = {WIDTH_ROWS, K, K};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F64, 3, dim));
+    sb_tensor *copies = sb_expand(flat, 3, dim), *each = sb_expand(identity, 3, dim);
+    sb_requires_grad(x);
+    bool ok = sb_backward_from(sb_softmax(sb_add(x, copies)), each);
+    const double *J = ok ? sb_tensor_data(sb_grad(x)) : NULL;
+    for (int64_t r = 0; J && r < WIDTH_ROWS; r++) {
+        double square = 0;
+        for (int i = 0; i < K * K; i++)
+            square += J[r * K * K + i] * J[r * K * K + i];
+        norms[bin_of(sqrt(square))]++;
+    }
+    return sb_tape_end(&tape) && J;
+}
+
+static double mean_of(sb_tensor *x)
+{
+    return sb_value(sb_mean(x, SB_ALL, false));
+}
+
+bool width_measure(int64_t d, double scale, struct width_measured *m)
+{
+    enum { Q = WIDTH_QUERIES, G = WIDTH_GROUPS, K = WIDTH_KEYS };
+    sb_random random = sb_random_new((uint64_t)d, SB_STREAM_USER);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *q = normal(&random, 3, (const int64_t[]){1, Q, d});
+    sb_tensor *k = normal(&random, 3, (const int64_t[]){G, K, d});
+    sb_tensor *g = normal(&random, 3, (const int64_t[]){G, Q, K});
+    sb_requires_grad(q);
+    sb_tensor *each = sb_keep(sb_expand(q, 3, (const int64_t[]){G, Q, d})); /* a row its own q */
+    sb_tensor *z = sb_keep(sb_scale(sb_matmul_nt(each, k), scale));
+    sb_tensor *loss = sb_sum(sb_multiply(sb_softmax(z), g), SB_ALL, false);
+    bool ok = loss != NULL;
+    if (ok) {
+        *m = (struct width_measured){.variance =
+                                         mean_of(sb_multiply(z, z)) - mean_of(z) * mean_of(z)};
+        m->squared_slope = scale * scale * (double)d * mean_of(sb_multiply(k, k));
+        ok = count_norms(z, m->norms);
+        for (int bin = 0; bin < WIDTH_DEAF_BINS; bin++)
+            m->deaf += (double)m->norms[bin] / WIDTH_ROWS;
+        ok = ok && sb_backward(loss);
+        m->gradient = ok ? mean_length(sb_grad(each), d, WIDTH_ROWS) : 0;
+    }
+    return sb_tape_end(&tape) && ok;
+}

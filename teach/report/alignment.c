@@ -1,0 +1,79 @@
+/* Cross-attention with its symbols: the two pictures that can stand alone. */
+#include "teach/report/maps.h"
+
+enum { STEP = 46, RISE = 130, CELL = 30, LEFT = 60, TOP = 34, EDGE = 10, FAINT = 5 };
+
+static const sb_tensor *last_layer(const struct maps *maps)
+{
+    return maps->layer[CROSS_ATTENTION][subject_layers(maps->subject, CROSS_ATTENTION) - 1];
+}
+
+static void symbol(struct html *html, const struct subject_axis *axis, int64_t i, int64_t x,
+                   int64_t y, const char *anchor)
+{
+    html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"%s\">", (long long)x, (long long)y,
+               anchor);
+    html_text(html, subject_label(axis, i).text);
+    html_add(html, "</text>");
+}
+
+static void line(struct html *html, int64_t i, int64_t j, double a)
+{
+    html_print(html,
+               "<path d=\"M%lld %dL%lld 22\" stroke=\"var(--blue)\" stroke-width=\"%.1f\" "
+               "opacity=\"%.2f\"/>\n",
+               (long long)i * STEP + STEP / 2, RISE - 24, (long long)j * STEP + STEP / 2, 5 * a, a);
+}
+
+void alignment_picture(struct html *html, const struct maps *maps)
+{
+    const struct subject_axis from = subject_queries(maps->subject, CROSS_ATTENTION),
+                              to = subject_keys(maps->subject, CROSS_ATTENTION);
+    const int64_t longest = from.length > to.length ? from.length : to.length;
+    const sb_tensor *w = last_layer(maps);
+    html_svg_begin(html, longest * STEP, RISE, "Alignment of the text with what is written");
+    for (int64_t j = 0; j < to.length; j++)
+        symbol(html, &to, j, j * STEP + STEP / 2, 14, "middle");
+    for (int64_t i = 0; i < from.length; i++)
+        symbol(html, &from, i, i * STEP + STEP / 2, RISE - 6, "middle");
+    for (int64_t i = 0; i < from.length; i++)
+        for (int64_t j = 0; j < to.length; j++)
+            if (maps_weight(w, -1, i, j) >= 0.1)
+                line(html, i, j, maps_weight(w, -1, i, j));
+}
+
+/* Shade and number; a number on a full shade must be legible, too. */
+static void cell(struct html *html, int64_t i, int64_t j, double a)
+{
+    const long long x = LEFT + j * CELL, y = TOP + i * CELL;
+    html_print(html, "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" opacity=\"%.2f\"/>", x,
+               y, CELL, CELL, 0.6 * a);
+    if (100 * a >= FAINT)
+        html_print(html, "<text x=\"%lld\" y=\"%lld\" text-anchor=\"middle\">%.0f</text>",
+                   x + CELL / 2, y + CELL / 2 + 4, 100 * a);
+    html_add(html, "\n");
+}
+
+void attention_picture(struct html *html, const struct maps *maps)
+{
+    const struct subject_axis from = subject_queries(maps->subject, CROSS_ATTENTION),
+                              to = subject_keys(maps->subject, CROSS_ATTENTION);
+    const sb_tensor *w = last_layer(maps);
+    const long long width = (long long)to.length * CELL, height = (long long)from.length * CELL;
+    html_svg_begin(html, LEFT + width + EDGE, TOP + height + EDGE,
+                   "What each symbol that is written reads of the text, in per cent: the last "
+                   "layer, mean over its heads");
+    for (int64_t j = 0; j < to.length; j++)
+        symbol(html, &to, j, LEFT + j * CELL + CELL / 2, TOP - 10, "middle");
+    for (int64_t i = 0; i < from.length; i++)
+        symbol(html, &from, i, LEFT - 8, TOP + i * CELL + CELL / 2 + 4, "end");
+    html_print(html,
+               "\n<g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
+               "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
+               LEFT, TOP, width, height, width);
+    for (int64_t i = 0; i < from.length; i++)
+        for (int64_t j = 0; j < to.length; j++)
+            if (maps_weight(w, -1, i, j) >= 0.01)
+                cell(html, i, j, maps_weight(w, -1, i, j));
+    html_add(html, "</g>\n");
+}

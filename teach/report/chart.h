@@ -1,0 +1,32 @@
+/* Curves over the steps of a run, as SVG. */
+#ifndef SOFTBACK_TEACH_REPORT_CHART_H
+#define SOFTBACK_TEACH_REPORT_CHART_H
+
+#include "teach/report/html.h"
+
+enum { CHART_CURVES = 3 };
+
+/* Points whose y is NaN are left out. */
+struct curve {
+    const char *name;
+    const double *y;
+    bool dots; /* a few points, joined by dashes */
+};
+
+struct chart {
+    const char *title, *unit;
+    int64_t points;
+    const double *x; /* steps, ascending */
+    int curves;
+    struct curve curve[CHART_CURVES];
+    bool logarithmic; /* y, which must be positive there */
+    double level;     /* a line across, with a name; NaN: none */
+    const char *level_name;
+};
+
+/* A heading, the picture, and its numbers; nothing where there are no two points. */
+void chart_add(struct html *html, const struct chart *chart);
+/* The picture up to its end; false, and nothing, where there are no two points. */
+bool chart_picture(struct html *html, const struct chart *chart);
+
+#endif

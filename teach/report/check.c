@@ -1,0 +1,231 @@
+#include "teach/report/check.h"
+#include "teach/report/twin.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+enum { STEPS = 7, SAMPLE = 12, SINGLE = 0, EXACT = 1, TWINS = 2 };
+
+/* Backward in float32 is right to some three digits where a loss is small. Gradients that are 0 by
+   theory, such as those of biases of keys, a millionth of the largest at most, are rounding. */
+static const double TOLERANCE = 1e-2, ROUNDING = 1e-6;
+
+static const char *const words[CHECK_WORDS] = {"agrees", "both 0", "rounding", "DIFFERS"};
+
+double check_error(const struct checked *c)
+{
+    const double off = fabs(c->backward - c->difference);
+    return off == 0 ? 0 : off / c->largest_here;
+}
+
+enum check_word check_word(const struct checked *c)
+{
+    const double none = ROUNDING * c->largest;
+    if (fabs(c->difference) <= none && c->largest_here > 0 && c->largest_here <= none)
+        return CHECK_ROUNDING;
+    if (fabs(c->difference) <= none && c->backward == 0)
+        return CHECK_ZERO;
+    return check_error(c) <= TOLERANCE ? CHECK_AGREES : CHECK_DIFFERS;
+}
+
+/* A parameter in both twins. */
+struct place {
+    const char *name;
+    sb_tensor *w[TWINS];
+    int64_t size, top; /* top: where the gradient is largest */
+    double largest;
+};
+
+struct check {
+    struct twin twin[TWINS];
+    int64_t count;
+    struct place *place;
+    double largest;
+    double error[TWINS][STEPS]; /* of differences, by their step */
+    int step[TWINS];            /* the best one */
+    int64_t words[CHECK_WORDS];
+};
+
+static double step_at(int k)
+{
+    return pow(10, -(k + 1));
+}
+
+static bool find_places(struct check *c)
+{
+    c->count = sb_parameters_count(c->twin[SINGLE].weights);
+    c->place = memory_new((size_t)(c->count + 1) * sizeof *c->place);
+    for (int64_t p = 0; c->place && p < c->count; p++) {
+        struct place *place = &c->place[p];
+        place->name = sb_parameters_name(c->twin[SINGLE].weights, p);
+        for (int t = 0; t < TWINS; t++)
+            place->w[t] = sb_parameters_get(c->twin[t].weights, p);
+        place->size = sb_tensor_size(place->w[SINGLE]);
+        double *g = memory_new((size_t)(place->size + 1) * sizeof *g);
+        if (!g)
+            return sb_fail("report: out of memory for a gradient");
+        const sb_tensor *grad = sb_grad(place->w[SINGLE]);
+        const bool ok = !grad || sb_tensor_read(grad, g);
+        for (int64_t i = 0; ok && i < place->size; i++)
+            if (fabs(g[i]) > place->largest) {
+                place->largest = fabs(g[i]);
+                place->top = i;
+            }
+        memory_free(g);
+        if (!ok)
+            return false;
+        c->largest = fmax(c->largest, place->largest);
+    }
+    return c->place || sb_fail("report: out of memory for the gradient check");
+}
+
+static double backward_at(const struct place *place, int twin, int64_t i)
+{
+    const sb_tensor *grad = sb_grad(place->w[twin]);
+    return grad ? sb_get(grad, i) : 0;
+}
+
+/* The root mean square, over some parameters' largest elements, of the error of differences; those
+   that are rounding are left out. */
+static bool error_of_step(struct check *c, int twin, int k)
+{
+    const int64_t stride = c->count / SAMPLE + 1;
+    double sum = 0;
+    int64_t taken = 0;
+    for (int64_t p = 0; p < c->count; p += stride) {
+        const struct place *place = &c->place[p];
+        double difference;
+        if (place->largest <= ROUNDING * c->largest)
+            continue;
+        if (!twin_difference(&c->twin[twin], place->w[twin], place->top, step_at(k), &difference))
+            return false;
+        const double error = (difference - backward_at(place, EXACT, place->top)) / place->largest;
+        sum += error * error;
+        taken++;
+    }
+    c->error[twin][k] = taken > 0 ? sqrt(sum / (double)taken) : 0;
+    return true;
+}
+
+static bool choose_steps(struct check *c)
+{
+    for (int t = 0; t < TWINS; t++)
+        for (int k = 0; k < STEPS; k++) {
+            if (!error_of_step(c, t, k))
+                return false;
+            if (c->error[t][k] < c->error[t][c->step[t]])
+                c->step[t] = k;
+        }
+    return true;
+}
+
+static bool add_element(struct html *html, struct check *c, const struct place *place, int64_t i)
+{
+    double difference[TWINS];
+    for (int t = 0; t < TWINS; t++)
+        if (!twin_difference(&c->twin[t], place->w[t], i, step_at(c->step[t]), &difference[t]))
+            return false;
+    const struct checked e = {backward_at(place, SINGLE, i), difference[EXACT], place->largest,
+                              c->largest};
+    const enum check_word word = check_word(&e);
+    c->words[word]++;
+    html_add(html, "<tr><th scope=\"row\">");
+    html_text(html, place->name);
+    html_print(html,
+               "</th><td>%lld</td><td>%.5g</td><td>%.5g</td><td>%.1e</td><td>%s</td>"
+               "<td>%.2g</td></tr>\n",
+               (long long)i, e.backward, e.difference, check_error(&e), words[word],
+               difference[SINGLE]);
+    return true;
+}
+
+/* The largest one, and those at a third and at two thirds of the parameter. */
+static bool add_elements(struct html *html, struct check *c)
+{
+    for (int64_t p = 0; p < c->count; p++) {
+        const struct place *place = &c->place[p];
+        const int64_t third = place->size / 3, other = 2 * place->size / 3;
+        const bool ok =
+            add_element(html, c, place, place->top) &&
+            (third == place->top || add_element(html, c, place, third)) &&
+            (other == place->top || other == third || add_element(html, c, place, other));
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+static void add_steps(struct html *html, const struct check *c)
+{
+    html_add(html, "<div class=\"wide\"><table>\n<caption>How far differences are off, by their "
+                   "step h</caption>\n<tr><th scope=\"col\">h</th>");
+    for (int k = 0; k < STEPS; k++)
+        html_print(html, "<th scope=\"col\">%.0e</th>", step_at(k));
+    for (int t = EXACT; t >= SINGLE; t--) {
+        html_print(html, "</tr>\n<tr><th scope=\"row\">%s</th>", t ? "float64" : "float32");
+        for (int k = 0; k < STEPS; k++)
+            html_print(html, k == c->step[t] ? "<td><strong>%.0e</strong></td>" : "<td>%.0e</td>",
+                       c->error[t][k]);
+    }
+    html_add(html, "</tr>\n</table></div>\n");
+}
+
+static void add_summary(struct html *html, const struct check *c)
+{
+    html_print(html,
+               "<p><strong>%lld elements agree, %lld differ.</strong> Of %lld more both are 0: for "
+               "this text nothing depends on them. %lld are rounding: 0 by theory, as for biases "
+               "of keys, since a softmax ignores what all of its scores share.</p>\n",
+               (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
+               (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
+    html_print(html,
+               "<p>Backward in float32 beside (L(w + h) - L(w - h)) / 2h, for the loss of the text "
+               "above, with h relative to max(1, |w|). By h the error of differences is a U: a "
+               "long step meets the curvature of the loss, as h², a short one its rounding, as "
+               "1/h. In float32 it is %.0e at best, at h = %.0e, since seven digits of the loss "
+               "are all there are; so the check takes differences of the same weights in "
+               "float64, with h = %.0e, where it is %.0e.</p>\n",
+               c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
+               c->error[EXACT][c->step[EXACT]]);
+    html_print(html,
+               "<p>Errors are relative to the largest gradient of the parameter. Up to %.0e, "
+               "which float32 may lose in backward where a loss is small, is agreement.</p>\n",
+               TOLERANCE);
+}
+
+/* The elements come last on the page, and are computed first: the summary counts them. */
+static bool add_all(struct html *html, struct check *c)
+{
+    struct html rows = {0};
+    bool ok = add_elements(&rows, c);
+    char *text = ok && !rows.failed ? buffer_take(&rows.text) : NULL;
+    buffer_free(&rows.text);
+    if (ok && !text)
+        ok = sb_fail("report: out of memory for the gradient check");
+    if (ok) {
+        html_add(html, "<h2>The gradient check</h2>\n");
+        add_summary(html, c);
+        add_steps(html, c);
+        html_add(html, "<details><summary>The elements</summary>\n<div class=\"wide\"><table>\n"
+                       "<tr><th scope=\"col\">parameter</th><th scope=\"col\">element</th>"
+                       "<th scope=\"col\">backward</th><th scope=\"col\">difference</th>"
+                       "<th scope=\"col\">error</th><th scope=\"col\">result</th>"
+                       "<th scope=\"col\">in float32</th></tr>\n");
+        html_add(html, text);
+        html_data_end(html);
+    }
+    memory_free(text);
+    return ok;
+}
+
+bool check_add(struct html *html, const struct subject *subject)
+{
+    struct check c = {0};
+    const bool ok = twin_open(&c.twin[SINGLE], subject, SB_F32) &&
+                    twin_open(&c.twin[EXACT], subject, SB_F64) && twin_backward(&c.twin[SINGLE]) &&
+                    twin_backward(&c.twin[EXACT]) && find_places(&c) && choose_steps(&c) &&
+                    add_all(html, &c);
+    twin_close(&c.twin[EXACT]);
+    twin_close(&c.twin[SINGLE]);
+    memory_free(c.place);
+    return ok;
+}

@@ -1,0 +1,140 @@
+#include "teach/report/html.h"
+#include "teach/report/signature.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void html_add(struct html *html, const char *text)
+{
+    html->failed |= !buffer_add_text(&html->text, text);
+}
+
+SB_PRINTF(2, 0) static void print_list(struct html *html, const char *format, va_list values)
+{
+    char text[1024];
+    vsnprintf(text, sizeof text, format, values);
+    html_add(html, text);
+}
+
+void html_print(struct html *html, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    print_list(html, format, values);
+    va_end(values);
+}
+
+void html_text(struct html *html, const char *text)
+{
+    for (; *text; text++)
+        if (strchr("&<>\"", *text))
+            html_print(html, "&#%d;", *text);
+        else
+            html->failed |= !buffer_add(&html->text, text, 1);
+}
+
+static const char style[] =
+    "<style>\n"
+    ":root{color-scheme:light dark;--blue:#1f77b4;--orange:#b84e00;--line:#8888}\n"
+    "@media(prefers-color-scheme:dark){:root{--blue:#58a6e0;--orange:#ff9d4d}}\n"
+    "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
+    "background:Canvas;color:CanvasText}\n"
+    "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\n"
+    "svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}svg text{fill:CanvasText}\n"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
+    "td,th{padding:.1rem .7rem;text-align:right;border-bottom:1px solid "
+    "var(--line)}td{white-space:nowrap}th[scope=row]{font-weight:normal}"
+    "td.names{text-align:left;white-space:normal}\n"
+    "summary{cursor:pointer}.maps{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}"
+    "figcaption{font-size:.85rem}\n"
+    ".wide{overflow-x:auto}pre{overflow-x:auto}caption{text-align:left;font-size:.85rem}\n"
+    "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:2.1rem;padding:.1rem "
+    ".2rem;text-align:center;background:color-mix(in srgb,var(--blue) calc(var(--share,0%)*.6),"
+    "transparent)}#steps .most{font-weight:bold}\n"
+    ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
+    ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
+
+void html_begin(struct html *html, const char *title, const char *rules)
+{
+    html_add(html,
+             SIGNATURE_PAGE "<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+                            "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+    html_text(html, title);
+    html_add(html, "</title>\n");
+    html_add(html, style);
+    html_add(html, rules);
+    html_add(html, "</style>\n</head>\n<body>\n<h1>");
+    html_text(html, title);
+    html_add(html, "</h1>\n");
+}
+
+static char *take(struct html *html)
+{
+    char *text = html->failed ? NULL : buffer_take(&html->text);
+    buffer_free(&html->text);
+    return text ? text : sb_fail("out of memory");
+}
+
+char *html_end(struct html *html)
+{
+    html_add(html, "</body>\n</html>\n");
+    return take(html);
+}
+
+static const char style_alone[] =
+    "<style>\n"
+    "svg{--blue:#1f77b4;--orange:#b84e00;--line:#8888;font:12px system-ui,sans-serif}\n"
+    ".ground{fill:#fff}text{fill:#1a1a1a}\n"
+    "@media(prefers-color-scheme:dark){svg{--blue:#58a6e0;--orange:#ff9d4d}.ground{fill:#121212}"
+    "text{fill:#eee}}\n"
+    "</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
+
+void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    html_print(html,
+               "<svg%s viewBox=\"0 0 %lld %lld\" width=\"%lld\" height=\"%lld\" role=\"img\">"
+               "<title>",
+               html->alone ? " xmlns=\"http://www.w3.org/2000/svg\"" : "", (long long)width,
+               (long long)height, (long long)width, (long long)height);
+    print_list(html, format, values);
+    html_add(html, "</title>\n");
+    va_end(values);
+    if (html->alone)
+        html_add(html, style_alone);
+}
+
+char *html_svg_end(struct html *html)
+{
+    html_add(html, "</svg>\n");
+    return take(html);
+}
+
+void html_data_begin(struct html *html, int columns, const char *const names[])
+{
+    html_add(html, "<details><summary>The numbers</summary>\n<div class=\"wide\"><table>\n<tr>");
+    for (int i = 0; i < columns; i++) {
+        html_add(html, "<th scope=\"col\">");
+        html_text(html, names[i]);
+        html_add(html, "</th>");
+    }
+    html_add(html, "</tr>\n");
+}
+
+void html_data_row(struct html *html, int columns, const double cells[])
+{
+    html_add(html, "<tr>");
+    for (int i = 0; i < columns; i++)
+        if (isnan(cells[i]))
+            html_add(html, "<td></td>");
+        else
+            html_print(html, "<td>%.4g</td>", cells[i]);
+    html_add(html, "</tr>\n");
+}
+
+void html_data_end(struct html *html)
+{
+    html_add(html, "</table></div></details>\n");
+}

@@ -1,0 +1,197 @@
+#include "teach/report/maps.h"
+#include "autograd/tape.h"
+#include "teach/report/steps.h"
+#include "tensor/memory.h"
+#include <math.h>
+
+enum { CELL = 9, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
+
+static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
+                                          "The decoder's self-attention"};
+static const char *const kind_texts[] = {
+    "Rows: what is written. Columns: the symbols of the text that it looks at.",
+    "Rows: the symbols of the text. Columns: those that they look at.",
+    "Rows: what is written. Columns: what was written before, which it looks at."};
+
+double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
+{
+    const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    for (int64_t n = 0; n < H; n++)
+        if (h < 0 || n == h)
+            sum += sb_get(w, (n * Lq + i) * Lk + j);
+    return h < 0 ? sum / (double)H : sum;
+}
+
+/* The mean over rows of entropy / ln n, n being the keys that a row may see; rows with one are left
+   out. */
+static double evenness(const sb_tensor *w, int64_t h, bool causal)
+{
+    const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double sum = 0;
+    int64_t rows = 0;
+    for (int64_t i = 0; i < Lq; i++) {
+        const int64_t n = causal ? i + 1 : Lk;
+        double entropy = 0;
+        for (int64_t j = 0; j < n; j++) {
+            const double a = maps_weight(w, h, i, j);
+            entropy -= a > 0 ? a * log(a) : 0;
+        }
+        sum += n > 1 ? entropy / log((double)n) : 0;
+        rows += n > 1;
+    }
+    return rows > 0 ? sum / (double)rows : 0;
+}
+
+/* The cells whose weight is of this tenth, from 0 to 9, as one path; without the first half tenth.
+ */
+static void cells(struct html *html, const sb_tensor *w, int64_t h, int tenth)
+{
+    bool any = false;
+    for (int64_t i = 0; i < sb_tensor_dim(w, 2); i++)
+        for (int64_t j = 0; j < sb_tensor_dim(w, 3); j++) {
+            const double a = maps_weight(w, h, i, j);
+            if (a < 0.05 || (int)fmin(10 * a, 9) != tenth)
+                continue;
+            if (!any)
+                html_print(html, "<path opacity=\"%.2f\" d=\"", 0.05 + 0.1 * tenth);
+            any = true;
+            html_print(html, "M%lld %lldh%dv%dh-%dz", (long long)j * CELL, (long long)i * CELL,
+                       CELL, CELL, CELL);
+        }
+    html_add(html, any ? "\"/>" : "");
+}
+
+static void map(struct html *html, const sb_tensor *w, enum attention_kind kind, int64_t layer,
+                int64_t h)
+{
+    const long long width = (long long)sb_tensor_dim(w, 3) * CELL,
+                    height = (long long)sb_tensor_dim(w, 2) * CELL;
+    html_add(html, "<figure>");
+    html_svg_begin(html, width, height, "%s, layer %lld, head %lld", kind_titles[kind],
+                   (long long)layer + 1, (long long)h + 1);
+    html_print(html,
+               "<g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
+               "d=\"M0 0H%lldV%lldH0z\"/>",
+               width, height);
+    for (int tenth = 0; tenth < 10; tenth++)
+        cells(html, w, h, tenth);
+    html_print(
+        html,
+        "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f</figcaption></figure>\n",
+        (long long)layer + 1, (long long)h + 1, evenness(w, h, kind == DECODER_ATTENTION));
+}
+
+/* A table with a row for each symbol that attends: the weights of head h, or the mean over all for
+   h < 0, in per cent. */
+static void numbers(struct html *html, const struct subject_axis *from,
+                    const struct subject_axis *to, const sb_tensor *w, int64_t h)
+{
+    html_add(html, "<tr><td></td>");
+    for (int64_t j = 0; j < to->length; j++) {
+        html_add(html, "<th scope=\"col\">");
+        html_text(html, subject_label(to, j).text);
+        html_add(html, "</th>");
+    }
+    for (int64_t i = 0; i < from->length; i++) {
+        html_add(html, "</tr>\n<tr><th scope=\"row\">");
+        html_text(html, subject_label(from, i).text);
+        html_add(html, "</th>");
+        for (int64_t j = 0; j < to->length; j++) {
+            const double a = 100 * maps_weight(w, h, i, j);
+            html_print(html, a < 0.5 ? "<td></td>" : "<td>%.0f</td>", a);
+        }
+    }
+    html_add(html, "</tr>\n</table></div>\n");
+}
+
+/* Long texts get the mean over the heads of a layer, which keeps the page small. */
+static void all_numbers(struct html *html, const struct subject *s, enum attention_kind kind,
+                        sb_tensor *const weights[])
+{
+    const struct subject_axis from = subject_queries(s, kind), to = subject_keys(s, kind);
+    const int64_t layers = subject_layers(s, kind), heads = sb_tensor_dim(weights[0], 1);
+    const bool mean = layers * heads * from.length * to.length > MOST_NUMBERS;
+    html_add(html, "<details><summary>The numbers, in per cent</summary>\n");
+    for (int64_t layer = 0; layer < layers; layer++)
+        for (int64_t h = mean ? -1 : 0; h < (mean ? 0 : heads); h++) {
+            html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %lld, ",
+                       (long long)layer + 1);
+            html_print(html, h < 0 ? "mean over its heads" : "head %lld", (long long)h + 1);
+            html_add(html, "</caption>\n");
+            numbers(html, &from, &to, weights[layer], h);
+        }
+    html_add(html, "</details>\n");
+}
+
+static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
+                 sb_tensor *const weights[])
+{
+    html_print(
+        html,
+        "<h2>%s</h2>\n<p>%s The stronger the blue, the more. Evenness is the entropy of a row "
+        "over that of equal weights: 1 looks everywhere alike, 0 at one symbol.</p>\n"
+        "<div class=\"maps\">\n",
+        kind_titles[kind], kind_texts[kind]);
+    for (int64_t layer = 0; layer < subject_layers(s, kind); layer++)
+        for (int64_t h = 0; h < sb_tensor_dim(weights[layer], 1); h++)
+            map(html, weights[layer], kind, layer, h);
+    html_add(html, "</div>\n");
+    all_numbers(html, s, kind, weights);
+}
+
+static void alignment(struct html *html, const struct maps *m)
+{
+    const struct subject_axis from = subject_queries(m->subject, CROSS_ATTENTION),
+                              to = subject_keys(m->subject, CROSS_ATTENTION);
+    html_add(html, "<h2>Alignment</h2>\n<p>The text above, what is written below; lines are "
+                   "cross-attention of the last layer, mean over its heads, from 10 %.</p>\n"
+                   "<div class=\"wide\">");
+    alignment_picture(html, m);
+    html_add(html, "</svg></div>\n<details><summary>The numbers, in per cent</summary>\n"
+                   "<div class=\"wide\"><table>\n");
+    numbers(html, &from, &to,
+            m->layer[CROSS_ATTENTION][subject_layers(m->subject, CROSS_ATTENTION) - 1], -1);
+    html_add(html, "</details>\n");
+}
+
+static void draw_all(struct html *html, const struct maps *m)
+{
+    alignment(html, m);
+    maps(html, m->subject, CROSS_ATTENTION, m->layer[CROSS_ATTENTION]);
+    steps_add(html, m->subject, m->layer[CROSS_ATTENTION]);
+    maps(html, m->subject, ENCODER_ATTENTION, m->layer[ENCODER_ATTENTION]);
+    maps(html, m->subject, DECODER_ATTENTION, m->layer[DECODER_ATTENTION]);
+}
+
+bool maps_add(struct html *html, const struct subject *subject)
+{
+    return maps_of(html, subject, draw_all);
+}
+
+bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
+{
+    const int64_t source = s->pair.source_length, target = s->pair.target_length + 1;
+    if (source < 1 || source > MOST_SYMBOLS || target > MOST_SYMBOLS)
+        return sb_fail("the text has %lld symbols and what is written %lld; from 1 to %d "
+                       "can be drawn",
+                       (long long)source, (long long)target, MOST_SYMBOLS);
+    const int encoder = subject_layers(s, ENCODER_ATTENTION),
+              decoder = subject_layers(s, DECODER_ATTENTION);
+    sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof *all);
+    if (!all)
+        return sb_fail("out of memory for the weights of %d layers", encoder + decoder);
+    const struct maps m = {s,
+                           {[ENCODER_ATTENTION] = all,
+                            [DECODER_ATTENTION] = all + encoder,
+                            [CROSS_ATTENTION] = all + encoder + decoder}};
+    const sb_seq2seq_weights weights = {all,
+                                        {m.layer[DECODER_ATTENTION], m.layer[CROSS_ATTENTION]}};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const bool ok = sb_seq2seq_logits(s->model, s->batch, &weights) != NULL;
+    if (ok)
+        draw(html, &m);
+    memory_free(all);
+    return sb_tape_end(&tape) && ok;
+}

@@ -1,0 +1,125 @@
+#include "teach/report/report.h"
+#include "models/drawing_graph.h"
+#include "models/training/diagnosis.h"
+#include "teach/report/check.h"
+#include "teach/report/curves.h"
+#include "teach/report/maps.h"
+#include "teach/report/strip.h"
+#include "teach/report/tape.h"
+#include "tensor/device.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <stdio.h>
+
+/* ---- what is inside: parameters and heads over time ---- */
+
+static const char *parameter_name(const void *set, int64_t row)
+{
+    return sb_parameters_name(set, row);
+}
+
+static const char *head_name(const void *context, int64_t row)
+{
+    static const char *const kinds[] = {"encoder", "decoder", "cross"};
+    static _Thread_local char text[64];
+    const sb_transformer_options *o = context;
+    int kind = 2;
+    while (kind > 0 && row < diagnosis_first_head(o, kind))
+        kind--;
+    row -= diagnosis_first_head(o, kind);
+    snprintf(text, sizeof text, "%s, layer %lld, head %lld", kinds[kind],
+             (long long)(row / o->heads + 1), (long long)(row % o->heads + 1));
+    return text;
+}
+
+enum inside { GRADIENTS, DEAF, EVENNESS };
+
+static bool add_strip(struct html *html, const struct run_log *run, enum inside what,
+                      struct strip strip)
+{
+    const int64_t n = run->diagnoses;
+    double *steps = memory_new((size_t)(n + 1) * sizeof *steps);
+    const double **values = memory_new((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; steps && values && i < n; i++) {
+        const struct run_diagnosis *d = &run->diagnosis[i];
+        steps[i] = d->step;
+        values[i] = what == GRADIENTS ? d->gradients : what == DEAF ? d->deaf : d->evenness;
+    }
+    const bool ok = steps && values;
+    strip.columns = n;
+    strip.steps = steps;
+    strip.values = values;
+    if (ok)
+        strip_add(html, &strip);
+    memory_free(steps);
+    memory_free(values);
+    return ok || sb_fail("out of memory for the log");
+}
+
+static bool add_inside(struct html *html, const struct run_log *run, const struct subject *subject)
+{
+    const sb_parameters *weights = subject->checkpoint->weights;
+    const sb_transformer_options *o =
+        &sb_seq2seq_options_of(subject->checkpoint->model)->transformer;
+    const int64_t heads = diagnosis_first_head(o, 2) + o->decoder_layers * o->heads;
+    if (run->diagnoses > 0 &&
+        (run->parameters != sb_parameters_count(weights) || run->heads != heads))
+        return sb_fail("the log is of a model with %lld parameters and %lld heads; this one has "
+                       "%lld and %lld",
+                       (long long)run->parameters, (long long)run->heads,
+                       (long long)sb_parameters_count(weights), (long long)heads);
+    return add_strip(html, run, GRADIENTS,
+                     (struct strip){.title = "The gradient of each parameter",
+                                    .text = "Its length on a few held-out texts; a shade lighter "
+                                            "for a factor of 2.5, none below a ten-thousandth.",
+                                    .rows = run->parameters,
+                                    .name = parameter_name,
+                                    .context = weights,
+                                    .logarithmic = true}) &&
+           add_strip(html, run, DEAF,
+                     (struct strip){.title = "Deaf rows",
+                                    .text = "The share of each head's rows whose softmax lets "
+                                            "hardly any gradient through: confidence, not "
+                                            "illness, in a model that has learnt.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = o}) &&
+           add_strip(html, run, EVENNESS,
+                     (struct strip){.title = "Evenness",
+                                    .text = "The entropy of each head's rows over that of equal "
+                                            "weights.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = o});
+}
+
+static void add_facts(struct html *html, const struct subject *s, const char *text)
+{
+    const sb_transformer_options *o = &sb_seq2seq_options_of(s->checkpoint->model)->transformer;
+    html_print(
+        html,
+        "<p>%lld weights: width %lld, %lld heads, feed-forward %lld, %d encoder and %d decoder "
+        "layers.</p>\n<p>The text: <code>",
+        (long long)sb_parameters_size(s->checkpoint->weights), (long long)o->width,
+        (long long)o->heads, (long long)o->feed_forward, o->encoder_layers, o->decoder_layers);
+    html_text(html, text);
+    html_add(html, "</code>. The model writes <code>");
+    html_text(html, s->target);
+    html_add(html, "</code>.</p>\n");
+}
+
+char *report_page(const struct subject *subject, const char *title, const char *text,
+                  const struct run_log *log)
+{
+    struct html html = {0};
+    html_begin(&html, title, drawing_svg_rules);
+    add_facts(&html, subject, text);
+    const bool ok = curves_add(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model))) &&
+                    maps_add(&html, subject) && add_inside(&html, log, subject) &&
+                    check_add(&html, subject) && tape_picture_add(&html, subject);
+    char *page = html_end(&html);
+    if (ok)
+        return page;
+    memory_free(page);
+    return NULL;
+}

@@ -1,0 +1,21 @@
+/* Values over the steps of a run, a row for each of many things: a heat strip, as SVG. */
+#ifndef SOFTBACK_TEACH_REPORT_STRIP_H
+#define SOFTBACK_TEACH_REPORT_STRIP_H
+
+#include "teach/report/html.h"
+
+struct strip {
+    const char *title, *text; /* text: what the shades say */
+    int64_t rows, columns;
+    const double *steps;         /* of each column */
+    const double *const *values; /* of each column, those of its rows */
+    /* Names a row, in a text that lives until the next call. */
+    const char *(*name)(const void *context, int64_t row);
+    const void *context;
+    bool logarithmic; /* shades are of the logarithm, over four powers of ten below the largest */
+};
+
+/* Nothing where there are no columns. */
+void strip_add(struct html *html, const struct strip *strip);
+
+#endif

@@ -1,0 +1,371 @@
+#include "tests/support/sample.h"
+
+CLAIM(backward, it_gives_the_gradient_of_each_leaf)
+{
+    sb_tensor *a = leaf(3), *b = leaf(5), *c = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(total(times(times(a, b), times(a, c)))), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(sb_grad(a), 2 * 3 * 5 * 7) && every(sb_grad(b), 3 * 3 * 7));
+    cr_expect(!sb_grad(c), "a constant has a gradient");
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+    sb_tensor_release(c);
+}
+
+CLAIM(backward, an_input_used_twice_in_one_operation_gets_both_parts)
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(total(times(a, a))));
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(sb_grad(a), 6));
+    sb_tensor_release(a);
+}
+
+CLAIM(backward, gradients_add_up_over_tapes_until_they_are_cleared)
+{
+    sb_tensor *a = leaf(3);
+    for (int step = 1; step <= 3; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(total(times(a, a))));
+        sb_tape_end(&tape);
+        cr_expect(every(sb_grad(a), 6 * step));
+    }
+    sb_clear_grad(a);
+    cr_expect(!sb_grad(a));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(total(times(a, a))));
+    sb_tape_end(&tape);
+    cr_expect(every(sb_grad(a), 6));
+    sb_tensor_release(a);
+}
+
+CLAIM(backward, backward_from_starts_with_the_given_gradient)
+{
+    sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward_from(times(a, a), dy));
+    sb_tape_end(&tape);
+    cr_expect(sb_get(sb_grad(a), 0) == 12 && sb_get(sb_grad(a), 1) == -6);
+    sb_tensor_release(a);
+    sb_tensor_release(dy);
+}
+
+/* reshape hands its gradient on, and times then adds to it. */
+CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
+{
+    sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *b = times(a, a);
+    times(b, b); /* of no effect */
+    cr_assert(sb_backward_from(sb_reshape(b, SB_SHAPE(2)), dy));
+    sb_tape_end(&tape);
+    cr_expect(sb_get(dy, 0) == 2 && sb_get(dy, 1) == -1 && !sb_grad(dy));
+    cr_expect(sb_get(sb_grad(a), 0) == 12 && sb_get(sb_grad(a), 1) == -6);
+    sb_tensor_release(dy);
+    cr_expect(sb_get(sb_grad(a), 0) == 12);
+    sb_tensor_release(a);
+}
+
+CLAIM(backward, of_a_leaf_itself_it_adds_to_the_gradient)
+{
+    sb_tensor *a = sb_requires_grad(sb_scalar(SB_F64, 3)), *dy = sb_scalar(SB_F64, 5);
+    double expected = 0;
+    for (int step = 0; step < 2; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(a));
+        cr_expect(sb_tape_end(&tape) && sb_value(sb_grad(a)) == (expected += 1));
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward_from(a, dy));
+        cr_expect(sb_tape_end(&tape) && sb_value(sb_grad(a)) == (expected += 5));
+    }
+    cr_expect(sb_value(a) == 3);
+    sb_tensor_release(a);
+    sb_tensor_release(dy);
+}
+
+CLAIM(backward, a_flat_gradient_is_written_in_place_and_afresh)
+{
+    sb_tensor *a = leaf(3), *flat = sb_tensor_full(SB_F64, SB_SHAPE(4), 9);
+    a->grad = tensor_view("test", flat, 2, 1, (int64_t[]){2});
+    for (int step = 1; step <= 2; step++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(total(times(a, a))));
+        sb_tape_end(&tape);
+        cr_expect(sb_get(flat, 1) == 9 && sb_get(flat, 2) == 6 && sb_get(flat, 3) == 6);
+        sb_clear_grad(a);
+        cr_expect(!sb_grad(a) && a->grad, "a flat gradient becomes stale and stays");
+    }
+    sb_tensor_release(a);
+    sb_tensor_release(flat);
+}
+
+CLAIM(backward, a_leaf_may_be_released_before_backward)
+{
+    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(a, b);
+    sb_tensor_release(a);
+    cr_assert(sb_backward(total(y)));
+    sb_tape_end(&tape);
+    cr_expect(every(sb_grad(b), 3));
+    sb_tensor_release(b);
+}
+
+CLAIM(backward, it_lets_go_of_intermediate_data_and_says_so)
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(a, a), *loss = total(y);
+    cr_expect(sb_get(y, 0) == 9);
+    cr_assert(sb_backward(loss));
+    cr_expect(sb_value(loss) == 18, "the argument of backward keeps its value");
+    cr_expect(!sb_grad(y) && !sb_grad(loss));
+    cr_expect(isnan(sb_get(y, 0)));
+    EXPECT_ERROR("get: times output (2): let go by backward; call sb_keep on it before");
+    cr_expect(!sb_tape_end(&tape), "reading it fails the tape");
+    sb_tape_begin(&tape, SB_RECORD);
+    y = times(a, a);
+    cr_assert(sb_backward(total(y)));
+    cr_expect(!times(a, y));
+    EXPECT_ERROR("times: times output (2): let go by backward");
+    sb_tape_end(&tape);
+    sb_tensor_release(a);
+}
+
+CLAIM(backward, keep_keeps_value_and_gradient)
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_keep(times(a, a)), *z = sb_keep(times(y, a)), *loss = sb_keep(total(z));
+    sb_tensor_retain(y);
+    cr_assert(sb_backward(loss));
+    cr_expect(every(y, 9) && every(sb_grad(y), 3));
+    cr_expect(every(z, 27) && every(sb_grad(z), 1));
+    cr_expect(sb_value(sb_grad(loss)) == 1);
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(every(y, 9) && every(sb_grad(y), 3), "what is retained too stays longer");
+    sb_tensor_release(y);
+    sb_tensor_release(a);
+    cr_expect(!sb_keep(NULL));
+    EXPECT_ERROR("keep: t is NULL");
+}
+
+/* With no reuse of freed blocks in between, the bytes in use fall from the loss on: each step of
+   backward gives up an output and its gradient, and takes one gradient. */
+CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
+{
+    enum { DEPTH = 8, SIZE = 1 << 14 };
+    const int64_t one = SIZE * sizeof(double), slack = 4096;
+    sb_tensor *a = sb_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1));
+    int64_t before = memory_in_use().live_bytes;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = a;
+    for (int i = 0; i < DEPTH; i++)
+        y = pass(y, NO_FAULT);
+    sb_tensor *loss = total(y);
+    int64_t at_loss = memory_in_use().live_bytes;
+    cr_expect(at_loss >= before + DEPTH * one);
+    backwards = 0;
+    sb_device_reset_peak(sb_device_in_use());
+    cr_assert(sb_backward(loss));
+    cr_expect(backwards == DEPTH + 1);
+    cr_expect(memory_in_use().peak_bytes <= at_loss + 2 * one + slack);
+    for (int i = 2; i < backwards; i++)
+        cr_expect(live_at[i] <= live_at[i - 1] - one, "step %d: %lld bytes after %lld", i,
+                  (long long)live_at[i], (long long)live_at[i - 1]);
+    int64_t after = memory_in_use().live_bytes;
+    cr_expect(after <= before + one + DEPTH * slack, "only the leaf's gradient is left");
+    sb_tape_end(&tape);
+    cr_expect(memory_in_use().live_bytes <= before + one + slack);
+    sb_tensor_release(a);
+}
+
+/* What sb_backward and sb_backward_from refuse, each on a tape of its own. */
+static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_tensor *a))
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, mode);
+    cr_expect(!body(a));
+    cr_expect(!sb_tape_end(&tape));
+    EXPECT_ERROR(on_device(message));
+    cr_expect(!sb_grad(a));
+    sb_tensor_release(a);
+}
+
+static bool backward_of_null(sb_tensor *a)
+{
+    (void)a;
+    return sb_backward(NULL);
+}
+
+static bool backward_of_a_vector(sb_tensor *a)
+{
+    return sb_backward(times(a, a));
+}
+
+static bool backward_of_a_loss(sb_tensor *a)
+{
+    return sb_backward(total(a));
+}
+
+static bool backward_from_null(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), NULL);
+}
+
+static bool backward_from_another_shape(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), sb_tape_own(sb_scalar(SB_F64, 1)));
+}
+
+static bool backward_from_another_dtype(sb_tensor *a)
+{
+    return sb_backward_from(times(a, a), sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2))));
+}
+
+static bool backward_from_an_outer_tensor(sb_tensor *a)
+{
+    sb_tensor *loss = total(a);
+    sb_tape inner;
+    sb_tape_begin(&inner, SB_RECORD);
+    bool ok = sb_backward(loss);
+    cr_expect(!sb_tape_end(&inner));
+    return ok || sb_fail("%s", sb_error());
+}
+
+CLAIM(backward, it_refuses_what_it_cannot_do)
+{
+    expect_refused(SB_RECORD, "backward: loss is NULL", backward_of_null);
+    expect_refused(SB_RECORD, "backward: the loss is (2), not one number", backward_of_a_vector);
+    expect_refused(SB_NO_RECORD, "backward: the open tape does not record", backward_of_a_loss);
+    expect_refused(SB_RECORD, "backward_from: dy is NULL", backward_from_null);
+    expect_refused(SB_RECORD, "backward_from: y is (2) of f64 on cpu, dy is () of f64 on cpu",
+                   backward_from_another_shape);
+    expect_refused(SB_RECORD, "dy is (2) of f32", backward_from_another_dtype);
+    expect_refused(SB_RECORD, "backward: the argument, of shape (), was made on another tape",
+                   backward_from_an_outer_tensor);
+}
+
+CLAIM(backward, it_runs_once)
+{
+    sb_tensor *a = leaf(3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = total(times(a, a));
+    cr_assert(sb_backward(loss));
+    cr_expect(!sb_backward(loss));
+    EXPECT_ERROR("backward: it ran already on this tape");
+    cr_expect(!sb_tape_end(&tape));
+    cr_expect(every(sb_grad(a), 6), "the first gradient stays");
+    sb_tensor_release(a);
+}
+
+CLAIM(backward, when_it_fails_it_leaves_no_part_of_a_gradient)
+{
+    static const struct {
+        enum fault fault;
+        const char *message;
+    } faults[] = {{RETURNS_FALSE, "pass: backward failed"},
+                  {EXPLAINS, "pass: the moon is full"},
+                  {FAILS_IN_SECRET, "tensor_data: t is NULL"},
+                  {LEAVES_A_TAPE_OPEN, "never closed; before that: pass: backward failed"}};
+    for (int i = 0; i < 4; i++) {
+        sb_tensor *early = leaf(3), *late = leaf(5);
+        for (int step = 0; step < 2; step++) { /* without a gradient from before, and with one */
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_tensor *y = pass(times(early, early), faults[i].fault);
+            cr_expect(!sb_backward(total(times(y, late))));
+            cr_expect(!sb_tape_end(&tape));
+            EXPECT_ERROR(faults[i].message);
+            cr_expect(!sb_grad(early) && !sb_grad(late), "fault %d leaves a gradient", i);
+            sb_tape_begin(&tape, SB_RECORD);
+            cr_assert(sb_backward(total(times(early, late))));
+            cr_expect(sb_tape_end(&tape));
+            cr_expect(every(sb_grad(early), 5) && every(sb_grad(late), 3));
+        }
+        sb_tensor_release(early);
+        sb_tensor_release(late);
+    }
+}
+
+static bool step(void *leaves)
+{
+    sb_tensor **a = leaves;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(pass(times(a[0], a[1]), NO_FAULT), a[2]);
+    sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
+    bool ok = sb_backward(total(y));
+    ok = sb_tape_end(&tape) && ok;
+    cr_expect(ok || (!sb_grad(a[0]) && !sb_grad(a[1]) && !sb_grad(a[2])));
+    cr_expect(!ok || (every(sb_grad(a[0]), 15) && every(sb_grad(a[2]), 6)));
+    for (int i = 0; i < 3; i++)
+        sb_clear_grad(a[i]);
+    return ok;
+}
+
+CLAIM(backward, each_allocation_of_a_step_may_fail)
+{
+    sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
+    cr_expect(test_each_allocation_fails(step, a) > 20);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(a[i]);
+}
+
+static void expect_nonfinite(const char *expected)
+{
+    char *text = sb_tape_find_nonfinite();
+    cr_expect(expected ? text && strcmp(text, expected) == 0 : !text, "found %s", text);
+    sb_free(text);
+}
+
+CLAIM(backward, the_first_value_that_is_not_finite_is_found)
+{
+    sb_tensor *a = leaf(1e200), *b = leaf(2), *bad = leaf(2);
+    sb_put(bad, 1, NAN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = times(b, b);
+    expect_nonfinite(NULL);
+    sb_tensor *huge = times(a, a); /* finite from finite until here */
+    times(huge, y);
+    expect_nonfinite("times output (2)");
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    times(times(b, bad), y = times(b, b));
+    expect_nonfinite("times input b (2)");
+    cr_assert(sb_backward(total(times(y, bad))));
+    expect_nonfinite(NULL); /* the loss stays, but nothing that would explain it */
+    sb_tape_end(&tape);
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+    sb_tensor_release(bad);
+}
+
+CLAIM(backward, after_the_first_step_nothing_is_asked_of_the_system)
+{
+    sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
+    cr_assert(step(a));
+    int64_t calls = memory_in_use().system_calls;
+    for (int i = 0; i < 5; i++)
+        cr_assert(step(a));
+    cr_expect(!POOL_CACHES || memory_in_use().system_calls == calls);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(a[i]);
+}

@@ -1,0 +1,767 @@
+#include "autograd/node.h"
+#include "tests/support/test.h"
+#include <float.h>
+
+/* Operations of the test's own, each with a right backward and some wrong ones. */
+
+enum mistake {
+    RIGHT,
+    ASSIGNED,
+    FRESH_ONLY,
+    DOUBLED,
+    HALVED,
+    HALF_MORE,
+    NEGATED,
+    ZERO,
+    ONE_NAN,
+    ONE_WRONG
+};
+
+struct square {
+    double scale;
+    enum mistake mistake;
+};
+
+/* y = scale x^2 */
+static bool square_backward(sb_node *node)
+{
+    const struct square *o = sb_node_options(node);
+    const double *x = sb_tensor_data(sb_node_input(node, 0));
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    double *dx = sb_tensor_data(sb_node_dx(node, 0));
+    for (int64_t i = 0; i < sb_tensor_size(sb_node_input(node, 0)); i++) {
+        double right = 2 * o->scale * x[i] * dy[i];
+        bool fresh = o->mistake == FRESH_ONLY || sb_node_fresh(node, 0);
+        double part[] = {[RIGHT] = right,
+                         [ASSIGNED] = right,
+                         [FRESH_ONLY] = right,
+                         [DOUBLED] = 2 * right,
+                         [HALVED] = right / 2,
+                         [HALF_MORE] = 1.5 * right,
+                         [NEGATED] = -right,
+                         [ZERO] = 0,
+                         [ONE_NAN] = i == 1 ? NAN : right,
+                         [ONE_WRONG] = right + (i == 2) * 1e-3};
+        dx[i] = (o->mistake == ASSIGNED || fresh ? 0 : dx[i]) + part[o->mistake];
+    }
+    return true;
+}
+
+static const sb_operation square_operation = {"square", "x", square_backward, false};
+static const sb_operation fresh_square_operation = {"square", "x", square_backward, true};
+
+static sb_tensor *square(sb_tensor *x, double scale, enum mistake mistake)
+{
+    struct square o = {scale, mistake};
+    sb_node *node = sb_node_new(mistake == FRESH_ONLY ? &fresh_square_operation : &square_operation,
+                                1, &x, 1, &o, sizeof o);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        ((double *)y->data)[i] = scale * ((double *)x->data)[i] * ((double *)x->data)[i];
+    return y;
+}
+
+/* y = x, without a backward */
+static const sb_operation cut_operation = {"cut", "x", NULL, false};
+static sb_tensor *cut(sb_tensor *x)
+{
+    sb_node *node = sb_node_new(&cut_operation, 1, &x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    if (y)
+        memcpy(y->data, x->data, tensor_bytes(x));
+    return y;
+}
+
+/* y = a + b, where b (one row, one column or one number) is repeated. */
+enum sum_mistake { SUMMED, FIRST_ONLY, LAST_ONLY };
+
+static bool sum_backward(sb_node *node)
+{
+    enum sum_mistake mistake = *(const enum sum_mistake *)sb_node_options(node);
+    sb_tensor *a = sb_node_input(node, 0), *b = sb_node_input(node, 1);
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    sb_tensor *da = sb_node_dx(node, 0), *db = sb_node_dx(node, 1);
+    int64_t stride[2], R = a->dim[0], C = a->dim[1];
+    shape_strides(b->rank, b->dim, 2, a->dim, stride);
+    for (int64_t i = 0; da && i < R * C; i++)
+        ((double *)da->data)[i] += dy[i];
+    for (int64_t i = 0; db && i < R * C; i++) {
+        int64_t r = i / C, c = i % C;
+        bool first = r * (stride[0] == 0) + c * (stride[1] == 0) == 0;
+        bool last = (stride[0] || r == R - 1) && (stride[1] || c == C - 1);
+        if (mistake == SUMMED || (mistake == FIRST_ONLY && first) || (mistake == LAST_ONLY && last))
+            ((double *)db->data)[r * stride[0] + c * stride[1]] += dy[i];
+    }
+    return true;
+}
+
+static const sb_operation sum_operation = {"sum", "a b", sum_backward, false};
+
+static sb_tensor *sum(sb_tensor *a, sb_tensor *b, enum sum_mistake mistake)
+{
+    sb_node *node =
+        sb_node_new(&sum_operation, 2, (sb_tensor *[]){a, b}, 1, &mistake, sizeof mistake);
+    sb_tensor *y = node ? sb_node_output(node, a->dtype, a->rank, a->dim) : NULL;
+    int64_t stride[2];
+    shape_strides(b->rank, b->dim, a->rank, a->dim, stride);
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        int64_t r = i / a->dim[1], c = i % a->dim[1];
+        ((double *)y->data)[i] =
+            ((double *)a->data)[i] + ((double *)b->data)[r * stride[0] + c * stride[1]];
+    }
+    return y;
+}
+
+/* y = a b for a (M, K), b (K, N) */
+enum product_mistake { PRODUCT_RIGHT, GRADIENT_TRANSPOSED, PRODUCT_TRANSPOSED };
+
+static bool product_backward(sb_node *node)
+{
+    enum product_mistake mistake = *(const enum product_mistake *)sb_node_options(node);
+    sb_tensor *a = sb_node_input(node, 0), *b = sb_node_input(node, 1);
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0)), *A = a->data, *B = b->data;
+    double *da = sb_tensor_data(sb_node_dx(node, 0)), *db = sb_tensor_data(sb_node_dx(node, 1));
+    int64_t M = a->dim[0], K = a->dim[1], N = b->dim[1];
+    for (int64_t m = 0; m < M; m++)
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t n = 0; n < N; n++) {
+                int64_t place = mistake == GRADIENT_TRANSPOSED ? k * M + m : m * K + k;
+                da[place] +=
+                    dy[m * N + n] * (mistake == PRODUCT_TRANSPOSED ? B[n * N + k] : B[k * N + n]);
+                db[k * N + n] += A[m * K + k] * dy[m * N + n];
+            }
+    return true;
+}
+
+static const sb_operation product_operation = {"product", "a b", product_backward, false};
+
+static sb_tensor *product(sb_tensor *a, sb_tensor *b, enum product_mistake mistake)
+{
+    sb_node *node =
+        sb_node_new(&product_operation, 2, (sb_tensor *[]){a, b}, 1, &mistake, sizeof mistake);
+    int64_t M = a->dim[0], K = a->dim[1], N = b->dim[1];
+    sb_tensor *y = node ? sb_node_output(node, SB_F64, SB_SHAPE(M, N)) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        double dot = 0;
+        for (int64_t k = 0; k < K; k++)
+            dot += ((double *)a->data)[i / N * K + k] * ((double *)b->data)[k * N + i % N];
+        ((double *)y->data)[i] = dot;
+    }
+    return y;
+}
+
+/* The functions that are checked. */
+
+struct how {
+    double scale;
+    int mistake;
+};
+
+static sb_tensor *f_square(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return square(x[0], how->scale, (enum mistake)how->mistake);
+}
+
+static sb_tensor *f_square_twice(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    sb_tensor *a = square(x[0], 1, (enum mistake)how->mistake);
+    sb_tensor *b = square(x[0], 3, (enum mistake)how->mistake);
+    return a && b ? sum(a, b, SUMMED) : NULL;
+}
+
+static sb_tensor *f_sum(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return sum(x[0], x[1], (enum sum_mistake)how->mistake);
+}
+
+static sb_tensor *f_product(void *how_, sb_tensor *const x[])
+{
+    const struct how *how = how_;
+    return product(x[0], x[1], (enum product_mistake)how->mistake);
+}
+
+static sb_tensor *f_identity(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return x[0];
+}
+
+static sb_gradcheck_result check(sb_function f, double scale, int mistake, int n,
+                                 sb_tensor *const x[])
+{
+    struct how how = {scale, mistake};
+    sb_gradcheck_result result;
+    bool ok = sb_gradcheck(f, &how, x, n, NULL, &result);
+    cr_expect(ok == result.ok);
+    return result;
+}
+
+#define EXPECT_PASS(result)                                                                        \
+    cr_expect((result).ok && (result).error <= 1e-6 && (result).mistake[0] == '\0', "%s",          \
+              sb_error())
+#define EXPECT_MISTAKE(result, part)                                                               \
+    do {                                                                                           \
+        cr_expect(!(result).ok && !((result).error <= 1e-6));                                      \
+        cr_expect(strstr((result).mistake, part), "\"%s\" is without \"%s\"", (result).mistake,    \
+                  part);                                                                           \
+        EXPECT_ERROR("gradcheck: input");                                                          \
+    } while (0)
+
+/* Checks square at a (2, 3). */
+static sb_gradcheck_result check_square(double scale, enum mistake mistake)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    sb_gradcheck_result result = check(f_square, scale, mistake, 1, &x);
+    sb_tensor_release(x);
+    return result;
+}
+
+CPU_CLAIM(gradcheck, a_right_backward_passes)
+{
+    sb_gradcheck_result result = check_square(1, RIGHT);
+    EXPECT_PASS(result);
+    cr_expect(result.error < 1e-8 && result.input == 0);
+    cr_expect(check_square(1, RIGHT).ok);
+}
+
+CPU_CLAIM(gradcheck, a_right_product_passes)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(3, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 2))};
+    EXPECT_PASS(check(f_product, 0, PRODUCT_RIGHT, 2, x));
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CPU_CLAIM(gradcheck, an_input_used_twice_passes)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    EXPECT_PASS(check(f_square_twice, 1, RIGHT, 1, &x));
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, a_function_that_returns_its_input_passes)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    EXPECT_PASS(check(f_identity, 0, 0, 1, &x));
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, tiny_functions_are_still_checked)
+{
+    for (double scale = 1e-7; scale > 1e-40; scale *= 1e-8) {
+        EXPECT_PASS(check_square(scale, RIGHT));
+        sb_gradcheck_result result = check_square(scale, ZERO);
+        EXPECT_MISTAKE(result, "detached");
+        cr_expect(fabs(result.error - 1) < 1e-9);
+        EXPECT_MISTAKE(check_square(scale, DOUBLED), "2.000 times too large");
+    }
+}
+
+CPU_CLAIM(gradcheck, a_nan_gradient_fails)
+{
+    sb_gradcheck_result result = check_square(1, ONE_NAN);
+    EXPECT_MISTAKE(result, "not finite");
+    cr_expect(isnan(result.error) && isnan(result.backward) && result.index == 1);
+}
+
+CPU_CLAIM(gradcheck, a_function_that_is_not_finite_fails)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    sb_put(x, 4, INFINITY);
+    EXPECT_MISTAKE(check(f_square, 1, RIGHT, 1, &x), "function is not finite");
+    sb_put(x, 4, NAN);
+    EXPECT_MISTAKE(check(f_square, 1, ZERO, 1, &x), "function is not finite");
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, an_infinite_function_fails_though_no_difference_shows)
+{
+    EXPECT_MISTAKE(check_square(INFINITY, ZERO), "function is not finite");
+}
+
+static sb_tensor *f_cut_first(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *a = cut(x[0]);
+    return a ? sum(a, x[1], SUMMED) : NULL;
+}
+
+CPU_CLAIM(gradcheck, a_detached_input_fails)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3))};
+    sb_gradcheck_result result = check(f_cut_first, 0, 0, 2, x);
+    EXPECT_MISTAKE(result, "detached");
+    cr_expect(result.input == 0 && result.backward == 0 && fabs(result.error - 1) < 1e-9);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+static sb_tensor *f_cut(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return cut(x[0]);
+}
+
+CPU_CLAIM(gradcheck, a_function_detached_from_all_inputs_fails)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+    EXPECT_MISTAKE(check(f_cut, 0, 0, 1, &x), "detached");
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, assigning_instead_of_adding_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, ASSIGNED), "assigned instead of added");
+    EXPECT_MISTAKE(check_square(1e-9, ASSIGNED), "assigned instead of added");
+    EXPECT_MISTAKE(check_square(1, FRESH_ONLY), "assigned instead of added");
+}
+
+CPU_CLAIM(gradcheck, assigning_where_an_input_is_used_twice_is_named)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    EXPECT_MISTAKE(check(f_square_twice, 1, ASSIGNED, 1, &x), "assigned instead of added");
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, a_lost_factor_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, DOUBLED),
+                   "exactly 2.000 times too large everywhere: a factor is lost");
+    EXPECT_MISTAKE(check_square(1, HALVED),
+                   "exactly 2.000 times too small everywhere: a factor is lost");
+}
+
+/* One number alone is always some multiple of another: only a simple factor is named. */
+CPU_CLAIM(gradcheck, a_factor_of_one_element_is_named_only_when_it_is_whole)
+{
+    sb_tensor *x = sb_requires_grad(sb_scalar(SB_F64, 0.7));
+    EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
+    sb_gradcheck_result result = check(f_square, 1, HALF_MORE, 1, &x);
+    cr_expect(!result.ok && result.mistake[0] == '\0', "%s", result.mistake);
+    sb_tensor_release(x);
+    EXPECT_MISTAKE(check_square(1, HALF_MORE), "exactly 1.500 times too large");
+}
+
+CPU_CLAIM(gradcheck, a_wrong_sign_is_named)
+{
+    EXPECT_MISTAKE(check_square(1, NEGATED), "sign");
+}
+
+CPU_CLAIM(gradcheck, one_wrong_element_is_found)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    sb_gradcheck_result result = check(f_square, 1, ONE_WRONG, 1, &x);
+    cr_expect(!result.ok && result.input == 0 && result.index == 2);
+    cr_expect(fabs(result.backward - result.difference - 1e-3) < 1e-8);
+    cr_expect(result.step == 1e-5 * fmax(1, fabs(sb_get(x, 2))));
+    cr_expect(result.mistake[0] == '\0');
+    EXPECT_ERROR("gradcheck: input 0, (2, 3), element 2: backward gives");
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, a_transposed_gradient_is_named)
+{
+    for (int64_t M = 3; M <= 4; M++) {
+        sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(M, 4)),
+                          test_leaf(SB_F64, 2, SB_SHAPE(4, 2))};
+        sb_gradcheck_result result = check(f_product, 0, GRADIENT_TRANSPOSED, 2, x);
+        EXPECT_MISTAKE(result, "transposed");
+        cr_expect(result.input == 0);
+        sb_tensor_release(x[0]);
+        sb_tensor_release(x[1]);
+    }
+}
+
+CPU_CLAIM(gradcheck, a_transposed_product_is_named)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 4))};
+    double before[16], after[16];
+    sb_tensor_read(x[1], before);
+    EXPECT_MISTAKE(check(f_product, 0, PRODUCT_TRANSPOSED, 2, x), "as if input 1 were transposed");
+    sb_tensor_read(x[1], after);
+    cr_expect(memcmp(before, after, sizeof before) == 0, "the input is not put back");
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CPU_CLAIM(gradcheck, an_unsummed_broadcast_is_named)
+{
+    static const struct {
+        int rank;
+        int64_t dim[2];
+    } shapes[] = {{1, {3}}, {2, {1, 3}}, {2, {4, 1}}, {2, {1, 1}}, {0, {0}}};
+    for (int i = 0; i < 5; i++) {
+        sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 3)),
+                          test_leaf(SB_F64, 2, shapes[i].rank, shapes[i].dim)};
+        EXPECT_PASS(check(f_sum, 0, SUMMED, 2, x));
+        EXPECT_MISTAKE(check(f_sum, 0, FIRST_ONLY, 2, x), "a broadcast is not summed");
+        EXPECT_MISTAKE(check(f_sum, 0, LAST_ONLY, 2, x), "a broadcast is not summed");
+        sb_tensor_release(x[0]);
+        sb_tensor_release(x[1]);
+    }
+}
+
+CPU_CLAIM(gradcheck, the_same_answer_comes_twice)
+{
+    for (enum mistake mistake = RIGHT; mistake <= ONE_WRONG; mistake++) {
+        sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+        sb_gradcheck_result a = check(f_square, 1, mistake, 1, &x);
+        sb_gradcheck_result b = check(f_square, 1, mistake, 1, &x);
+        cr_expect((a.error == b.error || isnan(a.error)) && a.index == b.index &&
+                  (a.backward == b.backward || isnan(a.backward)) && a.ok == b.ok &&
+                  a.difference == b.difference && strcmp(a.mistake, b.mistake) == 0);
+        sb_tensor_release(x);
+    }
+}
+
+static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *a = square(x[0], 1, RIGHT);
+    return a ? sum(a, x[1], SUMMED) : NULL;
+}
+
+CPU_CLAIM(gradcheck, gradients_are_put_back)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(1, 2)), *both[] = {x, x};
+    sb_tensor *dy = sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward_from(square(x, 1, RIGHT), dy));
+    sb_tape_end(&tape);
+    sb_tensor *grad = sb_grad(x);
+    double value = sb_get(grad, 0);
+    EXPECT_PASS(check(f_square, 1, RIGHT, 1, &x));
+    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
+    EXPECT_PASS(check(f_square_first_plus_second, 1, 0, 2, both));
+    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
+    cr_expect(!check(f_square, 1, ASSIGNED, 1, &x).ok);
+    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
+    sb_clear_grad(x);
+    EXPECT_PASS(check(f_square_first_plus_second, 1, 0, 2, both));
+    cr_expect(sb_grad(x) == NULL);
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+CPU_CLAIM(gradcheck, values_are_put_back_to_the_bit)
+{
+    const double values[] = {-0.0, 5e-324, 1 / 3.0, -1e300, 0.1, DBL_MIN};
+    sb_tensor *x = sb_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
+    check(f_identity, 1, 0, 1, &x);
+    cr_expect(memcmp(x->data, values, sizeof values) == 0);
+    check(f_square, 1, NEGATED, 1, &x);
+    cr_expect(memcmp(x->data, values, sizeof values) == 0);
+    sb_tensor_release(x);
+}
+
+/* Strong curvature: y = x / sqrt(x^2 + 1e-6) at 0, as in a norm of a row without variance. */
+static bool bend_backward(sb_node *node)
+{
+    const double *x = sb_tensor_data(sb_node_input(node, 0));
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    double *dx = sb_tensor_data(sb_node_dx(node, 0));
+    for (int64_t i = 0; i < sb_tensor_size(sb_node_input(node, 0)); i++)
+        dx[i] += dy[i] * 1e-6 / pow(x[i] * x[i] + 1e-6, 1.5);
+    return true;
+}
+
+static const sb_operation bend_operation = {"bend", "x", bend_backward, false};
+
+static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_node *node = sb_node_new(&bend_operation, 1, x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        double value = ((double *)x[0]->data)[i];
+        ((double *)y->data)[i] = value / sqrt(value * value + 1e-6);
+    }
+    return y;
+}
+
+CPU_CLAIM(gradcheck, a_strong_curvature_is_no_mistake)
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
+    EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
+    sb_tensor_release(x);
+}
+
+static sb_tensor *f_cancelling(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *a = square(x[0], 0.3, RIGHT), *b = square(x[0], -0.3, RIGHT);
+    return a && b ? sum(a, b, SUMMED) : NULL;
+}
+
+CPU_CLAIM(gradcheck, gradients_that_cancel_pass)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(5, 13));
+    EXPECT_PASS(check(f_cancelling, 0, 0, 1, &x));
+    sb_tensor_release(x);
+}
+
+/* y = 3x / 7x, a constant but for its last bit */
+static bool ratio_backward(sb_node *node)
+{
+    (void)node;
+    return true;
+}
+
+static const sb_operation ratio_operation = {"ratio", "x", ratio_backward, false};
+
+static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_node *node = sb_node_new(&ratio_operation, 1, x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        sb_put(y, i, sb_get(x[0], i) * 3 / (sb_get(x[0], i) * 7));
+    return y;
+}
+
+CPU_CLAIM(gradcheck, rounding_is_no_gradient)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(65));
+    EXPECT_PASS(check(f_ratio, 0, 0, 1, &x));
+    sb_tensor_release(x);
+}
+
+/* Noise: y = x u, u drawn from the open tape's stream, or from `own`. */
+static bool noise_backward(sb_node *node)
+{
+    const double *u = sb_tensor_data(sb_node_saved(node, 0));
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    double *dx = sb_tensor_data(sb_node_dx(node, 0));
+    for (int64_t i = 0; i < sb_tensor_size(sb_node_input(node, 0)); i++)
+        dx[i] += dy[i] * u[i];
+    return true;
+}
+
+static const sb_operation noise_operation = {"noise", "x", noise_backward, false};
+
+static sb_tensor *f_noise(void *own, sb_tensor *const x[])
+{
+    sb_random *random = own ? own : tape_open()->random;
+    sb_node *node = sb_node_new(&noise_operation, 1, x, 1, NULL, 0);
+    sb_tensor *u = node ? sb_node_save(node, sb_tensor_zeros(SB_F64, SB_SHAPE(3))) : NULL;
+    sb_tensor *y = u ? sb_node_output(node, SB_F64, SB_SHAPE(3)) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        sb_put(u, i, sb_random_uniform(random));
+        sb_put(y, i, sb_get(u, i) * sb_get(x[0], i));
+    }
+    return y;
+}
+
+CPU_CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
+    sb_random random = sb_random_new(7, SB_STREAM_TRAIN), start = random;
+    sb_gradcheck_options options = {.random = &random};
+    cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, &options, NULL), "%s", sb_error());
+    cr_expect(random.position == start.position);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD); /* the stream of the tape around */
+    sb_tape_random(&tape, &random);
+    cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, NULL, NULL), "%s", sb_error());
+    sb_tape_end(&tape);
+    cr_expect(random.position == start.position);
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
+    sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
+    cr_expect(!sb_gradcheck(f_noise, &random, &x, 1, NULL, NULL));
+    EXPECT_ERROR("different values for the same inputs");
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(gradcheck, it_nests_in_an_open_tape)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *dy = sb_tensor_full(SB_F64, SB_SHAPE(2), 1);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = square(x, 1, RIGHT);
+    EXPECT_PASS(check(f_square, 1, RIGHT, 1, &x));
+    cr_assert(sb_backward_from(square(y, 1, RIGHT), dy), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape));
+    double value = sb_get(x, 1); /* d x^4 = 4 x^3 */
+    cr_expect(fabs(sb_get(sb_grad(x), 1) - 4 * value * value * value) < 1e-12);
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+CPU_CLAIM(gradcheck, a_failure_fails_the_tape_around)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!check(f_square, 1, NEGATED, 1, &x).ok);
+    cr_expect(!sb_tape_end(&tape));
+    EXPECT_ERROR("sign");
+    sb_tensor_release(x);
+}
+
+struct failing {
+    int calls, fail_at;
+    bool leave_open;
+};
+
+static sb_tensor *f_failing(void *failing_, sb_tensor *const x[])
+{
+    struct failing *failing = failing_;
+    if (failing->calls++ < failing->fail_at)
+        return square(x[0], 1, RIGHT);
+    static sb_tape never_closed;
+    if (failing->leave_open) {
+        sb_tape_begin(&never_closed, SB_RECORD);
+        return square(x[0], 1, RIGHT);
+    }
+    return sb_fail("the seventh seal is broken");
+}
+
+CPU_CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 2));
+    double before[4], after[4];
+    sb_tensor_read(x, before);
+    for (int fail_at = 0; fail_at < 10; fail_at++) {
+        struct failing failing = {.fail_at = fail_at};
+        sb_gradcheck_result result;
+        cr_expect(!sb_gradcheck(f_failing, &failing, &x, 1, NULL, &result));
+        EXPECT_ERROR("gradcheck: the seventh seal is broken");
+        cr_expect(!result.ok && isnan(result.error) && result.input == -1);
+        failing = (struct failing){.fail_at = fail_at, .leave_open = true};
+        cr_expect(!sb_gradcheck(f_failing, &failing, &x, 1, NULL, NULL));
+        EXPECT_ERROR("never closed");
+        cr_expect(tape_open() == NULL && sb_grad(x) == NULL);
+    }
+    sb_tensor_read(x, after);
+    cr_expect(memcmp(before, after, sizeof before) == 0);
+    sb_tensor_release(x);
+}
+
+/* y_i = x[ids_i], with a mask and a constant that are not looked at. */
+static bool pick_backward(sb_node *node)
+{
+    const int32_t *ids = sb_tensor_data(sb_node_input(node, 1));
+    const double *dy = sb_tensor_data(sb_node_dy(node, 0));
+    double *dx = sb_tensor_data(sb_node_dx(node, 0));
+    for (int64_t i = 0; i < sb_tensor_size(sb_node_input(node, 1)); i++)
+        dx[ids[i]] += dy[i];
+    return true;
+}
+
+static const sb_operation pick_operation = {"pick", "x ids mask constant", pick_backward, false};
+
+static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_node *node = sb_node_new(&pick_operation, 4, x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, SB_F64, x[1]->rank, x[1]->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        sb_put(y, i, sb_get(x[0], (int64_t)sb_get(x[1], i)));
+    return y;
+}
+
+CPU_CLAIM(gradcheck, ids_masks_and_constants_are_held_fixed)
+{
+    const int32_t ids[] = {1, 0, 1, 1};
+    sb_tensor *x[] = {test_leaf(SB_F64, 3, SB_SHAPE(3)), sb_tensor_from(SB_I32, SB_SHAPE(4), ids),
+                      sb_tensor_full(SB_BOOL, SB_SHAPE(2, 2), 1),
+                      sb_tensor_full(SB_F64, SB_SHAPE(2), 3)};
+    EXPECT_PASS(check(f_pick, 0, 0, 4, x));
+    cr_expect(memcmp(x[1]->data, ids, sizeof ids) == 0);
+    cr_expect(sb_get(x[3], 1) == 3 && !sb_grad(x[3]));
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(x[i]);
+}
+
+static sb_tensor *f_nothing(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    (void)x;
+    return NULL;
+}
+
+static sb_tensor *f_i32(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    (void)x;
+    return sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
+}
+
+static sb_tensor *f_growing(void *calls, sb_tensor *const x[])
+{
+    (void)x;
+    return sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(++*(int *)calls)));
+}
+
+#define EXPECT_REFUSED(expected, ...)                                                              \
+    do {                                                                                           \
+        cr_expect(!sb_gradcheck(__VA_ARGS__));                                                     \
+        EXPECT_ERROR("gradcheck: " expected);                                                      \
+    } while (0)
+
+CPU_CLAIM(gradcheck, what_cannot_be_checked_is_refused)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *single = test_leaf(SB_F32, 3, SB_SHAPE(2));
+    sb_tensor *constant = sb_tensor_zeros(SB_F64, SB_SHAPE(2)), *none = NULL;
+    struct how how = {1, RIGHT};
+    int calls = 0;
+    EXPECT_REFUSED("f is NULL", NULL, &how, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("inputs is NULL", f_square, &how, NULL, 1, NULL, NULL);
+    EXPECT_REFUSED("input 0 is NULL", f_square, &how, &none, 1, NULL, NULL);
+    EXPECT_REFUSED("input 0, (2), is f32", f_square, &how, &single, 1, NULL, NULL);
+    EXPECT_REFUSED("none of the 1 inputs", f_square, &how, &constant, 1, NULL, NULL);
+    EXPECT_REFUSED("none of the 0 inputs", f_square, &how, &constant, 0, NULL, NULL);
+    EXPECT_REFUSED("the function gives no tensor", f_nothing, NULL, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the function gives i32", f_i32, NULL, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the function gives 1 elements, then 2", f_growing, &calls, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the step is nan", f_square, &how, &x, 1, &(sb_gradcheck_options){.step = NAN},
+                   NULL);
+    EXPECT_REFUSED("the tolerance is -1", f_square, &how, &x, 1,
+                   &(sb_gradcheck_options){.tolerance = -1}, NULL);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = square(x, 1, RIGHT);
+    EXPECT_REFUSED("input 0, (2), is not a leaf", f_square, &how, &y, 1, NULL, NULL);
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+    sb_tensor_release(single);
+    sb_tensor_release(constant);
+}
+
+CPU_CLAIM(gradcheck, the_options_are_used)
+{
+    sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
+    struct how how = {1, ONE_WRONG};
+    sb_gradcheck_options options = {.tolerance = 1e-2, .step = 1e-4};
+    sb_gradcheck_result result;
+    cr_expect(sb_gradcheck(f_square, &how, &x, 1, &options, &result));
+    cr_expect(result.ok && result.error > 1e-4);
+    cr_expect(result.step == 1e-4 * fmax(1, fabs(sb_get(x, result.index))));
+    sb_tensor_release(x);
+}
+
+static bool whole_check(void *mistake)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 2)), test_leaf(SB_F64, 2, SB_SHAPE(2, 2))};
+    struct how how = {0, *(enum product_mistake *)mistake};
+    sb_gradcheck_result result = {0};
+    bool ok = x[0] && x[1] && sb_gradcheck(f_product, &how, x, 2, NULL, &result);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+    return ok || (how.mistake == PRODUCT_TRANSPOSED && strstr(result.mistake, "transposed"));
+}
+
+CPU_CLAIM(gradcheck, each_allocation_that_fails_is_reported)
+{
+    enum product_mistake mistake = PRODUCT_RIGHT;
+    cr_expect(test_each_allocation_fails(whole_check, &mistake) > 50);
+}

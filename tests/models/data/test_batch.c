@@ -1,0 +1,76 @@
+#include "tests/support/device.h"
+#include "tests/support/test.h"
+
+static const int32_t a[] = {4, 5, 6}, b[] = {7}, c[] = {8, 9};
+
+/* The row holds these ids and then `rest`, up to its length. Where steps of one shape are launched
+   at once, lengths are padded to multiples of eight. */
+static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected, int32_t rest)
+{
+    const int32_t *ids = test_data(t);
+    const int64_t length = sb_device_in_use()->graphs ? (n + 7) / 8 * 8 : n;
+    cr_assert(sb_tensor_dim(t, 1) == length, "rows have %lld entries",
+              (long long)sb_tensor_dim(t, 1));
+    for (int64_t i = 0; i < length; i++)
+        cr_expect(ids[row * length + i] == (i < n ? expected[i] : rest), "entry %d is %d", (int)i,
+                  ids[row * length + i]);
+}
+
+CLAIM(batch, pairs_are_padded_and_targets_shifted)
+{
+    on_the_cpu(); /* elsewhere lengths are padded further */
+    const sb_encoded_pair pairs[] = {{a, b, 3, 1}, {c, c, 2, 2}};
+    sb_batch *batch = sb_batch_new(2, pairs);
+    cr_assert(batch, "%s", sb_error());
+    cr_expect(batch->pairs == 2 && batch->targets == 5);
+    expect_row(batch->source, 0, 3, (int32_t[]){4, 5, 6}, SB_PADDING);
+    expect_row(batch->source, 1, 3, (int32_t[]){8, 9, SB_PADDING}, SB_PADDING);
+    expect_row(batch->target_in, 0, 3, (int32_t[]){SB_BEGIN, 7, SB_PADDING}, SB_PADDING);
+    expect_row(batch->target_in, 1, 3, (int32_t[]){SB_BEGIN, 8, 9}, SB_PADDING);
+    expect_row(batch->target_out, 0, 3, (int32_t[]){7, SB_END, -1}, -1);
+    expect_row(batch->target_out, 1, 3, (int32_t[]){8, 9, SB_END}, -1);
+    const int32_t *source = test_data(batch->source_lengths);
+    const int32_t *target = test_data(batch->target_lengths);
+    cr_expect(source[0] == 3 && source[1] == 2 && target[0] == 2 && target[1] == 3);
+    sb_batch_free(batch);
+}
+
+/* A row of attention must see something. */
+CLAIM(batch, an_empty_source_holds_one_symbol_of_padding)
+{
+    on_the_cpu();
+    const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
+    sb_batch *batch = sb_batch_new(2, pairs);
+    cr_assert(batch, "%s", sb_error());
+    expect_row(batch->source, 0, 1, (int32_t[]){SB_PADDING}, SB_PADDING);
+    const int32_t *lengths = test_data(batch->source_lengths);
+    cr_expect(lengths[0] == 1 && lengths[1] == 1);
+    expect_row(batch->target_in, 0, 4, (int32_t[]){SB_BEGIN, SB_PADDING, SB_PADDING, SB_PADDING},
+               SB_PADDING);
+    expect_row(batch->target_out, 0, 4, (int32_t[]){SB_END, -1, -1, -1}, -1);
+    cr_expect(batch->targets == 5);
+    sb_batch_free(batch);
+}
+
+CLAIM(batch, nothing_makes_no_batch)
+{
+    const sb_encoded_pair pair = {a, b, 3, 1};
+    cr_expect(!sb_batch_new(0, &pair));
+    EXPECT_ERROR("batch: 0 pairs make no batch");
+    cr_expect(!sb_batch_new(1, NULL));
+    EXPECT_ERROR("batch: pairs is NULL");
+    sb_batch_free(NULL);
+}
+
+static bool make(void *context)
+{
+    sb_batch *batch = sb_batch_new(1, context);
+    sb_batch_free(batch);
+    return batch != NULL;
+}
+
+CLAIM(batch, each_allocation_may_fail)
+{
+    sb_encoded_pair pair = {a, b, 3, 1};
+    cr_expect(test_each_allocation_fails(make, &pair) > 5);
+}

@@ -1,0 +1,694 @@
+#include "models/decoding/search.h"
+#include "ops/kernel.h"
+#include "tests/support/tiny.h"
+
+enum { TEXTS = 40, LONGEST = 12 };
+
+static const sb_decoding_options plain = {.longest = LONGEST};
+
+/* n texts, fixed by the seed, to be freed. */
+static char **texts_new(uint64_t seed, int n)
+{
+    char **texts = calloc((size_t)n, sizeof *texts);
+    for (int i = 0; i < n; i++)
+        texts[i] = strdup(tiny_text(seed + (uint64_t)i, 15));
+    return texts;
+}
+
+static void texts_free(int n, char **texts)
+{
+    for (int i = 0; i < n; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static void decode(const struct tiny *tiny, char *const *texts, int64_t n,
+                   const sb_decoding_options *options, sb_decoded *outputs)
+{
+    cr_assert(sb_decode_texts(tiny->model, (const char *const *)texts, n, options, outputs), "%s",
+              sb_error());
+}
+
+static bool same_symbols(const sb_decoded *a, const sb_decoded *b)
+{
+    return a->length == b->length && a->ended == b->ended &&
+           memcmp(a->ids, b->ids, (size_t)a->length * sizeof *a->ids) == 0;
+}
+
+static bool same_bits(const sb_decoded *a, const sb_decoded *b)
+{
+    return same_symbols(a, b) && memcmp(&a->score, &b->score, sizeof a->score) == 0 &&
+           memcmp(&a->log_probability, &b->log_probability, sizeof a->score) == 0;
+}
+
+/* A pair of a text and an output, as a batch. */
+static sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output)
+{
+    int64_t length;
+    int32_t *source = sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL);
+    sb_encoded_pair pair = {source, output->ids, length, output->length};
+    sb_batch *batch = sb_batch_new(1, &pair);
+    cr_assert(batch, "%s", sb_error());
+    sb_free(source);
+    return batch;
+}
+
+/* The log-probability of each symbol (Lt, V) that follows the output's, by the model's training
+   side; to be freed. */
+static double *log_probabilities(const struct tiny *tiny, const char *text,
+                                 const sb_decoded *output)
+{
+    sb_batch *batch = batch_of(tiny, text, output);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_log_softmax(sb_seq2seq_logits(tiny->model, batch, NULL));
+    cr_assert(y, "%s", sb_error());
+    double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
+    cr_assert(sb_tensor_read(y, values));
+    sb_tape_end(&tape);
+    sb_batch_free(batch);
+    return values;
+}
+
+CLAIM(decoding, greedy_takes_the_most_probable_symbol_each_time)
+{
+    struct tiny tiny = tiny_new(SB_F64, 2, NULL);
+    char **texts = texts_new(1, TEXTS);
+    sb_decoded outputs[TEXTS];
+    decode(&tiny, texts, TEXTS, &plain, outputs);
+    int ended = 0, lengths = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        const sb_decoded *o = &outputs[i];
+        double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
+        for (int64_t t = 0; t < o->length + o->ended; t++) {
+            int32_t best = SB_END, id = t < o->length ? o->ids[t] : SB_END;
+            for (int32_t v = 0; v < TINY_V; v++)
+                if (search_allows(v) && log_p[t * TINY_V + v] > log_p[t * TINY_V + best])
+                    best = v;
+            cr_expect(id == best, "text %d, symbol %lld is %d, not %d", i, (long long)t, id, best);
+            sum += log_p[t * TINY_V + id];
+        }
+        cr_expect(fabs(o->log_probability - sum) < 1e-12 && o->score == o->log_probability);
+        cr_expect(o->ended || o->length == LONGEST);
+        ended += o->ended;
+        lengths |= 1 << o->length;
+        free(log_p);
+    }
+    cr_expect(ended > TEXTS / 4 && ended < TEXTS, "%d end", ended); /* both kinds are there */
+    cr_expect(__builtin_popcount((unsigned)lengths) > 4, "%x", lengths);
+    sb_decoded_free(TEXTS, outputs);
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+/* The same symbols, and scores to rounding, whether or not keys and values are kept. */
+static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
+                                         const sb_decoding_options *options)
+{
+    const int n = test_some(TEXTS);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        struct tiny tiny = tiny_new(dtype, 2, &tiny_variant(v)->options);
+        char **texts = texts_new(50, n);
+        sb_decoded cached[TEXTS], computed[TEXTS];
+        sb_decoding_options without = *options;
+        without.no_cache = true;
+        decode(&tiny, texts, n, options, cached);
+        decode(&tiny, texts, n, &without, computed);
+        for (int i = 0; i < n; i++) {
+            cr_expect(same_symbols(&cached[i], &computed[i]), "%s", tiny_variant(v)->name);
+            cr_expect(fabs(cached[i].score - computed[i].score) <= tolerance, "%s: %g",
+                      tiny_variant(v)->name, cached[i].score - computed[i].score);
+        }
+        sb_decoded_free(n, cached);
+        sb_decoded_free(n, computed);
+        texts_free(n, texts);
+        tiny_free(&tiny);
+    }
+}
+
+CLAIM(decoding, the_cache_changes_nothing)
+{
+    expect_cache_changes_nothing(SB_F32, 1e-5, &plain);
+    expect_cache_changes_nothing(SB_F64, 1e-13, &plain);
+}
+
+CLAIM(decoding, the_cache_changes_no_beam)
+{
+    const sb_decoding_options beam = {.beam_width = 3, .longest = 8};
+    expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
+}
+
+/* Decodes texts in another order and in batches of another size; the bits must be the same. */
+static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts, int n,
+                                     const sb_decoding_options *options, bool shuffle)
+{
+    static const int64_t batch_pairs[] = {1, 7, 64};
+    sb_decoded *first = calloc((size_t)n, sizeof *first), *again = calloc((size_t)n, sizeof *again);
+    const char **shuffled = calloc((size_t)n, sizeof *shuffled);
+    int64_t *order = calloc((size_t)n, sizeof *order);
+    for (int k = 0; k < 3; k++) {
+        sb_decoding_options o = *options;
+        o.batch_pairs = batch_pairs[k];
+        sb_random random = sb_random_new((uint64_t)k, SB_STREAM_USER);
+        sb_random_shuffle(&random, n, order);
+        for (int i = 0; i < n; i++) {
+            order[i] = shuffle && k > 0 ? order[i] : i;
+            shuffled[i] = texts[order[i]];
+        }
+        cr_assert(sb_decode_texts(tiny->model, shuffled, n, &o, again), "%s", sb_error());
+        for (int i = 0; i < n; i++) {
+            if (k == 0)
+                first[i] = again[i];
+            else
+                cr_assert(same_bits(&first[order[i]], &again[i]),
+                          "\"%s\" in batches of %d: %.17g, not %.17g", shuffled[i],
+                          (int)o.batch_pairs, again[i].score, first[order[i]].score);
+        }
+        if (k > 0)
+            sb_decoded_free(n, again);
+    }
+    sb_decoded_free(n, first);
+    free(first);
+    free(again);
+    free(shuffled);
+    free(order);
+}
+
+CLAIM(decoding, a_thousand_texts_do_not_depend_on_their_batch)
+{
+    const int many = test_slow_device() ? 50 : 1000;
+    struct tiny tiny = tiny_new(SB_F32, 2, NULL);
+    char **texts = texts_new(1000, many);
+    const sb_decoding_options greedy = {.longest = 6};
+    expect_same_in_any_batch(&tiny, texts, many, &greedy, true);
+    texts_free(many, texts);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, no_variant_depends_on_the_batch)
+{
+    const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
+    const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        const int some = test_slow_device() ? 4 : 16;
+        struct tiny tiny = tiny_new(SB_F32, 4, &tiny_variant(v)->options);
+        char **texts = texts_new(70, some);
+        expect_same_in_any_batch(&tiny, texts, some, &greedy, true);
+        expect_same_in_any_batch(&tiny, texts, some, &beam, true);
+        expect_same_in_any_batch(&tiny, texts, some, &sample, false);
+        texts_free(some, texts);
+        tiny_free(&tiny);
+    }
+}
+
+/* Nor do the kernels of any instruction set, with one thread or more. */
+CLAIM(decoding, no_kernels_depend_on_the_batch)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    int64_t usual_work = kernel_parallel_work;
+    enum { FEW = 8 };
+    const sb_decoding_options shortly = {.longest = 4};
+    char **texts = texts_new(70, FEW);
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int dtype = SB_F32; dtype <= SB_F64; dtype++) {
+            if (!test_kernel_set(set))
+                continue;
+            struct tiny tiny = tiny_new((sb_dtype)dtype, 4, NULL);
+            sb_decoded one[FEW], several[FEW];
+            decode(&tiny, texts, FEW, &shortly, one);
+            kernel_parallel_work = 0;
+            expect_same_in_any_batch(&tiny, texts, FEW, &shortly, true);
+            decode(&tiny, texts, FEW, &shortly, several);
+            kernel_parallel_work = usual_work;
+            for (int i = 0; i < FEW; i++)
+                cr_expect(same_bits(&one[i], &several[i]));
+            sb_decoded_free(FEW, one);
+            sb_decoded_free(FEW, several);
+            tiny_free(&tiny);
+        }
+    kernel_use_cpu_set(usual);
+    texts_free(FEW, texts);
+}
+
+CLAIM(decoding, a_beam_never_scores_below_greedy)
+{
+    int better = 0, n = test_slow_device() ? 10 : TEXTS;
+    for (uint64_t seed = 0; seed < 6; seed += test_slow_device() ? 5 : 1) {
+        struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
+        char **texts = texts_new(seed * 100, n);
+        for (int64_t width = 2; width < 6; width += 3) {
+            sb_decoding_options greedy = {.longest = 9, .length_penalty = 0.4 * (double)seed};
+            sb_decoding_options beam = greedy;
+            beam.beam_width = width;
+            sb_decoded a[TEXTS], b[TEXTS];
+            decode(&tiny, texts, n, &greedy, a);
+            decode(&tiny, texts, n, &beam, b);
+            for (int i = 0; i < n; i++) {
+                cr_assert(b[i].score >= a[i].score, "%.17g, but greedily %.17g", b[i].score,
+                          a[i].score);
+                better += b[i].score > a[i].score;
+            }
+            sb_decoded_free(n, a);
+            sb_decoded_free(n, b);
+        }
+        texts_free(n, texts);
+        tiny_free(&tiny);
+    }
+    cr_expect(better > (test_slow_device() ? 4 : 50), "%d are better", better);
+}
+
+/* The best score of all outputs of at most `longest` symbols that begin with this one. */
+static double best_score(const struct tiny *tiny, const char *text, sb_decoded *begun,
+                         double log_p_begun, const sb_decoding_options *o)
+{
+    double *log_p = log_probabilities(tiny, text, begun), best = -INFINITY;
+    const double *next = log_p + begun->length * TINY_V;
+    for (int32_t id = 0; id < TINY_V; id++) {
+        if (!search_allows(id))
+            continue;
+        double sum = log_p_begun + next[id], score;
+        if (id == SB_END || begun->length + 1 == o->longest) {
+            score = search_score(o, sum, begun->length + 1);
+        } else {
+            begun->ids[begun->length++] = id;
+            score = best_score(tiny, text, begun, sum, o);
+            begun->length--;
+        }
+        best = score > best ? score : best;
+    }
+    free(log_p);
+    return best;
+}
+
+CLAIM(decoding, a_wide_beam_finds_the_best_output_of_all)
+{
+    for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
+        struct tiny tiny = tiny_new(SB_F64, seed, NULL);
+        for (uint64_t i = 0; i < 6; i += test_slow_device() ? 4 : 1) {
+            int32_t ids[4];
+            const char *text = tiny_text(10 * seed + i, 5);
+            double alpha = (double)(i % 3);
+            sb_decoding_options o = {.beam_width = 500, .longest = 3, .length_penalty = alpha};
+            sb_decoded begun = {.ids = ids}, found;
+            double expected = best_score(&tiny, text, &begun, 0, &o);
+            cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &found), "%s", sb_error());
+            cr_expect(fabs(found.score - expected) < 1e-12, "%.15g, not %.15g", found.score,
+                      expected);
+            sb_decoded_free(1, &found);
+        }
+        tiny_free(&tiny);
+    }
+}
+
+/* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p by the model's training side. */
+CLAIM(decoding, scores_are_what_the_formula_says)
+{
+    struct tiny tiny = tiny_new(SB_F64, 6, NULL);
+    char **texts = texts_new(30, TEXTS);
+    sb_decoded outputs[TEXTS];
+    const sb_decoding_options beam = {.beam_width = 4, .longest = 8, .length_penalty = 0.6};
+    decode(&tiny, texts, TEXTS, &beam, outputs);
+    int ended = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        const sb_decoded *o = &outputs[i];
+        double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
+        for (int64_t t = 0; t < o->length + o->ended; t++)
+            sum += log_p[t * TINY_V + (t < o->length ? o->ids[t] : SB_END)];
+        double Y = (double)(o->length + o->ended);
+        cr_expect(fabs(o->log_probability - sum) < 1e-12);
+        cr_expect(fabs(o->score - sum / pow((5 + Y) / 6, 0.6)) < 1e-12);
+        ended += o->ended;
+        free(log_p);
+    }
+    cr_expect(ended > TEXTS / 2);
+    sb_decoded_free(TEXTS, outputs);
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+static sb_tensor *encode(const void *model, sb_tensor *ids, sb_tensor *source_lengths)
+{
+    return sb_seq2seq_encode(model, ids, source_lengths);
+}
+
+static sb_tensor *output(const void *model, sb_tensor *y)
+{
+    return sb_seq2seq_output(model, y);
+}
+
+/* Beam search itself with a width of 1, which decoding gives to greedy. */
+CLAIM(decoding, a_beam_of_one_is_greedy)
+{
+    struct tiny tiny = tiny_new(SB_F32, 7, NULL);
+    struct generator generator = {.model = tiny.model,
+                                  .vocabulary = tiny.vocabulary,
+                                  .symbols = TINY_V,
+                                  .decoder = sb_seq2seq_decoder(tiny.model),
+                                  .encode = encode,
+                                  .output = output};
+    for (int i = 0; i < test_some(TEXTS); i++) {
+        const char *text = tiny_text((uint64_t)i, 15);
+        struct decoding_text encoded = {0};
+        encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
+        sb_decoded expected, got = {0};
+        cr_assert(sb_decode_texts(tiny.model, &text, 1, &plain, &expected), "%s", sb_error());
+        struct sequences sequences;
+        int32_t *start;
+        struct search_text wanted = {0, LONGEST, &got};
+        sb_decoding_options o = {.beam_width = 1};
+        struct search search = {&o, &sequences, 0, NULL, 1, TINY_V, &wanted};
+        cr_assert(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
+                                  &search.start_length),
+                  "%s", sb_error());
+        search.start = start;
+        cr_assert(search_beam(&search), "%s", sb_error());
+        cr_expect(same_bits(&got, &expected), "%s", text);
+        sequences_end(&sequences);
+        memory_free(start);
+        sb_free(encoded.ids);
+        sb_decoded_free(1, &got);
+        sb_decoded_free(1, &expected);
+    }
+    tiny_free(&tiny);
+}
+
+/* The first symbol of many samples against its distribution: five deviations of 4,000 draws, or of
+   some of them. */
+CLAIM(decoding, samples_follow_the_distribution)
+{
+    enum { DRAWS = 4000 };
+    const int draws = test_some(DRAWS);
+    struct tiny tiny = tiny_new(SB_F32, 8, NULL);
+    static char *texts[DRAWS];
+    static sb_decoded outputs[DRAWS];
+    for (int i = 0; i < draws; i++)
+        texts[i] = "fade";
+    for (int hot = 0; hot < 2; hot++) {
+        sb_decoding_options o = {
+            .sample = true, .longest = 1, .temperature = hot ? 2 : 0.7, .seed = 5};
+        decode(&tiny, texts, draws, &o, outputs);
+        double *log_p = log_probabilities(&tiny, texts[0], &(sb_decoded){0});
+        double share[TINY_V] = {0}, sum = 0, count[TINY_V] = {0};
+        for (int v = 0; v < TINY_V; v++)
+            sum += share[v] = search_allows(v) ? exp(log_p[v] / o.temperature) : 0;
+        for (int i = 0; i < draws; i++) {
+            int32_t id = outputs[i].length ? outputs[i].ids[0] : SB_END;
+            count[id]++;
+            cr_expect(fabs(outputs[i].log_probability - log_p[id]) < 1e-5);
+        }
+        for (int v = 0; v < TINY_V; v++) {
+            double expected = share[v] / sum, deviation = sqrt(expected * (1 - expected) / draws);
+            cr_expect(fabs(count[v] / draws - expected) <= 5 * deviation, "%d: %g, not %g", v,
+                      count[v] / draws, expected);
+        }
+        sb_decoded_free(draws, outputs);
+        free(log_p);
+    }
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, samples_are_fixed_by_seed_and_place)
+{
+    struct tiny tiny = tiny_new(SB_F32, 8, NULL);
+    char *texts[TEXTS];
+    sb_decoded x[TEXTS], y[TEXTS];
+    for (int i = 0; i < TEXTS; i++)
+        texts[i] = "cabbage";
+    sb_decoding_options o = {.sample = true, .longest = 10, .seed = 1};
+    decode(&tiny, texts, TEXTS, &o, x);
+    decode(&tiny, texts, TEXTS, &o, y);
+    int same = 0, neighbours = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        cr_expect(same_bits(&x[i], &y[i]));
+        neighbours += i > 0 && same_symbols(&x[i - 1], &x[i]);
+    }
+    sb_decoded_free(TEXTS, y);
+    o.seed = 2;
+    decode(&tiny, texts, TEXTS, &o, y);
+    for (int i = 0; i < TEXTS; i++)
+        same += same_symbols(&x[i], &y[i]);
+    cr_expect(same < TEXTS / 2 && neighbours < TEXTS / 2, "%d, %d are the same", same, neighbours);
+    sb_decoded_free(TEXTS, x);
+    sb_decoded_free(TEXTS, y);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, special_symbols_are_never_written)
+{
+    struct tiny tiny = tiny_new(SB_F32, 9, NULL);
+    sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
+    sb_put(bias, SB_PADDING, 9);
+    sb_put(bias, SB_BEGIN, 9);
+    sb_put(bias, SB_UNKNOWN, 9);
+    char **texts = texts_new(1, TEXTS);
+    sb_decoding_options options[] = {
+        plain, {.beam_width = 3, .longest = LONGEST}, {.sample = true, .longest = LONGEST}};
+    for (int k = 0; k < 3; k++) {
+        sb_decoded outputs[TEXTS];
+        decode(&tiny, texts, TEXTS, &options[k], outputs);
+        for (int i = 0; i < TEXTS; i++)
+            for (int64_t t = 0; t < outputs[i].length; t++)
+                cr_assert(outputs[i].ids[t] >= SB_SPECIAL_SYMBOLS);
+        sb_decoded_free(TEXTS, outputs);
+    }
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, of_equally_probable_symbols_the_first_is_taken)
+{
+    struct tiny tiny = tiny_new(SB_F32, 9, NULL);
+    sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
+    sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
+    for (int64_t i = 0; i < sb_tensor_size(weight); i++)
+        sb_put(weight, i, 0);
+    for (int64_t i = 0; i < TINY_V; i++)
+        sb_put(bias, i, i > 5);
+    for (int64_t width = 1; width < 4; width += 2) {
+        sb_decoding_options o = {.beam_width = width, .longest = 3};
+        char *text = sb_translate(tiny.model, "abc", &o);
+        cr_assert(text, "%s", sb_error());
+        cr_expect_str_eq(text, "ccc"); /* 4 is a, 6 is c */
+        sb_free(text);
+    }
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, outputs_are_cut_where_they_may_not_go_on)
+{
+    struct tiny tiny = tiny_new(SB_F32, 9, NULL);
+    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, -99);
+    const char *text = "abc";
+    for (int64_t width = 1; width < 4; width += 2)
+        for (int64_t longest = 0; longest < 4; longest++) {
+            sb_decoding_options o = {.beam_width = width, .longest = longest};
+            sb_decoded output;
+            cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &output), "%s", sb_error());
+            cr_expect(!output.ended && output.length == (longest ? longest : 2 * 3 + 50));
+            sb_decoded_free(1, &output);
+        }
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, learned_positions_end_an_output)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.transformer.positions = SB_POSITIONS_LEARNED;
+    options.transformer.longest = 5;
+    struct tiny tiny = tiny_new(SB_F32, 9, &options);
+    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, -99);
+    const char *text = "abc";
+    sb_decoded output;
+    cr_assert(sb_decode_texts(tiny.model, &text, 1, NULL, &output), "%s", sb_error());
+    cr_expect(!output.ended && output.length == 5);
+    sb_decoded_free(1, &output);
+    cr_expect(!sb_translate(tiny.model, "abcdef", NULL));
+    EXPECT_ERROR("position 5 is beyond the 5 learned ones");
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, small_batches_need_little_memory)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    char **texts = texts_new(30, TEXTS);
+    int64_t need[2];
+    for (int large = 0; large < 2; large++) {
+        sb_decoding_options o = {.longest = 4, .batch_pairs = large ? TEXTS : 2};
+        sb_decoded outputs[TEXTS];
+        sb_device_reset_peak(sb_device_in_use());
+        need[large] = -memory_in_use().live_bytes;
+        decode(&tiny, texts, TEXTS, &o, outputs);
+        need[large] += memory_in_use().peak_bytes;
+        sb_decoded_free(TEXTS, outputs);
+    }
+    cr_expect(need[0] * 4 < need[1], "%lld and %lld bytes", (long long)need[0], (long long)need[1]);
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, texts_come_back_in_their_order)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    char **texts = texts_new(30, TEXTS), *outputs[TEXTS];
+    const sb_decoding_options batches = {.longest = LONGEST, .batch_pairs = 6};
+    cr_assert(sb_translate_texts(tiny.model, (const char *const *)texts, TEXTS, &batches, outputs),
+              "%s", sb_error());
+    for (int i = 0; i < TEXTS; i++) {
+        char *alone = sb_translate(tiny.model, texts[i], &plain);
+        cr_expect_str_eq(outputs[i], alone);
+        sb_free(alone);
+        sb_free(outputs[i]);
+    }
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, empty_texts_and_none_at_all_are_allowed)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    for (int64_t width = 1; width < 4; width += 2) {
+        sb_decoding_options o = {.beam_width = width};
+        char *text = sb_translate(tiny.model, "", &o);
+        cr_assert(text, "%s", sb_error());
+        sb_free(text);
+        cr_expect(sb_translate_texts(tiny.model, NULL, 0, &o, NULL), "%s", sb_error());
+    }
+    tiny_free(&tiny);
+}
+
+/* An output that ends at once has no symbols, and is a text all the same. */
+CLAIM(decoding, an_output_may_be_empty)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, 99);
+    const char *text = "abc";
+    for (int64_t width = 1; width < 4; width += 2) {
+        sb_decoding_options o = {.beam_width = width};
+        sb_decoded output;
+        cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &output), "%s", sb_error());
+        cr_expect(output.ids && output.length == 0 && output.ended && output.score > -1e-3);
+        sb_decoded_free(1, &output);
+        char *empty = sb_translate(tiny.model, text, &o);
+        cr_expect_str_eq(empty, "");
+        sb_free(empty);
+    }
+    tiny_free(&tiny);
+}
+
+/* Within a training step: its dropout, its tape and its gradients are left alone. */
+CLAIM(decoding, a_tape_around_it_does_not_matter)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.transformer.dropout = 0.5;
+    struct tiny tiny = tiny_new(SB_F32, 3, &options);
+    char *outside = sb_translate(tiny.model, "decade", &plain);
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN), before = random;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    char *inside = sb_translate(tiny.model, "decade", &plain);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    cr_assert(outside && inside);
+    cr_expect_str_eq(inside, outside);
+    cr_expect(random.position == before.position);
+    cr_expect(!sb_grad(sb_parameters_get(tiny.weights, 0)));
+    sb_free(inside);
+    sb_free(outside);
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, wrong_options_are_refused)
+{
+    static const struct {
+        sb_decoding_options options;
+        const char *message;
+    } wrong[] = {
+        {{.beam_width = -1}, "beam_width is -1, not in 0..1024"},
+        {{.beam_width = 1025}, "beam_width is 1025"},
+        {{.longest = -1}, "longest is -1"},
+        {{.batch_pairs = -2}, "batch_pairs is -2; it must be positive"},
+        {{.length_penalty = -0.5}, "length_penalty is -0.5; it must be at least 0"},
+        {{.length_penalty = NAN}, "length_penalty is"},
+        {{.length_penalty = INFINITY}, "length_penalty is inf"},
+        {{.sample = true, .beam_width = 2}, "sampling keeps one output, not a beam of 2"},
+        {{.sample = true, .temperature = -1}, "temperature is -1"},
+        {{.sample = true, .temperature = INFINITY}, "temperature is inf"},
+        {{.sample = true, .top_k = -1}, "top_k is -1"},
+        {{.sample = true, .top_p = 1.5}, "top_p is 1.5, not in (0, 1]"},
+        {{.sample = true, .top_p = NAN}, "top_p is"},
+        {{.temperature = 0.7},
+         "temperature 0.7, top_k 0 and top_p 0 are of sampling, which is off"},
+    };
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect(!sb_translate(tiny.model, "abc", &wrong[i].options));
+        EXPECT_ERROR(wrong[i].message);
+    }
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, wrong_arguments_are_refused)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    const char *texts[] = {"abc", "ab\xff", NULL};
+    char *outputs[3];
+    cr_expect(!sb_translate(NULL, "abc", NULL));
+    EXPECT_ERROR("translate: model is NULL");
+    cr_expect(!sb_translate(tiny.model, NULL, NULL));
+    EXPECT_ERROR("decode: text 0: ");
+    cr_expect(!sb_translate_texts(tiny.model, texts, 2, NULL, outputs));
+    EXPECT_ERROR("decode: text 1: ");
+    cr_expect(!outputs[0] && !outputs[1]);
+    cr_expect(!sb_translate_texts(tiny.model, texts, 1, NULL, NULL));
+    EXPECT_ERROR("translate: outputs is NULL");
+    cr_expect(!sb_translate_texts(tiny.model, NULL, 1, NULL, outputs));
+    EXPECT_ERROR("decode: texts is NULL");
+    cr_expect(!sb_translate_texts(tiny.model, texts, -1, NULL, outputs));
+    EXPECT_ERROR("decode: -1 texts are too few");
+    tiny_free(&tiny);
+}
+
+CLAIM(decoding, weights_that_are_not_finite_are_told)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    sb_put(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
+    sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};
+    for (int i = 0; i < 3; i++) {
+        cr_expect(!sb_translate(tiny.model, "abc", &options[i]));
+        EXPECT_ERROR("decode: for text 0 no symbol's probability is a number above 0");
+    }
+    tiny_free(&tiny);
+}
+
+struct attempt {
+    const sb_seq2seq *model;
+    sb_decoding_options options;
+};
+
+static bool translate(void *context)
+{
+    const struct attempt *attempt = context;
+    const char *texts[] = {"abc", "", "gfedc"};
+    char *outputs[3];
+    if (!sb_translate_texts(attempt->model, texts, 3, &attempt->options, outputs))
+        return false;
+    for (int i = 0; i < 3; i++)
+        sb_free(outputs[i]);
+    return true;
+}
+
+CLAIM(decoding, each_allocation_may_fail)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.transformer.encoder_layers = options.transformer.decoder_layers = 1;
+    struct tiny tiny = tiny_new(SB_F32, 3, &options);
+    struct attempt greedy = {tiny.model, {.longest = 2}};
+    struct attempt beam = {tiny.model, {.longest = 2, .beam_width = 2}};
+    struct attempt sample = {tiny.model, {.longest = 2, .sample = true}};
+    struct attempt computed = {tiny.model, {.longest = 2, .no_cache = true}};
+    cr_expect(test_each_allocation_fails(translate, &greedy) > 100);
+    cr_expect(test_each_allocation_fails(translate, &beam) > 100);
+    cr_expect(test_each_allocation_fails(translate, &sample) > 100);
+    cr_expect(test_each_allocation_fails(translate, &computed) > 100);
+    tiny_free(&tiny);
+}

@@ -1,0 +1,109 @@
+#include "autograd/tape.h"
+#include "models/drawing.h"
+#include "ops/ops.h"
+#include "tensor/device.h"
+#include "tests/support/test.h"
+
+static int count_of(const char *text, const char *what)
+{
+    int count = 0;
+    for (; (text = strstr(text, what)); text++)
+        count++;
+    return count;
+}
+
+static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
+
+CLAIM(drawing, each_operation_that_leads_to_the_loss_is_a_box)
+{
+    sb_parameters *set = sb_parameters_new(1);
+    sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(3, 4)));
+    sb_exp(x); /* leads nowhere */
+    sb_tensor *loss = sb_sum(sb_softmax(sb_multiply(x, w)), SB_ALL, false);
+    char *svg = sb_tape_draw(loss, SB_DRAW_SVG, set);
+    cr_assert(svg, "%s", sb_error());
+    cr_expect(count_of(svg, "<rect") == 3 && count_of(svg, "<path") == 2, "%s", svg);
+    cr_expect(strstr(svg, ">multiply</tspan> (3, 4)<") && strstr(svg, ">softmax</tspan> (3, 4)<"));
+    cr_expect(strstr(svg, ">w</text>") && !strstr(svg, "exp"));
+    cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
+    sb_free(svg);
+    sb_tape_end(&tape);
+    sb_parameters_free(set);
+}
+
+/* d sum(2 x) / d(2 x) is 1 for each of 16 elements, and so has the length 4. */
+CLAIM(drawing, norms_are_those_of_the_gradients)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(16)));
+    char *dot =
+        sb_tape_draw(sb_scale(sb_sum(sb_scale(x, 2), SB_ALL, false), 10), SB_DRAW_DOT, NULL);
+    cr_assert(dot, "%s", sb_error());
+    cr_expect(strstr(dot, "n0 [label=\"scale (16)\\n|dy| 40\"];"), "%s", dot);
+    cr_expect(strstr(dot, "n1 [label=\"sum ()\\n|dy| 10\"];"), "%s", dot);
+    cr_expect(strstr(dot, "n0 -> n1 [penwidth=6.00];"), "%s", dot);
+    cr_expect(strstr(dot, "n1 -> n2 [penwidth=5.40];"), "%s", dot);
+    cr_expect(sb_get(sb_grad(x), 3) == 20);
+    sb_free(dot);
+    sb_tape_end(&tape);
+}
+
+CLAIM(drawing, the_encoder_has_a_column_of_its_own)
+{
+    sb_parameters *set = sb_parameters_new(1);
+    sb_tensor *a = sb_parameters_add(set, "encoder.a", SB_SHAPE(2), half);
+    sb_tensor *b = sb_parameters_add(set, "decoder.b", SB_SHAPE(2), half);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *memory = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)))), a);
+    sb_tensor *y = sb_multiply(sb_exp(sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(2)))), b);
+    char *svg = sb_tape_draw(sb_sum(sb_add(memory, y), SB_ALL, false), SB_DRAW_SVG, set);
+    cr_assert(svg, "%s", sb_error());
+    cr_expect(count_of(svg, "class=\"c0\"") == 2 && count_of(svg, "class=\"c1\"") == 4, "%s", svg);
+    sb_free(svg);
+    sb_tape_end(&tape);
+    sb_parameters_free(set);
+}
+
+CLAIM(drawing, names_cannot_break_the_text)
+{
+    sb_parameters *set = sb_parameters_new(1);
+    sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
+    for (int format = 0; format < 2; format++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        char *text = sb_tape_draw(sb_sum(sb_exp(w), SB_ALL, false), (sb_drawing_format)format, set);
+        cr_assert(text, "%s", sb_error());
+        cr_expect(strstr(text, "a&#60;b&#62;&#34;&#38;&#92;") && !strstr(text, "a<b"), "%s", text);
+        sb_free(text);
+        sb_tape_end(&tape);
+    }
+    sb_parameters_free(set);
+}
+
+CLAIM(drawing, what_cannot_be_drawn_is_named)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_tape_draw(NULL, SB_DRAW_SVG, NULL));
+    EXPECT_ERROR("tape_draw: loss is NULL");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)));
+    cr_expect(!sb_tape_draw(sb_sum(x, 0, false), (sb_drawing_format)7, NULL));
+    EXPECT_ERROR("tape_draw: format 7 is neither");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2)));
+    cr_expect(!sb_tape_draw(sb_exp(x), SB_DRAW_SVG, NULL));
+    EXPECT_ERROR("backward");
+    cr_expect(!sb_tape_end(&tape));
+    x = test_leaf(SB_F32, 1, SB_SHAPE(2));
+    cr_expect(!sb_tape_draw(x, SB_DRAW_SVG, NULL));
+    EXPECT_ERROR("tape_draw");
+    sb_tensor_release(x);
+}

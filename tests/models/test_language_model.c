@@ -1,0 +1,365 @@
+#include "models/decoding/search.h"
+#include "tests/support/tiny.h"
+
+enum { TEXTS = 20, LONGEST = 8 };
+
+static sb_language_model_options options_of(int variant)
+{
+    const sb_seq2seq_options *o = &tiny_variant(variant)->options;
+    return (sb_language_model_options){.transformer = o->transformer,
+                                       .tie_embeddings = o->tie_embeddings,
+                                       .label_smoothing = o->label_smoothing};
+}
+
+struct writer {
+    sb_vocabulary *vocabulary;
+    sb_parameters *weights;
+    sb_language_model *model;
+};
+
+/* A model with weights drawn as for tiny_new. */
+static struct writer writer_new(sb_dtype dtype, uint64_t seed, int variant)
+{
+    sb_language_model_options options = options_of(variant);
+    struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, seed), NULL};
+    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
+    cr_assert(w.model, "%s", sb_error());
+    tiny_draw(w.weights, seed, 1);
+    return w;
+}
+
+static void writer_free(struct writer *w)
+{
+    sb_language_model_free(w->model);
+    sb_parameters_free(w->weights);
+    sb_vocabulary_release(w->vocabulary);
+}
+
+/* Texts in alphabetical circles, "cdefgab": ids (n, L) with -1 behind each end. */
+static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
+{
+    sb_random random = sb_random_new(seed, SB_STREAM_DATA);
+    int32_t *id = calloc((size_t)(n * L), sizeof *id);
+    for (int64_t i = 0; i < n * L; i++)
+        id[i] = -1;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t first = sb_random_below(&random, TINY_SYMBOLS);
+        int64_t length = sb_random_below(&random, (uint32_t)L);
+        for (int64_t t = 0; t < length; t++)
+            id[i * L + t] = (int32_t)(SB_SPECIAL_SYMBOLS + (first + (uint32_t)t) % TINY_SYMBOLS);
+        id[i * L + length] = SB_END;
+    }
+    sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n, L), id);
+    free(id);
+    return ids;
+}
+
+CLAIM(language_model, the_loss_is_the_cross_entropy_of_the_logits)
+{
+    struct writer w = writer_new(SB_F64, 1, 0);
+    sb_tensor *ids = circles(1, 5, 9);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_language_model_logits(w.model, ids);
+    cr_assert(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)), "%s", sb_error());
+    double expected = sb_value(sb_cross_entropy(y, ids, NULL));
+    cr_expect(fabs(sb_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_tensor_release(ids);
+    writer_free(&w);
+}
+
+CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
+{
+    const int steps = test_some(30);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        const char *name = tiny_variant(v)->name;
+        sb_language_model_options options = options_of(v);
+        sb_vocabulary *vocabulary = tiny_vocabulary();
+        sb_parameters *weights = sb_parameters_new(1);
+        sb_language_model *model = sb_language_model_for(weights, vocabulary, &options);
+        sb_optimiser_options rate = {.learning_rate = 0.02};
+        sb_optimiser *adam = sb_adam_new(weights, &rate);
+        sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+        double first = 0, last = 0;
+        for (int step = 0; step < steps; step++) {
+            sb_tensor *ids = circles((uint64_t)step, 8, 8);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_tape_random(&tape, &random);
+            sb_tensor *loss = sb_language_model_loss(model, ids);
+            cr_assert(sb_backward(loss), "%s: %s", name, sb_error());
+            int64_t i = 0;
+            cr_expect(!sb_parameters_without_gradient(weights, &i), "%s: %s", name,
+                      sb_parameters_name(weights, i - 1));
+            cr_assert(sb_optimiser_step(adam), "%s: %s", name, sb_error());
+            last = sb_value(loss);
+            first = step == 0 ? last : first;
+            sb_tape_end(&tape);
+            sb_tensor_release(ids);
+        }
+        cr_expect(last < (steps < 30 ? 1 : 0.7) * first, "%s: %.3f, then %.3f", name, first, last);
+        sb_optimiser_free(adam);
+        sb_language_model_free(model);
+        sb_parameters_free(weights);
+        sb_vocabulary_release(vocabulary);
+    }
+}
+
+CLAIM(language_model, its_gradient_is_right)
+{
+    struct writer w = writer_new(SB_F64, 1, 5);
+    sb_tensor *ids = circles(1, 2, 4);
+    for (int64_t i = 0; i < sb_parameters_count(w.weights); i++) {
+        sb_tensor *p = sb_parameters_get(w.weights, i);
+        double h = 1e-5, value = sb_get(p, 1), loss[2];
+        sb_tape tape;
+        for (int side = 0; side < 2; side++) {
+            sb_put(p, 1, side ? value + h : value - h);
+            sb_tape_begin(&tape, SB_NO_RECORD);
+            loss[side] = sb_value(sb_language_model_loss(w.model, ids));
+            sb_tape_end(&tape);
+        }
+        sb_put(p, 1, value);
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(sb_language_model_loss(w.model, ids)), "%s", sb_error());
+        sb_tape_end(&tape);
+        double expected = (loss[1] - loss[0]) / (2 * h), got = sb_get(sb_grad(p), 1);
+        cr_expect(fabs(got - expected) < 1e-8, "%s: %g, not %g", sb_parameters_name(w.weights, i),
+                  got, expected);
+        sb_parameters_clear(w.weights);
+    }
+    sb_tensor_release(ids);
+    writer_free(&w);
+}
+
+CLAIM(language_model, a_symbol_does_not_change_what_comes_before_it)
+{
+    for (int v = 0; tiny_variant(v); v++) {
+        struct writer w = writer_new(SB_F32, 1, v);
+        int32_t ids[] = {4, 5, 6, 7, 8, 9};
+        double y[2][6 * TINY_V];
+        for (int side = 0; side < 2; side++) {
+            ids[3] = side ? 10 : 7;
+            sb_tensor *t = sb_tensor_from(SB_I32, SB_SHAPE(1, 6), ids);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            cr_assert(sb_tensor_read(sb_language_model_logits(w.model, t), y[side]), "%s",
+                      sb_error());
+            sb_tape_end(&tape);
+            sb_tensor_release(t);
+        }
+        for (int i = 0; i < 6; i++) { /* the logits of symbol 3 come from those before it */
+            bool same = memcmp(y[0] + i * TINY_V, y[1] + i * TINY_V, sizeof(double[TINY_V])) == 0;
+            cr_expect(same == (i <= 3), "%s: position %d", tiny_variant(v)->name, i);
+        }
+        writer_free(&w);
+    }
+}
+
+/* The log-probabilities of what follows the prompt and the ids behind it, to be freed. */
+static double *next(const struct writer *w, const char *prompt, const int32_t *ids, int64_t n)
+{
+    int64_t length;
+    int32_t *begun = sb_vocabulary_encode(w->vocabulary, prompt, &length, NULL);
+    int32_t *id = calloc((size_t)(length + n + 1), sizeof *id);
+    memcpy(id, begun, (size_t)length * sizeof *id);
+    memcpy(id + length, ids, (size_t)n * sizeof *id);
+    sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, length + n + 1), id);
+    free(id);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_log_softmax(sb_language_model_logits(w->model, all));
+    double *values = calloc((size_t)sb_tensor_size(y), sizeof *values);
+    cr_assert(sb_tensor_read(y, values), "%s", sb_error());
+    memmove(values, values + (length + n) * TINY_V, TINY_V * sizeof *values);
+    sb_tape_end(&tape);
+    sb_tensor_release(all);
+    sb_free(begun);
+    return values;
+}
+
+CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
+{
+    const int n = test_some(TEXTS);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        struct writer w = writer_new(SB_F64, 2, v);
+        const char *prompts[TEXTS];
+        for (int i = 0; i < n; i++)
+            prompts[i] = strdup(tiny_text((uint64_t)i, 6));
+        sb_decoded outputs[TEXTS];
+        sb_decoding_options o = {.longest = LONGEST, .batch_pairs = 2};
+        cr_assert(sb_continue_texts(w.model, prompts, n, &o, outputs), "%s", sb_error());
+        for (int i = 0; i < n; i++) {
+            double sum = 0;
+            for (int64_t t = 0; t < outputs[i].length + outputs[i].ended; t++) {
+                double *log_p = next(&w, prompts[i], outputs[i].ids, t);
+                int32_t best = SB_END;
+                for (int32_t id = 0; id < TINY_V; id++)
+                    best = search_allows(id) && log_p[id] > log_p[best] ? id : best;
+                cr_expect(best == (t < outputs[i].length ? outputs[i].ids[t] : SB_END));
+                sum += log_p[best];
+                free(log_p);
+            }
+            cr_expect(fabs(outputs[i].score - sum) < 1e-12, "%s", tiny_variant(v)->name);
+        }
+        sb_decoded_free(n, outputs);
+        for (int i = 0; i < n; i++)
+            free((char *)(uintptr_t)prompts[i]);
+        writer_free(&w);
+    }
+}
+
+CLAIM(language_model, ways_of_decoding_agree)
+{
+    struct writer w = writer_new(SB_F32, 2, 0);
+    const char *prompts[TEXTS];
+    for (int i = 0; i < TEXTS; i++)
+        prompts[i] = strdup(tiny_text((uint64_t)i, 6));
+    sb_decoded greedy[TEXTS], other[TEXTS];
+    sb_decoding_options o[] = {{.longest = LONGEST},
+                               {.longest = LONGEST, .no_cache = true},
+                               {.longest = LONGEST, .batch_pairs = 1},
+                               {.longest = LONGEST, .sample = true, .top_k = 1},
+                               {.longest = LONGEST, .beam_width = 3}};
+    cr_assert(sb_continue_texts(w.model, prompts, TEXTS, &o[0], greedy), "%s", sb_error());
+    for (int k = 1; k < 5; k++) {
+        cr_assert(sb_continue_texts(w.model, prompts, TEXTS, &o[k], other), "%s", sb_error());
+        for (int i = 0; i < TEXTS; i++) {
+            bool same =
+                greedy[i].length == other[i].length &&
+                memcmp(greedy[i].ids, other[i].ids, (size_t)other[i].length * sizeof(int32_t)) == 0;
+            cr_expect(same || k == 4);
+            cr_expect(k == 4   ? other[i].score >= greedy[i].score
+                      : k == 1 ? fabs(other[i].score - greedy[i].score) < 1e-5
+                               : other[i].score == greedy[i].score);
+        }
+        sb_decoded_free(TEXTS, other);
+    }
+    sb_decoded_free(TEXTS, greedy);
+    for (int i = 0; i < TEXTS; i++)
+        free((char *)(uintptr_t)prompts[i]);
+    writer_free(&w);
+}
+
+CLAIM(language_model, it_learns_to_count)
+{
+    fast_device_needed();
+    sb_language_model_options options = options_of(0);
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_language_model *model = sb_language_model_for(weights, vocabulary, &options);
+    sb_optimiser_options rate = {.learning_rate = 0.02};
+    sb_optimiser *adam = sb_adam_new(weights, &rate);
+    for (int step = 0; step < 120; step++) {
+        sb_tensor *ids = circles((uint64_t)step, 16, 9);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(sb_language_model_loss(model, ids)) && sb_optimiser_step(adam), "%s",
+                  sb_error());
+        sb_tape_end(&tape);
+        sb_tensor_release(ids);
+    }
+    sb_decoding_options o = {.longest = 3};
+    char *text = sb_continue(model, "cd", &o);
+    cr_assert(text, "%s", sb_error());
+    cr_expect(strncmp("efg", text, strlen(text)) == 0, "\"%s\"", text);
+    sb_free(text);
+    text = sb_continue(model, "", &o);
+    cr_assert(text, "%s", sb_error());
+    sb_free(text);
+    sb_optimiser_free(adam);
+    sb_language_model_free(model);
+    sb_parameters_free(weights);
+    sb_vocabulary_release(vocabulary);
+}
+
+CLAIM(language_model, data_give_it_their_targets)
+{
+    sb_data *data = sb_data_task("sort", 1);
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_language_model_options options = options_of(0);
+    sb_language_model *model = sb_language_model_new(weights, data, &options);
+    cr_assert(model, "%s", sb_error());
+    cr_expect(sb_language_model_vocabulary(model) == sb_data_target(data));
+    cr_expect(sb_language_model_parameters(model) == weights);
+    cr_expect(sb_language_model_options_of(model)->transformer.key_heads == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    double loss = sb_value(sb_language_model_loss(model, sb_data_next(data)->target_out));
+    cr_expect(sb_tape_end(&tape) && loss > 1 && loss < 5, "%g, %s", loss, sb_error());
+    sb_language_model_free(model);
+    sb_parameters_free(weights);
+    sb_data_free(data);
+}
+
+CLAIM(language_model, learned_positions_end_a_text)
+{
+    int learned = 0;
+    while (tiny_variant(learned)->options.transformer.positions != SB_POSITIONS_LEARNED)
+        learned++;
+    sb_language_model_options options = options_of(learned);
+    options.transformer.longest = 5;
+    struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
+    w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
+    sb_put(sb_parameters_find(w.weights, "output.bias"), SB_END, -99);
+    const char *prompts[] = {"", "abc", "abcd"};
+    sb_decoded outputs[3];
+    cr_assert(sb_continue_texts(w.model, prompts, 3, NULL, outputs), "%s", sb_error());
+    cr_expect(outputs[0].length == 5 && outputs[1].length == 2 && outputs[2].length == 1);
+    sb_decoded_free(3, outputs);
+    cr_expect(!sb_continue(w.model, "abcde", NULL));
+    EXPECT_ERROR("position 5 is beyond the 5 learned ones");
+    writer_free(&w);
+}
+
+CLAIM(language_model, wrong_arguments_are_refused)
+{
+    struct writer w = writer_new(SB_F32, 1, 0);
+    sb_language_model_options smooth = {.label_smoothing = -0.1};
+    cr_expect(!sb_language_model_for(w.weights, w.vocabulary, &smooth));
+    EXPECT_ERROR("label_smoothing is -0.1, not in [0, 1)");
+    cr_expect(!sb_language_model_for(NULL, w.vocabulary, NULL));
+    cr_expect(!sb_language_model_for(w.weights, NULL, NULL));
+    EXPECT_ERROR("language_model: vocabulary is NULL");
+    cr_expect(!sb_language_model_new(w.weights, NULL, NULL));
+    EXPECT_ERROR("language_model: data is NULL");
+    cr_expect(!sb_continue(NULL, "a", NULL));
+    EXPECT_ERROR("continue: model is NULL");
+    cr_expect(!sb_continue(w.model, NULL, NULL));
+    EXPECT_ERROR("decode: text 0: ");
+    sb_tensor *flat = sb_tensor_zeros(SB_I32, SB_SHAPE(3)),
+              *real = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
+    sb_tensor *wrong[] = {NULL, flat, real};
+    for (int i = 0; i < 3; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(!sb_language_model_loss(w.model, wrong[i]));
+        EXPECT_ERROR(i ? "not i32 with 2 (batch, length)" : "language_model: ids is NULL");
+        sb_tape_end(&tape);
+    }
+    sb_tensor_release(flat);
+    sb_tensor_release(real);
+    writer_free(&w);
+}
+
+static bool build_and_write(void *context)
+{
+    sb_language_model_options options = {
+        .transformer = {.width = 4, .heads = 2, .feed_forward = 4, .decoder_layers = 1}};
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_language_model *model = weights ? sb_language_model_for(weights, context, &options) : NULL;
+    sb_decoding_options o = {.longest = 2};
+    char *text = model ? sb_continue(model, "abc", &o) : NULL;
+    sb_free(text);
+    sb_language_model_free(model);
+    sb_parameters_free(weights);
+    return text != NULL;
+}
+
+CLAIM(language_model, each_allocation_may_fail)
+{
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    cr_expect(test_each_allocation_fails(build_and_write, vocabulary) > 100);
+    sb_vocabulary_release(vocabulary);
+}

@@ -1,0 +1,422 @@
+#include "tests/support/tiny.h"
+
+enum { PAIRS = 5, LONGEST = 9 };
+
+CLAIM(seq2seq, results_have_the_shapes_that_are_promised)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    int64_t Ls = sb_tensor_dim(batch->source, 1), Lt = sb_tensor_dim(batch->target_in, 1);
+    cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
+    sb_tensor *encoder[2], *self[2], *cross[2];
+    sb_seq2seq_weights weights = {encoder, {self, cross}};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, &weights);
+    cr_assert(y, "%s", sb_error());
+    cr_expect(shape_equal(y->rank, y->dim, SB_SHAPE(PAIRS, Lt, TINY_V)));
+    for (int i = 0; i < 2; i++) {
+        cr_expect(shape_equal(encoder[i]->rank, encoder[i]->dim, SB_SHAPE(PAIRS, 2, Ls, Ls)));
+        cr_expect(shape_equal(self[i]->rank, self[i]->dim, SB_SHAPE(PAIRS, 2, Lt, Lt)));
+        cr_expect(shape_equal(cross[i]->rank, cross[i]->dim, SB_SHAPE(PAIRS, 2, Lt, Ls)));
+    }
+    sb_tensor *memory = sb_seq2seq_encode(tiny.model, batch->source, batch->source_lengths);
+    cr_expect(shape_equal(memory->rank, memory->dim, SB_SHAPE(PAIRS, Ls, 12)));
+    cr_expect(sb_tape_end(&tape));
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+}
+
+/* Weights of what a position must not see are exactly 0, and each row sums to 1. */
+static void expect_attention(const sb_tensor *weights, const int32_t *lengths, bool causal)
+{
+    int64_t B = weights->dim[0], H = weights->dim[1], Lq = weights->dim[2], Lk = weights->dim[3];
+    for (int64_t row = 0; row < B * H * Lq; row++) {
+        int64_t i = row % Lq, b = row / Lq / H;
+        double sum = 0;
+        for (int64_t j = 0; j < Lk; j++) {
+            double weight = sb_get(weights, row * Lk + j);
+            bool seen = causal ? j <= i : j < lengths[b];
+            cr_assert(seen ? weight > 0 : weight == 0, "weight (%lld, %lld) is %g", (long long)row,
+                      (long long)j, weight);
+            sum += weight;
+        }
+        cr_assert(fabs(sum - 1) < 1e-6);
+    }
+}
+
+CLAIM(seq2seq, attention_goes_where_it_may)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    const int32_t *lengths = test_data(batch->source_lengths);
+    sb_tensor *encoder[2], *self[2], *cross[2];
+    sb_seq2seq_weights weights = {encoder, {self, cross}};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    cr_assert(sb_seq2seq_logits(tiny.model, batch, &weights), "%s", sb_error());
+    for (int i = 0; i < 2; i++) {
+        expect_attention(encoder[i], lengths, false);
+        expect_attention(cross[i], lengths, false);
+        expect_attention(self[i], NULL, true);
+    }
+    sb_tape_end(&tape);
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+}
+
+CLAIM(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.label_smoothing = 0.1;
+    struct tiny tiny = tiny_new(SB_F64, 1, &options);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_seq2seq_logits(tiny.model, batch, NULL);
+    double mean[2];
+    for (int smoothed = 0; smoothed < 2; smoothed++) {
+        sb_cross_entropy_options o = {.label_smoothing = smoothed * 0.1};
+        mean[smoothed] = sb_value(sb_cross_entropy(y, batch->target_out, &o));
+    }
+    double n = (double)batch->targets;
+    cr_expect(fabs(sb_value(sb_seq2seq_loss(tiny.model, batch)) - mean[1]) < 1e-12);
+    cr_expect(fabs(sb_value(sb_seq2seq_loss_sum(tiny.model, batch)) - n * mean[1]) < 1e-10);
+    cr_expect(fabs(sb_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
+    cr_expect(fabs(mean[0] - mean[1]) > 1e-3);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+}
+
+/* A softmax does not change when all scores of a row do by the same amount, so a bias of all keys
+   has a gradient that is nothing but rounding. */
+static bool may_vanish(const char *name)
+{
+    return strstr(name, "key.bias") != NULL;
+}
+
+CLAIM(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
+{
+    for (int v = 0; tiny_variant(v); v++) {
+        struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+        sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tape_random(&tape, &random);
+        cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s: %s", tiny_variant(v)->name,
+                  sb_error());
+        sb_tape_end(&tape);
+        int64_t i = 0;
+        const char *missing = sb_parameters_without_gradient(tiny.weights, &i);
+        cr_expect(!missing, "%s: %s", tiny_variant(v)->name, missing);
+        for (i = 0; i < sb_parameters_count(tiny.weights); i++) {
+            const sb_tensor *gradient = sb_grad(sb_parameters_get(tiny.weights, i));
+            const char *name = sb_parameters_name(tiny.weights, i);
+            double largest = 0;
+            for (int64_t k = 0; gradient && k < sb_tensor_size(gradient); k++)
+                largest = fmax(largest, fabs(sb_get(gradient, k)));
+            cr_expect(largest > 0 || may_vanish(name), "%s: %s", tiny_variant(v)->name, name);
+        }
+        sb_batch_free(batch);
+        tiny_free(&tiny);
+    }
+}
+
+CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
+{
+    const int steps = test_some(30);
+    for (int v = 0; tiny_variant(v); v += tiny_step()) {
+        const char *name = tiny_variant(v)->name;
+        struct tiny tiny = {tiny_vocabulary(), sb_parameters_new(1), NULL};
+        tiny.model = sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary,
+                                    &tiny_variant(v)->options);
+        sb_optimiser_options rate = {.learning_rate = 0.01};
+        sb_optimiser *adam = sb_adam_new(tiny.weights, &rate);
+        sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+        double first = 0, last = 0;
+        for (int step = 0; step < steps; step++) {
+            sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)(100 * step), 8, 4);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_tape_random(&tape, &random);
+            sb_tensor *loss = sb_seq2seq_loss(tiny.model, batch);
+            cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s: %s", name, sb_error());
+            last = sb_value(loss);
+            first = step == 0 ? last : first;
+            cr_expect(sb_tape_end(&tape));
+            sb_batch_free(batch);
+        }
+        cr_expect(last < (steps < 30 ? 1 : 0.85) * first, "%s: %.3f, then %.3f", name, first, last);
+        sb_optimiser_free(adam);
+        tiny_free(&tiny);
+    }
+}
+
+/* All logits of the batch, to be freed. */
+static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode mode,
+                         int64_t *size)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, mode);
+    sb_tensor *y = sb_seq2seq_logits(tiny->model, batch, NULL);
+    cr_assert(y, "%s", sb_error());
+    double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
+    cr_assert(sb_tensor_read(y, values));
+    *size = sb_tensor_size(y);
+    sb_tape_end(&tape);
+    return values;
+}
+
+CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
+{
+    for (int v = 0; tiny_variant(v); v++) {
+        struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
+        int64_t L = sb_tensor_dim(batch->target_in, 1), n, changed = 0;
+        cr_assert(L > 5);
+        double *before = logits_of(&tiny, batch, SB_RECORD, &n);
+        const bool first = sb_get(batch->target_in, L / 2) == SB_SPECIAL_SYMBOLS;
+        sb_put(batch->target_in, L / 2, first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
+        double *after = logits_of(&tiny, batch, SB_RECORD, &n);
+        for (int64_t i = 0; i < n; i++) {
+            bool may_change = i / TINY_V >= L / 2;
+            changed += before[i] != after[i];
+            cr_assert(may_change || before[i] == after[i], "%s: position %lld",
+                      tiny_variant(v)->name, (long long)(i / TINY_V));
+        }
+        cr_expect(changed > (L - L / 2) * TINY_V / 2, "%s: nothing changes", tiny_variant(v)->name);
+        free(before);
+        free(after);
+        sb_batch_free(batch);
+        tiny_free(&tiny);
+    }
+}
+
+/* Bits, where nothing is recorded; elsewhere BLAS may sum in another order. */
+CLAIM(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
+{
+    for (int v = 0; tiny_variant(v); v += tiny_step())
+        for (int record = 0; record < 2; record++) {
+            struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
+            sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
+            sb_batch *all = tiny_batch(tiny.vocabulary, 20, 7, 30);
+            int64_t Lt = sb_tensor_dim(all->target_in, 1), n;
+            double *together = logits_of(&tiny, all, mode, &n), tolerance = record ? 1e-5 : 0;
+            for (int64_t b = 0; b < 7; b++) {
+                sb_batch *one = tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30);
+                double *alone = logits_of(&tiny, one, mode, &n);
+                double error = test_relative_arrays(n, together + b * Lt * TINY_V, alone);
+                cr_expect(error <= tolerance, "%s (record %d): %g", tiny_variant(v)->name, record,
+                          error);
+                free(alone);
+                sb_batch_free(one);
+            }
+            free(together);
+            sb_batch_free(all);
+            tiny_free(&tiny);
+        }
+}
+
+CLAIM(seq2seq, tables_are_shared_as_asked_for)
+{
+    int64_t size[4];
+    for (int i = 0; i < 4; i++) {
+        sb_seq2seq_options options = tiny_options();
+        options.tie_embeddings = i & 1;
+        options.share_embeddings = i & 2;
+        struct tiny tiny = tiny_new(SB_F32, 1, &options);
+        size[i] = sb_parameters_size(tiny.weights);
+        cr_expect((sb_parameters_find(tiny.weights, "output.weight") != NULL) == !(i & 1));
+        cr_expect((sb_parameters_find(tiny.weights, "decoder.embedding.weight") != NULL) ==
+                  !(i & 2));
+        tiny_free(&tiny);
+    }
+    cr_expect(size[0] - size[1] == TINY_V * 12 && size[0] - size[2] == TINY_V * 12);
+    cr_expect(size[0] - size[3] == 2 * TINY_V * 12);
+}
+
+CLAIM(seq2seq, parameters_have_dotted_names)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    static const char *const names[] = {
+        "encoder.embedding.weight",
+        "encoder.layers.1.self_attention.query.weight",
+        "encoder.layers.0.feed_forward.up.bias",
+        "encoder.norm.weight",
+        "decoder.layers.1.cross_attention.value.bias",
+        "decoder.layers.0.cross_norm.weight",
+        "decoder.norm.bias",
+        "output.weight",
+        "output.bias",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        cr_expect(sb_parameters_find(tiny.weights, names[i]), "%s", names[i]);
+    tiny_free(&tiny);
+}
+
+CLAIM(seq2seq, wrong_options_are_refused)
+{
+    sb_vocabulary *a = tiny_vocabulary(), *b = tiny_vocabulary();
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_seq2seq_options smooth = {.label_smoothing = 1}, shared = {.share_embeddings = true};
+    sb_seq2seq_options heads = {.transformer = {.width = 10, .heads = 3}};
+    sb_seq2seq_options rotary = {
+        .transformer = {.width = 9, .heads = 3, .positions = SB_POSITIONS_ROTARY}};
+    cr_expect(!sb_seq2seq_for(weights, a, b, &smooth));
+    EXPECT_ERROR("label_smoothing is 1, not in [0, 1)");
+    cr_expect(!sb_seq2seq_for(weights, a, b, &shared));
+    EXPECT_ERROR("shared embeddings need one vocabulary");
+    cr_expect(!sb_seq2seq_for(weights, a, b, &heads));
+    EXPECT_ERROR("width 10 is not a multiple of 3 heads");
+    cr_expect(!sb_seq2seq_for(weights, a, b, &rotary));
+    EXPECT_ERROR("rotary positions need an even head size, not 3");
+    cr_expect(!sb_seq2seq_for(NULL, a, b, NULL) && !sb_seq2seq_for(weights, NULL, b, NULL) &&
+              !sb_seq2seq_for(weights, a, NULL, NULL) && !sb_seq2seq_new(weights, NULL, NULL));
+    EXPECT_ERROR("seq2seq: data is NULL");
+    cr_expect(sb_parameters_count(weights) == 0);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_seq2seq_loss(NULL, NULL));
+    EXPECT_ERROR("seq2seq: model is NULL");
+    sb_tape_end(&tape);
+    sb_parameters_free(weights);
+    sb_vocabulary_release(a);
+    sb_vocabulary_release(b);
+}
+
+CLAIM(seq2seq, learned_positions_have_an_end)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.transformer.positions = SB_POSITIONS_LEARNED;
+    options.transformer.longest = 4;
+    struct tiny tiny = tiny_new(SB_F32, 1, &options);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_seq2seq_loss(tiny.model, batch));
+    EXPECT_ERROR("is beyond the 4 learned ones");
+    cr_expect(!sb_tape_end(&tape));
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+}
+
+static bool build_and_step(void *context)
+{
+    sb_vocabulary *vocabulary = context;
+    int32_t ids[] = {4, 5, 6};
+    sb_encoded_pair pair = {ids, ids, 2, 3};
+    sb_seq2seq_options options = {
+        .transformer = {
+            .width = 4, .heads = 2, .feed_forward = 4, .encoder_layers = 1, .decoder_layers = 1}};
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_seq2seq *model = weights ? sb_seq2seq_for(weights, vocabulary, vocabulary, &options) : NULL;
+    sb_batch *batch = model ? sb_batch_new(1, &pair) : NULL;
+    bool ok = batch != NULL;
+    if (ok) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        ok = sb_backward(sb_seq2seq_loss(model, batch));
+        ok = sb_tape_end(&tape) && ok;
+    }
+    sb_batch_free(batch);
+    sb_seq2seq_free(model);
+    sb_parameters_free(weights);
+    return ok;
+}
+
+CLAIM(seq2seq, each_allocation_may_fail)
+{
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
+    sb_vocabulary_release(vocabulary);
+}
+
+/* The gradients of all parameters, one after the other; to be freed. */
+static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int64_t *n)
+{
+    struct tiny t = tiny_new(dtype, 3, options);
+    sb_batch *batch = tiny_batch(t.vocabulary, 5, 3, 9);
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    cr_assert(sb_backward(sb_seq2seq_loss(t.model, batch)), "%s", sb_error());
+    cr_assert(sb_tape_end(&tape));
+    double *all = calloc((size_t)sb_parameters_size(t.weights), sizeof *all);
+    *n = 0;
+    for (int64_t i = 0; i < sb_parameters_count(t.weights); i++) {
+        sb_tensor *w = sb_parameters_get(t.weights, i);
+        if (sb_grad(w))
+            cr_assert(sb_tensor_read(sb_grad(w), all + *n));
+        *n += sb_tensor_size(w);
+    }
+    sb_batch_free(batch);
+    tiny_free(&t);
+    return all;
+}
+
+CLAIM(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
+{
+    for (int i = 0; tiny_variant(i); i++) {
+        sb_seq2seq_options o = tiny_variant(i)->options;
+        int64_t n;
+        o.transformer.dropout = 0.2;
+        double *plain = gradients(&o, SB_F32, &n);
+        o.transformer.recompute = true;
+        double *again = gradients(&o, SB_F32, &n);
+        cr_expect(memcmp(plain, again, (size_t)n * sizeof *plain) == 0, "%s",
+                  tiny_variant(i)->name);
+        free(plain);
+        free(again);
+    }
+}
+
+CLAIM(seq2seq, tiles_give_the_same_gradients_in_every_variant)
+{
+    for (int i = 0; tiny_variant(i); i++) {
+        sb_seq2seq_options o = tiny_variant(i)->options;
+        int64_t n;
+        o.transformer.dropout = 0.2;
+        o.transformer.attention = SB_COMPOSED;
+        double *composed = gradients(&o, SB_F64, &n);
+        o.transformer.attention = SB_TILED;
+        double *tiled = gradients(&o, SB_F64, &n);
+        cr_expect(test_relative_arrays(n, tiled, composed) < 1e-12, "%s", tiny_variant(i)->name);
+        free(composed);
+        free(tiled);
+    }
+}
+
+static int64_t encoder_peak(bool recompute, int layers)
+{
+    const sb_transformer_options o = {
+        .width = 32, .encoder_layers = layers, .recompute = recompute};
+    sb_parameters *set = sb_parameters_new(1);
+    sb_encoder *encoder = sb_encoder_new(set, "encoder", 10, &o);
+    int64_t before = memory_in_use().live_bytes;
+    sb_device_reset_peak(sb_device_in_use());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8, 32), 5));
+    sb_tensor *lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(8), 32));
+    sb_tensor *y = sb_encoder_forward(encoder, ids, lengths, NULL);
+    cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+    int64_t peak = memory_in_use().peak_bytes - before;
+    cr_assert(sb_tape_end(&tape));
+    peak -= 2 * sb_parameters_size(set) * (int64_t)sizeof(float); /* their gradients */
+    sb_encoder_free(encoder);
+    sb_parameters_free(set);
+    return peak;
+}
+
+/* A further layer costs its boundary, (B, L, C), and handles, instead of all its intermediates. */
+CLAIM(seq2seq, recomputation_holds_one_layer_and_the_boundaries)
+{
+    const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
+    int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;
+    int64_t held = (encoder_peak(true, 12) - encoder_peak(true, 2)) / 10;
+    cr_expect(plain > 10 * boundary, "%g boundaries a layer", (double)plain / (double)boundary);
+    cr_expect(held < 2 * boundary, "%g boundaries a layer", (double)held / (double)boundary);
+}

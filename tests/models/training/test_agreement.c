@@ -1,0 +1,116 @@
+#include "models/training/agreement.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/test.h"
+#include <stdio.h>
+
+enum { RANKS = 3 };
+
+struct meeting {
+    struct standing standing[RANKS];
+    bool agreed[RANKS], alike[RANKS];
+    char message[RANKS][256];
+};
+
+static void meet(sb_communicator *c, void *context)
+{
+    struct meeting *m = context;
+    const int r = sb_communicator_rank(c);
+    m->agreed[r] = agreement_reach(c, &m->standing[r], &m->alike[r]);
+    snprintf(m->message[r], sizeof m->message[r], "%s", m->agreed[r] ? "" : sb_error());
+}
+
+/* All alike. */
+static struct meeting meeting(void)
+{
+    struct meeting m = {.agreed = {false}};
+    for (int r = 0; r < RANKS; r++)
+        m.standing[r] = (struct standing){.version = "0.1.0",
+                                          .task = "dates",
+                                          .data = 7,
+                                          .weights = 8,
+                                          .steps = 9,
+                                          .settings = settings_default()};
+    return m;
+}
+
+static void expect(struct meeting *m, const char *message)
+{
+    mailbox_run(RANKS, meet, m);
+    for (int r = 0; r < RANKS; r++) {
+        cr_expect(m->agreed[r] == !message[0] && m->alike[r], "rank %d", r);
+        cr_expect_str_eq(m->message[r], message);
+    }
+}
+
+CPU_CLAIM(agreement, ranks_that_are_alike_agree)
+{
+    struct meeting m = meeting();
+    expect(&m, "");
+}
+
+CPU_CLAIM(agreement, the_first_difference_is_named_to_all)
+{
+    struct meeting m = meeting();
+    m.standing[2].version = "0.0.9";
+    m.standing[2].data = 0;
+    expect(&m, "rank 2 is softback 0.0.9, rank 0 is 0.1.0");
+    m = meeting();
+    m.standing[1].task = "";
+    expect(&m, "rank 1 learns files, rank 0 dates");
+    m = meeting();
+    m.standing[1].settings.model.transformer.width = 64;
+    expect(&m, "rank 1 has --width 64, rank 0 has 128");
+    m = meeting();
+    m.standing[1].data = 5;
+    expect(&m, "rank 1 reads other data than rank 0");
+    m = meeting();
+    m.standing[2].steps = 0;
+    expect(&m, "rank 2 goes on after step 0, rank 0 after 9");
+    m = meeting();
+    m.standing[0].weights = 0;
+    expect(&m, "rank 1 begins with other weights than rank 0");
+    m = meeting();
+    m.standing[2].part = 1;
+    expect(&m, "rank 2 begins with other weights than rank 0");
+}
+
+CPU_CLAIM(agreement, ranks_that_share_heads_have_parts_of_their_own)
+{
+    struct meeting m = meeting();
+    for (int r = 0; r < RANKS; r++) {
+        m.standing[r].head_ranks = 2;
+        m.standing[r].part = (uint64_t)(r % 2);
+        m.standing[r].threads = 3;
+    }
+    const struct meeting alike = m;
+    expect(&m, "");
+    m = alike;
+    m.standing[2].part = 1;
+    expect(&m, "rank 2 begins with other weights than rank 0");
+    m = alike;
+    m.standing[1].head_ranks = 1;
+    expect(&m, "rank 1 has --split heads=1, rank 0 has heads=2");
+    m = alike;
+    m.standing[2].threads = 4;
+    expect(&m, "--split heads needs as many threads on all ranks (--threads): rank 2 has 4, rank 0 "
+               "has 3");
+}
+
+CPU_CLAIM(agreement, who_cannot_begin_is_named_unless_nobody_can)
+{
+    struct meeting m = meeting();
+    m.standing[2].failure = "pairs.tsv: cannot be opened";
+    expect(&m, "rank 2: pairs.tsv: cannot be opened");
+    m = meeting();
+    m.standing[0].failure = "out of memory";
+    expect(&m, "rank 0: out of memory");
+    m = meeting();
+    for (int r = 0; r < RANKS; r++)
+        m.standing[r].failure = "m exists already";
+    expect(&m, "m exists already");
+    bool alike;
+    cr_expect(!agreement_reach(NULL, &m.standing[0], &alike) && alike);
+    EXPECT_ERROR("m exists already");
+    m = meeting();
+    cr_expect(agreement_reach(NULL, &m.standing[0], &alike));
+}

@@ -1,0 +1,533 @@
+#include "tensor/safetensors.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/small_run.h"
+#include <jansson.h>
+#include <stdio.h>
+
+/* Whether two files have the same bytes. */
+static bool same_files(const char *a, const char *b)
+{
+    FILE *one = fopen(a, "rb"), *two = fopen(b, "rb");
+    cr_assert(one && two, "%s or %s cannot be opened", a, b);
+    int x, y;
+    do {
+        x = fgetc(one);
+        y = fgetc(two);
+    } while (x == y && x != EOF);
+    fclose(one);
+    fclose(two);
+    return x == y;
+}
+
+static void save(const struct small_run *run, const char *path, const struct progress *progress)
+{
+    cr_assert(checkpoint_save(path, &run->settings, "reverse", run->model,
+                              progress ? run->trainer : NULL, progress),
+              "%s", sb_error());
+}
+
+static struct checkpoint *load(const char *path)
+{
+    struct checkpoint *c = checkpoint_load(path);
+    cr_assert(c, "%s", sb_error());
+    return c;
+}
+
+CLAIM(checkpoint, a_model_is_loaded_as_it_was_saved)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 5);
+    const char *path = test_temporary("model.safetensors");
+    save(&run, path, NULL);
+    struct checkpoint *c = load(path);
+    cr_expect_str_eq(c->task, "reverse");
+    cr_expect(!c->has_state && c->settings.model.transformer.width == 8);
+    cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&run));
+    for (int i = 0; i < 3; i++) {
+        const char *text = i == 0 ? "1 2 3" : i == 1 ? "9 9 8 x 1" : "";
+        char *before = sb_translate(run.model, text, NULL),
+             *after = sb_translate(c->model, text, NULL);
+        cr_expect_str_eq(before, after);
+        sb_free(before);
+        sb_free(after);
+    }
+    checkpoint_free(c);
+    small_run_close(&run);
+}
+
+CLAIM(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 5);
+    const char *path = test_temporary("model.safetensors");
+    cr_assert(sb_seq2seq_save(run.model, path), "%s", sb_error());
+    sb_parameters *weights = sb_parameters_new(7);
+    sb_seq2seq *model = sb_seq2seq_load(weights, path);
+    cr_assert(model, "%s", sb_error());
+    cr_expect(sb_parameters_fingerprint(weights) == small_run_bits(&run));
+    char *before = sb_translate(run.model, "1 2 3", NULL),
+         *after = sb_translate(model, "1 2 3", NULL);
+    cr_expect_str_eq(before, after);
+    cr_expect(!sb_seq2seq_load(weights, path));
+    EXPECT_ERROR("seq2seq_load: the set has 50 parameters already; it must be empty");
+    checkpoint_free(load(path)); /* the program reads it too */
+    sb_free(before);
+    sb_free(after);
+    sb_seq2seq_free(model);
+    sb_parameters_free(weights);
+    small_run_close(&run);
+}
+
+CLAIM(checkpoint, float64_stays_float64)
+{
+    struct settings s = small_settings();
+    struct small_run run;
+    cr_assert(small_run_open(&run, &s, NULL, SB_F64), "%s", sb_error());
+    const char *path = test_temporary("model.safetensors");
+    save(&run, path, NULL);
+    struct checkpoint *c = load(path);
+    cr_expect(sb_parameters_dtype(c->weights) == SB_F64);
+    cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&run));
+    checkpoint_free(c);
+    small_run_close(&run);
+}
+
+static bool same_bits(double a, double b)
+{
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+CLAIM(checkpoint, the_state_is_kept_to_the_bit)
+{
+    struct settings s = small_settings();
+    s.trainer.average_decay = 0.9;
+    s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 5);
+    for (int i = 0; i < 8; i++)
+        sb_optimiser_observe(sb_trainer_optimiser(run.trainer), 1 / 3. + i);
+    const struct progress p = {.evaluations = 8,
+                               .best_error = NAN,
+                               .best_loss = 0x1.23456789abcdep-7,
+                               .best_step = 3,
+                               .waited = 2,
+                               .data_hash = 0x7edcba9876543210u,
+                               .best_fingerprint = 0xfedcba9876543210u,
+                               .finished = true};
+    const char *path = test_temporary("state.safetensors");
+    save(&run, path, &p);
+    struct checkpoint *c = load(path);
+    sb_trainer_state was = sb_trainer_save(run.trainer), is = c->state;
+    cr_assert(c->has_state);
+    cr_expect(is.steps == 5 && is.updates == 5 && is.average_updates == 5);
+    cr_expect(is.random_position == was.random_position && is.random_position > 0);
+    cr_expect(is.data.batch == 5 && is.data.epoch == 0);
+    cr_expect(same_bits(is.plateau.best, 1 / 3.) && is.plateau.seen == 8);
+    cr_expect(is.plateau.waited == was.plateau.waited && is.plateau.waited == 1);
+    cr_expect(is.plateau.reduced == was.plateau.reduced && is.plateau.reduced == 3);
+    cr_expect(isnan(c->progress.best_error) && same_bits(c->progress.best_loss, p.best_loss));
+    cr_expect(c->progress.best_step == 3 && c->progress.evaluations == 8);
+    cr_expect(c->progress.waited == 2 && c->progress.data_hash == p.data_hash);
+    cr_expect(c->progress.finished && c->progress.best_fingerprint == p.best_fingerprint);
+    checkpoint_free(c);
+    small_run_close(&run);
+}
+
+/* Trains up to a step; every five it evaluates as the program does. */
+static void go_on(struct small_run *run, struct progress *p, const sb_pairs *held, int64_t until)
+{
+    sb_average *average = sb_trainer_average(run->trainer);
+    sb_vocabulary *source = sb_seq2seq_source(run->model), *target = sb_seq2seq_target(run->model);
+    sb_data *data = sb_data_new(held, source, target, NULL);
+    cr_assert(data, "%s", sb_error());
+    while (sb_trainer_steps(run->trainer) < until) {
+        small_run_train(run, 1);
+        if (sb_trainer_steps(run->trainer) % 5 != 0)
+            continue;
+        cr_assert(sb_average_swap(average));
+        double loss = sb_evaluate_loss(run->model, data);
+        cr_assert(sb_average_swap(average));
+        cr_assert(loss > 0, "%s", sb_error());
+        bool best = p->evaluations++ == 0 || loss < p->best_loss;
+        p->waited = best ? 0 : p->waited + 1;
+        p->best_loss = best ? loss : p->best_loss;
+        sb_optimiser_observe(sb_trainer_optimiser(run->trainer), loss);
+    }
+    sb_data_free(data);
+}
+
+static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_pairs *pairs)
+{
+    sb_pairs *held = small_pairs(7, 4);
+    struct progress p = {0}, q = {0};
+    struct small_run whole = small_run(s, pairs), half = small_run(s, pairs);
+    char whole_path[256], half_path[256];
+    strcpy(whole_path, test_temporary("whole.safetensors"));
+    strcpy(half_path, test_temporary("half.safetensors"));
+    go_on(&whole, &p, held, 40);
+    save(&whole, whole_path, &p);
+    for (int64_t stop = 17; stop <= 40; stop += 23) { /* 17 steps, and 23 more */
+        go_on(&half, &q, held, stop);
+        save(&half, half_path, &q);
+        small_run_close(&half);
+        cr_assert(small_run_resume(&half, half_path, pairs), "%s", sb_error());
+        q = half.loaded->progress;
+    }
+    cr_expect(sb_trainer_save(whole.trainer).plateau.reduced > 0, "the plateau does nothing");
+    cr_expect(small_run_bits(&whole) == small_run_bits(&half));
+    cr_expect(same_files(whole_path, half_path), "the files differ");
+    small_run_close(&whole);
+    small_run_close(&half);
+    sb_pairs_free(held);
+}
+
+CLAIM(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
+{
+    struct settings s = small_settings();
+    s.trainer.accumulate = 2;
+    s.trainer.average_decay = 0.95;
+    s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
+    s.trainer.optimiser.schedule.rate = 0.3; /* so that the loss does not always fall */
+    s.trainer.optimiser.schedule.patience = 1;
+    sb_pairs *pairs = small_pairs(30, 6);
+    if (!test_slow_device())
+        expect_resumed_is_uninterrupted(&s, pairs);
+    s.trainer.optimiser_kind = SB_OPTIMISER_SGD;
+    s.trainer.optimiser.momentum = 0.9;
+    s.trainer.optimiser.schedule.rate = 3;
+    expect_resumed_is_uninterrupted(&s, pairs);
+    sb_pairs_free(pairs);
+}
+
+CLAIM(checkpoint, equal_training_gives_equal_files)
+{
+    char first[256], second[256];
+    strcpy(first, test_temporary("first.safetensors"));
+    strcpy(second, test_temporary("second.safetensors"));
+    struct settings s = small_settings();
+    const struct progress p = {.best_loss = 0.5};
+    for (int i = 0; i < 2; i++) {
+        struct small_run run = small_run(&s, NULL);
+        small_run_train(&run, 3);
+        save(&run, i ? second : first, &p);
+        small_run_close(&run);
+    }
+    cr_expect(same_files(first, second));
+}
+
+/* ---- averages ---- */
+
+CLAIM(checkpoint, an_average_is_the_mean_of_the_parameters)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    static char path[3][256];
+    double values[3], mean = 0;
+    for (int i = 0; i < 3; i++) {
+        small_run_train(&run, 4);
+        strcpy(path[i], test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2"));
+        save(&run, path[i], NULL);
+        values[i] = sb_get(sb_parameters_find(run.weights, "output.weight"), 5);
+        mean += values[i] / 3;
+    }
+    const char *more[] = {path[1], path[2]}, *itself[] = {path[0], path[0]};
+    struct checkpoint *c = load(path[0]), *same = load(path[0]);
+    uint64_t bits = sb_parameters_fingerprint(same->weights);
+    cr_assert(checkpoint_average(c, 2, more), "%s", sb_error());
+    cr_expect(fabs(sb_get(sb_parameters_find(c->weights, "output.weight"), 5) - mean) < 1e-7);
+    cr_assert(checkpoint_average(same, 2, itself), "%s", sb_error());
+    cr_expect(sb_parameters_fingerprint(same->weights) == bits, "of one file it is that file");
+    checkpoint_free(c);
+    checkpoint_free(same);
+    small_run_close(&run);
+}
+
+static void expect_no_average(struct checkpoint *c, const struct settings *s, const sb_pairs *pairs)
+{
+    struct small_run run = small_run(s, pairs);
+    const char *path = test_temporary("other");
+    save(&run, path, NULL);
+    cr_expect(!checkpoint_average(c, 1, &path));
+    EXPECT_ERROR("other is another model than the first");
+    small_run_close(&run);
+}
+
+CLAIM(checkpoint, only_models_of_one_kind_are_averaged)
+{
+    struct settings s = small_settings(), wider = s, other = s;
+    sb_pairs *pairs = small_pairs(4, 6);
+    struct small_run run = small_run(&s, NULL);
+    const char *path = test_temporary("model");
+    save(&run, path, NULL);
+    struct checkpoint *c = load(path);
+    wider.model.transformer.width = 10;
+    other.model.transformer.norm_place = SB_NORM_POST;
+    other.model.transformer.norm_kind = SB_LAYER_NORM;
+    expect_no_average(c, &wider, NULL);
+    expect_no_average(c, &other, NULL);
+    expect_no_average(c, &s, pairs);
+    checkpoint_free(c);
+    small_run_close(&run);
+    sb_pairs_free(pairs);
+}
+
+/* ---- files from elsewhere ---- */
+
+/* Writes the tensors of a file with other metadata. */
+static void rewrite(const sb_safetensors *file, const char *key, const char *text, const char *path)
+{
+    sb_named_tensor item[128];
+    int n = sb_safetensors_count(file);
+    cr_assert(n <= 128);
+    for (int i = 0; i < n; i++) {
+        const char *name = sb_safetensors_name(file, i);
+        item[i] = (sb_named_tensor){name, sb_safetensors_tensor(file, name)};
+        cr_assert(item[i].tensor, "%s", sb_error());
+    }
+    const char *const metadata[][2] = {{key, text}};
+    cr_assert(sb_safetensors_save(path, n, item, 1, metadata), "%s", sb_error());
+    for (int i = 0; i < n; i++)
+        sb_tensor_release((sb_tensor *)(uintptr_t)item[i].tensor);
+}
+
+struct change {
+    const char *path;  /* what to change in the metadata: "settings/width" */
+    const char *value; /* JSON, or NULL to remove it */
+    const char *reason;
+};
+
+static const struct change hostile[] = {
+    {"format", "2", "its format is 2; this version knows only 1"},
+    {"format", "\"1\"", "its format is missing or malformed"},
+    {"format", NULL, "its format is missing or malformed"},
+    {"task", NULL, "its task is missing or malformed"},
+    {"task", "[]", "its task is missing or malformed"},
+    {"settings", NULL, "its settings are missing or malformed"},
+    {"settings", "[1, 2]", "its settings are missing or malformed"},
+    {"settings/colour", "\"red\"", "the setting \"colour\" is unknown to this version"},
+    {"settings/width", "8", "the setting \"width\" is not a text"},
+    {"settings/width", "\"-8\"", "--width: \"-8\" is not a whole number in 1..1048576"},
+    {"settings/width", "\"16\"",
+     "\"encoder.embedding.weight\" is (14, 8), its settings ask for (14, 16)"},
+    {"settings/width", "\"1048576\"",
+     "\"encoder.embedding.weight\" is (14, 8), its settings ask for (14, 1048576)"},
+    {"settings/heads", "\"3\"", "width 8 is not a multiple of 3 heads"},
+    {"settings/heads", "\"65536\"", "width 8 is not a multiple of 65536 heads"},
+    {"settings/feed-forward", "\"16777216\"",
+     "feed_forward.up.weight\" is (12, 8), its settings ask for (16777216, 8)"},
+    {"settings/encoder-layers", "\"1000\"", "layers.1.self_attention.query.weight\", which its"},
+    {"settings/decoder-layers", "\"2\"", "\"decoder.layers.1.self_attention.query.weight\", which"},
+    {"settings/positions", "\"learned\"", "which its settings ask for, is missing"},
+    {"settings/norm", "\"sideways\"", "--norm: \"sideways\" is none of pre, post"},
+    {"settings/share-embeddings", "\"true\"", "one vocabulary for source and target"},
+    {"source", NULL, "vocabulary: json is NULL"},
+    {"source", "{}", "vocabulary: \"units\" is not a string"},
+    {"source/symbols", "[\"a\", \"a\"]", "vocabulary: symbol 1, \"a\", is symbol 0 again"},
+    {"source/symbols", "[\"a\", \"b\"]", "is (14, 8), its settings ask for (6, 8)"},
+    {"target", "3", "vocabulary: \"units\" is not a string"},
+    {"state", "null", "the state's \"steps\" is missing or malformed"},
+    {"state/steps", "\"5\"", "the state's \"steps\" is missing or malformed"},
+    {"state/steps", "-1", "the state's \"steps\" is -1, not in 0..9223372036854775807"},
+    {"state/plateau_reduced", "2000000", "\"plateau_reduced\" is 2000000, not in 0..1000000"},
+    {"state/best_loss", "0.5", "the state's \"best_loss\" is missing or malformed"},
+    {"state/best_loss", "\"0.5 \"", "the state's \"best_loss\" is missing or malformed"},
+    {"state/finished", "1", "the state's \"finished\" is missing or malformed"},
+    {"state/data_hash", NULL, "the state's \"data_hash\" is missing or malformed"},
+    {"state/best_fingerprint", "1", "the state's \"best_fingerprint\" is missing or malformed"},
+    {"state/best_fingerprint", "\"0x12345678901234\"", "\"best_fingerprint\" is missing or malf"},
+    {"fingerprint", "\"1\"", "its fingerprint is malformed, expected 16 hexadecimal digits"},
+    {"fingerprint", "null", "its fingerprint is malformed, expected 16 hexadecimal digits"},
+    {"fingerprint", "\"0123456789abcdef\"", "expected 0123456789abcdef: the file was changed"},
+    {"best", "[]", "the best model's \"step\" is missing or malformed"},
+    {"best", "{\"step\": 1, \"data_hash\": -1}", "the best model's \"data_hash\" is -1, not in"},
+};
+
+static json_t *changed(const char *text, const struct change *change)
+{
+    json_t *json = json_loads(text, 0, NULL), *object = json;
+    const char *slash = strchr(change->path, '/'), *key = slash ? slash + 1 : change->path;
+    char outer[32];
+    snprintf(outer, sizeof outer, "%.*s", slash ? (int)(slash - change->path) : 0, change->path);
+    object = slash ? json_object_get(json, outer) : json;
+    if (change->value)
+        json_object_set_new(object, key, json_loads(change->value, JSON_DECODE_ANY, NULL));
+    else
+        json_object_del(object, key);
+    return json;
+}
+
+/* A file with the state of a run after 3 steps. */
+static sb_safetensors *sample_file(void)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 3);
+    const struct progress p = {.best_loss = 0.5};
+    const char *path = test_temporary("good.safetensors");
+    save(&run, path, &p);
+    small_run_close(&run);
+    return sb_safetensors_open(path);
+}
+
+CLAIM(checkpoint, hostile_metadata_is_refused_with_a_clear_sentence)
+{
+    sb_safetensors *file = sample_file();
+    const char *text = sb_safetensors_metadata(file, "softback");
+    for (size_t i = 0; i < sizeof hostile / sizeof hostile[0]; i++) {
+        json_t *json = changed(text, &hostile[i]);
+        char *dumped = json_dumps(json, JSON_COMPACT);
+        const char *path = test_temporary("bad.safetensors");
+        rewrite(file, "softback", dumped, path);
+        free(dumped);
+        json_decref(json);
+        sb_device_reset_peak(sb_device_in_use());
+        int64_t live = memory_in_use().live_bytes;
+        cr_expect(!checkpoint_load(path), "%s as %s is accepted", hostile[i].path,
+                  hostile[i].value);
+        EXPECT_ERROR(hostile[i].reason);
+        cr_expect(strncmp(sb_error(), path, strlen(path)) == 0, "\"%s\" names no file", sb_error());
+        int64_t used = memory_in_use().peak_bytes - live;
+        cr_expect(used < 1 << 20, "%s as %s takes %lld bytes", hostile[i].path, hostile[i].value,
+                  (long long)used);
+    }
+    sb_safetensors_close(file);
+}
+
+CLAIM(checkpoint, files_of_another_kind_are_refused)
+{
+    sb_safetensors *file = sample_file();
+    const char *path = test_temporary("bad.safetensors");
+    rewrite(file, "format", "pt", path);
+    cr_expect(!checkpoint_load(path));
+    EXPECT_ERROR("it has no description of a softback model");
+    static const char *const text[][2] = {
+        {"", "checkpoint: JSON, byte 0: "},
+        {"{\"format\":1", "checkpoint: JSON, byte 11: "},
+        {"[]", "its format is missing or malformed"},
+        {"{\"format\":1,\"format\":1}", "duplicate object key"},
+    };
+    for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+        rewrite(file, "softback", text[i][0], path);
+        cr_expect(!checkpoint_load(path));
+        EXPECT_ERROR(text[i][1]);
+    }
+    sb_safetensors_close(file);
+    FILE *garbage = fopen(path, "wb");
+    fputs("this is no model at all", garbage);
+    fclose(garbage);
+    cr_expect(!checkpoint_load(path));
+    EXPECT_ERROR("not a safetensors file");
+    cr_expect(!checkpoint_load(test_temporary("not-there")));
+    EXPECT_ERROR("cannot open");
+}
+
+/* Settings that older files lack keep their defaults; newer keys beside them do no harm. */
+CLAIM(checkpoint, missing_settings_and_more_keys_are_no_failure)
+{
+    static const struct change harmless[] = {{"settings/steps", NULL, NULL},
+                                             {"note", "[1]", NULL},
+                                             {"fingerprint", NULL, NULL},
+                                             {"state/best_fingerprint", NULL, NULL}};
+    sb_safetensors *file = sample_file();
+    for (int i = 0; i < 4; i++) {
+        json_t *json = changed(sb_safetensors_metadata(file, "softback"), &harmless[i]);
+        char *dumped = json_dumps(json, JSON_COMPACT);
+        const char *path = test_temporary("older.safetensors");
+        rewrite(file, "softback", dumped, path);
+        checkpoint_free(load(path));
+        free(dumped);
+        json_decref(json);
+    }
+    sb_safetensors_close(file);
+}
+
+CLAIM(checkpoint, resuming_needs_a_state_that_fits)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL), resumed;
+    const char *path = test_temporary("model.safetensors");
+    save(&run, path, NULL);
+    cr_expect(!small_run_resume(&resumed, path, NULL));
+    EXPECT_ERROR("holds a model, but no state of its training");
+    const struct progress p = {0};
+    run.settings.trainer.average_decay = 0.9; /* of which the file has no values */
+    save(&run, path, &p);
+    cr_expect(!small_run_resume(&resumed, path, NULL));
+    EXPECT_ERROR("\"average\"");
+    small_run_close(&run);
+}
+
+/* ---- models that are cut over ranks, which are threads here ---- */
+
+/* Steps that ranks take from one checkpoint (NULL: the beginning) to another. */
+struct leg {
+    const struct settings *settings;
+    const char *from, *to;
+    int64_t steps;
+    double loss; /* the last one */
+};
+
+static void go(sb_communicator *c, void *context)
+{
+    struct leg *leg = context;
+    const struct progress progress = {.best_step = 1};
+    struct settings s = *leg->settings;
+    struct small_run run;
+    s.model.transformer.ranks = c;
+    const bool ok = leg->from ? small_run_resume_part(&run, leg->from, NULL, c)
+                              : small_run_open(&run, &s, NULL, SB_F32);
+    sb_trained trained = {0};
+    bool well = ok;
+    for (int64_t i = 0; well && i < leg->steps; i++)
+        well = sb_trainer_step(run.trainer, &trained);
+    if (!well ||
+        !checkpoint_save(leg->to, leg->settings, "reverse", run.model, run.trainer, &progress)) {
+        fprintf(stderr, "%s\n", sb_error());
+        abort(); /* the others would wait */
+    }
+    if (sb_communicator_rank(c) == 0)
+        leg->loss = trained.loss;
+    small_run_close(&run);
+}
+
+/* The last loss. */
+static double walk(int ranks, const struct settings *s, const char *from, int64_t steps,
+                   const char *to)
+{
+    struct leg leg = {.settings = s, .from = from, .to = to, .steps = steps};
+    mailbox_run(ranks, go, &leg);
+    return leg.loss;
+}
+
+CPU_CLAIM(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
+{
+    struct settings s = small_settings();
+    char one[256], cut[256], again[256];
+    s.model.transformer.heads = 4;
+    s.model.transformer.gated = true;
+    s.model.transformer.positions = SB_POSITIONS_RELATIVE;
+    s.trainer.average_decay = 0.9;
+    strcpy(one, test_temporary("one"));
+    strcpy(cut, test_temporary("cut"));
+    strcpy(again, test_temporary("again"));
+    walk(1, &s, NULL, 0, one);
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        walk(ranks, &s, NULL, 0, cut); /* the first weights */
+        cr_expect(same_files(one, cut), "%d ranks", ranks);
+    }
+    const double whole = walk(1, &s, NULL, 7, one);
+    for (int ranks = 2; ranks <= 4; ranks += 2) {
+        walk(ranks, &s, one, 0, cut); /* each takes its part, and gives it back */
+        cr_expect(same_files(one, cut), "%d ranks", ranks);
+        walk(ranks, &s, NULL, 4, cut);
+        walk(1, &s, cut, 0, again);
+        cr_expect(same_files(again, cut), "%d ranks", ranks);
+        const double there = walk(ranks, &s, cut, 3, again), back = walk(1, &s, cut, 3, one);
+        cr_expect(fabs(there - whole) < 1e-4 && fabs(back - whole) < 1e-4, "%d ranks", ranks);
+        walk(ranks, &s, NULL, 7, cut);
+        cr_expect(same_files(again, cut), "%d ranks: not as if never interrupted", ranks);
+        walk(1, &s, NULL, 7, one);
+    }
+}

@@ -1,0 +1,107 @@
+#include "autograd/tape.h"
+#include "models/training/diagnosis.h"
+#include "tests/support/tiny.h"
+
+enum { PAIRS = 5, LONGEST = 6 };
+
+static struct diagnosis diagnose(const struct tiny *tiny)
+{
+    struct diagnosis d;
+    sb_batch *batch = tiny_batch(tiny->vocabulary, 1, PAIRS, LONGEST);
+    cr_assert(diagnosis_make(&d, tiny->model, batch), "%s", sb_error());
+    sb_batch_free(batch);
+    return d;
+}
+
+/* Every number of a parameter times a factor, where its name has this part. */
+static void scale_parameters(sb_parameters *set, const char *part, double factor)
+{
+    for (int64_t i = 0; i < sb_parameters_count(set); i++) {
+        sb_tensor *w = sb_parameters_get(set, i);
+        for (int64_t e = 0; strstr(sb_parameters_name(set, i), part) && e < sb_tensor_size(w); e++)
+            sb_put(w, e, factor * sb_get(w, e));
+    }
+}
+
+static double mean(int64_t n, const double *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum / (double)n;
+}
+
+CLAIM(diagnosis, gradients_are_those_of_the_loss)
+{
+    for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
+        const sb_seq2seq_options *options = &tiny_variant(v)->options;
+        struct tiny tiny = tiny_new(SB_F64, 2, options);
+        struct diagnosis d = diagnose(&tiny);
+        cr_expect(!sb_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left behind");
+        sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
+        cr_expect(d.parameters == sb_parameters_count(tiny.weights));
+        for (int64_t i = 0; i < d.parameters && options->label_smoothing == 0; i++) {
+            const sb_tensor *dw = sb_grad(sb_parameters_get(tiny.weights, i));
+            double sum = 0;
+            for (int64_t e = 0; dw && e < sb_tensor_size(dw); e++)
+                sum += sb_get(dw, e) * sb_get(dw, e);
+            cr_expect(fabs(d.gradient[i] - sqrt(sum)) <= 1e-9 * (1 + sqrt(sum)), "%s: %s, %g, %g",
+                      tiny_variant(v)->name, sb_parameters_name(tiny.weights, i), d.gradient[i],
+                      sqrt(sum));
+        }
+        sb_tape_end(&tape);
+        sb_batch_free(batch);
+        diagnosis_free(&d);
+        tiny_free(&tiny);
+    }
+}
+
+/* Without queries all scores are 0 (or a bias alone, which this variant has not). */
+CLAIM(diagnosis, equal_weights_are_even_and_hear)
+{
+    sb_seq2seq_options options = tiny_options();
+    struct tiny tiny = tiny_new(SB_F64, 2, &options);
+    scale_parameters(tiny.weights, "query", 0);
+    struct diagnosis d = diagnose(&tiny);
+    cr_expect(d.heads == 3 * options.transformer.heads * options.transformer.encoder_layers);
+    for (int64_t h = 0; h < d.heads; h++)
+        cr_expect(fabs(d.evenness[h] - 1) < 1e-12 && d.deaf[h] == 0, "head %d: %g, %g", (int)h,
+                  d.evenness[h], d.deaf[h]);
+    diagnosis_free(&d);
+    tiny_free(&tiny);
+}
+
+CLAIM(diagnosis, heads_that_point_are_deaf)
+{
+    sb_seq2seq_options options = tiny_options();
+    struct tiny tiny = tiny_new(SB_F64, 2, &options);
+    scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
+    struct diagnosis d = diagnose(&tiny);
+    const int64_t H = options.transformer.heads;
+    cr_expect(mean(H, d.deaf + H) > 0.9 && mean(H, d.evenness + H) < 0.1, "%g, %g",
+              mean(H, d.deaf + H), mean(H, d.evenness + H));
+    cr_expect(mean(H, d.deaf) < 0.5 && mean(H, d.evenness) > 0.2, "%g, %g", mean(H, d.deaf),
+              mean(H, d.evenness));
+    diagnosis_free(&d);
+    tiny_free(&tiny);
+}
+
+CLAIM(diagnosis, dropout_is_left_out)
+{
+    sb_seq2seq_options options = tiny_options();
+    options.transformer.dropout = 0.5;
+    struct tiny tiny = tiny_new(SB_F64, 2, &options);
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    struct diagnosis d = diagnose(&tiny), again = diagnose(&tiny);
+    cr_expect(memcmp(d.gradient, again.gradient, (size_t)d.parameters * sizeof(double)) == 0);
+    sb_tape_end(&tape);
+    diagnosis_free(&d);
+    diagnosis_free(&again);
+    tiny_free(&tiny);
+}

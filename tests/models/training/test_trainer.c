@@ -1,0 +1,312 @@
+#include "nn/flat.h"
+#include "ops/kernel.h"
+#include "tensor/failure.h"
+#include "tests/support/small_run.h"
+#include <sys/resource.h>
+
+static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+
+CLAIM(trainer, two_accumulated_batches_are_one_of_twice_the_size)
+{
+    struct settings s = small_settings();
+    s.model.transformer.dropout = 0;
+    s.model.label_smoothing = 0.1;
+    s.trainer.optimiser_kind = SB_OPTIMISER_SGD; /* Adam makes steps of gradients that are noise */
+    struct small_run two, twice;
+    s.trainer.accumulate = 2;
+    cr_assert(small_run_open(&two, &s, NULL, SB_F64), "%s", sb_error());
+    s.trainer.accumulate = 1;
+    s.data.batch_pairs *= 2;
+    cr_assert(small_run_open(&twice, &s, NULL, SB_F64), "%s", sb_error());
+    double a = small_run_train(&two, 5), b = small_run_train(&twice, 5);
+    cr_expect(fabs(a - b) < 1e-12 * b, "losses %.17g and %.17g", a, b);
+    double apart = test_relative(parameters_values(two.weights), parameters_values(twice.weights));
+    cr_expect(apart < 1e-12, "weights differ by %g", apart);
+    small_run_close(&two);
+    small_run_close(&twice);
+}
+
+static uint64_t bits_with_threads(const struct settings *s, int threads)
+{
+    cr_assert(sb_set_threads(threads));
+    struct small_run run = small_run(s, NULL);
+    small_run_train(&run, 20);
+    uint64_t bits = small_run_bits(&run);
+    small_run_close(&run);
+    return bits;
+}
+
+CPU_CLAIM(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
+{
+    struct settings s = small_settings();
+    int64_t usual = kernel_parallel_work;
+    kernel_parallel_work = 1000; /* even a small model is worth several threads */
+    s.model.transformer.dropout = 0.2;
+    s.data.batch_pairs = 16;
+    uint64_t bits = bits_with_threads(&s, 1);
+    cr_expect(bits_with_threads(&s, 2) == bits);
+    cr_expect(bits_with_threads(&s, 4) == bits);
+    kernel_parallel_work = usual;
+    s.trainer.seed = 2;
+    cr_expect(bits_with_threads(&s, 2) != bits, "another seed");
+}
+
+/* Leaves an infinite gradient in a parameter, to which the next step's is added. */
+static void spoil_gradient(struct small_run *run, const char *name)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *w = sb_parameters_find(run->weights, name);
+    cr_assert(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)), "%s", sb_error());
+    sb_tape_end(&tape);
+    sb_put(sb_grad(w), 0, INFINITY);
+}
+
+CLAIM(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 2);
+    uint64_t bits = small_run_bits(&run);
+    sb_trained trained;
+    spoil_gradient(&run, "output.bias");
+    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    cr_expect(trained.skipped && isfinite(trained.loss));
+    EXPECT_ERROR("the gradient of \"output.bias\" is not finite");
+    cr_expect(small_run_bits(&run) == bits && sb_trainer_steps(run.trainer) == 3);
+    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    cr_expect(!trained.skipped && small_run_bits(&run) != bits);
+    small_run_close(&run);
+}
+
+CLAIM(trainer, ten_skipped_steps_in_a_row_are_a_failure)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    sb_trained trained;
+    for (int i = 0; i < 9; i++) {
+        spoil_gradient(&run, "output.bias");
+        cr_assert(sb_trainer_step(run.trainer, &trained) && trained.skipped, "%s", sb_error());
+    }
+    spoil_gradient(&run, "output.bias");
+    cr_expect(!sb_trainer_step(run.trainer, &trained));
+    EXPECT_ERROR(
+        "trainer: 10 steps in a row were skipped; optimiser_step: the gradient of \"outpu");
+    cr_expect(sb_trainer_step(run.trainer, &trained) && !trained.skipped, "%s", sb_error());
+    small_run_close(&run);
+}
+
+CLAIM(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
+{
+    static const char *const name[] = {"output.weight", "encoder.layers.0.feed_norm.bias"};
+    for (int i = 0; i < 2; i++) {
+        struct settings s = small_settings();
+        struct small_run run = small_run(&s, NULL);
+        small_run_train(&run, 1);
+        sb_put(sb_parameters_find(run.weights, name[i]), 1, i ? INFINITY : NAN);
+        sb_trained trained;
+        cr_expect(!sb_trainer_step(run.trainer, &trained));
+        EXPECT_ERROR("trainer: the loss is nan; the first value that is not finite is ");
+        EXPECT_ERROR(i ? "layer_norm input bias (8); so is one of the parameter"
+                       : "linear_cross_entropy input weight (14, 8)");
+        EXPECT_ERROR(name[i]);
+        const sb_batch *batch = sb_trainer_batch(run.trainer);
+        cr_assert(batch && batch->pairs == 4 && sb_tensor_dim(batch->source, 0) == 4);
+        cr_expect(sb_trainer_steps(run.trainer) == 1);
+        small_run_close(&run);
+    }
+}
+
+CLAIM(trainer, a_parameter_without_gradient_is_named_after_the_first_step)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    cr_assert(sb_parameters_add(run.weights, "forgotten", SB_SHAPE(3), one), "%s", sb_error());
+    sb_trained trained;
+    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    cr_expect_str_eq(trained.without_gradient, "forgotten");
+    cr_assert(sb_trainer_step(run.trainer, &trained), "%s", sb_error());
+    cr_expect(trained.without_gradient == NULL);
+    small_run_close(&run);
+}
+
+static int64_t system_calls(void)
+{
+    return memory_in_use().system_calls;
+}
+
+CLAIM(trainer, from_the_third_step_at_a_shape_no_memory_is_asked_for)
+{
+    struct settings s = small_settings();
+    s.task.min_length = s.task.max_length;
+    s.trainer.average_decay = 0.9;
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 2);
+    int64_t calls = system_calls(), live = live_blocks();
+    small_run_train(&run, 20);
+    cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
+              (long long)(system_calls() - calls));
+    cr_expect(live_blocks() == live, "a step leaks");
+    small_run_close(&run);
+}
+
+static long page_faults(void)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_minflt;
+}
+
+/* What the library asks for is not all: whatever touches memory that the system hands out anew is
+   seen here. Matrices are large enough for malloc to give them back between steps, if it had them;
+   the system may have a few faults of its own. */
+CPU_CLAIM(trainer, after_the_third_step_pages_are_no_longer_new)
+{
+    enum { STEPS = 20, FEW = 5 * STEPS };
+    struct settings s = small_settings();
+    s.model.transformer.width = 64;
+    s.data.batch_pairs = 64;
+    s.task.min_length = s.task.max_length = 20;
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 3);
+    long faults = page_faults();
+    small_run_train(&run, STEPS);
+    faults = page_faults() - faults;
+    cr_expect(!POOL_CACHES || faults <= FEW, "%ld in %d steps", faults, STEPS);
+    small_run_close(&run);
+}
+
+CLAIM(trainer, after_the_first_epoch_no_memory_is_asked_for)
+{
+    struct settings s = small_settings();
+    s.data.batch_pairs = 2; /* more than a stretch of batches: shapes change with each epoch */
+    sb_pairs *pairs = small_pairs(250, 12);
+    struct small_run run = small_run(&s, pairs);
+    while (sb_data_tell(run.data).epoch == 0)
+        small_run_train(&run, 1);
+    int64_t calls = system_calls();
+    while (sb_data_tell(run.data).epoch < (test_slow_device() ? 2 : 4))
+        small_run_train(&run, 1);
+    cr_expect(!POOL_CACHES || system_calls() == calls, "%lld calls",
+              (long long)(system_calls() - calls));
+    small_run_close(&run);
+    sb_pairs_free(pairs);
+}
+
+CLAIM(trainer, memory_falls_during_backward)
+{
+    struct settings s = small_settings();
+    s.model.transformer.encoder_layers = s.model.transformer.decoder_layers = 4;
+    s.data.batch_pairs = 16;
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 1);
+    const sb_batch *batch = sb_data_next(run.data);
+    double before = (double)memory_in_use().live_bytes;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = sb_seq2seq_loss(run.model, batch);
+    double at_loss = (double)memory_in_use().live_bytes - before;
+    sb_device_reset_peak(sb_device_in_use());
+    cr_assert(sb_backward(loss), "%s", sb_error());
+    double peak = (double)memory_in_use().peak_bytes - before;
+    double after = (double)memory_in_use().live_bytes - before;
+    cr_expect(sb_tape_end(&tape));
+    cr_expect(peak < 1.2 * at_loss, "%g bytes at the loss, then up to %g", at_loss, peak);
+    cr_expect(after < 0.5 * at_loss, "%g bytes at the loss, %g after backward", at_loss, after);
+    small_run_close(&run);
+}
+
+/* Memory fails somewhere within each step, which is then tried again. */
+CLAIM(trainer, a_step_that_failed_can_be_tried_again)
+{
+    struct settings s = small_settings();
+    s.trainer.accumulate = 2;
+    s.data.batch_pairs = 3;
+    sb_pairs *pairs = small_pairs(10, 5);
+    struct small_run plain = small_run(&s, pairs), disturbed = small_run(&s, pairs);
+    small_run_train(&plain, 12);
+    int failures = 0;
+    for (int i = 0; i < 12; i++) {
+        sb_trained trained;
+        pool_fail_after(i * 97 % 701, false);
+        bool ok = sb_trainer_step(disturbed.trainer, &trained);
+        pool_fail_after(-1, false);
+        if (ok)
+            continue;
+        EXPECT_ERROR("out of memory");
+        cr_expect(sb_trainer_steps(disturbed.trainer) == i);
+        cr_assert(sb_trainer_step(disturbed.trainer, &trained), "%s", sb_error());
+        failures++;
+    }
+    cr_expect(failures > 6, "%d steps failed", failures);
+    cr_expect(small_run_bits(&plain) == small_run_bits(&disturbed));
+    small_run_close(&plain);
+    small_run_close(&disturbed);
+    sb_pairs_free(pairs);
+}
+
+static void expect_refused(sb_trainer_options options, const char *reason)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL);
+    cr_expect(!sb_trainer_new(run.model, run.data, &options));
+    EXPECT_ERROR(reason);
+    small_run_close(&run);
+}
+
+CLAIM(trainer, options_out_of_range_are_refused_by_name)
+{
+    expect_refused((sb_trainer_options){.accumulate = -1}, "trainer: accumulate is -1");
+    expect_refused((sb_trainer_options){.sequence_ranks = 2},
+                   "trainer: a sequence cannot be cut over 2 of 1 ranks");
+    expect_refused((sb_trainer_options){.optimiser_kind = (sb_optimiser_kind)9},
+                   "trainer: 9 is not a kind of optimiser");
+    expect_refused((sb_trainer_options){.average_decay = 1}, "average: decay is 1");
+    expect_refused((sb_trainer_options){.optimiser = {.beta1 = 2}}, "adam: beta1 is 2");
+}
+
+static void expect_not_restored(struct small_run *run, sb_trainer_state state, const char *reason)
+{
+    cr_expect(!sb_trainer_restore(run->trainer, &state), "no failure with \"%s\"", reason);
+    EXPECT_ERROR(reason);
+}
+
+CLAIM(trainer, a_state_that_cannot_be_is_refused)
+{
+    struct settings s = small_settings();
+    s.trainer.average_decay = 0.9;
+    struct small_run run = small_run(&s, NULL);
+    small_run_train(&run, 3);
+    sb_trainer_state good = sb_trainer_save(run.trainer), bad = good;
+    bad.steps = -1;
+    expect_not_restored(&run, bad, "steps is -1");
+    bad = good;
+    bad.updates = 4;
+    expect_not_restored(&run, bad, "updates is 4, not in 0..3");
+    bad = good;
+    bad.average_updates = -5;
+    expect_not_restored(&run, bad, "average_updates is -5");
+    bad = good;
+    bad.skipped_in_a_row = 12;
+    expect_not_restored(&run, bad, "skipped_in_a_row is 12");
+    bad = good;
+    bad.plateau.reduced = -1;
+    expect_not_restored(&run, bad, "plateau.reduced is -1");
+    bad = good;
+    bad.data.batch = -1;
+    expect_not_restored(&run, bad, "there is no batch -1");
+    cr_expect(sb_trainer_restore(run.trainer, &good), "%s", sb_error());
+    small_run_train(&run, 1);
+    small_run_close(&run);
+}
+
+CLAIM(trainer, null_is_named)
+{
+    sb_trained trained;
+    cr_expect(!sb_trainer_new(NULL, NULL, NULL));
+    EXPECT_ERROR("trainer: model is NULL");
+    cr_expect(!sb_trainer_step(NULL, &trained));
+    EXPECT_ERROR("trainer_step: trainer is NULL");
+    cr_expect(!sb_trainer_batch(NULL) && !sb_trainer_model(NULL) && sb_trainer_steps(NULL) == 0);
+    sb_trainer_free(NULL);
+}

@@ -1,0 +1,427 @@
+/* The program on several ranks, started by mpirun on this machine. What ranks compute is claimed in
+   tests/tensor/test_parallel.c; here they are processes, which talk by MPI, and may die. */
+#include "tests/support/program.h"
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRAIN                                                                                      \
+    "train --data pairs.tsv --width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 "           \
+    "--batch-pairs 5 --average 0.9 --schedule plateau --learning-rate 0.01 --warmup 5 "            \
+    "--plateau-patience 1 --evaluate-pairs 4 --evaluate-every 7 --dropout 0.1 --threads 1 --out "  \
+    "m "
+
+static char mpirun[512];
+
+/* The command that starts so many ranks, with the options given. */
+static const char *ranks(int count, const char *options)
+{
+    snprintf(mpirun, sizeof mpirun, "mpirun --oversubscribe --bind-to none %s -n %d", options,
+             count);
+    return mpirun;
+}
+
+static void write_pairs(const char *file, int from)
+{
+    char text[4000] = "";
+    for (int i = from; i < 70; i++)
+        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
+    program_write(file, text, strlen(text));
+}
+
+/* The path of a file in the program's folder; static storage. */
+static const char *beside_the_program(const char *file)
+{
+    static char path[1024];
+    snprintf(path, sizeof path, "%.*s/%s", (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM),
+             TEST_PROGRAM, file);
+    return path;
+}
+
+/* Whether there is Open MPI's mpirun, whose options and processes are known here, and the plug-in.
+ */
+static bool has_mpi(void)
+{
+    return access(beside_the_program("libsoftback_mpi.so"), R_OK) == 0 &&
+           system("mpirun --version 2>&1 | grep -q 'Open MPI'") == 0;
+}
+
+/* MPI itself keeps memory to the end; the address sanitizer is not to count that. */
+static void leave_foreign_leaks(void)
+{
+    char options[512];
+    const char *given = getenv("ASAN_OPTIONS");
+    snprintf(options, sizeof options, "%s:detect_leaks=0", given ? given : "");
+    setenv("ASAN_OPTIONS", options, 1);
+}
+
+static void begin(void)
+{
+    test_begin_on_the_cpu();
+    if (!has_mpi())
+        cr_skip_test("no Open MPI");
+    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1); /* as CI does */
+    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+    setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
+    setenv("OMP_NUM_THREADS", "1", 1);
+    leave_foreign_leaks();
+    write_pairs("pairs.tsv", 10);
+}
+
+#define MPI_CLAIM(name) CLAIM_AFTER(begin, mpi, name)
+
+/* ---- what they compute ---- */
+
+/* Runs so many workers; whether all went well. What they said is in the files out and err. */
+static bool run_workers(int count, const char *job)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cd '%s' && timeout 60 %s '%s' %s >out 2>err",
+             test_temporary(""), ranks(count, ""), beside_the_program("softback-parallel-worker"),
+             job);
+    return system(command) == 0;
+}
+
+static void expect_worker(int count, const char *job)
+{
+    const bool ok = run_workers(count, job);
+    char *out = program_read("out", NULL), *err = program_read("err", NULL);
+    cr_expect(ok && strcmp(out, "all is well\n") == 0, "%d ranks: %s%s", count, out, err);
+    free(out);
+    free(err);
+}
+
+MPI_CLAIM(ranks_sum_exchange_and_learn_what_one_does)
+{
+    for (int count = 2; count <= (test_long() ? 4 : 3); count++)
+        expect_worker(count, "learn");
+}
+
+/* The loss of each tenth step, from the log; how many there are. */
+static int read_losses(const char *log, double loss[], int most)
+{
+    char *text = program_read(log, NULL);
+    int n = 0;
+    for (const char *at = text; at && n < most && (at = strstr(at, "\"loss\":")); at++)
+        loss[n++] = atof(at + 7);
+    free(text);
+    return n;
+}
+
+MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "'%s' '%s' learn >'%s' 2>&1", test_path("mpi_namespaces.sh"),
+             beside_the_program("softback-parallel-worker"), test_temporary("out"));
+    const int status = system(command);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        cr_skip_test("no right to make network namespaces");
+    char *out = program_read("out", NULL);
+    const char *bytes = strstr(out, "all is well\n");
+    cr_expect(status == 0 && bytes && atoll(bytes + 12) > 2000000, "%s", out); /* 300,007 numbers */
+    free(out);
+}
+
+/* Runs on the emulated device, whose sums are made in host memory: of gradients, and with heads
+   over ranks of what these make. */
+MPI_CLAIM(ranks_on_a_device_sum_there_too)
+{
+    static const char *const split[] = {"heads=1", "heads=2"};
+    if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
+        cr_skip_test("no emulated device");
+    double cpu[1] = {0}, cuda[1] = {0};
+    setenv("SOFTBACK_CUDA", "emulated", 1);
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--dropout 0 --steps 10 --log cpu.jsonl");
+    cr_assert(o.code == 0, "%s", o.err);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+        o = program_run(TRAIN "--dropout 0 --steps 10 --log cuda.jsonl --device cuda --split %s",
+                        split[i]);
+        cr_assert(o.code == 0 && strstr(o.out, "device     "), "%s%s", o.out, o.err);
+        cr_assert(read_losses("cpu.jsonl", cpu, 1) == 1 && read_losses("cuda.jsonl", cuda, 1) == 1);
+        cr_expect(fabs(cpu[0] - cuda[0]) < 1e-4 * cpu[0], "%s: %g and %g", split[i], cpu[0],
+                  cuda[0]);
+        cr_assert(remove(test_temporary("cuda.jsonl")) == 0);
+    }
+}
+
+MPI_CLAIM(a_run_on_two_ranks_follows_a_run_on_one)
+{
+    double one[4], two[4];
+    program_launcher("");
+    struct outcome o = program_run(TRAIN "--dropout 0 --steps 40 --log one.jsonl");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_assert(rename(test_temporary("m"), test_temporary("one")) == 0 &&
+              rename(test_temporary("m.state"), test_temporary("one.state")) == 0);
+    program_launcher(ranks(2, ""));
+    o = program_run(TRAIN "--dropout 0 --steps 40 --log two.jsonl");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_assert(read_losses("one.jsonl", one, 4) == 4 && read_losses("two.jsonl", two, 4) == 4);
+    for (int i = 0; i < 4; i++)
+        cr_expect(fabs(one[i] - two[i]) < 1e-3 * one[i], "step %d: %g and %g", 10 * i, one[i],
+                  two[i]);
+}
+
+static int count_of(const char *text, const char *part)
+{
+    int n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at++)
+        n++;
+    return n;
+}
+
+static int count_files(void)
+{
+    DIR *folder = opendir(test_temporary(""));
+    int n = 0;
+    for (const struct dirent *entry; (entry = readdir(folder));)
+        n += entry->d_name[0] != '.';
+    closedir(folder);
+    return n;
+}
+
+MPI_CLAIM(only_the_first_rank_writes_and_speaks)
+{
+    program_launcher(ranks(3, ""));
+    struct outcome o = program_run(TRAIN "--steps 15");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect(program_evaluations(o.err) == 3, "%s", o.err);
+    cr_expect(count_of(o.out, "ranks      3, of 1 thread each") == 1, "%s", o.out);
+    cr_expect(count_of(o.out, "ranks      3, which spent ") == 1, "%s", o.out);
+    cr_expect(count_of(o.out, "\nsent       ") == 1 && !strstr(o.out, "\nsent       0"), "%s",
+              o.out);
+    cr_expect(count_of(o.out, "trained ") == 1, "%s", o.out);
+    cr_expect(count_files() == 6, "%d files besides pairs.tsv, out, err, m, m.state, m.jsonl",
+              count_files() - 6);
+}
+
+/* Of each split, what rank 0 sends and what the formula says, as the page shows them. */
+MPI_CLAIM(the_table_of_bytes_in_teach_is_what_is_measured)
+{
+    char command[4096];
+    snprintf(command, sizeof command, "cp '%s/../teach/ranks.md' '%s'", TEST_FOLDER,
+             test_temporary("page"));
+    cr_assert(system(command) == 0);
+    snprintf(command, sizeof command, "SOFTBACK='%s' '%s/../teach/ranks.sh' >'%s' 2>'%s'",
+             TEST_PROGRAM, TEST_FOLDER, test_temporary("table"), test_temporary("err"));
+    const int code = system(command);
+    char *page = program_read("page", NULL), *table = program_read("table", NULL);
+    char *err = program_read("err", NULL);
+    cr_expect(code == 0 && count_of(table, "\n") > 9 && strstr(page, table), "%s%s", table, err);
+    free(page);
+    free(table);
+    free(err);
+}
+
+/* ---- going on ---- */
+
+static void pause_for(double seconds)
+{
+    struct timespec time = {(time_t)seconds, (long)(1e9 * fmod(seconds, 1))};
+    nanosleep(&time, NULL);
+}
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* Waits until the log has so many lines of steps. */
+static void wait_for_steps(int lines)
+{
+    double loss[64];
+    for (double end = now() + 60; read_losses("m.jsonl", loss, 64) < lines; pause_for(0.01))
+        cr_assert(now() < end, "no step: %s", program_read("err", NULL));
+}
+
+static void rename_run(const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
+    }
+}
+
+MPI_CLAIM(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_bytes)
+{
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--steps 300");
+    cr_assert(o.code == 0, "%s", o.err);
+    rename_run("whole-");
+    pid_t process = program_start(TRAIN "--steps 300");
+    wait_for_steps(3);
+    const double began = now();
+    kill(process, SIGTERM);
+    o = program_wait(process);
+    cr_expect(o.code != 0 && now() - began < 30, "code %d after %g s", o.code, now() - began);
+    o = program_run(TRAIN "--steps 300 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step "), "%s%s", o.out, o.err);
+    cr_expect(program_same("m", "whole-m") && program_same("m.state", "whole-m.state") &&
+              program_same("m.jsonl", "whole-m.jsonl"));
+}
+
+MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
+{
+    static const int counts[] = {2, 1, 3};
+    double whole[6], parts[6];
+    program_launcher("");
+    cr_assert(program_run(TRAIN "--steps 63 --evaluate-every 21 --dropout 0").code == 0);
+    rename_run("whole-");
+    for (int i = 0; i < 3; i++) {
+        program_launcher(ranks(counts[i], ""));
+        struct outcome o =
+            program_run(TRAIN "--dropout 0 --evaluate-every 21 --steps %d --resume", 21 * (i + 1));
+        cr_assert(o.code == 0, "%s", o.err);
+    }
+    cr_assert(read_losses("whole-m.jsonl", whole, 6) == 6 && read_losses("m.jsonl", parts, 6) == 6);
+    for (int i = 0; i < 6; i++)
+        cr_expect(fabs(whole[i] - parts[i]) < 1e-3 * whole[i], "step %d: %g and %g", 10 * i,
+                  whole[i], parts[i]);
+}
+
+/* Each rank holds half of the heads; the files hold all of them, and no word of that. */
+MPI_CLAIM(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
+{
+    static char launcher[600]; /* ranks that do not do the same wait for each other for ever */
+    snprintf(launcher, sizeof launcher, "timeout 60 %s", ranks(2, ""));
+    program_launcher(launcher);
+    struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
+    cr_assert(o.code == 0 && program_evaluations(o.err) == 6, "%s", o.err);
+    rename_run("whole-");
+    cr_assert(program_run(TRAIN "--split heads=2 --steps 21").code == 0);
+    o = program_run(TRAIN "--split heads=2 --steps 42 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+    cr_expect(program_same("m.state", "whole-m.state") && program_same("m.jsonl", "whole-m.jsonl"));
+    program_launcher("");
+    o = program_run(TRAIN "--steps 49 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 42"), "%s%s", o.out, o.err);
+    cr_expect(program_run("translate m 31").code == 0);
+}
+
+/* ---- faults ---- */
+
+/* The process of a rank, among mpirun's children. */
+static pid_t process_of(pid_t process, int rank)
+{
+    char command[512], file[64];
+    snprintf(command, sizeof command,
+             "for p in $(cat /proc/%d/task/%d/children); do tr '\\0' '\\n' </proc/$p/environ | "
+             "grep -qx OMPI_COMM_WORLD_RANK=%d && echo $p; done >'%s'",
+             process, process, rank, test_temporary("process"));
+    cr_assert(system(command) >= 0);
+    snprintf(file, sizeof file, "process");
+    char *text = program_read(file, NULL);
+    const pid_t found = atoi(text);
+    free(text);
+    cr_assert(found > 0, "rank %d is not there", rank);
+    return found;
+}
+
+/* A job that does not end by itself is ended. */
+static struct outcome wait_at_most(pid_t process, double seconds)
+{
+    siginfo_t about = {.si_pid = 0};
+    const double end = now() + seconds;
+    while (now() < end && waitid(P_PID, (id_t)process, &about, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           about.si_pid == 0)
+        pause_for(0.05);
+    cr_expect(about.si_pid == process, "the job does not end");
+    if (about.si_pid != process)
+        kill(process, SIGTERM);
+    return program_wait(process);
+}
+
+/* What a job says whose rank 1 got a signal; it must end. */
+static struct outcome outcome_of_fault(int signal_number, const char *options)
+{
+    program_launcher(ranks(3, ""));
+    pid_t process = program_start(TRAIN "--steps 1000000 %s", options);
+    wait_for_steps(2);
+    kill(process_of(process, 1), signal_number);
+    struct outcome o = wait_at_most(process, 30);
+    cr_expect(o.code != 0, "it went well");
+    return o;
+}
+
+MPI_CLAIM(a_killed_rank_ends_the_job_and_its_checkpoint_stays)
+{
+    struct outcome o = outcome_of_fault(SIGKILL, "");
+    cr_expect(strstr(o.err, "rank 1 ") != NULL, "%s", o.err);
+    o = program_run(TRAIN "--steps 1000000 --resume --heartbeat 0 --patience 1");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step "), "%s%s", o.out, o.err);
+}
+
+MPI_CLAIM(a_stopped_rank_is_named_and_ends_the_job)
+{
+    struct outcome o = outcome_of_fault(SIGSTOP, "--heartbeat 2");
+    cr_expect(count_of(o.err, "softback: rank 1 has been silent for 2 seconds; the job ends") == 1,
+              "%s", o.err);
+    cr_expect(count_of(o.err, "has been silent") == 1, "%s", o.err);
+}
+
+MPI_CLAIM(a_rank_without_memory_ends_the_job)
+{
+    const double began = now();
+    cr_expect(!run_workers(2, "starve") && now() - began < 30);
+    char *err = program_read("err", NULL);
+    cr_expect(count_of(err, "parallel_worker: rank 1: ") == 1 && strstr(err, "out of memory"), "%s",
+              err);
+    cr_expect(!strstr(err, "rank 0: "), "%s", err);
+    free(err);
+}
+
+/* ---- the start ---- */
+
+static void expect_refused(const char *rest, const char *message)
+{
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run("%s", rest);
+    char line[300];
+    snprintf(line, sizeof line, "softback train: %s\n", message);
+    cr_expect(o.code != 0 && count_of(o.err, line) == 1, "%s", o.err);
+    cr_expect(count_of(o.err, "softback train: ") == 1, "said once: %s", o.err);
+    char *model = program_read("m.state", NULL);
+    cr_expect(!model, "a file was written");
+    free(model);
+}
+
+/* mpirun's own syntax: other options for the second half of the ranks. */
+#define AND_ONE_MORE " : -n 1 '" TEST_PROGRAM "' "
+
+MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
+{
+    write_pairs("other.tsv", 11);
+    expect_refused(TRAIN AND_ONE_MORE TRAIN "--seed 7", "rank 2 has --seed 7, rank 0 has 1");
+    expect_refused("train --data pairs.tsv --out m" AND_ONE_MORE "train --data other.tsv --out m",
+                   "rank 2 reads other data than rank 0");
+    expect_refused("train --task copy --out m" AND_ONE_MORE "train --task sort --out m",
+                   "rank 2 learns sort, rank 0 copy");
+    expect_refused(TRAIN AND_ONE_MORE "train --data none.tsv --out m",
+                   "rank 2: none.tsv: cannot be opened: No such file or directory");
+    expect_refused(TRAIN AND_ONE_MORE TRAIN "--split heads=3",
+                   "rank 2 has --split heads=3, rank 0 has heads=1");
+    expect_refused(TRAIN "--split heads=4",
+                   "--split heads=4: the number of ranks is 2, not a multiple of 4");
+    expect_refused(TRAIN "--split heads=2 --heads 1",
+                   "transformer: heads 1 cannot be cut over 2 ranks");
+    expect_refused("train --data none.tsv --out m",
+                   "none.tsv: cannot be opened: No such file or directory");
+}
+
+MPI_CLAIM(without_the_plug_in_ranks_do_not_go_on_alone)
+{
+    setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
+    program_launcher(ranks(2, ""));
+    struct outcome o = program_run(TRAIN "--steps 5");
+    cr_expect(o.code != 0 && strstr(o.err, "mpi: cannot open the plug-in /no/such/plug-in.so"),
+              "%s", o.err);
+    cr_expect(count_files() == 3);
+}

@@ -1,0 +1,206 @@
+#include "tests/support/tiny.h"
+
+enum { B = 3, L = 6, LS = 4, C = 12 };
+
+struct steps {
+    struct tiny tiny;
+    sb_decoder *decoder;
+    int32_t ids[B * L], lengths[B];
+    sb_tensor *memory;
+};
+
+static struct steps steps_new(int variant)
+{
+    struct steps s = {.tiny = tiny_new(SB_F64, 1, &tiny_variant(variant)->options),
+                      .lengths = {4, 2, 3}};
+    s.decoder = sb_seq2seq_decoder(s.tiny.model);
+    s.memory = test_leaf(SB_F64, 2, SB_SHAPE(B, LS, C));
+    for (int i = 0; i < B * L; i++)
+        s.ids[i] = SB_SPECIAL_SYMBOLS + i * i % TINY_SYMBOLS;
+    return s;
+}
+
+static void steps_free(struct steps *s)
+{
+    sb_tensor_release(s->memory);
+    tiny_free(&s->tiny);
+}
+
+static sb_tensor *owned(int rank, const int64_t *dim, const int32_t *values)
+{
+    return sb_tape_own(sb_tensor_from(SB_I32, rank, dim, values));
+}
+
+/* The positions from `first` on, of all sequences. */
+static sb_tensor *columns(const struct steps *s, int64_t first, int64_t n)
+{
+    int32_t ids[B * L];
+    for (int64_t i = 0; i < B * n; i++)
+        ids[i] = s->ids[i / n * L + first + i % n];
+    return owned(SB_SHAPE(B, n), ids);
+}
+
+/* All positions at once, (B, L, C); on the open tape. */
+static sb_tensor *at_once(const struct steps *s)
+{
+    sb_tensor *ids = columns(s, 0, L), *lengths = owned(SB_SHAPE(B), s->lengths);
+    return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
+}
+
+CLAIM(decoder_state, steps_of_any_size_compute_what_one_pass_does)
+{
+    for (int v = 0; tiny_variant(v); v++)
+        for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
+            struct steps s = steps_new(v);
+            sb_decoder_state *state = sb_decoder_state_new(s.decoder);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_NO_RECORD);
+            sb_tensor *expected = at_once(&s), *lengths = owned(SB_SHAPE(B), s.lengths);
+            for (int64_t t = 0; t < L; t += size) {
+                int64_t n = t + size < L ? size : L - t;
+                cr_expect(sb_decoder_state_length(state) == t);
+                sb_tensor *y = sb_decoder_step(s.decoder, state, columns(&s, t, n),
+                                               t == 0 ? s.memory : NULL, lengths, NULL);
+                double error = test_relative(y, sb_slice(expected, 1, t, n));
+                cr_expect(error < 1e-13, "%s: %g", tiny_variant(v)->name, error);
+            }
+            cr_expect(sb_tape_end(&tape), "%s", sb_error());
+            sb_decoder_state_free(state);
+            steps_free(&s);
+        }
+}
+
+/* Sequences change their places, come twice, and are dropped; each goes on as it would have. */
+CLAIM(decoder_state, sequences_can_be_reordered)
+{
+    static const struct {
+        int n;
+        int32_t rows[5];
+    } orders[] = {{3, {2, 0, 1}},       {5, {0, 0, 1, 2, 2}}, {5, {4, 3, 2, 1, 0}},
+                  {5, {0, 1, 2, 3, 4}}, {2, {3, 1}},          {2, {0, 0}}};
+    struct steps s = steps_new(0);
+    sb_decoder_state *state = sb_decoder_state_new(s.decoder);
+    int32_t origin[5] = {0, 1, 2}, n = B, lengths[5], ids[5];
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *expected = at_once(&s);
+    for (int t = 0; t < L; t++) {
+        for (int i = 0; i < n; i++) {
+            lengths[i] = s.lengths[origin[i]];
+            ids[i] = s.ids[origin[i] * L + t];
+        }
+        sb_tensor *new_ids = owned(SB_SHAPE(n, 1), ids), *new_lengths = owned(SB_SHAPE(n), lengths);
+        sb_tensor *y =
+            sb_decoder_step(s.decoder, state, new_ids, t == 0 ? s.memory : NULL, new_lengths, NULL);
+        cr_assert(y, "%s", sb_error());
+        for (int i = 0; i < n; i++) {
+            sb_tensor *want = sb_slice(sb_slice(expected, 0, origin[i], 1), 1, t, 1);
+            double error = test_relative(sb_slice(y, 0, i, 1), want);
+            cr_expect(error < 1e-13, "step %d, sequence %d: %g", t, i, error);
+        }
+        int32_t before[5];
+        memcpy(before, origin, sizeof before);
+        n = orders[t].n;
+        for (int i = 0; i < n; i++)
+            origin[i] = before[orders[t].rows[i]];
+        cr_assert(sb_decoder_state_reorder(state, n, orders[t].rows), "%s", sb_error());
+    }
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_decoder_state_free(state);
+    steps_free(&s);
+}
+
+struct trial {
+    struct steps *s;
+    sb_decoder_state *state;
+    int64_t length;
+};
+
+static bool step(void *context)
+{
+    struct trial *trial = context;
+    struct steps *s = trial->s;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *ids = columns(s, trial->length, 1), *lengths = owned(SB_SHAPE(B), s->lengths);
+    sb_tensor *y = ids && lengths
+                       ? sb_decoder_step(s->decoder, trial->state, ids, s->memory, lengths, NULL)
+                       : NULL;
+    bool ok = sb_tape_end(&tape) && y;
+    cr_assert(sb_decoder_state_length(trial->state) == trial->length + ok);
+    return ok;
+}
+
+CLAIM(decoder_state, a_step_that_fails_can_be_tried_again)
+{
+    struct steps s = steps_new(0);
+    struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
+    int failures = 0;
+    for (; trial.length < 3; trial.length++) { /* the first step makes the caches */
+        bool ok = false;
+        for (int64_t after = 0; !ok; after += after < 20 ? 1 : tiny_step()) {
+            pool_fail_after(after, false);
+            ok = step(&trial);
+            pool_fail_after(-1, false);
+            failures += !ok;
+        }
+    }
+    cr_expect(failures > (test_slow_device() ? 40 : 100), "%d", failures);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *lengths = owned(SB_SHAPE(B), s.lengths);
+    sb_tensor *y = sb_decoder_step(s.decoder, trial.state, columns(&s, 3, 1), NULL, lengths, NULL);
+    double error = test_relative(y, sb_slice(at_once(&s), 1, 3, 1));
+    cr_expect(error < 1e-13, "%g", error);
+    sb_tape_end(&tape);
+    sb_decoder_state_free(trial.state);
+    steps_free(&s);
+}
+
+static bool make(void *context)
+{
+    sb_decoder_state *state = sb_decoder_state_new(context);
+    sb_decoder_state_free(state);
+    return state != NULL;
+}
+
+CLAIM(decoder_state, each_allocation_may_fail)
+{
+    struct steps s = steps_new(0);
+    cr_expect(test_each_allocation_fails(make, s.decoder) == 1 + 2 * (1 + 2));
+    steps_free(&s);
+}
+
+static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mode mode,
+                           sb_tensor *memory, bool has_lengths, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, mode);
+    sb_tensor *lengths = has_lengths ? owned(SB_SHAPE(B), s->lengths) : NULL;
+    cr_expect(!sb_decoder_step(s->decoder, state, columns(s, 0, 1), memory, lengths, NULL));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(decoder_state, wrong_arguments_are_refused)
+{
+    struct steps s = steps_new(0), other = steps_new(0);
+    sb_decoder_state *state = sb_decoder_state_new(s.decoder);
+    sb_decoder_state *foreign = sb_decoder_state_new(other.decoder);
+    expect_refusal(&s, NULL, SB_NO_RECORD, s.memory, true, "decoder: state is NULL");
+    expect_refusal(&s, foreign, SB_NO_RECORD, s.memory, true, "the state is of another decoder");
+    expect_refusal(&s, state, SB_NO_RECORD, NULL, true, "decoder: memory is NULL");
+    expect_refusal(&s, state, SB_NO_RECORD, s.memory, false, "decoder: lengths is NULL");
+    expect_refusal(&s, state, SB_RECORD, s.memory, true, "the open tape records");
+    cr_expect(!sb_decoder_state_new(NULL));
+    EXPECT_ERROR("decoder_state: decoder is NULL");
+    cr_expect(!sb_decoder_state_reorder(NULL, 0, NULL) &&
+              !sb_decoder_state_reorder(state, 0, NULL));
+    EXPECT_ERROR("decoder_state_reorder: rows is NULL");
+    cr_expect(sb_decoder_state_length(state) == 0 && sb_decoder_state_length(NULL) == 0);
+    sb_decoder_state_free(state);
+    sb_decoder_state_free(foreign);
+    sb_decoder_state_free(NULL);
+    steps_free(&s);
+    steps_free(&other);
+}

@@ -1,0 +1,355 @@
+/* Gradients of layers, and of a whole model, against central differences in float64. */
+#include "tests/support/tiny.h"
+#include <stdio.h>
+
+enum { C = 6, H = 2, B = 2, L = 4, MEMORY = 3 };
+
+static const int32_t lengths[B] = {3, 2};
+
+static sb_transformer_options sizes(void)
+{
+    return (sb_transformer_options){.width = C,
+                                    .heads = H,
+                                    .key_heads = H,
+                                    .feed_forward = 5,
+                                    .encoder_layers = 1,
+                                    .decoder_layers = 1,
+                                    .activation = SB_GELU,
+                                    .longest = L};
+}
+
+/* A layer of any kind, with the leaves that it reads besides its parameters. */
+struct layer {
+    sb_parameters *weights;
+    sb_transformer_options options;
+    sb_tensor *x, *memory, *ids, *lengths;
+    sb_multi_head_attention attention;
+    sb_encoder_layer encoder_layer;
+    sb_decoder_layer decoder_layer;
+    sb_feed_forward feed_forward;
+    sb_embedding_layer embedding;
+    sb_norm_layer norm;
+    sb_linear_layer linear;
+    sb_position_bias bias;
+};
+
+static struct layer layer_new(const sb_transformer_options *options)
+{
+    struct layer layer = {.weights = sb_parameters_of(SB_F64, 1), .options = *options};
+    const int32_t ids[B * L] = {4, 5, 4, 0, 6, 2, 5, 3};
+    layer.x = test_leaf(SB_F64, 1, SB_SHAPE(B, L, C));
+    layer.memory = test_leaf(SB_F64, 2, SB_SHAPE(B, MEMORY, C));
+    layer.ids = sb_tensor_from(SB_I32, SB_SHAPE(B, L), ids);
+    layer.lengths = sb_tensor_from(SB_I32, SB_SHAPE(B), lengths);
+    return layer;
+}
+
+static void layer_free(struct layer *layer)
+{
+    sb_parameters_free(layer->weights);
+    sb_tensor_release(layer->x);
+    sb_tensor_release(layer->memory);
+    sb_tensor_release(layer->ids);
+    sb_tensor_release(layer->lengths);
+}
+
+/* Checks f with respect to x, the memory and all parameters. */
+static void expect_gradients(const char *name, sb_function f, struct layer *layer)
+{
+    sb_tensor **inputs = tiny_parameters(layer->weights);
+    int n = (int)sb_parameters_count(layer->weights);
+    inputs = realloc(inputs, (size_t)(n + 2) * sizeof *inputs);
+    for (int i = 0; i < n; i++) /* gains of 1 and biases of 0 hide mistakes */
+        for (int64_t k = 0; k < sb_tensor_size(inputs[i]); k++)
+            sb_put(inputs[i], k, sb_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
+    inputs[n++] = layer->x;
+    inputs[n++] = layer->memory;
+    sb_gradcheck_result result;
+    cr_expect(sb_gradcheck(f, layer, inputs, n, NULL, &result), "%s: %s", name, sb_error());
+    cr_expect(result.error <= 1e-6, "%s: %g", name, result.error);
+    free(inputs);
+}
+
+static sb_tensor *run_linear(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    return sb_linear_layer_forward(&l->linear, l->x, SB_SILU);
+}
+
+static sb_tensor *run_embedding(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    return sb_embedding_layer_forward(&l->embedding, l->ids, 0);
+}
+
+static sb_tensor *run_norm(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    sb_tensor *sum, *h = sb_norm_layer_forward(&l->norm, l->x);
+    h = sb_norm_layer_residual(&l->norm, l->x, h, 0.2, &sum);
+    return sb_multiply(h, sum);
+}
+
+static sb_tensor *run_feed_forward(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    return sb_feed_forward_forward(&l->feed_forward, l->x);
+}
+
+/* Self-attention, causal, then attention to a padded memory. */
+static sb_tensor *run_attention(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    bool ok;
+    sb_attending self = {.mask = sb_mask_causal(), .start = 2};
+    self.bias = sb_position_bias_forward(&l->bias, L, L, &ok);
+    cr_assert(ok, "%s", sb_error());
+    sb_tensor *y = sb_multi_head_attention_forward(&l->attention, l->x, l->x, &self);
+    sb_attending cross = {.mask = sb_mask_lengths(l->lengths)};
+    return sb_multi_head_attention_forward(&l->attention, y, l->memory, &cross);
+}
+
+static sb_tensor *run_encoder_layer(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    sb_attending self = {.mask = sb_mask_lengths(l->lengths)};
+    return sb_encoder_layer_forward(&l->encoder_layer, l->x, &self);
+}
+
+static sb_tensor *run_decoder_layer(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct layer *l = context;
+    sb_attending self = {.mask = sb_mask_causal()};
+    sb_attending cross = {.mask = sb_mask_lengths(l->lengths)};
+    return sb_decoder_layer_forward(&l->decoder_layer, l->x, l->memory, &self, &cross);
+}
+
+CLAIM(layers, linear_has_the_right_gradient)
+{
+    sb_transformer_options options = sizes();
+    struct layer l = layer_new(&options);
+    cr_assert(sb_linear_layer_init(&l.linear, l.weights, "linear", C, 5, true));
+    expect_gradients("linear", run_linear, &l);
+    layer_free(&l);
+}
+
+CLAIM(layers, embedding_has_the_right_gradient)
+{
+    for (int positions = SB_POSITIONS_SINUSOIDAL; positions <= SB_POSITIONS_LEARNED; positions++) {
+        sb_transformer_options options = sizes();
+        options.positions = (sb_positions)positions;
+        struct layer l = layer_new(&options);
+        cr_assert(sb_embedding_layer_init(&l.embedding, l.weights, "embedding", 7, &options, NULL));
+        cr_expect(sb_parameters_count(l.weights) == 1 + positions);
+        expect_gradients("embedding", run_embedding, &l);
+        layer_free(&l);
+    }
+}
+
+CLAIM(layers, norms_have_the_right_gradient)
+{
+    for (int kind = SB_LAYER_NORM; kind <= SB_RMS_NORM; kind++) {
+        sb_transformer_options options = sizes();
+        struct layer l = layer_new(&options);
+        cr_assert(sb_norm_layer_init(&l.norm, l.weights, "norm", C, (sb_norm_kind)kind));
+        expect_gradients("norm", run_norm, &l);
+        layer_free(&l);
+    }
+}
+
+CLAIM(layers, feed_forward_has_the_right_gradient)
+{
+    for (int gated = 0; gated < 2; gated++) {
+        sb_transformer_options options = sizes();
+        options.gated = gated;
+        struct layer l = layer_new(&options);
+        cr_assert(sb_feed_forward_init(&l.feed_forward, l.weights, "feed_forward", &options));
+        expect_gradients("feed_forward", run_feed_forward, &l);
+        layer_free(&l);
+    }
+}
+
+CLAIM(layers, attention_has_the_right_gradient)
+{
+    static const struct {
+        sb_score score;
+        int64_t key_heads;
+        sb_positions positions;
+    } kinds[] = {
+        {SB_SCALED, 2, SB_POSITIONS_NONE},   {SB_SCALED, 1, SB_POSITIONS_NONE},
+        {SB_BALANCED, 2, SB_POSITIONS_NONE}, {SB_COSINE, 2, SB_POSITIONS_NONE},
+        {SB_SCALED, 2, SB_POSITIONS_ALIBI},  {SB_SCALED, 2, SB_POSITIONS_RELATIVE},
+        {SB_SCALED, 1, SB_POSITIONS_ROTARY},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += test_slow_device() ? 3 : 1) {
+        sb_transformer_options options = sizes();
+        options.score = kinds[i].score;
+        options.key_heads = kinds[i].key_heads;
+        options.positions = kinds[i].positions;
+        bool rotary = options.positions == SB_POSITIONS_ROTARY;
+        if (rotary)
+            options.heads = options.key_heads = 1; /* of an even size */
+        struct layer l = layer_new(&options);
+        cr_assert(
+            sb_multi_head_attention_init(&l.attention, l.weights, "attention", &options, rotary) &&
+            sb_position_bias_init(&l.bias, l.weights, "bias", &options));
+        char name[32];
+        snprintf(name, sizeof name, "attention %zu", i);
+        expect_gradients(name, run_attention, &l);
+        layer_free(&l);
+    }
+}
+
+CLAIM(layers, encoder_and_decoder_layers_have_the_right_gradient)
+{
+    for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
+        for (int kind = SB_LAYER_NORM; kind <= SB_RMS_NORM; kind++) {
+            if (test_slow_device() && kind != place)
+                continue;
+            sb_transformer_options options = sizes();
+            options.norm_place = (sb_norm_place)place;
+            options.norm_kind = (sb_norm_kind)kind;
+            struct layer l = layer_new(&options);
+            /* lengths speak of the memory; the encoder's queries are as many */
+            sb_tensor_release(l.x);
+            l.x = test_leaf(SB_F64, 1, SB_SHAPE(B, MEMORY, C));
+            cr_assert(sb_encoder_layer_init(&l.encoder_layer, l.weights, "encoder", &options));
+            expect_gradients("encoder layer", run_encoder_layer, &l);
+            layer_free(&l);
+            l = layer_new(&options);
+            cr_assert(
+                sb_decoder_layer_init(&l.decoder_layer, l.weights, "decoder", &options, true));
+            expect_gradients("decoder layer", run_decoder_layer, &l);
+            layer_free(&l);
+        }
+}
+
+/* Post-norm: a = norm(x + self(x)), y = norm(a + feed(a)); pre-norm: a = x + self(norm x),
+   y = a + feed(norm a). */
+CLAIM(layers, encoder_layers_are_what_their_formulas_say)
+{
+    for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++) {
+        sb_transformer_options options = sizes();
+        options.norm_place = (sb_norm_place)place;
+        struct layer l = layer_new(&options);
+        sb_encoder_layer *e = &l.encoder_layer;
+        cr_assert(sb_encoder_layer_init(e, l.weights, "encoder", &options));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *y = sb_encoder_layer_forward(e, l.x, NULL), *a = l.x, *h = l.x;
+        if (place == SB_NORM_PRE)
+            h = sb_layer_norm(a, e->self_norm.gain, e->self_norm.bias, 0);
+        a = sb_add(a, sb_multi_head_attention_forward(&e->self_attention, h, h, NULL));
+        if (place == SB_NORM_POST)
+            a = sb_layer_norm(a, e->self_norm.gain, e->self_norm.bias, 0);
+        h = place == SB_NORM_POST ? a : sb_layer_norm(a, e->feed_norm.gain, e->feed_norm.bias, 0);
+        a = sb_add(a, sb_feed_forward_forward(&e->feed_forward, h));
+        if (place == SB_NORM_POST)
+            a = sb_layer_norm(a, e->feed_norm.gain, e->feed_norm.bias, 0);
+        cr_expect(test_relative(y, a) < 1e-14, "%g", test_relative(y, a));
+        cr_expect(sb_tape_end(&tape), "%s", sb_error());
+        layer_free(&l);
+    }
+}
+
+/* Multi-head attention, head by head: softmax(q_h k_h' / sqrt D) v_h, joined and projected. */
+CLAIM(layers, attention_is_what_its_formula_says)
+{
+    sb_transformer_options options = sizes();
+    struct layer l = layer_new(&options);
+    sb_multi_head_attention *m = &l.attention;
+    cr_assert(sb_multi_head_attention_init(m, l.weights, "attention", &options, false));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_multi_head_attention_forward(m, l.x, l.memory, NULL), *head[H];
+    sb_tensor *q = sb_linear(l.x, m->query.weight, m->query.bias);
+    sb_tensor *k = sb_linear(l.memory, m->key.weight, m->key.bias);
+    sb_tensor *v = sb_linear(l.memory, m->value.weight, m->value.bias);
+    const int64_t D = C / H;
+    for (int h = 0; h < H; h++) {
+        sb_tensor *qh = sb_slice(q, 2, h * D, D), *kh = sb_slice(k, 2, h * D, D);
+        sb_tensor *weights = sb_softmax(sb_scale(sb_matmul_nt(qh, kh), 1 / sqrt((double)D)));
+        head[h] = sb_matmul(weights, sb_slice(v, 2, h * D, D));
+    }
+    sb_tensor *expected = sb_linear(sb_concatenate(head, H, 2), m->output.weight, m->output.bias);
+    cr_expect(test_relative(y, expected) < 1e-14, "%g", test_relative(y, expected));
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    layer_free(&l);
+}
+
+struct whole {
+    struct tiny tiny;
+    sb_batch *batch;
+};
+
+static sb_tensor *run_whole(void *context, sb_tensor *const x[])
+{
+    (void)x;
+    struct whole *whole = context;
+    return sb_seq2seq_loss(whole->tiny.model, whole->batch);
+}
+
+static void expect_whole(const char *name, const sb_seq2seq_options *options)
+{
+    struct whole whole = {.tiny = tiny_new(SB_F64, 1, options)};
+    sb_parameters *weights = whole.tiny.weights;
+    whole.batch = tiny_batch(whole.tiny.vocabulary, 4, 2, 4);
+    sb_tensor **inputs = tiny_parameters(weights);
+    sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
+    sb_gradcheck_options check = {.random = options->transformer.dropout > 0 ? &random : NULL};
+    sb_gradcheck_result result;
+    cr_expect(
+        sb_gradcheck(run_whole, &whole, inputs, (int)sb_parameters_count(weights), &check, &result),
+        "%s: %s: %s", name, sb_parameters_name(weights, result.input), sb_error());
+    free(inputs);
+    sb_batch_free(whole.batch);
+    tiny_free(&whole.tiny);
+}
+
+CLAIM(layers, a_whole_model_has_the_right_gradient)
+{
+    for (int place = test_slow_device(); place <= SB_NORM_POST; place++) {
+        sb_seq2seq_options options = {.transformer = sizes()};
+        options.transformer.norm_place = (sb_norm_place)place;
+        options.transformer.width = 4;
+        options.transformer.dropout = place == SB_NORM_PRE ? 0 : 0.2;
+        options.tie_embeddings = options.share_embeddings = true;
+        options.label_smoothing = 0.1;
+        expect_whole(place ? "post-norm" : "pre-norm", &options);
+    }
+}
+
+/* All variants of tiny models, which have thousands of parameters each. */
+CLAIM(layers, all_whole_models_have_the_right_gradient)
+{
+    for (int v = 0; test_long() && tiny_variant(v); v++) {
+        sb_seq2seq_options options = tiny_variant(v)->options;
+        options.transformer.activation =
+            options.transformer.activation ? options.transformer.activation : SB_GELU;
+        expect_whole(tiny_variant(v)->name, &options);
+    }
+}
+
+CLAIM(layers, null_and_wrong_ranks_are_refused)
+{
+    sb_transformer_options options = sizes();
+    struct layer l = layer_new(&options);
+    cr_assert(sb_multi_head_attention_init(&l.attention, l.weights, "attention", &options, false));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_multi_head_attention_forward(&l.attention, l.x, NULL, NULL));
+    EXPECT_ERROR("multi_head_attention: memory is NULL");
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_multi_head_attention_forward(&l.attention, l.ids, l.x, NULL));
+    EXPECT_ERROR("multi_head_attention: x has 2 axes and memory 3, not 3");
+    sb_tape_end(&tape);
+    layer_free(&l);
+}

@@ -1,0 +1,238 @@
+#include "nn/average.h"
+#include "nn/flat.h"
+#include "nn/optimiser.h"
+#include "ops/update.h"
+#include "tests/support/test.h"
+
+/* A set with one parameter "w" of three values and one "v" of two. */
+static sb_parameters *set_new(void)
+{
+    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), one), "%s", sb_error());
+    cr_assert(sb_parameters_add(set, "v", SB_SHAPE(2), one), "%s", sb_error());
+    return set;
+}
+
+/* Leaves the gradient `scale` * 2 p of the sum of scale * p^2 over all parameters. */
+static void backward(sb_parameters *set, double scale)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *w = sb_parameters_find(set, "w"), *v = sb_parameters_find(set, "v");
+    sb_tensor *loss =
+        sb_add(sb_sum(sb_multiply(w, w), SB_ALL, false), sb_sum(sb_multiply(v, v), SB_ALL, false));
+    cr_assert(sb_backward(sb_scale(loss, scale)), "%s", sb_error());
+    sb_tape_end(&tape);
+}
+
+/* Adam's first step is rate * g / (|g| + epsilon): it goes down by the rate, whatever the gradient.
+ */
+CLAIM(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25});
+    backward(set, 1000);
+    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    for (int i = 0; i < 3; i++)
+        cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), i) - 0.75) < 1e-9);
+    sb_optimiser_free(adam);
+    sb_parameters_free(set);
+}
+
+/* u1 = g1 = 2, w = 1 - 0.1*2 = 0.8; u2 = 0.9*2 + 1.6 = 3.4, w = 0.8 - 0.34 = 0.46. */
+CLAIM(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd =
+        sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .momentum = 0.9});
+    for (int step = 0; step < 2; step++) {
+        backward(set, 1);
+        cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+    }
+    cr_expect(fabs(sb_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+CLAIM(optimiser, a_step_consumes_the_gradients)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    backward(set, 1);
+    cr_assert(sb_optimiser_step(sgd));
+    cr_expect(sb_grad(sb_parameters_find(set, "w")) == NULL);
+    cr_expect(!sb_optimiser_step(sgd));
+    EXPECT_ERROR("no parameter has a gradient");
+    backward(set, 1); /* starts afresh: the gradient is 2 w, not that plus the old one */
+    cr_expect(sb_get(sb_grad(sb_parameters_find(set, "w")), 0) ==
+              2 * sb_get(sb_parameters_find(set, "w"), 0));
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+CLAIM(optimiser, gradients_of_two_backwards_add_up)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
+    backward(set, 1);
+    backward(set, 3);
+    cr_assert(sb_optimiser_step_scaled(sgd, 0.25)); /* 1 - 0.1 * 0.25 * (2 + 6) */
+    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - 0.8) < 1e-12);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+/* Five gradients of 2 have a norm of sqrt 20. */
+CLAIM(optimiser, the_gradient_is_clipped_by_its_global_norm)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd =
+        sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 1, .clip = sqrt(20) / 4});
+    backward(set, 1);
+    cr_assert(sb_optimiser_step(sgd));
+    cr_expect(fabs(sb_optimiser_norm(sgd) - sqrt(20)) < 1e-12);
+    const double scale = sqrt(20) / 4 / (sqrt(20) + 1e-6);
+    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - (1 - 2 * scale)) < 1e-12);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *adam = sb_adam_new(set, NULL);
+    backward(set, 1);
+    sb_put(sb_grad(sb_parameters_find(set, "v")), 1, NAN);
+    cr_expect(!sb_optimiser_step(adam));
+    EXPECT_ERROR("the gradient of \"v\" is not finite");
+    cr_expect(sb_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
+    backward(set, 1);
+    cr_expect(sb_optimiser_step(adam), "%s", sb_error());
+    sb_optimiser_free(adam);
+    sb_parameters_free(set);
+}
+
+/* More elements than are shared out at once: pages of zeros, which take no memory. */
+CPU_CLAIM(optimiser, the_norm_reaches_every_element)
+{
+    const int64_t n = ((int64_t)1 << 26) + 5;
+    const struct update_kernels *k = kernel_row_if_any(&update_rows, sb_device_cpu(), SB_F32);
+    float *x = calloc((size_t)n, sizeof *x);
+    cr_assert(k && x);
+    double sum;
+    int64_t bad;
+    x[1] = 3;
+    x[n - 6] = 4;
+    x[n - 1] = 12;
+    cr_expect(k->squares(n, x, &sum, &bad) && sum == 169 && bad == -1, "%g", sum);
+    x[n - 2] = NAN;
+    cr_expect(k->squares(n, x, &sum, &bad) && isnan(sum) && bad == n - 2);
+    free(x);
+}
+
+/* The norm of a gradient of many slabs, whose cut must not follow the threads. */
+static double norm_with(int threads)
+{
+    sb_parameters *set = sb_parameters_new(3);
+    sb_tensor *w =
+        sb_parameters_add(set, "w", SB_SHAPE(100001), (sb_initial){SB_INITIAL_NORMAL, 1});
+    sb_optimiser *adam = sb_adam_new(set, NULL);
+    sb_set_threads(threads);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(sb_sum(sb_multiply(w, w), SB_ALL, false)), "%s", sb_error());
+    sb_tape_end(&tape);
+    cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+    const double norm = sb_optimiser_norm(adam);
+    sb_optimiser_free(adam);
+    sb_parameters_free(set);
+    return norm;
+}
+
+CPU_CLAIM(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
+{
+    const int usual = sb_threads();
+    const double norm = norm_with(1);
+    cr_expect(norm > 600 && norm == norm_with(2) && norm == norm_with(3));
+    sb_set_threads(usual);
+}
+
+CLAIM(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *adamw =
+        sb_adamw_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .weight_decay = 0.5});
+    backward(set, 1);
+    cr_assert(sb_optimiser_step(adamw));
+    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - (1 - 0.1 * 0.5 - 0.1)) < 1e-9);
+    sb_optimiser_free(adamw);
+    sb_parameters_free(set);
+}
+
+CLAIM(optimiser, numbers_out_of_range_are_refused_by_name)
+{
+    sb_parameters *set = set_new();
+    cr_expect(!sb_adam_new(set, &(sb_optimiser_options){.beta1 = 1}));
+    EXPECT_ERROR("adam: beta1 is 1, not in [0, 1)");
+    cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.momentum = NAN}));
+    EXPECT_ERROR("sgd: momentum is nan");
+    cr_expect(!sb_adamw_new(set, &(sb_optimiser_options){.learning_rate = -1}));
+    EXPECT_ERROR("adamw: learning_rate is -1");
+    cr_expect(!sb_adam_new(NULL, NULL));
+    EXPECT_ERROR("parameters is NULL");
+    cr_expect(!sb_optimiser_step(NULL));
+    sb_parameters_free(set);
+}
+
+CLAIM(optimiser, a_parameter_added_later_is_trained_too)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
+    sb_tensor *late =
+        sb_parameters_add(set, "late", SB_SHAPE(1), (sb_initial){SB_INITIAL_CONSTANT, 5});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(sb_sum(sb_multiply(late, late), SB_ALL, false)));
+    sb_tape_end(&tape);
+    cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
+    cr_expect(fabs(sb_get(late, 0) - 4) < 1e-12);
+    cr_expect(sb_get(sb_parameters_find(set, "w"), 0) == 1);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+/* Of more elements than are drawn at a time, one parameter after the other. */
+CLAIM(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
+{
+    enum { N = 5000 };
+    sb_parameters *set = sb_parameters_of(SB_F64, 7);
+    sb_random random = sb_random_new(7, SB_STREAM_INITIAL);
+    sb_tensor *normal =
+        sb_parameters_add(set, "normal", SB_SHAPE(N), (sb_initial){SB_INITIAL_NORMAL, 0.5});
+    sb_tensor *uniform =
+        sb_parameters_add(set, "uniform", SB_SHAPE(2, N), (sb_initial){SB_INITIAL_XAVIER, 0});
+    const double *got = test_data(normal), limit = sqrt(6.0 / (2 + N));
+    for (int i = 0; i < N; i++)
+        cr_assert(got[i] == 0.5 * sb_random_normal(&random), "element %d", i);
+    got = test_data(uniform);
+    for (int i = 0; i < 2 * N; i++)
+        cr_assert(fabs(got[i] - limit * (2 * sb_random_uniform(&random) - 1)) < 1e-15);
+    sb_parameters_free(set);
+}
+
+CLAIM(average, the_average_follows_the_parameters_and_can_take_their_place)
+{
+    sb_parameters *set = set_new();
+    sb_average *average = sb_average_new(set, 0.5);
+    sb_tensor *w = sb_parameters_find(set, "w");
+    sb_put(w, 0, 3);
+    cr_assert(sb_average_update(average)); /* d = min(0.5, 2/11) */
+    double expected = 2 / 11.0 * 1 + 9 / 11.0 * 3;
+    cr_assert(sb_average_swap(average));
+    cr_expect(fabs(sb_get(w, 0) - expected) < 1e-12);
+    cr_assert(sb_average_swap(average));
+    cr_expect(sb_get(w, 0) == 3);
+    sb_average_free(average);
+    sb_parameters_free(set);
+}

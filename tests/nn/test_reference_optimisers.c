@@ -1,0 +1,118 @@
+/* Steps of all optimisers with given gradients agree with PyTorch's: see
+   tests/golden/references/optimisers.py. */
+#include "tests/support/reference.h"
+#include <stdio.h>
+
+enum { STEPS = 8, PARAMETERS = 2 };
+
+static const char *const names[PARAMETERS] = {"w", "v"};
+
+struct optimiser_case {
+    const char *path;
+    sb_optimiser *(*new_optimiser)(sb_parameters *set, const sb_optimiser_options *options);
+    sb_optimiser_options options;
+};
+
+static sb_parameters *read_start(const sb_safetensors *file, sb_dtype dtype)
+{
+    const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
+    sb_parameters *set = sb_parameters_of(dtype, 1);
+    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3, 4), zero) &&
+                  sb_parameters_add(set, "v", SB_SHAPE(5), zero),
+              "%s", sb_error());
+    reference_read_weights(file, "start", set);
+    return set;
+}
+
+/* Leaves each parameter with the gradient that the file has for the step: that of the sum of w g.
+ */
+static void set_gradients(const sb_safetensors *file, sb_parameters *set, int step)
+{
+    for (int i = 0; i < PARAMETERS; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *w = sb_parameters_find(set, names[i]);
+        sb_tensor *g = reference_tensor(file, reference_name("gradients", names[i]).text, w->dtype);
+        g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
+        cr_assert(sb_backward_from(w, g), "%s", sb_error());
+        sb_tape_end(&tape);
+    }
+}
+
+static void compare(const sb_safetensors *file, const void *context, sb_dtype dtype)
+{
+    const struct optimiser_case *c = context;
+    sb_parameters *set = read_start(file, dtype);
+    sb_optimiser *optimiser = c->new_optimiser(set, &c->options);
+    cr_assert(optimiser, "%s", sb_error());
+    sb_tensor *after[PARAMETERS][STEPS];
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int step = 0; step < STEPS; step++) {
+        set_gradients(file, set, step);
+        cr_assert(sb_optimiser_step(optimiser), "%s", sb_error());
+        for (int i = 0; i < PARAMETERS; i++)
+            after[i][step] = sb_scale(sb_parameters_find(set, names[i]), 1);
+    }
+    for (int i = 0; i < PARAMETERS; i++)
+        reference_expect(file, reference_name(c->path, names[i]).text, sb_stack(after[i], STEPS, 0),
+                         0);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_optimiser_free(optimiser);
+    sb_parameters_free(set);
+}
+
+static void compare_all(int n, const struct optimiser_case cases[])
+{
+    sb_safetensors *file = reference_open("optimisers");
+    for (int i = 0; i < n; i++)
+        reference_each(compare, file, &cases[i]);
+    sb_safetensors_close(file);
+}
+
+#define ADAM(rate, b1, b2, e) .learning_rate = rate, .beta1 = b1, .beta2 = b2, .epsilon = e
+
+CLAIM(reference_optimisers, sgd_steps_are_as_in_pytorch)
+{
+    compare_all(
+        6, (const struct optimiser_case[]){
+               {"optimiser/sgd", sb_sgd_new, {.learning_rate = 0.1}},
+               {"optimiser/sgd_decay", sb_sgd_new, {.learning_rate = 0.1, .weight_decay = 0.2}},
+               {"optimiser/momentum", sb_sgd_new, {.learning_rate = 0.1, .momentum = 0.9}},
+               {"optimiser/momentum_decay",
+                sb_sgd_new,
+                {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 0.2}},
+               {"optimiser/nesterov",
+                sb_sgd_new,
+                {.learning_rate = 0.1, .momentum = 0.8, .nesterov = true}},
+               {"optimiser/nesterov_decay_clip",
+                sb_sgd_new,
+                {.learning_rate = 0.1,
+                 .momentum = 0.8,
+                 .nesterov = true,
+                 .weight_decay = 0.2,
+                 .clip = 1.5}}});
+}
+
+CLAIM(reference_optimisers, adam_steps_are_as_in_pytorch)
+{
+    compare_all(
+        4, (const struct optimiser_case[]){
+               {"optimiser/adam", sb_adam_new, {ADAM(0.01, 0.9, 0.999, 1e-8)}},
+               {"optimiser/adam_usual", sb_adam_new, {.clip = 0}},
+               {"optimiser/adam_decay",
+                sb_adam_new,
+                {ADAM(0.01, 0.8, 0.95, 1e-3), .weight_decay = 0.2}},
+               {"optimiser/adam_clip", sb_adam_new, {ADAM(0.01, 0.9, 0.98, 0.1), .clip = 1.5}}});
+}
+
+CLAIM(reference_optimisers, adamw_steps_are_as_in_pytorch)
+{
+    compare_all(
+        2,
+        (const struct optimiser_case[]){
+            {"optimiser/adamw", sb_adamw_new, {ADAM(0.01, 0.9, 0.999, 1e-8), .weight_decay = 0.2}},
+            {"optimiser/adamw_clip",
+             sb_adamw_new,
+             {ADAM(0.01, 0.9, 0.98, 0.1), .weight_decay = 0.2, .clip = 2.5}}});
+}

@@ -1,0 +1,191 @@
+#include "ops/arithmetic.h"
+#include "ops/kernel.h"
+#include "tests/support/values.h"
+
+CLAIM(arithmetic, equal_shapes_give_the_hand_worked_values)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *a = constant(SB_F64, SB_SHAPE(3), NUMBERS(6, -1, 0.5));
+    sb_tensor *b = constant(SB_F64, SB_SHAPE(3), NUMBERS(2, 4, -0.25));
+    expect_numbers(sb_add(a, b), NUMBERS(8, 3, 0.25));
+    expect_numbers(sb_subtract(a, b), NUMBERS(4, -5, 0.75));
+    expect_numbers(sb_multiply(a, b), NUMBERS(12, -4, -0.125));
+    expect_numbers(sb_divide(a, b), NUMBERS(3, -0.25, -2));
+    sb_tensor *condition = constant(SB_BOOL, SB_SHAPE(3), NUMBERS(1, 0, 1));
+    expect_numbers(sb_where(condition, a, b), NUMBERS(6, 4, 0.5));
+    sb_tape_end(&tape);
+}
+
+/* a = (1, 2) down, b = (3, 4, 5) across. */
+CLAIM(arithmetic, a_column_and_a_row_make_a_table)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2, 1), NUMBERS(1, 2));
+    sb_tensor *b = leaf(SB_SHAPE(3), NUMBERS(3, 4, 5));
+    sb_tensor *y = sb_keep(sb_multiply(a, b));
+    expect_shape(y, SB_SHAPE(2, 3));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 10, 100, 2, 20, 200));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(3, 4, 5, 6, 8, 10));
+    expect_numbers(sb_grad(a), NUMBERS(3 + 40 + 500, 6 + 80 + 1000));
+    expect_numbers(sb_grad(b), NUMBERS(1 + 4, 10 + 40, 100 + 400));
+    sb_tape_end(&tape);
+}
+
+/* da = dy / b and db = -dy a / b^2 at a = 3, b = 2, dy = 4. */
+CLAIM(arithmetic, divide_has_the_hand_worked_gradients)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SCALAR, NUMBERS(3));
+    sb_tensor *b = leaf(SB_SCALAR, NUMBERS(2));
+    cr_assert(sb_backward_from(sb_divide(a, b), constant(SB_F64, SB_SCALAR, NUMBERS(4))));
+    expect_numbers(sb_grad(a), NUMBERS(2));
+    expect_numbers(sb_grad(b), NUMBERS(-3));
+    sb_tape_end(&tape);
+}
+
+/* b^2 = 1e400 overflows; the gradient, -1e200 / 1e400, does not. */
+CLAIM(arithmetic, divide_by_large_numbers_has_a_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SCALAR, NUMBERS(1e200));
+    sb_tensor *b = leaf(SB_SCALAR, NUMBERS(1e200));
+    cr_assert(sb_backward(sb_divide(a, b)));
+    expect_numbers(sb_grad(b), NUMBERS(-1e-200));
+    sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, a_tensor_with_itself_gets_both_parts)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, -5));
+    cr_assert(sb_backward(sb_sum(sb_multiply(x, x), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(6, -10));
+    sb_clear_grad(x);
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    x = leaf(SB_SHAPE(2), NUMBERS(3, -5));
+    cr_assert(sb_backward(sb_sum(sb_subtract(x, x), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(0, 0));
+    sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(3), NUMBERS(1, NAN, 3));
+    sb_tensor *b = leaf(SB_SCALAR, NUMBERS(7));
+    sb_tensor *condition = constant(SB_BOOL, SB_SHAPE(2, 3), NUMBERS(1, 0, 1, 1, 0, 0));
+    sb_tensor *y = sb_keep(sb_where(condition, a, b));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, INFINITY, 3, 4, 5, 6));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 7, 3, 1, 7, 7));
+    expect_numbers(sb_grad(a), NUMBERS(5, 0, 3));
+    expect_numbers(sb_grad(b), NUMBERS(INFINITY));
+    sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, an_input_that_wants_no_gradient_gets_none)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2));
+    sb_tensor *b = constant(SB_F64, SB_SHAPE(2), NUMBERS(3, 4));
+    cr_assert(sb_backward(sb_sum(sb_multiply(b, a), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(a), NUMBERS(3, 4));
+    cr_expect(sb_grad(b) == NULL);
+    sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, nan_and_infinity_follow_ieee)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *a = constant(SB_F32, SB_SHAPE(3), NUMBERS(NAN, 1, 0));
+    sb_tensor *zero = constant(SB_F32, SB_SCALAR, NUMBERS(0));
+    expect_numbers(sb_multiply(a, zero), NUMBERS(NAN, 0, 0));
+    expect_numbers(sb_divide(a, zero), NUMBERS(NAN, INFINITY, NAN));
+    sb_tape_end(&tape);
+}
+
+/* The gradient of what was stretched over nothing is a sum of nothing. */
+CLAIM(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(3, 1), NUMBERS(1, 2, 3));
+    sb_tensor *b = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0))));
+    sb_tensor *c = leaf(SB_SCALAR, NUMBERS(1));
+    sb_tensor *y = sb_add(sb_multiply(a, b), c);
+    expect_shape(y, SB_SHAPE(3, 0));
+    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(a), NUMBERS(0, 0, 0));
+    expect_numbers(sb_grad(c), NUMBERS(0));
+    expect_shape(sb_grad(b), SB_SHAPE(3, 0));
+    sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, shapes_that_do_not_broadcast_are_named)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = constant(SB_F32, SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    cr_expect(!sb_divide(a, constant(SB_F32, SB_SHAPE(3), NUMBERS(1, 2, 3))));
+    EXPECT_ERROR("divide: a is (2, 2), b is (3): they do not broadcast");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    a = constant(SB_F32, SB_SHAPE(2), NUMBERS(1, 2));
+    cr_expect(!sb_where(constant(SB_BOOL, SB_SHAPE(3), NUMBERS(1, 0, 1)), a, a));
+    EXPECT_ERROR("where: condition is (3), a is (2), b is (2): they do not broadcast");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(arithmetic, wrong_dtypes_and_null_are_named)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = constant(SB_F32, SB_SHAPE(1), NUMBERS(1));
+    cr_expect(!sb_add(a, constant(SB_F64, SB_SHAPE(1), NUMBERS(1))));
+    EXPECT_ERROR("add: a is f32, b is f64: dtypes differ");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    a = constant(SB_F32, SB_SHAPE(1), NUMBERS(1));
+    cr_expect(!sb_add(a, constant(SB_I32, SB_SHAPE(1), NUMBERS(1))));
+    EXPECT_ERROR("add: b is of i32; it must be f32, f64 or bf16");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    a = constant(SB_F32, SB_SHAPE(1), NUMBERS(1));
+    cr_expect(!sb_where(a, a, a));
+    EXPECT_ERROR("where: condition is of f32; it must be bool");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_subtract(NULL, NULL));
+    EXPECT_ERROR("subtract: a is NULL");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+static bool product_step(void *context)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *const *x = context;
+    sb_backward(sb_sum(sb_multiply(x[0], sb_add(x[1], x[2])), SB_ALL, false));
+    for (int i = 0; i < 3; i++)
+        sb_clear_grad(x[i]);
+    return sb_tape_end(&tape);
+}
+
+CLAIM(arithmetic, any_allocation_may_fail)
+{
+    sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(3)),
+                      test_leaf(SB_F32, 3, SB_SCALAR)};
+    cr_expect(test_each_allocation_fails(product_step, x) > 0);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(x[i]);
+}

@@ -1,0 +1,377 @@
+/*
+ * Attention of bf16 on the CUDA device, where it has kernels of its own: tiles on tensor cores, and
+ * the composed path. Against float64 on the CPU, from the same bf16 numbers.
+ */
+#include "tests/support/device.h"
+#include "tests/support/variant.h"
+
+/* What is run: inputs in bf16 or float64 with the gradient of the result. */
+struct operands {
+    sb_tensor *x[VARIANT_INPUTS], *dy;
+};
+
+static struct operands operands_new(const struct variant *c)
+{
+    struct operands of;
+    variant_inputs(c, SB_BF16, of.x);
+    int64_t dim[4] = {c->B, c->Lq, c->H, c->Dv};
+    if (c->layout == SB_HEADS_FIRST) {
+        dim[1] = c->H;
+        dim[2] = c->Lq;
+    }
+    of.dy = test_leaf(SB_BF16, c->seed + 11, 4, dim);
+    return of;
+}
+
+static sb_tensor *in_f64(const sb_tensor *x)
+{
+    double *values = x ? numbers_of(x) : NULL;
+    sb_tensor *y =
+        x ? sb_requires_grad(sb_tensor_from_doubles(SB_F64, x->rank, x->dim, values)) : NULL;
+    free(values);
+    return y;
+}
+
+static sb_tensor *on_cuda(const sb_tensor *x)
+{
+    return x ? sb_tensor_to(x, device_cuda()) : NULL;
+}
+
+static struct operands operands_by(sb_tensor *make(const sb_tensor *), const struct operands *from)
+{
+    struct operands of = {.dy = make(from->dy)};
+    for (int i = 0; i < VARIANT_INPUTS; i++)
+        of.x[i] = make(from->x[i]);
+    return of;
+}
+
+static void operands_free(struct operands *of)
+{
+    for (int i = 0; i < VARIANT_INPUTS; i++)
+        sb_tensor_release(of->x[i]);
+    sb_tensor_release(of->dy);
+}
+
+/* y, the weights, and the gradients of all inputs; to be released. */
+struct results {
+    sb_tensor *of[RESULTS];
+};
+
+static struct results run(const struct variant *c, const struct operands *of, enum way way)
+{
+    sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
+    struct results r = {{NULL}};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tensor *weights = NULL, *y = variant_forward(c, of->x, way, &weights);
+    cr_assert(y && weights, "variant %d: %s", (int)c->seed, sb_error());
+    sb_keep(y);
+    sb_keep(weights);
+    cr_assert(sb_backward_from(y, of->dy), "variant %d: %s", (int)c->seed, sb_error());
+    r.of[0] = sb_tensor_retain(y);
+    r.of[1] = sb_tensor_retain(weights);
+    cr_assert(sb_tape_end(&tape));
+    for (int i = 0; i < VARIANT_INPUTS; i++) {
+        r.of[2 + i] = of->x[i] ? sb_tensor_retain(sb_grad(of->x[i])) : NULL;
+        sb_clear_grad(of->x[i]);
+    }
+    return r;
+}
+
+static struct results run_on_cuda(const struct variant *c, const struct operands *from,
+                                  enum way way)
+{
+    struct operands of = operands_by(on_cuda, from);
+    sb_use_device(device_cuda());
+    struct results r = run(c, &of, way);
+    sb_use_device(NULL);
+    operands_free(&of);
+    return r;
+}
+
+static struct results run_in_f64(const struct variant *c, const struct operands *from)
+{
+    struct operands of = operands_by(in_f64, from);
+    on_the_cpu();
+    struct results r = run(c, &of, COMPOSED);
+    operands_free(&of);
+    return r;
+}
+
+static void results_free(struct results *r)
+{
+    for (int i = 0; i < RESULTS; i++)
+        sb_tensor_release(r->of[i]);
+}
+
+/* Any mask, bias, score, temperature, dropout, layout and groups of heads at sizes around those of
+   tiles and chunks. */
+static struct variant bf16_variant(uint64_t seed)
+{
+    static const int64_t lengths[] = {1, 2, 8, 15, 17, 33, 63, 64, 65, 90, 127, 129, 150};
+    static const int64_t sizes[] = {1, 3, 8, 16, 20, 32, 40, 64, 72, 96, 128, 136, 256, 264};
+    enum { LENGTHS = sizeof lengths / sizeof *lengths, SIZES = sizeof sizes / sizeof *sizes };
+    sb_random r = sb_random_new(seed, SB_STREAM_USER + 2);
+    struct variant c = variant_draw(seed);
+    c.B = 1 + sb_random_below(&r, 2);
+    c.Lq = lengths[sb_random_below(&r, LENGTHS)];
+    c.Lk = lengths[sb_random_below(&r, LENGTHS)];
+    c.D = sizes[sb_random_below(&r, SIZES)];
+    c.Dv = sb_random_below(&r, 2) ? c.D : sizes[sb_random_below(&r, SIZES)];
+    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0; /* so that more than one key counts */
+    return c;
+}
+
+static uint64_t variants(int all, int some)
+{
+    return (uint64_t)(test_long() ? all : test_sanitized() ? (some + 3) / 4 : some);
+}
+
+/* Half the distance of two neighbouring bf16 between 1 and 2: what rounding does to a number. */
+#define ROUNDING 0x1p-9
+
+/* max |a - b| over max |b|, or over `least` where that is more, in roundings. */
+static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
+{
+    double worst = 0, size = least, *x = numbers_of(a), *y = numbers_of(b);
+    for (int64_t i = 0; i < sb_tensor_size(b); i++) {
+        const double error = fabs(x[i] - y[i]);
+        worst = isnan(worst) || error <= worst ? worst : error;
+        size = fmax(size, fabs(y[i]));
+    }
+    free(x);
+    free(y);
+    return worst == 0 ? 0 : worst / size / ROUNDING;
+}
+
+/* A gradient of scores is a difference of products dy v', which may cancel: it is judged by their
+   size, about sqrt(Dv), where it is smaller. */
+static double least_size(const struct variant *c, int i)
+{
+    const double dp = sqrt((double)c->Dv);
+    return i == 2 || i == 3 ? dp / sqrt((double)c->D) : i == 5 ? dp : 0;
+}
+
+/* limit[i] roundings for result i, or 0 for any error. */
+static void expect_few_roundings(const struct variant *c, enum way way, const double limit[RESULTS])
+{
+    static const char *const names[RESULTS] = {"y",     "weights",         "dq", "dk", "dv",
+                                               "dbias", "dlog_temperature"};
+    struct operands of = operands_new(c);
+    struct results exact = run_in_f64(c, &of), got = run_on_cuda(c, &of, way);
+    for (int i = 0; i < RESULTS; i++) {
+        if (!exact.of[i] || limit[i] == 0)
+            continue;
+        double error = error_of(got.of[i], exact.of[i], least_size(c, i));
+        cr_expect(error <= limit[i],
+                  "variant %d: %s is off by %g roundings (lengths %d, %d, heads %d, %d of %d, %d, "
+                  "mask %d, bias %d, score %d, temperature %d)",
+                  (int)c->seed, names[i], error, (int)c->Lq, (int)c->Lk, (int)c->H, (int)c->G,
+                  (int)c->D, (int)c->Dv, c->mask, c->bias, c->score, c->temperature);
+    }
+    results_free(&exact);
+    results_free(&got);
+    operands_free(&of);
+}
+
+/*
+ * Tiles round p to bf16 before it is multiplied with v, and ds before q and k; results are rounded
+ * too, and all else is f32. So y and dv have two roundings, of which the first is of numbers that
+ * are all positive, and dq and dk have two on sums of both signs, in which some of the size may
+ * cancel; weights have the last one only. The largest of 1500 variants have 2.4 for y, 4.9 for dv,
+ * 5 for dq, dk and the bias. Planted mistakes err by hundreds.
+ */
+CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
+        struct variant c = bf16_variant(seed);
+        c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
+        c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
+        expect_few_roundings(&c, TILED, (double[RESULTS]){4, 2, 8, 8, 6, 8, 0});
+    }
+}
+
+CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
+        struct variant c = bf16_variant(seed);
+        c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
+        c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
+        expect_few_roundings(&c, COMPOSED, (double[RESULTS]){2, 2, 8, 8, 6, 8, 0});
+    }
+}
+
+/* A cosine, or a learned temperature, are operations of their own: q and k are rounded once more,
+   and so scores of 10 err by up to 10 roundings. */
+CLAIM(attention_bf16, other_scores_err_by_what_they_round)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
+        struct variant c = bf16_variant(seed);
+        c.temperature = seed % 2 ? TEMPERATURE_ONE : TEMPERATURE_HEADS;
+        expect_few_roundings(&c, TILED, (double[RESULTS]){40, 24, 40, 40, 16, 0, 0});
+    }
+}
+
+CLAIM(attention_bf16, a_second_run_gives_the_same_bits)
+{
+    device_needed();
+    for (uint64_t seed = 0; seed < variants(200, 4); seed++) {
+        struct variant c = bf16_variant(seed + 100);
+        struct operands of = operands_new(&c);
+        struct results first = run_on_cuda(&c, &of, seed % 4 ? TILED : COMPOSED);
+        struct results again = run_on_cuda(&c, &of, seed % 4 ? TILED : COMPOSED);
+        for (int i = 0; i < RESULTS; i++)
+            cr_expect(!first.of[i] || test_same_bits(first.of[i], again.of[i]),
+                      "variant %d, result %d", (int)c.seed, i);
+        results_free(&first);
+        results_free(&again);
+        operands_free(&of);
+    }
+}
+
+CLAIM(attention_bf16, tiles_are_taken_unless_weights_are_asked_for)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(3, 8))), *weights = NULL;
+    sb_tensor *y = sb_attention(x, x, x, NULL);
+    cr_expect(sb_attention_weights(y, 0, 3) != NULL, "%s", sb_error());
+    cr_expect(sb_attention(x, x, x, &(sb_attention_options){.weights = &weights}) && weights &&
+              weights->dtype == SB_BF16);
+    sb_tape_end(&tape);
+    sb_use_device(NULL);
+}
+
+enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
+
+/* Rows of D numbers under a window: query i sees the keys i - 2 .. i + 1. */
+struct window {
+    int64_t L, D;
+    double *of[PARTS];
+};
+
+static sb_tensor *window_leaf(const struct window *w, int part)
+{
+    return sb_requires_grad(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(w->L, w->D), w->of[part]));
+}
+
+static struct window window_run(int64_t L, int64_t D, int part, int64_t row, int64_t column,
+                                double value)
+{
+    struct window w = {L, D, {NULL}};
+    sb_tape tape;
+    sb_tensor *x[4];
+    sb_use_device(device_cuda());
+    for (int i = 0; i < 4; i++) {
+        sb_tensor *leaf = test_leaf(SB_BF16, (uint64_t)i + 1, SB_SHAPE(L, D));
+        w.of[i] = numbers_of(leaf);
+        for (int64_t d = 0; i == part && d < D; d++)
+            if (column < 0 || column == d)
+                w.of[i][row * D + d] = value;
+        sb_tensor_release(leaf);
+        x[i] = window_leaf(&w, i);
+    }
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_TILED};
+    sb_tensor *y = sb_keep(sb_attention(x[Q], x[K], x[V], &o));
+    cr_assert(sb_backward_from(y, x[DY]), "%s", sb_error());
+    w.of[Y] = numbers_of(y);
+    for (int i = 0; i < 3; i++)
+        w.of[DQ + i] = numbers_of(sb_grad(x[i]));
+    sb_tape_end(&tape);
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(x[i]);
+    sb_use_device(NULL);
+    return w;
+}
+
+static void window_free(struct window *w)
+{
+    for (int i = 0; i < PARTS; i++)
+        free(w->of[i]);
+}
+
+/* Asserts that a part is the same in both but for the rows from .. to, and is not finite in one
+   column of them, or in all. */
+static void expect_unfinite(const struct window *a, const struct window *b, int part, int64_t from,
+                            int64_t to, int64_t column)
+{
+    for (int64_t i = 0; i < a->L * a->D; i++) {
+        const int64_t row = i / a->D, d = i % a->D;
+        const bool bad = from <= row && row <= to && (column < 0 || column == d);
+        const double x = a->of[part][i], y = b->of[part][i];
+        if (bad)
+            cr_expect(!isfinite(x), "part %d, row %d, column %d: %g", part, (int)row, (int)d, x);
+        else if (row < from || row > to || part == Y)
+            cr_expect(x == y, "part %d, row %d, column %d: %g, not %g", part, (int)row, (int)d, x,
+                      y);
+    }
+}
+
+/* The tiles at 0 .. 63 and 64 .. 127 are not whole, so that most pairs are blocked. */
+CLAIM(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else)
+{
+    device_needed();
+    static const int64_t sizes[] = {16, 40, 65, 250};
+    for (int n = 0; n < 4; n++) {
+        const int64_t L = 70, D = sizes[n];
+        struct window plain = window_run(L, D, PARTS, 0, 0, 0);
+        struct window v = window_run(L, D, V, 40, 3, INFINITY);
+        expect_unfinite(&v, &plain, Y, 39, 42, 3);
+        expect_unfinite(&v, &plain, DQ, 39, 42, -1);
+        expect_unfinite(&v, &plain, DK, 37, 43, -1);
+        struct window k = window_run(L, D, K, 66, 2, NAN);
+        expect_unfinite(&k, &plain, Y, 65, 68, -1);
+        expect_unfinite(&k, &plain, DQ, 65, 68, -1);
+        expect_unfinite(&k, &plain, DV, 63, 69, -1);
+        struct window q = window_run(L, D, Q, 5, -1, NAN);
+        expect_unfinite(&q, &plain, Y, 5, 5, -1);
+        expect_unfinite(&q, &plain, DK, 3, 6, -1);
+        expect_unfinite(&q, &plain, DV, 3, 6, -1);
+        struct window dy = window_run(L, D, DY, 62, 7, -INFINITY);
+        expect_unfinite(&dy, &plain, DV, 60, 63, 7);
+        expect_unfinite(&dy, &plain, DQ, 62, 62, -1);
+        expect_unfinite(&dy, &plain, DK, 60, 63, -1);
+        struct window *all[] = {&plain, &v, &k, &q, &dy};
+        for (int i = 0; i < 5; i++)
+            window_free(all[i]);
+    }
+}
+
+/* Of two sentences one has no keys, and the other half of them. */
+CLAIM(attention_bf16, blocked_rows_are_exactly_zero)
+{
+    device_needed();
+    enum { L = 66, D = 24 };
+    sb_use_device(device_cuda());
+    sb_tensor *x[3];
+    for (uint64_t i = 0; i < 3; i++)
+        x[i] = test_leaf(SB_BF16, i + 1, SB_SHAPE(2, L, D));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    const int32_t lengths[2] = {0, L / 2};
+    sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
+    sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_TILED};
+    sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
+    sb_tensor *dy = sb_tape_own(test_leaf(SB_BF16, 9, SB_SHAPE(2, L, D)));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    for (int part = 0; part < 4; part++) {
+        double *numbers = numbers_of(part ? sb_grad(x[part - 1]) : y);
+        for (int64_t i = 0; i < 2 * L * D; i++) {
+            const bool blocked = i < L * D || (part >= 2 && i >= L * D + L / 2 * D);
+            cr_expect((numbers[i] == 0) == blocked, "part %d, element %d: %g", part, (int)i,
+                      numbers[i]);
+        }
+        free(numbers);
+    }
+    sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(x[i]);
+    sb_use_device(NULL);
+}

@@ -1,0 +1,134 @@
+/* Older methods that attention contains: messages on a graph, an associative memory, and kernel
+   regression. */
+#include "tests/support/test.h"
+
+/* Independent draws of mean 0 and variance 1, which want a gradient and belong to the tape. */
+static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
+{
+    sb_random random = sb_random_new(seed, SB_STREAM_USER);
+    sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
+    for (int64_t i = 0; i < sb_tensor_size(t); i++)
+        sb_put(t, i, sb_random_normal(&random));
+    return sb_requires_grad(t);
+}
+
+/* What node i of a graph receives of its neighbours: their values, each in proportion to the
+   exponential of its message x_i . x_j; nothing where it has none. */
+static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_tensor *x,
+                          const sb_tensor *v, int64_t i, double *received)
+{
+    double total = 0;
+    memset(received, 0, (size_t)D * sizeof *received);
+    for (int64_t j = 0; j < N; j++) {
+        double message = 0;
+        for (int64_t c = 0; c < D; c++)
+            message += sb_get(x, i * D + c) * sb_get(x, j * D + c);
+        double weight = sb_get(edge, i * N + j) ? exp(message) : 0;
+        total += weight;
+        for (int64_t c = 0; c < D; c++)
+            received[c] += weight * sb_get(v, j * D + c);
+    }
+    for (int64_t c = 0; c < D && total > 0; c++)
+        received[c] /= total;
+}
+
+/* Node 3 has no neighbours. */
+CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_the_graph)
+{
+    enum { N = 40, D = 3 };
+    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+        sb_random random = sb_random_new(8, SB_STREAM_USER);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *edge = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(N, N)));
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t j = 0; j < i; j++) {
+                bool joined = i != 3 && j != 3 && sb_random_uniform(&random) < 0.15;
+                sb_put(edge, i * N + j, joined);
+                sb_put(edge, j * N + i, joined);
+            }
+        sb_tensor *x = normal(1, SB_SHAPE(N, D)), *v = normal(2, SB_SHAPE(N, D));
+        sb_attention_options o = {.algorithm = a, .mask = sb_mask_allow(edge), .scale = 1};
+        sb_tensor *y = sb_attention(x, x, v, &o);
+        for (int64_t i = 0; i < N; i++) {
+            double received[D];
+            pass_messages(N, D, edge, x, v, i, received);
+            for (int64_t c = 0; c < D; c++)
+                cr_assert(fabs(sb_get(y, i * D + c) - received[c]) < 1e-14, "node %d", (int)i);
+        }
+        cr_expect(sb_tape_end(&tape));
+    }
+}
+
+/* Recall of N stored patterns of length 1 from cues with noise of length 1/2 or so: the root mean
+   square error over all patterns. At no temperature, the error of the cue itself. */
+static double recall_error(double temperature, sb_attention_algorithm algorithm)
+{
+    enum { N = 100, D = 64 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *stored = sb_l2_normalize(normal(31, SB_SHAPE(N, D)));
+    sb_tensor *cue = sb_add(stored, sb_scale(normal(32, SB_SHAPE(N, D)), 0.5 / 8));
+    sb_attention_options o = {.algorithm = algorithm, .scale = 1, .temperature = temperature};
+    sb_tensor *recalled = temperature ? sb_attention(cue, stored, stored, &o) : cue;
+    sb_tensor *error = sb_mean_squared_error(recalled, stored, SB_SUM);
+    cr_assert(error, "%s", sb_error());
+    double result = sqrt(sb_value(error) / N);
+    sb_tape_end(&tape);
+    return result;
+}
+
+/* The average of all is an error of sqrt(1 - 1/N), about 1. */
+CLAIM(attention_relatives, a_memory_recalls_when_cold_and_averages_when_hot)
+{
+    const double temperatures[] = {0.03, 0.1, 0.2, 0.3, 1, 10};
+    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+        double error[6];
+        for (int i = 0; i < 6; i++) {
+            error[i] = recall_error(temperatures[i], a);
+            cr_expect(i == 0 || error[i] > error[i - 1], "%g at temperature %g, %g before it",
+                      error[i], temperatures[i], error[i - 1]);
+        }
+        cr_expect(error[0] < 1e-6 && recall_error(0, a) > 0.4, "%g", error[0]);
+        cr_expect(error[2] > 0.2 && error[2] < 0.6, "between, at 0.2: %g", error[2]);
+        cr_expect(fabs(error[5] - sqrt(0.99)) < 0.02, "%g", error[5]);
+    }
+}
+
+/* The regression at x, from N points: sum of K(x - x_i) v_i over sum of K(x - x_i), with the
+   Gaussian kernel of width h (Nadaraya 1964, Watson 1964). */
+static double regression(int64_t N, int64_t D, const sb_tensor *points, const sb_tensor *v,
+                         const sb_tensor *x, int64_t i, double h)
+{
+    double above = 0, below = 0;
+    for (int64_t j = 0; j < N; j++) {
+        double square = 0;
+        for (int64_t c = 0; c < D; c++)
+            square += pow(sb_get(x, i * D + c) - sb_get(points, j * D + c), 2);
+        double kernel = exp(-square / (2 * h * h));
+        above += kernel * sb_get(v, j);
+        below += kernel;
+    }
+    return above / below;
+}
+
+/* -(x - k)^2 / 2h^2 = x.k / h^2 - k^2 / 2h^2 - x^2 / 2h^2: a scale, a bias for each key, and what
+   is the same for all keys of a query and drops out. */
+CLAIM(attention_relatives, nadaraya_watson_regression_is_attention)
+{
+    enum { N = 300, M = 50, D = 2 };
+    const double h = 0.4;
+    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *points = normal(1, SB_SHAPE(N, D)), *v = normal(2, SB_SHAPE(N, 1));
+        sb_tensor *x = normal(3, SB_SHAPE(M, D)), *squares = sb_multiply(points, points);
+        sb_attention_options o = {.algorithm = a, .scale = 1 / (h * h)};
+        o.bias = sb_scale(sb_sum(squares, -1, false), -1 / (2 * h * h));
+        sb_tensor *y = sb_attention(x, points, v, &o);
+        cr_assert(y, "%s", sb_error());
+        for (int64_t i = 0; i < M; i++)
+            cr_assert(fabs(sb_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
+        cr_expect(sb_tape_end(&tape));
+    }
+}

@@ -1,0 +1,498 @@
+/* Attention over a sequence that is cut over ranks, here threads, against the tiled path on one. */
+#include "autograd/node.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/share.h"
+#include "tests/support/tiny.h"
+#include "tests/support/variant.h"
+#include <stdio.h>
+
+enum { Y, PARTS = 1 + VARIANT_INPUTS, RANKS = 4 };
+
+/* What each rank gets of a variant: y and the gradients of all inputs. */
+struct job {
+    struct variant c;
+    sb_dtype dtype;
+    sb_tensor *x[VARIANT_INPUTS], *dy;
+    sb_tensor *part[RANKS][PARTS];
+};
+
+/* A rank that fails leaves others waiting. */
+static void need(bool ok, const sb_communicator *c)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "rank %d of %d: %s\n", sb_communicator_rank(c), sb_communicator_size(c),
+            sb_error());
+    abort();
+}
+
+static int length_axis(const struct variant *c)
+{
+    return c->layout == SB_LENGTH_FIRST ? 1 : 2;
+}
+
+/* Along which axis a bias has the queries; -1: it is the same for all. */
+static int bias_axis(const struct variant *c)
+{
+    return c->bias == BIAS_ALL ? 2 : c->bias == BIAS_HEADS || c->bias == BIAS_QUERIES ? 1 : -1;
+}
+
+static sb_share pieces(const struct variant *c, int ranks, int rank, int64_t here[2])
+{
+    return (sb_share){.target = sb_piece_zigzag(c->Lq, ranks, rank, &here[0]),
+                      .source = sb_piece_zigzag(c->Lk, ranks, rank, &here[1])};
+}
+
+/* Along which axis result or input i is cut: y and q by queries, k and v by keys. */
+static int axis_of(const struct variant *c, int i)
+{
+    return i == 1 + 3 ? bias_axis(c) : i == 1 + 4 ? -1 : length_axis(c);
+}
+
+static const sb_piece *piece_of(const sb_share *share, int i)
+{
+    return i == 2 || i == 3 ? &share->source : &share->target;
+}
+
+/* y and gradients of these inputs, on a tape that may be a part of a ring; to be released. */
+static bool attend(const struct variant *c, sb_communicator *ring, const sb_share *share,
+                   sb_tensor *const x[], sb_tensor *dy, sb_tensor *result[PARTS])
+{
+    sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, share);
+    tape_ring(&tape, ring);
+    tape_sequences(TARGET, SOURCE);
+    const sb_attention_options options = variant_options(c, x);
+    sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
+    const bool ok = y && sb_backward_from(y, dy);
+    result[Y] = ok ? sb_tensor_retain(y) : NULL;
+    for (int i = 0; i < VARIANT_INPUTS; i++) {
+        result[1 + i] = ok && x[i] ? sb_tensor_retain(sb_grad(x[i])) : NULL;
+        sb_clear_grad(x[i]);
+    }
+    return sb_tape_end(&tape) && ok;
+}
+
+/* What a rank holds of an input, or of dy. */
+static sb_tensor *held(const struct job *job, const sb_share *share, const int64_t here[2], int i)
+{
+    sb_tensor *whole = i == Y ? job->dy : job->x[i - 1];
+    const int axis = axis_of(&job->c, i);
+    if (!whole)
+        return NULL;
+    const sb_piece all = {.of = 0};
+    const sb_piece *piece = axis < 0 ? &all : piece_of(share, i);
+    return share_part(whole, axis < 0 ? 0 : axis, piece,
+                      axis >= 0          ? here[piece == &share->source]
+                      : whole->rank == 0 ? 1
+                                         : whole->dim[0]);
+}
+
+static void attend_rank(sb_communicator *ring, void *context)
+{
+    struct job *job = context;
+    int64_t here[2];
+    const sb_share share =
+        pieces(&job->c, sb_communicator_size(ring), sb_communicator_rank(ring), here);
+    struct variant c = job->c;
+    c.rows = share.target;
+    c.rows_here = here[0];
+    sb_tensor *x[PARTS];
+    for (int i = 0; i < PARTS; i++)
+        x[i] = held(job, &share, here, i);
+    need(attend(&c, ring, &share, x + 1, x[Y], job->part[sb_communicator_rank(ring)]), ring);
+    for (int i = 0; i < PARTS; i++)
+        sb_tensor_release(x[i]);
+}
+
+/* The ranks' parts of a result, put together. */
+static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tensor *like)
+{
+    sb_tensor *whole = sb_tensor_zeros(like->dtype, like->rank, like->dim);
+    for (int rank = 0; rank < ranks; rank++) {
+        int64_t here[2];
+        const sb_share share = pieces(&job->c, ranks, rank, here);
+        const int axis = axis_of(&job->c, i);
+        share_add(whole, axis < 0 ? 0 : axis, axis < 0 ? &(sb_piece){0} : piece_of(&share, i),
+                  job->part[rank][i]);
+    }
+    return whole;
+}
+
+static void job_free(struct job *job, int ranks)
+{
+    for (int i = 0; i < PARTS; i++)
+        for (int rank = 0; rank < ranks; rank++)
+            sb_tensor_release(job->part[rank][i]);
+    for (int i = 0; i < VARIANT_INPUTS; i++)
+        sb_tensor_release(job->x[i]);
+    sb_tensor_release(job->dy);
+}
+
+static void expect_same(const struct variant *c, int ranks)
+{
+    static const char *const names[PARTS] = {"y", "dq", "dk", "dv", "dbias", "dlog_temperature"};
+    struct job job = {.c = *c};
+    sb_tensor *expected[PARTS];
+    const int64_t last = c->layout == SB_LENGTH_FIRST ? c->H : c->Lq;
+    variant_inputs(c, SB_F64, job.x);
+    job.dy = test_leaf(SB_F64, 7, SB_SHAPE(c->B, last == c->Lq ? c->H : c->Lq, last, c->Dv));
+    cr_assert(attend(c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+    mailbox_run(ranks, attend_rank, &job);
+    for (int i = 0; i < PARTS; i++) {
+        /* a bias's gradient may cancel as a temperature's does */
+        const int result = i == Y ? 0 : i == 4 ? 6 : i + 1;
+        if (!expected[i])
+            continue;
+        sb_tensor *got = joined(&job, ranks, i, expected[i]);
+        const double difference = variant_difference(c, result, got, expected[i]);
+        cr_expect(difference <= (result == 6 ? 8e-12 : 1e-12),
+                  "variant %d on %d ranks: %s differs by %g (lengths %d, %d, heads %d, %d, mask "
+                  "%d, bias %d, score %d, dropout %g)",
+                  (int)c->seed, ranks, names[i], difference, (int)c->Lq, (int)c->Lk, (int)c->H,
+                  (int)c->G, c->mask, c->bias, (int)c->score, c->dropout);
+        sb_tensor_release(got);
+    }
+    for (int i = 0; i < PARTS; i++)
+        sb_tensor_release(expected[i]);
+    job_free(&job, ranks);
+}
+
+/* All masks, biases, scores, temperatures, layouts and groups of heads, also with pieces that are
+   empty: there are fewer queries or keys than chunks. */
+CPU_CLAIM(attention_ring, short_sequences_equal_the_tiled_path)
+{
+    const int variants = test_long() ? 4000 : test_some(300);
+    for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
+        const struct variant c = variant_draw(seed);
+        expect_same(&c, 1 + (int)(seed % RANKS));
+    }
+}
+
+/* Pieces around the sizes of tiles, which dropout's groups of eight do not divide. */
+CPU_CLAIM(attention_ring, long_sequences_equal_the_tiled_path)
+{
+    static const int64_t lengths[] = {130, 257, 300, 511, 600, 1030};
+    const int variants = test_long() ? 400 : test_some(40);
+    for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
+        sb_random r = sb_random_new(seed, SB_STREAM_USER + 1);
+        struct variant c = variant_draw(seed);
+        c.Lq = lengths[sb_random_below(&r, 6)];
+        c.Lk = lengths[sb_random_below(&r, 6)];
+        c.D = 1 + sb_random_below(&r, 64);
+        c.dropout = seed % 2 ? 0.3 : 0;
+        c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0;
+        expect_same(&c, 1 + (int)(seed % RANKS));
+    }
+}
+
+/* ---- what is the same, and what is not possible ---- */
+
+/* Additions go by the ranks' order, whichever is faster. */
+CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
+{
+    struct variant c = variant_draw(9);
+    c.Lq = c.Lk = 300;
+    c.dropout = 0.2;
+    struct job job[2] = {{.c = c}, {.c = c}};
+    for (int n = 0; n < 2; n++) {
+        variant_inputs(&c, SB_F32, job[n].x);
+        const bool heads = c.layout == SB_HEADS_FIRST;
+        job[n].dy =
+            test_leaf(SB_F32, 7, SB_SHAPE(c.B, heads ? c.H : c.Lq, heads ? c.Lq : c.H, c.Dv));
+        mailbox_run(3, attend_rank, &job[n]);
+    }
+    for (int rank = 0; rank < 3; rank++)
+        for (int i = 0; i < PARTS && job[0].part[rank][i]; i++)
+            cr_expect(test_same_bits(job[0].part[rank][i], job[1].part[rank][i]), "rank %d: %d",
+                      rank, i);
+    for (int n = 0; n < 2; n++)
+        job_free(&job[n], 3);
+}
+
+struct same {
+    const sb_tensor *x;
+    sb_tensor *dx; /* of the whole */
+};
+
+/* Where one tensor is q, k and v, all three parts of its gradient count, and what it had before. */
+static bool use_same(sb_tensor *x, sb_communicator *ring, const sb_piece *piece)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_share(&tape, &(sb_share){.source = *piece});
+    tape_ring(&tape, ring);
+    const sb_attention_options options = {.algorithm = SB_TILED};
+    sb_tensor *k = sb_scale(x, 2), *y = sb_attention(x, x, x, &options);
+    y = sb_add(sb_multiply(y, y), sb_attention(x, k, k, &options));
+    const bool ok = y && sb_backward(sb_sum(y, SB_ALL, false));
+    return sb_tape_end(&tape) && ok;
+}
+
+static void use_same_rank(sb_communicator *c, void *context)
+{
+    struct same *s = context;
+    const int rank = sb_communicator_rank(c);
+    int64_t here;
+    const sb_piece piece = sb_piece_zigzag(s->x->dim[1], sb_communicator_size(c), rank, &here);
+    sb_tensor *x = share_part(s->x, 1, &piece, here);
+    need(use_same(x, c, &piece), c);
+    sb_tensor *expected = share_part(s->dx, 1, &piece, here);
+    cr_expect(test_relative(sb_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
+              test_relative(sb_grad(x), expected));
+    sb_tensor_release(expected);
+    sb_tensor_release(x);
+}
+
+CPU_CLAIM(attention_ring, one_tensor_may_be_queries_keys_and_values)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
+    cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
+    for (int ranks = 1; ranks <= 3; ranks++)
+        mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_grad(x)});
+    sb_tensor_release(x);
+}
+
+/* Where all scores of a block of keys are -infinity, the others count; where all are, y is NaN. */
+CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
+{
+    struct job job = {.c = {.seed = 3, .B = 1, .H = 1, .G = 1, .Lq = 8, .Lk = 8, .D = 2, .Dv = 2}};
+    sb_tensor *expected[PARTS];
+    job.c.bias = BIAS_ALL;
+    variant_inputs(&job.c, SB_F64, job.x);
+    job.dy = test_leaf(SB_F64, 7, SB_SHAPE(1, 8, 1, 2));
+    for (int j = 0; j < 8; j++) {
+        sb_put(job.x[3], j, j == 0 || j == 7 ? -INFINITY : 0); /* query 0, the keys of rank 0 */
+        sb_put(job.x[3], 8 + j, -INFINITY);
+    }
+    cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
+    mailbox_run(4, attend_rank, &job);
+    sb_tensor *y = joined(&job, 4, Y, expected[Y]);
+    for (int e = 0; e < 16; e++) {
+        const double a = sb_get(y, e), b = sb_get(expected[Y], e);
+        cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
+    }
+    sb_tensor_release(y);
+    for (int i = 0; i < PARTS; i++)
+        sb_tensor_release(expected[i]);
+    job_free(&job, 4);
+}
+
+CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
+{
+    static const char *const messages[] = {
+        "attention: weights are not to be had where a sequence is cut over ranks",
+        "attention: 4 queries are not rank 0's share of 5 on 1 ranks",
+        "attention: 4 keys are not rank 0's share of 0 on 1 ranks",
+    };
+    sb_communicator *alone = communicator_new(NULL, NULL);
+    for (int i = 0; i < 3; i++) {
+        sb_tensor *weights = NULL;
+        const sb_share share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tape_share(&tape, &share);
+        tape_ring(&tape, alone);
+        tape_sequences(SOURCE, i == 2 ? TARGET : SOURCE);
+        sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
+        sb_attention_options options = {.weights = i == 0 ? &weights : NULL};
+        cr_expect(!sb_attention(x, x, x, &options));
+        EXPECT_ERROR(messages[i]);
+        cr_expect(!sb_tape_end(&tape));
+    }
+    sb_communicator_close(alone);
+}
+
+static sb_tensor *small_x;
+
+/* On a ring of one, which has no other threads. */
+static bool small_run(void *alone)
+{
+    sb_tensor *x = small_x;
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    const sb_share share = {.source = sb_piece_zigzag(5, 1, 0, &(int64_t){0})};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, &share);
+    tape_ring(&tape, alone);
+    const sb_attention_options options = {.mask = sb_mask_causal(), .dropout = 0.3};
+    sb_backward(sb_sum(sb_attention(x, x, x, &options), SB_ALL, false));
+    const bool ok = sb_tape_end(&tape);
+    sb_clear_grad(x);
+    return ok;
+}
+
+CPU_CLAIM(attention_ring, each_allocation_may_fail)
+{
+    sb_communicator *alone = communicator_new(NULL, NULL);
+    small_x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
+    test_each_allocation_fails(small_run, alone);
+    sb_tensor_release(small_x);
+    sb_communicator_close(alone);
+}
+
+/* ---- what a rank holds ---- */
+
+enum { HEADS = 8, SIZE = 64 };
+
+/* Operands of one sentence; a rank adds up what all ranks hold. */
+struct cost {
+    int64_t length, before, peak;
+};
+
+static sb_tensor *own_leaf(uint64_t seed, int64_t L)
+{
+    return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, HEADS, SIZE)));
+}
+
+static void attend_long(sb_communicator *ring, void *context)
+{
+    const struct cost *cost = context;
+    int64_t L;
+    const sb_piece piece =
+        sb_piece_zigzag(cost->length, sb_communicator_size(ring), sb_communicator_rank(ring), &L);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_share(&tape, &(sb_share){.source = piece});
+    tape_ring(&tape, ring);
+    sb_tensor *q = own_leaf(1, L), *k = own_leaf(2, L), *v = own_leaf(3, L), *dy = own_leaf(4, L);
+    const sb_attention_options options = {.mask = sb_mask_causal()};
+    sb_tensor *y = sb_attention(q, k, v, &options);
+    need(y && sb_backward_from(y, dy) && sb_tape_end(&tape), ring);
+}
+
+/* The most that the ranks hold together. */
+static int64_t peak_bytes(int64_t length, int ranks)
+{
+    struct cost cost = {.length = length};
+    const int64_t before = memory_in_use().live_bytes;
+    sb_device_reset_peak(sb_device_in_use());
+    mailbox_run(ranks, attend_long, &cost);
+    return memory_in_use().peak_bytes - before;
+}
+
+/* A rank's share of q, k, v, y, their gradients and the dy that was given, and two numbers of
+   statistics for each query; two blocks of k and v, and two of dk and dv; delta of one of the two
+   runs of queries; and tiles for its thread. On a busy machine not all ranks hold their most at the
+   same time. */
+CPU_CLAIM(attention_ring, a_rank_holds_its_share_and_two_blocks)
+{
+    const int usual = sb_threads();
+    const int64_t n = test_long() ? 16384 : 2048, element = sizeof(float);
+    const int64_t share = n / RANKS * HEADS * SIZE * element;
+    const int64_t numbers = n / RANKS * HEADS * element;
+    sb_set_threads(1);
+    const int64_t own = 9 * share + 2 * numbers, blocks = 8 * share, delta = numbers / 2;
+    const int64_t tiles = (256 * 5 * SIZE + 64 * 2 * SIZE + 2 * 64 * (256 + 16)) * element;
+    const int64_t formula = RANKS * (own + blocks + delta + tiles), peak = peak_bytes(n, RANKS);
+    cr_log_info("%lld positions on %d ranks, 8 heads of 64: %.2f MB a rank at most, of which its "
+                "share is %.2f MB; by the formula %.2f MB",
+                (long long)n, RANKS, (double)peak / RANKS / 1e6, (double)own / 1e6,
+                (double)formula / RANKS / 1e6);
+    cr_expect((double)peak <= 1.05 * (double)formula && peak >= RANKS * own, "%lld bytes, not %lld",
+              (long long)peak, (long long)formula);
+    sb_set_threads(usual);
+}
+
+/* ---- whole models ---- */
+
+struct training {
+    const sb_batch *batch;
+    double loss[RANKS];
+    struct tiny tiny[RANKS]; /* all alike */
+};
+
+/* The sum of losses of a batch, or of what a rank holds of it, and its gradients. */
+static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicator *ring,
+                  const sb_share *share, double *loss)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, share);
+    tape_ring(&tape, ring);
+    sb_tensor *sum = sb_seq2seq_loss_sum(tiny->model, batch);
+    *loss = sum ? sb_value(sum) : 0;
+    const bool ok = sum && sb_backward(sum);
+    return sb_tape_end(&tape) && ok;
+}
+
+static void learn_piece(sb_communicator *ring, void *context)
+{
+    struct training *t = context;
+    struct tiny *tiny = &t->tiny[sb_communicator_rank(ring)];
+    const sb_batch *all = t->batch;
+    sb_batch part = *all;
+    int64_t source, target;
+    const sb_share share = {
+        .source = sb_piece_zigzag(all->source->dim[1], sb_communicator_size(ring),
+                                  sb_communicator_rank(ring), &source),
+        .target = sb_piece_zigzag(all->target_in->dim[1], sb_communicator_size(ring),
+                                  sb_communicator_rank(ring), &target)};
+    part.source = share_part(all->source, 1, &share.source, source);
+    part.target_in = share_part(all->target_in, 1, &share.target, target);
+    part.target_out = share_part(all->target_out, 1, &share.target, target);
+    need(learn(tiny, &part, ring, &share, &t->loss[sb_communicator_rank(ring)]), ring);
+    sb_tensor_release(part.source);
+    sb_tensor_release(part.target_in);
+    sb_tensor_release(part.target_out);
+}
+
+/* The largest difference between the sum of the ranks' gradients and `whole`'s, over its largest.
+ */
+static double gradient_difference(const struct training *t, int ranks, const struct tiny *whole)
+{
+    double difference = 0, largest = 0;
+    for (int64_t i = 0; i < sb_parameters_count(whole->weights); i++) {
+        const sb_tensor *expected = sb_grad(sb_parameters_get(whole->weights, i));
+        double *y = numbers_of(expected);
+        for (int64_t e = 0; e < sb_tensor_size(expected); e++) {
+            double sum = 0;
+            for (int rank = 0; rank < ranks; rank++)
+                sum += sb_get(sb_grad(sb_parameters_get(t->tiny[rank].weights, i)), e);
+            difference = fmax(difference, isnan(sum) ? INFINITY : fabs(sum - y[e]));
+            largest = fmax(largest, fabs(y[e]));
+        }
+        free(y);
+    }
+    return difference / largest;
+}
+
+static void expect_training(const char *name, const sb_seq2seq_options *options, int ranks)
+{
+    struct tiny whole = tiny_new(SB_F64, 3, options);
+    sb_batch *batch = tiny_batch(whole.vocabulary, 8, 3, 11);
+    struct training t = {.batch = batch};
+    double expected, loss = 0;
+    for (int rank = 0; rank < ranks; rank++)
+        t.tiny[rank] = tiny_new(SB_F64, 3, options);
+    cr_assert(learn(&whole, batch, NULL, NULL, &expected), "%s", sb_error());
+    mailbox_run(ranks, learn_piece, &t);
+    for (int rank = 0; rank < ranks; rank++)
+        loss += t.loss[rank];
+    cr_expect(fabs(loss - expected) <= 1e-12 * expected, "%s, %d ranks: %.17g, not %.17g", name,
+              ranks, loss, expected);
+    const double difference = gradient_difference(&t, ranks, &whole);
+    cr_expect(difference <= 1e-12, "%s, %d ranks: gradients differ by %g", name, ranks, difference);
+    for (int rank = 0; rank < ranks; rank++)
+        tiny_free(&t.tiny[rank]);
+    sb_batch_free(batch);
+    tiny_free(&whole);
+}
+
+/* With dropout, every kind of position, and attention from one sequence to another. */
+CPU_CLAIM(attention_ring, models_of_every_variant_train_as_on_one_rank)
+{
+    for (int i = 0; tiny_variant(i); i++) {
+        sb_seq2seq_options options = tiny_variant(i)->options;
+        options.transformer.dropout = 0.3;
+        options.transformer.recompute = i % 3 == 0;
+        expect_training(tiny_variant(i)->name, &options, 1 + i % RANKS);
+        expect_training(tiny_variant(i)->name, &options, 2);
+    }
+}

@@ -1,0 +1,109 @@
+/* bf16 is a way to store: what is computed is f32, and results and gradients are rounded. */
+#include "tests/support/examples.h"
+#include "tests/support/values.h"
+#include <float.h>
+
+CLAIM(bf16, floats_are_rounded_to_the_nearest_and_ties_to_even)
+{
+    static const struct {
+        float from;
+        uint16_t to;
+    } cases[] = {
+        {1, 0x3f80},         {-2, 0xc000},          {0x1.01p0f, 0x3f80}, /* halfway: the even one */
+        {0x1.03p0f, 0x3f82}, {0x1.0102p0f, 0x3f81}, {FLT_MAX, 0x7f80},   {-INFINITY, 0xff80},
+        {0x1p-149f, 0x0000}, {0x1p-133f, 0x0001},   {-0.0f, 0x8000}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect(sb_bf16_round(cases[i].from) == cases[i].to, "%a becomes %04x, not %04x",
+                  (double)cases[i].from, sb_bf16_round(cases[i].from), cases[i].to);
+    cr_expect(isnan(sb_bf16_widen(sb_bf16_round(NAN))));
+    uint32_t signalling = 0x7f800001;
+    float value;
+    memcpy(&value, &signalling, sizeof value);
+    cr_expect(isnan(sb_bf16_widen(sb_bf16_round(value))));
+    for (uint32_t bits = 0; bits < 1u << 16; bits++)
+        cr_assert(isnan(sb_bf16_widen((uint16_t)bits)) ||
+                  sb_bf16_round(sb_bf16_widen((uint16_t)bits)) == bits);
+}
+
+/* The same values in another real dtype. */
+static struct inputs inputs_as(sb_dtype dtype, const struct inputs *from)
+{
+    struct inputs in = {.n = from->n};
+    for (int i = 0; i < in.n; i++) {
+        const sb_tensor *x = from->x[i];
+        double *values = numbers_of(x);
+        in.x[i] = sb_tensor_from_doubles(sb_dtype_is_real(x->dtype) ? dtype : x->dtype, x->rank,
+                                         x->dim, values);
+        if (x->requires_grad)
+            sb_requires_grad(in.x[i]);
+        free(values);
+    }
+    return in;
+}
+
+/* An example is one operation, or a few: each may be off by half an ulp of bf16. A device with
+   kernels of its own for bf16 rounds what it keeps for backward too. */
+static void agrees_with_f32(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_as(SB_F32, &in);
+    struct results exact = example_must_run(e, shapes, &wide);
+    struct results rounded = example_must_run(e, shapes, &in);
+    double relative = results_relative(&rounded, &exact);
+    double limit = sb_device_in_use() == sb_device_cpu() ? 2 * 0x1p-8 : 3 * 0x1p-8;
+    cr_expect(relative <= limit, "%s %s: bf16 is off by %g", e->name, shapes, relative);
+    results_free(&exact);
+    results_free(&rounded);
+    inputs_free(&in);
+    inputs_free(&wide);
+}
+
+CLAIM(bf16, every_operation_is_f32_s_but_for_rounding)
+{
+    for_each_example(agrees_with_f32);
+}
+
+CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
+{
+    sb_tape tape;
+    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5));
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_softmax(sb_multiply(x, x));
+    const int32_t ids[] = {2, 0};
+    sb_tensor *targets = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), ids));
+    sb_tensor *loss = sb_cross_entropy(y, targets, NULL);
+    cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
+    cr_assert(sb_backward(loss), "%s", sb_error());
+    cr_expect(sb_tensor_dtype(sb_grad(x)) == SB_BF16);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_tensor_release(x);
+}
+
+CLAIM(bf16, gradients_of_two_uses_add_up)
+{
+    sb_tape tape;
+    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward(sb_sum(sb_cast(sb_add(sb_multiply(x, x), x), SB_F32), 0, false)), "%s",
+              sb_error());
+    expect_numbers(sb_grad(x), 3, (double[]){5, 5, 5});
+    cr_expect(sb_tape_end(&tape));
+    sb_tensor_release(x);
+}
+
+CLAIM(bf16, dtypes_do_not_mix)
+{
+    sb_tape tape;
+    sb_tensor *x = sb_tensor_full(SB_BF16, SB_SHAPE(3), 2);
+    sb_tensor *y = sb_tensor_full(SB_F32, SB_SHAPE(3), 2);
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_add(x, y));
+    EXPECT_ERROR("add: ");
+    EXPECT_ERROR("dtypes differ");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_add(y, x));
+    EXPECT_ERROR("add: ");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tensor_release(x);
+    sb_tensor_release(y);
+}

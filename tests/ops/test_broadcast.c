@@ -1,0 +1,142 @@
+/* Long walks through ops/broadcast.c and ops/cpu/broadcast.h, against plain loops over indices. */
+#include "ops/broadcast.h"
+#include "ops/kernel.h"
+#include "tests/support/values.h"
+
+CLAIM(broadcast, axes_walked_alike_are_merged)
+{
+    const sb_tensor y = {.rank = 4, .dim = {2, 3, 1, 5}}, bias = {.rank = 1, .dim = {5}};
+    const sb_tensor column = {.rank = 4, .dim = {2, 3, 1, 1}}, scalar = {.rank = 0};
+    struct broadcast plan = broadcast_plan(2, (const sb_tensor *[]){&y, &y});
+    cr_expect(plan.rank == 1 && plan.dim[0] == 30 && plan.stride[1][0] == 1);
+    plan = broadcast_plan(2, (const sb_tensor *[]){&y, &bias});
+    cr_expect(plan.rank == 2 && plan.dim[0] == 6 && plan.dim[1] == 5);
+    cr_expect(plan.stride[1][0] == 0 && plan.stride[1][1] == 1);
+    plan = broadcast_plan(2, (const sb_tensor *[]){&y, &column});
+    cr_expect(plan.rank == 2 && plan.stride[1][0] == 1 && plan.stride[1][1] == 0);
+    plan = broadcast_plan(2, (const sb_tensor *[]){&y, &scalar});
+    cr_expect(plan.rank == 1 && plan.dim[0] == 30 && plan.stride[1][0] == 0);
+    plan = broadcast_plan(2, (const sb_tensor *[]){&scalar, &scalar});
+    cr_expect(plan.rank == 1 && plan.dim[0] == 1 && plan.stride[1][0] == 1);
+}
+
+/* The element of t that the index tuple of y's shape reads. */
+static int64_t place(const sb_tensor *y, const sb_tensor *t, int64_t index)
+{
+    int64_t at = 0, step = 1;
+    for (int i = 1; i <= y->rank; i++) {
+        const int64_t size = y->dim[y->rank - i], j = index % size;
+        index /= size;
+        if (i > t->rank)
+            continue;
+        at += t->dim[t->rank - i] == 1 ? 0 : j * step;
+        step *= t->dim[t->rank - i];
+    }
+    return at;
+}
+
+/* Frees dx. */
+static void expect_gradient(const sb_tensor *x, double *dx, const sb_tensor *a, const sb_tensor *b)
+{
+    double *got = numbers_of(sb_grad(x));
+    const double error = test_relative_arrays(sb_tensor_size(x), got, dx);
+    cr_expect(error < 3e-7, "the gradient of %s, from %s times %s, is wrong by %g",
+              tensor_shape(x).text, tensor_shape(a).text, tensor_shape(b).text, error);
+    free(got);
+    free(dx);
+}
+
+/* y = a b, with dy = y: da = sum of a b^2 where a stretches. */
+static void check_product(sb_tensor *a, sb_tensor *b)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_clear_grad(a);
+    sb_clear_grad(b);
+    sb_tensor *y = sb_keep(sb_multiply(a, b));
+    cr_assert(sb_backward(sb_scale(sb_sum(sb_multiply(y, y), SB_ALL, false), 0.5)), "%s",
+              sb_error());
+    double *value = numbers_of(y), *value_a = numbers_of(a), *value_b = numbers_of(b);
+    double *da = calloc(sb_tensor_size(a), sizeof *da), *db = calloc(sb_tensor_size(b), sizeof *db);
+    for (int64_t i = 0; i < sb_tensor_size(y); i++) {
+        const int64_t at_a = place(y, a, i), at_b = place(y, b, i);
+        cr_assert(fabs(value[i] - value_a[at_a] * value_b[at_b]) < 1e-6, "y at %lld", (long long)i);
+        da[at_a] += value_a[at_a] * value_b[at_b] * value_b[at_b];
+        db[at_b] += value_a[at_a] * value_a[at_a] * value_b[at_b];
+    }
+    expect_gradient(a, da, a, b);
+    expect_gradient(b, db, a, b);
+    free(value);
+    free(value_a);
+    free(value_b);
+    sb_tape_end(&tape);
+}
+
+/* Shapes that cross strips, column blocks, slabs and threads. */
+static const struct {
+    int rank_a;
+    int64_t a[4];
+    int rank_b;
+    int64_t b[4];
+} shapes[] = {
+    {1, {1537}, 1, {1537}},       {2, {70, 600}, 1, {600}},
+    {2, {5, 9001}, 1, {9001}},    {1, {40000}, 0, {0}},
+    {2, {600, 70}, 2, {600, 1}},  {2, {3, 12000}, 2, {3, 1}},
+    {3, {7, 1, 65}, 2, {80, 1}},  {4, {3, 1, 40, 9}, 3, {5, 1, 9}},
+    {2, {1200, 1}, 1, {33}},      {4, {2, 30, 1, 20}, 3, {1, 31, 1}},
+    {3, {130, 1, 3}, 2, {90, 1}},
+};
+
+CLAIM(broadcast, long_walks_agree_with_plain_loops_in_every_instruction_set)
+{
+    const enum kernel_set best = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
+        if (!test_kernel_set(set))
+            continue;
+        for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+            sb_tensor *a = test_leaf(SB_F32, 2 * i, shapes[i].rank_a, shapes[i].a);
+            sb_tensor *b = test_leaf(SB_F32, 2 * i + 1, shapes[i].rank_b, shapes[i].b);
+            check_product(a, b);
+            sb_tensor_release(a);
+            sb_tensor_release(b);
+        }
+    }
+}
+
+CPU_CLAIM(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
+{
+    const int threads = sb_threads();
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+        sb_tensor *a = test_leaf(SB_F32, 1, shapes[i].rank_a, shapes[i].a);
+        sb_tensor *b = test_leaf(SB_F32, 2, shapes[i].rank_b, shapes[i].b);
+        sb_tensor *first = NULL;
+        for (int t = 1; t <= 4; t++) {
+            sb_set_threads(t);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_clear_grad(b);
+            cr_assert(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)), "%s", sb_error());
+            sb_tape_end(&tape);
+            if (!first)
+                first = sb_tensor_retain(sb_grad(b));
+            cr_expect(test_same_bits(first, sb_grad(b)));
+        }
+        sb_tensor_release(first);
+        sb_tensor_release(a);
+        sb_tensor_release(b);
+    }
+    sb_set_threads(threads);
+}
+
+/* 1 + 2^-20 + ... in floats would lose what is small; sums are held in float64. */
+CLAIM(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(1000, 1000), (float)0.1));
+    const float exact = (float)((double)(float)0.1 * 1e6);
+    cr_expect(sb_get(sb_sum(x, SB_ALL, false), 0) == exact);
+    sb_tensor *rows = sb_sum(x, 0, false);
+    cr_expect(sb_get(rows, 999) == (float)((double)(float)0.1 * 1000));
+    sb_tape_end(&tape);
+}

@@ -1,0 +1,102 @@
+#include "ops/cast.h"
+#include "tests/support/values.h"
+
+CLAIM(cast, reals_round_and_whole_numbers_are_exact)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(4), NUMBERS(0.1, -0.0, 1e300, NAN));
+    sb_tensor *y = sb_cast(x, SB_F32);
+    cr_assert(y && sb_tensor_dtype(y) == SB_F32, "%s", sb_error());
+    expect_numbers(y, NUMBERS((float)0.1, 0, INFINITY, NAN));
+    cr_expect(signbit(sb_get(y, 1)), "the sign of zero stays");
+    expect_numbers(sb_cast(y, SB_F64), NUMBERS((float)0.1, 0, INFINITY, NAN));
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(3), NUMBERS(-7, 0, 2147483647));
+    expect_numbers(sb_cast(ids, SB_F64), NUMBERS(-7, 0, 2147483647));
+    expect_numbers(sb_cast(ids, SB_F32), NUMBERS(-7, 0, 2147483648));
+    expect_numbers(sb_cast(ids, SB_BOOL), NUMBERS(1, 0, 1));
+    sb_tensor *flags = constant(SB_BOOL, SB_SHAPE(2), NUMBERS(1, 0));
+    expect_numbers(sb_cast(flags, SB_I32), NUMBERS(1, 0));
+    expect_numbers(sb_cast(flags, SB_F32), NUMBERS(1, 0));
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, what_an_integer_cannot_hold_becomes_the_nearest_and_nan_becomes_0)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (sb_dtype real = SB_F32; real <= SB_F64; real++) {
+        sb_tensor *x =
+            constant(real, SB_SHAPE(7), NUMBERS(2.75, -2.75, 3e9, -3e9, INFINITY, -INFINITY, NAN));
+        expect_numbers(sb_cast(x, SB_I32),
+                       NUMBERS(2, -2, INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0));
+        expect_numbers(sb_cast(constant(real, SB_SHAPE(3), NUMBERS(0, 0.25, -1)), SB_BOOL),
+                       NUMBERS(0, 1, 1));
+    }
+    sb_tensor *edge = constant(SB_F64, SB_SHAPE(4),
+                               NUMBERS(2147483647.5, 2147483648, -2147483648.5, -2147483649));
+    expect_numbers(sb_cast(edge, SB_I32), NUMBERS(INT32_MAX, INT32_MAX, INT32_MIN, INT32_MIN));
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, the_gradient_is_cast_back_and_added)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_requires_grad(constant(SB_F32, SB_SHAPE(2), NUMBERS(3, 4)));
+    sb_tensor *y = sb_cast(x, SB_F64);
+    sb_tensor *z = sb_cast(x, SB_F64);
+    sb_tensor *same = sb_cast(sb_cast(x, SB_F32), SB_F64);
+    sb_tensor *product = sb_multiply(sb_multiply(y, z), same);
+    cr_assert(sb_backward(sb_sum(product, SB_ALL, false)), "%s", sb_error());
+    cr_expect(sb_tensor_dtype(sb_grad(x)) == SB_F32);
+    expect_numbers(sb_grad(x), NUMBERS(27, 48)); /* 3 x^2 */
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, no_gradient_goes_through_whole_numbers)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, 4));
+    sb_tensor *y = sb_cast(sb_cast(x, SB_I32), SB_F64);
+    sb_tensor *z = sb_multiply(x, y);
+    cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(3, 4));
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, the_same_dtype_shares_the_data)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, 4));
+    sb_tensor *y = sb_cast(x, SB_F64);
+    cr_expect(y->data == x->data);
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, long_and_empty_tensors_are_cast_whole)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    enum { N = 40001 };
+    static int32_t numbers[N];
+    for (int i = 0; i < N; i++)
+        numbers[i] = i;
+    sb_tensor *x = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(N), numbers));
+    sb_tensor *back = sb_cast(sb_cast(x, SB_F64), SB_I32);
+    cr_expect(!memcmp(test_data(back), numbers, sizeof numbers));
+    expect_shape(sb_cast(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))), SB_BOOL),
+                 SB_SHAPE(0, 3));
+    sb_tape_end(&tape);
+}
+
+CLAIM(cast, an_unknown_dtype_is_refused)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_cast(leaf(SB_SHAPE(1), NUMBERS(1)), (sb_dtype)9));
+    EXPECT_ERROR("cast: 9 is not a dtype");
+    cr_expect(!sb_tape_end(&tape));
+}

@@ -1,0 +1,167 @@
+#include "tests/support/values.h"
+
+CLAIM(concatenate, rows_follow_each_other)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(1, 2), NUMBERS(1, 2));
+    sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_concatenate((sb_tensor *[]){a, b}, 2, 0));
+    expect_shape(y, SB_SHAPE(3, 2));
+    cr_assert(sb_backward_from(y, y), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
+    expect_numbers(sb_grad(a), NUMBERS(1, 2));
+    expect_numbers(sb_grad(b), NUMBERS(3, 4, 5, 6));
+    sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, columns_interleave)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2, 1), NUMBERS(1, 2));
+    sb_tensor *b = leaf(SB_SHAPE(2, 2), NUMBERS(3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_concatenate((sb_tensor *[]){a, b}, 2, -1));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(10, 20, 30, 40, 50, 60));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 3, 4, 2, 5, 6));
+    expect_numbers(sb_grad(a), NUMBERS(10, 40));
+    expect_numbers(sb_grad(b), NUMBERS(20, 30, 50, 60));
+    sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, one_tensor_in_two_places_gets_both_parts)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2));
+    sb_tensor *y = sb_concatenate((sb_tensor *[]){a, a}, 2, 0);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 30, 40));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(sb_grad(a), NUMBERS(31, 42));
+    sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, a_constant_takes_its_place_without_a_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = constant(SB_F64, SB_SHAPE(1), NUMBERS(1));
+    sb_tensor *b = leaf(SB_SHAPE(2), NUMBERS(2, 3));
+    sb_tensor *y = sb_concatenate((sb_tensor *[]){a, b}, 2, 0);
+    cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(3), NUMBERS(7, 8, 9))), "%s",
+              sb_error());
+    cr_expect(sb_grad(a) == NULL);
+    expect_numbers(sb_grad(b), NUMBERS(8, 9));
+    sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, a_stack_has_a_new_axis_at_any_place)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2)), *b = leaf(SB_SHAPE(2), NUMBERS(3, 4));
+    sb_tensor *const pair[] = {a, b};
+    sb_tensor *rows = sb_stack(pair, 2, 0);
+    sb_tensor *columns = sb_keep(sb_stack(pair, 2, -1));
+    expect_numbers(rows, NUMBERS(1, 2, 3, 4));
+    cr_assert(sb_backward_from(columns, rows), "%s", sb_error());
+    expect_numbers(columns, NUMBERS(1, 3, 2, 4));
+    expect_numbers(sb_grad(a), NUMBERS(1, 3));
+    expect_numbers(sb_grad(b), NUMBERS(2, 4));
+    sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, ids_booleans_and_empty_tensors_are_joined_too)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2), NUMBERS(5, 6));
+    sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(0)));
+    expect_numbers(sb_concatenate((sb_tensor *[]){none, ids, none, ids}, 4, 0),
+                   NUMBERS(5, 6, 5, 6));
+    sb_tensor *flag = constant(SB_BOOL, SB_SCALAR, NUMBERS(1));
+    expect_numbers(sb_stack((sb_tensor *[]){flag, flag, flag}, 3, 0), NUMBERS(1, 1, 1));
+    sb_tensor *flat = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
+    expect_shape(sb_concatenate((sb_tensor *[]){flat, flat}, 2, 1), SB_SHAPE(0, 6));
+    sb_tape_end(&tape);
+}
+
+typedef sb_tensor *joining(sb_tensor *const x[], int n, int axis);
+
+static void expect_refused(joining *join, sb_dtype dtype, int rank, const int64_t *dim, int n,
+                           int axis, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *b = sb_tape_own(sb_tensor_zeros(dtype, rank, dim));
+    cr_expect(!join((sb_tensor *[]){a, b}, n, axis));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(concatenate, tensors_that_cannot_be_joined_are_named)
+{
+    expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2, 4), 2, 0,
+                   "concatenate: x[0] is (2, 3), x[1] is (2, 4): they differ not only in axis 0");
+    expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2), 2, 0, "x[1] is (2): they differ");
+    expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2, 3, 1), 2, 0, "x[1] is (2, 3, 1): they");
+    expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2, 3), 2, 2,
+                   "concatenate: x[0] is (2, 3): it has no axis 2");
+    expect_refused(sb_concatenate, SB_I32, SB_SHAPE(2, 3), 2, 0,
+                   "concatenate: x[0] is f32, x[1] is i32: dtypes differ");
+    expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2, 3), 0, 0,
+                   "concatenate: n is 0; it must be at least 1");
+    expect_refused(sb_stack, SB_F32, SB_SHAPE(3, 2), 2, 0,
+                   "stack: x[0] is (2, 3), x[1] is (3, 2): shapes differ");
+    expect_refused(sb_stack, SB_F32, SB_SHAPE(2, 3), 2, 3,
+                   "stack: x[0] is (2, 3): no new axis can be axis 3");
+    expect_refused(sb_stack, SB_F64, SB_SHAPE(2, 3), 2, 0, "stack: x[0] is f32, x[1] is f64");
+}
+
+CLAIM(concatenate, null_and_too_many_axes_are_named)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_concatenate(NULL, 2, 0));
+    EXPECT_ERROR("concatenate: x is NULL");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_stack((sb_tensor *[]){leaf(SB_SCALAR, NUMBERS(1)), NULL}, 2, 0));
+    EXPECT_ERROR("stack: x[1] is NULL");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1, 1, 1, 1, 1, 1), NUMBERS(1));
+    cr_expect(!sb_stack(&x, 1, 0));
+    EXPECT_ERROR("stack: x[0] is (1, 1, 1, 1, 1, 1); a new axis would be more than 6");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    const int64_t wide[] = {0, (int64_t)1 << 56};
+    x = sb_tape_own(sb_tensor_zeros(SB_F32, 2, wide));
+    sb_tensor *many[128];
+    for (int i = 0; i < 128; i++)
+        many[i] = x;
+    cr_expect(!sb_concatenate(many, 128, 1));
+    EXPECT_ERROR("concatenate: the sizes along axis 1 add up to more than 64 bits hold");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+static bool joining_step(void *context)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *const *x = context;
+    sb_backward(sb_sum(sb_concatenate(x, 2, -1), SB_ALL, false));
+    sb_clear_grad(x[0]);
+    sb_clear_grad(x[1]);
+    return sb_tape_end(&tape);
+}
+
+CLAIM(concatenate, any_allocation_may_fail)
+{
+    sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(2, 1))};
+    cr_expect(test_each_allocation_fails(joining_step, x) > 0);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}

@@ -1,0 +1,268 @@
+#include "ops/kernel.h"
+#include "tests/support/test.h"
+
+/* A leaf of n ones. */
+static sb_tensor *ones(sb_dtype dtype, int64_t n)
+{
+    return sb_requires_grad(sb_tensor_full(dtype, SB_SHAPE(n), 1));
+}
+
+/* y of dropout at this place of a stream; to be released. */
+static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tensor *y = sb_tensor_retain(sb_dropout(x, p));
+    cr_assert(y, "%s", sb_error());
+    sb_tape_end(&tape);
+    return y;
+}
+
+static double share_of_zeros(const sb_tensor *x)
+{
+    int64_t zeros = 0, n = sb_tensor_size(x);
+    for (int64_t i = 0; i < n; i++)
+        zeros += sb_get(x, i) == 0;
+    return (double)zeros / (double)n;
+}
+
+/* Philox4x32-10 of key 0, counter 0 gives 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (Random123's known
+   answers): halves e8d5 6627 c58d e169 ac4c bc57 dbd8 9b00, against p 2^16 = 8000 and c000. */
+CLAIM(dropout, the_known_bits_decide)
+{
+    const bool half[] = {0, 1, 0, 0, 0, 0, 0, 0}, most[] = {0, 1, 0, 0, 1, 1, 0, 1};
+    sb_tensor *x = ones(SB_F64, 8);
+    sb_tensor *y = drop(x, 0.5, (sb_random){0, 0}), *z = drop(x, 0.75, (sb_random){0, 0});
+    for (int i = 0; i < 8; i++) {
+        cr_expect(sb_get(y, i) == (half[i] ? 0 : 2), "element %d", i);
+        cr_expect(sb_get(z, i) == (most[i] ? 0 : 4), "element %d", i);
+    }
+    sb_tensor_release(x);
+    sb_tensor_release(y);
+    sb_tensor_release(z);
+}
+
+/* Elements of all chunks, in both dtypes and with each set of kernels, against philox(). */
+CLAIM(dropout, every_element_has_its_own_sixteen_bits)
+{
+    const int64_t lengths[] = {1, 7, 8, 9, 255, 256, 257, 1000};
+    enum kernel_set usual = kernel_cpu_set();
+    const sb_random random = {0x123456789abcdef, ((uint64_t)SB_STREAM_TRAIN << 48) + 77};
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int n = 0; test_kernel_set(set) && n < 16; n++) {
+            sb_tensor *x = ones(n % 2 ? SB_F64 : SB_F32, lengths[n / 2]);
+            sb_tensor *y = drop(x, 0.3, random);
+            for (int64_t i = 0; i < lengths[n / 2]; i++) {
+                struct philox draw = philox(random.seed, random.position, (uint64_t)i / 8);
+                uint32_t bits = draw.word[i % 8 / 2] >> (i % 2 ? 16 : 0) & 0xffff;
+                cr_expect((sb_get(y, i) == 0) == (bits < 0.3 * 65536), "element %d", (int)i);
+            }
+            sb_tensor_release(x);
+            sb_tensor_release(y);
+        }
+    kernel_use_cpu_set(usual);
+}
+
+/* Four standard deviations of a share p of 100,000 are below 0.0064. */
+CLAIM(dropout, a_share_p_is_dropped_and_the_mean_stays)
+{
+    sb_tensor *x = ones(SB_F32, 100000);
+    const double p[] = {0.1, 0.5, 0.9};
+    for (int i = 0; i < 3; i++) {
+        sb_tensor *y = drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN));
+        double zeros = share_of_zeros(y);
+        cr_expect(fabs(zeros - p[i]) < 0.0064, "%g of %g", zeros, p[i]);
+        for (int64_t e = 0; e < 1000; e++)
+            cr_expect(sb_get(y, e) == 0 || fabs(sb_get(y, e) - 1 / (1 - p[i])) < 1e-6);
+        sb_tensor_release(y);
+    }
+    sb_tensor_release(x);
+}
+
+/* What two calls drop, two streams, and two seeds, coincides as often as chance has it. */
+CLAIM(dropout, calls_streams_and_seeds_are_independent)
+{
+    sb_tensor *x = ones(SB_F32, 100000);
+    sb_random next = sb_random_new(5, SB_STREAM_TRAIN), other = sb_random_new(5, SB_STREAM_USER);
+    next.position++;
+    const sb_random streams[] = {sb_random_new(5, SB_STREAM_TRAIN), next, other,
+                                 sb_random_new(6, SB_STREAM_TRAIN)};
+    sb_tensor *y[4];
+    for (int i = 0; i < 4; i++)
+        y[i] = drop(x, 0.5, streams[i]);
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < i; j++) {
+            int both = 0;
+            for (int64_t e = 0; e < 100000; e++)
+                both += sb_get(y[i], e) == 0 && sb_get(y[j], e) == 0;
+            cr_expect(abs(both - 25000) < 4 * 137, "%d of streams %d and %d", both, i, j);
+        }
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(y[i]);
+    sb_tensor_release(x);
+}
+
+CLAIM(dropout, backward_drops_what_forward_dropped)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    sb_tensor *x = ones(SB_F64, 1000), *dy = test_leaf(SB_F64, 1, SB_SHAPE(1000));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tensor *y = sb_keep(sb_dropout(x, 0.4));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    for (int i = 0; i < 1000; i++)
+        cr_expect(fabs(sb_get(sb_grad(x), i) - sb_get(y, i) * sb_get(dy, i)) < 1e-15);
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+/* What is dropped is gone, also where it was NaN; the rest stays as it is. */
+CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
+    sb_tensor *dy = sb_tensor_full(SB_F32, SB_SHAPE(100), INFINITY);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tensor *y = sb_keep(sb_dropout(x, 0.5));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    int dropped = 0;
+    for (int i = 0; i < 100; i++) {
+        dropped += sb_get(y, i) == 0;
+        cr_expect((sb_get(y, i) == 0) == (sb_get(sb_grad(x), i) == 0));
+        cr_expect(sb_get(y, i) == 0 || isnan(sb_get(y, i)));
+    }
+    cr_expect(dropped > 20 && dropped < 80);
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+CLAIM(dropout, one_call_takes_one_position_of_the_stream)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    uint64_t begin = random.position;
+    sb_tensor *x = ones(SB_F32, 3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(sb_dropout(x, 0.5) == x, "without a stream it is the identity");
+    sb_tape_random(&tape, &random);
+    cr_expect(sb_dropout(x, 0) == x && random.position == begin, "so it is with p = 0");
+    cr_expect(test_relative(sb_residual_dropout(x, x, 0), sb_add(x, x)) == 0);
+    cr_expect(random.position == begin);
+    cr_expect(sb_dropout(x, 0.5) && random.position == begin + 1);
+    cr_expect(sb_residual_dropout(x, x, 0.5) && random.position == begin + 2);
+    cr_expect(sb_tape_end(&tape));
+    sb_tensor_release(x);
+}
+
+static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
+{
+    return composed ? sb_add(x, sb_dropout(branch, 0.3)) : sb_residual_dropout(x, branch, 0.3);
+}
+
+/* Also for x = branch, whose gradient has two parts, and where a gradient is there before. */
+CLAIM(dropout, with_a_residual_it_is_their_sum)
+{
+    for (int same = 0; same < 2; same++) {
+        sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 300)), *y[2], *dx[2], *dbranch[2];
+        sb_tensor *branch = same ? sb_tensor_retain(x) : test_leaf(SB_F64, 2, SB_SHAPE(3, 300));
+        sb_tensor *dy = test_leaf(SB_F64, 3, SB_SHAPE(3, 300));
+        for (int way = 0; way < 2; way++) {
+            sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_RECORD);
+            sb_tape_random(&tape, &random);
+            y[way] = sb_tensor_retain(sb_keep(residual(x, branch, way)));
+            sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
+            cr_assert(sb_backward_from(sum, dy), "%s", sb_error());
+            sb_tape_end(&tape);
+            dx[way] = sb_tensor_retain(sb_grad(x));
+            dbranch[way] = sb_tensor_retain(sb_grad(branch));
+            sb_clear_grad(x);
+            sb_clear_grad(branch);
+        }
+        cr_expect(test_relative(y[0], y[1]) < 1e-15);
+        cr_expect(test_relative(dx[0], dx[1]) < 1e-15);
+        cr_expect(test_relative(dbranch[0], dbranch[1]) < 1e-15);
+        sb_tensor *all[] = {x, branch, dy, y[0], y[1], dx[0], dx[1], dbranch[0], dbranch[1]};
+        for (int i = 0; i < 9; i++)
+            sb_tensor_release(all[i]);
+    }
+}
+
+CPU_CLAIM(dropout, any_number_of_threads_gives_the_same_bits)
+{
+    int usual = sb_threads();
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(100001)), *y[3];
+    for (int i = 0; i < 3; i++) {
+        sb_set_threads(1 + 2 * i);
+        y[i] = drop(x, 0.2, sb_random_new(5, SB_STREAM_TRAIN));
+        cr_expect(test_same_bits(y[i], y[0]));
+    }
+    sb_set_threads(usual);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(y[i]);
+    sb_tensor_release(x);
+}
+
+#define EXPECT_FAILURE(message, expression)                                                        \
+    do {                                                                                           \
+        sb_tape tape;                                                                              \
+        sb_tape_begin(&tape, SB_RECORD);                                                           \
+        sb_tape_random(&tape, &random);                                                            \
+        cr_expect(!(expression));                                                                  \
+        EXPECT_ERROR(message);                                                                     \
+        cr_expect(!sb_tape_end(&tape));                                                            \
+    } while (0)
+
+CLAIM(dropout, mistakes_are_named)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    uint64_t begin = random.position;
+    sb_tensor *x = ones(SB_F32, 3), *y = ones(SB_F32, 4),
+              *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(3));
+    cr_expect(!sb_dropout(x, 0.5));
+    EXPECT_ERROR("dropout: no tape is open");
+    const double bad[] = {-0.1, 1, 2, NAN, -INFINITY};
+    for (int i = 0; i < 5; i++) {
+        EXPECT_FAILURE("dropout: the probability to drop is", sb_dropout(x, bad[i]));
+        EXPECT_FAILURE("residual_dropout: the probability to", sb_residual_dropout(x, x, bad[i]));
+    }
+    EXPECT_FAILURE("dropout: x is NULL", sb_dropout(NULL, 0.5));
+    EXPECT_FAILURE("dropout: x is NULL", sb_dropout(NULL, 0));
+    EXPECT_FAILURE("dropout: x is of i32", sb_dropout(ids, 0.5));
+    EXPECT_FAILURE("dropout: x is of i32", sb_dropout(ids, 0));
+    EXPECT_FAILURE("residual_dropout: x is NULL", sb_residual_dropout(NULL, x, 0.5));
+    EXPECT_FAILURE("residual_dropout: branch is NULL", sb_residual_dropout(x, NULL, 0.5));
+    EXPECT_FAILURE("residual_dropout: branch is of i32", sb_residual_dropout(x, ids, 0.5));
+    EXPECT_FAILURE("residual_dropout: x is (4), branch is (3): shapes differ",
+                   sb_residual_dropout(y, x, 0.5));
+    cr_expect(random.position == begin, "a call that fails takes no position");
+    sb_tensor_release(x);
+    sb_tensor_release(y);
+    sb_tensor_release(ids);
+}
+
+static bool use(void *x)
+{
+    sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_backward(sb_sum(sb_residual_dropout(x, sb_dropout(x, 0.5), 0.5), SB_ALL, false));
+    bool ok = sb_tape_end(&tape);
+    sb_clear_grad(x);
+    return ok;
+}
+
+CLAIM(dropout, each_allocation_may_fail)
+{
+    sb_tensor *x = ones(SB_F64, 5);
+    test_each_allocation_fails(use, x);
+    sb_tensor_release(x);
+}

@@ -1,0 +1,225 @@
+#include "ops/elementwise.h"
+#include "tests/support/values.h"
+
+/* Values and derivatives at four points, by PyTorch 2 in float64. */
+static const struct {
+    const char *name;
+    sb_tensor *(*function)(sb_tensor *x);
+    double x[4], y[4], dx[4];
+} references[] = {
+    {"negate", sb_negate, {-3, -0.5, 0.25, 2}, {3, 0.5, -0.25, -2}, {-1, -1, -1, -1}},
+    {"sqrt",
+     sb_sqrt,
+     {3, 0.5, 0.25, 2},
+     {1.7320508075688772, 0.70710678118654746, 0.5, 1.4142135623730949},
+     {0.28867513459481292, 0.70710678118654757, 1, 0.35355339059327379}},
+    {"exp",
+     sb_exp,
+     {-3, -0.5, 0.25, 2},
+     {0.049787068367863944, 0.60653065971263342, 1.2840254166877414, 7.3890560989306504},
+     {0.049787068367863944, 0.60653065971263342, 1.2840254166877414, 7.3890560989306504}},
+    {"log",
+     sb_log,
+     {3, 0.5, 0.25, 2},
+     {1.0986122886681098, -0.69314718055994529, -1.3862943611198906, 0.69314718055994529},
+     {0.33333333333333331, 2, 4, 0.5}},
+    {"tanh",
+     sb_tanh,
+     {-3, -0.5, 0.25, 2},
+     {-0.99505475368673046, -0.46211715726000979, 0.24491866240370913, 0.9640275800758169},
+     {0.0098660371654401662, 0.7864477329659274, 0.94001484880637798, 0.070650824853164429}},
+    {"sigmoid",
+     sb_sigmoid,
+     {-3, -0.5, 0.25, 2},
+     {0.047425873177566781, 0.37754066879814541, 0.56217650088579807, 0.88079707797788231},
+     {0.045176659730912137, 0.23500371220159449, 0.24613408273759835, 0.10499358540350662}},
+    {"relu", sb_relu, {-3, -0.5, 0.25, 2}, {0, 0, 0.25, 2}, {0, 0, 1, 1}},
+    {"gelu",
+     sb_gelu,
+     {-3, -0.5, 0.25, 2},
+     {-0.0040496940948903104, -0.15426876936299344, 0.14967658142073093, 1.9544997361036416},
+     {-0.01194564720418392, 0.13250487534383712, 0.69537335488363605, 1.0852318010781969}},
+    {"gelu_tanh",
+     sb_gelu_tanh,
+     {-3, -0.5, 0.25, 2},
+     {-0.0036373920817729943, -0.15428599017485606, 0.149675350701685, 1.954597694087775},
+     {-0.011584166630969648, 0.13263009646535764, 0.69535409515106039, 1.0860992566236183}},
+    {"silu",
+     sb_silu,
+     {-3, -0.5, 0.25, 2},
+     {-0.14227761953270035, -0.1887703343990727, 0.14054412522144952, 1.7615941559557646},
+     {-0.088104106015169617, 0.26003881269734819, 0.62371002157019773, 1.0907842487848955}},
+};
+
+enum { REFERENCES = sizeof references / sizeof references[0] };
+
+static void expect_close(const sb_tensor *t, const double *expected, double tolerance,
+                         const char *what)
+{
+    cr_assert(t, "%s: %s", what, sb_error());
+    for (int i = 0; i < 4; i++)
+        cr_expect(fabs(sb_get(t, i) - expected[i]) <= tolerance, "%s at %d: %.17g, not %.17g", what,
+                  i, sb_get(t, i), expected[i]);
+}
+
+CLAIM(elementwise, values_and_derivatives_are_the_reference_s)
+{
+    for (int r = 0; r < REFERENCES; r++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = leaf(SB_SHAPE(4), 4, references[r].x);
+        sb_tensor *y = sb_keep(references[r].function(x));
+        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        expect_close(y, references[r].y, 4e-15, references[r].name);
+        expect_close(sb_grad(x), references[r].dx, 4e-15, references[r].name);
+        sb_tape_end(&tape);
+    }
+}
+
+CLAIM(elementwise, floats_give_the_reference_to_float_precision)
+{
+    for (int r = 0; r < REFERENCES; r++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_requires_grad(constant(SB_F32, SB_SHAPE(4), 4, references[r].x));
+        sb_tensor *y = sb_keep(references[r].function(x));
+        cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+        expect_close(y, references[r].y, 1e-6, references[r].name);
+        expect_close(sb_grad(x), references[r].dx, 1e-6, references[r].name);
+        sb_tape_end(&tape);
+    }
+}
+
+CLAIM(elementwise, scale_multiplies_value_and_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, -4));
+    sb_tensor *y = sb_keep(sb_scale(x, 2.5));
+    cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2), NUMBERS(1, 10))));
+    expect_numbers(y, NUMBERS(7.5, -10));
+    expect_numbers(sb_grad(x), NUMBERS(2.5, 25));
+    sb_tape_end(&tape);
+}
+
+/* 2 x + x^2 ... each path from x adds its part: here negate and scale, 3 - 1 = 2. */
+CLAIM(elementwise, gradients_of_two_uses_add_up)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(1, 2));
+    sb_tensor *a = sb_scale(x, 3);
+    sb_tensor *b = sb_negate(x);
+    cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(2, 2));
+    sb_tape_end(&tape);
+}
+
+CLAIM(elementwise, relu_passes_no_gradient_at_0_or_below)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(4), NUMBERS(-1, -0.0, 0, 1e-300));
+    cr_assert(sb_backward_from(sb_relu(x), constant(SB_F64, SB_SHAPE(4), NUMBERS(5, 6, 7, 8))));
+    expect_numbers(sb_grad(x), NUMBERS(0, 0, 0, 8));
+    sb_tape_end(&tape);
+}
+
+/* An infinite gradient times a slope of 0 would be NaN. */
+CLAIM(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(-1, 1));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(INFINITY, INFINITY));
+    cr_assert(sb_backward_from(sb_relu(x), dy));
+    expect_numbers(sb_grad(x), NUMBERS(0, INFINITY));
+    sb_tape_end(&tape);
+}
+
+CLAIM(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
+{
+    for (int r = 0; r < REFERENCES; r++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *y = references[r].function(constant(SB_F32, SB_SHAPE(3), NUMBERS(1, NAN, 1)));
+        cr_expect(isnan(sb_get(y, 1)), "%s", references[r].name);
+        cr_expect(isfinite(sb_get(y, 0)) && isfinite(sb_get(y, 2)), "%s", references[r].name);
+        sb_tape_end(&tape);
+    }
+}
+
+CLAIM(elementwise, edges_are_those_of_ieee)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(3), NUMBERS(-1, 0, INFINITY));
+    expect_numbers(sb_sqrt(x), NUMBERS(NAN, 0, INFINITY));
+    expect_numbers(sb_log(x), NUMBERS(NAN, -INFINITY, INFINITY));
+    expect_numbers(sb_scale(x, INFINITY), NUMBERS(-INFINITY, NAN, INFINITY));
+    sb_tensor *ends = constant(SB_F64, SB_SHAPE(2), NUMBERS(-INFINITY, INFINITY));
+    expect_numbers(sb_exp(ends), NUMBERS(0, INFINITY));
+    expect_numbers(sb_tanh(ends), NUMBERS(-1, 1));
+    expect_numbers(sb_sigmoid(ends), NUMBERS(0, 1));
+    expect_numbers(sb_relu(ends), NUMBERS(0, INFINITY));
+    sb_tape_end(&tape);
+}
+
+/* Above PARALLEL_WORK and not a multiple of a block: every element is reached, once. */
+CLAIM(elementwise, long_tensors_are_covered_by_any_number_of_threads)
+{
+    const int64_t n = 40013;
+    const int threads = sb_threads();
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(n));
+    sb_tensor *first = NULL;
+    for (int t = 1; t <= 3; t++) {
+        sb_set_threads(t);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_clear_grad(x);
+        sb_tensor *y = sb_keep(sb_silu(x));
+        cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
+        double *value = numbers_of(x), *got = numbers_of(y), *got_dx = numbers_of(sb_grad(x));
+        for (int64_t i = 0; i < n; i++) {
+            const double z = value[i], s = 1 / (1 + exp(-z));
+            const double dx = 2 * z * s * s * (1 + z * (1 - s));
+            cr_assert(fabs(got[i] - z * s) < 1e-6, "y at %lld", (long long)i);
+            cr_assert(fabs(got_dx[i] - dx) < 3e-6, "dx at %lld", (long long)i);
+        }
+        free(value);
+        free(got);
+        free(got_dx);
+        if (!first)
+            first = sb_tensor_retain(sb_grad(x));
+        cr_expect(test_same_bits(first, sb_grad(x)));
+        sb_tape_end(&tape);
+    }
+    sb_set_threads(threads);
+    sb_tensor_release(first);
+    sb_tensor_release(x);
+}
+
+CLAIM(elementwise, nothing_becomes_nothing)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))));
+    sb_tensor *y = sb_gelu(x);
+    expect_shape(y, SB_SHAPE(3, 0));
+    cr_expect(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    expect_shape(sb_grad(x), SB_SHAPE(3, 0));
+    sb_tape_end(&tape);
+}
+
+CLAIM(elementwise, ids_and_null_are_refused)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_exp(constant(SB_I32, SB_SHAPE(2), NUMBERS(1, 2))));
+    EXPECT_ERROR("exp: x is of i32; it must be f32, f64 or bf16");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_gelu_tanh(NULL));
+    EXPECT_ERROR("gelu_tanh: x is NULL");
+    cr_expect(!sb_tape_end(&tape));
+}

@@ -1,0 +1,147 @@
+#include "tests/support/compare.h"
+
+CLAIM(embedding, ids_choose_rows_of_the_table)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *table = constant(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21});
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 2), (double[]){2, 0, 2, 1});
+    sb_tensor *y = sb_embedding(table, ids);
+    cr_assert(y, "%s", sb_error());
+    cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_dim(y, 0) == 2 && sb_tensor_dim(y, 1) == 2 &&
+              sb_tensor_dim(y, 2) == 2);
+    const double expected[] = {20, 21, 0, 1, 20, 21, 10, 11};
+    for (int i = 0; i < 8; i++)
+        cr_expect(sb_get(y, i) == expected[i]);
+    sb_tape_end(&tape);
+}
+
+CLAIM(embedding, backward_sums_the_rows_of_each_id)
+{
+    sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
+    sb_tensor *dy = constant(SB_F32, SB_SHAPE(3, 2), (double[]){1, 2, 30, 40, 500, 600});
+    cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    const double expected[] = {30, 40, 0, 0, 501, 602};
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(sb_grad(table), i) == expected[i]);
+    sb_tensor_release(table);
+}
+
+/* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the order shows. */
+CLAIM(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
+{
+    enum { C = 100, N = 1500 };
+    int usual = sb_threads();
+    for (int threads = 1; threads <= 4; threads++) {
+        cr_assert(sb_set_threads(threads));
+        sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(N)));
+        sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(N, C)));
+        const double parts[] = {1e8, 1, -1e8};
+        for (int i = 0; i < 3; i++)
+            for (int c = 0; c < C; c++)
+                sb_put(dy, i * 700 * C + c, parts[i]);
+        cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
+        sb_tape_end(&tape);
+        for (int c = 0; c < C; c++)
+            cr_expect(sb_get(sb_grad(table), c) == 0 && sb_get(sb_grad(table), C + c) == 0);
+        sb_tensor_release(table);
+    }
+    sb_set_threads(usual);
+}
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_embedding(x[0], x[1]);
+}
+
+/* The same as a product of one-hot rows with the table. */
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    int64_t n = sb_tensor_size(x[1]), V = sb_tensor_dim(x[0], 0);
+    sb_tensor *one_hot = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(n, V)));
+    for (int64_t i = 0; i < n; i++)
+        sb_put(one_hot, i * V + (int64_t)sb_get(x[1], i), 1);
+    return sb_matmul(one_hot, x[0]);
+}
+
+CLAIM(embedding, it_is_a_product_with_one_hot_rows)
+{
+    const char *const shapes[] = {"1x1 i1:1", "7x2 i7:30", "5x63 i5:4", "3x64 i3:7", "9x65 i9:65"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+CLAIM(embedding, no_ids_give_nothing)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *table = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tensor *y = sb_embedding(table, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4, 0))));
+    cr_expect(sb_tensor_rank(y) == 3 && sb_tensor_size(y) == 0);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+CPU_CLAIM(embedding, an_id_outside_the_table_is_named)
+{
+    for (int bad = 0; bad < 3; bad++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *table = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(10, 2)));
+        sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1500, 3)));
+        sb_put(ids, 1200 * 3 + 2, (const double[]){-1, 10, INT32_MAX}[bad]);
+        sb_put(ids, 1200 * 3 + 3, 99);
+        cr_expect(!sb_embedding(table, ids));
+        EXPECT_ERROR("embedding: id ");
+        EXPECT_ERROR(((const char *[]){"id -1 at (1200, 2)", "id 10 at (1200, 2)",
+                                       "id 2147483647 at (1200, 2)"}[bad]));
+        EXPECT_ERROR("of ids (1500, 3) is not in 0..9");
+        sb_tape_end(&tape);
+    }
+}
+
+CPU_CLAIM(embedding, ids_that_change_before_backward_are_found)
+{
+    sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4)));
+    sb_tensor *y = sb_embedding(table, ids);
+    sb_put(ids, 3, 3);
+    cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(4, 2)))));
+    EXPECT_ERROR("embedding: id 3 at (3)");
+    sb_tape_end(&tape);
+    sb_tensor_release(table);
+}
+
+static void expect_refusal(const char *message, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_embedding(x[0], x[1]));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(embedding, what_does_not_fit_is_refused)
+{
+    expect_refusal("embedding: table is (2, 3, 4), not (V, C)", "2x3x4 i2:5");
+    expect_refusal("embedding: table is (), not (V, C)", ". i2:5");
+    expect_refusal("embedding: table is of i32; it must be f32, f64 or bf16", "i2:2x3 i2:5");
+    expect_refusal("embedding: ids are of f32; ids are i32", "2x3 5");
+    expect_refusal("the result would have more than 6 axes", "2x3 i2:1x1x1x1x1x1");
+    if (told_at_once())
+        expect_refusal("is not in 0..-1", "0x3 i1:2");
+}

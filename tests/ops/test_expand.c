@@ -1,0 +1,87 @@
+#include "ops/expand.h"
+#include "tests/support/values.h"
+
+CLAIM(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 1), NUMBERS(1, 2));
+    sb_tensor *y = sb_keep(sb_expand(x, SB_SHAPE(2, 2, 3)));
+    sb_tensor *dy =
+        constant(SB_F64, SB_SHAPE(2, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
+    expect_numbers(sb_grad(x), NUMBERS(66, 165));
+    sb_tape_end(&tape);
+}
+
+CLAIM(expand, gradients_add_to_what_is_there)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1), NUMBERS(5));
+    sb_tensor *a = sb_expand(x, SB_SHAPE(3));
+    sb_tensor *b = sb_expand(x, SB_SHAPE(3));
+    cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(6));
+    sb_tape_end(&tape);
+}
+
+CLAIM(expand, the_result_is_a_copy_in_any_dtype)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (sb_dtype dtype = SB_F32; dtype <= SB_BOOL; dtype++) {
+        sb_tensor *x = constant(dtype, SB_SHAPE(1, 2), NUMBERS(1, 0));
+        sb_tensor *y = sb_expand(x, SB_SHAPE(2, 2));
+        expect_numbers(y, NUMBERS(1, 0, 1, 0));
+        cr_expect(sb_tensor_dtype(y) == dtype && y->data != x->data);
+        expect_numbers(sb_expand(constant(dtype, SB_SCALAR, NUMBERS(1)), SB_SHAPE(3)),
+                       NUMBERS(1, 1, 1));
+    }
+    sb_tape_end(&tape);
+}
+
+CLAIM(expand, long_rows_are_filled_whole)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3, 1), NUMBERS(1, 2, 3));
+    sb_tensor *y = sb_keep(sb_expand(x, SB_SHAPE(2, 3, 20001)));
+    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        cr_assert(sb_get(y, i) == 1 + i / 20001 % 3, "element %lld", (long long)i);
+    expect_numbers(sb_grad(x), NUMBERS(40002, 40002, 40002));
+    sb_tape_end(&tape);
+}
+
+CLAIM(expand, nothing_can_be_made_of_one_and_its_gradient_is_0)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1, 2), NUMBERS(1, 2));
+    sb_tensor *y = sb_expand(x, SB_SHAPE(0, 2));
+    expect_shape(y, SB_SHAPE(0, 2));
+    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(0, 0));
+    sb_tape_end(&tape);
+}
+
+static void expect_refused(int rank, const int64_t *dim, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_expand(leaf(SB_SHAPE(1, 3), NUMBERS(1, 2, 3)), rank, dim));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(expand, shapes_that_do_not_fit_are_named)
+{
+    expect_refused(SB_SHAPE(2, 4), "expand: x is (1, 3): it does not broadcast to (2, 4)");
+    expect_refused(SB_SHAPE(2, 1), "expand: x is (1, 3): it does not broadcast to (2, 1)");
+    expect_refused(SB_SHAPE(3), "expand: x is (1, 3): it does not broadcast to (3)");
+    expect_refused(SB_SHAPE(-1, 3), "expand: dimension 0 of (-1, 3) is negative");
+    expect_refused(7, (int64_t[]){1, 1, 1, 1, 1, 1, 3}, "expand: rank 7 is not in 0..6");
+    expect_refused(2, NULL, "expand: dim is NULL");
+}

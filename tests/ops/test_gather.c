@@ -1,0 +1,91 @@
+#include "tests/support/compare.h"
+
+CLAIM(gather, each_id_chooses_from_its_row)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 3), (double[]){0, 1, 2, 10, 11, 12});
+    sb_tensor *y = sb_gather(x, constant(SB_I32, SB_SHAPE(2), (double[]){2, 0}));
+    cr_assert(y, "%s", sb_error());
+    cr_expect(sb_tensor_rank(y) == 1 && sb_get(y, 0) == 2 && sb_get(y, 1) == 10);
+    sb_tensor *row = constant(SB_F64, SB_SHAPE(3), (double[]){5, 6, 7});
+    cr_expect(sb_value(sb_gather(row, constant(SB_I32, SB_SCALAR, (double[]){1}))) == 6);
+    sb_tape_end(&tape);
+}
+
+CLAIM(gather, backward_adds_at_the_chosen_places)
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2), (double[]){2, 0});
+    sb_tensor *y = sb_add(sb_gather(x, ids), sb_gather(x, ids));
+    cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2), (double[]){3, 4})), "%s",
+              sb_error());
+    sb_tape_end(&tape);
+    const double expected[] = {0, 0, 6, 8, 0, 0};
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(sb_grad(x), i) == expected[i]);
+    sb_tensor_release(x);
+}
+
+CLAIM(gather, a_nan_shows_only_where_it_is_chosen)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, 1, NAN, 1});
+    sb_tensor *y = sb_gather(x, constant(SB_I32, SB_SHAPE(2), (double[]){0, 1}));
+    cr_expect(isnan(sb_get(y, 0)) && sb_get(y, 1) == 1);
+    sb_tape_end(&tape);
+}
+
+static void expect_refusal(const char *message, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_gather(x[0], x[1]));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(gather, what_does_not_fit_is_refused)
+{
+    expect_refusal("gather: x is a scalar", ". i1:.");
+    expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
+    expect_refusal("gather: x is (3), ids are (3), not (): one id for each row", "3 i2:3");
+    expect_refusal("gather: ids are of f32; ids are i32", "2x3 2");
+    if (told_at_once())
+        expect_refusal("is not in 0..-1", "2x0 i1:2");
+}
+
+CPU_CLAIM(gather, an_id_outside_its_row_is_named)
+{
+    for (int bad = -1; bad <= 3; bad += 4) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 2, 3)));
+        sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 2), (double[]){0, 1, bad, 9});
+        cr_expect(!sb_gather(x, ids));
+        EXPECT_ERROR(bad < 0 ? "gather: id -1 at (1, 0) of ids (2, 2) is not in 0..2"
+                             : "gather: id 3 at (1, 0) of ids (2, 2) is not in 0..2");
+        sb_tape_end(&tape);
+    }
+}
+
+CPU_CLAIM(gather, ids_that_change_before_backward_are_found)
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
+    sb_tensor *y = sb_gather(x, ids);
+    sb_put(ids, 1, -5);
+    cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2)))));
+    EXPECT_ERROR("gather: id -5 at (1)");
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+}

@@ -1,0 +1,298 @@
+#include "ops/kernel.h"
+#include "ops/kv_cache.h"
+#include "tests/support/test.h"
+
+static sb_tensor *own(sb_tensor *t)
+{
+    return sb_tape_own(t);
+}
+
+enum { B = 3, T = 37, H = 4, G = 2, D = 6, DV = 5 };
+
+struct sequence {
+    sb_tensor *q, *k, *v;
+};
+
+static struct sequence sequence_new(sb_dtype dtype)
+{
+    return (struct sequence){own(test_leaf(dtype, 1, SB_SHAPE(B, T, H, D))),
+                             own(test_leaf(dtype, 2, SB_SHAPE(B, T, G, D))),
+                             own(test_leaf(dtype, 3, SB_SHAPE(B, T, G, DV)))};
+}
+
+/* Goes through the sequence by `step` positions at a time, with a cache; the joined results. */
+static sb_tensor *decode(const struct sequence *s, int64_t step, sb_attention_options o)
+{
+    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_tensor *part[T];
+    int n = 0;
+    for (int64_t t = 0; t < T; t += step, n++) {
+        int64_t L = T - t < step ? T - t : step;
+        cr_assert(sb_kv_cache_append(cache, sb_slice(s->k, 1, t, L), sb_slice(s->v, 1, t, L)), "%s",
+                  sb_error());
+        cr_expect(sb_kv_cache_length(cache) == t + L && sb_kv_cache_batch(cache) == B);
+        o.mask = sb_mask_causal_last();
+        o.bias = sb_alibi(s->q->dtype, H, L, t + L);
+        part[n] = sb_attention_cached(sb_slice(s->q, 1, t, L), cache, &o);
+        cr_assert(part[n], "%s", sb_error());
+    }
+    sb_kv_cache_free(cache);
+    return sb_concatenate(part, n, 1);
+}
+
+static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
+{
+    for (int64_t step = 1; step <= T; step += test_slow_device() ? 18 : 6)
+        for (int temperature = 0; temperature < 3; temperature++) {
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_NO_RECORD);
+            struct sequence s = sequence_new(dtype);
+            sb_attention_options o = {.score = score, .temperature = temperature == 1 ? 0.6 : 0};
+            if (temperature == 2)
+                o.log_temperature = own(test_leaf(dtype, 4, SB_SHAPE(H)));
+            sb_tensor *y = decode(&s, step, o);
+            o.mask = sb_mask_causal();
+            o.bias = sb_alibi(dtype, H, T, T);
+            sb_tensor *expected = sb_attention(s.q, s.k, s.v, &o);
+            cr_expect(test_relative(y, expected) < tolerance, "score %d, step %d: %g", (int)score,
+                      (int)step, test_relative(y, expected));
+            cr_expect(sb_tape_end(&tape));
+        }
+}
+
+CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
+{
+    sb_set_threads(1); /* the many small calls are not worth a second one */
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_score score = SB_SCALED; test_kernel_set(set) && score <= SB_COSINE; score++) {
+            expect_decoding(SB_F64, score, 1e-12);
+            expect_decoding(SB_F32, score, 1e-5);
+        }
+    kernel_use_cpu_set(usual);
+}
+
+/* q and the result may have their heads first; weights are given as ever. */
+CLAIM(kv_cache, the_layout_of_queries_is_free)
+{
+    const int order[] = {0, 2, 1, 3};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    struct sequence s = sequence_new(SB_F32);
+    sb_kv_cache *cache = sb_kv_cache_new();
+    cr_assert(sb_kv_cache_append(cache, s.k, s.v), "%s", sb_error());
+    sb_tensor *weights[2];
+    sb_attention_options o = {.weights = &weights[0]};
+    sb_tensor *y = sb_attention_cached(s.q, cache, &o);
+    o.layout = SB_HEADS_FIRST;
+    o.weights = &weights[1];
+    sb_tensor *z = sb_attention_cached(sb_permute(s.q, order), cache, &o);
+    cr_assert(y && z, "%s", sb_error());
+    cr_expect(test_relative(sb_permute(z, order), y) == 0);
+    cr_expect(test_relative(weights[0], weights[1]) == 0);
+    cr_expect(fabs(sb_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
+    cr_expect(test_relative(y, sb_attention(s.q, s.k, s.v, NULL)) < 1e-5);
+    sb_kv_cache_free(cache);
+    cr_expect(sb_tape_end(&tape));
+}
+
+/* Sentence 1 alone, and in a batch with padding: the same bits. */
+static void expect_the_same_bits_alone(int64_t L)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    struct sequence s = sequence_new(SB_F32);
+    sb_kv_cache *all = sb_kv_cache_new(), *one = sb_kv_cache_new();
+    sb_tensor *k = sb_slice(sb_slice(s.k, 0, 1, 1), 1, 0, L);
+    sb_tensor *v = sb_slice(sb_slice(s.v, 0, 1, 1), 1, 0, L);
+    sb_tensor *q = sb_slice(s.q, 1, 4, 2);
+    cr_assert(sb_kv_cache_append(all, s.k, s.v) && sb_kv_cache_append(one, k, v));
+    sb_tensor *lengths =
+        own(sb_tensor_from_doubles(SB_I32, SB_SHAPE(B), (double[]){2, (double)L, T}));
+    sb_attention_options o = {.mask = sb_mask_lengths(lengths)};
+    sb_tensor *y = sb_slice(sb_attention_cached(q, all, &o), 0, 1, 1);
+    sb_tensor *z = sb_attention_cached(sb_slice(q, 0, 1, 1), one, NULL);
+    cr_assert(y && z, "%s", sb_error());
+    cr_expect(test_same_bits(y, z), "length %d", (int)L);
+    sb_kv_cache_free(all);
+    sb_kv_cache_free(one);
+    cr_expect(sb_tape_end(&tape));
+}
+
+CLAIM(kv_cache, a_sentence_has_the_same_bits_alone_and_in_a_batch)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int64_t L = 1; test_kernel_set(set) && L <= T; L++)
+            expect_the_same_bits_alone(L);
+    kernel_use_cpu_set(usual);
+}
+
+/* What a cache holds, seen through one-hot values: the mean of v over all keys, for q = 0. */
+static void expect_mean(const sb_kv_cache *cache, int64_t batch, const double *expected)
+{
+    sb_tensor *q = own(sb_tensor_zeros(SB_F64, SB_SHAPE(batch, 1, 1, 1)));
+    sb_tensor *y = sb_attention_cached(q, cache, NULL);
+    cr_assert(y, "%s", sb_error());
+    for (int64_t b = 0; b < batch; b++)
+        cr_expect(fabs(sb_get(y, b) - expected[b]) < 1e-12, "sequence %d holds %g", (int)b,
+                  sb_get(y, b));
+}
+
+static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v)
+{
+    sb_tensor *t = own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(batch, L, 1, 1), v));
+    return sb_kv_cache_append(cache, t, t);
+}
+
+CLAIM(kv_cache, reordering_makes_a_sequence_what_another_was)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_kv_cache *cache = sb_kv_cache_new();
+    cr_assert(append(cache, 3, 2, (double[]){1, 3, 10, 30, 100, 300}), "%s", sb_error());
+    expect_mean(cache, 3, (double[]){2, 20, 200});
+    cr_assert(sb_kv_cache_reorder(cache, 3, (int32_t[]){2, 0, 0}), "%s", sb_error());
+    expect_mean(cache, 3, (double[]){200, 2, 2});
+    cr_assert(sb_kv_cache_reorder(cache, 3, (int32_t[]){0, 1, 2}), "%s", sb_error());
+    expect_mean(cache, 3, (double[]){200, 2, 2});
+    cr_assert(sb_kv_cache_reorder(cache, 5, (int32_t[]){1, 0, 1, 0, 0}), "%s", sb_error());
+    expect_mean(cache, 5, (double[]){2, 200, 2, 200, 200});
+    cr_assert(append(cache, 5, 1, (double[]){5, 500, 8, 2, 50}), "%s", sb_error());
+    expect_mean(cache, 5, (double[]){3, 300, 4, 134, 150});
+    cr_assert(sb_kv_cache_reorder(cache, 1, (int32_t[]){3}), "%s", sb_error());
+    expect_mean(cache, 1, (double[]){134});
+    sb_kv_cache_free(cache);
+    cr_expect(sb_tape_end(&tape));
+}
+
+CLAIM(kv_cache, truncating_forgets_the_last_positions)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_kv_cache *cache = sb_kv_cache_new();
+    cr_assert(append(cache, 2, 3, (double[]){1, 3, 100, 10, 30, 200}), "%s", sb_error());
+    cr_assert(sb_kv_cache_truncate(cache, 2) && sb_kv_cache_length(cache) == 2);
+    expect_mean(cache, 2, (double[]){2, 20});
+    cr_assert(append(cache, 2, 1, (double[]){5, 50}), "%s", sb_error());
+    expect_mean(cache, 2, (double[]){3, 30});
+    cr_assert(sb_kv_cache_truncate(cache, 0) && append(cache, 2, 1, (double[]){7, 8}));
+    expect_mean(cache, 2, (double[]){7, 8});
+    sb_kv_cache_free(cache);
+    cr_expect(sb_tape_end(&tape));
+}
+
+/* 1,000 steps make room only seven times: 16, 32, ..., 1024. */
+CLAIM(kv_cache, the_room_doubles)
+{
+    sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8));
+    sb_kv_cache *cache = sb_kv_cache_new();
+    int64_t held = 0, times = 0;
+    for (int step = 0; step < 1000; step++) {
+        cr_assert(sb_kv_cache_append(cache, k, k), "%s", sb_error());
+        int64_t bytes = memory_in_use().live_bytes;
+        times += bytes != held;
+        held = bytes;
+    }
+    cr_expect(times == 7, "%d times", (int)times);
+    sb_kv_cache_free(cache);
+    sb_tensor_release(k);
+}
+
+#define EXPECT_FAILURE(mode, message, expression)                                                  \
+    do {                                                                                           \
+        sb_tape tape;                                                                              \
+        sb_tape_begin(&tape, mode);                                                                \
+        cr_expect(!(expression), "no failure: %s", message);                                       \
+        EXPECT_ERROR(on_device(message));                                                          \
+        cr_expect(!sb_tape_end(&tape));                                                            \
+    } while (0)
+
+CLAIM(kv_cache, mistakes_are_named_and_leave_the_cache_as_it_was)
+{
+    sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 4)),
+              *v = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 5));
+    sb_tensor *wide = test_leaf(SB_F64, 1, SB_SHAPE(2, 1, 3, 4)),
+              *rank3 = test_leaf(SB_F32, 1, SB_SHAPE(2, 3, 4));
+    sb_tensor *heads = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 4)),
+              *longer = test_leaf(SB_F32, 1, SB_SHAPE(2, 2, 3, 5));
+    sb_kv_cache *cache = sb_kv_cache_new();
+    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: the cache is empty",
+                   sb_attention_cached(k, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: cache is NULL",
+                   sb_attention_cached(k, NULL, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: k is (2, 3, 4) of f32; it must be real and",
+                   sb_kv_cache_append(cache, rank3, rank3));
+    EXPECT_FAILURE(SB_NO_RECORD, "k is (2, 1, 3, 4) of f32, v is (2, 2, 3, 5) of f32: they differ",
+                   sb_kv_cache_append(cache, k, longer));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: rows[0] is 0; the cache holds 0 sequences",
+                   sb_kv_cache_reorder(cache, 1, (int32_t[]){0}));
+    cr_assert(sb_kv_cache_append(cache, k, v), "%s", sb_error());
+    EXPECT_FAILURE(SB_RECORD, "kv_cache_append: the open tape records",
+                   sb_kv_cache_append(cache, k, v));
+    EXPECT_FAILURE(SB_RECORD, "attention_cached: the open tape records",
+                   sb_attention_cached(k, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: cache is NULL", sb_kv_cache_append(NULL, k, v));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: k is NULL", sb_kv_cache_append(cache, NULL, v));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_append: v is NULL", sb_kv_cache_append(cache, k, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "k is of f64 on cpu; the cache holds f32 on cpu",
+                   sb_kv_cache_append(cache, wide, wide));
+    EXPECT_FAILURE(SB_NO_RECORD,
+                   "k is (2, 1, 1, 4); the cache holds 2 sequences of 3 heads of size 4",
+                   sb_kv_cache_append(cache, heads, heads));
+    EXPECT_FAILURE(SB_NO_RECORD, "v is (2, 1, 3, 4); the cache holds 2 sequences of 3 heads of",
+                   sb_kv_cache_append(cache, k, k));
+    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: q is NULL",
+                   sb_attention_cached(NULL, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "attention_cached: q is of f64 on cpu; the cache holds f32",
+                   sb_attention_cached(wide, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "they must have the same number of axes",
+                   sb_attention_cached(rank3, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "sizes of a head differ", sb_attention_cached(v, cache, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: cache is NULL",
+                   sb_kv_cache_reorder(NULL, 0, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: rows is NULL",
+                   sb_kv_cache_reorder(cache, 1, NULL));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_reorder: n is -1",
+                   sb_kv_cache_reorder(cache, -1, (int32_t[]){0}));
+    EXPECT_FAILURE(SB_NO_RECORD, "rows[1] is 2; the cache holds 2",
+                   sb_kv_cache_reorder(cache, 2, (int32_t[]){0, 2}));
+    EXPECT_FAILURE(SB_NO_RECORD, "rows[0] is -1", sb_kv_cache_reorder(cache, 1, (int32_t[]){-1}));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: length is 2; the cache holds 1 positions",
+                   sb_kv_cache_truncate(cache, 2));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: length is -1",
+                   sb_kv_cache_truncate(cache, -1));
+    EXPECT_FAILURE(SB_NO_RECORD, "kv_cache_truncate: cache is NULL", sb_kv_cache_truncate(NULL, 0));
+    cr_expect(sb_kv_cache_length(cache) == 1 && sb_kv_cache_batch(cache) == 2);
+    cr_expect(sb_kv_cache_length(NULL) == 0 && sb_kv_cache_batch(NULL) == 0);
+    sb_kv_cache_free(cache);
+    sb_kv_cache_free(NULL);
+    sb_tensor *all[] = {k, v, wide, rank3, heads, longer};
+    for (int i = 0; i < 6; i++)
+        sb_tensor_release(all[i]);
+}
+
+static bool use(void *x)
+{
+    sb_kv_cache *cache = sb_kv_cache_new();
+    bool ok = cache != NULL;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int i = 0; ok && i < 3; i++) { /* the third makes new room */
+        int64_t length = sb_kv_cache_length(cache);
+        ok = sb_kv_cache_append(cache, x, x);
+        cr_expect(sb_kv_cache_length(cache) == length + (ok ? 7 : 0));
+    }
+    ok = ok && sb_kv_cache_reorder(cache, 2, (int32_t[]){1, 0});
+    ok = ok && sb_attention_cached(x, cache, NULL);
+    ok = sb_tape_end(&tape) && ok;
+    sb_kv_cache_free(cache);
+    return ok;
+}
+
+CLAIM(kv_cache, each_allocation_may_fail)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2));
+    test_each_allocation_fails(use, x);
+    sb_tensor_release(x);
+}

@@ -1,0 +1,133 @@
+#include "tests/support/compare.h"
+
+CLAIM(l2_normalize, three_and_four_give_three_and_four_fifths)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_l2_normalize(constant(SB_F64, SB_SHAPE(2), (double[]){3, -4}));
+    cr_expect(fabs(sb_get(y, 0) - 0.6) < 1e-15 && fabs(sb_get(y, 1) + 0.8) < 1e-15);
+    sb_tape_end(&tape);
+}
+
+/* dx of x for dy = (1, 0). */
+static void backward(sb_dtype dtype, double x0, double x1, double dx[2])
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(dtype, SB_SHAPE(2), (double[]){x0, x1}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *dy = constant(dtype, SB_SHAPE(2), (double[]){1, 0});
+    cr_assert(sb_backward_from(sb_l2_normalize(x), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    sb_tensor_read(sb_grad(x), dx);
+    sb_tensor_release(x);
+}
+
+/* y = (0.6, 0.8), y . dy = 0.6, dx = ((1, 0) - 0.6 y) / 5 */
+CLAIM(l2_normalize, backward_gives_the_hand_worked_gradient)
+{
+    double dx[2];
+    backward(SB_F64, 3, 4, dx);
+    cr_expect(fabs(dx[0] - 0.128) < 1e-15 && fabs(dx[1] + 0.096) < 1e-15);
+}
+
+CLAIM(l2_normalize, zero_stays_zero_and_passes_no_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){0, 0}));
+    cr_expect(sb_get(y, 0) == 0 && sb_get(y, 1) == 0);
+    sb_tape_end(&tape);
+    double dx[2];
+    backward(SB_F32, 0, 0, dx);
+    cr_expect(dx[0] == 0 && dx[1] == 0);
+}
+
+CLAIM(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_l2_normalize(constant(SB_F64, SB_SHAPE(2), (double[]){3e-14, 0}));
+    cr_expect(fabs(sb_get(y, 0) - 0.03) < 1e-15);
+    sb_tape_end(&tape);
+    double dx[2];
+    backward(SB_F64, 3e-14, 0, dx);
+    cr_expect(fabs(dx[0] * 1e-12 - 1) < 1e-12 && dx[1] == 0);
+}
+
+/* 3e30 squared is no f32. */
+CLAIM(l2_normalize, squares_that_overflow_do_no_harm)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), (double[]){3e30, 4e30}));
+    cr_expect(fabs(sb_get(y, 0) - 0.6) < 1e-6 && fabs(sb_get(y, 1) - 0.8) < 1e-6);
+    sb_tape_end(&tape);
+}
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_l2_normalize(x[0]);
+}
+
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_divide(x[0], sb_sqrt(sb_sum(sb_multiply(x[0], x[0]), -1, true)));
+}
+
+CLAIM(l2_normalize, it_is_the_composition_of_its_steps)
+{
+    const char *const shapes[] = {"2", "7", "3x5", "2x3x63", "3x64", "65x65"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+CLAIM(l2_normalize, a_nan_or_an_infinity_shows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int place = 0; place < 2; place++) {
+        double values[2] = {1, 1};
+        values[place] = NAN;
+        sb_tensor *y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), values));
+        cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 1)));
+        values[place] = INFINITY;
+        y = sb_l2_normalize(constant(SB_F32, SB_SHAPE(2), values));
+        cr_expect(isnan(sb_get(y, place)));
+    }
+    sb_tape_end(&tape);
+}
+
+CLAIM(l2_normalize, a_row_has_the_same_bits_wherever_it_stands)
+{
+    expect_row_function(sb_l2_normalize);
+}
+
+CLAIM(l2_normalize, a_scalar_is_refused)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_l2_normalize(sb_tape_own(sb_scalar(SB_F32, 1))));
+    EXPECT_ERROR("l2_normalize: x is a scalar");
+    sb_tape_end(&tape);
+}
+
+CLAIM(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
+{
+    for (int fresh = 0; fresh < 2; fresh++) {
+        sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+        sb_put(x, 1, NAN);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = sb_l2_normalize(x), *second = sb_slice(y, 0, 1, 1);
+        sb_tensor *loss = sb_sum(second, SB_ALL, false);
+        if (!fresh) /* by way of a sum, the gradient of x holds something before */
+            loss = sb_add(loss, sb_sum(sb_slice(x, 0, 1, 1), SB_ALL, false));
+        cr_assert(sb_backward(loss), "%s", sb_error());
+        for (int i = 0; i < 3; i++)
+            cr_expect(sb_get(sb_grad(x), i) == 0 && sb_get(sb_grad(x), 3 + i) != 0);
+        cr_assert(sb_tape_end(&tape));
+        sb_tensor_release(x);
+    }
+}

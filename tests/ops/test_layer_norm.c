@@ -1,0 +1,409 @@
+#include "autograd/node.h"
+#include "tests/support/compare.h"
+
+/* x = (1, 3): m = 2, v = 1, s = sqrt(1 + 3) = 2, h = (-1/2, 1/2); y = gain h + bias. */
+CLAIM(layer_norm, two_numbers_give_the_hand_worked_values)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(2), (double[]){1, 3});
+    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){4, 6});
+    sb_tensor *bias = constant(SB_F64, SB_SHAPE(2), (double[]){10, 20});
+    sb_tensor *y = sb_layer_norm(x, gain, bias, 3);
+    cr_expect(sb_get(y, 0) == 8 && sb_get(y, 1) == 23);
+    y = sb_layer_norm(x, gain, NULL, 3);
+    cr_expect(sb_get(y, 0) == -2 && sb_get(y, 1) == 3);
+    sb_tape_end(&tape);
+}
+
+/*
+ * The same x with dy = (1, 1): u = (4, 6), mean u = 5, mean(u h) = 1/2,
+ * dx = (u - 5 - h/2) / 2 = (-3/8, 3/8); dgain = dy h, dbias = dy.
+ */
+CLAIM(layer_norm, backward_gives_the_hand_worked_gradients)
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
+    sb_tensor *gain =
+        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
+    sb_tensor *bias = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), (double[]){1, 1});
+    cr_assert(sb_backward_from(sb_layer_norm(x, gain, bias, 3), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    cr_expect(sb_get(sb_grad(x), 0) == -0.375 && sb_get(sb_grad(x), 1) == 0.375);
+    cr_expect(sb_get(sb_grad(gain), 0) == -0.5 && sb_get(sb_grad(gain), 1) == 0.5);
+    cr_expect(sb_get(sb_grad(bias), 0) == 1 && sb_get(sb_grad(bias), 1) == 1);
+    sb_tensor_release(x);
+    sb_tensor_release(gain);
+    sb_tensor_release(bias);
+}
+
+/* (x - m) / sqrt(v + epsilon), step by step. */
+static sb_tensor *normed(sb_tensor *x, double epsilon)
+{
+    sb_tensor *centred = sb_subtract(x, sb_mean(x, -1, true));
+    sb_tensor *variance = sb_mean(sb_multiply(centred, centred), -1, true);
+    sb_tensor *added = sb_tape_own(sb_scalar(SB_F64, epsilon));
+    return sb_divide(centred, sb_sqrt(sb_add(variance, added)));
+}
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_layer_norm(x[0], x[1], x[2], 0);
+}
+
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_add(sb_multiply(x[1], normed(x[0], 1e-5)), x[2]);
+}
+
+CLAIM(layer_norm, it_is_the_composition_of_its_steps)
+{
+    const char *const shapes[] = {"2 2 2",       "7 7 7",      "3x5 5 5",  "2x3x63 63 63",
+                                  "3x64 64 64",  "200x2 2 2",  "=3x5 5 5", "3x5 =5 5",
+                                  "3x65 65 =65", "65x65 65 65"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+/* The sum is used once more, as by the next residual. */
+static sb_tensor *residual(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0.1, &sum);
+    return sb_add(y, sb_scale(sum, 3));
+}
+
+static sb_tensor *residual_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum = sb_add(x[0], x[1]);
+    return sb_add(sb_layer_norm(sum, x[2], x[3], 0.1), sb_scale(sum, 3));
+}
+
+CLAIM(layer_norm, with_a_residual_it_is_add_and_layer_norm)
+{
+    const char *const shapes[] = {"2 2 2 2", "3x5 3x5 5 5", "2x3x63 2x3x63 63 63",
+                                  "=65x65 65x65 65 65", "3x5 =3x5 5 5"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(residual, residual_composed, shapes[i]);
+}
+
+/* Gives the open tape the stream that this begins anew. */
+static sb_random *stream(void)
+{
+    static sb_random random;
+    random = sb_random_new(5, SB_STREAM_TRAIN);
+    return tape_open()->random = &random;
+}
+
+static sb_tensor *dropped(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.3, x[2], x[3], 0.1, &sum);
+    return sb_add(y, sb_scale(sum, 3));
+}
+
+static sb_tensor *dropped_before(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *branch = sb_dropout(x[1], 0.3);
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], branch, 0, x[2], x[3], 0.1, &sum);
+    return sb_add(y, sb_scale(sum, 3));
+}
+
+static sb_tensor *dropped_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    stream();
+    sb_tensor *sum = sb_residual_dropout(x[0], x[1], 0.3);
+    return sb_add(sb_layer_norm(sum, x[2], x[3], 0.1), sb_scale(sum, 3));
+}
+
+/* Rows that begin and end within the eight elements of a counter, and within a chunk of bits. */
+static const char *const dropped_shapes[] = {
+    "2 2 2 2",         "3x5 3x5 5 5",         "2x3x63 2x3x63 63 63",
+    "7x64 7x64 64 64", "=65x65 65x65 65 65",  "3x300 3x300 300 300",
+    "3x5 =3x5 5 5",    "=3x300 3x300 300 300"};
+
+CLAIM(layer_norm, with_dropout_it_is_residual_dropout_and_layer_norm)
+{
+    for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
+        expect_same_function(dropped, dropped_composed, dropped_shapes[i]);
+    expect_same_function(dropped, dropped_composed, "2x1100 2x1100 1100 1100");
+}
+
+static sb_tensor *dropped_doubled(void *unused, sb_tensor *const x[])
+{
+    return dropped(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
+}
+
+static sb_tensor *doubled_dropped_before(void *unused, sb_tensor *const x[])
+{
+    return dropped_before(unused, (sb_tensor *[]){x[0], x[0], x[1], NULL});
+}
+
+static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, dtype, 5, x);
+    sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
+    cr_expect(test_same_bits(yf, yg), "\"%s\": values differ", shapes);
+    for (int i = 0; i < n; i++) {
+        cr_expect(!df[i] || test_same_bits(df[i], dg[i]), "\"%s\": gradients of input %d differ",
+                  shapes, i);
+        sb_tensor_release(df[i]);
+        sb_tensor_release(dg[i]);
+        sb_tensor_release(x[i]);
+    }
+    sb_tensor_release(yf);
+    sb_tensor_release(yg);
+}
+
+/* So a model's weights after training do not tell which of the two it uses. */
+CPU_CLAIM(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_dtype dtype = SB_F32; test_kernel_set(set) && dtype <= SB_F64; dtype++) {
+            for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
+                expect_same_bits(dropped, dropped_before, dtype, dropped_shapes[i]);
+            expect_same_bits(dropped_doubled, doubled_dropped_before, dtype, "3x300 300");
+        }
+    kernel_use_cpu_set(usual);
+}
+
+CLAIM(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
+    cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
+    cr_expect(sb_get(sum, 0) == 2 && sb_get(sum, 1) == 6, "without a stream nothing is dropped");
+    const sb_random *random = stream();
+    const uint64_t begin = random->position;
+    cr_expect(sb_residual_layer_norm(x, x, 0, x, NULL, 0, &sum) && random->position == begin);
+    cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
+    cr_expect(random->position == begin + 1);
+    cr_expect(!sb_residual_layer_norm(x, x, 1, x, NULL, 0, &sum) && random->position == begin + 1);
+    EXPECT_ERROR("residual_layer_norm: the probability to drop is 1; it must be in [0, 1)");
+    sb_tape_end(&tape);
+}
+
+static sb_tensor *doubled(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[0], 0, x[1], NULL, 0.1, &sum);
+}
+
+static sb_tensor *doubled_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_layer_norm(sb_scale(x[0], 2), x[1], NULL, 0.1);
+}
+
+static sb_tensor *only_the_sum(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *sum;
+    return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 0.1, &sum) ? sum : NULL;
+}
+
+static sb_tensor *only_the_sum_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_add(sb_add(x[0], x[1]), sb_scale(sb_multiply(x[2], x[3]), 0));
+}
+
+CLAIM(layer_norm, one_tensor_may_be_both_x_and_branch)
+{
+    expect_same_function(doubled, doubled_composed, "3x5 5");
+}
+
+CLAIM(layer_norm, the_sum_alone_passes_its_gradient_on)
+{
+    expect_same_function(only_the_sum, only_the_sum_composed, "3x5 3x5 5 5");
+}
+
+/* Values whose mean is not exact in f32, and large beside epsilon. */
+CLAIM(layer_norm, a_row_without_variance_gives_the_bias)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int64_t C = 1; C < 70; C++) {
+        sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 123456.789));
+        sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 2));
+        sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 0.25));
+        sb_tensor *y = sb_layer_norm(x, gain, bias, 0);
+        for (int64_t i = 0; i < C; i++)
+            cr_expect(sb_get(y, i) == 0.25, "C = %lld: %g", (long long)C, sb_get(y, i));
+    }
+    sb_tape_end(&tape);
+}
+
+/* The mean's first rounding is as large as the deviation, 1/16; its correction must reach both. */
+CLAIM(layer_norm, a_rounded_mean_does_not_change_the_variance)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int64_t C = 2; C < 200; C += 2) {
+        sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(C)));
+        for (int64_t i = 0; i < C; i++)
+            sb_put(x, i, 1e6 + (double)(i % 2) / 8);
+        sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 1));
+        sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
+        for (int64_t i = 0; i < C; i++)
+            cr_expect(fabs(sb_get(y, i) - (i % 2 ? 1 : -1)) < 0.01, "C = %lld: %g", (long long)C,
+                      sb_get(y, i));
+    }
+    sb_tape_end(&tape);
+}
+
+/* By E[x^2] - m^2 the variance of these would be lost: m^2 = 1e8, v = 1.25, ulp(1e8) = 8. */
+CLAIM(layer_norm, a_large_mean_does_not_hide_the_variance)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F32, SB_SHAPE(4), (double[]){10000, 10001, 10002, 10003});
+    sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(4), 1));
+    sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
+    for (int i = 0; i < 4; i++)
+        cr_expect(fabs(sb_get(y, i) - (i - 1.5) / sqrt(1.25 + 1e-5)) < 1e-6);
+    sb_tape_end(&tape);
+}
+
+CLAIM(layer_norm, a_nan_or_an_infinity_shows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(3), 1)), *sum;
+    for (int place = 0; place < 3; place++) {
+        double values[3] = {1, 2, 3};
+        values[place] = place == 1 ? INFINITY : NAN;
+        sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
+        cr_expect(isnan(sb_get(sb_layer_norm(x, gain, NULL, 0), place)));
+        cr_expect(isnan(sb_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
+    }
+    sb_tape_end(&tape);
+}
+
+static sb_tensor *with_gain(sb_tensor *x)
+{
+    int64_t C = sb_tensor_dim(x, -1);
+    sb_tensor *gain = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(C)));
+    sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(C)));
+    return sb_layer_norm(x, gain, bias, 0);
+}
+
+CLAIM(layer_norm, a_row_has_the_same_bits_wherever_it_stands)
+{
+    expect_row_function(with_gain);
+}
+
+/* dgain and dbias of 1000 rows: the cut into slabs must not follow the threads. */
+CPU_CLAIM(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
+{
+    int usual = sb_threads();
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1000, 67));
+    sb_tensor *gain = test_leaf(SB_F32, 2, SB_SHAPE(67)),
+              *bias = test_leaf(SB_F32, 3, SB_SHAPE(67));
+    sb_tensor *const inputs[] = {x, gain, bias};
+    sb_tensor *dx[2][3];
+    for (int i = 0; i < 2; i++) {
+        cr_assert(sb_set_threads(i == 0 ? 1 : 3));
+        sb_tensor_release(run_with_gradients(fused, inputs, 3, dx[i]));
+    }
+    sb_set_threads(usual);
+    for (int i = 0; i < 3; i++) {
+        cr_expect(test_same_bits(dx[0][i], dx[1][i]),
+                  "the gradient of input %d depends on the threads", i);
+        sb_tensor_release(dx[0][i]);
+        sb_tensor_release(dx[1][i]);
+        sb_tensor_release(inputs[i]);
+    }
+}
+
+CLAIM(layer_norm, nothing_gives_nothing)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *gain = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
+    sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0)));
+    cr_expect(sb_tensor_size(sb_layer_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))),
+                                           gain, NULL, 0)) == 0);
+    cr_expect(sb_tensor_size(sb_layer_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))),
+                                           none, NULL, 0)) == 0);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+/* What the call with these shapes and this epsilon says. */
+static void expect_refusal(const char *message, const char *shapes, double epsilon)
+{
+    sb_tensor *x[EXAMPLE_INPUTS] = {NULL};
+    int n = example_inputs(shapes, SB_F32, 1, x);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_layer_norm(x[0], x[1], x[2], epsilon));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(x[i]);
+}
+
+CLAIM(layer_norm, what_does_not_fit_is_refused)
+{
+    expect_refusal("layer_norm: x is a scalar", ". 3 3", 0);
+    expect_refusal("layer_norm: x is (2, 3), gain is (2), not (3)", "2x3 2 3", 0);
+    expect_refusal("layer_norm: x is (2, 3), gain is (1, 3), not (3)", "2x3 1x3 3", 0);
+    expect_refusal("layer_norm: x is (2, 3), bias is (4), not (3)", "2x3 3 4", 0);
+    expect_refusal("layer_norm: gain is of i32; it must be f32, f64 or bf16", "2x3 i2:3 3", 0);
+    expect_refusal("layer_norm: x is of bool; it must be f32, f64 or bf16", "b:2x3 3 3", 0);
+    expect_refusal("layer_norm: epsilon is -1; it must be a number >= 0", "2x3 3 3", -1);
+    expect_refusal("layer_norm: epsilon is nan", "2x3 3 3", (double)NAN);
+    expect_refusal("layer_norm: epsilon is inf", "2x3 3 3", (double)INFINITY);
+}
+
+CLAIM(layer_norm, a_residual_of_another_shape_is_refused)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3))), *sum = x;
+    sb_tensor *branch = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(3)));
+    cr_expect(!sb_residual_layer_norm(x, branch, 0, branch, NULL, 0, &sum));
+    EXPECT_ERROR("residual_layer_norm: x is (2, 3), branch is (3): shapes differ");
+    cr_expect(sum == NULL);
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_residual_layer_norm(x, x, 0, x, NULL, 0, NULL));
+    EXPECT_ERROR("residual_layer_norm: sum is NULL");
+    sb_tape_end(&tape);
+}
+
+static bool step(void *context)
+{
+    sb_tensor *const *x = context;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    stream();
+    sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.3, x[2], x[3], 0, &sum);
+    sb_backward_from(y, x[1]);
+    bool ok = sb_tape_end(&tape);
+    for (int i = 0; i < 4; i++)
+        sb_clear_grad(x[i]);
+    return ok;
+}
+
+CLAIM(layer_norm, each_allocation_may_fail)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("3x5 3x5 5 5", SB_F32, 1, x) == 4);
+    cr_expect(test_each_allocation_fails(step, x) > 10);
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(x[i]);
+}

@@ -1,0 +1,210 @@
+#include "tests/support/compare.h"
+#include "tests/support/examples.h"
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL);
+}
+
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_cross_entropy(sb_linear(x[0], x[1], x[2]), x[3], NULL);
+}
+
+/* 1500 rows are two chunks and a part of one (see rows_of_chunk). */
+CLAIM(linear_cross_entropy, it_is_linear_and_cross_entropy)
+{
+    const char *const shapes[] = {
+        "1 1x1 1 i1:.",        "3 7x3 7 i7:.",         "3x2 5x2 5 i5:3",  "2x3x4 5x4 5 i5:2x3",
+        "63x7 65x7 65 i65:63", "1500x2 3x2 3 i3:1500", "=3x2 5x2 5 i5:3", "3x2 =5x2 5 i5:3",
+        "3x2 5x2 =5 i5:3",     "2048x1 2x1 2 i2:2048"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+static sb_cross_entropy_options options;
+
+static sb_tensor *with_options(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    options.class_weight = x[3];
+    return sb_linear_cross_entropy(x[0], x[1], NULL, x[2], &options);
+}
+
+static sb_tensor *with_options_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    options.class_weight = x[3];
+    return sb_cross_entropy(sb_linear(x[0], x[1], NULL), x[2], &options);
+}
+
+CLAIM(linear_cross_entropy, every_option_means_the_same)
+{
+    for (sb_reduction reduction = SB_MEAN; reduction <= SB_NONE; reduction++)
+        for (int smooth = 0; smooth < 2; smooth++) {
+            options = (sb_cross_entropy_options){smooth * 0.1, NULL, reduction};
+            expect_same_function(with_options, with_options_composed, "7x3 5x3 i5:7 =+5");
+            expect_same_function(with_options, with_options_composed, "1100x2 4x2 i4:1100 =+4");
+        }
+}
+
+CLAIM(linear_cross_entropy, negative_ids_are_ignored)
+{
+    sb_tensor *x[EXAMPLE_INPUTS], *df[4], *dg[4];
+    cr_assert(example_inputs("1100x2 3x2 3 i3:1100", SB_F64, 1, x) == 4);
+    for (int i = 0; i < 1100; i += 3)
+        sb_put(x[3], i, -1 - i);
+    sb_tensor *yf = run_with_gradients(fused, x, 4, df),
+              *yg = run_with_gradients(composed, x, 4, dg);
+    cr_expect(test_relative(yf, yg) < 1e-12);
+    cr_expect(sb_get(df[0], 0) == 0 && sb_get(df[0], 1) == 0 && sb_get(df[0], 2) != 0);
+    for (int i = 0; i < 4; i++) {
+        cr_expect(i == 3 || test_relative(df[i], dg[i]) < 1e-12);
+        sb_tensor_release(df[i]);
+        sb_tensor_release(dg[i]);
+        sb_tensor_release(x[i]);
+    }
+    sb_tensor_release(yf);
+    sb_tensor_release(yg);
+}
+
+/* 4096 logits of 1000 classes in f32 are 16 MB. */
+CLAIM(linear_cross_entropy, all_the_logits_are_never_held)
+{
+    sb_tensor *x[EXAMPLE_INPUTS], *dx[4];
+    cr_assert(example_inputs("4096x2 1000x2 1000 i1000:4096", SB_F32, 1, x) == 4);
+    sb_device_reset_peak(sb_device_in_use());
+    int64_t before = memory_in_use().peak_bytes;
+    sb_tensor_release(run_with_gradients(fused, x, 4, dx));
+    int64_t taken = memory_in_use().peak_bytes - before;
+    cr_expect(taken < 6 << 20, "it took %lld bytes", (long long)taken);
+    for (int i = 0; i < 4; i++) {
+        sb_tensor_release(dx[i]);
+        sb_tensor_release(x[i]);
+    }
+}
+
+CLAIM(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("0x2 3x2 i3:0", SB_F32, 1, x) == 3);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = sb_linear_cross_entropy(x[0], x[1], NULL, x[2],
+                                              &(sb_cross_entropy_options){.reduction = SB_SUM});
+    cr_expect(sb_value(loss) == 0);
+    cr_assert(sb_backward(loss), "%s", sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(sb_grad(x[1]), i) == 0);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(x[i]);
+}
+
+static void expect_refusal(const char *message, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, SB_F32, 1, x);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(x[i]);
+}
+
+CLAIM(linear_cross_entropy, what_does_not_fit_is_refused)
+{
+    expect_refusal("linear_cross_entropy: x is a scalar", ". 5x2 5 i5:3");
+    expect_refusal(
+        "linear_cross_entropy: x is (3, 2), weight is (5, 4): inner sizes 2 and 4 differ",
+        "3x2 5x4 5 i5:3");
+    expect_refusal("linear_cross_entropy: weight is (5), not (out, in)", "3x2 5 5 i5:3");
+    expect_refusal("linear_cross_entropy: weight is (5, 2), bias is (2), not (5)",
+                   "3x2 5x2 2 i5:3");
+    expect_refusal("linear_cross_entropy: the logits are (3, 5), targets are (2) of i32, not (3)",
+                   "3x2 5x2 5 i5:2");
+    expect_refusal("linear_cross_entropy: targets are of f32; ids are i32", "3x2 5x2 5 3x5");
+    expect_refusal("linear_cross_entropy: of 0 targets none is counted", "0x2 5x2 5 i5:0");
+}
+
+CPU_CLAIM(linear_cross_entropy, an_id_past_the_classes_is_named)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
+    sb_put(x[3], 1, 5);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!fused(NULL, x));
+    EXPECT_ERROR("linear_cross_entropy: id 5 at (1) of targets (3) is not below 5");
+    sb_tape_end(&tape);
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(x[i]);
+}
+
+static bool step(void *context)
+{
+    sb_tensor *const *x = context;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_backward(fused(NULL, x));
+    bool ok = sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++)
+        sb_clear_grad(x[i]);
+    return ok;
+}
+
+CLAIM(linear_cross_entropy, each_allocation_may_fail)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
+    cr_expect(test_each_allocation_fails(step, x) > 10);
+    for (int i = 0; i < 4; i++)
+        sb_tensor_release(x[i]);
+}
+
+/* Forward finds the gradients for a dy of 1; what is asked for may be any, with others added. */
+CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
+{
+    double grad[2][6];
+    for (int i = 0; i < 2; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        struct inputs in = inputs_new("3x2 4x2 i4:3", SB_F64, 1);
+        sb_tensor *x = in.x[0];
+        sb_tensor *loss = sb_linear_cross_entropy(x, in.x[1], NULL, in.x[2], NULL);
+        sb_tensor *more = sb_sum(sb_scale(x, 5), SB_ALL, false);
+        cr_assert(sb_backward(i ? sb_add(sb_scale(loss, -3), more) : loss), "%s", sb_error());
+        cr_assert(sb_tensor_read(sb_grad(x), grad[i]));
+        sb_tape_end(&tape);
+        inputs_free(&in);
+    }
+    for (int e = 0; e < 6; e++)
+        cr_expect(fabs(grad[1][e] - (5 - 3 * grad[0][e])) < 1e-14, "%g, %g", grad[1][e],
+                  grad[0][e]);
+}
+
+/* A leaf that wants a gradient only after forward gets it, and one that no longer does gets none.
+ */
+CLAIM(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
+{
+    double grad[2][8];
+    for (int late = 0; late < 2; late++) {
+        struct inputs in = inputs_new(late ? "3x2 =4x2 i4:3" : "3x2 4x2 i4:3", SB_F64, 1);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *loss = sb_linear_cross_entropy(in.x[0], in.x[1], NULL, in.x[2], NULL);
+        in.x[1]->requires_grad = true;
+        in.x[0]->requires_grad = !late;
+        cr_assert(sb_backward(loss), "%s", sb_error());
+        cr_assert(sb_tensor_read(sb_grad(in.x[1]), grad[late]));
+        cr_expect(!late || !sb_grad(in.x[0]));
+        sb_tape_end(&tape);
+        inputs_free(&in);
+    }
+    for (int e = 0; e < 8; e++)
+        cr_expect(fabs(grad[1][e] - grad[0][e]) < 1e-14, "%g, %g", grad[1][e], grad[0][e]);
+}

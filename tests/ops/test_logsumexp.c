@@ -1,0 +1,89 @@
+#include "tests/support/compare.h"
+
+/* ln(1 + 2 + 4) = ln 7 */
+CLAIM(logsumexp, three_scores_give_the_hand_worked_value)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y =
+        sb_logsumexp(constant(SB_F64, SB_SHAPE(1, 3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    cr_assert(y, "%s", sb_error());
+    cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 1);
+    cr_expect(fabs(sb_get(y, 0) - log(7)) < 1e-15);
+    sb_tape_end(&tape);
+}
+
+/* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
+CLAIM(logsumexp, backward_gives_the_hand_worked_gradient)
+{
+    sb_tensor *x = sb_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_assert(sb_backward_from(sb_logsumexp(x), sb_tape_own(sb_scalar(SB_F64, 14))), "%s",
+              sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 3; i++)
+        cr_expect(fabs(sb_get(sb_grad(x), i) - 2 * (1 << i)) < 1e-14);
+    sb_tensor_release(x);
+}
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_logsumexp(x[0]);
+}
+
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_log(sb_sum(sb_exp(x[0]), -1, false));
+}
+
+CLAIM(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
+{
+    const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+static double of_two(double a, double b)
+{
+    return sb_value(sb_logsumexp(constant(SB_F32, SB_SHAPE(2), (double[]){a, b})));
+}
+
+CLAIM(logsumexp, large_and_infinite_scores_give_their_limit)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    cr_expect(of_two(1000, 0) == 1000 && of_two(-1000, -2000) == -1000);
+    cr_expect(of_two(INFINITY, 0) == INFINITY);
+    cr_expect(of_two(-INFINITY, 3) == 3);
+    cr_expect(of_two(-INFINITY, -INFINITY) == -INFINITY);
+    cr_expect(isnan(of_two(NAN, 0)) && isnan(of_two(0, NAN)) && isnan(of_two(NAN, INFINITY)) &&
+              isnan(of_two(-INFINITY, NAN)));
+    sb_tape_end(&tape);
+}
+
+CLAIM(logsumexp, of_nothing_is_minus_infinity)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_logsumexp(constant(SB_F64, SB_SHAPE(2, 0), (double[]){0}));
+    cr_expect(sb_get(y, 0) == -INFINITY && sb_get(y, 1) == -INFINITY);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+CLAIM(logsumexp, a_row_has_the_same_bits_wherever_it_stands)
+{
+    expect_row_function(sb_logsumexp);
+}
+
+CLAIM(logsumexp, a_scalar_is_refused)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_logsumexp(sb_tape_own(sb_scalar(SB_F32, 1))));
+    EXPECT_ERROR("logsumexp: x is a scalar");
+    cr_expect(!sb_tape_end(&tape));
+}

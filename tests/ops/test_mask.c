@@ -1,0 +1,430 @@
+#include "ops/kernel.h"
+#include "tests/support/test.h"
+
+static const double ln2 = 0.6931471805599453;
+
+static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double *values)
+{
+    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
+}
+
+static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk,
+                           const char *expected)
+{
+    char *text = sb_mask_text(mask, b, h, Lq, Lk);
+    cr_assert(text, "%s", sb_error());
+    cr_expect(strcmp(text, expected) == 0, "the picture is\n%sand not\n%s", text, expected);
+    sb_free(text);
+}
+
+CLAIM(mask, pictures_show_the_kept_pairs)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    expect_picture(sb_mask_causal(), 0, 0, 3, 4, "#...\n##..\n###.\n");
+    expect_picture(sb_mask_causal_last(), 0, 0, 3, 4, "##..\n###.\n####\n");
+    expect_picture(sb_mask_causal_last(), 0, 0, 3, 2, "..\n#.\n##\n");
+    expect_picture(sb_mask_window(1, 0), 5, 7, 4, 3, "#..\n##.\n.##\n..#\n");
+    expect_picture(sb_mask_window(0, 2), 0, 0, 2, 4, "###.\n.###\n");
+    sb_tensor *lengths = own(SB_I32, SB_SHAPE(2), (double[]){1, 3});
+    expect_picture(sb_mask_lengths(lengths), 0, 0, 2, 3, "#..\n#..\n");
+    expect_picture(sb_mask_lengths(lengths), 1, 4, 1, 3, "###\n");
+    sb_tensor *pairs = own(SB_BOOL, SB_SHAPE(2, 1, 3), (double[]){1, 0, 0, 0, 1, 1});
+    expect_picture(sb_mask_allow(pairs), 0, 1, 2, 3, ".##\n.##\n");
+    expect_picture(sb_mask_block(pairs), 0, 1, 2, 3, "#..\n#..\n");
+    expect_picture(sb_mask_allow(pairs), 0, 0, 1, 3, "#..\n");
+    sb_mask *both = sb_mask_and(sb_mask_causal(), sb_mask_block(pairs));
+    expect_picture(both, 0, 0, 3, 3, "...\n.#.\n.##\n");
+    expect_picture(both, 0, 0, 0, 3, "");
+    cr_expect(sb_tape_end(&tape));
+}
+
+/* Of the scores 0, ln 2, ln 4, 1000 the mask keeps the first three: (1, 2, 4) / 7. At temperature
+   1/2 they count as 0, ln 4, ln 16: (1, 4, 16) / 21. */
+CLAIM(mask, masked_softmax_gives_the_hand_worked_weights)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = own(SB_F64, SB_SHAPE(1, 4), (double[]){0, ln2, 2 * ln2, 1000});
+    sb_tensor *blocked = own(SB_BOOL, SB_SHAPE(4), (double[]){0, 0, 0, 1});
+    sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
+    sb_tensor *cold = sb_masked_softmax(x, sb_mask_block(blocked), 0.5);
+    cr_assert(y && cold, "%s", sb_error());
+    for (int j = 0; j < 3; j++) {
+        cr_expect(fabs(sb_get(y, j) - (1 << j) / 7.0) < 1e-15);
+        cr_expect(fabs(sb_get(cold, j) - (1 << 2 * j) / 21.0) < 1e-15);
+    }
+    cr_expect(sb_get(y, 3) == 0 && sb_get(cold, 3) == 0);
+    sb_tape_end(&tape);
+}
+
+/* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
+CLAIM(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
+{
+    sb_tensor *x = sb_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){0, 2 * ln2, 4 * ln2, NAN}));
+    sb_tensor *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){1, 0, 0, NAN});
+    const double expected[] = {6 / 49.0 / 2, -2 / 49.0 / 2, -4 / 49.0 / 2, 0};
+    for (int kind = 0; kind < 2; kind++) { /* a range of keys, and a dense pattern */
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_mask *mask = kind == 0
+                            ? sb_mask_lengths(own(SB_I32, SB_SHAPE(1), (double[]){3}))
+                            : sb_mask_allow(own(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}));
+        cr_assert(sb_backward_from(sb_masked_softmax(x, mask, 2), dy), "%s", sb_error());
+        sb_tape_end(&tape);
+        for (int j = 0; j < 4; j++)
+            cr_expect(fabs(sb_get(sb_grad(x), j) - expected[j]) < 1e-15);
+        sb_clear_grad(x);
+    }
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+/* exp(x / T) keep / sum of exp(x / T) keep, from simple operations; keep is x[1] in x's dtype. */
+static sb_tensor *simple(sb_tensor *const x[], double temperature)
+{
+    sb_tensor *e = sb_multiply(sb_exp(sb_scale(x[0], 1 / temperature)), x[1]);
+    return sb_divide(e, sb_sum(e, -1, true));
+}
+
+static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first_key)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3, Lq, Lk));
+    sb_tensor *dy = test_leaf(SB_F64, 2, SB_SHAPE(2, 3, Lq, Lk));
+    sb_random random = sb_random_new((uint64_t)Lk, SB_STREAM_USER);
+    sb_tensor *allowed = sb_tensor_zeros(SB_BOOL, SB_SHAPE(2, 1, Lq, Lk));
+    for (int64_t i = 0; i < 2 * Lq * Lk; i++)
+        sb_put(allowed, i, sb_random_uniform(&random) < 0.7 || (first_key && i % Lk == 0));
+    sb_tensor *y[2], *dx[2];
+    for (int way = 0; way < 2; way++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *keep = sb_cast(allowed, SB_F64);
+        sb_mask *mask = sb_mask_allow(allowed);
+        y[way] = sb_tensor_retain(way == 0 ? sb_masked_softmax(x, mask, temperature)
+                                           : simple((sb_tensor *[]){x, keep}, temperature));
+        cr_assert(sb_backward_from(sb_keep(y[way]), dy), "%s", sb_error());
+        sb_tape_end(&tape);
+        dx[way] = sb_tensor_retain(sb_grad(x));
+        sb_clear_grad(x);
+    }
+    cr_expect(test_relative(y[0], y[1]) < 1e-14);
+    cr_expect(test_relative(dx[0], dx[1]) < 1e-12);
+    sb_tensor *all[] = {x, dy, allowed, y[0], y[1], dx[0], dx[1]};
+    for (int i = 0; i < 7; i++)
+        sb_tensor_release(all[i]);
+}
+
+CLAIM(mask, masked_softmax_is_the_composition_of_simple_operations)
+{
+    const int64_t lengths[] = {1, 2, 7, 63, 64, 65, 255, 256, 257, 600};
+    for (int i = 0; i < 10; i++)
+        expect_simple(3, lengths[i], i % 2 ? 0.5 : 1, true);
+}
+
+/* Every combination of the kinds of mask against the same mask written out pair by pair. */
+CLAIM(mask, combined_masks_keep_what_all_of_them_keep)
+{
+    enum { B = 2, H = 2, Lq = 5, Lk = 7 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 3, SB_SHAPE(B, H, Lq, Lk)));
+    sb_tensor *lengths = own(SB_I32, SB_SHAPE(B), (double[]){4, 7});
+    sb_tensor *heads =
+        own(SB_BOOL, SB_SHAPE(H, 1, Lk), (double[]){1, 0, 1, 1, 1, 1, 0, 1, 1, 0, 0, 1, 1, 1});
+    sb_tensor *queries = own(SB_BOOL, SB_SHAPE(Lq, 1), (double[]){0, 0, 0, 1, 0});
+    for (int kinds = 1; kinds < 64; kinds++) {
+        sb_mask *each[] = {sb_mask_causal(),         sb_mask_causal_last(), sb_mask_window(2, 1),
+                           sb_mask_lengths(lengths), sb_mask_allow(heads),  sb_mask_block(queries)};
+        sb_mask *mask = NULL;
+        for (int n = 0; n < 6; n++)
+            if (kinds >> n & 1)
+                mask = mask ? sb_mask_and(mask, each[n]) : each[n];
+        sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, Lq, Lk)));
+        for (int64_t e = 0; e < B * H * Lq * Lk; e++) {
+            int64_t b = e / (H * Lq * Lk), h = e / (Lq * Lk) % H, i = e / Lk % Lq, j = e % Lk;
+            const bool keeps[] = {j <= i,
+                                  j <= i + Lk - Lq,
+                                  i - 2 <= j && j <= i + 1,
+                                  j < (b == 0 ? 4 : 7),
+                                  sb_get(heads, h * Lk + j) == 1,
+                                  i != 3};
+            bool kept = true;
+            for (int n = 0; n < 6; n++)
+                kept &= keeps[n] || !(kinds >> n & 1);
+            sb_put(pairs, e, kept);
+        }
+        sb_tensor *y = sb_masked_softmax(x, mask, 1);
+        sb_tensor *expected = sb_masked_softmax(x, sb_mask_allow(pairs), 1);
+        cr_assert(y && expected, "%s", sb_error());
+        cr_expect(test_relative(y, expected) < 1e-15, "kinds %d", kinds);
+        for (int64_t b = 0; b < B; b++)
+            for (int64_t h = 0; h < H; h++) {
+                char *text = sb_mask_text(mask, b, h, Lq, Lk);
+                char *other = sb_mask_text(sb_mask_allow(pairs), b, h, Lq, Lk);
+                cr_expect(strcmp(text, other) == 0, "kinds %d:\n%s\n%s", kinds, text, other);
+                sb_free(text);
+                sb_free(other);
+            }
+    }
+    cr_expect(sb_tape_end(&tape));
+}
+
+/* Query 0 may see no key, and has all that can go wrong in its scores. */
+static void expect_dead_row(sb_dtype dtype, bool dense)
+{
+    sb_tensor *x = sb_requires_grad(
+        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3}));
+    sb_tensor *dy =
+        sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *pairs = own(SB_BOOL, SB_SHAPE(3, 2), (double[]){0, 0, 1, 0, 1, 1});
+    sb_mask *mask = dense ? sb_mask_allow(pairs) : sb_mask_causal_last();
+    sb_tensor *y = sb_masked_softmax(x, mask, 1);
+    cr_assert(sb_backward_from(sb_keep(y), dy), "%s", sb_error());
+    for (int j = 0; j < 2; j++) {
+        cr_expect(sb_get(y, j) == 0 && sb_get(sb_grad(x), j) == 0, "key %d: %g, gradient %g", j,
+                  sb_get(y, j), sb_get(sb_grad(x), j));
+        cr_expect(sb_get(y, 2 + j) == !j && sb_get(sb_grad(x), 2 + j) == 0);
+        cr_expect(sb_get(y, 4 + j) > 0.2 && fabs(sb_get(sb_grad(x), 4 + j)) > 0.2);
+    }
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+    sb_tensor_release(dy);
+}
+
+CLAIM(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
+{
+    for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
+        expect_dead_row(dtype, true);
+        expect_dead_row(dtype, false);
+    }
+}
+
+CLAIM(mask, no_keys_at_all_leave_zeros)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = own(SB_F64, SB_SHAPE(2, 1, 3), (double[]){NAN, 1, 2, 3, 4, 5});
+    sb_tensor *lengths = own(SB_I32, SB_SHAPE(1), (double[]){0});
+    sb_tensor *y = sb_masked_softmax(x, sb_mask_lengths(lengths), 1);
+    cr_assert(y, "%s", sb_error());
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(y, i) == 0);
+    sb_tape_end(&tape);
+}
+
+/* The rows sum to 1 over what is kept, however low the kept scores are beside the blocked. */
+CLAIM(mask, low_scores_are_not_taken_for_masked_ones)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = own(SB_F32, SB_SHAPE(1, 3), (double[]){1e30, -1e30, -1e30});
+    sb_tensor *blocked = own(SB_BOOL, SB_SHAPE(1, 3), (double[]){1, 0, 0});
+    sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
+    cr_expect(sb_get(y, 0) == 0 && sb_get(y, 1) == 0.5 && sb_get(y, 2) == 0.5);
+    sb_tape_end(&tape);
+}
+
+/* A NaN or an infinity at each place of a row, with the last key blocked. Kept, it shows in all
+   kept weights (an infinity as NaN or as a weight of 0); blocked, nowhere. */
+static void expect_visible(sb_dtype dtype, double value, bool dense)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_mask *mask = dense ? sb_mask_allow(own(SB_BOOL, SB_SHAPE(4), (double[]){1, 1, 1, 0}))
+                          : sb_mask_lengths(own(SB_I32, SB_SHAPE(1), (double[]){3}));
+    for (int place = 0; place < 4; place++) {
+        double values[4] = {1, 2, 3, 4};
+        values[place] = value;
+        sb_tensor *y = sb_masked_softmax(own(dtype, SB_SHAPE(1, 4), values), mask, 1);
+        cr_assert(y, "%s", sb_error());
+        for (int j = 0; j < 3; j++)
+            cr_expect(isnan(sb_get(y, j)) == (place < 3 && value != -INFINITY), "%g at %d", value,
+                      place);
+        cr_expect(sb_get(y, 3) == 0, "the blocked key has %g with %g at %d", sb_get(y, 3), value,
+                  place);
+    }
+    sb_tape_end(&tape);
+}
+
+CLAIM(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_dtype dtype = SB_F32; test_kernel_set(set) && dtype <= SB_F64; dtype++)
+            for (int dense = 0; dense < 2; dense++) {
+                expect_visible(dtype, NAN, dense);
+                expect_visible(dtype, -INFINITY, dense);
+            }
+    kernel_use_cpu_set(usual);
+}
+
+/* All kept scores are -infinity: 0 / 0, which shows, as it is not the mask that says so. */
+CLAIM(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = own(SB_F64, SB_SHAPE(1, 3), (double[]){-INFINITY, -INFINITY, 1});
+    sb_tensor *allowed = own(SB_BOOL, SB_SHAPE(3), (double[]){1, 1, 0});
+    sb_tensor *y = sb_masked_softmax(x, sb_mask_allow(allowed), 1);
+    cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 1)) && sb_get(y, 2) == 0);
+    sb_tape_end(&tape);
+}
+
+/* A row of 12 keys alone, and followed by padding in a batch of longer rows: the same bits. */
+CLAIM(mask, padding_does_not_change_the_bits_of_a_row)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int64_t L = 1; test_kernel_set(set) && L < 70; L++) {
+            int64_t Lk = L + 9;
+            sb_tape tape;
+            sb_tape_begin(&tape, SB_NO_RECORD);
+            sb_tensor *padded = sb_tape_own(test_leaf(SB_F32, (uint64_t)L, SB_SHAPE(3, 1, 1, Lk)));
+            const float *values = test_data(padded);
+            sb_tensor *alone = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, L), values + Lk));
+            sb_tensor *lengths = own(SB_I32, SB_SHAPE(3), (double[]){3, (double)L, (double)Lk});
+            sb_tensor *whole = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
+            if (L < 3)
+                sb_put(lengths, 0, 0);
+            sb_tensor *y = sb_masked_softmax(padded, sb_mask_lengths(lengths), 0.3);
+            sb_tensor *z = sb_masked_softmax(alone, sb_mask_lengths(whole), 0.3);
+            cr_assert(y && z, "%s", sb_error());
+            const float *bits = test_data(y);
+            cr_expect(memcmp(bits + Lk, test_data(z), tensor_bytes(z)) == 0, "length %lld",
+                      (long long)L);
+            sb_tape_end(&tape);
+        }
+    kernel_use_cpu_set(usual);
+}
+
+/* Runs on a fresh tape and expects a NULL with this message. */
+#define EXPECT_FAILURE(expression, message)                                                        \
+    do {                                                                                           \
+        sb_tape failing;                                                                           \
+        sb_tape_begin(&failing, SB_RECORD);                                                        \
+        cr_expect(!(expression));                                                                  \
+        EXPECT_ERROR(message);                                                                     \
+        cr_expect(!sb_tape_end(&failing));                                                         \
+    } while (0)
+
+CLAIM(mask, mistakes_in_making_a_mask_are_named)
+{
+    sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
+    sb_tensor *five = sb_tensor_zeros(SB_BOOL, SB_SHAPE(1, 1, 1, 1, 2));
+    EXPECT_FAILURE(sb_mask_allow(NULL), "mask_allow: allowed is NULL");
+    EXPECT_FAILURE(sb_mask_block(NULL), "mask_block: blocked is NULL");
+    EXPECT_FAILURE(sb_mask_lengths(NULL), "mask_lengths: lengths is NULL");
+    EXPECT_FAILURE(sb_mask_allow(x), "mask_allow: allowed is of f32; it must be bool");
+    EXPECT_FAILURE(sb_mask_block(five), "mask_block: blocked is (1, 1, 1, 1, 2); the scores have");
+    EXPECT_FAILURE(sb_mask_lengths(x), "mask_lengths: lengths is (3) of f32; it must be i32");
+    EXPECT_FAILURE(sb_mask_window(-1, 2), "mask_window: before is -1, after is 2; both must be");
+    EXPECT_FAILURE(sb_mask_window(0, -7), "mask_window: before is 0, after is -7; both must be");
+    EXPECT_FAILURE(sb_mask_and(NULL, sb_mask_causal()), "mask_and: a is NULL");
+    EXPECT_FAILURE(sb_mask_and(sb_mask_causal(), NULL), "mask_and: b is NULL");
+    EXPECT_FAILURE(sb_mask_text(NULL, 0, 0, 1, 1), "mask_text: mask is NULL");
+    EXPECT_FAILURE(sb_mask_text(sb_mask_causal(), 0, 0, -1, 1), "none may be negative");
+    sb_tensor_release(x);
+    sb_tensor_release(five);
+}
+
+CLAIM(mask, eight_masks_can_be_combined_and_not_nine)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_mask *eight = sb_mask_causal();
+    for (int i = 0; i < 3; i++)
+        eight = sb_mask_and(eight, eight);
+    cr_expect(eight != NULL);
+    cr_expect(!sb_mask_and(sb_mask_causal(), eight));
+    EXPECT_ERROR("mask_and: 1 and 8 masks are to be combined; at most 8 can be");
+    sb_tape_end(&tape);
+}
+
+CLAIM(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
+{
+    sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4, 5));
+    sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(5));
+    sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(4, 5));
+    sb_tensor *pairs = sb_tensor_zeros(SB_BOOL, SB_SHAPE(3, 5, 5));
+    sb_tensor *lengths = sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){5, 6});
+    sb_tensor *negative = sb_tensor_from_doubles(SB_I32, SB_SHAPE(2), (double[]){-1, 5});
+    sb_tensor *three = sb_tensor_zeros(SB_I32, SB_SHAPE(3));
+    EXPECT_FAILURE(sb_masked_softmax(x, NULL, 1), "masked_softmax: mask is NULL");
+    EXPECT_FAILURE(sb_masked_softmax(NULL, sb_mask_causal(), 1), "masked_softmax: x is NULL");
+    EXPECT_FAILURE(sb_masked_softmax(row, sb_mask_causal(), 1),
+                   "masked_softmax: x is (5); it must have 2 to 4 axes");
+    EXPECT_FAILURE(sb_masked_softmax(ids, sb_mask_causal(), 1), "masked_softmax: x is of i32");
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), 0), "temperature is 0; it must be");
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), -1), "temperature is -1; it must be");
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), NAN), "a positive number");
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), INFINITY), "temperature is inf");
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_allow(pairs), 1),
+                   "the mask is (3, 5, 5); it does not broadcast to the scores (2, 3, 4, 5)");
+    if (told_at_once()) {
+        EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(lengths), 1),
+                       "lengths[1] is 6; with 5 keys it must be in 0..5");
+        EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(negative), 1), "lengths[0] is -1");
+    }
+    EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(three), 1),
+                   "lengths for 3 sentences; the batch is 2");
+    EXPECT_FAILURE(sb_mask_text(sb_mask_lengths(lengths), 2, 0, 1, 1), "do not fit a mask made");
+    EXPECT_FAILURE(sb_mask_text(sb_mask_allow(pairs), 0, 3, 1, 1), "h 3");
+    sb_tensor *all[] = {x, row, ids, pairs, lengths, negative, three};
+    for (int i = 0; i < 7; i++)
+        sb_tensor_release(all[i]);
+}
+
+/* Each way to fail to make a mask, followed by an attention that is given the NULL. */
+CLAIM(mask, one_that_failed_never_passes_for_no_mask)
+{
+    sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
+    sb_tensor *wrong = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
+    for (int way = 0; way < 3; way++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_attention_options o = {0};
+        o.mask = way == 0   ? sb_mask_lengths(wrong)
+                 : way == 1 ? sb_mask_and(sb_mask_causal(), sb_mask_allow(wrong))
+                            : sb_mask_window(0, -1);
+        cr_expect(!o.mask && !sb_attention(q, q, q, &o));
+        EXPECT_ERROR("mask_");
+        cr_expect(!sb_tape_end(&tape));
+    }
+    sb_attention_options o = {.mask = sb_mask_causal()}; /* before the tape is open */
+    EXPECT_ERROR("mask_causal: no tape is open");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_attention(q, q, q, &o));
+    EXPECT_ERROR("attention: mask is NULL, because no tape was open when it was to be made");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(sb_attention(q, q, q, NULL), "it has been said once");
+    o.mask = sb_mask_causal();
+    cr_expect(sb_attention(q, q, q, &o) && sb_attention(q, q, q, NULL));
+    cr_expect(sb_tape_end(&tape));
+    sb_tensor_release(q);
+    sb_tensor_release(wrong);
+}
+
+static bool make_and_use(void *x)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *pairs = sb_tape_own(sb_tensor_full(SB_BOOL, SB_SHAPE(3), 1));
+    sb_mask *mask = sb_mask_and(sb_mask_causal(), sb_mask_allow(pairs));
+    sb_backward(sb_sum(sb_masked_softmax(x, mask, 1), SB_ALL, false));
+    bool ok = sb_tape_end(&tape);
+    sb_clear_grad(x);
+    return ok;
+}
+
+CLAIM(mask, each_allocation_may_fail)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
+    test_each_allocation_fails(make_and_use, x);
+    sb_tensor_release(x);
+}

@@ -1,0 +1,122 @@
+#include "tests/support/test.h"
+
+static void expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const char *picture)
+{
+    cr_assert(mask, "%s", sb_error());
+    char *text = sb_mask_text(mask, 0, 0, Lq, Lk);
+    cr_expect_str_eq(text, picture);
+    sb_free(text);
+}
+
+CLAIM(mask_blocks, patterns_are_as_documented)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    expect_picture(sb_mask_local(5, 5, 2, 0), 5, 5,
+                   "##...\n"
+                   "##...\n"
+                   "..##.\n"
+                   "..##.\n"
+                   "....#\n");
+    expect_picture(sb_mask_local(4, 6, 1, 1), 4, 6,
+                   "##....\n"
+                   "###...\n"
+                   ".###..\n"
+                   "..###.\n");
+    expect_picture(sb_mask_strided(6, 6, 1, 0, 3), 6, 6,
+                   "#.#..#\n"
+                   ".##..#\n"
+                   "..#..#\n"
+                   "..##.#\n"
+                   "..#.##\n"
+                   "..#..#\n");
+    expect_picture(sb_mask_global(5, 5, 1, 0, 1), 5, 5,
+                   "#####\n"
+                   "##...\n"
+                   "#.#..\n"
+                   "#..#.\n"
+                   "#...#\n");
+    const int64_t blocks[][2] = {{0, 1}, {1, 0}, {1, 2}};
+    expect_picture(sb_mask_block_list(3, 5, 2, 3, blocks), 3, 5,
+                   "..##.\n"
+                   "..##.\n"
+                   "##..#\n");
+    expect_picture(sb_mask_and(sb_mask_local(4, 4, 2, 0), sb_mask_causal()), 4, 4,
+                   "#...\n"
+                   "##..\n"
+                   "..#.\n"
+                   "..##\n");
+    cr_assert(sb_tape_end(&tape));
+}
+
+/* Each head of each sentence with blocks of its own, against the same pairs one by one. */
+static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm algorithm)
+{
+    enum { B = 2, H = 2, D = 4 };
+    int64_t n = (L + size - 1) / size;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(B, L, H, D)));
+    sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, n, n)));
+    sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
+    sb_random r = sb_random_new(3, SB_STREAM_USER);
+    for (int64_t i = 0; i < B * H * n * n; i++)
+        sb_put(kept, i, sb_random_uniform(&r) < 0.4);
+    for (int64_t at = 0; at < B * H * L * L; at++) {
+        int64_t head = at / L / L, i = at / L % L, j = at % L;
+        sb_put(pairs, at, sb_get(kept, (head * n + i / size) * n + j / size));
+    }
+    sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};
+    sb_tensor *y = sb_attention(x, x, x, &o);
+    o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_COMPOSED};
+    sb_tensor *z = sb_attention(x, x, x, &o);
+    cr_expect(test_relative(y, z) < 1e-13, "size %d, length %d: %g", (int)size, (int)L,
+              test_relative(y, z));
+    cr_assert(sb_tape_end(&tape));
+}
+
+CLAIM(mask_blocks, they_keep_the_pairs_of_their_blocks)
+{
+    for (int way = 0; way < 2; way++) {
+        sb_attention_algorithm algorithm = way ? SB_TILED : SB_COMPOSED;
+        expect_like_pairs(1, 5, algorithm);
+        expect_like_pairs(3, 10, algorithm);
+        expect_like_pairs(7, 70, algorithm);
+        expect_like_pairs(64, 300, algorithm);
+        expect_like_pairs(300, 280, algorithm);
+    }
+}
+
+CLAIM(mask_blocks, wrong_numbers_are_named)
+{
+    const int64_t beyond[][2] = {{1, 3}};
+    for (int i = 0; i < 9; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(6, 2)));
+        sb_tensor *kept = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(3, 4)));
+        sb_attention_options o = {.mask = i == 8 ? sb_mask_blocks(kept, 2) : NULL};
+        const void *got = i == 0   ? (void *)sb_mask_blocks(NULL, 2)
+                          : i == 1 ? (void *)sb_mask_blocks(kept, 0)
+                          : i == 2 ? (void *)sb_mask_local(6, 0, 2, 1)
+                          : i == 3 ? (void *)sb_mask_local(6, 6, 2, -1)
+                          : i == 4 ? (void *)sb_mask_strided(6, 6, 2, 0, 0)
+                          : i == 5 ? (void *)sb_mask_global(6, 6, 2, 0, -3)
+                          : i == 6 ? (void *)sb_mask_block_list(6, 6, 2, 1, beyond)
+                          : i == 7 ? (void *)sb_mask_block_list(6, 6, 2, 1, NULL)
+                                   : (void *)sb_attention(x, x, x, &o);
+        static const char *const messages[] = {
+            "mask_blocks: kept is NULL",
+            "mask_blocks: size is 0",
+            "mask_local: 6 queries, 0 keys, blocks of 2: each must be at least 1",
+            "mask_local: around is -1; it must be at least 0",
+            "mask_strided: stride is 0; it must be at least 1",
+            "mask_global: globals is -3; it must be at least 0",
+            "mask_block_list: block 0 is (1, 3); there are 3 x 3 blocks of 2",
+            "mask_block_list: blocks is NULL",
+            "the mask is (3, 4); it does not broadcast to the blocks of scores (1, 1, 3, 3)"};
+        cr_expect(!got);
+        EXPECT_ERROR(messages[i]);
+        sb_tape_end(&tape);
+    }
+}

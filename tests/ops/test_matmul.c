@@ -1,0 +1,322 @@
+#include "tests/support/compare.h"
+
+typedef sb_tensor *(*matmul)(sb_tensor *a, sb_tensor *b);
+
+static sb_tensor *nn(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul(x[0], x[1]);
+}
+
+static sb_tensor *nt(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul_nt(x[0], x[1]);
+}
+
+static sb_tensor *tn(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul_tn(x[0], x[1]);
+}
+
+/* (1 2; 3 4) times (5 6; 7 8), with one or the other transposed. */
+CLAIM(matmul, two_by_two_give_the_hand_worked_products)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *a = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4});
+    sb_tensor *b = constant(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8});
+    const double expected[3][4] = {{19, 22, 43, 50}, {17, 23, 39, 53}, {26, 30, 38, 44}};
+    for (int i = 0; i < 4; i++) {
+        cr_expect(sb_get(sb_matmul(a, b), i) == expected[0][i]);
+        cr_expect(sb_get(sb_matmul_nt(a, b), i) == expected[1][i]);
+        cr_expect(sb_get(sb_matmul_tn(a, b), i) == expected[2][i]);
+    }
+    sb_tape_end(&tape);
+}
+
+/* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
+CLAIM(matmul, backward_gives_the_hand_worked_gradients)
+{
+    sb_tensor *a =
+        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4}));
+    sb_tensor *b =
+        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){5, 6, 7, 8}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1, 0, 0, 0});
+    cr_assert(sb_backward_from(sb_matmul(a, b), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    const double da[] = {5, 7, 0, 0}, db[] = {1, 0, 2, 0};
+    for (int i = 0; i < 4; i++)
+        cr_expect(sb_get(sb_grad(a), i) == da[i] && sb_get(sb_grad(b), i) == db[i]);
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+}
+
+/* The product of one batch, as defined: element (i, j) of op(a) op(b), from (rows, columns). */
+static double element(const sb_tensor *a, int64_t at_a, bool transpose_a, const sb_tensor *b,
+                      int64_t at_b, bool transpose_b, int64_t i, int64_t j)
+{
+    int64_t wide_a = sb_tensor_dim(a, -1), wide_b = sb_tensor_dim(b, -1);
+    int64_t inner = sb_tensor_dim(a, transpose_a ? -2 : -1);
+    double sum = 0;
+    for (int64_t k = 0; k < inner; k++)
+        sum += sb_get(a, at_a + (transpose_a ? k * wide_a + i : i * wide_a + k)) *
+               sb_get(b, at_b + (transpose_b ? j * wide_b + k : k * wide_b + j));
+    return sum;
+}
+
+/* Compares every element of op with the definition. */
+static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb_mode mode,
+                           const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs(shapes, SB_F64, 3, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, mode);
+    sb_tensor *y = f(NULL, x);
+    cr_assert(y, "%s", sb_error());
+    int64_t m = sb_tensor_dim(y, -2), n = sb_tensor_dim(y, -1), stride_a[6], stride_b[6];
+    shape_strides(x[0]->rank - 2, x[0]->dim, y->rank - 2, y->dim, stride_a);
+    shape_strides(x[1]->rank - 2, x[1]->dim, y->rank - 2, y->dim, stride_b);
+    double worst = 0;
+    for (int64_t at = 0; at < sb_tensor_size(y); at++) {
+        int64_t place = at / (m * n), batch_a = 0, batch_b = 0;
+        for (int axis = y->rank - 3; axis >= 0; place /= y->dim[axis--]) {
+            batch_a += place % y->dim[axis] * stride_a[axis];
+            batch_b += place % y->dim[axis] * stride_b[axis];
+        }
+        int64_t size_a = sb_tensor_dim(x[0], -1) * sb_tensor_dim(x[0], -2);
+        int64_t size_b = sb_tensor_dim(x[1], -1) * sb_tensor_dim(x[1], -2);
+        double expected = element(x[0], batch_a * size_a, transpose_a, x[1], batch_b * size_b,
+                                  transpose_b, at / n % m, at % n);
+        worst = fmax(worst, fabs(sb_get(y, at) - expected));
+    }
+    cr_expect(worst < 1e-12, "\"%s\": off by %g", shapes, worst);
+    sb_tape_end(&tape);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(matmul, every_element_is_as_defined)
+{
+    const char *const ab[] = {"1x1 1x1",         "2x7 7x1",          "63x64 64x65",
+                              "2x3x4 4x5",       "3x4 2x4x5",        "2x1x2x3 4x3x2",
+                              "1x3x2x3 2x1x3x4", "5x2x2x3 3x2",      "2x3x2x1x3x4 3x1x1x4x2",
+                              "2x3x5x7 2x1x7x3", "40x16x16 40x16x9", "3x0 0x2"};
+    const char *const ab_nt[] = {"1x1 1x1",   "2x7 1x7",       "63x64 65x64", "2x3x4 5x4",
+                                 "3x4 2x5x4", "2x1x2x3 4x2x3", "5x2x2x3 4x3", "2x3x5x7 1x3x3x7"};
+    const char *const ab_tn[] = {"1x1 1x1",   "7x2 7x1",       "64x63 64x65", "2x4x3 4x5",
+                                 "4x3 2x4x5", "2x1x3x2 4x3x2", "5x2x3x2 3x4", "2x3x7x5 1x3x7x3"};
+    for (sb_mode mode = SB_RECORD; mode <= SB_NO_RECORD; mode++) {
+        for (size_t i = 0; i < sizeof ab / sizeof *ab; i++)
+            expect_product(nn, false, false, mode, ab[i]);
+        for (size_t i = 0; i < sizeof ab_nt / sizeof *ab_nt; i++)
+            expect_product(nt, false, true, mode, ab_nt[i]);
+        for (size_t i = 0; i < sizeof ab_tn / sizeof *ab_tn; i++)
+            expect_product(tn, true, false, mode, ab_tn[i]);
+    }
+}
+
+/* The same with both factors expanded to all batches. */
+static sb_tensor *expanded(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    int rank;
+    int64_t dim[SB_MAX_RANK];
+    shape_broadcast(x[0]->rank - 2, x[0]->dim, x[1]->rank - 2, x[1]->dim, &rank, dim);
+    dim[rank] = sb_tensor_dim(x[0], -2);
+    dim[rank + 1] = sb_tensor_dim(x[0], -1);
+    sb_tensor *a = sb_expand(x[0], rank + 2, dim);
+    dim[rank] = sb_tensor_dim(x[1], -2);
+    dim[rank + 1] = sb_tensor_dim(x[1], -1);
+    return sb_matmul(a, sb_expand(x[1], rank + 2, dim));
+}
+
+CLAIM(matmul, broadcasting_is_a_product_of_expanded_batches)
+{
+    const char *const shapes[] = {"2x3x4 4x5",
+                                  "3x4 2x4x5",
+                                  "2x1x2x3 4x3x2",
+                                  "1x3x2x3 2x1x3x4",
+                                  "2x3x2x1x3x4 3x1x1x4x2",
+                                  "2x3x5x7 2x1x7x3",
+                                  "2x3x5x7 1x3x7x3",
+                                  "40x16x16 40x16x9"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(nn, expanded, shapes[i]);
+}
+
+static sb_tensor *nt_by_transpose(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul(x[0], sb_transpose(x[1], -1, -2));
+}
+
+static sb_tensor *tn_by_transpose(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul(sb_transpose(x[0], -1, -2), x[1]);
+}
+
+CLAIM(matmul, the_transposed_forms_are_a_transpose_and_a_product)
+{
+    const char *const ab_nt[] = {"2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
+                                 "2x4x3 2x4x3"};
+    const char *const ab_tn[] = {"7x2 7x3", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2",
+                                 "2x4x3 2x4x3"};
+    for (int i = 0; i < 5; i++) {
+        expect_same_function(nt, nt_by_transpose, ab_nt[i]);
+        expect_same_function(tn, tn_by_transpose, ab_tn[i]);
+    }
+}
+
+/* What is one product for all batches must give what a product for each batch gives. */
+static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *y[5];
+    for (int i = 0; i < 5; i++)
+        y[i] = sb_matmul(sb_reshape(sb_slice(x[0], 0, i, 1), SB_SHAPE(3, 4)), x[1]);
+    return sb_stack(y, 5, 0);
+}
+
+CLAIM(matmul, batches_that_share_b_are_products_one_by_one)
+{
+    expect_same_function(nn, one_by_one, "5x3x4 4x2");
+}
+
+static sb_tensor *square(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul(x[0], x[0]);
+}
+
+static sb_tensor *square_of_two(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_matmul(x[0], sb_scale(x[0], 1));
+}
+
+CLAIM(matmul, one_tensor_may_be_both_factors)
+{
+    expect_same_function(square, square_of_two, "3x3");
+    expect_same_function(square, square_of_two, "2x4x4");
+}
+
+CLAIM(matmul, a_sum_of_nothing_is_zero)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs("0x2x3 3x2", SB_F32, 1, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_matmul(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0))),
+                             sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3))));
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(y, i) == 0);
+    sb_tensor *dy = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 2, 2)));
+    cr_assert(sb_backward_from(sb_matmul(x[0], x[1]), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_get(sb_grad(x[1]), i) == 0);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(matmul, a_nan_or_an_infinity_shows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    for (int place = 0; place < 9; place++) {
+        double a[9] = {0}, zero[9] = {0};
+        a[place] = NAN;
+        sb_tensor *x = constant(SB_F32, SB_SHAPE(3, 3), a);
+        sb_tensor *z = constant(SB_F32, SB_SHAPE(3, 3), zero);
+        cr_expect(isnan(sb_get(sb_matmul(x, z), place / 3 * 3)));
+        cr_expect(isnan(sb_get(sb_matmul(z, x), place % 3)));
+        a[place] = INFINITY; /* 0 times infinity */
+        x = constant(SB_F32, SB_SHAPE(3, 3), a);
+        cr_expect(isnan(sb_get(sb_matmul(x, z), place / 3 * 3)));
+    }
+    sb_tape_end(&tape);
+}
+
+/* Rows of one product of many rows, against each row alone, without recording. */
+static void expect_rows_alone(matmul f, bool transpose_b)
+{
+    enum { M = 37, K = 65, N = 33 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *a = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(M, K)));
+    sb_tensor *b = sb_tape_own(transpose_b ? test_leaf(SB_F32, 2, SB_SHAPE(N, K))
+                                           : test_leaf(SB_F32, 2, SB_SHAPE(K, N)));
+    const float *rows = test_data(a), *all = test_data(f(a, b));
+    for (int m = 0; m < M; m++) {
+        sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, K), rows + m * K));
+        const float *alone = test_data(f(row, b));
+        cr_expect(memcmp(alone, all + m * N, N * sizeof *alone) == 0, "row %d", m);
+    }
+    sb_tape_end(&tape);
+}
+
+CLAIM(matmul, without_recording_a_row_does_not_depend_on_the_others)
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        if (test_kernel_set(set)) {
+            expect_rows_alone(sb_matmul, false);
+            expect_rows_alone(sb_matmul_nt, true);
+        }
+    kernel_use_cpu_set(usual);
+}
+
+CPU_CLAIM(matmul, results_have_the_same_bits_for_any_number_of_threads)
+{
+    int usual = sb_threads();
+    sb_tensor *x[EXAMPLE_INPUTS], *dx[2][2], *y[2];
+    cr_assert(example_inputs("40x33x17 1x17x29", SB_F32, 1, x) == 2);
+    for (int i = 0; i < 2; i++) {
+        cr_assert(sb_set_threads(i == 0 ? 1 : 3));
+        y[i] = run_with_gradients(nn, x, 2, dx[i]);
+    }
+    sb_set_threads(usual);
+    cr_expect(test_same_bits(y[0], y[1]));
+    for (int i = 0; i < 2; i++) {
+        cr_expect(test_same_bits(dx[0][i], dx[1][i]));
+        sb_tensor_release(dx[0][i]);
+        sb_tensor_release(dx[1][i]);
+        sb_tensor_release(x[i]);
+        sb_tensor_release(y[i]);
+    }
+}
+
+static void expect_refusal(const char *message, sb_function f, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!f(NULL, x));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(matmul, what_does_not_fit_is_refused)
+{
+    expect_refusal("matmul: a is (3), b is (3, 4): each needs at least two axes", nn, "3 3x4");
+    expect_refusal("matmul: a is (2, 3), b is (): each needs at least two axes", nn, "2x3 .");
+    expect_refusal("matmul: a is (32, 10, 64), b is (32, 48, 10): inner sizes 64 and 48 differ", nn,
+                   "32x10x64 32x48x10");
+    expect_refusal("matmul_nt: a is (2, 3), b is (3, 4): inner sizes 3 and 4 differ", nt,
+                   "2x3 3x4");
+    expect_refusal("matmul_tn: a is (2, 3), b is (3, 4): inner sizes 2 and 3 differ", tn,
+                   "2x3 3x4");
+    expect_refusal("matmul: a is (2, 5, 3), b is (4, 3, 5): batch axes do not broadcast", nn,
+                   "2x5x3 4x3x5");
+    expect_refusal("matmul: b is of i32; it must be f32, f64 or bf16", nn, "2x3 i4:3x2");
+    expect_refusal("matmul: a is of bool; it must be f32, f64 or bf16", nn, "b:2x3 3x2");
+}

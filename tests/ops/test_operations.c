@@ -1,0 +1,359 @@
+/*
+ * What holds for every operation, on every example that it lists (ops/example.h): a new operation
+ * is tested here as soon as it is in Meson's list.
+ */
+#include "autograd/node.h"
+#include "tests/support/examples.h"
+#include <float.h>
+
+/* How far two ways of computing the same may be apart, in ulp of the largest element. */
+enum { ROUNDING = 16 };
+
+static bool wants_gradient(const struct example *e, const struct inputs *in)
+{
+    sb_tape tape;
+    example_begin(&tape, SB_RECORD);
+    const sb_tensor *y = e->run(NULL, in->x);
+    bool wants = y && y->requires_grad;
+    cr_expect(sb_tape_end(&tape), "%s: %s", e->name, sb_error());
+    return wants;
+}
+
+/* ---- Gradients ---- */
+
+static sb_tensor *apply(void *example, sb_tensor *const x[])
+{
+    return ((const struct example *)example)->run(NULL, x);
+}
+
+static void expect_gradients(const struct example *e, const char *shapes, const struct inputs *in)
+{
+    sb_gradcheck_options options = {.random = &example_stream};
+    example_stream = sb_random_new(11, SB_STREAM_TRAIN);
+    cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL), "%s %s: %s",
+              e->name, shapes, sb_error());
+}
+
+static void gradients_agree(const struct example *e, const char *shapes)
+{
+    for (uint64_t seed = 1; seed <= (test_long() ? 5 : 1); seed++) {
+        struct inputs in = inputs_new(shapes, SB_F64, seed);
+        if (wants_gradient(e, &in))
+            expect_gradients(e, shapes, &in);
+        inputs_free(&in);
+    }
+}
+
+CLAIM(operations, gradients_agree_with_differences)
+{
+    if (test_slow_device()) /* whose values and gradients are compared with the CPU's too */
+        for_each_example_once(gradients_agree);
+    else
+        for_each_example(gradients_agree);
+}
+
+/* Two inputs of one shape may be the same tensor, which then gets both gradients. */
+static void gradients_of_a_repeated_input_agree(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F64, 1);
+    for (int i = 0; i < in.n; i++)
+        for (int j = 0; j < i; j++) {
+            sb_tensor *a = in.x[j], *b = in.x[i];
+            if (!shape_equal(a->rank, a->dim, b->rank, b->dim) || !a->requires_grad ||
+                !b->requires_grad)
+                continue;
+            in.x[i] = a;
+            expect_gradients(e, shapes, &in);
+            in.x[i] = b;
+        }
+    inputs_free(&in);
+}
+
+CLAIM(operations, an_input_may_be_used_twice)
+{
+    if (test_slow_device())
+        for_each_example_once(gradients_of_a_repeated_input_agree);
+    else
+        for_each_example(gradients_of_a_repeated_input_agree);
+}
+
+/* ---- The same numbers in every way ---- */
+
+static void f32_agrees(const struct example *e, const char *shapes)
+{
+    struct inputs single = inputs_new(shapes, SB_F32, 1), real = inputs_widened(&single);
+    struct results a = example_must_run(e, shapes, &single), b = example_must_run(e, shapes, &real);
+    double relative = results_relative(&a, &b);
+    cr_expect(relative <= ROUNDING * FLT_EPSILON, "%s %s: f32 is off by %g ulp", e->name, shapes,
+              relative / FLT_EPSILON);
+    results_free(&a);
+    results_free(&b);
+    inputs_free(&single);
+    inputs_free(&real);
+}
+
+CLAIM(operations, f32_agrees_with_f64)
+{
+    for_each_example(f32_agrees);
+}
+
+static void sets_agree(const struct example *e, const char *shapes)
+{
+    enum kernel_set best = kernel_cpu_set();
+    for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
+        struct inputs in = inputs_new(shapes, dtype, 1);
+        kernel_use_cpu_set(KERNELS_CPU);
+        struct results baseline = example_must_run(e, shapes, &in);
+        for (enum kernel_set set = KERNELS_CPU_V3; set <= KERNELS_CPU_V4; set++) {
+            if (!kernel_use_cpu_set(set))
+                continue;
+            struct results o = example_must_run(e, shapes, &in);
+            double relative = results_relative(&o, &baseline);
+            double ulps = relative / (dtype == SB_F32 ? FLT_EPSILON : DBL_EPSILON);
+            cr_expect(ulps <= ROUNDING, "%s %s in %s: %s is off by %g ulp", e->name, shapes,
+                      sb_dtype_name(dtype), kernel_cpu_name(), ulps);
+            results_free(&o);
+        }
+        results_free(&baseline);
+        inputs_free(&in);
+    }
+    kernel_use_cpu_set(best);
+}
+
+CPU_CLAIM(operations, instruction_sets_agree)
+{
+    for_each_example(sets_agree);
+}
+
+/* The outcomes of all examples with one thread, in order; with more they are compared to these. */
+static struct results *alone;
+static int outcomes, next_outcome;
+
+static void run_alone(const struct example *e, const char *shapes)
+{
+    for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
+        struct inputs in = inputs_new(shapes, dtype, 1);
+        alone = realloc(alone, (size_t)(outcomes + 1) * sizeof *alone);
+        alone[outcomes++] = example_must_run(e, shapes, &in);
+        inputs_free(&in);
+    }
+}
+
+static void run_together(const struct example *e, const char *shapes)
+{
+    for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
+        struct inputs in = inputs_new(shapes, dtype, 1);
+        struct results o = example_must_run(e, shapes, &in);
+        cr_expect(results_same_bits(&o, &alone[next_outcome++]),
+                  "%s %s in %s: %d threads give other bits", e->name, shapes, sb_dtype_name(dtype),
+                  sb_threads());
+        results_free(&o);
+        inputs_free(&in);
+    }
+}
+
+CPU_CLAIM(operations, any_number_of_threads_gives_the_same_bits)
+{
+    int threads = sb_threads();
+    kernel_parallel_work = 0; /* small examples are cut as large ones are */
+    sb_set_threads(1);
+    for_each_example(run_alone);
+    for (int more = 2; more <= 4; more *= 2) {
+        sb_set_threads(more);
+        next_outcome = 0;
+        for_each_example(run_together);
+        cr_expect(next_outcome == outcomes);
+    }
+    for (int i = 0; i < outcomes; i++)
+        results_free(&alone[i]);
+    free(alone);
+    sb_set_threads(threads);
+}
+
+static void streams_agree(const struct example *e, const char *shapes)
+{
+    const enum kernel_set best = kernel_cpu_set();
+    const int64_t usual = kernel_streamed_bytes;
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (sb_dtype dtype = SB_F32; dtype <= SB_F64 && kernel_use_cpu_set(set); dtype++) {
+            struct inputs in = inputs_new(shapes, dtype, 1);
+            struct results cached = example_must_run(e, shapes, &in);
+            kernel_streamed_bytes = 0;
+            struct results streamed = example_must_run(e, shapes, &in);
+            kernel_streamed_bytes = usual;
+            cr_expect(results_same_bits(&cached, &streamed), "%s %s in %s: %s: other bits", e->name,
+                      shapes, sb_dtype_name(dtype), kernel_cpu_name());
+            results_free(&cached);
+            results_free(&streamed);
+            inputs_free(&in);
+        }
+    kernel_use_cpu_set(best);
+}
+
+CPU_CLAIM(operations, what_goes_past_the_caches_has_the_same_bits)
+{
+    for_each_example(streams_agree);
+}
+
+/* Not the same bits: a product that is not recorded avoids BLAS, whose rows depend on the batch. */
+static void modes_agree(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1);
+    struct results recorded = example_must_run(e, shapes, &in),
+                   o = example_run(e, &in, SB_NO_RECORD);
+    recorded.parts = o.ok ? 1 : 0; /* the value alone */
+    for (int i = recorded.parts; i < o.parts; i++)
+        cr_expect(o.size[i] == 0, "%s %s: a gradient, though nothing was recorded", e->name,
+                  shapes);
+    double relative = results_relative(&o, &recorded);
+    cr_expect(o.ok && relative <= ROUNDING * FLT_EPSILON, "%s %s: not recorded, it is off by %g",
+              e->name, shapes, relative);
+    recorded.parts = 1 + in.n;
+    results_free(&recorded);
+    results_free(&o);
+    inputs_free(&in);
+}
+
+CLAIM(operations, recording_does_not_change_the_value)
+{
+    for_each_example(modes_agree);
+}
+
+/* ---- Failures ---- */
+
+struct attempt {
+    const struct example *example;
+    const struct inputs *in;
+};
+
+static bool attempt(void *attempt_)
+{
+    const struct attempt *attempt = attempt_;
+    struct results o = example_run(attempt->example, attempt->in, SB_RECORD);
+    results_free(&o);
+    return o.ok;
+}
+
+static void allocations_fail(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1);
+    struct results before = example_must_run(e, shapes, &in);
+    test_each_allocation_fails(attempt, &(struct attempt){e, &in});
+    struct results after = example_must_run(e, shapes, &in);
+    cr_expect(results_same_bits(&before, &after), "%s %s: after a failure it gives other bits",
+              e->name, shapes);
+    results_free(&before);
+    results_free(&after);
+    inputs_free(&in);
+}
+
+CLAIM(operations, each_allocation_that_fails_is_reported)
+{
+    for_each_example_once(allocations_fail);
+}
+
+/* Runs an example that must fail; the message must hold `expected`. */
+static void expect_failure(const struct example *e, const struct inputs *in, const char *expected)
+{
+    struct results o = example_run(e, in, SB_RECORD);
+    cr_expect(!o.ok && strstr(sb_error(), expected), "%s: \"%s\" is without \"%s\"", e->name,
+              sb_error(), expected);
+    results_free(&o);
+}
+
+static void bad_inputs_fail(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1);
+    struct results before = example_must_run(e, shapes, &in);
+    for (int i = 0; i < in.n; i++) {
+        sb_tensor *x = in.x[i];
+        in.x[i] = NULL;
+        struct results o =
+            example_run(e, &in, SB_RECORD); /* an argument that may be left out is fine */
+        cr_expect(o.ok || strstr(sb_error(), "NULL"), "%s without input %d: %s", e->name, i,
+                  sb_error());
+        results_free(&o);
+        in.x[i] = sb_tensor_zeros(x->dtype, x->rank, x->dim);
+        tensor_let_go(in.x[i]);
+        expect_failure(e, &in, "let go");
+        sb_tensor_release(in.x[i]);
+        in.x[i] = x;
+    }
+    cr_expect(!e->run(NULL, in.x) && strstr(sb_error(), "no tape is open"), "%s: %s", e->name,
+              sb_error());
+    sb_tape tape;
+    example_begin(&tape, SB_RECORD);
+    sb_fail("test: an earlier failure");
+    cr_expect(!e->run(NULL, in.x) && !strcmp(sb_error(), "test: an earlier failure"), "%s: %s",
+              e->name, sb_error());
+    cr_expect(!sb_tape_end(&tape));
+    struct results after = example_must_run(e, shapes, &in);
+    cr_expect(results_same_bits(&before, &after), "%s: after a failure it gives other bits",
+              e->name);
+    results_free(&before);
+    results_free(&after);
+    inputs_free(&in);
+}
+
+CLAIM(operations, bad_inputs_are_refused_and_harm_nothing)
+{
+    for_each_example_once(bad_inputs_fail);
+}
+
+/* ---- NaN and infinity ---- */
+
+static bool values_differ(const struct results *a, const struct results *b)
+{
+    return a->ok && b->ok && memcmp(a->value[0], b->value[0], (size_t)a->size[0] * 8) != 0;
+}
+
+static bool has_nan(const struct results *o)
+{
+    for (int64_t i = 0; i < o->size[0]; i++)
+        if (isnan(o->value[0][i]))
+            return true;
+    return false;
+}
+
+/* The outcome with another tensor in place of input i; a failure is fine, if the numbers are bad.
+ */
+static struct results run_with(const struct example *e, struct inputs *in, int i, sb_tensor *other)
+{
+    sb_tensor *x = in->x[i];
+    in->x[i] = other;
+    struct results o = example_run(e, in, SB_RECORD);
+    in->x[i] = x;
+    return o;
+}
+
+/* An input of nothing but NaN shows wherever other values of it would: not where a condition or a
+   mask leaves all of it out, nor in the integers of argmax. */
+static void nan_shows(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1), other = inputs_new(shapes, SB_F32, 2);
+    struct results before = example_must_run(e, shapes, &in);
+    for (int i = 0; i < in.n; i++) {
+        sb_tensor *x = in.x[i];
+        if (!sb_dtype_is_real(x->dtype))
+            continue;
+        sb_tensor *nans = sb_tensor_full(x->dtype, x->rank, x->dim, NAN);
+        sb_tensor *infinities = sb_tensor_full(x->dtype, x->rank, x->dim, INFINITY);
+        struct results o[] = {run_with(e, &in, i, other.x[i]), run_with(e, &in, i, nans),
+                              run_with(e, &in, i, infinities)};
+        if (values_differ(&o[0], &before) && before.real)
+            cr_expect(!o[1].ok || has_nan(&o[1]), "%s %s: a NaN in input %d does not show", e->name,
+                      shapes, i);
+        for (int k = 0; k < 3; k++)
+            results_free(&o[k]);
+        sb_tensor_release(nans);
+        sb_tensor_release(infinities);
+    }
+    results_free(&before);
+    inputs_free(&in);
+    inputs_free(&other);
+}
+
+CLAIM(operations, a_nan_shows)
+{
+    for_each_example(nan_shows);
+}

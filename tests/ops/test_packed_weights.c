@@ -1,0 +1,115 @@
+#include "ops/packed_weights.h"
+#include "tests/support/compare.h"
+
+/* x W' + b, as often as asked, on tapes inside one that keeps packed weights, if it `keeps`; the
+   last of them stays, for the caller. */
+static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
+{
+    sb_tensor *y = NULL;
+    sb_tape around, tape;
+    sb_tape_begin(&around, SB_NO_RECORD);
+    cr_assert(!keeps || packed_weights_keep(&around), "%s", sb_error());
+    for (int i = 0; i < times; i++) {
+        sb_tensor_release(y);
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        y = sb_tensor_retain(sb_linear_activation(x, weight, bias, SB_GELU));
+        cr_expect(sb_tape_end(&tape) && y, "%s", sb_error());
+    }
+    sb_tape_end(&around);
+    return y;
+}
+
+static void expect_same_bits(sb_dtype dtype, int64_t rows, int64_t in, int64_t out)
+{
+    sb_tensor *x = test_leaf(dtype, 1, SB_SHAPE(rows, in));
+    sb_tensor *weight = test_leaf(dtype, 2, SB_SHAPE(out, in));
+    sb_tensor *bias = test_leaf(dtype, 3, SB_SHAPE(out));
+    sb_tensor *plain = multiply(false, 1, x, weight, bias);
+    sb_tensor *packed = multiply(true, 3, x, weight, bias);
+    cr_expect(test_same_bits(plain, packed), "%s: (%lld, %lld) times (%lld, %lld)'",
+              sb_dtype_name(dtype), (long long)rows, (long long)in, (long long)out, (long long)in);
+    sb_tensor_release(plain);
+    sb_tensor_release(packed);
+    sb_tensor_release(x);
+    sb_tensor_release(weight);
+    sb_tensor_release(bias);
+}
+
+/* Rows above and below those for which strips are made, depths of several blocks, columns that are
+   no whole vectors; on each instruction set. */
+CPU_CLAIM(packed_weights, results_have_the_same_bits)
+{
+    static const int64_t rows[] = {1, 3, 5, 70}, in[] = {1, 17, 256, 300, 1000},
+                         out[] = {1, 31, 64, 200};
+    const enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int i = 0; i < 4 * 5 * 4 * 2 && kernel_use_cpu_set(set); i++)
+            expect_same_bits(i % 2 ? SB_F64 : SB_F32, rows[i / 2 % 4], in[i / 8 % 5],
+                             out[i / 40 % 4]);
+    kernel_use_cpu_set(usual);
+}
+
+/* What is no parameter may be another tensor, or have another value, the next time. */
+CPU_CLAIM(packed_weights, only_parameters_are_packed)
+{
+    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
+    sb_tensor *weight = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1});
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    cr_assert(packed_weights_keep(&tape));
+    for (int i = 0; i < 4; i++) {
+        sb_put(weight, 0, i);
+        cr_expect(sb_value(sb_linear(x, weight, NULL)) == 10 + i);
+    }
+    cr_expect(sb_tape_end(&tape));
+    sb_tensor_release(x);
+    sb_tensor_release(weight);
+}
+
+static int64_t live_bytes(void)
+{
+    return memory_in_use().live_bytes;
+}
+
+/* A weight that is met once costs nothing. */
+CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_to_the_end_of_the_tape)
+{
+    const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
+              *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
+    const int64_t before = live_bytes();
+    sb_tape around, tape;
+    sb_tape_begin(&around, SB_NO_RECORD);
+    cr_assert(packed_weights_keep(&around));
+    for (int meeting = 1; meeting <= 3; meeting++) {
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        cr_expect(sb_linear(x, weight, NULL) != NULL);
+        cr_expect(sb_tape_end(&tape));
+        cr_expect((live_bytes() - before >= bytes) == (meeting > 1), "meeting %d: %lld bytes",
+                  meeting, (long long)(live_bytes() - before));
+    }
+    cr_expect(sb_tape_end(&around));
+    cr_expect(live_bytes() == before);
+    sb_tensor_release(x);
+    sb_tensor_release(weight);
+}
+
+/* What a tape records is trained, and training changes weights. */
+CPU_CLAIM(packed_weights, a_tape_that_records_reads_weights_as_they_are)
+{
+    sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
+    sb_tensor *weight =
+        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
+    sb_tape around, tape;
+    sb_tape_begin(&around, SB_NO_RECORD);
+    cr_assert(packed_weights_keep(&around));
+    for (int i = 0; i < 3; i++) {
+        sb_put(weight, 0, i);
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(sb_value(sb_linear(x, weight, NULL)) == 10 + i);
+        cr_expect(sb_tape_end(&tape));
+    }
+    cr_expect(sb_tape_end(&around));
+    sb_tensor_release(x);
+    sb_tensor_release(weight);
+}

@@ -1,0 +1,143 @@
+#include "ops/kernel.h"
+#include "ops/permute.h"
+#include "tests/support/values.h"
+
+CLAIM(permute, transpose_swaps_rows_and_columns)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_transpose(x, 0, -1));
+    expect_shape(y, SB_SHAPE(3, 2));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
+    expect_numbers(sb_grad(x), NUMBERS(1, 3, 5, 2, 4, 6));
+    sb_tape_end(&tape);
+}
+
+/* The order (2, 0, 1) is not its own inverse: y (C, A, B) of x (A, B, C). */
+CLAIM(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_permute(x, (int[]){2, 0, 1}));
+    expect_shape(y, SB_SHAPE(3, 1, 2));
+    expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
+    cr_assert(sb_backward_from(y, y), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tape_end(&tape);
+}
+
+/* Element `index` of y, found by walking the indices one by one. */
+static int64_t source(const sb_tensor *x, const int *order, int64_t index)
+{
+    int64_t at[SB_MAX_RANK], from = 0;
+    for (int i = x->rank - 1; i >= 0; i--) {
+        at[order[i]] = index % x->dim[order[i]];
+        index /= x->dim[order[i]];
+    }
+    for (int i = 0; i < x->rank; i++)
+        from = from * x->dim[i] + at[i];
+    return from;
+}
+
+static const struct {
+    int rank;
+    int64_t dim[SB_MAX_RANK];
+    int order[SB_MAX_RANK];
+} cases[] = {
+    {1, {9}, {0}},
+    {2, {37, 41}, {1, 0}},
+    {2, {33, 17}, {1, 0}},
+    {3, {300, 7, 33}, {1, 0, 2}},
+    {3, {5, 130, 70}, {0, 2, 1}},
+    {4, {3, 33, 4, 17}, {0, 2, 1, 3}},
+    {4, {2, 19, 3, 18}, {3, 1, 0, 2}},
+    {5, {2, 3, 1, 5, 4}, {4, 0, 3, 1, 2}},
+    {6, {2, 3, 2, 17, 2, 3}, {5, 3, 1, 0, 4, 2}},
+    {3, {4, 0, 5}, {2, 1, 0}},
+};
+
+static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *order)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(dtype, rank, dim));
+    const int64_t n = sb_tensor_size(x);
+    double *numbers = calloc((size_t)n + 1, sizeof *numbers);
+    for (int64_t i = 0; i < n; i++)
+        numbers[i] = (double)(dtype == SB_BOOL ? i * i % 7 % 2 : dtype == SB_BF16 ? i % 83 : i);
+    cr_assert(sb_tensor_write(x, numbers));
+    if (sb_dtype_is_real(dtype))
+        sb_requires_grad(x);
+    sb_tensor *y = sb_keep(sb_permute(x, order));
+    cr_assert(y, "%s", sb_error());
+    double *moved = numbers_of(y);
+    for (int64_t i = 0; i < n; i++)
+        cr_assert(moved[i] == numbers[source(x, order, i)], "%s, element %lld",
+                  tensor_shape(x).text, (long long)i);
+    if (sb_dtype_is_real(dtype)) {
+        sb_tensor *thrice = sb_add(sb_scale(y, 2), sb_permute(x, order));
+        cr_assert(sb_backward_from(thrice, y), "%s", sb_error());
+        double *dx = numbers_of(sb_grad(x));
+        for (int64_t i = 0; i < n; i++)
+            cr_assert(dx[i] == 3 * numbers[i], "%s, gradient %lld", tensor_shape(x).text,
+                      (long long)i);
+        free(dx);
+    }
+    free(numbers);
+    free(moved);
+    sb_tape_end(&tape);
+}
+
+CLAIM(permute, every_order_of_every_dtype_agrees_with_plain_indices)
+{
+    const enum kernel_set best = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
+        if (!test_kernel_set(set))
+            continue;
+        for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+            for (sb_dtype dtype = SB_F32; dtype <= SB_BOOL; dtype++)
+                check_case(dtype, cases[i].rank, cases[i].dim, cases[i].order);
+    }
+}
+
+CLAIM(permute, a_nan_moves_with_its_element)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F32, SB_SHAPE(2, 2), NUMBERS(1, NAN, 3, 4));
+    expect_numbers(sb_transpose(x, 0, 1), NUMBERS(1, 3, NAN, 4));
+    sb_tape_end(&tape);
+}
+
+CLAIM(permute, what_is_no_order_is_named)
+{
+    const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 0}};
+    const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 0)"};
+    for (int i = 0; i < 3; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), wrong[i]));
+        EXPECT_ERROR("permute: x is (1, 2): the order ");
+        EXPECT_ERROR(text[i]);
+        EXPECT_ERROR("is not a permutation of 0..1");
+        cr_expect(!sb_tape_end(&tape));
+    }
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), NULL));
+    EXPECT_ERROR("permute: order is NULL");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(permute, transpose_names_an_axis_that_does_not_exist)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_transpose(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 0, -3));
+    EXPECT_ERROR("transpose: x is (1, 2): it has no axis -3");
+    cr_expect(!sb_tape_end(&tape));
+}

@@ -1,0 +1,373 @@
+/* Dropout goes by the place in the whole: shares of a batch, however cut, drop what it would. */
+#include "autograd/node.h"
+#include "ops/kernel.h"
+#include "tests/support/share.h"
+#include "tests/support/tiny.h"
+
+static const sb_random random_at = {0x123456789abcdef, ((uint64_t)SB_STREAM_TRAIN << 48) + 77};
+
+static void release(int n, sb_tensor *t[])
+{
+    for (int i = 0; i < n; i++)
+        sb_tensor_release(t[i]);
+}
+
+/* Whether the same elements are 0, and the others equal. */
+static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolerance)
+{
+    bool same = sb_tensor_size(a) == sb_tensor_size(b);
+    double *x = numbers_of(a), *y = numbers_of(b);
+    for (int64_t e = 0; same && e < sb_tensor_size(a); e++)
+        same = (x[e] == 0) == (y[e] == 0);
+    free(x);
+    free(y);
+    return same && (sb_tensor_size(a) == 0 || test_relative(a, b) <= tolerance);
+}
+
+/* ---- pieces ---- */
+
+/* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: where there
+   are equally many in each chunk, all ranks have the same to do. */
+CLAIM(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
+{
+    for (int ranks = 1; ranks <= 5; ranks++)
+        for (int64_t length = 0; length <= 40; length++) {
+            int held[40] = {0};
+            for (int rank = 0; rank < ranks; rank++) {
+                int64_t here, pairs = 0;
+                struct run run[2];
+                const sb_piece piece = sb_piece_zigzag(length, ranks, rank, &here);
+                share_runs(&piece, here, run);
+                for (int64_t n = 0; n < here; n++) {
+                    const int64_t i =
+                        n < run[0].count ? run[0].first + n : run[1].first + n - run[1].here;
+                    held[i]++;
+                    pairs += i + 1;
+                }
+                cr_expect(length % (2 * ranks) || pairs * ranks == length * (length + 1) / 2,
+                          "%d positions, rank %d of %d", (int)length, rank, ranks);
+            }
+            for (int64_t i = 0; i < length; i++)
+                cr_expect(held[i] == 1, "position %d of %d, %d ranks", (int)i, (int)length, ranks);
+        }
+}
+
+/* ---- x (sentences, positions, units) ---- */
+
+enum { DROPOUT, RESIDUAL, NORM, UNIT_KINDS };
+
+static sb_tensor *run_units(int kind, sb_tensor *const x[2])
+{
+    const int64_t C = sb_tensor_dim(x[0], 2);
+    sb_tensor *sum = NULL;
+    if (kind == DROPOUT)
+        return sb_dropout(x[0], 0.4);
+    if (kind == RESIDUAL)
+        return sb_residual_dropout(x[1], x[0], 0.4);
+    sb_tensor *gain = sb_tape_own(sb_tensor_full(sb_tensor_dtype(x[0]), SB_SHAPE(C), 1));
+    return sb_residual_layer_norm(x[1], x[0], 0.4, gain, NULL, 0, &sum) ? sum : NULL;
+}
+
+/* y and the gradient of x[0]; to be released. */
+static void units(int kind, const sb_share *share, sb_tensor *const x[2], sb_tensor *dy,
+                  sb_tensor *result[2])
+{
+    sb_random random = random_at;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, share);
+    sb_tensor *y = sb_keep(run_units(kind, x));
+    cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
+    result[0] = sb_tensor_retain(y);
+    result[1] = sb_tensor_retain(sb_grad(x[0]));
+    cr_assert(sb_tape_end(&tape));
+    sb_clear_grad(x[0]);
+    sb_clear_grad(x[1]);
+}
+
+static sb_tensor *part_of(const sb_tensor *t, const sb_share *share, int64_t B, int64_t L)
+{
+    sb_tensor *sentences = share->sentences.of ? share_part(t, 0, &share->sentences, B)
+                                               : sb_tensor_retain((sb_tensor *)t);
+    sb_tensor *part = share->source.of ? share_part(sentences, 1, &share->source, L)
+                                       : sb_tensor_retain(sentences);
+    sb_tensor_release(sentences);
+    return part;
+}
+
+static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_share *share, int64_t B,
+                         int64_t L)
+{
+    sb_tensor *x[3], *part[3], *whole[2], *share_of[2];
+    for (int i = 0; i < 3; i++) {
+        x[i] = test_leaf(dtype, (uint64_t)i + 1, SB_SHAPE(5, 7, C));
+        part[i] = part_of(x[i], share, B, L);
+    }
+    units(kind, NULL, x, x[2], whole);
+    units(kind, share, part, part[2], share_of);
+    for (int i = 0; i < 2; i++) {
+        sb_tensor *expected = part_of(whole[i], share, B, L);
+        cr_expect(same_decisions(share_of[i], expected, 0), "kind %d, result %d, %d units", kind, i,
+                  (int)C);
+        sb_tensor_release(expected);
+    }
+    release(3, x);
+    release(3, part);
+    release(2, whole);
+    release(2, share_of);
+}
+
+CLAIM(place, shares_of_units_drop_what_the_whole_drops)
+{
+    const int64_t sizes[] = {1, 8, 13, 300};
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        for (int n = 0; test_kernel_set(set) && n < 8 * UNIT_KINDS; n++) {
+            sb_share share = {.sentences = {.of = 5, .first = 2}};
+            const sb_dtype dtype = n % 2 ? SB_F64 : SB_F32;
+            const int64_t C = sizes[n / 2 % 4];
+            expect_units(n / 8, dtype, C, &share, 3, 7);
+            for (int rank = 0; rank < 3; rank++) {
+                int64_t L;
+                share.source = sb_piece_zigzag(7, 3, rank, &L);
+                expect_units(n / 8, dtype, C, &share, 3, L);
+                expect_units(n / 8, dtype, C, &(sb_share){.source = share.source}, 5, L);
+            }
+        }
+    kernel_use_cpu_set(usual);
+}
+
+/* ---- attention's weights (sentences, heads, queries of the target, keys of the source) ---- */
+
+enum { HEADS = 4, QUERIES = 70 };
+
+static void attend(sb_attention_algorithm algorithm, const sb_share *share, sb_tensor *const x[3],
+                   sb_tensor *dy, sb_tensor *result[4])
+{
+    const sb_attention_options options = {.dropout = 0.4, .algorithm = algorithm};
+    sb_random random = random_at;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, share);
+    tape_sequences(TARGET, SOURCE);
+    sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
+    cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
+    result[0] = sb_tensor_retain(y);
+    for (int i = 0; i < 3; i++) {
+        result[1 + i] = sb_tensor_retain(sb_grad(x[i]));
+        sb_clear_grad(x[i]);
+    }
+    cr_assert(sb_tape_end(&tape));
+}
+
+/* q, k, v and dy; queries and keys that are 0 make all weights of a row equal. */
+static void operands(sb_dtype dtype, int64_t keys, bool equal, sb_tensor *x[4])
+{
+    const int64_t rows[] = {QUERIES, keys, keys, QUERIES};
+    for (uint64_t i = 0; i < 4; i++) {
+        x[i] = test_leaf(dtype, i + 1, SB_SHAPE(3, rows[i], HEADS, 3));
+        if (equal && i < 2) {
+            sb_tensor_release(x[i]);
+            x[i] = sb_requires_grad(sb_tensor_zeros(dtype, SB_SHAPE(3, rows[i], HEADS, 3)));
+        }
+    }
+}
+
+/* Cuts an axis of q, k, v and dy, and compares with the whole's part what the cut leaves whole. */
+static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t keys, int axis,
+                       const sb_piece *piece, int64_t here)
+{
+    sb_share share = {0};
+    const double tolerance = dtype == SB_F64 ? 1e-13 : 0.02; /* a wrong decision is worth more */
+    sb_tensor *x[4], *part[4], *whole[4], *got[4];
+    operands(dtype, keys, false, x);
+    for (int i = 0; i < 4; i++)
+        part[i] = axis == 1 && (i == 1 || i == 2) ? sb_tensor_retain(x[i])
+                                                  : share_part(x[i], axis, piece, here);
+    *(axis == 0 ? &share.sentences : axis == 1 ? &share.target : &share.heads) = *piece;
+    attend(algorithm, NULL, x, x[3], whole);
+    attend(algorithm, &share, part, part[3], got);
+    for (int i = 0; i < (axis == 1 ? 2 : 4); i++) { /* keys get their gradient from all queries */
+        sb_tensor *expected = share_part(whole[i], axis, piece, here);
+        cr_expect(test_relative(got[i], expected) <= tolerance, "axis %d, %d keys, result %d: %g",
+                  axis, (int)keys, i, test_relative(got[i], expected));
+        sb_tensor_release(expected);
+    }
+    release(4, x);
+    release(4, part);
+    release(4, whole);
+    release(4, got);
+}
+
+CLAIM(place, shares_of_weights_drop_what_the_whole_drops)
+{
+    const sb_attention_algorithm algorithms[] = {SB_COMPOSED, SB_TILED, SB_TILED};
+    const sb_dtype dtypes[] = {SB_F64, SB_F64, SB_BF16};
+    for (int n = 0; n < 6; n++) {
+        const sb_attention_algorithm algorithm = algorithms[n % 3];
+        const sb_dtype dtype = dtypes[n % 3];
+        const int64_t keys = n < 3 ? 9 : test_slow_device() ? 70 : 300;
+        expect_cut(dtype, algorithm, keys, 0, &(sb_piece){.of = 3, .first = 1}, 2);
+        expect_cut(dtype, algorithm, keys, 2, &(sb_piece){.of = HEADS, .first = 1}, 3);
+        for (int rank = 0; rank < 3; rank++) {
+            int64_t here;
+            const sb_piece piece = sb_piece_zigzag(QUERIES, 3, rank, &here);
+            expect_cut(dtype, algorithm, keys, 1, &piece, here);
+        }
+    }
+}
+
+/* Where all weights of a row are equal, y is the mean over blocks of keys of what each gives, by
+   their numbers of keys; and a value's gradient is its block's, in that proportion. */
+static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ranks)
+{
+    sb_tensor *x[4], *whole[4], *got[4];
+    operands(SB_F64, keys, true, x);
+    attend(algorithm, NULL, x, x[3], whole);
+    sb_tensor *y = sb_tensor_zeros(SB_F64, 4, whole[0]->dim);
+    for (int rank = 0; rank < ranks; rank++) {
+        int64_t here;
+        const sb_share share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
+        const double weight = (double)here / (double)keys;
+        sb_tensor *part[] = {x[0], share_part(x[1], 1, &share.source, here),
+                             share_part(x[2], 1, &share.source, here)};
+        attend(algorithm, &share, part, x[3], got);
+        sb_tensor *dv = share_part(whole[3], 1, &share.source, here);
+        for (int64_t e = 0; e < sb_tensor_size(y); e++)
+            sb_put(y, e, sb_get(y, e) + weight * sb_get(got[0], e));
+        for (int64_t e = 0; e < sb_tensor_size(dv); e++)
+            sb_put(dv, e, sb_get(dv, e) / weight);
+        cr_expect(test_relative(got[3], dv) <= 1e-13, "rank %d of %d, %d keys", rank, ranks,
+                  (int)keys);
+        release(2, part + 1);
+        release(4, got);
+        sb_tensor_release(dv);
+    }
+    cr_expect(test_relative(y, whole[0]) <= 1e-13, "%d ranks, %d keys: %g", ranks, (int)keys,
+              test_relative(y, whole[0]));
+    release(4, x);
+    release(4, whole);
+    sb_tensor_release(y);
+}
+
+CLAIM(place, blocks_of_keys_drop_what_the_whole_drops)
+{
+    expect_blocks(SB_COMPOSED, 70, 2);
+    expect_blocks(SB_TILED, 70, 3);
+    if (test_slow_device())
+        return;
+    expect_blocks(SB_COMPOSED, 601, 3);
+    expect_blocks(SB_TILED, 601, 2);
+    expect_blocks(SB_TILED, 1040, 1);
+}
+
+/* ---- a model ---- */
+
+/* The pairs from .. to - 1 of a batch, as padded there. */
+static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
+{
+    const sb_piece piece = {.of = batch->pairs, .first = from};
+    return (sb_batch){.pairs = to - from,
+                      .source = share_part(batch->source, 0, &piece, to - from),
+                      .source_lengths = share_part(batch->source_lengths, 0, &piece, to - from),
+                      .target_in = share_part(batch->target_in, 0, &piece, to - from),
+                      .target_out = share_part(batch->target_out, 0, &piece, to - from),
+                      .target_lengths = share_part(batch->target_lengths, 0, &piece, to - from)};
+}
+
+/* The sum of losses of a share, whose gradients are added to what there is. Backward goes by the
+   share that forward had. */
+static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_share *share)
+{
+    sb_random random = random_at;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_random(&tape, &random);
+    sb_tape_share(&tape, share);
+    sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
+    sb_tape_share(&tape, NULL);
+    cr_assert(loss && sb_backward(loss), "%s", sb_error());
+    const double value = sb_value(loss);
+    cr_assert(sb_tape_end(&tape));
+    return value;
+}
+
+/* max |a - b|, and of b. */
+static void widen(const sb_tensor *a, const sb_tensor *b, double *difference, double *largest)
+{
+    double *x = numbers_of(a), *y = numbers_of(b);
+    for (int64_t e = 0; e < sb_tensor_size(b); e++) {
+        *difference = fmax(*difference, isnan(x[e]) ? INFINITY : fabs(x[e] - y[e]));
+        *largest = fmax(*largest, fabs(y[e]));
+    }
+    free(x);
+    free(y);
+}
+
+static void expect_batch(const sb_seq2seq_options *options)
+{
+    struct tiny tiny = tiny_new(SB_F64, 3, options);
+    sb_batch *batch = tiny_batch(tiny.vocabulary, 5, 5, 9);
+    const int64_t cuts[] = {0, 1, 5}, n = sb_parameters_count(tiny.weights);
+    const double whole = learn(tiny.model, batch, NULL);
+    sb_tensor **expected = malloc((size_t)n * sizeof *expected);
+    for (int64_t i = 0; i < n; i++)
+        expected[i] = sb_tensor_retain(sb_grad(sb_parameters_get(tiny.weights, i)));
+    sb_parameters_clear(tiny.weights);
+    double sum = 0, difference = 0, largest = 0;
+    for (int i = 0; i < 2; i++) {
+        sb_batch part = pairs_of(batch, cuts[i], cuts[i + 1]);
+        sum += learn(tiny.model, &part, &(sb_share){.sentences = {.of = 5, .first = cuts[i]}});
+        release(5, (sb_tensor *[]){part.source, part.source_lengths, part.target_in,
+                                   part.target_out, part.target_lengths});
+    }
+    cr_expect(fabs(sum - whole) <= 1e-12 * whole, "%.17g, not %.17g", sum, whole);
+    for (int64_t i = 0; i < n; i++) {
+        widen(sb_grad(sb_parameters_get(tiny.weights, i)), expected[i], &difference, &largest);
+        sb_tensor_release(expected[i]);
+    }
+    cr_expect(difference <= 1e-12 * largest, "gradients up to %g differ by %g", largest,
+              difference);
+    free(expected);
+    sb_parameters_clear(tiny.weights);
+    sb_batch_free(batch);
+    tiny_free(&tiny);
+}
+
+CLAIM(place, shares_of_a_batch_train_a_model_as_the_batch_does)
+{
+    for (int recompute = 0; recompute < 2; recompute++) {
+        sb_seq2seq_options options = tiny_options();
+        options.transformer.dropout = 0.3;
+        options.transformer.recompute = recompute;
+        expect_batch(&options);
+    }
+}
+
+CLAIM(place, shares_that_do_not_fit_are_named)
+{
+    sb_random random = random_at;
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));
+    const sb_share shares[] = {{.sentences = {.of = 5, .first = 3}},
+                               {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
+                               {.heads = {.of = -1}}};
+    const char *const messages[] = {"dropout: 3 sentences from 3 on are no share of 5",
+                                    "dropout: 2 positions from 0 on are no share of 4",
+                                    "tape_share: a piece has a negative number"};
+    for (int i = 0; i < 3; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tape_random(&tape, &random);
+        sb_tape_share(&tape, &shares[i]);
+        cr_expect(!sb_dropout(x, 0.5));
+        EXPECT_ERROR(messages[i]);
+        cr_expect(!sb_tape_end(&tape));
+    }
+    cr_expect(random.position == random_at.position, "a call that fails takes no position");
+    sb_tape closed = {0};
+    sb_tape_share(&closed, NULL);
+    EXPECT_ERROR("tape_share: this tape is not open");
+    sb_tensor_release(x);
+}

@@ -1,0 +1,225 @@
+#include "ops/kernel.h"
+#include "tests/support/test.h"
+
+CLAIM(positions, sinusoidal_has_the_published_values)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_sinusoidal(SB_F64, 0, 3, 4);
+    cr_assert(y, "%s", sb_error());
+    const double expected[] = {0,         1,         0,      1,      sin(1),    cos(1),
+                               sin(0.01), cos(0.01), sin(2), cos(2), sin(0.02), cos(0.02)};
+    for (int i = 0; i < 12; i++)
+        cr_expect(fabs(sb_get(y, i) - expected[i]) < 1e-15, "element %d is %g", i, sb_get(y, i));
+    cr_expect(!y->requires_grad);
+    sb_tape_end(&tape);
+}
+
+/* All of a usual table against the C library's functions; and a part of it by its start. */
+CLAIM(positions, sinusoidal_begins_where_it_is_told_to)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_sinusoidal(SB_F64, 0, 600, 128), *part = sb_sinusoidal(SB_F64, 590, 10, 128);
+    for (int t = 0; t < 600; t++)
+        for (int i = 0; i < 64; i++) {
+            double angle = t / pow(10000, 2 * i / 128.0);
+            cr_expect(fabs(sb_get(y, t * 128 + 2 * i) - sin(angle)) < 1e-12);
+            cr_expect(fabs(sb_get(y, t * 128 + 2 * i + 1) - cos(angle)) < 1e-12);
+        }
+    cr_expect(test_relative(part, sb_slice(y, 0, 590, 10)) == 0);
+    sb_tensor *single = sb_sinusoidal(SB_F32, 590, 10, 128);
+    cr_expect(sb_tensor_dtype(single) == SB_F32);
+    cr_expect(test_relative(sb_cast(single, SB_F64), part) < 1e-7);
+    sb_tape_end(&tape);
+}
+
+/* (1, 0) at position 1 becomes (cos 1, sin 1). With D = 4 the pairs are (0, 2) and (1, 3), and the
+   second turns a hundred times slower. */
+CLAIM(positions, rotary_turns_the_hand_worked_pairs)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2, 1, 4), (double[]){1, 2, 3, 4, 1, 2, 3, 4}));
+    sb_tensor *y = sb_rotary(x, 0, 0);
+    cr_assert(y, "%s", sb_error());
+    const double expected[] = {1,
+                               2,
+                               3,
+                               4,
+                               cos(1) - 3 * sin(1),
+                               2 * cos(0.01) - 4 * sin(0.01),
+                               sin(1) + 3 * cos(1),
+                               2 * sin(0.01) + 4 * cos(0.01)};
+    for (int i = 0; i < 8; i++)
+        cr_expect(fabs(sb_get(y, i) - expected[i]) < 1e-14, "element %d is %g", i, sb_get(y, i));
+    sb_tape_end(&tape);
+}
+
+/* q_t . k_s depends on t - s alone. */
+CLAIM(positions, rotary_products_depend_on_the_distance)
+{
+    enum { D = 16 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *q = sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(1, 1, 1, D)));
+    sb_tensor *k = sb_tape_own(test_leaf(SB_F64, 2, SB_SHAPE(1, 1, 1, D)));
+    double product[3];
+    for (int n = 0; n < 3; n++)
+        product[n] =
+            sb_value(sb_sum(sb_multiply(sb_rotary(q, 7 + 100 * n, 0), sb_rotary(k, 3 + 100 * n, 0)),
+                            SB_ALL, false));
+    double plain = sb_value(sb_sum(sb_multiply(q, k), SB_ALL, false));
+    cr_expect(fabs(product[0] - product[1]) < 1e-12 && fabs(product[0] - product[2]) < 1e-12);
+    cr_expect(fabs(product[0] - plain) > 0.01);
+    sb_tape_end(&tape);
+}
+
+/* From a start, the rows are those of a longer sequence; each sentence and head is turned alike. */
+CLAIM(positions, rotary_goes_on_where_it_is_told_to)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 9, 3, 8)));
+    sb_tensor *y = sb_rotary(x, 0, 500), *last = sb_rotary(sb_slice(x, 1, 6, 3), 6, 500);
+    cr_expect(test_relative(last, sb_slice(y, 1, 6, 3)) == 0);
+    sb_tensor *one = sb_slice(sb_slice(x, 0, 1, 1), 2, 2, 1);
+    cr_expect(test_relative(sb_rotary(one, 0, 500), sb_slice(sb_slice(y, 0, 1, 1), 2, 2, 1)) == 0);
+    sb_tape_end(&tape);
+}
+
+/* The gradient is turned back, and adds up over uses. */
+CLAIM(positions, rotary_backward_turns_back)
+{
+    sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_rotary(x, 5, 0);
+    sb_tensor *loss = sb_add(sb_sum(sb_multiply(y, y), SB_ALL, false),
+                             sb_sum(sb_multiply(sb_rotary(x, 5, 0), y), SB_ALL, false));
+    cr_assert(sb_backward(loss), "%s", sb_error());
+    for (int i = 0; i < 48; i++) /* |y| = |x|, so the loss is 2 |x|^2 */
+        cr_expect(fabs(sb_get(sb_grad(x), i) - 4 * sb_get(x, i)) < 1e-13);
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+}
+
+/* Two heads have slopes 2^-4 and 2^-8; the last query is aligned with the last key. */
+CLAIM(positions, alibi_has_the_hand_worked_values)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *y = sb_alibi(SB_F64, 2, 2, 3);
+    cr_assert(y && sb_tensor_rank(y) == 4 && sb_tensor_size(y) == 12, "%s", sb_error());
+    const double distance[] = {1, 0, 1, 2, 1, 0};
+    for (int h = 0; h < 2; h++)
+        for (int i = 0; i < 6; i++)
+            cr_expect(sb_get(y, 6 * h + i) == -distance[i] / (h == 0 ? 16 : 256));
+    sb_tape_end(&tape);
+}
+
+static int64_t clip(int64_t x, int64_t low, int64_t high)
+{
+    return x < low ? low : x > high ? high : x;
+}
+
+/* Against the definition, pair by pair, in shapes that clip at one end, at both, or not at all. */
+CLAIM(positions, relative_bias_looks_up_the_clipped_distance)
+{
+    const int64_t shapes[][3] = {{0, 3, 4}, {1, 1, 1},  {2, 5, 5},  {3, 2, 9},   {3, 9, 2},
+                                 {9, 4, 4}, {2, 1, 70}, {1, 70, 1}, {32, 40, 40}};
+    enum kernel_set usual = kernel_cpu_set();
+    for (int n = 0; n < 27; n++) {
+        if (!test_kernel_set((enum kernel_set)(n / 9)))
+            continue;
+        int64_t R = shapes[n % 9][0], Lq = shapes[n % 9][1], Lk = shapes[n % 9][2];
+        sb_tensor *table = test_leaf(SB_F64, 1, SB_SHAPE(2, 2 * R + 1));
+        sb_tensor *dy = test_leaf(SB_F64, 2, SB_SHAPE(1, 2, Lq, Lk));
+        sb_tensor *expected = sb_tensor_zeros(SB_F64, SB_SHAPE(2, 2 * R + 1));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = sb_keep(sb_relative_bias(table, Lq, Lk));
+        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        for (int64_t e = 0; e < 2 * Lq * Lk; e++) {
+            int64_t h = e / (Lq * Lk), i = e / Lk % Lq, j = e % Lk;
+            int64_t place = h * (2 * R + 1) + clip(j - (i + Lk - Lq), -R, R) + R;
+            cr_expect(sb_get(y, e) == sb_get(table, place));
+            sb_put(expected, place, sb_get(expected, place) + sb_get(dy, e));
+        }
+        cr_expect(test_relative(sb_grad(table), expected) < 1e-13);
+        sb_tape_end(&tape);
+        sb_tensor_release(table);
+        sb_tensor_release(dy);
+        sb_tensor_release(expected);
+    }
+    kernel_use_cpu_set(usual);
+}
+
+#define EXPECT_FAILURE(message, expression)                                                        \
+    do {                                                                                           \
+        sb_tape tape;                                                                              \
+        sb_tape_begin(&tape, SB_RECORD);                                                           \
+        cr_expect(!(expression));                                                                  \
+        EXPECT_ERROR(message);                                                                     \
+        cr_expect(!sb_tape_end(&tape));                                                            \
+    } while (0)
+
+CLAIM(positions, mistakes_are_named)
+{
+    sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 5));
+    sb_tensor *even = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 4)),
+              *rank3 = test_leaf(SB_F32, 1, SB_SHAPE(2, 3, 4));
+    sb_tensor *table = test_leaf(SB_F32, 1, SB_SHAPE(2, 4)),
+              *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(2, 3));
+    EXPECT_FAILURE("sinusoidal: C is 5; it must be even", sb_sinusoidal(SB_F32, 0, 1, 5));
+    EXPECT_FAILURE("sinusoidal: C is 0; it must be even", sb_sinusoidal(SB_F32, 0, 1, 0));
+    EXPECT_FAILURE("sinusoidal: start is -1", sb_sinusoidal(SB_F32, -1, 1, 4));
+    EXPECT_FAILURE("length is -2; neither may be negative", sb_sinusoidal(SB_F32, 0, -2, 4));
+    EXPECT_FAILURE("sinusoidal: dtype is i32", sb_sinusoidal(SB_I32, 0, 1, 4));
+    EXPECT_FAILURE("rotary: x is NULL", sb_rotary(NULL, 0, 0));
+    EXPECT_FAILURE("rotary: x is of i32", sb_rotary(ids, 0, 0));
+    EXPECT_FAILURE("rotary: x is (1, 2, 3, 5); it must be (batch", sb_rotary(x, 0, 0));
+    EXPECT_FAILURE("rotary: x is (2, 3, 4); it must be (batch", sb_rotary(rank3, 0, 0));
+    EXPECT_FAILURE("rotary: start is -3; it must not be negative", sb_rotary(even, -3, 0));
+    EXPECT_FAILURE("rotary: base is -1; it must be positive", sb_rotary(even, 0, -1));
+    EXPECT_FAILURE("rotary: base is nan", sb_rotary(even, 0, NAN));
+    EXPECT_FAILURE("alibi: H is 0, Lq is 1, Lk is 1; H must", sb_alibi(SB_F32, 0, 1, 1));
+    EXPECT_FAILURE("Lq is -1, Lk is 1", sb_alibi(SB_F32, 1, -1, 1));
+    EXPECT_FAILURE("alibi: dtype is bool", sb_alibi(SB_BOOL, 1, 1, 1));
+    EXPECT_FAILURE("relative_bias: table is NULL", sb_relative_bias(NULL, 1, 1));
+    EXPECT_FAILURE("relative_bias: table is of i32", sb_relative_bias(ids, 1, 1));
+    EXPECT_FAILURE("table is (2, 4); it must be (heads, 2 R + 1)", sb_relative_bias(table, 1, 1));
+    EXPECT_FAILURE("table is (2, 3, 4); it must be", sb_relative_bias(rank3, 1, 1));
+    sb_tensor *odd = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
+    EXPECT_FAILURE("relative_bias: Lq is 1, Lk is -1", sb_relative_bias(odd, 1, -1));
+    cr_expect(!sb_sinusoidal(SB_F32, 0, 1, 4));
+    EXPECT_ERROR("sinusoidal: no tape is open");
+    sb_tensor *all[] = {x, even, rank3, table, ids, odd};
+    for (int i = 0; i < 6; i++)
+        sb_tensor_release(all[i]);
+}
+
+static bool use(void *x_)
+{
+    sb_tensor *const *x = x_;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_rotary(x[0], 1, 0);
+    sb_tensor *bias = sb_add(sb_alibi(SB_F64, 2, 2, 2), sb_relative_bias(x[1], 2, 2));
+    sb_tensor *sum = sb_sum(sb_add(sb_sinusoidal(SB_F64, 0, 2, 4), y), SB_ALL, false);
+    sb_backward(sb_add(sum, sb_sum(bias, SB_ALL, false)));
+    bool ok = sb_tape_end(&tape);
+    sb_clear_grad(x[0]);
+    sb_clear_grad(x[1]);
+    return ok;
+}
+
+CLAIM(positions, each_allocation_may_fail)
+{
+    sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(1, 2, 2, 4)),
+                      test_leaf(SB_F64, 1, SB_SHAPE(2, 3))};
+    test_each_allocation_fails(use, x);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}

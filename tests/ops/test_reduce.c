@@ -1,0 +1,226 @@
+#include "ops/kernel.h"
+#include "ops/reduce.h"
+#include "tests/support/values.h"
+
+CLAIM(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 9));
+    expect_numbers(sb_sum(x, 0, false), NUMBERS(5, 7, 12));
+    expect_numbers(sb_sum(x, 1, false), NUMBERS(6, 18));
+    expect_numbers(sb_sum(x, SB_ALL, false), NUMBERS(24));
+    expect_numbers(sb_mean(x, -2, false), NUMBERS(2.5, 3.5, 6));
+    expect_numbers(sb_mean(x, -1, false), NUMBERS(2, 6));
+    expect_numbers(sb_mean(x, SB_ALL, false), NUMBERS(4));
+    expect_numbers(sb_max(x, 0, false), NUMBERS(4, 5, 9));
+    expect_numbers(sb_max(x, 1, false), NUMBERS(3, 9));
+    expect_numbers(sb_max(x, SB_ALL, false), NUMBERS(9));
+    expect_numbers(sb_argmax(x, 0), NUMBERS(1, 1, 1));
+    expect_numbers(sb_argmax(x, 1), NUMBERS(2, 2));
+    expect_numbers(sb_argmax(x, SB_ALL), NUMBERS(5));
+    cr_expect(sb_tensor_dtype(sb_argmax(x, 0)) == SB_I32);
+    sb_tape_end(&tape);
+}
+
+CLAIM(reduce, keep_leaves_an_axis_of_size_1)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4)));
+    expect_shape(sb_sum(x, 1, true), SB_SHAPE(2, 1, 4));
+    expect_shape(sb_sum(x, 1, false), SB_SHAPE(2, 4));
+    expect_shape(sb_max(x, -1, true), SB_SHAPE(2, 3, 1));
+    expect_shape(sb_mean(x, SB_ALL, true), SB_SHAPE(1, 1, 1));
+    expect_shape(sb_mean(x, SB_ALL, false), SB_SCALAR);
+    expect_shape(sb_argmax(x, 0), SB_SHAPE(3, 4));
+    sb_tape_end(&tape);
+}
+
+CLAIM(reduce, the_gradient_of_a_mean_is_shared_evenly)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
+    cr_assert(sb_backward_from(sb_mean(x, 0, false), dy), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(4, 3, 4, 3));
+    sb_tape_end(&tape);
+}
+
+/* The maximum 5 is reached twice in the first row and once in the second. */
+CLAIM(reduce, a_tie_of_the_maximum_shares_the_gradient)
+{
+    const double numbers[] = {5, 1, 5, 2, 5, 3};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), 6, numbers);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
+    cr_assert(sb_backward_from(sb_max(x, 1, false), dy), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(4, 0, 4, 0, 6, 0));
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    x = leaf(SB_SHAPE(2, 3), 6, numbers);
+    cr_assert(sb_backward(sb_scale(sb_max(x, SB_ALL, false), 9)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(3, 0, 3, 0, 3, 0));
+    expect_numbers(sb_argmax(x, 1), NUMBERS(0, 1));
+    sb_tape_end(&tape);
+    sb_tape_begin(&tape, SB_RECORD);
+    x = leaf(SB_SHAPE(3, 2), 6, numbers);
+    dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
+    cr_assert(sb_backward_from(sb_max(x, 0, false), dy), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(8 / 3.0, 0, 8 / 3.0, 0, 8 / 3.0, 6));
+    sb_tape_end(&tape);
+}
+
+CLAIM(reduce, gradients_add_to_what_is_there)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(1, 7, 2));
+    sb_tensor *a = sb_mean(x, 0, false);
+    sb_tensor *b = sb_max(x, 0, false);
+    sb_tensor *c = sb_sum(x, 0, false);
+    cr_assert(sb_backward(sb_add(sb_scale(a, 3), sb_add(b, c))), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(2, 3, 2));
+    sb_tape_end(&tape);
+}
+
+/* In every place of a long row, so that each lane of a vector is met. */
+CLAIM(reduce, a_nan_is_the_maximum_wherever_it_stands)
+{
+    for (int64_t place = 0; place < 67; place++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(67, 1), 1)));
+        sb_put(x, place, NAN);
+        sb_put(x, (place + 1) % 67, INFINITY);
+        cr_expect(isnan(sb_value(sb_sum(x, 0, false))));
+        cr_expect(sb_value(sb_argmax(x, 0)) == (double)place);
+        sb_tensor *y = sb_keep(sb_max(x, 0, false));
+        cr_assert(sb_backward(y), "%s", sb_error());
+        cr_expect(isnan(sb_value(y)));
+        for (int64_t i = 0; i < 67; i++)
+            cr_expect(sb_get(sb_grad(x), i) == (i == place));
+        sb_tape_end(&tape);
+    }
+}
+
+CLAIM(reduce, a_column_with_a_nan_has_it_as_maximum)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(1, NAN, 5, 2, 3, NAN));
+    expect_numbers(sb_max(x, 0, false), NUMBERS(5, NAN));
+    expect_numbers(sb_argmax(x, 0), NUMBERS(1, 0));
+    sb_tape_end(&tape);
+}
+
+CLAIM(reduce, a_row_of_minus_infinity_has_a_maximum)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(70), -INFINITY));
+    expect_numbers(sb_max(x, 0, false), NUMBERS(-INFINITY));
+    expect_numbers(sb_argmax(x, 0), NUMBERS(0));
+    sb_tape_end(&tape);
+}
+
+/* Long axes in each position, against a plain loop. */
+static void check_long(int64_t outer, int64_t n, int64_t inner)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(outer, n, inner)));
+    sb_tensor *y = sb_keep(sb_max(x, 1, false)), *index = sb_keep(sb_argmax(x, 1));
+    sb_tensor *total = sb_keep(sb_sum(x, 1, false));
+    cr_assert(index && sb_backward(sb_sum(sb_multiply(y, total), SB_ALL, false)), "%s", sb_error());
+    double *value = numbers_of(x), *dx = numbers_of(sb_grad(x));
+    for (int64_t to = 0; to < outer * inner; to++) {
+        const int64_t from = to / inner * n * inner + to % inner;
+        int64_t best = 0;
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++) {
+            best = value[from + i * inner] > value[from + best * inner] ? i : best;
+            sum += value[from + i * inner];
+        }
+        const double largest = value[from + best * inner];
+        cr_assert(sb_get(index, to) == best && sb_get(y, to) == largest, "%lld", (long long)to);
+        cr_assert(fabs(sb_get(total, to) - sum) < 1e-6 * n);
+        cr_assert(fabs(dx[from + best * inner] - (sum + largest)) < 1e-6 * n);
+        cr_assert(n == 1 || fabs(dx[from + (best + 1) % n * inner] - largest) < 1e-6);
+    }
+    free(value);
+    free(dx);
+    sb_tape_end(&tape);
+}
+
+CLAIM(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
+{
+    const enum kernel_set best = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
+        if (!test_kernel_set(set))
+            continue;
+        check_long(1, 40001, 1);
+        check_long(600, 67, 1);
+        check_long(3, 17, 700);
+        check_long(1, 3, 12345);
+    }
+}
+
+CLAIM(reduce, the_sum_of_nothing_is_0)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 0))));
+    expect_numbers(sb_sum(x, 1, false), NUMBERS(0, 0));
+    sb_tensor *y = sb_sum(x, SB_ALL, false);
+    expect_numbers(y, NUMBERS(0));
+    expect_shape(sb_max(x, 0, false), SB_SHAPE(0));
+    cr_assert(sb_backward(y), "%s", sb_error());
+    expect_shape(sb_grad(x), SB_SHAPE(2, 0));
+    sb_tape_end(&tape);
+}
+
+static sb_tensor *max_of(sb_tensor *x, int axis)
+{
+    return sb_max(x, axis, false);
+}
+
+static sb_tensor *mean_of(sb_tensor *x, int axis)
+{
+    return sb_mean(x, axis, true);
+}
+
+static void expect_refused(sb_tensor *(*reduce)(sb_tensor *x, int axis), sb_dtype dtype, int rank,
+                           const int64_t *dim, int axis, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!reduce(sb_tape_own(sb_tensor_zeros(dtype, rank, dim)), axis));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(reduce, wrong_arguments_are_named)
+{
+    expect_refused(max_of, SB_F32, SB_SHAPE(2, 3), 2, "max: x is (2, 3): it has no axis 2");
+    expect_refused(mean_of, SB_F32, SB_SHAPE(2, 3), -3, "mean: x is (2, 3): it has no axis -3");
+    expect_refused(sb_argmax, SB_F32, SB_SCALAR, 0, "argmax: x is (): it has no axis 0");
+    expect_refused(mean_of, SB_F64, SB_SHAPE(2, 0), 1, "mean: x is (2, 0): there is nothing to");
+    expect_refused(max_of, SB_F64, SB_SHAPE(0), SB_ALL, "max: x is (0): there is nothing to take");
+    expect_refused(sb_argmax, SB_F32, SB_SHAPE(0, 2), 0, "argmax: x is (0, 2): there is nothing");
+    expect_refused(mean_of, SB_I32, SB_SHAPE(2), 0,
+                   "mean: x is of i32; it must be f32, f64 or bf16");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_sum(NULL, 0, false));
+    EXPECT_ERROR("sum: x is NULL");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(reduce, argmax_counts_no_further_than_an_i32)
+{
+    const int64_t wide[] = {0, (int64_t)1 << 31};
+    expect_refused(sb_argmax, SB_F32, 2, wide, 1, "an i32 cannot count to 2147483648");
+}

@@ -1,0 +1,90 @@
+#include "tests/support/values.h"
+
+CLAIM(reshape, the_elements_stay_where_they_are)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_reshape(x, SB_SHAPE(3, 2)));
+    cr_expect(y->data == x->data, "the data is shared");
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(10, 20, 30, 40, 50, 60));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
+    expect_shape(sb_grad(x), SB_SHAPE(2, 3));
+    expect_numbers(sb_grad(x), NUMBERS(10, 20, 30, 40, 50, 60));
+    sb_tape_end(&tape);
+}
+
+/* x is used twice, under two shapes: both parts are added. */
+CLAIM(reshape, gradients_of_two_shapes_add_up)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    sb_tensor *a = sb_reshape(x, SB_SHAPE(4));
+    sb_tensor *b = sb_scale(sb_reshape(x, SB_SHAPE(1, 4)), 10);
+    cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(11, 11, 11, 11));
+    sb_tape_end(&tape);
+}
+
+/* dx takes over dy's memory, unless somebody may still read dy; what uses x besides adds to it. */
+CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
+{
+    for (int keeps = 0; keeps < 2; keeps++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *leaf_x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+        sb_tensor *x = sb_keep(sb_scale(leaf_x, 3)), *used = sb_scale(x, 100);
+        sb_tensor *y = sb_reshape(x, SB_SHAPE(4));
+        if (keeps)
+            sb_keep(y);
+        sb_tensor *weights = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 3, 4));
+        sb_tensor *sum = sb_sum(sb_multiply(y, weights), SB_ALL, false);
+        cr_assert(sb_backward(sb_add(sum, sb_sum(used, SB_ALL, false))), "%s", sb_error());
+        expect_shape(sb_grad(x), SB_SHAPE(2, 2));
+        expect_numbers(sb_grad(x), NUMBERS(101, 102, 103, 104));
+        expect_numbers(sb_grad(leaf_x), NUMBERS(303, 306, 309, 312));
+        if (keeps)
+            expect_numbers(sb_grad(y), NUMBERS(1, 2, 3, 4));
+        sb_tape_end(&tape);
+    }
+}
+
+CLAIM(reshape, one_dimension_is_computed)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_I32, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    expect_shape(sb_reshape(x, SB_SHAPE(-1)), SB_SHAPE(6));
+    expect_shape(sb_reshape(x, SB_SHAPE(3, -1, 1)), SB_SHAPE(3, 2, 1));
+    sb_tensor *one = sb_reshape(constant(SB_BOOL, SB_SHAPE(1), NUMBERS(1)), SB_SCALAR);
+    cr_expect(sb_tensor_rank(one) == 0 && sb_value(one) == 1);
+    expect_shape(sb_reshape(one, SB_SHAPE(1, -1)), SB_SHAPE(1, 1));
+    sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
+    expect_shape(sb_reshape(none, SB_SHAPE(3, -1)), SB_SHAPE(3, 0));
+    sb_tape_end(&tape);
+}
+
+static void expect_refused(int rank, const int64_t *dim, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_reshape(leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6)), rank, dim));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(reshape, shapes_that_do_not_fit_are_named)
+{
+    expect_refused(SB_SHAPE(4), "reshape: x is (2, 3), the new shape (4): the number of elements "
+                                "differs");
+    expect_refused(SB_SHAPE(4, -1), "reshape: x is (2, 3), the new shape (4, -1)");
+    expect_refused(SB_SHAPE(-1, -1), "reshape: the new shape is (-1, -1): only one dimension may");
+    expect_refused(SB_SHAPE(0, -1), "reshape: the new shape is (0, -1): beside a 0");
+    expect_refused(SB_SHAPE(-2, -3), "reshape: dimension 0 of (-2, -3) is negative");
+    expect_refused(SB_SHAPE((int64_t)1 << 40, (int64_t)1 << 40), "more elements than any memory");
+    expect_refused(7, (int64_t[]){1, 1, 1, 1, 1, 2, 3}, "reshape: rank 7 is not in 0..6");
+    expect_refused(-1, NULL, "reshape: rank -1 is not in 0..6");
+    expect_refused(2, NULL, "reshape: dim is NULL");
+}

@@ -1,0 +1,114 @@
+#include "tests/support/compare.h"
+
+/* x = (1, 7): mean(x^2) = 25, s = 5; y = gain x / 5. */
+CLAIM(rms_norm, two_numbers_give_the_hand_worked_values)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(2), (double[]){1, 7});
+    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){10, 20});
+    sb_tensor *y = sb_rms_norm(x, gain, 1e-300);
+    cr_expect(fabs(sb_get(y, 0) - 2) < 1e-15 && fabs(sb_get(y, 1) - 28) < 1e-14);
+    y = sb_rms_norm(x, gain, 11); /* s = 6 */
+    cr_expect(fabs(sb_get(y, 0) - 10 / 6.0) < 1e-15);
+    sb_tape_end(&tape);
+}
+
+/* With dy = (1, 0): u = (10, 0), h = (0.2, 1.4), mean(u h) = 1, dx = (u - h) / 5. */
+CLAIM(rms_norm, backward_gives_the_hand_worked_gradients)
+{
+    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 7}));
+    sb_tensor *gain =
+        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){10, 20}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), (double[]){1, 0});
+    cr_assert(sb_backward_from(sb_rms_norm(x, gain, 1e-300), dy), "%s", sb_error());
+    sb_tape_end(&tape);
+    cr_expect(fabs(sb_get(sb_grad(x), 0) - 1.96) < 1e-14);
+    cr_expect(fabs(sb_get(sb_grad(x), 1) + 0.28) < 1e-14);
+    cr_expect(fabs(sb_get(sb_grad(gain), 0) - 0.2) < 1e-15 && sb_get(sb_grad(gain), 1) == 0);
+    sb_tensor_release(x);
+    sb_tensor_release(gain);
+}
+
+static sb_tensor *fused(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_rms_norm(x[0], x[1], 0);
+}
+
+static sb_tensor *composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *square = sb_mean(sb_multiply(x[0], x[0]), -1, true);
+    sb_tensor *epsilon = sb_tape_own(sb_scalar(SB_F64, 1e-6));
+    return sb_multiply(x[1], sb_divide(x[0], sb_sqrt(sb_add(square, epsilon))));
+}
+
+CLAIM(rms_norm, it_is_the_composition_of_its_steps)
+{
+    const char *const shapes[] = {"2 2",    "7 7",      "3x5 5",  "2x3x63 63", "3x64 64",
+                                  "=3x5 5", "65x65 65", "3x5 =5", "c2:200x2 2"};
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        expect_same_function(fused, composed, shapes[i]);
+}
+
+CLAIM(rms_norm, a_row_of_zeros_stays_zero)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(5), 3));
+    sb_tensor *y = sb_rms_norm(sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(5))), gain, 0);
+    for (int i = 0; i < 5; i++)
+        cr_expect(sb_get(y, i) == 0);
+    sb_tape_end(&tape);
+}
+
+CLAIM(rms_norm, a_nan_or_an_infinity_shows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2), 1));
+    for (int place = 0; place < 2; place++) {
+        double values[2] = {1, 1};
+        values[place] = NAN;
+        sb_tensor *y = sb_rms_norm(constant(SB_F32, SB_SHAPE(2), values), gain, 0);
+        cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 1)));
+        values[place] = INFINITY;
+        y = sb_rms_norm(constant(SB_F32, SB_SHAPE(2), values), gain, 0);
+        cr_expect(isnan(sb_get(y, place)));
+    }
+    sb_tape_end(&tape);
+}
+
+static sb_tensor *with_gain(sb_tensor *x)
+{
+    return sb_rms_norm(x, sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(sb_tensor_dim(x, -1)))), 0);
+}
+
+CLAIM(rms_norm, a_row_has_the_same_bits_wherever_it_stands)
+{
+    expect_row_function(with_gain);
+}
+
+static void expect_refusal(const char *message, const char *shapes, double epsilon)
+{
+    sb_tensor *x[EXAMPLE_INPUTS];
+    cr_assert(example_inputs(shapes, SB_F32, 1, x) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_rms_norm(x[0], x[1], epsilon));
+    EXPECT_ERROR(message);
+    sb_tape_end(&tape);
+    sb_tensor_release(x[0]);
+    sb_tensor_release(x[1]);
+}
+
+CLAIM(rms_norm, what_does_not_fit_is_refused)
+{
+    expect_refusal("rms_norm: x is a scalar", ". 3", 0);
+    expect_refusal("rms_norm: x is (2, 3), gain is (2), not (3)", "2x3 2", 0);
+    expect_refusal("rms_norm: epsilon is -1e-06; it must be a number >= 0", "2x3 3", -1e-6);
+    expect_refusal("rms_norm: epsilon is nan", "2x3 3", (double)NAN);
+}

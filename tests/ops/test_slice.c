@@ -1,0 +1,130 @@
+#include "ops/slice.h"
+#include "tests/support/values.h"
+
+CLAIM(slice, a_part_of_the_first_axis_shares_the_data)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tensor *y = sb_keep(sb_slice(x, 0, 1, 2));
+    cr_expect((double *)y->data == (double *)x->data + 2);
+    cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2, 2), NUMBERS(10, 20, 30, 40))), "%s",
+              sb_error());
+    expect_numbers(y, NUMBERS(3, 4, 5, 6));
+    expect_numbers(sb_grad(x), NUMBERS(0, 0, 10, 20, 30, 40));
+    sb_tape_end(&tape);
+}
+
+CLAIM(slice, a_part_of_an_inner_axis_is_copied)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3, 2), NUMBERS(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12));
+    sb_tensor *y = sb_keep(sb_slice(x, -2, 1, 2));
+    expect_shape(y, SB_SHAPE(2, 2, 2));
+    cr_assert(sb_backward_from(y, y), "%s", sb_error());
+    expect_numbers(y, NUMBERS(3, 4, 5, 6, 9, 10, 11, 12));
+    expect_numbers(sb_grad(x), NUMBERS(0, 0, 3, 4, 5, 6, 0, 0, 9, 10, 11, 12));
+    sb_tape_end(&tape);
+}
+
+CLAIM(slice, overlapping_parts_add_their_gradients)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(1, 3), NUMBERS(1, 2, 3));
+    sb_tensor *a = sb_slice(x, 1, 0, 2);
+    sb_tensor *b = sb_slice(x, 1, 1, 2);
+    sb_tensor *sum = sb_add(a, sb_scale(b, 10));
+    cr_assert(sb_backward(sb_sum(sum, SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(1, 11, 10));
+    sb_tape_end(&tape);
+}
+
+CLAIM(slice, ids_and_booleans_are_sliced_too)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
+    expect_numbers(sb_slice(ids, 1, 1, 1), NUMBERS(2, 4));
+    sb_tensor *flags = constant(SB_BOOL, SB_SHAPE(2, 3), NUMBERS(1, 0, 0, 0, 1, 1));
+    expect_numbers(sb_slice(flags, 1, 1, 2), NUMBERS(0, 0, 1, 1));
+    sb_tape_end(&tape);
+}
+
+CLAIM(slice, split_cuts_into_all_of_its_parts)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 4), NUMBERS(1, 2, 3, 4, 5, 6, 7, 8));
+    sb_tensor *part[3];
+    cr_assert(sb_split(x, -1, 3, (int64_t[]){1, 0, 3}, part), "%s", sb_error());
+    expect_numbers(part[0], NUMBERS(1, 5));
+    expect_shape(part[1], SB_SHAPE(2, 0));
+    expect_numbers(part[2], NUMBERS(2, 3, 4, 6, 7, 8));
+    cr_assert(sb_backward(sb_sum(sb_multiply(part[0], part[2]), SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_grad(x), NUMBERS(9, 1, 1, 1, 21, 5, 5, 5));
+    sb_tape_end(&tape);
+}
+
+CLAIM(slice, long_runs_are_moved_whole)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(3, 20003)));
+    sb_tensor *y = sb_keep(sb_slice(x, 1, 2, 20001));
+    sb_tensor *again = sb_slice(x, 1, 2, 20001);
+    cr_assert(sb_backward(sb_sum(sb_multiply(y, again), SB_ALL, false)), "%s", sb_error());
+    double *value = numbers_of(x), *part = numbers_of(y), *dx = numbers_of(sb_grad(x));
+    for (int64_t i = 0; i < 3 * 20003; i++) {
+        const int64_t row = i / 20003, column = i % 20003;
+        cr_assert(dx[i] == (column >= 2 ? 2 * value[i] : 0), "%lld", (long long)i);
+        cr_assert(column < 2 || part[row * 20001 + column - 2] == value[i], "%lld", (long long)i);
+    }
+    free(value);
+    free(part);
+    free(dx);
+    sb_tape_end(&tape);
+}
+
+static void expect_slice_refused(int axis, int64_t start, int64_t length, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    cr_expect(!sb_slice(x, axis, start, length));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(slice, parts_outside_of_the_tensor_are_named)
+{
+    expect_slice_refused(2, 0, 1, "slice: x is (2, 3): it has no axis 2");
+    expect_slice_refused(1, 2, 2, "slice: x is (2, 3): 2 elements from 2 on reach outside of axis");
+    expect_slice_refused(1, -1, 1, "slice: x is (2, 3): 1 elements from -1 on reach outside");
+    expect_slice_refused(0, 0, -1, "slice: x is (2, 3): -1 elements from 0 on reach outside");
+    expect_slice_refused(0, INT64_MAX, INT64_MAX, "reach outside of axis 0");
+}
+
+static void expect_split_refused(int axis, int n, const int64_t *lengths, const char *message)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6)), *parts[3];
+    cr_expect(!sb_split(x, axis, n, lengths, parts));
+    EXPECT_ERROR(message);
+    cr_expect(!sb_tape_end(&tape));
+}
+
+CLAIM(slice, lengths_that_do_not_add_up_are_named)
+{
+    expect_split_refused(1, 2, (int64_t[]){1, 1},
+                         "split: x is (2, 3): the 2 lengths leave 1 of axis 1 over");
+    expect_split_refused(1, 2, (int64_t[]){2, 2},
+                         "split: x is (2, 3): length 1 is 2, where axis 1 has 1 left");
+    expect_split_refused(1, 2, (int64_t[]){4, -1}, "split: x is (2, 3): length 0 is 4");
+    expect_split_refused(1, 2, (int64_t[]){-1, 4}, "split: x is (2, 3): length 0 is -1");
+    expect_split_refused(-3, 1, (int64_t[]){2}, "split: x is (2, 3): it has no axis -3");
+    expect_split_refused(1, 0, (int64_t[]){2}, "split: n is 0; it must be at least 1");
+    expect_split_refused(1, 1, NULL, "split: lengths is NULL");
+}

@@ -1,0 +1,73 @@
+/* softback bench: what it counts. How fast anything is, no test says. */
+#include "tests/support/program.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A line of the profile in tabs: "profile, size, operation, way, calls, seconds, operations, again,
+   bytes", from its calls on. */
+struct line {
+    double calls, seconds, operations, again, bytes;
+};
+
+static struct line line_of(const char *out, const char *operation, const char *way)
+{
+    char start[128];
+    struct line line = {0};
+    snprintf(start, sizeof start, "profile\tquick\t%s\t%s\t", operation, way);
+    const char *at = strstr(out, start);
+    cr_assert(at != NULL, "there is no line \"%s\" in:\n%s", start, out);
+    int found = sscanf(at + strlen(start), "%lf %lf %lf %lf %lf", &line.calls, &line.seconds,
+                       &line.operations, &line.again, &line.bytes);
+    cr_assert(found == 5, "%d numbers in: %s", found, at);
+    return line;
+}
+
+static void expect_work(const char *out, const char *operation, const char *way, double operations,
+                        double again)
+{
+    const struct line line = line_of(out, operation, way);
+    cr_expect(line.operations == operations && line.again == again,
+              "%s %s: %.0f and again %.0f, not %.0f and %.0f", operation, way, line.operations,
+              line.again, operations, again);
+    cr_expect(line.seconds > 0);
+}
+
+/* Width C = 16, two heads of D = 8, one layer on each side, feed-forward 16, 2 pairs of 8 symbols,
+   16 symbols in the vocabulary: 16 positions; 6 products of C C in an encoder layer, 10 in a
+   decoder layer. */
+CLAIM(bench, the_profile_counts_what_the_formulas_say)
+{
+    struct outcome o = program_run("bench train --profile --quick --tabs");
+    cr_assert(o.code == 0, "%s", o.err);
+    const double C = 16, H = 2, D = 8, positions = 16, V = 16;
+    const double linear = 2 * positions * 16 * C * C;
+    expect_work(o.out, "linear", "forward", linear, 0);
+    expect_work(o.out, "linear", "backward", 2 * linear, 0);
+    const double logits = 2 * positions * C * V;
+    expect_work(o.out, "linear_cross_entropy", "forward", 3 * logits, 0); /* and its gradients */
+    expect_work(o.out, "linear_cross_entropy", "backward", 0, 0);
+    const double whole = 2 * 8 * 8, causal = 2 * 8 * 9 / 2;
+    const double attention = 2 * (whole + causal + whole) * H * (D + D);
+    expect_work(o.out, "attention", "forward", attention, 0);
+    expect_work(o.out, "attention", "backward", 2 * attention, 0);
+}
+
+/* A residual and a norm: x, branch, gain and bias are read, the sum and its norm written. */
+CLAIM(bench, the_profile_counts_bytes_once)
+{
+    struct outcome o = program_run("bench train --profile --quick --tabs");
+    cr_assert(o.code == 0, "%s", o.err);
+    const struct line line = line_of(o.out, "layer_norm", "forward");
+    const double rows = 16, C = 16;
+    cr_expect(line.bytes == line.calls * 4 * (2 * rows * C + 2 * C), "%.0f bytes in %.0f calls",
+              line.bytes, line.calls);
+}
+
+CLAIM(bench, a_profile_is_a_table_for_people_too)
+{
+    struct outcome o = program_run("bench train --profile --quick");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect(strstr(o.out, "profile of quick, f32: ") != NULL, "%s", o.out);
+    cr_expect(strstr(o.out, "between tapes: optimiser") != NULL, "%s", o.out);
+}

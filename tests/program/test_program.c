@@ -1,0 +1,498 @@
+#include "tests/support/program.h"
+#include <jansson.h>
+#include <stdio.h>
+
+#define TINY                                                                                       \
+    "--width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
+#define REVERSE "train --task reverse --max-length 4 --evaluate-pairs 20 --out m.safetensors " TINY
+
+static void expect_success(struct outcome o)
+{
+    cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
+    cr_assert(o.err[0] == '\0', "on standard error: \"%s\"", o.err);
+}
+
+/* Of a training run, which also shows its evaluations. */
+static void expect_trained(struct outcome o)
+{
+    cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
+    cr_assert(program_evaluations(o.err) > 0, "on standard error: \"%s\"", o.err);
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+/* A model for the tests that need any. */
+static void make_model(void)
+{
+    expect_trained(program_run(REVERSE "--steps 20"));
+}
+
+static void write_text(const char *file, const char *text)
+{
+    program_write(file, text, strlen(text));
+}
+
+/* ---- help and mistakes ---- */
+
+CLAIM(program, each_command_explains_itself)
+{
+    static const char *const commands[] = {"train",     "translate", "evaluate", "attend",
+                                           "gradcheck", "bench",     "average",  "info"};
+    struct outcome all = program_run("--help");
+    expect_success(all);
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        struct outcome o = program_run("%s --help", commands[i]);
+        char usage[64];
+        snprintf(usage, sizeof usage, "Usage: softback %s [OPTION...]", commands[i]);
+        expect_success(o);
+        expect_text(o.out, usage);
+        expect_text(all.out, commands[i]);
+    }
+    struct outcome version = program_run("--version");
+    expect_success(version);
+    cr_expect_str_eq(version.out, "softback " SOFTBACK_VERSION "\n");
+    cr_expect(program_run(" ").code == 2, "no command at all");
+}
+
+CLAIM(program, the_benchmark_has_rows_of_every_part)
+{
+    struct outcome o = program_run("bench --quick --tabs");
+    expect_success(o);
+    static const char *const rows[] = {"device\tcpu\t",
+                                       "limit\tcopy\tmemory\t",
+                                       "limit\tmultiply-adds\tf32\t",
+                                       "train\tquick\tf32\t",
+                                       "decode\twith cache, t = 1\t",
+                                       "operation\tsoftmax\tf32\t",
+                                       "operation\tadam\tf32\t",
+                                       "\tf32, tiled\t",
+                                       "\tf32, composed\t"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        expect_text(o.out, rows[i]);
+    o = program_run("bench --quick decode");
+    cr_expect(strstr(o.out, "decode ") && !strstr(o.out, "train "), "%s", o.out);
+}
+
+struct mistake {
+    const char *arguments;
+    int code;
+    const char *message;
+};
+
+static void expect_mistakes(const struct mistake *mistakes)
+{
+    for (const struct mistake *m = mistakes; m->arguments; m++) {
+        struct outcome o = program_run("%s", m->arguments);
+        cr_expect(o.code == m->code, "%s: exit code %d", m->arguments, o.code);
+        cr_expect(o.out[0] == '\0', "%s: on standard output: %s", m->arguments, o.out);
+        expect_text(o.err, m->message);
+    }
+}
+
+CLAIM(program, a_wrong_word_is_named_with_the_nearest_right_one)
+{
+    static const struct mistake mistakes[] = {
+        {"trian", 2, "there is no command \"trian\"; did you mean \"train\"?"},
+        {"xylophone", 2, "there is no command \"xylophone\"\n"},
+        {"train --tsk dates", 2, "there is no option --tsk; did you mean --task?"},
+        {"train --widht=3", 2, "there is no option --widht; did you mean --width?"},
+        {"train --qqqqqqqqqq", 2, "there is no option --qqqqqqqqqq\n"},
+        {"train --e 3", 2, "--e is the beginning of several options"},
+        {"train --task revers --out x", 2, "did you mean reverse?"},
+        {"evaluate x --taks dates", 2, "did you mean --task?"},
+        {"translate x --task date", 2, "did you mean dates?"},
+        {"gradcheck sofmax", 2, "there is no operation \"sofmax\"; did you mean \"softmax\"?"},
+        {NULL, 0, NULL},
+    };
+    expect_mistakes(mistakes);
+}
+
+CLAIM(program, misuse_ends_with_2_and_says_what_is_wanted)
+{
+    static const struct mistake mistakes[] = {
+        {"train", 2, "--task NAME or --data FILE says what to learn"},
+        {"train --task copy", 2, "--out FILE says where the model goes"},
+        {"train --task copy --data x --out y", 2, "exclude each other"},
+        {"train --source-file x --out y", 2, "--source-file and --target-file go together"},
+        {"train --task copy --valid x --out y", 2, "--valid is for --data"},
+        {"train --task copy --out y z", 2, "\"z\" is not an option"},
+        {"train --task copy --out y --split heads", 2,
+         "--split is \"heads\", not sequence=RANKS or heads=RANKS"},
+        {"train --task copy --out y --split heads=2 --split sequence=2", 2,
+         "--split cuts sequences or heads over ranks, not both"},
+        {"train --task copy --out y --split heads=2 --report z", 2, "--report watches all heads"},
+        {"train --task copy --out y --split heads=2", 1,
+         "--split heads=2: the number of ranks is 1, not a multiple of 2"},
+        {"train --task copy --out y --width 0", 2, "--width: \"0\" is not a whole number in 1.."},
+        {"train --task copy --out y --dropout 1", 2,
+         "--dropout: \"1\" is not a number in 0..0.999"},
+        {"train --task copy --out y --norm per", 2, "--norm: \"per\" is none of pre, post"},
+        {"train --task copy --out y --heads 3", 2, "width 64 is not a multiple of 3 heads"},
+        {"train --task copy --out y --threads 0", 2, "--threads: \"0\" is not a whole number"},
+        {"train --task copy --out y --vocabulary 9", 2, "--vocabulary is for pairs from files"},
+        {"train --data x --out y --max-length 9", 2, "--max-length is for --task"},
+        {"train --data x --out y --share-embeddings", 2, "needs --joint-vocabulary"},
+        {"train --task copy --out y --min-length 9 --max-length 3", 2, "9"},
+        {"translate", 2, "a model's file is wanted"},
+        {"translate x --task dates y", 2, "either texts or --task, not both"},
+        {"translate x --top-k 3 y", 2, "--top-k is for --sample"},
+        {"translate x --sample --beam 3 y", 2, "--sample and --beam exclude each other"},
+        {"translate x --beam 0", 2, "--beam: \"0\" is not a whole number in 1..1000"},
+        {"evaluate x", 2, "either --data FILE or --task NAME is wanted"},
+        {"evaluate x --data y --task copy", 2, "either --data FILE or --task NAME is wanted"},
+        {"evaluate x y --task copy", 2, "one model at a time; \"y\" is too much"},
+        {"attend x", 2, "a model's file and a text are wanted"},
+        {"attend x y --kind sideways", 2,
+         "--kind: \"sideways\" is none of cross, encoder, decoder"},
+        {"attend x y z", 2, "one text at a time; \"z\" is too much"},
+        {"average --out x", 2, "--out FILE and the files of models are wanted"},
+        {"info", 2, "a model's file or --devices is wanted"},
+        {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention"},
+        {NULL, 0, NULL},
+    };
+    expect_mistakes(mistakes);
+}
+
+CLAIM(program, failures_end_with_1_and_name_the_file)
+{
+    static const struct mistake mistakes[] = {
+        {"translate nothing.safetensors x", 1, "cannot open \"nothing.safetensors\""},
+        {"info junk", 1, "not a safetensors file"},
+        {"evaluate nothing --task copy", 1, "cannot open \"nothing\""},
+        {"train --data nothing.tsv --out x", 1, "nothing.tsv: cannot be opened"},
+        {"train --data empty --out x", 1, "empty: the file is empty"},
+        {"train --task copy --out no/folder/x --steps 1", 1,
+         "--out \"no/folder/x\": its folder does not exist"},
+        {"train --task copy --out x --steps 1 --log junk", 1,
+         "--log \"junk\": it does not begin as a log of softback does; move it away"},
+        {NULL, 0, NULL},
+    };
+    write_text("junk", "this is neither a model nor a log\n");
+    write_text("empty", "");
+    expect_mistakes(mistakes);
+    size_t size = 0;
+    free(program_read("junk", &size));
+    cr_expect(size == 34, "the file is written over");
+}
+
+/* ---- training ---- */
+
+static void expect_log(const char *file, int steps, int evaluations)
+{
+    char *text = program_read(file, NULL);
+    int trained = 0, evaluated = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        json_t *json = json_loads(line, 0, NULL);
+        cr_assert(json_is_object(json), "not JSON: %s", line);
+        trained += json_object_get(json, "loss") != NULL;
+        evaluated += json_object_get(json, "held_out_loss") != NULL;
+        json_decref(json);
+    }
+    cr_expect(trained == steps && evaluated == evaluations, "%d and %d lines", trained, evaluated);
+    free(text);
+}
+
+CLAIM(program, training_opens_with_what_it_understood_and_leaves_model_state_and_log)
+{
+    struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
+    expect_trained(o);
+    expect_text(o.out, "task       reverse; 20 pairs held out\n");
+    expect_text(o.out, "source     words (single-space tokens), 10 symbols\n");
+    expect_text(o.out, "model      1+1 layers, width 16, 2 heads, 8,430 parameters\n");
+    expect_text(o.out, "training   30 steps of up to 8 pairs, evaluated every 15 steps\n");
+    expect_text(o.out, "trained    30 steps in ");
+    expect_text(o.out, "model      m.safetensors\n");
+    expect_log("m.jsonl", 3, 2);
+    struct outcome again = program_run(REVERSE "--steps 30");
+    cr_expect(again.code == 1);
+    expect_text(again.err, "m.safetensors exists already; --resume goes on with it");
+}
+
+CLAIM(program, training_on_a_file_says_what_it_read)
+{
+    char text[4000] = "";
+    for (int i = 10; i < 90; i++)
+        sprintf(text + strlen(text), "%d a\tb %d%s\n", i, i, i == 50 ? "\r" : "");
+    write_text("pairs.tsv", text);
+    struct outcome o = program_run("train --data pairs.tsv --out m --steps 2 " TINY);
+    expect_trained(o);
+    expect_text(o.out, "pairs.tsv  76 pairs; no --valid, so 4 held out\n");
+    expect_text(o.out, "source     characters, 12 symbols, longest 4\n");
+    write_text("valid.tsv",
+               "10 a\tb 10\nx y\n99 a\tb 99\n12 a\t\n13 a\tb 13\n"
+               "1\t2\n3\t4\n5\t6\n7\t8\n9\t10\n11\t12\n13\t14\n15\t16\n17\t18\n19\t20\n"
+               "21\t22\n23\t24\n25\t26\n27\t28\n29\t30\n");
+    o = program_run("train --data pairs.tsv --valid valid.tsv --out n --steps 2 " TINY);
+    expect_trained(o);
+    expect_text(o.out, "pairs.tsv  80 pairs; 18 of valid.tsv to evaluate on\n");
+    expect_text(o.out, "skipped    2 malformed lines of valid.tsv\n");
+    expect_text(o.out, "           valid.tsv:2: no tab between source and target\n");
+    expect_text(o.out, "           valid.tsv:4: the target is empty\n");
+    expect_text(o.out, "beware     2 pairs of valid.tsv have a source that is trained on\n");
+}
+
+CLAIM(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
+{
+    char text[8000] = "";
+    for (int i = 0; i < 60; i++)
+        sprintf(text + strlen(text), "a %d\tb %d\n", i, i);
+    size_t sound = strlen(text);
+    strcat(text, "no tab\none\ttwo\tthree\n\tempty\nbad \xff\tbyte\n");
+    write_text("some.tsv", text);
+    struct outcome o = program_run("train --data some.tsv --out m --steps 2 " TINY);
+    expect_trained(o);
+    expect_text(o.out, "skipped    4 malformed lines of some.tsv\n");
+    expect_text(o.out, "some.tsv:61: no tab between source and target\n");
+    expect_text(o.out, "some.tsv:62: 2 tabs, expected one between source and target\n");
+    expect_text(o.out, "some.tsv:63: the source is empty\n");
+    expect_text(o.out, "some.tsv:64: byte 5 (0xff) is not UTF-8\n");
+    program_write("many.tsv", text + sound / 2, strlen(text) - sound / 2);
+    o = program_run("train --data many.tsv --out n --steps 2 " TINY);
+    cr_expect(o.code == 1);
+    expect_text(o.err, "lines are malformed, more than one in ten; the first: many.tsv:");
+}
+
+CLAIM(program, a_line_that_is_too_long_is_named)
+{
+    char *text = calloc(80000, 1);
+    memset(text, 'a', 70000);
+    strcat(text, "\tb\n");
+    for (int i = 0; i < 30; i++)
+        sprintf(text + strlen(text), "a %d\tb %d\n", i, i);
+    write_text("long.tsv", text);
+    free(text);
+    struct outcome o = program_run("train --data long.tsv --out m --steps 2 " TINY);
+    expect_trained(o);
+    expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
+}
+
+CLAIM(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
+{
+    struct outcome o =
+        program_run(REVERSE "--steps 40 --optimiser sgd --learning-rate 1e6 --clip 0 "
+                            "--schedule constant --warmup 0");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "is not finite");
+    expect_text(o.err, "Its batch is in m.safetensors.bad-batch.tsv.\n");
+    char *batch = program_read("m.safetensors.bad-batch.tsv", NULL);
+    cr_assert(batch && strchr(batch, '\t'), "%s", o.err);
+    free(batch);
+}
+
+CLAIM(program, threads_do_not_change_a_byte)
+{
+    expect_trained(program_run(REVERSE "--steps 20"));
+    expect_trained(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
+    cr_expect(program_same("m.safetensors", "n.safetensors"));
+    cr_expect(program_same("m.state.safetensors", "n.state.safetensors"));
+    cr_expect(program_same("m.jsonl", "n.jsonl"));
+}
+
+/* ---- using a model ---- */
+
+CLAIM(program, lines_of_standard_input_are_answered_line_by_line)
+{
+    make_model();
+    write_text("in", "1 2 3\n4\n\n1 1\r\n9 8 7");
+    struct outcome lines = program_run("translate m.safetensors <in");
+    expect_success(lines);
+    struct outcome arguments = program_run("translate m.safetensors '1 2 3' 4 '' '1 1' '9 8 7'");
+    expect_success(arguments);
+    cr_expect_str_eq(lines.out, arguments.out);
+    cr_expect_str_eq(program_run("translate m.safetensors --batch 2 --threads 2 <in").out,
+                     lines.out);
+    int count = 0;
+    for (const char *at = lines.out; *at; at++)
+        count += *at == '\n';
+    cr_expect(count == 5);
+    struct outcome one = program_run("translate m.safetensors --sample --seed 3 --batch 1 <in");
+    expect_success(one);
+    cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);
+}
+
+CLAIM(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empty_one)
+{
+    make_model();
+    write_text("in", "1 2\nbad \xff\n3\n");
+    write_text("good", "1 2\n3\n");
+    char expected[600], two[300];
+    struct outcome good = program_run("translate m.safetensors <good");
+    snprintf(two, sizeof two, "%s", good.out);
+    char *end = strchr(two, '\n');
+    snprintf(expected, sizeof expected, "%.*s\n%s", (int)(end + 1 - two), two, end + 1);
+    struct outcome o = program_run("translate m.safetensors <in");
+    cr_expect(o.code == 1);
+    cr_expect_str_eq(o.out, expected);
+    expect_text(o.err, "softback translate: standard input:2: byte 5 (0xff) is not UTF-8\n");
+}
+
+CLAIM(program, unknown_symbols_are_named_and_go_on)
+{
+    make_model();
+    write_text("in", "1 x 2 y\n");
+    struct outcome o = program_run("translate m.safetensors <in");
+    cr_expect(o.code == 0 && strchr(o.out, '\n'));
+    expect_text(o.err, "standard input:1: \"x\" is unknown to the model, and 1 more\n");
+    o = program_run("translate m.safetensors '1 z'");
+    cr_expect(o.code == 0);
+    expect_text(o.err, "\"1 z\": \"z\" is unknown to the model\n");
+    write_text("pairs.tsv", "1 q\t1\n2\t3\n");
+    expect_text(program_run("evaluate m.safetensors --data pairs.tsv").out,
+                "unknown         1 pairs have a source with symbols that the model does not know");
+}
+
+CLAIM(program, evaluation_prints_numbers_for_people_and_for_programs)
+{
+    make_model();
+    struct outcome o = program_run("evaluate m.safetensors --task reverse --count 30 --show 2");
+    expect_success(o);
+    expect_text(o.out, "pairs           30, of ");
+    expect_text(o.out, "nats a symbol, perplexity ");
+    expect_text(o.out, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|");
+    expect_text(o.out, "\nThe worst of ");
+    expect_text(o.out, "    expected  ");
+    o = program_run("evaluate m.safetensors --task reverse --count 30 --json");
+    expect_success(o);
+    json_t *json = json_loads(o.out, 0, NULL);
+    cr_assert(json_is_object(json), "not JSON: %s", o.out);
+    cr_expect(json_integer_value(json_object_get(json, "pairs")) == 30);
+    static const char *const real[] = {
+        "loss", "perplexity", "exact_match", "token_accuracy", "word_error_rate", "unit_error_rate",
+        "bleu"};
+    for (size_t i = 0; i < sizeof real / sizeof real[0]; i++)
+        cr_expect(json_is_real(json_object_get(json, real[i])), "%s", real[i]);
+    json_decref(json);
+}
+
+CLAIM(program, attention_is_drawn)
+{
+    make_model();
+    struct outcome o = program_run("attend m.safetensors '1 2 3' --target '3 2 1'");
+    expect_success(o);
+    expect_text(o.out, "1 2 3 -> 3 2 1\n\n      1 2 3\n    3 ");
+    expect_text(o.out, "\n<end> ");
+    expect_text(o.out, "Cross attention, layer 1 of 1, mean over 2 heads.\n");
+    cr_expect(strstr(o.out, "░") || strstr(o.out, "▒") || strstr(o.out, "▓") || strstr(o.out, "█"));
+    o = program_run("attend m.safetensors '1 2' --target 2 --kind encoder --numbers --head 1");
+    expect_success(o);
+    double a, b, c, d;
+    cr_assert(sscanf(o.out, "1 2 -> 2 1 2 1 %lf %lf 2 %lf %lf", &a, &b, &c, &d) == 4, "%s", o.out);
+    cr_expect(fabs(a + b - 1) < 0.02 && fabs(c + d - 1) < 0.02, "rows do not add up to 1");
+    o = program_run("attend m.safetensors 1 --layer 2");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "--layer: there is no layer 2; the decoder's last one is 1");
+    o = program_run("attend m.safetensors 1 --head 3");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "--head: there is no head 3; the last one is 2");
+}
+
+CLAIM(program, info_shows_what_is_in_a_file)
+{
+    make_model();
+    struct outcome o = program_run("info m.state.safetensors --devices");
+    expect_success(o);
+    expect_text(o.out, "cpu     ");
+    expect_text(o.out, "model   trained on the task reverse\n");
+    expect_text(o.out, "state   after step 20; --resume can go on\n");
+    expect_text(o.out, "parameters: 8,430 numbers of f32, fingerprint ");
+    expect_text(o.out, "  output.weight                                        (14, 16)\n");
+    expect_text(o.out, "  feed-forward       64\n");
+    expect_text(o.out, "  dropout            0.1\n");
+}
+
+CLAIM(program, models_are_averaged)
+{
+    make_model();
+    struct outcome o = program_run("average --out mean m.safetensors m.safetensors m.safetensors");
+    expect_success(o);
+    cr_expect_str_eq(o.out, "mean is the mean of 3 models\n");
+    struct outcome mean = program_run("info mean"), one = program_run("info m.safetensors");
+    cr_expect(strstr(one.out, "fingerprint ") && strcmp(mean.out, one.out) == 0,
+              "of one model, it is that model: %s", mean.out);
+    o = program_run("average --out mean m.safetensors");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "mean exists already");
+}
+
+CLAIM(program, gradients_are_checked_by_name)
+{
+    struct outcome o = program_run("gradcheck softmax tanh argmax");
+    expect_success(o);
+    expect_text(o.out, "softmax                  cpu    f64 ");
+    expect_text(o.out, "argmax                   is not differentiable\n");
+    expect_text(o.out, "2 operations checked, 0 failed.");
+    cr_expect(!strstr(o.out, "\nmatmul"));
+}
+
+CLAIM(program, all_gradients_pass)
+{
+    struct outcome o = program_run("gradcheck");
+    expect_success(o);
+    expect_text(o.out, " operations checked, 0 failed.");
+    expect_success(program_run("explain cast"));
+}
+
+/* GNU's OpenMP shows its settings when it begins. */
+static const char *shown_settings(void)
+{
+    struct outcome o = program_run("gradcheck tanh");
+    cr_assert(o.code == 0, "%s", o.err);
+    return o.err;
+}
+
+/* The program is begun again with a setting, unless its user has chosen. */
+CLAIM(program, threads_do_not_wait_long)
+{
+    if (getenv("SOFTBACK_TEST_WRAPPER"))
+        cr_skip_test("a program of another processor cannot start itself again");
+    const char *policy = getenv("OMP_WAIT_POLICY");
+    char *before = policy ? strdup(policy) : NULL;
+    setenv("OMP_DISPLAY_ENV", "verbose", 1);
+    unsetenv("OMP_WAIT_POLICY");
+    const char *settings = shown_settings();
+    if (strstr(settings, "GOMP_SPINCOUNT"))
+        expect_text(settings, "GOMP_SPINCOUNT = '1000'");
+    setenv("OMP_WAIT_POLICY", "passive", 1);
+    cr_expect(!strstr(shown_settings(), "GOMP_SPINCOUNT = '1000'"));
+    unsetenv("OMP_DISPLAY_ENV");
+    if (before)
+        setenv("OMP_WAIT_POLICY", before, 1);
+    else
+        unsetenv("OMP_WAIT_POLICY");
+    free(before);
+}
+
+/* Only line ends and tabs; no escapes of a terminal. */
+static void expect_plain(struct outcome o)
+{
+    cr_assert(o.code == 0, "%s", o.err);
+    const char *text[] = {o.out, o.err};
+    for (int i = 0; i < 2; i++)
+        for (const char *at = text[i]; *at; at++)
+            cr_assert((unsigned char)*at >= ' ' || *at == '\n' || *at == '\t', "byte %d in: %s",
+                      *at, text[i]);
+}
+
+CLAIM(program, in_a_pipe_there_are_no_control_characters)
+{
+    expect_plain(program_run(REVERSE "--steps 20 --evaluate-every 5"));
+    expect_plain(program_run("translate m.safetensors '1 2'"));
+    expect_plain(program_run("translate m.safetensors --task reverse --count 3"));
+    expect_plain(program_run("evaluate m.safetensors --task reverse --count 9 --show 3"));
+    expect_plain(program_run("evaluate m.safetensors --task reverse --count 9 --json"));
+    expect_plain(program_run("attend m.safetensors '1 2'"));
+    expect_plain(program_run("info m.safetensors --devices"));
+    expect_plain(program_run("gradcheck tanh"));
+    expect_plain(program_run("train --help"));
+}
+
+CLAIM(program, output_that_cannot_be_written_is_a_failure)
+{
+    make_model();
+    struct outcome o = program_run("translate m.safetensors 1 >/dev/full");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "softback: the output cannot be written: No space left on device");
+}

@@ -1,0 +1,323 @@
+/* The best model of a resumed run: it is there and right, or the run is not resumed. */
+#include "tests/support/program.h"
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* So slow that each evaluation is a better one. */
+#define TRAIN                                                                                      \
+    "train --data pairs.tsv --width 8 --heads 2 --encoder-layers 1 --decoder-layers 1 "            \
+    "--batch-pairs 4 --average 0.9 --learning-rate 0.0003 --warmup 0 --schedule constant "         \
+    "--evaluate-pairs 4 --evaluate-every 5 --threads 1 --out m "
+
+static void write_pairs(void)
+{
+    char text[4000] = "";
+    for (int i = 10; i < 70; i++)
+        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
+    program_write("pairs.tsv", text, strlen(text));
+}
+
+static void copy(const char *from, const char *to)
+{
+    size_t size = 0;
+    char *bytes = program_read(from, &size);
+    cr_assert(bytes, "no %s", from);
+    program_write(to, bytes, size);
+    free(bytes);
+}
+
+static void copy_run(const char *from, const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char source[32], target[32];
+        snprintf(source, sizeof source, "%s%s", from, files[i]);
+        snprintf(target, sizeof target, "%s%s", to, files[i]);
+        copy(source, target);
+    }
+}
+
+static void expect_same_as(const char *run)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", run, files[i]);
+        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
+    }
+}
+
+static void run(const char *options)
+{
+    struct outcome o = program_run(TRAIN "%s", options);
+    cr_assert(o.code == 0, "%s: %s", options, o.err);
+}
+
+/* Both kinds of run, finished and not, are refused, and nothing is written. */
+static void expect_refused(const char *what, const char *message)
+{
+    for (int steps = 10; steps <= 20; steps += 10) {
+        copy("m.state", "before");
+        struct outcome o = program_run(TRAIN "--steps %d --resume", steps);
+        cr_expect(o.code == 1 && strstr(o.err, message), "%s, --steps %d: exit code %d: %s%s", what,
+                  steps, o.code, o.err, o.out);
+        cr_expect(!strstr(o.out, "best "), "%s: %s", what, o.out);
+        cr_expect(program_same("m.state", "before"), "%s: the state is written", what);
+    }
+}
+
+/* Writes the first `size` bytes of a file, one of which is changed. */
+static void damage(const char *from, const char *to, size_t size, size_t changed)
+{
+    size_t all = 0;
+    char *bytes = program_read(from, &all);
+    cr_assert(bytes && all > changed);
+    bytes[changed] ^= 1;
+    program_write(to, bytes, size < all ? size : all);
+    free(bytes);
+}
+
+CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
+{
+    write_pairs();
+    run("--steps 10 --seed 2");
+    copy_run("", "other-");
+    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+    run("--steps 10");
+    copy_run("", "good-");
+    size_t size = 0;
+    free(program_read("m", &size));
+    cr_assert(remove(test_temporary("m")) == 0);
+    expect_refused("removed", "m is missing, the best model, of step 10, is expected there; put a "
+                              "copy of it back, or move m.state away to begin anew");
+    damage("good-m", "m", size / 2, 0);
+    expect_refused("truncated", "or move m and m.state away to begin anew");
+    damage("good-m", "m", size, size - 3);
+    expect_refused("one bit", "the file was changed after it was saved; use a copy");
+    program_write("m", "a text\n", 7);
+    expect_refused("a text", "put a copy of it back");
+    program_write("m", "", 0);
+    expect_refused("empty", "put a copy of it back");
+    copy("other-m", "m");
+    expect_refused("of another run", ", that of the best model, of step 10; put a copy of that");
+    copy("good-m.state", "m");
+    expect_refused("a state", ", that of the best model, of step 10; put a copy of that");
+    copy("good-m", "m");
+    struct outcome o = program_run(TRAIN "--steps 10 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
+    o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "trained    10 more steps"), "%s%s", o.out, o.err);
+}
+
+CLAIM(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
+{
+    write_pairs();
+    run("--steps 10");
+    copy_run("", "good-");
+    static const char *const files[] = {"m", "m.state"};
+    for (int i = 0; i < 2; i++) {
+        char good[32];
+        size_t size = 0;
+        snprintf(good, sizeof good, "good-%s", files[i]);
+        free(program_read(good, &size));
+        for (size_t at = size - 1; at > size - 4000; at -= 801) {
+            damage(good, files[i], size, at);
+            struct outcome o = program_run("info %s", files[i]);
+            cr_expect(o.code == 1 && strstr(o.err, "checkpoint: its tensors have the fingerprint "),
+                      "%s, byte %zu: %s", files[i], at, o.err);
+        }
+    }
+    struct outcome o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "m.state: checkpoint: its tensors"), "%s", o.err);
+}
+
+/* A run that dies after it has saved the best model, and before the state. */
+CLAIM(program_best, a_model_that_is_newer_than_the_state_is_made_again)
+{
+    write_pairs();
+    run("--steps 20");
+    copy_run("", "whole-");
+    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+    run("--steps 10");
+    copy_run("", "half-");
+    run("--steps 15 --resume");
+    copy("half-m.state", "m.state");
+    struct outcome o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 10\n"), "%s%s", o.out, o.err);
+    expect_same_as("whole-");
+    copy("half-m.state", "m.state"); /* two evaluations newer */
+    o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 0, "%s", o.err);
+    expect_same_as("whole-");
+}
+
+CLAIM(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
+{
+    write_pairs();
+    run("--steps 10");
+    copy_run("", "half-");
+    run("--steps 13 --resume"); /* evaluated at its end */
+    copy("half-m.state", "m.state");
+    struct outcome o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "m is of step 13, which is later than m.state (step 10) "
+                                           "and is no evaluation of a run with --steps 20; resume "
+                                           "with --steps 13 first"),
+              "%s", o.err);
+    o = program_run(TRAIN "--resume");
+    cr_expect(o.code == 1 && strstr(o.err, "of a run with --steps 10; resume"), "%s", o.err);
+    o = program_run(TRAIN "--steps 13 --resume");
+    cr_expect(o.code == 0, "%s", o.err);
+    o = program_run(TRAIN "--steps 20 --resume");
+    cr_expect(o.code == 0, "%s", o.err);
+}
+
+CLAIM(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
+{
+    static const char *const others[] = {"--seed 2", "--width 16", "--dropout 0.2"};
+    write_pairs();
+    for (int i = 0; i < 3; i++) {
+        struct outcome o = program_run(TRAIN "--steps 15 %s --out other%d", others[i], i);
+        cr_assert(o.code == 0, "%s", o.err);
+    }
+    program_write("some.tsv", "12\t21\n13\t31\n14\t41\n15\t51\n", 24);
+    struct outcome o = program_run(TRAIN "--steps 15 --valid some.tsv --out other3");
+    cr_assert(o.code == 0, "%s", o.err);
+    run("--steps 5");
+    copy("m", "other4"); /* of this run, but older */
+    run("--steps 10 --resume");
+    for (int i = 0; i < 5; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "other%d", i);
+        copy(name, "m");
+        o = program_run(TRAIN "--steps 15 --resume");
+        cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 10; put a copy"),
+                  "%d: %s", i, o.err);
+    }
+}
+
+/* Writes over a text that the metadata has. */
+static void forge(const char *file, const char *was, const char *is)
+{
+    size_t size = 0;
+    char *bytes = program_read(file, &size), *at = memmem(bytes, size, was, strlen(was));
+    cr_assert(at && strlen(was) == strlen(is), "%s is not in %s", was, file);
+    memcpy(at, is, strlen(is));
+    program_write(file, bytes, size);
+    free(bytes);
+}
+
+/* As where a machine goes on that computes other bits: when the step comes again, what it makes is
+   no better than what is known, but what was known is no longer on the disk. */
+CLAIM(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
+{
+    write_pairs();
+    run("--steps 5");
+    copy("m.state", "state");
+    run("--steps 10 --resume");
+    forge("state", "p+1\\\",\\\"best_step", "p-9\\\",\\\"best_step"); /* the best loss */
+    copy("state", "m.state");
+    struct outcome o = program_run(TRAIN "--steps 10 --resume");
+    cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
+    o = program_run(TRAIN "--steps 10 --resume");
+    cr_expect(o.code == 0, "model and state fit again: %s", o.err);
+    forge("state", "\\\"waited\\\":0", "\\\"waited\\\":1");
+    copy("state", "m.state");
+    o = program_run(TRAIN "--steps 10 --resume --patience 1");
+    cr_expect(o.code == 1 && strstr(o.err, "m is the best model of step 10, before which this run "
+                                           "stopped; resume with the --patience"),
+              "%s%s", o.out, o.err);
+}
+
+/* ---- what earlier versions wrote ---- */
+
+static void copy_golden(const char *from, const char *to)
+{
+    char command[2000];
+    snprintf(command, sizeof command, "cp '%s/golden/%s' '%s'", TEST_FOLDER, from,
+             test_temporary(to));
+    cr_assert(system(command) == 0);
+}
+
+static void copy_earlier(void)
+{
+    copy_golden("earlier.safetensors", "m.safetensors");
+    copy_golden("earlier.state.safetensors", "m.state.safetensors");
+    copy_golden("earlier.jsonl", "m.jsonl");
+}
+
+#define RESUME "train --task copy --resume --threads 1 --out m.safetensors "
+
+CLAIM(program_best, a_run_of_an_earlier_version_goes_on)
+{
+    copy_earlier();
+    struct outcome o = program_run("translate m.safetensors '1 2'");
+    cr_expect(o.code == 0, "%s", o.err);
+    o = program_run("report m.safetensors --input '1 2'");
+    cr_expect(o.code == 0, "%s", o.err);
+    o = program_run(RESUME);
+    cr_expect(o.code == 0 && strstr(o.out, "best       at step 20: held-out loss 2.3816"), "%s%s",
+              o.out, o.err);
+    o = program_run(RESUME "--steps 40 --log another.jsonl --threads 1");
+    cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 20\n"), "%s%s", o.out, o.err);
+    copy("m.safetensors", "whole");
+    copy("m.state.safetensors", "whole.state");
+    copy_earlier();
+    o = program_run(RESUME "--steps 40");
+    cr_expect(o.code == 0, "%s", o.err);
+    cr_expect(program_same("m.safetensors", "whole"));
+    cr_expect(program_same("m.state.safetensors", "whole.state"));
+    char *log = program_read("m.jsonl", NULL);
+    cr_expect(log && strncmp(log, "{\"step\":10,", 11) == 0 && strstr(log, "\n{\"step\":40,"), "%s",
+              log);
+    free(log);
+    o = program_run(RESUME "--steps 50");
+    cr_expect(o.code == 0, "its files are this version's by now: %s", o.err);
+}
+
+CLAIM(program_best, of_an_earlier_version_the_model_must_be_there_and_load)
+{
+    copy_earlier();
+    cr_assert(remove(test_temporary("m.safetensors")) == 0);
+    struct outcome o = program_run(RESUME);
+    cr_expect(o.code == 1 && strstr(o.err, "m.safetensors is missing, the best model, of step 20"),
+              "%s", o.err);
+    program_write("m.safetensors", "a text\n", 7);
+    o = program_run(RESUME);
+    cr_expect(o.code == 1 && strstr(o.err, "put a copy of it back"), "%s", o.err);
+    copy_golden("earlier.state.safetensors", "m.safetensors");
+    o = program_run(RESUME);
+    cr_expect(o.code == 1 && strstr(o.err, "that of the best model"), "%s", o.err);
+    copy_earlier();
+    o = program_run("train --task copy --threads 1 --steps 4 --out n --log m.jsonl");
+    cr_expect(o.code == 1 && strstr(o.err, "it does not begin as a log"), "no --resume: %s", o.err);
+    cr_expect(program_run(RESUME).code == 0);
+}
+
+static bool log_has(const char *text)
+{
+    char *log = program_read("m.jsonl", NULL);
+    const bool has = log && strstr(log, text);
+    free(log);
+    return has;
+}
+
+/* The state that a resumed run saves knows the fingerprint. */
+CLAIM(program_best, of_an_earlier_version_the_model_is_known_once_the_run_went_on)
+{
+    copy_earlier();
+    size_t size = 0;
+    free(program_read("m.safetensors", &size));
+    forge("m.state.safetensors", "p+1\\\",\\\"best_step",
+          "p-9\\\",\\\"best_step"); /* none is better */
+    pid_t process = program_start(RESUME "--steps 1000000");
+    while (!log_has("{\"step\":30,"))
+        nanosleep(&(struct timespec){0, 2000000}, NULL);
+    kill(process, SIGTERM);
+    struct outcome o = program_wait(process);
+    cr_assert(strstr(o.err, "Stopped after step "), "%s", o.err);
+    damage("m.safetensors", "m.safetensors", SIZE_MAX, size - 3);
+    o = program_run(RESUME "--steps 1000000");
+    cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 20"), "%s", o.err);
+}

@@ -1,0 +1,291 @@
+/* Runs of training that are stopped, killed and resumed. */
+#include "tests/support/program.h"
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define TRAIN                                                                                      \
+    "train --data pairs.tsv --log m.jsonl --width 16 --heads 2 --encoder-layers 1 "                \
+    "--decoder-layers 1 --batch-pairs 4 --accumulate 2 --average 0.9 --schedule plateau "          \
+    "--learning-rate 0.01 --warmup 5 --plateau-patience 1 --patience 50 --evaluate-pairs 4 "       \
+    "--evaluate-every 7 --out m "
+
+static void write_pairs(void)
+{
+    char text[4000] = "";
+    for (int i = 10; i < 70; i++)
+        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
+    program_write("pairs.tsv", text, strlen(text));
+}
+
+static void pause_for(double seconds)
+{
+    struct timespec time = {0, (long)(1e9 * seconds)};
+    nanosleep(&time, NULL);
+}
+
+static size_t size_of(const char *file)
+{
+    size_t size = 0;
+    free(program_read(file, &size));
+    return size;
+}
+
+static void rename_run(const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
+    }
+}
+
+static void copy(const char *from, const char *to)
+{
+    size_t size = 0;
+    char *bytes = program_read(from, &size);
+    cr_assert(bytes, "no %s", from);
+    program_write(to, bytes, size);
+    free(bytes);
+}
+
+static void copy_run(const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        copy(files[i], name);
+    }
+}
+
+static void expect_same_as(const char *whole)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", whole, files[i]);
+        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
+    }
+    cr_expect(!program_read("m.softback-part", NULL) &&
+                  !program_read("m.state.softback-part", NULL),
+              "a part is left behind");
+}
+
+static void run_whole(const char *options)
+{
+    struct outcome o = program_run(TRAIN "%s", options);
+    cr_assert(o.code == 0, "%s", o.err);
+    rename_run("whole-");
+}
+
+/* Whether the process has ended by itself; a little later it is killed if not. */
+static bool ends_before(pid_t process, size_t log_size, double moment)
+{
+    int status;
+    bool ended = false;
+    while (size_of("m.jsonl") < log_size && !ended) {
+        pause_for(0.0005);
+        ended = waitpid(process, &status, WNOHANG) == process;
+    }
+    if (!ended) {
+        pause_for(moment);
+        kill(process, SIGKILL);
+        waitpid(process, &status, 0);
+    }
+    cr_assert(!WIFEXITED(status) || WEXITSTATUS(status) == 0, "%s", program_read("err", NULL));
+    return WIFEXITED(status);
+}
+
+/* Kills a run again and again, each time after ten steps, twenty or none and a moment, until it is
+   done; how often it was. */
+static int kill_until_done(const char *options, sb_random *random)
+{
+    for (int kills = 0;; kills++) {
+        size_t size = size_of("m.jsonl") + sb_random_below(random, 250);
+        pid_t process = program_start(TRAIN "%s --resume", options);
+        if (ends_before(process, kills < 8 ? size : SIZE_MAX, 0.004 * sb_random_uniform(random)))
+            return kills;
+    }
+}
+
+CLAIM(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
+{
+    static const char *const options[] = {"--steps 60 --threads 1", "--steps 60 --threads 2"};
+    write_pairs();
+    run_whole(options[0]);
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    int kills = 0;
+    for (int round = 0; round < (test_long() ? 20 : 2) || (kills < 5 && round < 50); round++) {
+        kills += kill_until_done(options[round % 2], &random);
+        expect_same_as("whole-");
+        rename_run("killed-");
+    }
+    cr_expect(kills > 0, "no run lived long enough to be killed");
+}
+
+/* Slow enough that each evaluation is a better one: the model then holds the last run's --steps. */
+#define SLOWLY "--learning-rate 0.0003 --threads 1 "
+
+/* Interrupts a run after some steps; how many, as it says. */
+static int interrupt_run(int signal_number)
+{
+    pid_t process = program_start(TRAIN SLOWLY "--steps 1000000");
+    while (size_of("m.jsonl") < 200)
+        pause_for(0.0005);
+    kill(process, signal_number);
+    struct outcome o = program_wait(process);
+    const char *message = strstr(o.err, "Stopped after step ");
+    cr_expect(o.code == 1 && message, "exit code %d, %s", o.code, o.err);
+    cr_expect(strstr(o.err, "; the same command with --resume goes on.\n") != NULL);
+    int step = 0; /* with a comma for each thousand */
+    for (const char *at = message ? message + 19 : ""; *at && *at != ';'; at++)
+        step = *at == ',' ? step : 10 * step + *at - '0';
+    return step;
+}
+
+CLAIM(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    write_pairs();
+    for (int i = 0; i < 3; i++) {
+        char options[64];
+        int step = interrupt_run(signals[i]);
+        cr_assert(step >= 10, "stopped at step %d", step);
+        snprintf(options, sizeof options, SLOWLY "--steps %d", step + 13);
+        struct outcome o = program_run(TRAIN "%s --resume", options);
+        cr_assert(o.code == 0 && strstr(o.out, "resumed    after step "), "%s", o.err);
+        cr_expect(strstr(o.out, "trained    13 more steps in ") != NULL, "%s", o.out);
+        rename_run("resumed-");
+        run_whole(options);
+        cr_assert(rename(test_temporary("resumed-m"), test_temporary("m")) == 0);
+        cr_assert(rename(test_temporary("resumed-m.state"), test_temporary("m.state")) == 0);
+        cr_assert(rename(test_temporary("resumed-m.jsonl"), test_temporary("m.jsonl")) == 0);
+        expect_same_as("whole-");
+        rename_run("done-");
+    }
+}
+
+/* The first evaluation saves the model and then the state: a run that dies between the two must not
+   be left with a model that nothing goes on with. */
+CLAIM(program_resume, there_is_a_state_from_the_start)
+{
+    write_pairs();
+    pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 1000000 --threads 1");
+    while (size_of("m.jsonl") == 0)
+        pause_for(0.0005);
+    kill(process, SIGKILL);
+    waitpid(process, NULL, 0);
+    cr_assert(size_of("m.state") > 0 && size_of("m") == 0);
+    cr_assert(rename(test_temporary("m.state"), test_temporary("first")) == 0);
+    copy("first", "m.state");
+    program_write("m", "a model", 7);
+    struct outcome o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "m\": has 7 bytes"), "no model of this run: %s", o.err);
+    cr_assert(size_of("m") == 7 && remove(test_temporary("m")) == 0);
+    for (int i = 0; i < 2; i++) { /* the second time the model is there already */
+        copy("first", "m.state");
+        o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
+        cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
+        cr_expect(size_of("m") > 1000);
+        if (i == 0)
+            copy_run("whole-");
+    }
+    expect_same_as("whole-");
+}
+
+CLAIM(program_resume, the_log_has_each_step_once)
+{
+    write_pairs();
+    run_whole("--steps 50 --threads 1");
+    sb_random random = sb_random_new(2, SB_STREAM_USER);
+    kill_until_done("--steps 50 --threads 1", &random);
+    char *text = program_read("m.jsonl", NULL);
+    int64_t last = 0;
+    char *line = strtok(text, "\n");
+    cr_expect(line && strcmp(line, "{\"softback\":\"log\",\"format\":1}") == 0, "%s", line);
+    while ((line = strtok(NULL, "\n"))) {
+        json_t *json = json_loads(line, 0, NULL);
+        int64_t step = json_integer_value(json_object_get(json, "step"));
+        bool evaluation = json_object_get(json, "best") != NULL;
+        cr_expect(evaluation ? step % 7 == 0 || step == 50 : step == last + 10, "step %lld: %s",
+                  (long long)step, line);
+        last = evaluation ? last : step;
+        json_decref(json);
+    }
+    cr_expect(last == 50);
+    free(text);
+}
+
+struct refusal {
+    const char *arguments, *message;
+};
+
+CLAIM(program_resume, what_was_begun_otherwise_is_not_resumed)
+{
+    static const struct refusal refusals[] = {
+        {"--data pairs.tsv --width 32", "--width is 32, but m was begun with 16"},
+        {"--data pairs.tsv --seed 2", "--seed is 2, but m was begun with 1"},
+        {"--data pairs.tsv --tie-embeddings",
+         "--tie-embeddings is true, but m was begun with false"},
+        {"--data other.tsv", "the data are not those with which m was begun"},
+        {"--data pairs.tsv --valid other.tsv", "the data are not those with which m was begun"},
+        {"--task copy", "m was begun with files, not with --task copy"},
+    };
+    write_pairs();
+    program_write("other.tsv", "1\t2\n3\t4\n", 8);
+    cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
+    char *before = program_read("m.state", NULL);
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        struct outcome o = program_run("train %s --out m --resume", refusals[i].arguments);
+        cr_expect(o.code == 1 && strstr(o.err, refusals[i].message), "%s: %s",
+                  refusals[i].arguments, o.err);
+    }
+    free(before);
+    /* Only what was given counts, and only as far as it says something else. */
+    struct outcome o =
+        program_run("train --data pairs.tsv --out m --log m.jsonl --resume --steps 6 "
+                    "--evaluate-every 0 --warmup 5");
+    cr_expect(o.code == 0, "%s", o.err);
+}
+
+CLAIM(program_resume, a_model_without_its_state_is_left_alone)
+{
+    write_pairs();
+    cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
+    cr_assert(remove(test_temporary("m.state")) == 0);
+    struct outcome o = program_run(TRAIN "--steps 9 --threads 1 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "m is there, but not m.state, from which"), "%s", o.err);
+    cr_assert(remove(test_temporary("m")) == 0);
+    o = program_run(TRAIN "--steps 9 --threads 1 --resume");
+    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "with neither it begins: %s", o.err);
+}
+
+CLAIM(program_resume, patience_ends_a_run_early)
+{
+    write_pairs();
+    struct outcome o = program_run(TRAIN "--steps 1000 --threads 1 --evaluate-every 5 --patience 2 "
+                                         "--learning-rate 0.5");
+    cr_expect(o.code == 0, "%s", o.err);
+    const char *stopped = strstr(o.out, "stopped    at step ");
+    cr_assert(stopped, "%s", o.out);
+    cr_expect(strstr(stopped, ": 2 evaluations without a better one\n") != NULL, "%s", o.out);
+    o = program_run(TRAIN "--threads 1 --resume");
+    cr_expect(o.code == 1, "other settings: %s", o.out);
+}
+
+CLAIM(program_resume, on_a_terminal_the_progress_is_shown)
+{
+    write_pairs();
+    struct outcome o = program_on_terminal(TRAIN "--steps 30 --threads 1");
+    cr_assert(o.code == 0, "%s", o.out);
+    cr_expect(strstr(o.out, "\r\033[Kstep 1/30  loss ") != NULL, "%s", o.out);
+    cr_expect(strstr(o.out, " symbols/s  ") && strstr(o.out, " left"), "%s", o.out);
+    cr_expect(strstr(o.out, "step 7  held-out loss ") != NULL, "%s", o.out);
+    cr_expect(strstr(o.out, "best so far") != NULL, "%s", o.out);
+    const char *end = strstr(o.out, "trained    30 steps");
+    cr_expect(end && !strstr(end, "\033"), "%s", o.out);
+}

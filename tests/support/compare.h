@@ -1,0 +1,93 @@
+/* Ways to compare operations with each other, and a row with itself elsewhere. */
+#ifndef SOFTBACK_TESTS_SUPPORT_COMPARE_H
+#define SOFTBACK_TESTS_SUPPORT_COMPARE_H
+
+#include "ops/example.h"
+#include "tests/support/test.h"
+
+/* A constant of the open tape. */
+static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim,
+                                  const double *values)
+{
+    return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
+}
+
+/* y of f at x, and the gradients of x for a dy fixed by y's shape, twice so that the second must be
+   added to the first; all retained. */
+static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[], int n,
+                                            sb_tensor *dx[])
+{
+    sb_tensor *y = NULL;
+    for (int round = 0; round < 2; round++) {
+        sb_tensor_release(y);
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        y = sb_tensor_retain(f(NULL, x));
+        cr_assert(y, "%s", sb_error());
+        sb_tensor *dy = sb_tape_own(test_leaf(y->dtype, 99, y->rank, y->dim));
+        cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+        sb_tape_end(&tape);
+    }
+    for (int i = 0; i < n; i++) {
+        dx[i] = sb_tensor_retain(sb_grad(x[i]));
+        if (dx[i])
+            sb_clear_grad(x[i]);
+    }
+    return y;
+}
+
+/* Asserts that two functions have the same values and gradients, to 1e-12 in float64, at the
+   inputs that `shapes` describes (see ops/example.h). */
+static inline void expect_same_function(sb_function f, sb_function g, const char *shapes)
+{
+    sb_tensor *x[EXAMPLE_INPUTS], *df[EXAMPLE_INPUTS], *dg[EXAMPLE_INPUTS];
+    int n = example_inputs(shapes, SB_F64, 5, x);
+    cr_assert(n > 0, "%s", sb_error());
+    sb_tensor *yf = run_with_gradients(f, x, n, df), *yg = run_with_gradients(g, x, n, dg);
+    cr_expect(test_relative(yf, yg) <= 1e-12, "\"%s\": values differ by %g", shapes,
+              test_relative(yf, yg));
+    for (int i = 0; i < n; i++) {
+        bool wanted = x[i]->requires_grad;
+        cr_expect(!wanted || test_relative(df[i], dg[i]) <= 1e-12,
+                  "\"%s\": gradients of input %d differ by %g", shapes, i,
+                  test_relative(df[i], dg[i]));
+        sb_tensor_release(df[i]);
+        sb_tensor_release(dg[i]);
+        sb_tensor_release(x[i]);
+    }
+    sb_tensor_release(yf);
+    sb_tensor_release(yg);
+}
+
+/* Asserts that each of seven equal rows of length C becomes the same bits, on a tape that does not
+   record: what a row becomes does not depend on where it stands. */
+static inline void expect_rows_do_not_depend_on_place(sb_tensor *(*f)(sb_tensor *x), int64_t C)
+{
+    enum { ROWS = 7 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *row = sb_tape_own(test_leaf(SB_F32, (uint64_t)C, SB_SHAPE(C)));
+    sb_tensor *x = sb_expand(row, SB_SHAPE(ROWS, C)), *y = f(x);
+    cr_assert(y, "%s", sb_error());
+    const float *bits = test_data(y);
+    int64_t size = sb_tensor_size(y) / ROWS;
+    for (int64_t r = 1; r < ROWS; r++)
+        cr_expect(memcmp(bits, bits + r * size, (size_t)size * sizeof *bits) == 0,
+                  "row %lld of length %lld differs", (long long)r, (long long)C);
+    sb_tape_end(&tape);
+}
+
+/* The same for lengths around the widths of vectors, with each set of kernels. */
+static inline void expect_row_function(sb_tensor *(*f)(sb_tensor *x))
+{
+    enum kernel_set usual = kernel_cpu_set();
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+        if (test_kernel_set(set)) {
+            for (int64_t C = 1; C < 70; C += test_slow_device() ? 5 : 1)
+                expect_rows_do_not_depend_on_place(f, C);
+            expect_rows_do_not_depend_on_place(f, 1001);
+        }
+    kernel_use_cpu_set(usual);
+}
+
+#endif

@@ -1,0 +1,83 @@
+#include "tests/support/device.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const sb_device *opened;
+
+const sb_device *device_cuda(void)
+{
+    setenv("SOFTBACK_CUDA", "emulated", 0);
+    opened = sb_device_cuda();
+    if (opened)
+        opened->pool->poison = opened->poison;
+    return opened;
+}
+
+const sb_device *device_opened(void)
+{
+    return opened;
+}
+
+void device_needed(void)
+{
+    const bool there = device_cuda() != NULL;
+    if (!there && !TEST_EMULATOR && getenv("SOFTBACK_TEST_DEVICE") == NULL)
+        cr_skip_test("%s", sb_error());
+    cr_assert(there, "%s", sb_error());
+}
+
+void on_the_cpu(void)
+{
+    sb_use_device(NULL);
+}
+
+bool told_at_once(void)
+{
+    return sb_device_in_use() == sb_device_cpu();
+}
+
+bool test_slow_device(void)
+{
+    return strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
+}
+
+bool test_sanitized(void)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return true;
+#else
+    return false;
+#endif
+}
+
+int test_some(int n)
+{
+    const int share = !test_slow_device() ? 1 : test_sanitized() ? 40 : 8;
+    return (n + share - 1) / share;
+}
+
+void fast_device_needed(void)
+{
+    if (test_slow_device())
+        cr_skip_test("too slow where kernels are emulated");
+}
+
+bool test_kernel_set(enum kernel_set set)
+{
+    const bool on_cpu = sb_device_in_use() == sb_device_cpu();
+    return on_cpu ? kernel_use_cpu_set(set) : set == KERNELS_CPU;
+}
+
+sb_memory memory_in_use(void)
+{
+    return sb_device_memory(sb_device_in_use());
+}
+
+int64_t live_blocks(void)
+{
+    const sb_device *cuda = device_opened();
+    return memory_pool()->live_blocks + (cuda ? cuda->pool->live_blocks : 0);
+}

@@ -1,0 +1,50 @@
+/* Running the examples that each operation lists (ops/example.h), forwards and backwards. */
+#ifndef SOFTBACK_TESTS_SUPPORT_EXAMPLES_H
+#define SOFTBACK_TESTS_SUPPORT_EXAMPLES_H
+
+#include "ops/example.h"
+#include "tests/support/test.h"
+
+typedef void example_claim(const struct example *e, const char *shapes);
+
+void for_each_example(example_claim *claim);
+/* Only the first shapes of each example: for claims that hold whatever the shape. */
+void for_each_example_once(example_claim *claim);
+/* Operations on rows, with rows of 1030 numbers. */
+void for_each_long_example(example_claim *claim);
+
+struct inputs {
+    int n;
+    sb_tensor *x[EXAMPLE_INPUTS];
+};
+
+struct inputs inputs_new(const char *shapes, sb_dtype dtype, uint64_t seed);
+struct inputs inputs_widened(const struct inputs *from); /* the same values in f64 */
+void inputs_free(struct inputs *in);
+
+/* The elements of the result, then of each input's gradient. */
+struct results {
+    bool ok, real;
+    int parts;
+    int64_t size[1 + EXAMPLE_INPUTS];
+    double *value[1 + EXAMPLE_INPUTS];
+};
+
+/* What the operations draw from; example_begin opens a tape that starts it anew. */
+extern sb_random example_stream;
+void example_begin(sb_tape *tape, sb_mode mode);
+
+/* Runs an example forwards and backwards from dy = 3/8, 4/8, ... 12/8, 3/8, ... */
+struct results example_run(const struct example *e, const struct inputs *in, sb_mode mode);
+struct results example_must_run(const struct example *e, const char *shapes,
+                                const struct inputs *in);
+void results_free(struct results *results);
+
+bool results_same_bits(const struct results *a, const struct results *b);
+/*
+ * The worst max|a - b| / max|b| of the parts. A gradient that is small against dy comes from terms
+ * that cancel, and its rounding is that of the terms: so max|b| counts as at least 1, dy's size.
+ */
+double results_relative(const struct results *a, const struct results *b);
+
+#endif

@@ -1,0 +1,249 @@
+#include "tests/support/mailbox.h"
+#include "tests/support/test.h"
+#include <pthread.h>
+
+enum { MOST_RANKS = 8 };
+
+/* A letter, or a request for one. */
+struct letter {
+    struct letter *next;
+    int part, from, to, tag; /* ranks of all */
+    size_t bytes;
+    void *data;
+};
+
+struct group {
+    struct mailbox *mailbox;
+    int part;               /* tells groups apart that the same ranks are in; 0: all */
+    int rank, size;         /* this one's */
+    int member[MOST_RANKS]; /* their ranks of all */
+};
+
+struct mailbox {
+    int ranks, waiting, barriers;
+    struct letter *first, **last;
+    int64_t sent[MOST_RANKS];
+    int color[MOST_RANKS], key[MOST_RANKS]; /* of those that split */
+    pthread_mutex_t lock;
+    pthread_cond_t news;
+};
+
+struct mailbox *mailbox_open(int ranks)
+{
+    struct mailbox *m = calloc(1, sizeof *m);
+    m->ranks = ranks;
+    m->last = &m->first;
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->news, NULL);
+    return m;
+}
+
+void mailbox_close(struct mailbox *m)
+{
+    cr_expect(!m->first, "a message was not received");
+    free(m);
+}
+
+int64_t mailbox_sent(const sb_communicator *c)
+{
+    return c->group->mailbox->sent[c->rank];
+}
+
+static int rank_of(const struct group *group)
+{
+    return group->rank;
+}
+
+static int size_of(const struct group *group)
+{
+    return group->size;
+}
+
+static void close_group(struct group *group)
+{
+    free(group);
+}
+
+static bool post(struct group *group, const void *data, size_t bytes, int to, int tag,
+                 struct transfer *transfer)
+{
+    struct mailbox *m = group->mailbox;
+    struct letter *letter = malloc(sizeof *letter);
+    const int from = group->member[group->rank];
+    *letter =
+        (struct letter){NULL, group->part, from, group->member[to], tag, bytes, malloc(bytes + 1)};
+    memcpy(letter->data, data, bytes);
+    pthread_mutex_lock(&m->lock);
+    *m->last = letter;
+    m->last = &letter->next;
+    m->sent[from] += (int64_t)bytes;
+    pthread_cond_broadcast(&m->news);
+    pthread_mutex_unlock(&m->lock);
+    transfer->word = 0;
+    return true;
+}
+
+/* What a transfer of a receive points to. */
+struct request {
+    struct mailbox *mailbox;
+    struct letter wanted;
+};
+
+static bool ask(struct group *group, void *room, size_t bytes, int from, int tag,
+                struct transfer *transfer)
+{
+    struct request *request = malloc(sizeof *request);
+    const int to = group->member[group->rank];
+    *request = (struct request){group->mailbox,
+                                {NULL, group->part, group->member[from], to, tag, bytes, room}};
+    transfer->word = (uint64_t)(uintptr_t)request;
+    return true;
+}
+
+/* Delivers the first letter that is wanted, if there is one. */
+static bool deliver(struct request *request)
+{
+    struct mailbox *m = request->mailbox;
+    const struct letter *w = &request->wanted;
+    struct letter **at = &m->first, *l;
+    while ((l = *at) &&
+           (l->part != w->part || l->from != w->from || l->to != w->to || l->tag != w->tag))
+        at = &l->next;
+    if (!l)
+        return false;
+    if (l->bytes == w->bytes)
+        memcpy(w->data, l->data, l->bytes);
+    else
+        sb_fail("mailbox: %zu bytes came, not %zu", l->bytes, w->bytes);
+    *at = l->next;
+    m->last = l->next ? m->last : at;
+    free(l->data);
+    free(l);
+    free(request);
+    return true;
+}
+
+static bool receive(struct transfer *transfer, bool wait, bool *done)
+{
+    struct request *request = (struct request *)(uintptr_t)transfer->word;
+    struct mailbox *m = request ? request->mailbox : NULL;
+    *done = !request;
+    if (*done)
+        return true;
+    pthread_mutex_lock(&m->lock);
+    while (!(*done = deliver(request)) && wait)
+        pthread_cond_wait(&m->news, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    transfer->word = *done ? 0 : transfer->word;
+    return true;
+}
+
+static bool test(struct transfer *transfer, bool *done)
+{
+    return receive(transfer, false, done);
+}
+
+static bool wait_for(struct transfer *transfer)
+{
+    bool done;
+    return receive(transfer, true, &done);
+}
+
+static bool broadcast(struct group *group, void *data, size_t bytes, int root)
+{
+    struct transfer t;
+    for (int to = 0; group->rank == root && to < group->size; to++)
+        if (to != root)
+            post(group, data, bytes, to, -1, &t);
+    return group->rank == root || (ask(group, data, bytes, root, -1, &t) && wait_for(&t));
+}
+
+static bool barrier(struct group *group)
+{
+    struct mailbox *m = group->mailbox;
+    pthread_mutex_lock(&m->lock);
+    const int this = m->barriers;
+    if (++m->waiting == m->ranks) {
+        m->waiting = 0;
+        m->barriers++;
+        pthread_cond_broadcast(&m->news);
+    }
+    while (m->barriers == this)
+        pthread_cond_wait(&m->news, &m->lock);
+    pthread_mutex_unlock(&m->lock);
+    return true;
+}
+
+/* Of all ranks only. */
+static struct group *split(struct group *all, int color, int key)
+{
+    struct mailbox *m = all->mailbox;
+    struct group *part = malloc(sizeof *part);
+    *part = (struct group){.mailbox = m, .part = 1 + color};
+    m->color[all->rank] = color;
+    m->key[all->rank] = key;
+    barrier(all);
+    for (int r = 0; r < m->ranks; r++) {
+        if (m->color[r] != color)
+            continue;
+        int at = part->size++;
+        for (; at > 0 && m->key[part->member[at - 1]] > m->key[r]; at--)
+            part->member[at] = part->member[at - 1];
+        part->member[at] = r;
+    }
+    while (part->member[part->rank] != all->rank)
+        part->rank++;
+    barrier(all); /* before the next one */
+    return part;
+}
+
+static const struct communicator_plugin plugin = {.split = split,
+                                                  .close = close_group,
+                                                  .rank = rank_of,
+                                                  .size = size_of,
+                                                  .send = post,
+                                                  .receive = ask,
+                                                  .test = test,
+                                                  .wait = wait_for,
+                                                  .broadcast = broadcast,
+                                                  .barrier = barrier};
+
+sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank)
+{
+    struct group *group = malloc(sizeof *group);
+    *group = (struct group){.mailbox = mailbox, .rank = rank, .size = mailbox->ranks};
+    for (int r = 0; r < mailbox->ranks; r++)
+        group->member[r] = r;
+    return communicator_new(&plugin, group);
+}
+
+/* ---- threads ---- */
+
+struct rank {
+    pthread_t thread;
+    sb_communicator *c;
+    void (*body)(sb_communicator *c, void *context);
+    void *context;
+};
+
+static void *run(void *argument)
+{
+    const struct rank *rank = argument;
+    rank->body(rank->c, rank->context);
+    return NULL;
+}
+
+void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), void *context)
+{
+    struct rank rank[MOST_RANKS];
+    struct mailbox *m = mailbox_open(ranks);
+    for (int i = 0; i < ranks; i++) {
+        rank[i] = (struct rank){.c = mailbox_rank(m, i), .body = body, .context = context};
+        cr_assert(pthread_create(&rank[i].thread, NULL, run, &rank[i]) == 0);
+    }
+    for (int i = 0; i < ranks; i++) {
+        pthread_join(rank[i].thread, NULL);
+        sb_communicator_close(rank[i].c);
+    }
+    mailbox_close(m);
+}

@@ -1,0 +1,38 @@
+/* Without Criterion, since a process under mpirun uses it too: a short run of training on the ranks
+ * of a communicator, and how far two of them are apart. */
+#ifndef SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
+#define SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
+
+#include "models/training/settings.h"
+
+enum { PARALLEL_STEPS = 20 };
+
+struct parallel_run {
+    bool ok;
+    char message[256]; /* if not */
+    int steps;
+    double loss[PARALLEL_STEPS];
+    int64_t size;
+    double *gradient; /* of the first step, for the mean loss */
+    uint64_t bits;    /* of all weights at the end */
+    uint64_t position;
+};
+
+/* Two layers on each side, 7 pairs a batch, no dropout. */
+struct settings parallel_settings(void);
+
+/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. Heads are cut
+   over so many neighbours, each of which must call it. */
+void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
+                       const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
+                       int steps);
+void parallel_run_free(struct parallel_run *run);
+
+struct parallel_compared {
+    double gradients; /* the largest difference, of the largest gradient */
+    double losses;    /* the largest difference, of the loss */
+};
+struct parallel_compared parallel_compare(const struct parallel_run *a,
+                                          const struct parallel_run *b);
+
+#endif

@@ -1,0 +1,135 @@
+/*
+ * A rank for tests/mpi/test_mpi.c, under mpirun:  parallel_worker learn | starve
+ *
+ *   learn   sums, exchanges, and steps of training in f64, which this rank also takes alone, must
+ *           be right
+ *   starve  rank 1 has no memory any more after some steps
+ *
+ * Rank 0 prints "all is well"; a rank that finds something wrong says so and ends the job.
+ */
+#include "tensor/communicator.h"
+#include "tensor/pool.h"
+#include "tensor/random.h"
+#include "tests/support/parallel_run.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static sb_communicator *world;
+
+static void expect(bool ok, const char *what)
+{
+    char text[1400];
+    snprintf(text, sizeof text, "%s; %s", what, sb_error());
+    if (!ok)
+        sb_communicator_abort(world, "parallel_worker", text);
+}
+
+static double number(int rank, int64_t i)
+{
+    return (double)((rank * 7919 + i * 104729) % 1000003) * 1e-3 + 1e9 * (double)(rank % 2);
+}
+
+static void check_sums(void)
+{
+    static const int64_t size[] = {0, 1, 2, 3, 1001, 300007};
+    const int rank = sb_communicator_rank(world), ranks = sb_communicator_size(world);
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        double *x = malloc((size_t)size[k] * sizeof *x + 1);
+        for (int64_t i = 0; i < size[k]; i++)
+            x[i] = number(rank, i);
+        expect(sb_communicator_sum(world, SB_F64, size[k], x), "sum");
+        for (int64_t i = 0; i < size[k]; i++) {
+            double sum = number(0, i);
+            for (int r = 1; r < ranks; r++)
+                sum += number(r, i);
+            expect(sum == x[i], "a sum is not that in the order of ranks");
+        }
+        free(x);
+    }
+}
+
+static void check_messages(void)
+{
+    const int rank = sb_communicator_rank(world), ranks = sb_communicator_size(world);
+    int block[5000], come[5000];
+    for (int i = 0; i < 5000; i++)
+        block[i] = 10000 * rank + i;
+    const int from = (rank + ranks - 1) % ranks;
+    sb_exchange *e =
+        sb_exchange_start(world, (rank + 1) % ranks, block, sizeof block, from, come, sizeof come);
+    expect(sb_exchange_finish(e) && come[4999] == 10000 * from + 4999, "an exchange");
+    sb_communicator *half = sb_communicator_split(world, rank % 2, -rank);
+    expect(sb_communicator_size(half) == (ranks + 1 - rank % 2) / 2, "the size of a part");
+    int last = rank;
+    expect(sb_communicator_broadcast(half, 0, &last, sizeof last), "a broadcast");
+    expect(last % 2 == rank % 2 && last + 2 >= ranks, "keys did not order the part");
+    sb_communicator_close(half);
+    expect(sb_communicator_barrier(world), "a barrier");
+    expect(sb_communicator_processors(world) >= 1, "processors");
+}
+
+static void check_training(int pairs, int sequence_ranks, int heads)
+{
+    const bool cut = heads > 1; /* then each layer waits for the others: few of them, and steps */
+    const int steps = cut ? 3 : PARALLEL_STEPS;
+    struct settings s = parallel_settings();
+    struct parallel_run together, alone;
+    char text[200];
+    s.data.batch_pairs = pairs;
+    s.model.transformer.dropout = 0.1;
+    s.model.transformer.width = s.model.transformer.feed_forward = 12;
+    s.model.transformer.heads = sb_communicator_size(world) == 4 ? 4 : 6;
+    s.model.transformer.encoder_layers = s.model.transformer.decoder_layers = cut ? 1 : 2;
+    s.trainer.sequence_ranks = sequence_ranks;
+    parallel_run_make(&together, world, heads, &s, NULL, SB_F64, steps);
+    expect(together.ok, "training together");
+    parallel_run_make(&alone, NULL, 1, &s, NULL, SB_F64, steps);
+    expect(alone.ok, "training alone");
+    const struct parallel_compared apart = parallel_compare(&together, &alone);
+    snprintf(text, sizeof text, "gradients are %g apart, losses %g", apart.gradients, apart.losses);
+    expect(apart.gradients <= 1e-12 && apart.losses <= 1e-10, text);
+    double bits[2] = {(double)(together.bits >> 32), (double)(uint32_t)together.bits};
+    double sum[2] = {bits[0], bits[1]};
+    expect(sb_communicator_sum(world, SB_F64, 2, sum), "a sum");
+    const int ranks = sb_communicator_size(world);
+    expect(sum[0] == ranks * bits[0] && sum[1] == ranks * bits[1], "ranks hold other weights");
+    parallel_run_free(&together);
+    parallel_run_free(&alone);
+}
+
+/* Fails on rank 1, as training does. */
+static void starve(void)
+{
+    const struct settings s = parallel_settings();
+    struct parallel_run run;
+    if (sb_communicator_rank(world) == 1)
+        pool_fail_after(12000, true);
+    parallel_run_make(&run, world, 1, &s, NULL, SB_F32, PARALLEL_STEPS);
+    expect(run.ok, "training");
+}
+
+int main(int argc, char **argv)
+{
+    world = sb_communicator_world();
+    expect(world && sb_communicator_watch(world, 20), "opening the world");
+    if (argc == 2 && strcmp(argv[1], "starve") == 0) {
+        starve();
+    } else {
+        check_sums();
+        check_messages();
+        const int all = sb_communicator_size(world);
+        check_training(7, 1, 1);
+        check_training(2, 1, 1);   /* with three ranks one has nothing */
+        check_training(7, all, 1); /* pieces of each sequence */
+        check_training(7, 1, all); /* parts of the model */
+        if (all == 4) {
+            check_training(7, 2, 1);
+            check_training(7, 1, 2);
+        }
+    }
+    if (sb_communicator_rank(world) == 0)
+        puts("all is well");
+    sb_communicator_close(world);
+    return 0;
+}

@@ -1,0 +1,178 @@
+#include "tests/support/program.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const char *launcher = "";
+
+void program_launcher(const char *command)
+{
+    launcher = command;
+}
+
+/* What runs a program for another processor, "qemu-aarch64": SOFTBACK_TEST_WRAPPER. */
+static const char *wrapper(void)
+{
+    const char *command = getenv("SOFTBACK_TEST_WRAPPER");
+    return command ? command : "";
+}
+
+/* The command for the shell. Redirections among the arguments come last and win. */
+static char *command_line(const char *before, const char *format, va_list values)
+{
+    static char command[4096];
+    char arguments[3000];
+    cr_assert(chdir(test_temporary("")) == 0);
+    cr_assert(vsnprintf(arguments, sizeof arguments, format, values) < (int)sizeof arguments);
+    snprintf(command, sizeof command, "%s exec %s %s '%s' %s", before, launcher, wrapper(),
+             TEST_PROGRAM, arguments);
+    return command;
+}
+
+static const char quiet[] = "exec </dev/null >out 2>err;";
+
+static pid_t start(char *command, int terminal)
+{
+    pid_t process = fork();
+    cr_assert(process >= 0);
+    if (process > 0)
+        return process;
+    for (int file = 0; terminal >= 0 && file < 3; file++)
+        dup2(terminal, file);
+    for (int i = 0; i < 3; i++) /* who runs the tests may have ignored them, as nohup does */
+        signal((int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
+    unsetenv("SOFTBACK_GOLDEN");
+    execl("/bin/sh", "sh", "-c", command, (char *)NULL);
+    _exit(127);
+}
+
+/* Keeps a text for a while. */
+static char *keep(char *text)
+{
+    static char *kept[64];
+    static int next;
+    next = (next + 1) % 64;
+    free(kept[next]);
+    return kept[next] = text ? text : strdup("");
+}
+
+static struct outcome outcome(pid_t process)
+{
+    int status;
+    cr_assert(waitpid(process, &status, 0) == process);
+    return (struct outcome){.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1};
+}
+
+struct outcome program_wait(pid_t process)
+{
+    struct outcome o = outcome(process);
+    o.out = keep(program_read("out", NULL));
+    o.err = keep(program_read("err", NULL));
+    return o;
+}
+
+pid_t program_start(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *command = command_line(quiet, format, values);
+    va_end(values);
+    return start(command, -1);
+}
+
+struct outcome program_run(const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    char *command = command_line(quiet, format, values);
+    va_end(values);
+    return program_wait(start(command, -1));
+}
+
+struct outcome program_on_terminal(const char *format, ...)
+{
+    enum { ROOM = 1 << 16 };
+    va_list values;
+    va_start(values, format);
+    char *command = command_line("", format, values);
+    va_end(values);
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    cr_assert(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
+    cr_assert(terminal >= 0);
+    pid_t process = start(command, terminal);
+    close(terminal);
+    char *text = calloc(ROOM, 1);
+    size_t size = 0;
+    for (ssize_t n; size < ROOM - 1 && (n = read(master, text + size, ROOM - 1 - size)) > 0;)
+        size += (size_t)n;
+    close(master);
+    struct outcome o = outcome(process);
+    o.out = keep(text);
+    o.err = keep(NULL);
+    return o;
+}
+
+/* The next field of a line, after two spaces, which ends with `unit`; NULL: it is another. */
+static const char *field(const char *at, const char *name, const char *unit)
+{
+    const size_t before = strlen(name), after = strlen(unit);
+    if (!at || strncmp(at, name, before) != 0)
+        return NULL;
+    at += before;
+    const size_t number = strspn(at, "0123456789.,:/");
+    return number > 0 && strncmp(at + number, unit, after) == 0 ? at + number + after : NULL;
+}
+
+int program_evaluations(const char *text)
+{
+    int count = 0;
+    for (const char *at = text, *exact; *at; count++) {
+        at = field(at, "step ", "  ");
+        at = field(at, "loss ", "  ");
+        at = field(at, "held-out loss ", "  ");
+        exact = field(at, "exact ", " %  ");
+        at = field(exact ? exact : at, "", " symbols/s  ");
+        at = field(at, "", " left");
+        if (at && strncmp(at, "  best so far", 13) == 0)
+            at += 13;
+        if (!at || *at++ != '\n')
+            return -1;
+    }
+    return count;
+}
+
+void program_write(const char *file, const char *text, size_t size)
+{
+    FILE *f = fopen(test_temporary(file), "wb");
+    cr_assert(f && fwrite(text, 1, size, f) == size && fclose(f) == 0);
+}
+
+char *program_read(const char *file, size_t *size)
+{
+    FILE *f = fopen(test_temporary(file), "rb");
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    size_t n = (size_t)ftell(f);
+    rewind(f);
+    char *text = calloc(n + 1, 1);
+    cr_assert(text && fread(text, 1, n, f) == n);
+    fclose(f);
+    if (size)
+        *size = n;
+    return text;
+}
+
+bool program_same(const char *a, const char *b)
+{
+    size_t n = 0, m = 0;
+    char *x = program_read(a, &n), *y = program_read(b, &m);
+    bool same = x && y && n == m && memcmp(x, y, n) == 0;
+    free(x);
+    free(y);
+    return same;
+}

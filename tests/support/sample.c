@@ -1,0 +1,95 @@
+#include "tests/support/sample.h"
+
+static bool times_backward(sb_node *node)
+{
+    for (int i = 0; i < 2; i++) {
+        sb_tensor *dx = sb_node_dx(node, i);
+        for (int64_t k = 0; k < sb_tensor_size(dx); k++)
+            sb_put(dx, k,
+                   sb_get(dx, k) +
+                       sb_get(sb_node_dy(node, 0), k) * sb_get(sb_node_input(node, 1 - i), k));
+    }
+    return true;
+}
+
+static const sb_operation times_operation = {"times", "a b", times_backward, false};
+
+sb_tensor *times(sb_tensor *a, sb_tensor *b)
+{
+    sb_node *node = sb_node_new(&times_operation, 2, (sb_tensor *[]){a, b}, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, a->dtype, a->rank, a->dim) : NULL;
+    for (int64_t i = 0; i < sb_tensor_size(y); i++)
+        sb_put(y, i, sb_get(a, i) * sb_get(b, i));
+    return y;
+}
+
+int64_t live_at[16];
+int backwards;
+
+static bool total_backward(sb_node *node)
+{
+    sb_tensor *dx = sb_node_dx(node, 0);
+    for (int64_t i = 0; i < sb_tensor_size(dx); i++)
+        sb_put(dx, i, sb_get(dx, i) + sb_value(sb_node_dy(node, 0)));
+    live_at[backwards++ % 16] = memory_in_use().live_bytes;
+    return true;
+}
+
+static const sb_operation total_operation = {"total", "x", total_backward, false};
+
+sb_tensor *total(sb_tensor *x)
+{
+    sb_node *node = sb_node_new(&total_operation, 1, &x, 1, NULL, 0);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, SB_SCALAR) : NULL;
+    double sum = 0;
+    for (int64_t i = 0; y && i < sb_tensor_size(x); i++)
+        sum += sb_get(x, i);
+    return y && sb_put(y, 0, sum) ? y : NULL;
+}
+
+static sb_tape left_open;
+
+static bool pass_backward(sb_node *node)
+{
+    sb_tensor *dx = sb_node_dx(node, 0);
+    for (int64_t i = 0; i < sb_tensor_size(dx); i++)
+        sb_put(dx, i, sb_get(dx, i) + sb_get(sb_node_dy(node, 0), i));
+    live_at[backwards++ % 16] = memory_in_use().live_bytes;
+    switch (*(const enum fault *)sb_node_options(node)) {
+    case NO_FAULT:
+        return true;
+    case RETURNS_FALSE:
+        return false;
+    case EXPLAINS:
+        return sb_fail("pass: the moon is full");
+    case FAILS_IN_SECRET:
+        sb_tensor_data(NULL);
+        return true;
+    case LEAVES_A_TAPE_OPEN:
+        sb_tape_begin(&left_open, SB_RECORD);
+        return true;
+    }
+    return true;
+}
+
+static const sb_operation pass_operation = {"pass", "x", pass_backward, false};
+
+sb_tensor *pass(sb_tensor *x, enum fault fault)
+{
+    sb_node *node = sb_node_new(&pass_operation, 1, &x, 1, &fault, sizeof fault);
+    sb_tensor *y = node ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
+    return y && x->device->copy(y->data, x->data, tensor_bytes(x)) ? y : NULL;
+}
+
+sb_tensor *leaf(double value)
+{
+    return sb_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(2), value));
+}
+
+bool every(const sb_tensor *t, double value)
+{
+    for (int64_t i = 0; i < sb_tensor_size(t); i++)
+        if (sb_get(t, i) != value)
+            return false;
+    return t != NULL;
+}

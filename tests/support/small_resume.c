@@ -1,0 +1,25 @@
+#include "tests/support/small_run.h"
+
+bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs)
+{
+    return small_run_resume_part(run, path, pairs, NULL);
+}
+
+bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
+                           sb_communicator *ranks)
+{
+    *run =
+        (struct small_run){.loaded = checkpoint_load_part(path, ranks), .forget = checkpoint_free};
+    if (run->loaded) {
+        run->settings = run->loaded->settings;
+        run->weights = run->loaded->weights;
+        run->model = run->loaded->model;
+        run->data = small_data(&run->settings, pairs);
+    }
+    if (run->data)
+        run->trainer = sb_trainer_new(run->model, run->data, &run->settings.trainer);
+    if (run->trainer && checkpoint_resume(run->loaded, path, run->trainer))
+        return true;
+    small_run_close(run);
+    return false;
+}

@@ -1,0 +1,92 @@
+#include "tests/support/small_run.h"
+
+struct settings small_settings(void)
+{
+    struct settings s = settings_default();
+    s.model.transformer.width = 8;
+    s.model.transformer.heads = 2;
+    s.model.transformer.feed_forward = 12;
+    s.model.transformer.encoder_layers = 1;
+    s.model.transformer.decoder_layers = 1;
+    s.trainer.optimiser.schedule.kind = SB_SCHEDULE_CONSTANT;
+    s.trainer.optimiser.schedule.warmup = 3;
+    s.data.batch_pairs = 4;
+    s.task = (sb_task_options){.min_length = 1, .max_length = 5};
+    return s;
+}
+
+sb_data *small_data(const struct settings *s, const sb_pairs *pairs)
+{
+    sb_data_options options = s->data;
+    options.seed = s->trainer.seed;
+    if (!pairs)
+        return sb_data_task_with(SB_TASK_REVERSE, &s->task, &options);
+    const sb_vocabulary_options letters = {.units = SB_UNITS_CHARACTERS};
+    sb_vocabulary *v = sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &letters);
+    sb_data *data = v ? sb_data_new(pairs, v, v, &options) : NULL;
+    sb_vocabulary_release(v);
+    return data;
+}
+
+bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
+                    sb_dtype dtype)
+{
+    *run = (struct small_run){.settings = *settings};
+    run->data = small_data(settings, pairs);
+    run->weights = run->data ? sb_parameters_of(dtype, settings->trainer.seed) : NULL;
+    if (run->weights)
+        run->model = sb_seq2seq_new(run->weights, run->data, &settings->model);
+    if (run->model)
+        run->trainer = sb_trainer_new(run->model, run->data, &settings->trainer);
+    if (run->trainer)
+        return true;
+    small_run_close(run);
+    return false;
+}
+
+struct small_run small_run(const struct settings *settings, const sb_pairs *pairs)
+{
+    struct small_run run;
+    cr_assert(small_run_open(&run, settings, pairs, SB_F32), "%s", sb_error());
+    return run;
+}
+
+void small_run_close(struct small_run *run)
+{
+    sb_trainer_free(run->trainer);
+    if (run->loaded) {
+        run->forget(run->loaded);
+    } else {
+        sb_seq2seq_free(run->model);
+        sb_parameters_free(run->weights);
+    }
+    sb_data_free(run->data);
+    *run = (struct small_run){0};
+}
+
+double small_run_train(struct small_run *run, int64_t steps)
+{
+    sb_trained trained = {0};
+    for (int64_t i = 0; i < steps; i++)
+        cr_assert(sb_trainer_step(run->trainer, &trained), "%s", sb_error());
+    return trained.loss;
+}
+
+uint64_t small_run_bits(const struct small_run *run)
+{
+    return sb_parameters_fingerprint(run->weights);
+}
+
+sb_pairs *small_pairs(int64_t n, int longest)
+{
+    sb_pairs *pairs = sb_pairs_new();
+    sb_random random = sb_random_new(3, SB_STREAM_USER);
+    for (int64_t i = 0; i < n; i++) {
+        char source[64] = "", target[64] = "";
+        uint32_t length = 1 + sb_random_below(&random, (uint32_t)longest);
+        for (uint32_t k = 0; k < length; k++)
+            source[k] = target[length - 1 - k] = (char)('a' + sb_random_below(&random, 6));
+        cr_assert(sb_pairs_add(pairs, source, target), "%s", sb_error());
+    }
+    return pairs;
+}

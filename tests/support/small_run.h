@@ -1,0 +1,45 @@
+/* Training runs so small that a test can afford many of them. */
+#ifndef SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
+#define SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
+
+#include "models/training/checkpoint.h"
+#include "models/training/evaluation.h"
+#include "tests/support/test.h"
+
+/* A model of width 8 with one layer on each side, dropout, four pairs a batch, f32. */
+struct settings small_settings(void);
+
+struct small_run {
+    struct settings settings;
+    sb_data *data;
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    sb_trainer *trainer;
+    struct checkpoint *loaded; /* of a run that was resumed: owns weights and model */
+    void (*forget)(struct checkpoint *loaded);
+};
+
+/* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
+bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
+                    sb_dtype dtype);
+/* The same, which fails the test where it cannot be made. */
+struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
+/* The data of such a run; pairs may be NULL. */
+sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);
+/* A run that goes on from a checkpoint (small_resume.c). */
+bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
+/* The same of a model that is cut over ranks. */
+bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
+                           sb_communicator *ranks);
+void small_run_close(struct small_run *run);
+
+/* Takes so many steps, each of which must succeed; the last one's loss. */
+double small_run_train(struct small_run *run, int64_t steps);
+
+/* The bits of the weights. */
+uint64_t small_run_bits(const struct small_run *run);
+
+/* n pairs of words of up to `longest` letters, reversed. */
+sb_pairs *small_pairs(int64_t n, int longest);
+
+#endif

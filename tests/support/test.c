@@ -1,0 +1,213 @@
+#include "tests/support/test.h"
+#include "autograd/node.h"
+#include "tensor/random.h"
+#include <stdio.h>
+#include <unistd.h>
+
+static int64_t live_at_begin;
+static char folder[64];
+
+/* SOFTBACK_TEST_DEVICE=cuda runs the claims there. */
+static void use_device(void)
+{
+    const char *name = getenv("SOFTBACK_TEST_DEVICE");
+    if (!name || strcmp(name, "cuda") != 0)
+        return;
+    cr_assert(device_cuda() != NULL, "%s", sb_error());
+    sb_use_device(device_cuda());
+}
+
+void test_begin(void)
+{
+    use_device();
+    memory_pool()->poison = pool_poison_host;
+    live_at_begin = live_blocks();
+}
+
+void test_begin_on_the_cpu(void)
+{
+    test_begin();
+    on_the_cpu();
+}
+
+void test_nothing_live(void)
+{
+    cr_expect(tape_open() == NULL, "a tape is open at the end of the test");
+    cr_expect(live_blocks() == live_at_begin, "%lld blocks are live at the end of the test",
+              (long long)(live_blocks() - live_at_begin));
+    const sb_device *cuda = device_opened();
+    cr_expect(!cuda || sb_device_memory(cuda).live_blocks == 0,
+              "%lld blocks of the device are live at the end of the test",
+              (long long)sb_device_memory(cuda).live_blocks);
+}
+
+/* What test_data has copied; each copy begins with a pointer to the one before. */
+enum { HEADER = 64 }; /* keeps the alignment of tensors */
+static void **copies;
+
+static void free_copies(void)
+{
+    while (copies) {
+        void **before = *copies;
+        free(copies);
+        copies = before;
+    }
+}
+
+/* Also after a test that was given up. */
+void test_end(void)
+{
+    free_copies();
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    if (folder[0])
+        cr_expect(system(command) == 0);
+    folder[0] = '\0';
+}
+
+bool test_long(void)
+{
+    const char *value = getenv("SOFTBACK_TEST_LONG");
+    return value && value[0] == '1';
+}
+
+const char *test_path(const char *file)
+{
+    static char path[1024];
+    snprintf(path, sizeof path, "%s/%s", TEST_FOLDER, file);
+    return path;
+}
+
+const char *test_temporary(const char *file)
+{
+    static char path[4][256];
+    static int next;
+    if (!folder[0]) {
+        const char *base = getenv("TMPDIR");
+        snprintf(folder, sizeof folder, "%s/softback-XXXXXX",
+                 base && strlen(base) < 40 ? base : P_tmpdir);
+        cr_assert(mkdtemp(folder) != NULL);
+    }
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof path[next], "%s/%s", folder, file);
+    return path[next];
+}
+
+const char *on_device(const char *text)
+{
+    static char result[1024];
+    size_t n = 0;
+    for (const char *found; (found = strstr(text, "on cpu")); text = found + 6)
+        n += (size_t)snprintf(result + n, sizeof result - n, "%.*son %s", (int)(found - text), text,
+                              sb_device_name(sb_device_in_use()));
+    snprintf(result + n, sizeof result - n, "%s", text);
+    return result;
+}
+
+double test_relative_arrays(int64_t n, const double *a, const double *b)
+{
+    double worst = 0, largest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (isnan(a[i]) != isnan(b[i]))
+            return INFINITY;
+        if (isnan(a[i]) || a[i] == b[i])
+            continue;
+        worst = fmax(worst, fabs(a[i] - b[i]));
+    }
+    for (int64_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(b[i]));
+    return worst == 0 ? 0 : worst / largest;
+}
+
+double test_relative(const sb_tensor *a, const sb_tensor *b)
+{
+    if (!a || !b || !shape_equal(a->rank, a->dim, b->rank, b->dim))
+        return INFINITY;
+    double *x = numbers_of(a), *y = numbers_of(b);
+    double relative = test_relative_arrays(tensor_size(a), x, y);
+    free(x);
+    free(y);
+    return relative;
+}
+
+/* A copy of t's bytes with room for a pointer before it. */
+static void **copy_new(const sb_tensor *t)
+{
+    cr_assert(t != NULL, "%s", sb_error());
+    const size_t bytes = HEADER + (tensor_bytes(t) + HEADER - 1) / HEADER * HEADER;
+    char *copy = aligned_alloc(HEADER, bytes);
+    cr_assert(copy && tensor_readable("test_data", t) &&
+                  t->device->download(copy + HEADER, t->data, tensor_bytes(t)),
+              "%s", sb_error());
+    return (void **)(void *)copy;
+}
+
+void *test_data(const sb_tensor *t)
+{
+    void **copy = copy_new(t);
+    *copy = copies;
+    copies = copy;
+    return (char *)copy + HEADER;
+}
+
+bool test_same_bits(const sb_tensor *a, const sb_tensor *b)
+{
+    if (!a || !b || a->dtype != b->dtype || !shape_equal(a->rank, a->dim, b->rank, b->dim))
+        return false;
+    void **x = copy_new(a), **y = copy_new(b);
+    const bool same = memcmp((char *)x + HEADER, (char *)y + HEADER, tensor_bytes(a)) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+double *numbers_of(const sb_tensor *t)
+{
+    double *numbers = calloc((size_t)sb_tensor_size(t) + 1, sizeof *numbers);
+    cr_assert(numbers && sb_tensor_read(t, numbers), "%s", sb_error());
+    return numbers;
+}
+
+sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim)
+{
+    sb_random random = sb_random_new(seed, SB_STREAM_USER);
+    const int64_t n = shape_size(rank, dim);
+    double *values = malloc((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; i < n; i++)
+        values[i] = 4 * sb_random_uniform(&random) - 2;
+    sb_tensor *t = sb_tensor_from_doubles(dtype, rank, dim, values);
+    free(values);
+    return t ? sb_requires_grad(t) : NULL;
+}
+
+/* On a slow device only some of the allocations after the first ones fail. */
+static int next_allocation(int allocation, bool for_good)
+{
+    return allocation + (test_slow_device() && allocation > 40 ? 11 + for_good : 1);
+}
+
+static int sweep(bool (*body)(void *context), void *context, bool for_good)
+{
+    for (int allocation = 0; allocation < 100000;
+         allocation = next_allocation(allocation, for_good)) {
+        int64_t live = live_blocks();
+        pool_fail_after(allocation, for_good);
+        bool ok = body(context);
+        pool_fail_after(-1, false);
+        cr_assert(tape_open() == NULL, "a tape stays open when allocation %d fails", allocation);
+        cr_assert(live_blocks() == live, "%lld blocks leak when allocation %d fails%s",
+                  (long long)(live_blocks() - live), allocation, for_good ? " for good" : "");
+        if (ok)
+            return allocation;
+        cr_assert(strstr(sb_error(), "memory"), "allocation %d fails with \"%s\"", allocation,
+                  sb_error());
+    }
+    cr_assert_fail("the body never succeeds");
+    return -1;
+}
+
+int test_each_allocation_fails(bool (*body)(void *context), void *context)
+{
+    sweep(body, context, true);
+    return sweep(body, context, false);
+}

@@ -1,0 +1,73 @@
+/* What the tests share: claims, and a few ways to compare. */
+#ifndef SOFTBACK_TESTS_SUPPORT_TEST_H
+#define SOFTBACK_TESTS_SUPPORT_TEST_H
+
+#include "softback.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+#include "tests/support/device.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A test named by the claim that it proves. It also asserts that nothing is live at its end: within
+   the test, since Criterion does not count what fails in a .fini. */
+#define CLAIM(suite, name) CLAIM_AFTER(test_begin, suite, name)
+
+/* A claim about host memory, threads, instruction sets, or operations that compute on the host: it
+   is tested on the CPU whatever device is asked for. */
+#define CPU_CLAIM(suite, name) CLAIM_AFTER(test_begin_on_the_cpu, suite, name)
+
+#define CLAIM_AFTER(begin, suite, name)                                                            \
+    static void claim_##suite##_##name(void);                                                      \
+    Test(suite, name, .init = begin, .fini = test_end)                                             \
+    {                                                                                              \
+        claim_##suite##_##name();                                                                  \
+        test_nothing_live();                                                                       \
+    }                                                                                              \
+    static void claim_##suite##_##name(void)
+
+void test_begin(void);
+void test_begin_on_the_cpu(void);
+void test_nothing_live(void);
+void test_end(void);
+
+/* Whether the long tests were asked for (`./run test --long`). */
+bool test_long(void);
+
+/* The path of a file that belongs to the tests, "golden/attention.safetensors"; static storage. */
+const char *test_path(const char *file);
+
+/* A path in a fresh temporary folder that is removed at the end of the test; static storage. */
+const char *test_temporary(const char *file);
+
+/* max |a - b| / max |b|; infinite when shapes differ or a value is NaN in one of them only. */
+double test_relative(const sb_tensor *a, const sb_tensor *b);
+/* max |a - b| / max |b| over plain arrays. */
+double test_relative_arrays(int64_t n, const double *a, const double *b);
+
+/* The elements of a tensor wherever it lies: a copy, in host memory until the end of the test. */
+void *test_data(const sb_tensor *t);
+/* All its numbers, to be freed. */
+double *numbers_of(const sb_tensor *t);
+/* Whether both are of the same dtype and shape and have the same bits. */
+bool test_same_bits(const sb_tensor *a, const sb_tensor *b);
+
+/* A leaf of values in (-2, 2), fixed by the seed, that wants a gradient. */
+sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim);
+
+/* Runs `body(context)` with its first allocation failing, then its second, and so on, until it
+   succeeds: once with only that one failing, once with all after it failing too. Asserts that each
+   failure is reported and leaks nothing. Returns how many allocations the body makes. */
+int test_each_allocation_fails(bool (*body)(void *context), void *context);
+
+/* The text with "on cpu" become "on cuda" where that device is in use; static storage. */
+const char *on_device(const char *text);
+
+/* Asserts that the last error's text contains this. */
+#define EXPECT_ERROR(part)                                                                         \
+    cr_assert(strstr(sb_error(), part) != NULL, "the error is \"%s\", without \"%s\"", sb_error(), \
+              part)
+
+#endif

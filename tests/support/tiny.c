@@ -1,0 +1,134 @@
+#include "tests/support/tiny.h"
+
+#define SIZES .width = 12, .heads = 2, .feed_forward = 20, .encoder_layers = 2, .decoder_layers = 2
+#define TRANSFORMER(...) .transformer = {SIZES, __VA_ARGS__}
+
+static const struct tiny_variant variants[] = {
+    {"pre-norm", {TRANSFORMER(.norm_place = SB_NORM_PRE)}},
+    {"post-norm", {TRANSFORMER(.norm_place = SB_NORM_POST)}},
+    {"rms", {TRANSFORMER(.norm_kind = SB_RMS_NORM)}},
+    {"rms post-norm", {TRANSFORMER(.norm_kind = SB_RMS_NORM, .norm_place = SB_NORM_POST)}},
+    {"gated", {TRANSFORMER(.gated = true, .activation = SB_SILU)}},
+    {"gelu", {TRANSFORMER(.activation = SB_GELU)}},
+    {"learned", {TRANSFORMER(.positions = SB_POSITIONS_LEARNED, .longest = 40)}},
+    {"rotary", {TRANSFORMER(.positions = SB_POSITIONS_ROTARY)}},
+    {"alibi", {TRANSFORMER(.positions = SB_POSITIONS_ALIBI)}},
+    {"relative", {TRANSFORMER(.positions = SB_POSITIONS_RELATIVE)}},
+    {"no positions", {TRANSFORMER(.positions = SB_POSITIONS_NONE)}},
+    {"grouped", {TRANSFORMER(.key_heads = 1)}},
+    {"grouped rotary", {TRANSFORMER(.key_heads = 1, .positions = SB_POSITIONS_ROTARY)}},
+    {"cosine", {TRANSFORMER(.score = SB_COSINE)}},
+    {"balanced", {TRANSFORMER(.score = SB_BALANCED)}},
+    {"tied", {TRANSFORMER(), .tie_embeddings = true}},
+    {"shared", {TRANSFORMER(), .share_embeddings = true}},
+    {"tied and shared", {TRANSFORMER(), .tie_embeddings = true, .share_embeddings = true}},
+    {"smoothed", {TRANSFORMER(), .label_smoothing = 0.1}},
+    {"dropout", {TRANSFORMER(.dropout = 0.2)}},
+};
+
+const struct tiny_variant *tiny_variant(int i)
+{
+    return i < (int)(sizeof variants / sizeof *variants) ? &variants[i] : NULL;
+}
+
+int tiny_step(void)
+{
+    return test_slow_device() ? 3 : 1;
+}
+
+sb_seq2seq_options tiny_options(void)
+{
+    return variants[0].options;
+}
+
+sb_vocabulary *tiny_vocabulary(void)
+{
+    const char *text = "abcdefg";
+    sb_vocabulary_options options = {.units = SB_UNITS_CHARACTERS};
+    sb_vocabulary *vocabulary = sb_vocabulary_new(&text, 1, &options);
+    cr_assert(sb_vocabulary_size(vocabulary) == TINY_V, "%s", sb_error());
+    return vocabulary;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t size = strlen(text), end_size = strlen(end);
+    return size >= end_size && strcmp(text + size - end_size, end) == 0;
+}
+
+void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
+{
+    sb_random random = sb_random_new(seed, SB_STREAM_USER);
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
+        sb_tensor *t = sb_parameters_get(weights, i);
+        const char *name = sb_parameters_name(weights, i);
+        double mean = ends_with(name, "norm.weight") ? 1 : 0;
+        double deviation = sb_tensor_rank(t) > 1 ? 1 / sqrt((double)sb_tensor_dim(t, -1)) : 0.2;
+        double *values = numbers_of(t);
+        for (int64_t k = 0; k < sb_tensor_size(t); k++)
+            values[k] = mean + deviation * sb_random_normal(&random);
+        cr_assert(sb_tensor_write(t, values), "%s", sb_error());
+        free(values);
+    }
+    sb_tensor *bias = sb_parameters_find(weights, "output.bias");
+    sb_put(bias, SB_END, sb_get(bias, SB_END) + end);
+}
+
+struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options)
+{
+    sb_seq2seq_options first = tiny_options();
+    struct tiny tiny = {tiny_vocabulary(), sb_parameters_of(dtype, seed), NULL};
+    tiny.model =
+        sb_seq2seq_for(tiny.weights, tiny.vocabulary, tiny.vocabulary, options ? options : &first);
+    cr_assert(tiny.model, "%s", sb_error());
+    tiny_draw(tiny.weights, seed, 1);
+    return tiny;
+}
+
+void tiny_free(struct tiny *tiny)
+{
+    sb_seq2seq_free(tiny->model);
+    sb_parameters_free(tiny->weights);
+    sb_vocabulary_release(tiny->vocabulary);
+}
+
+const char *tiny_text(uint64_t seed, int longest)
+{
+    static char text[1024];
+    sb_random random = sb_random_new(seed, SB_STREAM_DATA);
+    uint32_t length = sb_random_below(&random, (uint32_t)longest + 1);
+    for (uint32_t i = 0; i < length; i++)
+        text[i] = (char)('a' + sb_random_below(&random, TINY_SYMBOLS));
+    text[length] = '\0';
+    return text;
+}
+
+sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, int longest)
+{
+    sb_encoded_pair *pairs = calloc((size_t)n, sizeof *pairs);
+    for (int64_t i = 0; i < n; i++) {
+        int64_t length;
+        int32_t *source =
+            sb_vocabulary_encode(vocabulary, tiny_text(seed + (uint64_t)i, longest), &length, NULL);
+        int32_t *target = calloc((size_t)length + 1, sizeof *target);
+        for (int64_t k = 0; k < length; k++)
+            target[k] = source[length - 1 - k];
+        pairs[i] = (sb_encoded_pair){source, target, length, length};
+    }
+    sb_batch *batch = sb_batch_new(n, pairs);
+    for (int64_t i = 0; i < n; i++) {
+        sb_free((void *)(uintptr_t)pairs[i].source);
+        free((void *)(uintptr_t)pairs[i].target);
+    }
+    free(pairs);
+    cr_assert(batch, "%s", sb_error());
+    return batch;
+}
+
+sb_tensor **tiny_parameters(const sb_parameters *weights)
+{
+    sb_tensor **array = calloc((size_t)sb_parameters_count(weights) + 1, sizeof(sb_tensor *));
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++)
+        array[i] = sb_parameters_get(weights, i);
+    return array;
+}

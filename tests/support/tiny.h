@@ -1,0 +1,51 @@
+/* Models so small that a test can afford many, in all variants. */
+#ifndef SOFTBACK_TESTS_SUPPORT_TINY_H
+#define SOFTBACK_TESTS_SUPPORT_TINY_H
+
+#include "tests/support/test.h"
+
+enum { TINY_SYMBOLS = 7, TINY_V = TINY_SYMBOLS + SB_SPECIAL_SYMBOLS };
+
+struct tiny_variant {
+    const char *name;
+    sb_seq2seq_options options;
+};
+
+/* Every variant of a transformer, each of few layers of width 12; NULL past the last. */
+const struct tiny_variant *tiny_variant(int i);
+
+/* How far apart the variants are that a claim tries: all, or one in three where kernels are
+   emulated. */
+int tiny_step(void);
+
+/* The options of the first variant, with pre-norm and sinusoidal positions. */
+sb_seq2seq_options tiny_options(void);
+
+/* A vocabulary of the characters a to g. */
+sb_vocabulary *tiny_vocabulary(void);
+
+struct tiny {
+    sb_vocabulary *vocabulary;
+    sb_parameters *weights;
+    sb_seq2seq *model;
+};
+
+/* An untrained model for that vocabulary, source and target. Its weights are larger than initial
+   ones, so that what it writes depends on what it reads, and ends sooner or later. */
+struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options);
+void tiny_free(struct tiny *tiny);
+
+/* Draws all weights anew, and favours the end by this much. */
+void tiny_draw(sb_parameters *weights, uint64_t seed, double end);
+
+/* A text of 0 to `longest` characters, fixed by the seed; static storage. */
+const char *tiny_text(uint64_t seed, int longest);
+
+/* A batch of n pairs, targets being sources reversed: the source of pair i is
+   tiny_text(seed + i, longest). */
+sb_batch *tiny_batch(const sb_vocabulary *vocabulary, uint64_t seed, int64_t n, int longest);
+
+/* The parameters as an array for sb_gradcheck, to be freed. */
+sb_tensor **tiny_parameters(const sb_parameters *weights);
+
+#endif

@@ -1,0 +1,524 @@
+/*
+ * `softback explain`: its pages as golden texts, their numbers against what is written of them, and
+ * the program around them.
+ *
+ * SOFTBACK_GOLDEN=write writes the golden texts anew.
+ */
+#include "teach/explain/claims.h"
+#include "teach/explain/page.h"
+#include "teach/explain/reversing.h"
+#include "teach/explain/row.h"
+#include "teach/explain/topics.h"
+#include "tests/support/program.h"
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+
+static const struct topic *topic_named(const char *name)
+{
+    for (int i = 0; topic_at(i); i++)
+        if (strcmp(topic_at(i)->name, name) == 0)
+            return topic_at(i);
+    return NULL;
+}
+
+/* A topic with its own options, or an operation. */
+static struct page *page_of(const char *name)
+{
+    const struct explain_options options = {.steps = 2};
+    const struct topic *topic = topic_named(name);
+    struct page *page = topic ? topic_page(topic, &options) : operation_page(name);
+    cr_assert(page != NULL, "%s: %s", name, sb_error());
+    return page;
+}
+
+static char *text_of(const char *name)
+{
+    struct page *page = page_of(name);
+    char *text = page_as_text(page, false);
+    cr_assert(text != NULL, "%s: %s", name, sb_error());
+    page_free(page);
+    return text;
+}
+
+static struct outcome run_well(const char *arguments)
+{
+    struct outcome o = program_run("explain %s", arguments);
+    cr_assert(o.code == 0, "%s: exit code %d, \"%s\"", arguments, o.code, o.err);
+    cr_assert(o.err[0] == '\0', "%s: on standard error: \"%s\"", arguments, o.err);
+    return o;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+static json_t *json_of(const char *arguments)
+{
+    json_t *json = json_loads(run_well(arguments).out, 0, NULL);
+    cr_assert(json_is_object(json), "not JSON: %s", arguments);
+    return json;
+}
+
+/* The table of this name in a page's JSON. */
+static json_t *table_of(json_t *page, const char *name)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(page, "parts"), i, part)
+    {
+        json_t *table = json_object_get(part, "table");
+        if (table && strcmp(json_string_value(json_object_get(table, "name")), name) == 0)
+            return table;
+    }
+    cr_assert(false, "there is no table \"%s\"", name);
+    return NULL;
+}
+
+static json_t *cell_at(json_t *page, const char *name, size_t row, const char *column)
+{
+    json_t *table = table_of(page, name), *columns = json_object_get(table, "columns");
+    for (size_t c = 0; c < json_array_size(columns); c++)
+        if (strcmp(json_string_value(json_array_get(columns, c)), column) == 0)
+            return json_array_get(json_array_get(json_object_get(table, "rows"), row), c);
+    cr_assert(false, "\"%s\" has no column \"%s\"", name, column);
+    return NULL;
+}
+
+static double number_at(json_t *page, const char *name, size_t row, const char *column)
+{
+    json_t *cell = cell_at(page, name, row, column);
+    cr_assert(json_is_number(cell), "%s, row %zu, %s is no number", name, row, column);
+    return json_number_value(cell);
+}
+
+static void expect_near(double got, double expected, double tolerance, const char *what)
+{
+    cr_expect(fabs(got - expected) <= tolerance, "%s is %g, not %g +- %g", what, got, expected,
+              tolerance);
+}
+
+/* ---- golden texts ---- */
+
+/* What explain shows for each golden text. */
+struct golden {
+    const char *file, *arguments;
+};
+
+static const struct golden goldens[] = {
+    {"softmax", "softmax"},
+    {"softmax_options", "softmax --scores 20,10,1,-10,3 --upstream 1,0,2,0,-1 --mask 1,1,1,1,0 "
+                        "--temperature 2"},
+    {"softmax_empty", "softmax --scores 1,2 --mask 0,0"},
+    {"mask", "mask"},
+    {"flash", "flash"},
+    {"flash_options", "flash --scores 3,1,4,1,5,9,2 --values 1,2,3,4,5,6,7 --block 3"},
+    {"cross-entropy", "cross-entropy"},
+    {"saturation", "saturation"},
+    {"scaling", "scaling"},
+    {"positions", "positions"},
+    {"positions_options", "positions --periods 3,4,8"},
+    {"attention", "attention"},
+    {"tape", "tape"},
+    {"claims", "claims"},
+    {"layer_norm", "layer_norm"},
+    {"argmax", "argmax"},
+    {"topics", ""},
+};
+
+static void expect_narrow(const char *name, const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n") + 1) {
+        int n = 0;
+        for (size_t i = 0; i < strcspn(line, "\n"); i++) {
+            unsigned char c = (unsigned char)line[i];
+            cr_expect(c >= ' ' && c != 0x7f, "%s: byte %d", name, c);
+            n += (c & 0xc0) != 0x80;
+        }
+        cr_expect(n <= PAGE_WIDTH, "%s: %d columns: %.*s", name, n, (int)strcspn(line, "\n"), line);
+        cr_expect(n == 0 || line[strcspn(line, "\n") - 1] != ' ', "%s: a space ends: %.*s", name,
+                  (int)strcspn(line, "\n"), line);
+    }
+}
+
+CPU_CLAIM(explain, each_topic_reads_as_it_did)
+{
+    const char *mode = getenv("SOFTBACK_GOLDEN");
+    bool writes = mode && strcmp(mode, "write") == 0;
+    for (size_t i = 0; i < sizeof goldens / sizeof goldens[0]; i++) {
+        struct outcome o = run_well(goldens[i].arguments);
+        expect_narrow(goldens[i].file, o.out);
+        char path[200];
+        snprintf(path, sizeof path, "golden/explain/%s.txt", goldens[i].file);
+        FILE *file = fopen(test_path(path), writes ? "w" : "r");
+        cr_assert(file != NULL, "%s cannot be opened", path);
+        if (writes) {
+            fputs(o.out, file);
+        } else {
+            static char expected[1 << 16];
+            expected[fread(expected, 1, sizeof expected - 1, file)] = '\0';
+            cr_expect(strcmp(expected, o.out) == 0, "%s: expected:\n%s\ngot:\n%s", path, expected,
+                      o.out);
+        }
+        fclose(file);
+    }
+}
+
+CPU_CLAIM(explain, topics_without_a_golden_text_fit_80_columns_too)
+{
+    static const char *const names[] = {"gradcheck", "wrong-gradient", "attention", "matmul"};
+    for (int i = 0; i < 4; i++) {
+        char *text = text_of(names[i]);
+        expect_narrow(names[i], text);
+        memory_free(text);
+    }
+    for (int i = 0; topic_at(i); i++)
+        expect_text(run_well("").out, topic_at(i)->name);
+}
+
+/* ---- JSON ---- */
+
+/* Whether the number is one of the words of the text, from *at on; *at is set past it. */
+static bool comes_next(const char **at, double number)
+{
+    while (**at) {
+        while (isspace((unsigned char)**at))
+            ++*at;
+        char *end;
+        double word = strtod(*at, &end);
+        bool whole = end != *at && (isspace((unsigned char)*end) || !*end);
+        *at += strcspn(*at, " \n");
+        if (whole && word == number)
+            return true;
+    }
+    return false;
+}
+
+static int expect_numbers(const char *name, const char *text, json_t *page)
+{
+    size_t p, r, c;
+    json_t *part, *row, *cell;
+    int count = 0;
+    json_array_foreach(json_object_get(page, "parts"), p, part)
+    {
+        json_t *table = json_object_get(part, "table"), *rows = json_object_get(table, "rows");
+        cr_expect((table != NULL) != json_is_string(json_object_get(part, "text")));
+        json_array_foreach(rows, r, row)
+        {
+            cr_expect(json_array_size(row) == json_array_size(json_object_get(table, "columns")));
+            json_array_foreach(row, c, cell)
+            {
+                if (!json_is_number(cell))
+                    continue;
+                count++;
+                cr_expect(comes_next(&text, json_number_value(cell)), "%s: %s, row %zu: %g", name,
+                          json_string_value(json_object_get(table, "name")), r,
+                          json_number_value(cell));
+            }
+        }
+    }
+    return count;
+}
+
+/* Those of gradcheck have bars with numbers of their own. */
+CPU_CLAIM(explain, json_holds_the_numbers_of_the_text)
+{
+    static const char *const names[] = {"softmax",       "mask",       "flash",
+                                        "cross-entropy", "saturation", "positions",
+                                        "attention",     "tape",       "layer_norm"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct page *page = page_of(names[i]);
+        char *text = page_as_text(page, false), *dump = page_as_json(page);
+        json_t *json = json_loads(dump, 0, NULL);
+        cr_assert(json_is_object(json), "%s is not JSON: %s", names[i], dump);
+        cr_expect_str_eq(json_string_value(json_object_get(json, "topic")), names[i]);
+        cr_expect(expect_numbers(names[i], text, json) >= 9, "%s", names[i]);
+        json_decref(json);
+        memory_free(text);
+        memory_free(dump);
+        page_free(page);
+    }
+}
+
+CPU_CLAIM(explain, the_program_gives_json_when_asked)
+{
+    json_t *json = json_of("softmax --json");
+    expect_near(number_at(json, "forward", 0, "a"), 0.6381, 1e-9, "a_0");
+    expect_near(number_at(json, "backward", 0, "ds"), 0.2512, 1e-9, "ds_0");
+    json_decref(json);
+    json = json_of("mask --json");
+    cr_expect_str_eq(json_string_value(cell_at(json, "ways", 3, "a_0")), "NaN");
+    json_decref(json);
+}
+
+/* ---- the page itself ---- */
+
+CPU_CLAIM(explain, small_numbers_keep_three_digits_and_zero_has_no_sign)
+{
+    const struct {
+        struct page_column column;
+        double number;
+        const char *shown;
+    } cases[] = {
+        {{"", PAGE_NUMBER, 4}, 0.25, "0.2500"},     {{"", PAGE_NUMBER, 4}, 0.00012345, "0.000123"},
+        {{"", PAGE_NUMBER, 4}, -4e-9, "-4e-09"},    {{"", PAGE_NUMBER, 4}, -0.0, "0.0000"},
+        {{"", PAGE_NUMBER, 0}, -0.2, "0"},          {{"", PAGE_SHORT, 3}, 1234.5, "1.23e+03"},
+        {{"", PAGE_SHORT, 4}, NAN, "NaN"},          {{"", PAGE_NUMBER, 2}, -INFINITY, "-inf"},
+        {{"", PAGE_NUMBER, 3}, 0.00512, "0.00512"}, {{"", PAGE_SHORT, 3}, -0.0, "0"},
+        {{"", PAGE_NUMBER, 3}, -1e308, "-1e+308"},  {{"", PAGE_NUMBER, 0}, 1234567, "1234567"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        cr_expect_str_eq(page_show(&cases[i].column, cases[i].number).text, cases[i].shown);
+}
+
+CPU_CLAIM(explain, a_terminal_gets_colour_and_blocks_for_the_same_words)
+{
+    struct page *page = page_of("softmax");
+    char *plain = page_as_text(page, false), *colour = page_as_text(page, true);
+    expect_text(plain, "----|");
+    expect_text(plain, "|+++++++");
+    expect_text(colour, "\033[38;5;208m████\033[0m|");
+    expect_text(colour, "|\033[38;5;33m███████\033[0m");
+    expect_text(program_on_terminal("explain softmax").out, "███████");
+    memory_free(plain);
+    memory_free(colour);
+    page_free(page);
+}
+
+static bool show_softmax(void *unused)
+{
+    (void)unused;
+    const struct explain_options options = {0};
+    struct page *page = topic_page(&topic_softmax, &options);
+    char *text = page ? page_as_text(page, false) : NULL;
+    char *json = text ? page_as_json(page) : NULL;
+    bool ok = json != NULL;
+    memory_free(text);
+    memory_free(json);
+    page_free(page);
+    return ok;
+}
+
+CPU_CLAIM(explain, a_page_survives_the_failure_of_each_allocation)
+{
+    int n = test_each_allocation_fails(show_softmax, NULL);
+    cr_expect(n >= 190, "only %d allocations were made to fail", n);
+}
+
+/* ---- options and mistakes ---- */
+
+CPU_CLAIM(explain, options_change_what_is_computed)
+{
+    json_t *json = json_of("softmax --scores 0,0,5 --mask 1,1,0 --upstream 4,0,9 --json");
+    expect_near(number_at(json, "forward", 0, "a"), 0.5, 1e-9, "a_0, of two that are kept");
+    expect_near(number_at(json, "forward", 2, "a"), 0, 0, "a_2, which is blocked");
+    expect_near(number_at(json, "backward", 0, "ds"), 1, 1e-9, "ds_0 = 0.5 (4 - 2)");
+    json_decref(json);
+    json = json_of("softmax --scores 0,0 --temperature 4 --upstream 1,0 --json");
+    expect_near(number_at(json, "backward", 0, "ds"), 0.0625, 6e-5, "ds_0 = 0.5 (1 - 0.5) / 4");
+    json_decref(json);
+    json = json_of("cross-entropy --logits 1,1 --target 1 --json");
+    expect_near(number_at(json, "logits", 1, "fused"), -0.5, 1e-9, "p - y");
+    json_decref(json);
+    json = json_of("flash --scores 1,1,1 --values 3,6,9 --block 1 --json");
+    expect_near(number_at(json, "blocks", 2, "o / l"), 6, 1e-9, "the mean of the values");
+    json_decref(json);
+    expect_text(run_well("positions --periods 3,4").out, "At a distance of 12 all waves meet");
+}
+
+struct wrong_use {
+    const char *arguments, *message;
+};
+
+CPU_CLAIM(explain, misuse_ends_with_2_and_one_sentence)
+{
+    static const struct wrong_use uses[] = {
+        {"sofmax", "there is no topic \"sofmax\"; did you mean \"softmax\"?"},
+        {"layernorm", "did you mean \"layer_norm\"?"},
+        {"qqqqqqqq", "there is no topic \"qqqqqqqq\"\n"},
+        {"softmax flash", "one topic at a time; \"flash\" is too much"},
+        {"softmax --scores 2,x", "--scores: \"x\" is not a number"},
+        {"softmax --scores 2,,1", "--scores: \"\" is not a number"},
+        {"softmax --scores ''", "--scores: \"\" is not a number"},
+        {"softmax --scores 1,nan", "--scores: \"nan\" is not a number"},
+        {"softmax --scores 2", "there is 1 number; a softmax of at least 2 is wanted"},
+        {"softmax --upstream 1,2,3", "--upstream: there are 3 numbers, but 4 scores"},
+        {"softmax --mask 1,1,1,2", "--mask: 2 is neither 1, which keeps a score, nor 0"},
+        {"softmax --temperature 0", "--temperature: \"0\" is not a number above 0"},
+        {"softmax --temperature -1", "--temperature: \"-1\" is not a number above 0"},
+        {"softmax --temperature inf", "--temperature: \"inf\" is not a number above 0"},
+        {"softmax --block 2", "--block is no option of softmax"},
+        {"layer_norm --seed 2", "--seed is no option of layer_norm"},
+        {"saturation --scores 3", "a softmax of at least 2 is wanted"},
+        {"flash --values 1,2", "--values: there are 2 numbers, but 6 scores"},
+        {"flash --block 0", "--block: \"0\" is not a whole number in 1..32"},
+        {"cross-entropy --target 3", "--target: 3 is not the number of one of 3 logits"},
+        {"cross-entropy --logits 1", "--logits: there is 1 number; at least 2 are wanted"},
+        {"positions --periods 5,1", "--periods: 1 is below 2"},
+        {"positions --periods 2,3,4,5,6,7,8,9,10", "--periods: there are 9 numbers, at most 8"},
+        {"wrong-gradient --steps 0", "--steps: \"0\" is not a whole number"},
+        {"softmax --scors 1", "there is no option --scors; did you mean --scores?"},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        struct outcome o = program_run("explain %s", uses[i].arguments);
+        cr_expect(o.code == 2, "%s: exit code %d", uses[i].arguments, o.code);
+        cr_expect(o.out[0] == '\0', "%s: on standard output: %s", uses[i].arguments, o.out);
+        expect_text(o.err, uses[i].message);
+    }
+    struct outcome many =
+        program_run("explain softmax --scores "
+                    "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1");
+    cr_expect(many.code == 2);
+    expect_text(many.err, "--scores: there are more than 32 numbers");
+}
+
+CPU_CLAIM(explain, the_command_explains_itself)
+{
+    struct outcome o = program_run("explain --help");
+    cr_expect(o.code == 0);
+    expect_text(o.out, "Usage: softback explain [OPTION...] [TOPIC]");
+    expect_text(program_run("--help").out, "explain");
+}
+
+/* ---- operations ---- */
+
+CPU_CLAIM(explain, every_operation_has_its_block)
+{
+    for (int i = 0; operation_name(NULL, i); i++)
+        cr_expect(operation_named(operation_name(NULL, i)), "%s", operation_name(NULL, i));
+    cr_expect(!operation_named("tensor_zeros") && !operation_named("soft") && !operation_named(""));
+    char *text = text_of("residual_layer_norm");
+    expect_text(text, "A residual branch and the norm that follows: *sum = x + dropout(branch, p)");
+    expect_text(text,
+                "\n    sb_tensor *gain, sb_tensor *bias, double epsilon, sb_tensor **sum);\n");
+    expect_text(text, "  within 1e-6\n");
+    memory_free(text);
+    text = text_of("split");
+    expect_text(text, "bool sb_split(sb_tensor *x, int axis, int n");
+    memory_free(text);
+}
+
+/* ---- measured values ---- */
+
+static void expect_textbook(json_t *json)
+{
+    static const double plain[] = {0.0889, 0.6572, 0.0120, 0.2418};
+    static const double scaled[] = {0.2467, 0.2695, 0.2259, 0.2579};
+    static const char *const columns[] = {"a_0", "a_1", "a_2", "a_3"};
+    for (int i = 0; i < 4; i++) {
+        expect_near(number_at(json, "four scores", 0, columns[i]), plain[i], 1e-4, columns[i]);
+        expect_near(number_at(json, "four scores", 1, columns[i]), scaled[i], 1e-4, columns[i]);
+    }
+    expect_near(number_at(json, "four scores", 0, "||J||"), 0.387, 1e-3, "||J||");
+    expect_near(number_at(json, "four scores", 1, "||J||"), 0.433, 1e-3, "||J|| over sqrt 512");
+}
+
+/* Rows go by d = 16, 64, 256, 1024, and for each over 1, sqrt d and d. */
+CPU_CLAIM(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_deaf)
+{
+    static const double deaf[] = {6, 29, 57, 77};
+    json_t *json = json_of("scaling --json");
+    expect_textbook(json);
+    for (size_t i = 0; i < 4; i++) {
+        size_t raw = 3 * i, scaled = raw + 1;
+        double d = number_at(json, "widths", raw, "d");
+        cr_expect(d == pow(4, (double)i + 2));
+        expect_near(number_at(json, "widths", raw, "deaf %"), deaf[i], 3, "deaf rows");
+        expect_near(number_at(json, "widths", scaled, "deaf %"), 0, 0, "deaf rows, scaled");
+        expect_near(number_at(json, "widths", raw, "variance") / d, 1, 0.1, "variance over d");
+        expect_near(number_at(json, "widths", scaled, "|dz/dq|^2"), 1, 0.05, "|dz/dq|^2");
+        cr_expect(number_at(json, "widths", raw, "|dq|") >
+                      2 * number_at(json, "widths", scaled, "|dq|"),
+                  "the mean gradient of q grows");
+    }
+    json_decref(json);
+}
+
+CPU_CLAIM(explain, the_error_of_a_difference_is_shaped_like_a_u)
+{
+    json_t *json = json_of("gradcheck --json");
+    double error[7], exact[7];
+    for (size_t i = 0; i < 7; i++) {
+        error[i] = number_at(json, "steps", i, "float32");
+        exact[i] = number_at(json, "steps", i, "float64");
+    }
+    cr_expect(error[1] < error[0] && error[1] < error[5], "h = 1e-2 is not the best in float32");
+    cr_expect(error[6] > 0.01 && error[1] < 1e-4, "%g and %g", error[6], error[1]);
+    cr_expect(exact[4] < 1e-9 && exact[4] < exact[1] && exact[4] < exact[6]);
+    cr_expect_str_eq(json_string_value(cell_at(json, "checks", 0, "sb_gradcheck")), "passes");
+    for (size_t i = 1; i < 4; i++)
+        cr_expect_str_eq(json_string_value(cell_at(json, "checks", i, "sb_gradcheck")), "fails");
+    json_decref(json);
+}
+
+CPU_CLAIM(explain, a_jacobian_is_that_of_the_formula)
+{
+    static const double s[] = {2, 1, 0.1, -1};
+    struct row row = row_of(4, s);
+    double a[EXPLAIN_NUMBERS], J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
+    row.temperature = 2;
+    row.kept[3] = false;
+    cr_assert(row_forward(&row, a) && row_jacobian(&row, J));
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            expect_near(J[i][j], a[i] * ((i == j) - a[j]) / 2, 1e-15, "J");
+    cr_expect(a[3] == 0);
+}
+
+CPU_CLAIM(explain, a_wrong_gradient_learns_worse_than_the_right_one)
+{
+    struct reversed r[WRONGS] = {{0}};
+    int64_t steps = test_long() ? 400 : 100;
+    sb_set_threads(1);
+    for (enum wrong w = 0; w < WRONGS; w++)
+        if (test_long() || w <= WRONG_DIAGONAL)
+            cr_assert(reversing_train(w, 0, steps, &r[w]), "%s", sb_error());
+    cr_expect(r[WRONG_NONE].loss_first == r[WRONG_DIAGONAL].loss_first, "forward is the same");
+    expect_near(r[WRONG_NONE].loss_first, 5.38, 0.005, "the first loss of these weights and pairs");
+    cr_expect(r[WRONG_NONE].loss_last < 0.5 * r[WRONG_DIAGONAL].loss_last, "%g and %g",
+              r[WRONG_NONE].loss_last, r[WRONG_DIAGONAL].loss_last);
+    if (!test_long())
+        return;
+    cr_expect(r[WRONG_NONE].loss_last < 0.01 && r[WRONG_NONE].right > 0.99);
+    cr_expect(r[WRONG_DIAGONAL].loss_last > log(16), "worse than guessing");
+    cr_expect(r[WRONG_CENTRED].loss_last < 0.02 && r[WRONG_CENTRED].right > 0.99);
+    expect_near(r[WRONG_ZERO].loss_last, 2.1, 0.3, "with q and k frozen");
+}
+
+CPU_CLAIM(explain, each_claim_has_its_verdict)
+{
+    static const struct {
+        const char *part;
+        enum verdict verdict;
+        const char *measured;
+    } expected[] = {
+        {"(.018, .731", VERDICT_FALSE, "(0.0889, 0.6572, 0.0120, 0.2418)"},
+        {"over sqrt 512", VERDICT_FALSE, "(0.2467, 0.2695, 0.2259, 0.2579)"},
+        {"saturation", VERDICT_FALSE,
+         "from 0.387 to 0.433: hardly. By the raw scores, the division "
+         "even makes it 20 times"},
+        {"vanish", VERDICT_HALF, "0.32 scaled"},
+        {"entropy", VERDICT_HALF, "Equal scores: 0."},
+        {"(1 - M)(-inf)", VERDICT_FALSE, "2 become NaN"},
+        {"-1e9", VERDICT_HALF, "every weight is 0.25"},
+        {"nan_to_num", VERDICT_HALF, "0 NaN left of it, where sb_masked_softmax shows 4"},
+        {"variance by H", VERDICT_FALSE, "through W_o it is 0.98"},
+        {"additive", VERDICT_HALF, "0 without a bias"},
+        {"permutation", VERDICT_HALF, "changes by 0. Queries"},
+        {"approximates", VERDICT_FALSE, "mixtures of values"},
+        {"cosine", VERDICT_FALSE, "is 0.451"},
+        {"cache", VERDICT_HALF, "67 % of a step's"},
+        {"flash", VERDICT_HALF, "8 times n d"},
+        {"chunks", VERDICT_HALF, "take 1.0 of the memory while recording"},
+    };
+    int n = (int)(sizeof expected / sizeof expected[0]);
+    for (int i = 0; i < n; i++) {
+        struct measured m = {0};
+        cr_assert(claim_at(i) && claim_at(i)->measure(&m), "%s", sb_error());
+        expect_text(claim_at(i)->says, expected[i].part);
+        cr_expect(m.verdict == expected[i].verdict, "%s: %d", claim_at(i)->says, m.verdict);
+        expect_text(m.text, expected[i].measured);
+    }
+    cr_expect(claim_at(n) == NULL);
+}

@@ -1,0 +1,107 @@
+/* softback explain attention and tape, of a stored model. */
+#include "tests/support/program.h"
+#include <jansson.h>
+
+#define TRAIN                                                                                      \
+    "train --task copy --min-length 3 --max-length 5 --width 16 --heads 2 --encoder-layers 2 "     \
+    "--decoder-layers 2 --steps 30 --threads 1 --out m "
+
+static double cell(const json_t *row, size_t column)
+{
+    const json_t *value = json_array_get(row, column);
+    return json_is_number(value) ? json_number_value(value) : (double)NAN;
+}
+
+/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference; bars have
+ * none. */
+static json_t *rows_of(const json_t *page)
+{
+    size_t i;
+    json_t *part;
+    json_array_foreach(json_object_get(page, "parts"), i, part)
+    {
+        json_t *rows = json_object_get(json_object_get(part, "table"), "rows");
+        if (rows)
+            return rows;
+    }
+    return NULL;
+}
+
+static void expect_row_adds_up(const char *options, size_t keys)
+{
+    struct outcome o = program_run(
+        "explain attention --model m --input '3 1 4 1' --translation '3 3 3' --json %s", options);
+    cr_assert(o.code == 0, "%s: %s", options, o.err);
+    json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *row;
+    cr_assert(json_array_size(rows) == keys, "%s: %d keys", options, (int)json_array_size(rows));
+    double a = 0, ds = 0, size = 0;
+    size_t i;
+    json_array_foreach(rows, i, row)
+    {
+        a += cell(row, 2);
+        ds += cell(row, 5);
+        size = fmax(size, fabs(cell(row, 5)));
+        cr_expect(fabs(cell(row, 5) - cell(row, 6)) <= 2e-3 * fabs(cell(row, 5)) + 1e-12,
+                  "%s, key %d: %g, and the difference is %g", options, (int)i, cell(row, 5),
+                  cell(row, 6));
+    }
+    cr_expect(fabs(a - 1) < 2e-3, "%s: the weights sum to %g", options, a);
+    cr_expect(size > 1e-9 && fabs(ds) < 2e-2 * size, "%s: ds sums to %g", options, ds);
+    json_decref(page);
+}
+
+CLAIM(explain_model, backward_through_any_row_agrees_with_differences)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    expect_row_adds_up("", 4);
+    expect_row_adds_up("--kind cross --layer 1 --head 2 --row 4", 4);
+    expect_row_adds_up("--kind encoder --layer 1 --row 2", 4);
+    expect_row_adds_up("--kind decoder --layer 2 --head 2 --row 3", 4);
+}
+
+CLAIM(explain_model, biases_and_other_scores_are_in_the_scores)
+{
+    cr_assert(program_run(TRAIN "--positions alibi").code == 0);
+    expect_row_adds_up("--kind encoder --row 2", 4);
+    cr_assert(program_run("train --task copy --width 16 --heads 2 --steps 20 --score cosine "
+                          "--encoder-layers 1 --decoder-layers 1 --out n")
+                  .code == 0);
+    struct outcome o = program_run("explain attention --model n --input '3 1 4'");
+    cr_expect(strstr(o.out, "is what the model's own forward pass has, within 1e-06"), "%s", o.out);
+}
+
+CLAIM(explain_model, the_tape_is_a_drawing)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct outcome o = program_run("explain tape --model m --input '3 1'");
+    cr_expect(o.code == 0 && strncmp(o.out, "<svg ", 5) == 0, "%s", o.err);
+    cr_expect(strstr(o.out, "decoder.layers.1.cross_attention.query.weight"));
+    cr_expect(strstr(o.out, "Backward  d"), "no formula is there");
+    o = program_run("explain tape --model m --input '3 1' --dot");
+    cr_expect(o.code == 0 && strncmp(o.out, "digraph tape {", 14) == 0, "%s", o.err);
+}
+
+CLAIM(explain_model, what_cannot_be_shown_is_named)
+{
+    static const struct {
+        const char *arguments, *message;
+        int code;
+    } wrong[] = {
+        {"attention --model m", "--model FILE and --input TEXT go together", 2},
+        {"softmax --model m --input 1", "--input is no option of softmax", 2},
+        {"tape --model m --input 1 --row 2", "a place in attention is no option of a model's tape",
+         2},
+        {"attention --model m --input 1 --kind up", "\"up\" is none of cross, encoder, decoder", 2},
+        {"attention --model m --input '1 2' --layer 3",
+         "--layer: there is no layer 3 with cross attention; the last one is 2", 1},
+        {"attention --model m --input '1 2' --head 3", "there is no head 3; the last one is 2", 1},
+        {"attention --model m --input '1 2' --row 99", "--row: there is no row 99", 1},
+        {"attention --model m --input '1'", "a row has 1 keys; from 2 to 32 can be shown", 1},
+    };
+    cr_assert(program_run(TRAIN).code == 0);
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        struct outcome o = program_run("explain %s", wrong[i].arguments);
+        cr_expect(o.code == wrong[i].code && strstr(o.err, wrong[i].message), "%s: %d, %s",
+                  wrong[i].arguments, o.code, o.err);
+    }
+}

@@ -1,0 +1,405 @@
+/* softback report, and train --report: one page of HTML, or one of its pictures; and the picture of
+   softback explain softmax. */
+#include "teach/report/check.h"
+#include "teach/report/figure.h"
+#include "teach/report/jacobian.h"
+#include "teach/report/signature.h"
+#include "teach/report/twin.h"
+#include "tests/support/program.h"
+#include <stdio.h>
+
+#define TRAIN                                                                                      \
+    "train --task copy --min-length 3 --max-length 5 --width 16 --heads 2 --encoder-layers 1 "     \
+    "--decoder-layers 1 --steps 40 --evaluate-every 10 --evaluate-pairs 8 --threads 1 --out m "
+
+static int count_of(const char *text, const char *what)
+{
+    int count = 0;
+    for (; (text = strstr(text, what)); text++)
+        count++;
+    return count;
+}
+
+/* Each element that is opened is closed again, the last one first. */
+static void expect_nested(const char *page)
+{
+    char open[32][16];
+    int depth = 0;
+    for (const char *at = page; (at = strchr(at, '<')); at++) {
+        char name[16] = "";
+        const bool closes = at[1] == '/';
+        const char *end = strchr(at, '>');
+        cr_assert(end, "<%.20s has no end", at + 1);
+        sscanf(at + 1 + closes, "%15[a-z0-9]", name);
+        if (!strcmp(name, "script") && !closes) /* what is in it is none */
+            end = at = strstr(at, "</script>");
+        if (at[1] == '!' || end[-1] == '/' || strstr(" meta br input script ", name))
+            continue;
+        if (!closes) {
+            cr_assert(depth < 32, "too deep at %.40s", at);
+            strcpy(open[depth++], name);
+            continue;
+        }
+        cr_assert(depth > 0 && strcmp(open[depth - 1], name) == 0, "</%s> closes <%s>", name,
+                  depth > 0 ? open[depth - 1] : "");
+        depth--;
+    }
+    cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
+}
+
+CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
+{
+    struct outcome o = program_run(TRAIN "--report page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect(strstr(o.out, "report     page.html\n"), "%s", o.out);
+    size_t size = 0;
+    char *page = program_read("page.html", &size);
+    cr_assert(page && size == strlen(page) && size < 1 << 20);
+    expect_nested(page);
+    static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
+                                        "<h2>Loss</h2>",
+                                        "guessing",
+                                        "<h2>Held-out texts that are exactly right</h2>",
+                                        "<h2>Learning rate</h2>",
+                                        "<h2>Alignment</h2>",
+                                        "layer 1, head 2<br>evenness ",
+                                        "<h2>The gradient of each parameter</h2>",
+                                        "<h2>Deaf rows</h2>",
+                                        ">cross, layer 1, head 2</text>",
+                                        "<h2>The gradient check</h2>",
+                                        "<h2>The tape</h2>"};
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
+    cr_expect(!strstr(page, "\npath{") && !strstr(page, "}path{") && !strstr(page, "\nrect{"),
+              "a picture's rules hold for the others");
+    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
+    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is none");
+    cr_expect(count_of(page, "<svg") == count_of(page, "role=\"img\"") &&
+                  count_of(page, "role=\"img\"><title>") +
+                          count_of(page, "role=\"img\">\n<title>") ==
+                      count_of(page, "<svg"),
+              "a picture has no title");
+    cr_expect(count_of(page, "<caption>Layer 1, head ") == count_of(page, "<figure>"),
+              "an attention map has no table behind");
+    cr_expect(count_of(page, "<summary>The numbers") == 4 + 4 + 3 + 1);
+    free(page);
+}
+
+/* Its gradients by parameter and its deaf rows are those of a tape that rounds. */
+CLAIM(report, training_in_bf16_has_one_too)
+{
+    struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    char *page = program_read("page.html", NULL);
+    cr_expect(page && strstr(page, "<h2>Deaf rows</h2>") &&
+              strstr(page, " elements agree, 0 differ."));
+    free(page);
+}
+
+/* The whole numbers of an attribute. */
+static int weights_of(const char *attribute, int most, int weights[])
+{
+    int n = 0;
+    for (char *end; n < most && *attribute != '"'; attribute = end)
+        weights[n++] = (int)strtol(attribute, &end, 10);
+    return n;
+}
+
+CLAIM(report, its_slider_stays_hidden_until_a_script_runs)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
+    char *page = program_read("page.html", NULL);
+    cr_assert(page);
+    char *part = strstr(page, "<section id=\"steps\" hidden>");
+    cr_assert(part && count_of(page, "<script>") == 1 && strstr(part, "box.hidden = false;"));
+    cr_expect(strstr(part, "<label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" "
+                           "min=\"1\" max=\"3\" value=\"1\">"));
+    cr_expect(strstr(part, "<span>1</span><span>2</span><span>&#60;end&#62;</span></p>"));
+    const char *row = part;
+    for (int h = 0; h < 2; h++) {
+        int weights[3 * 3 + 1];
+        cr_assert((row = strstr(row, "<tr data-weights=\"")) != NULL);
+        row += strlen("<tr data-weights=\"");
+        cr_assert(weights_of(row, 3 * 3 + 1, weights) == 3 * 3);
+        for (int i = 0; i < 3; i++)
+            cr_expect(abs(weights[3 * i] + weights[3 * i + 1] + weights[3 * i + 2] - 100) <= 1);
+        char cells[100]; /* in the table behind the head's map, too */
+        snprintf(cells, sizeof cells, "<th scope=\"row\">2</th><td>%d</td><td>%d</td><td>%d</td>",
+                 weights[3], weights[4], weights[5]);
+        cr_expect(strstr(page, cells), "there is no %s", cells);
+    }
+    cr_expect(!strstr(row, "<tr data-weights"));
+    free(page);
+}
+
+/* The last line of the log, as the table behind the curve has it. */
+CLAIM(report, its_numbers_are_those_of_the_log)
+{
+    cr_assert(program_run(TRAIN "--log m.log").code == 0);
+    struct outcome o = program_run("report m --input 314 --log m.log --out page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    char *page = program_read("page.html", NULL), *log = program_read("m.log", NULL);
+    cr_assert(page && log);
+    char row[64];
+    int rows = 0;
+    for (const char *line = log; (line = strstr(line, "{\"step\":")); line++) {
+        double step, loss;
+        if (sscanf(line, "{\"step\":%lf,\"loss\":%lf,", &step, &loss) == 2) {
+            snprintf(row, sizeof row, "<tr><td>%.4g</td><td>%.4g</td><td></td></tr>", step, loss);
+            cr_expect(strstr(page, row), "there is no %s", row);
+            rows++;
+        }
+    }
+    cr_expect(rows == 4, "%d rows", rows);
+    free(page);
+    free(log);
+}
+
+/* What the check says of a gradient of 2 beside its difference, where the largest is 4. */
+static enum check_word word_of(double backward, double difference, double largest_here)
+{
+    return check_word(&(struct checked){backward, difference, largest_here, 4});
+}
+
+CLAIM(report, its_check_tells_mistakes_from_rounding)
+{
+    cr_expect(word_of(2, 2.0001, 2) == CHECK_AGREES && word_of(2, 1, 2) == CHECK_DIFFERS);
+    cr_expect(word_of(2, -2, 2) == CHECK_DIFFERS && word_of(2, NAN, 2) == CHECK_DIFFERS);
+    cr_expect(word_of(0, 1, 2) == CHECK_DIFFERS && word_of(0, 1, 0) == CHECK_DIFFERS);
+    cr_expect(word_of(1e-9, 0, 2e-9) == CHECK_ROUNDING && word_of(0, 0, 2e-9) == CHECK_ROUNDING);
+    cr_expect(word_of(1e-9, 1, 2e-9) == CHECK_DIFFERS);
+    cr_expect(word_of(0, 0, 2) == CHECK_ZERO && word_of(0, 0, 0) == CHECK_ZERO);
+}
+
+/* Each of three key biases, of two heads and 16 numbers, is rounding, with three elements, or two
+   where the largest is one that is looked at anyway. */
+CLAIM(report, backward_agrees_with_differences_in_each_parameter)
+{
+    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    char *page = program_read("page.html", NULL);
+    cr_assert(page);
+    char *part = strstr(page, "<h2>The gradient check</h2>"), *end = strstr(part, "<h2>The tape");
+    *end = 0;
+    const int agree = count_of(part, "<td>agrees</td>"), zero = count_of(part, "<td>both 0</td>"),
+              rounding = count_of(part, "<td>rounding</td>");
+    cr_expect(agree > 100 && zero < 12 && rounding >= 6 && rounding <= 9, "%d, %d, %d", agree, zero,
+              rounding);
+    cr_expect(count_of(part, "key.bias</th>") == rounding && !strstr(part, "DIFFERS"), "%s", part);
+    cr_expect(count_of(part, "output.bias</th>") > 0 &&
+              count_of(part, "encoder.embedding.weight</th>") == 3);
+    char sentence[80];
+    snprintf(sentence, sizeof sentence, "<strong>%d elements agree, 0 differ.</strong> Of %d more",
+             agree, zero);
+    cr_expect(strstr(part, sentence), "%s", part);
+    free(page);
+}
+
+CLAIM(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct subject subject;
+    struct twin twin;
+    cr_assert(subject_open(&subject, test_temporary("m"), "3 1 4", "1 2"), "%s", sb_error());
+    cr_assert(twin_open(&twin, &subject, SB_F64) && twin_backward(&twin), "%s", sb_error());
+    cr_expect(sb_parameters_count(twin.weights) ==
+              sb_parameters_count(subject.checkpoint->weights));
+    sb_tensor *w = sb_parameters_find(twin.weights, "output.bias");
+    const double before = sb_get(w, 5);
+    double difference = 0;
+    cr_assert(twin_difference(&twin, w, 5, 1e-5, &difference));
+    cr_expect(fabs(difference - sb_get(sb_grad(w), 5)) < 1e-8 && fabs(difference) > 1e-4, "%g, %g",
+              difference, sb_get(sb_grad(w), 5));
+    cr_expect(sb_get(w, 5) == before);
+    twin_close(&twin);
+    subject_close(&subject);
+}
+
+/* A resumed run goes on with the diagnoses, too. */
+CLAIM(report, each_evaluation_is_a_column)
+{
+    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
+    char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
+    cr_assert(page && log);
+    cr_expect(count_of(log, "\"gradients\":[") == 6, "%d", count_of(log, "\"gradients\":["));
+    const char *head = strstr(page, "<h2>Deaf rows</h2>");
+    cr_assert(head && (head = strstr(head, "<th scope=\"col\">step</th>")));
+    static const char columns[] = "<th scope=\"col\">step</th><th scope=\"col\">10</th>"
+                                  "<th scope=\"col\">20</th><th scope=\"col\">30</th>";
+    cr_expect(strncmp(head, columns, strlen(columns)) == 0, "%.200s", head);
+    free(page);
+    free(log);
+}
+
+static const char *figure_of(const char *arguments)
+{
+    struct outcome o =
+        program_run("report m --input '3 1 4' --target '1 2' --figure %s", arguments);
+    cr_assert(o.code == 0, "%s: %s", arguments, o.err);
+    return o.out;
+}
+
+static void expect_picture(const char *svg)
+{
+    if (strncmp(svg, SIGNATURE_FIGURE, strlen(SIGNATURE_FIGURE)) == 0)
+        svg += strlen(SIGNATURE_FIGURE);
+    static const char begins[] = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=",
+                      ends[] = "</svg>\n";
+    cr_expect(strncmp(svg, begins, strlen(begins)) == 0, "%.80s", svg);
+    cr_expect(strcmp(svg + strlen(svg) - strlen(ends), ends) == 0 && count_of(svg, "<svg") == 1);
+    cr_expect(strstr(svg, "@media(prefers-color-scheme:dark)") && strstr(svg, "class=\"ground\""));
+    cr_expect(strstr(svg, "role=\"img\"><title>") && !strstr(svg, "nan"));
+    expect_nested(svg);
+}
+
+CLAIM(report, a_figure_is_a_file_of_its_own)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    const char *svg = figure_of("attention");
+    expect_picture(svg);
+    cr_expect(strncmp(svg, SIGNATURE_FIGURE, strlen(SIGNATURE_FIGURE)) == 0, "%.40s", svg);
+    int sum = 0;
+    for (const char *at = svg; (at = strstr(at, "text-anchor=\"middle\">")); at++)
+        sum += atoi(at + strlen("text-anchor=\"middle\">"));
+    sum -= 3 + 1 + 4; /* the symbols */
+    cr_expect(sum > 3 * 85 && sum < 3 * 102, "three rows of per cents sum to %d", sum);
+    svg = figure_of("alignment");
+    expect_picture(svg);
+    cr_expect(count_of(svg, "<text") == 3 + 3 && count_of(svg, "<path") >= 3, "%s", svg);
+    svg = figure_of("loss");
+    expect_picture(svg);
+    cr_expect(strstr(svg, "<title>Loss over 40 steps, in nats a symbol</title>") &&
+                  strstr(svg, ">guessing</text>") && count_of(svg, "<circle") == 4,
+              "%s", svg);
+    char *kept = strdup(svg);
+    svg = figure_of("loss --out loss.svg");
+    char *file = program_read("loss.svg", NULL);
+    cr_expect(file && strcmp(file, kept) == 0 && strcmp(svg, "figure     loss.svg\n") == 0);
+    free(file);
+    free(kept);
+}
+
+CLAIM(report, a_figure_that_there_is_not_is_an_error)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct outcome o = program_run("report m --input 3 --figure tape");
+    cr_expect(o.code == 2 &&
+                  strstr(o.err, "--figure: \"tape\" is none of attention, alignment, loss"),
+              "%s", o.err);
+    o = program_run("report m --input 3 --figure loss --log nowhere");
+    cr_expect(o.code == 1 && o.out[0] == 0 &&
+                  strstr(o.err, "the log has no two steps to draw the loss between"),
+              "%s", o.err);
+    o = program_run("report m --input \"$(seq -s ' ' 1 70)\" --figure attention");
+    cr_expect(o.code == 1 && o.out[0] == 0 && strstr(o.err, "the text has 70 symbols"), "%s",
+              o.err);
+    o = program_run("report --help");
+    cr_expect(strstr(o.out, "attention, alignment or loss"), "%s", o.out);
+}
+
+/* Scores 0, 0 and ln 3 have the weights 0.2, 0.2 and 0.6. */
+CLAIM(report, the_jacobian_of_a_row_can_be_drawn)
+{
+    struct outcome o = program_run("explain softmax --svg --scores 0,0,1.09861228867");
+    cr_assert(o.code == 0, "%s", o.err);
+    expect_picture(o.out);
+    cr_expect(count_of(o.out, ">+0.160<") == 2 && count_of(o.out, ">-0.040<") == 2 &&
+                  count_of(o.out, ">-0.120<") == 4 && count_of(o.out, ">+0.240<") == 1,
+              "%s", o.out);
+    cr_expect(count_of(o.out, "var(--blue)") == 3 && count_of(o.out, "var(--orange)") == 6);
+    o = program_run("explain softmax --svg --scores 0,0,0 --mask 0,0,0");
+    expect_picture(o.out);
+    cr_expect(count_of(o.out, ">0</text>") == 9, "%s", o.out);
+    o = program_run("explain softmax --svg --scores 1,2,3,4,5,6,7,8,9");
+    expect_picture(o.out);
+    cr_expect(count_of(o.out, ">+</text>") > 0 && count_of(o.out, ">-</text>") > 0);
+    o = program_run("explain mask --svg");
+    cr_expect(o.code == 2 && strstr(o.err, "--svg is no option of mask"), "%s", o.err);
+    o = program_run("explain softmax --svg --json");
+    cr_expect(o.code == 2 && strstr(o.err, "--svg and --json exclude each other"), "%s", o.err);
+}
+
+/* What is drawn of a model and its log. */
+struct drawn {
+    struct subject subject;
+    struct run_log log;
+};
+
+static bool draw_each(void *context)
+{
+    const struct drawn *d = context;
+    const struct row row = row_of(3, (const double[]){1, 2, 3});
+    struct twin twin;
+    bool ok = true;
+    for (enum figure f = FIGURE_ATTENTION; ok && f <= FIGURE_LOSS; f++) {
+        char *svg = figure_svg(f, &d->subject, &d->log);
+        ok = svg != NULL;
+        memory_free(svg);
+    }
+    char *svg = ok ? jacobian_svg(&row) : NULL;
+    memory_free(svg);
+    ok = svg && twin_open(&twin, &d->subject, SB_F64);
+    if (svg)
+        twin_close(&twin);
+    return ok;
+}
+
+CPU_CLAIM(report, figures_without_memory_fail_and_leave_nothing)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct drawn d;
+    cr_assert(subject_open(&d.subject, test_temporary("m"), "3 1 4", "1 2") &&
+                  run_log_read(&d.log, test_temporary("m.jsonl")),
+              "%s", sb_error());
+    cr_expect(test_each_allocation_fails(draw_each, &d) > 50);
+    run_log_free(&d.log);
+    subject_close(&d.subject);
+}
+
+CLAIM(report, a_log_of_another_model_is_refused)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"deaf\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", odd, strlen(odd));
+    struct outcome o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "the log is of a model with 2 parameters and 1 heads"),
+              "%s", o.err);
+    const char bad[] = "{\"step\":1,\"gradients\":[],\"deaf\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", bad, strlen(bad));
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
+}
+
+CLAIM(report, what_cannot_be_shown_is_named)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct outcome o = program_run("report m");
+    cr_expect(o.code == 2 && strstr(o.err, "a model's file and --input TEXT are wanted"), "%s",
+              o.err);
+    o = program_run("report nowhere --input 12");
+    cr_expect(o.code == 1 && strstr(o.err, "softback report: ") && strstr(o.err, "nowhere"), "%s",
+              o.err);
+    o = program_run("report m --input \"$(seq -s ' ' 1 70)\"");
+    cr_expect(o.code == 1 && strstr(o.err, "the text has 70 symbols") &&
+                  strstr(o.err, "from 1 to 64 can be drawn"),
+              "%s", o.err);
+    program_write("odd.log", "softly\n", 7);
+    o = program_run("report m --input 12 --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "line 1 of odd.log is not of a log of training"), "%s",
+              o.err);
+    cr_expect(!program_read("m.html", NULL));
+}
+
+/* Whatever the text is: it stands there as text. */
+CLAIM(report, a_text_is_no_html)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    struct outcome o = program_run("report m --input '<b>&1\"' --out page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    char *page = program_read("page.html", NULL);
+    cr_assert(page);
+    cr_expect(strstr(page, "&#60;b&#62;&#38;1&#34;") && !strstr(page, "<b>"));
+    expect_nested(page);
+    free(page);
+}

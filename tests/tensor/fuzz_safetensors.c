@@ -1,0 +1,69 @@
+/* What libFuzzer runs, see fuzz.sh: opens any bytes as a safetensors file and reads all of it. */
+#include "tensor/memory.h"
+#include "tensor/safetensors.h"
+#include "tests/support/json_memory.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void claim(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
+    abort();
+}
+
+static void read_all(const sb_safetensors *file)
+{
+    for (int i = 0; i < sb_safetensors_count(file); i++) {
+        const char *name = sb_safetensors_name(file, i);
+        claim(sb_safetensors_find(file, name) == i, "a tensor is found by its name");
+        sb_tensor *t = sb_safetensors_tensor(file, name);
+        claim(t || strstr(sb_error(), "which") || strstr(sb_error(), "cannot be read"),
+              "elements are read, or refused for what they are");
+        claim(!t || sb_tensor_rank(t) == sb_safetensors_rank(file, i), "the rank is the header's");
+        sb_tensor_release(t);
+    }
+    for (int i = 0; i < sb_safetensors_metadata_count(file); i++) {
+        const char *text, *key = sb_safetensors_metadata_pair(file, i, &text);
+        claim(sb_safetensors_metadata(file, key) == text, "metadata is found by its key");
+    }
+}
+
+static void run(const uint8_t *bytes, size_t size)
+{
+    sb_device_reset_peak(sb_device_cpu());
+    json_memory_count();
+    sb_safetensors *file = sb_safetensors_open_memory(bytes, size);
+    int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes + json_memory_peak;
+    claim(peak <= 40 * (int64_t)size + 8192, "opening takes at most 40 times the header");
+    claim(file || strncmp(sb_error(), "safetensors: the file in memory: ", 33) == 0,
+          "a refusal names the file");
+    if (file)
+        read_all(file);
+    sb_safetensors_close(file);
+    claim(memory_pool()->live_blocks == 0 && json_memory_live == 0, "nothing is live at the end");
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+/* The bytes as they are, and once more with the length of the header that their last brace gives:
+   otherwise most changes to a header would only make its length wrong. */
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    run(bytes, size);
+    size_t end = size;
+    while (end > 8 && bytes[end - 1] != '}')
+        end--;
+    if (end <= 8)
+        return 0;
+    uint8_t *mended = malloc(size);
+    claim(mended != NULL, "there is memory");
+    memcpy(mended, bytes, size);
+    for (int i = 0; i < 8; i++)
+        mended[i] = (uint8_t)((end - 8) >> 8 * i);
+    run(mended, size);
+    free(mended);
+    return 0;
+}

@@ -1,0 +1,186 @@
+/* What travels in a step of training: each rank sends just as many bytes as the formula says.
+   Ranks are threads here; tests/mpi/test_mpi.c has the table of teach/ranks.md, measured with MPI.
+ */
+#include "nn/shared_gradients.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/parallel_run.h"
+#include "tests/support/small_run.h"
+#include <stdio.h>
+
+enum { STEPS = 4 };
+
+/* Numbers that a rank sends so that n are summed: the others' pieces, one to each, and the sum of
+   its own piece to all of these. On all ranks together 2 (P - 1) n. */
+static int64_t sum_numbers(int64_t n, int ranks, int rank)
+{
+    const int64_t piece = n * (rank + 1) / ranks - n * rank / ranks;
+    return n - piece + (ranks - 1) * piece;
+}
+
+/* The gradient goes in buckets. */
+static int64_t gradient_numbers(const struct small_run *run, int ranks, int rank)
+{
+    int64_t numbers = 0, left = sb_parameters_size(run->weights);
+    for (int64_t n; left > 0; left -= n) {
+        n = left < shared_gradients_bucket ? left : shared_gradients_bucket;
+        numbers += sum_numbers(n, ranks, rank);
+    }
+    return numbers;
+}
+
+/* Numbers of one attention over L keys, in a ring. Forward, and again in backward (with recompute
+   in both), blocks of k and v pass through: all but the next rank's, which need not come home. In
+   backward dk and dv of all others go after them. */
+static int64_t ring_numbers(const struct settings *s, int64_t L, int rank)
+{
+    int64_t own, of_next;
+    const int ranks = s->trainer.sequence_ranks;
+    sb_piece_zigzag(L, ranks, rank, &own);
+    sb_piece_zigzag(L, ranks, (rank + 1) % ranks, &of_next);
+    const int times = s->model.transformer.recompute ? 3 : 2;
+    return ranks == 1 ? 0 : 2 * s->model.transformer.width * (times * (L - of_next) + L - own);
+}
+
+/* Ranks that share batches, some of them or all, and ranks that share heads. */
+struct at {
+    int ranks, rank, heads, head;
+};
+
+/* Pairs of a batch that a rank has; neighbours in a ring have the same. */
+static int64_t pairs_of(const struct small_run *run, const struct at *at)
+{
+    const int64_t pairs = sb_trainer_batch(run->trainer)->pairs;
+    const int cut = run->settings.trainer.sequence_ranks;
+    const int shares = at->ranks / cut, share = at->rank / cut;
+    return pairs * (share + 1) / shares - pairs * share / shares;
+}
+
+/* Of all attentions. */
+static int64_t attention_numbers(const struct small_run *run, const struct at *at)
+{
+    const struct settings *s = &run->settings;
+    const sb_batch *batch = sb_trainer_batch(run->trainer);
+    const int place = at->rank % s->trainer.sequence_ranks;
+    const int64_t source = ring_numbers(s, batch->source->dim[1], place);
+    const int64_t target = ring_numbers(s, batch->target_in->dim[1], place);
+    return pairs_of(run, at) * (s->model.transformer.encoder_layers * source +
+                                s->model.transformer.decoder_layers * (target + source));
+}
+
+/* Of all sums at the borders of layers that are cut by heads and hidden units: forward of y after
+   each attention and feed-forward, in backward of dx before each, and for the encoder's result once
+   more. */
+static int64_t border_numbers(const struct small_run *run, const struct at *at)
+{
+    const sb_transformer_options *o = &run->settings.model.transformer;
+    const sb_batch *batch = sb_trainer_batch(run->trainer);
+    const int64_t E = o->encoder_layers, D = o->decoder_layers;
+    const int64_t row = pairs_of(run, at) * o->width;
+    const int64_t source = sum_numbers(row * batch->source->dim[1], at->heads, at->head);
+    const int64_t target = sum_numbers(row * batch->target_in->dim[1], at->heads, at->head);
+    const int64_t forward = 2 * E * source + 3 * D * target;
+    return (o->recompute ? 2 : 1) * forward + forward + D * source;
+}
+
+struct job {
+    const struct settings *settings;
+    sb_dtype dtype;
+    int heads; /* ranks that share them */
+};
+
+/* In f64 there are the loss and dropout's position, of each batch; in the first step a number for
+   each parameter; and where heads are cut the norm, with who has what is not finite. */
+static int64_t expected_bytes(const struct small_run *run, const struct job *job,
+                              const struct at *at)
+{
+    const int64_t first = sb_trainer_steps(run->trainer) == 1, cut = at->heads > 1;
+    const int64_t numbers = gradient_numbers(run, at->ranks, at->rank) +
+                            attention_numbers(run, at) + border_numbers(run, at);
+    return numbers * (int64_t)sb_dtype_bytes(job->dtype) +
+           8 * job->settings->trainer.accumulate * sum_numbers(2, at->ranks, at->rank) +
+           8 * first * sum_numbers(sb_parameters_count(run->weights), at->ranks, at->rank) +
+           8 * cut * sum_numbers(1 + at->heads, at->heads, at->head);
+}
+
+/* A rank that fails leaves others waiting. */
+static void need(bool ok, const sb_communicator *c)
+{
+    if (ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), sb_error());
+    abort();
+}
+
+static void learn(sb_communicator *c, void *context)
+{
+    const struct job *job = context;
+    const int rank = sb_communicator_rank(c);
+    sb_communicator *heads = sb_communicator_split(c, rank / job->heads, rank);
+    sb_communicator *batches = sb_communicator_split(c, rank % job->heads, rank);
+    const struct at at = {sb_communicator_size(batches), sb_communicator_rank(batches), job->heads,
+                          sb_communicator_rank(heads)};
+    struct settings settings = *job->settings;
+    struct small_run run;
+    settings.model.transformer.ranks = heads;
+    settings.trainer.communicator = batches;
+    need(small_run_open(&run, &settings, NULL, job->dtype), c);
+    for (int step = 0; step < STEPS; step++) {
+        sb_trained trained;
+        need(sb_trainer_step(run.trainer, &trained), c);
+        const int64_t expected = expected_bytes(&run, job, &at);
+        cr_expect(trained.sent == expected,
+                  "step %d, rank %d of %d, heads over %d, sequences over %d: %lld bytes, not %lld",
+                  step, rank, sb_communicator_size(c), job->heads, settings.trainer.sequence_ranks,
+                  (long long)trained.sent, (long long)expected);
+    }
+    cr_expect(sb_communicator_sent(c) == mailbox_sent(c), "not all was counted");
+    small_run_close(&run);
+    sb_communicator_close(batches);
+    sb_communicator_close(heads);
+}
+
+/* A small model that is trained by one batch a step. */
+static struct settings settings(void)
+{
+    struct settings s = parallel_settings();
+    s.trainer.accumulate = s.trainer.sequence_ranks = 1;
+    return s;
+}
+
+CPU_CLAIM(communication, ranks_that_share_a_batch_send_their_part_of_the_gradient_twice)
+{
+    for (int ranks = 2; ranks <= 5; ranks++)
+        for (int variant = 0; variant < 3; variant++) {
+            struct settings s = settings();
+            s.trainer.accumulate = variant == 1 ? 3 : 1;
+            shared_gradients_bucket = variant == 2 ? 50 : 1 << 19;
+            mailbox_run(ranks, learn, &(struct job){&s, variant == 2 ? SB_F64 : SB_F32, 1});
+        }
+}
+
+/* Lengths that the ring does not divide, and pieces that are empty. */
+CPU_CLAIM(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_too)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        for (int recompute = 0; recompute < 2; recompute++) {
+            struct settings s = settings();
+            s.task.max_length = i % 2 ? 5 : 21;
+            s.trainer.sequence_ranks = ranks[i][1];
+            s.model.transformer.recompute = recompute;
+            mailbox_run(ranks[i][0], learn, &(struct job){&s, SB_F32, 1});
+        }
+}
+
+CPU_CLAIM(communication, ranks_that_share_heads_sum_at_both_borders_of_what_is_cut)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
+        for (int recompute = 0; recompute < 2; recompute++) {
+            struct settings s = settings();
+            s.model.transformer.width = 24;
+            s.model.transformer.heads = 12;
+            s.model.transformer.recompute = recompute;
+            mailbox_run(ranks[i][0], learn, &(struct job){&s, SB_F32, ranks[i][1]});
+        }
+}

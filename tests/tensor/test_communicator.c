@@ -1,0 +1,272 @@
+#include "tensor/reduction.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/test.h"
+
+enum { MOST = 6 };
+
+/* Numbers of every size, whose sum depends on the order. */
+static double number(int rank, int64_t i)
+{
+    sb_random random = sb_random_new((uint64_t)(100 * rank + 1), SB_STREAM_USER);
+    random.position = (uint64_t)i;
+    const double x = 2 * sb_random_uniform(&random) - 1;
+    return ldexp(x, (int)(i * 7 % 40));
+}
+
+static double get(sb_dtype dtype, const void *x, int64_t i)
+{
+    return dtype == SB_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
+}
+
+static void *numbers(sb_dtype dtype, int rank, int64_t n)
+{
+    void *x = malloc((size_t)n * sb_dtype_bytes(dtype) + 1);
+    for (int64_t i = 0; i < n; i++)
+        if (dtype == SB_F32)
+            ((float *)x)[i] = (float)number(rank, i);
+        else
+            ((double *)x)[i] = number(rank, i);
+    return x;
+}
+
+/* ((x0 + x1) + x2) + ..., one number at a time. */
+static double in_order(sb_dtype dtype, int ranks, int64_t i)
+{
+    double sum = number(0, i);
+    float sum_f32 = (float)sum;
+    for (int k = 1; k < ranks; k++) {
+        sum += number(k, i);
+        sum_f32 += (float)number(k, i);
+    }
+    return dtype == SB_F32 ? (double)sum_f32 : sum;
+}
+
+/* Some reductions of each rank are under way at a time, and whoever comes by chance goes on. */
+static void expect_sums_in_order(sb_dtype dtype, int ranks, int sums, int64_t n)
+{
+    struct mailbox *m = mailbox_open(ranks);
+    sb_communicator *c[MOST];
+    struct reduction *sum[MOST][3];
+    void *x[MOST][3];
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    for (int r = 0; r < ranks; r++) {
+        c[r] = mailbox_rank(m, r);
+        for (int k = 0; k < sums; k++) {
+            x[r][k] = numbers(dtype, r, n + k);
+            sum[r][k] = reduction_new(c[r], sb_device_cpu(), dtype, n + k);
+            cr_assert(sum[r][k] && reduction_start(sum[r][k], x[r][k]), "%s", sb_error());
+        }
+    }
+    for (int left = ranks * sums; left > 0;) {
+        left = 0;
+        for (int at = 0; at < ranks * sums; at++) {
+            const int one = (int)sb_random_below(&random, (uint32_t)(ranks * sums));
+            bool done, chosen_done;
+            cr_assert(reduction_progress(sum[one / sums][one % sums], &chosen_done));
+            cr_assert(reduction_progress(sum[at / sums][at % sums], &done));
+            left += !done;
+        }
+    }
+    for (int r = 0; r < ranks; r++) {
+        for (int k = 0; k < sums; k++) {
+            for (int64_t i = 0; i < n + k; i++)
+                cr_assert(get(dtype, x[r][k], i) == in_order(dtype, ranks, i),
+                          "%d ranks, %lld numbers: rank %d, number %lld", ranks, (long long)(n + k),
+                          r, (long long)i);
+            reduction_free(sum[r][k]);
+            free(x[r][k]);
+        }
+        sb_communicator_close(c[r]);
+    }
+    mailbox_close(m);
+}
+
+CPU_CLAIM(communicator, sums_are_added_in_the_order_of_ranks_and_all_have_the_same_bits)
+{
+    static const int64_t size[] = {0, 1, 2, 3, 7, 64, 1001, 10007};
+    for (int ranks = 1; ranks <= 5; ranks++)
+        for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+            expect_sums_in_order(SB_F32, ranks, 3, size[i]);
+            expect_sums_in_order(SB_F64, ranks, 2, size[i]);
+        }
+}
+
+struct summed {
+    int64_t n;
+    bool ok[MOST];
+    double sum[MOST];
+};
+
+static void sum_up(sb_communicator *c, void *context)
+{
+    struct summed *s = context;
+    const int rank = sb_communicator_rank(c);
+    float *x = numbers(SB_F32, rank, s->n);
+    s->ok[rank] = sb_communicator_sum(c, SB_F32, s->n, x);
+    s->sum[rank] = (double)x[s->n - 1];
+    free(x);
+}
+
+CPU_CLAIM(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
+{
+    struct summed s = {.n = 5000};
+    mailbox_run(4, sum_up, &s);
+    for (int r = 0; r < 4; r++)
+        cr_expect(s.ok[r] && s.sum[r] == in_order(SB_F32, 4, s.n - 1), "rank %d", r);
+}
+
+CPU_CLAIM(communicator, a_sum_sends_no_more_than_two_times_the_others_share)
+{
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        const int64_t n = 60 * ranks;
+        struct mailbox *m = mailbox_open(ranks);
+        sb_communicator *c[MOST];
+        struct reduction *sum[MOST];
+        double x[MOST][60 * MOST] = {{0}};
+        for (int r = 0; r < ranks; r++) {
+            c[r] = mailbox_rank(m, r);
+            sum[r] = reduction_new(c[r], sb_device_cpu(), SB_F64, n);
+            cr_assert(reduction_start(sum[r], x[r]));
+        }
+        for (int i = 0; i < 3 * ranks; i++)
+            cr_assert(reduction_progress(sum[i % ranks], &(bool){false}));
+        for (int r = 0; r < ranks; r++) {
+            cr_assert(reduction_finish(sum[r]));
+            cr_expect(mailbox_sent(c[r]) == 2 * (ranks - 1) * n / ranks * 8, "%lld bytes",
+                      (long long)mailbox_sent(c[r]));
+            cr_expect(sb_communicator_sent(c[r]) == mailbox_sent(c[r]), "%lld bytes counted",
+                      (long long)sb_communicator_sent(c[r]));
+            reduction_free(sum[r]);
+            sb_communicator_close(c[r]);
+        }
+        mailbox_close(m);
+    }
+}
+
+struct counted {
+    int64_t sent[MOST], of_part[MOST];
+};
+
+/* To itself, which costs nothing, to the next one, and to the other one of a part. */
+static void send_some(sb_communicator *c, void *context)
+{
+    struct counted *counted = context;
+    char out[100] = "", in[100];
+    const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
+    sb_communicator *part = sb_communicator_split(c, rank / 2, rank);
+    const int to[] = {rank, (rank + 1) % size}, from[] = {rank, (rank + size - 1) % size};
+    for (int i = 0; i < 2; i++)
+        cr_expect(sb_exchange_finish(sb_exchange_start(c, to[i], out, 100, from[i], in, 100)));
+    cr_expect(
+        sb_exchange_finish(sb_exchange_start(part, 1 - rank % 2, out, 7, 1 - rank % 2, in, 7)));
+    counted->sent[rank] = sb_communicator_sent(c);
+    counted->of_part[rank] = sb_communicator_sent(part);
+    sb_communicator_close(part);
+}
+
+CPU_CLAIM(communicator, a_rank_counts_what_it_sends_to_others_also_in_parts)
+{
+    struct counted counted = {.sent = {0}};
+    mailbox_run(4, send_some, &counted);
+    for (int r = 0; r < 4; r++)
+        cr_expect(counted.sent[r] == 107 && counted.of_part[r] == 7, "rank %d: %lld, %lld", r,
+                  (long long)counted.sent[r], (long long)counted.of_part[r]);
+}
+
+struct passed {
+    int got[MOST];
+    bool ok[MOST];
+};
+
+/* Rank 0's number goes round the ring, from each to the next. */
+static void pass_on(sb_communicator *c, void *context)
+{
+    struct passed *p = context;
+    const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
+    int held = rank, got = -1;
+    p->ok[rank] = true;
+    for (int i = 0; i < size - 1 && p->ok[rank]; i++) {
+        sb_exchange *e = sb_exchange_start(c, (rank + 1) % size, &held, sizeof held,
+                                           (rank + size - 1) % size, &got, sizeof got);
+        p->ok[rank] = e && sb_exchange_finish(e);
+        held = got;
+    }
+    int root = rank == 1 ? 77 : 0;
+    p->ok[rank] = p->ok[rank] && sb_communicator_broadcast(c, 1, &root, sizeof root) &&
+                  sb_communicator_barrier(c) && root == 77;
+    p->got[rank] = held;
+}
+
+CPU_CLAIM(communicator, an_exchange_passes_blocks_round_a_ring)
+{
+    struct passed p = {.got = {0}};
+    mailbox_run(4, pass_on, &p);
+    for (int r = 0; r < 4; r++)
+        cr_expect(p.ok[r] && p.got[r] == (r + 1) % 4, "rank %d has rank %d's", r, p.got[r]);
+}
+
+CPU_CLAIM(communicator, a_rank_that_is_alone_needs_nobody)
+{
+    setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
+    sb_communicator *world = sb_communicator_world();
+    cr_assert(world, "%s", sb_error());
+    sb_communicator *const c[] = {world, NULL};
+    for (int i = 0; i < 2; i++) {
+        double x = 3;
+        int a = 5, b = 0;
+        cr_expect(sb_communicator_rank(c[i]) == 0 && sb_communicator_size(c[i]) == 1);
+        cr_expect(sb_communicator_sum(c[i], SB_F64, 1, &x) && x == 3);
+        cr_expect(sb_communicator_broadcast(c[i], 0, &a, sizeof a) && a == 5);
+        cr_expect(sb_communicator_barrier(c[i]) && sb_communicator_watch(c[i], 1));
+        cr_expect(sb_exchange_finish(sb_exchange_start(c[i], 0, &a, sizeof a, 0, &b, sizeof b)));
+        cr_expect(b == 5 && sb_communicator_processors(c[i]) == 0);
+        sb_communicator *part = sb_communicator_split(c[i], 0, 0);
+        cr_expect(sb_communicator_size(part) == 1);
+        sb_communicator_close(part);
+        cr_expect(sb_communicator_sent(c[i]) == 0);
+    }
+    sb_communicator_close(world);
+}
+
+CPU_CLAIM(communicator, under_mpirun_a_missing_plug_in_is_a_failure)
+{
+    static const char *const sign[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
+    setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
+    for (int i = 0; i < 3; i++) {
+        setenv(sign[i], "2", 1);
+        cr_expect(!sb_communicator_world());
+        EXPECT_ERROR("mpi: cannot open the plug-in /no/such/plug-in.so");
+        unsetenv(sign[i]);
+    }
+    setenv(sign[0], "1", 1);
+    sb_communicator *world = sb_communicator_world();
+    cr_expect(world != NULL, "mpirun -n 1 needs no plug-in");
+    sb_communicator_close(world);
+}
+
+CPU_CLAIM(communicator, wrong_arguments_are_named)
+{
+    float x = 0;
+    struct mailbox *m = mailbox_open(2);
+    sb_communicator *c = mailbox_rank(m, 1);
+    cr_expect(!sb_communicator_sum(c, SB_BF16, 1, &x));
+    EXPECT_ERROR("sum over ranks: numbers are f32 or f64, not bf16");
+    cr_expect(!sb_communicator_sum(c, SB_F32, -1, &x));
+    EXPECT_ERROR("communicator_sum: n is -1");
+    cr_expect(!sb_communicator_sum(c, SB_F32, 1, NULL));
+    EXPECT_ERROR("communicator_sum: x is NULL");
+    cr_expect(!sb_communicator_broadcast(c, 2, &x, sizeof x));
+    EXPECT_ERROR("communicator_broadcast: there is no rank 2 among 2");
+    cr_expect(!sb_exchange_start(c, 0, &x, sizeof x, -1, &x, sizeof x));
+    EXPECT_ERROR("exchange: there is no rank -1 among 2");
+    cr_expect(!sb_exchange_start(NULL, 0, &x, 4, 0, &x, 2));
+    EXPECT_ERROR("exchange: 4 bytes are sent and 2 expected");
+    cr_expect(!sb_exchange_finish(NULL));
+    EXPECT_ERROR("exchange_finish: exchange is NULL");
+    cr_expect(!sb_communicator_split(c, -1, 0));
+    EXPECT_ERROR("communicator_split: color is -1");
+    cr_expect(!sb_communicator_watch(c, 0));
+    EXPECT_ERROR("communicator_watch: 0 seconds are less than 1");
+    sb_communicator_close(c);
+    mailbox_close(m);
+}

@@ -1,0 +1,446 @@
+/*
+ * Every operation gives the same on a CUDA device as on the CPU, forwards and backwards, on every
+ * example that it lists. The device is what SOFTBACK_CUDA names, or else the emulated one; without
+ * either the claims are skipped.
+ */
+#include "autograd/node.h"
+#include "tests/support/device.h"
+#include "tests/support/examples.h"
+#include <float.h>
+
+/* The same values on another device. */
+static struct inputs inputs_on(const sb_device *device, const struct inputs *from)
+{
+    struct inputs in = {.n = from->n};
+    for (int i = 0; i < in.n; i++) {
+        in.x[i] = sb_tensor_to(from->x[i], device);
+        cr_assert(in.x[i] != NULL, "%s", sb_error());
+    }
+    return in;
+}
+
+static struct results results_on(const sb_device *device, const struct example *e,
+                                 const char *shapes, const struct inputs *from)
+{
+    struct inputs in = inputs_on(device, from);
+    sb_use_device(device);
+    struct results r = example_must_run(e, shapes, &in);
+    sb_use_device(NULL);
+    inputs_free(&in);
+    return r;
+}
+
+static void f64_agrees(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F64, 1);
+    struct results cpu = example_must_run(e, shapes, &in);
+    struct results cuda = results_on(device_cuda(), e, shapes, &in);
+    cr_expect(results_relative(&cuda, &cpu) <= 1e-12, "%s %s in f64: cuda is off by %g", e->name,
+              shapes, results_relative(&cuda, &cpu));
+    results_free(&cpu);
+    results_free(&cuda);
+    inputs_free(&in);
+}
+
+CLAIM(devices, cuda_agrees_with_the_cpu_in_f64)
+{
+    device_needed();
+    for_each_example(f64_agrees);
+}
+
+/* Long rows have a block each, where short ones have a warp. */
+CLAIM(devices, cuda_agrees_with_the_cpu_on_long_rows)
+{
+    device_needed();
+    for_each_long_example(f64_agrees);
+}
+
+/* Against the truth in f64, CUDA errs at most twice as much as the CPU does, or 8 ulp. */
+static void f32_agrees(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1), wide = inputs_widened(&in);
+    struct results truth = example_must_run(e, shapes, &wide);
+    struct results cpu = example_must_run(e, shapes, &in);
+    struct results cuda = results_on(device_cuda(), e, shapes, &in);
+    double limit = fmax(2 * results_relative(&cpu, &truth), 8 * FLT_EPSILON);
+    cr_expect(results_relative(&cuda, &truth) <= limit, "%s %s in f32: cuda is off by %g ulp",
+              e->name, shapes, results_relative(&cuda, &truth) / FLT_EPSILON);
+    results_free(&truth);
+    results_free(&cpu);
+    results_free(&cuda);
+    inputs_free(&in);
+    inputs_free(&wide);
+}
+
+CLAIM(devices, cuda_agrees_with_the_cpu_in_f32)
+{
+    device_needed();
+    for_each_example(f32_agrees);
+}
+
+/* The CPU computes bf16 in f32 and rounds results and gradients, each by 2^-8 at most. What CUDA
+   keeps for backward and hands from kernel to kernel (y, z, dz, the sum of a residual) is rounded
+   too: three roundings at most, where a sum that is taken in bf16 needs as many as it has terms. */
+static void bf16_agrees(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_widened(&in);
+    struct results truth = example_must_run(e, shapes, &wide);
+    struct results cpu = example_must_run(e, shapes, &in);
+    struct results cuda = results_on(device_cuda(), e, shapes, &in);
+    double limit = fmax(2 * results_relative(&cpu, &truth), 3 * 0x1p-8);
+    cr_expect(results_relative(&cuda, &truth) <= limit, "%s %s in bf16: cuda is off by %g 2^-8",
+              e->name, shapes, results_relative(&cuda, &truth) * 0x1p8);
+    results_free(&truth);
+    results_free(&cpu);
+    results_free(&cuda);
+    inputs_free(&in);
+    inputs_free(&wide);
+}
+
+CLAIM(devices, cuda_agrees_with_the_cpu_in_bf16)
+{
+    device_needed();
+    on_the_cpu();
+    for_each_example(bf16_agrees);
+}
+
+static void repeats(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_F32, 1);
+    struct results first = results_on(device_cuda(), e, shapes, &in);
+    struct results again = results_on(device_cuda(), e, shapes, &in);
+    cr_expect(results_same_bits(&first, &again), "%s %s: a second run gives other bits", e->name,
+              shapes);
+    results_free(&first);
+    results_free(&again);
+    inputs_free(&in);
+}
+
+CLAIM(devices, cuda_repeats_its_bits)
+{
+    device_needed();
+    for_each_example(repeats);
+}
+
+CLAIM(devices, every_operation_has_a_twin)
+{
+    device_needed();
+    for (int i = 0; operation_at(i); i++)
+        for (sb_dtype dtype = SB_F32; operation_at(i)->rows && dtype <= SB_F64; dtype++)
+            cr_expect(device_cuda()->row(operation_at(i)->name, dtype) != NULL,
+                      "%s has no kernels for %s on cuda", operation_at(i)->name,
+                      sb_dtype_name(dtype));
+}
+
+/* What training runs; the others compute in f32 (ops/bf16.h). */
+CLAIM(devices, operations_of_training_have_kernels_of_bf16)
+{
+    device_needed();
+    static const char *const operations[] = {
+        "arithmetic", "dropout", "elementwise", "embedding", "expand",      "gather",
+        "layer_norm", "linear",  "log_softmax", "matmul",    "permute",     "positions",
+        "reduce",     "slice",   "softmax",     "rms_norm",  "l2_normalize"};
+    for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++)
+        cr_expect(device_cuda()->row(operations[i], SB_BF16) != NULL,
+                  "%s has no kernels for bf16 on cuda", operations[i]);
+}
+
+static int nodes_of(const struct open_tape *tape, const char *operation)
+{
+    int count = 0;
+    for (const sb_node *node = tape->last; node; node = node->previous)
+        count += node->operation && strcmp(node->operation->name, operation) == 0;
+    return count;
+}
+
+CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_BF16, 1, SB_SHAPE(6, 8)));
+    sb_tensor *w = sb_tape_own(test_leaf(SB_BF16, 2, SB_SHAPE(8, 8)));
+    sb_tensor *b = sb_tape_own(test_leaf(SB_BF16, 3, SB_SHAPE(8)));
+    sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(6)));
+    sb_tensor *y = sb_linear_activation(sb_layer_norm(x, b, b, 0), w, b, SB_GELU);
+    sb_tensor *sum, *normed = sb_residual_layer_norm(x, sb_scale(y, 2), 0.3, b, b, 0, &sum);
+    y = sb_matmul(sb_add(normed, sum), sb_transpose(w, 0, 1));
+    y = sb_concatenate((sb_tensor *[]){sb_slice(y, 1, 0, 4), sb_slice(y, 1, 4, 4)}, 2, 1);
+    y = sb_residual_dropout(y, sb_reshape(sb_softmax(sb_rms_norm(y, b, 0)), SB_SHAPE(6, 8)), 0.5);
+    sb_tensor *loss = sb_linear_cross_entropy(y, w, b, ids, NULL);
+    cr_assert(loss, "%s", sb_error());
+    cr_expect(nodes_of(tape_open(), "cast") == 0);
+    cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
+    cr_expect(sb_backward(loss), "%s", sb_error());
+    cr_expect(sb_tensor_dtype(sb_grad(w)) == SB_BF16);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+/* 1200 terms of 1, shared by a few threads, where a sum in bf16 would stop at 256. */
+CLAIM(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ones = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1)));
+    sb_tensor *one = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1), 1)));
+    sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1200)));
+    cr_expect(sb_get(sb_sum(ones, 0, false), 0) == 1200);
+    cr_expect(sb_get(sb_matmul_tn(ones, ones), 0) == 1200);
+    sb_tensor *table = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1, 1), 1)));
+    sb_tensor *y = sb_add(sb_linear(ones, table, one), sb_embedding(table, ids));
+    cr_assert(sb_backward_from(y, sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1))), "%s",
+              sb_error());
+    cr_expect(sb_get(sb_grad(one), 0) == 1200 && sb_get(sb_grad(table), 0) == 2400);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+/* Seven chunks of 1024 rows: each adds 516 to a weight's gradient, 3612 in all, which is 3616 when
+   it is rounded once, and 3600 when after every chunk. */
+CLAIM(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    enum { ROWS = 7 * 1024 };
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(ROWS, 1), 1 + 0x1p-7));
+    sb_tensor *w = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_BF16, SB_SHAPE(2, 1))));
+    sb_tensor *loss =
+        sb_linear_cross_entropy(x, w, NULL, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS))),
+                                &(sb_cross_entropy_options){.reduction = SB_SUM});
+    cr_assert(loss && sb_backward(loss), "%s", sb_error());
+    cr_expect(sb_get(sb_grad(w), 1) == 3616, "%g", sb_get(sb_grad(w), 1));
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
+CLAIM(devices, tensors_move_and_keep_their_values)
+{
+    device_needed();
+    const double values[6] = {1, -2, 3.5, 1e-300, -0.0, 7};
+    on_the_cpu();
+    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
+    sb_tensor *there = sb_tensor_to(x, device_cuda()), *back = sb_tensor_to(there, sb_device_cpu());
+    double read[6];
+    cr_expect(sb_tensor_device(there) == device_cuda() &&
+              sb_tensor_device(back) == sb_device_cpu());
+    cr_expect(sb_tensor_read(there, read) && memcmp(read, values, sizeof read) == 0);
+    cr_expect(memcmp(sb_tensor_data(back), values, sizeof values) == 0);
+    cr_expect(!sb_tensor_data(there));
+    EXPECT_ERROR("the data lies on cuda");
+    cr_expect(there->requires_grad && sb_get(there, 2) == 3.5);
+    cr_expect(sb_put(there, 2, 9) && sb_get(there, 2) == 9 && sb_get(x, 2) == 3.5);
+    sb_tensor_release(x);
+    sb_tensor_release(there);
+    sb_tensor_release(back);
+    cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
+}
+
+CLAIM(devices, inputs_on_two_devices_are_refused)
+{
+    device_needed();
+    on_the_cpu();
+    sb_tensor *a = sb_scalar(SB_F32, 1), *b = sb_tensor_to(a, device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_add(a, b));
+    EXPECT_ERROR("cuda");
+    cr_expect(!sb_tape_end(&tape));
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+}
+
+/*
+ * What only a kernel can see, an id outside its table or a length beyond the keys, the CPU refuses
+ * at once. On CUDA the operation gives a result, and the next download fails, naming what and
+ * where.
+ */
+struct late_failure {
+    const char *shapes; /* of x, then of the ids or lengths or weights */
+    sb_tensor *(*f)(sb_tensor *const x[]);
+    const char *message;
+    int64_t place; /* in the last input, */
+    double value;  /* where this is wrong */
+};
+
+static sb_tensor *embedding(sb_tensor *const x[])
+{
+    return sb_embedding(x[0], x[1]);
+}
+
+static sb_tensor *gather(sb_tensor *const x[])
+{
+    return sb_gather(x[0], x[1]);
+}
+
+static sb_tensor *cross_entropy(sb_tensor *const x[])
+{
+    return sb_cross_entropy(x[0], x[1], NULL);
+}
+
+static sb_tensor *linear_cross_entropy(sb_tensor *const x[])
+{
+    return sb_linear_cross_entropy(x[0], x[1], NULL, x[2], NULL);
+}
+
+static sb_tensor *weighted(sb_tensor *const x[])
+{
+    return sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.class_weight = x[2]});
+}
+
+static sb_tensor *masked_softmax(sb_tensor *const x[])
+{
+    return sb_masked_softmax(x[0], sb_mask_lengths(x[1]), 1);
+}
+
+static sb_tensor *composed_attention(sb_tensor *const x[])
+{
+    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_COMPOSED};
+    return sb_attention(x[0], x[0], x[0], &o);
+}
+
+static sb_tensor *tiled_attention(sb_tensor *const x[])
+{
+    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_TILED};
+    return sb_attention(x[0], x[0], x[0], &o);
+}
+
+static const struct late_failure late_failures[] = {
+    {"10x2 i10:1500x3", embedding, "embedding: ids[3602] is not in 0..9", 3602, -1},
+    {"10x2 i10:1500x3", embedding, "embedding: ids[3602] is not in 0..9", 3602, 10},
+    {"10x2 i10:7", embedding, "embedding: ids[6] is not in 0..9", 6, INT32_MAX},
+    {"10x2 i10:7", embedding, "embedding: ids[0] is not in 0..9", 0, INT32_MIN},
+    {"4x3 i3:4", gather, "gather: ids[2] is not in 0..2", 2, 3},
+    {"4x3 i3:4", gather, "gather: ids[2] is not in 0..2", 2, -1},
+    {"2x3x4 i4:2x3", cross_entropy, "cross_entropy: targets[4] is not", 4, 4},
+    {"5x2 3x2 i3:5", linear_cross_entropy, "cross_entropy: targets[3] is not", 3, 300},
+    {"4x3 i3:4 +3", weighted, "class_weight[1] is not a finite number >= 0", 1, -1},
+    {"4x3 i3:4 +3", weighted, "class_weight[2] is not a finite number >= 0", 2, (double)NAN},
+    {"2x1x3x5 i6:2", masked_softmax, "lengths[1] is not in 0..5", 1, 6},
+    {"2x1x3x5 i6:2", masked_softmax, "lengths[0] is not in 0..5", 0, -1},
+    {"2x7x1x8 i8:2", composed_attention, "lengths[1] is not in 0..7", 1, 8},
+    {"2x7x1x8 i8:2", tiled_attention, "lengths[1] is not in 0..7", 1, 1 << 30},
+};
+
+/* y read, if it can be. */
+static bool can_be_read(const sb_tensor *y)
+{
+    double *numbers = calloc((size_t)sb_tensor_size(y) + 1, sizeof *numbers);
+    const bool ok = sb_tensor_read(y, numbers);
+    free(numbers);
+    return ok;
+}
+
+/* Forwards and backwards, with everything read; whether all of it succeeds. */
+static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_keep(c->f(x));
+    bool ok = y && sb_backward(sb_sum(y, SB_ALL, false)) && can_be_read(y);
+    ok = ok && can_be_read(sb_grad(x[0]));
+    sb_clear_grad(x[0]);
+    return sb_tape_end(&tape) && ok;
+}
+
+CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    for (size_t i = 0; i < sizeof late_failures / sizeof *late_failures; i++) {
+        const struct late_failure *c = &late_failures[i];
+        struct inputs in = inputs_new(c->shapes, SB_F32, 1);
+        sb_tensor *last = in.x[in.n - 1];
+        const double right = sb_get(last, c->place);
+        cr_assert(can_be_used(c, in.x), "%s: %s", c->message, sb_error());
+        cr_assert(sb_put(last, c->place, c->value));
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = c->f(in.x);
+        cr_assert(y, "%s: the host waits: %s", c->message, sb_error());
+        cr_expect(!can_be_read(y));
+        EXPECT_ERROR(c->message);
+        cr_expect(!sb_tape_end(&tape));
+        cr_expect(can_be_read(last), "what was told is told again: %s", sb_error());
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(c->f(in.x) && !sb_device_synchronize(device_cuda()));
+        EXPECT_ERROR(c->message);
+        cr_expect(!sb_tape_end(&tape));
+        cr_assert(sb_put(last, c->place, right));
+        cr_expect(can_be_used(c, in.x), "%s, then put right: %s", c->message, sb_error());
+        inputs_free(&in);
+    }
+}
+
+/* Backward reads the ids anew; what is wrong by then harms nothing either. That of
+   linear_cross_entropy does not read them: forward has found the gradients. */
+CLAIM(devices, ids_that_change_before_backward_are_named)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    for (size_t i = 0; i < sizeof late_failures / sizeof *late_failures; i++) {
+        const struct late_failure *c = &late_failures[i];
+        struct inputs in = inputs_new(c->shapes, SB_F32, 1);
+        sb_tensor *last = in.x[in.n - 1];
+        if (last->dtype != SB_I32 || strstr(c->message, "lengths") ||
+            c->f == linear_cross_entropy) {
+            inputs_free(&in);
+            continue;
+        }
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = c->f(in.x), *loss = sb_sum(y, SB_ALL, false);
+        cr_assert(loss && sb_put(last, c->place, c->value), "%s", sb_error());
+        cr_expect(!sb_backward(loss) || !can_be_read(sb_grad(in.x[0])), "%s", c->message);
+        EXPECT_ERROR(c->message);
+        cr_expect(!sb_tape_end(&tape));
+        inputs_free(&in);
+    }
+}
+
+CLAIM(devices, a_mean_over_no_targets_is_named_by_the_next_download)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(2), -1));
+    cr_expect(isnan(sb_value(sb_cross_entropy(x, ids, NULL))));
+    EXPECT_ERROR("cross_entropy: of 2 targets none is counted, so their mean is 0/0");
+    cr_expect(!sb_tape_end(&tape));
+}
+
+/* A loss of rows of 1024 numbers through four softmaxes, forwards and backwards. */
+static bool softmaxes_fit(int64_t rows)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(rows, 1024))), *y = x;
+    for (int i = 0; i < 4; i++)
+        y = sb_softmax(y);
+    const bool ok = sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false));
+    const bool ended = sb_tape_end(&tape);
+    sb_tensor_release(x);
+    return ok && ended;
+}
+
+/* Nine arrays of 4 KiB a row at the least, in 16 MiB. */
+CLAIM(devices, a_smaller_batch_works_after_memory_has_run_out)
+{
+    if (device_opened())
+        cr_skip_test("the device is open, with all of its memory");
+    setenv("SOFTBACK_EMULATOR_MEMORY", "16777216", 1);
+    device_needed();
+    sb_use_device(device_cuda());
+    if (!test_slow_device())
+        cr_skip_test("a real device has more memory than this wants to fill");
+    for (int i = 0; i < 3; i++) {
+        cr_expect(softmaxes_fit(128 << i % 2), "%s", sb_error());
+        cr_expect(!softmaxes_fit(1024));
+        EXPECT_ERROR("out of memory for (1024, 1024) of f32, 4194304 bytes on cuda");
+    }
+    cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
+}

@@ -1,0 +1,410 @@
+/* Training on several ranks is training on one: ranks are threads here, and processes under mpirun
+   in tests/mpi/test_mpi.c. */
+#include "nn/shared_gradients.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/parallel_run.h"
+#include "tests/support/small_run.h"
+#include <stdio.h>
+
+enum { MOST = 6 };
+
+struct job {
+    const struct settings *settings;
+    const sb_pairs *pairs;
+    sb_dtype dtype;
+    int steps, heads;              /* heads: the ranks that they are cut over; 0: 1 */
+    struct parallel_run run[MOST]; /* of each rank */
+};
+
+/* Buckets that hold several parameters, and parameters that lie in several buckets. */
+static void cut_finely(void)
+{
+    shared_gradients_bucket = 50;
+}
+
+static void train(sb_communicator *c, void *context)
+{
+    struct job *job = context;
+    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
+    parallel_run_make(run, c, job->heads ? job->heads : 1, job->settings, job->pairs, job->dtype,
+                      job->steps);
+    if (run->ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
+    abort(); /* the others would wait */
+}
+
+/* Runs it on one rank and on so many; all of these must hold the same bits. */
+static void run_both(struct job *job, int ranks, struct parallel_run *one)
+{
+    mailbox_run(ranks, train, job);
+    for (int r = 0; r < ranks; r++) {
+        cr_assert(job->run[r].ok, "rank %d of %d: %s", r, ranks, job->run[r].message);
+        cr_expect(job->run[r].bits == job->run[0].bits, "rank %d of %d has other weights", r,
+                  ranks);
+        cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
+        cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
+    }
+    parallel_run_make(one, NULL, 1, job->settings, job->pairs, job->dtype, job->steps);
+    cr_assert(one->ok, "%s", one->message);
+}
+
+static void expect_as_on_one(struct job *job, int ranks, double gradients, double losses)
+{
+    struct parallel_run one;
+    run_both(job, ranks, &one);
+    const struct parallel_compared apart = parallel_compare(&job->run[ranks - 1], &one);
+    cr_expect(apart.gradients <= gradients, "%d ranks: gradients %g apart", ranks, apart.gradients);
+    cr_expect(apart.losses <= losses, "%d ranks: losses %g apart", ranks, apart.losses);
+    for (int r = 0; r < ranks; r++)
+        parallel_run_free(&job->run[r]);
+    parallel_run_free(&one);
+}
+
+CPU_CLAIM(parallel, ranks_that_share_batches_learn_what_one_does)
+{
+    const struct settings s = parallel_settings();
+    cut_finely();
+    for (int ranks = 2; ranks <= 4; ranks++) { /* of 7 pairs: shares are uneven */
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+}
+
+CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
+{
+    struct settings s = parallel_settings();
+    s.model.transformer.dropout = 0.3;
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+}
+
+/* Neighbours hold pieces of each sequence, of which short ones are empty; alone, and with shares of
+   the batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.dropout = 0.2;
+        s.trainer.sequence_ranks = ranks[i][1];
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
+    }
+}
+
+/* Neighbours hold parts of the model, by heads and hidden units; alone, and with shares of the
+   batch beside. */
+CPU_CLAIM(parallel, ranks_that_share_heads_learn_what_one_does)
+{
+    static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}, {4, 2}};
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        struct settings s = parallel_settings();
+        s.model.transformer.width = 24;
+        s.model.transformer.heads = 12;
+        s.model.transformer.dropout = 0.2;
+        s.data.batch_pairs = i == 5 ? 1 : 7; /* one: two of the ranks have none */
+        s.trainer.accumulate = i == 0 || i == 5 ? 2 : 1;
+        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]};
+        expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
+    }
+}
+
+static void vary(sb_transformer_options *o, int variant)
+{
+    static const sb_positions positions[] = {SB_POSITIONS_ALIBI, SB_POSITIONS_RELATIVE,
+                                             SB_POSITIONS_ROTARY, SB_POSITIONS_LEARNED};
+    o->width = o->feed_forward = 16;
+    o->heads = 8;
+    o->dropout = 0.2;
+    o->positions = positions[variant % 4];
+    o->key_heads = variant % 2 ? 4 : 8;
+    o->gated = variant % 2;
+    o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
+    o->norm_kind = variant / 4 % 2 ? SB_RMS_NORM : SB_LAYER_NORM;
+    o->score = (sb_score)(variant % 3);
+    o->recompute = variant >= 4;
+}
+
+CPU_CLAIM(parallel, every_kind_of_layer_can_be_cut_by_heads)
+{
+    sb_pairs *pairs = small_pairs(40, 6);
+    for (int variant = 0; variant < 8; variant++) {
+        struct settings s = parallel_settings();
+        vary(&s.model.transformer, variant);
+        s.model.tie_embeddings = variant % 2;
+        s.model.share_embeddings = variant % 3 == 0;
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        job.heads = variant % 2 ? 4 : 2;
+        expect_as_on_one(&job, 4, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
+{
+    const struct settings s = parallel_settings();
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .dtype = SB_F32, .steps = 20};
+        expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
+    }
+    struct settings by_heads = s;
+    by_heads.model.transformer.heads = 4;
+    for (int heads = 2; heads <= 4; heads += 2) {
+        struct job job = {.settings = &by_heads, .dtype = SB_F32, .steps = 20, .heads = heads};
+        expect_as_on_one(&job, 4, 8 * 1.1920929e-7, 1e-4);
+    }
+}
+
+CPU_CLAIM(parallel, a_rank_without_a_pair_takes_part)
+{
+    struct settings s = parallel_settings();
+    s.data.batch_pairs = 2;
+    cut_finely();
+    sb_pairs *pairs = small_pairs(7, 6); /* so that batches are of 2, and one of 1 */
+    for (int ranks = 3; ranks <= 5; ranks++) {
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+CPU_CLAIM(parallel, accumulated_batches_are_shared_too)
+{
+    struct settings s = parallel_settings();
+    s.trainer.accumulate = 3;
+    s.data.batch_pairs = 2;
+    cut_finely();
+    sb_pairs *pairs = small_pairs(7, 6);
+    for (int ranks = 2; ranks <= 4; ranks++) {
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        expect_as_on_one(&job, ranks, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* Tied and shared tables get gradients in several places; layers that are computed again have them
+   in a node of their own. */
+CPU_CLAIM(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
+{
+    sb_pairs *pairs = small_pairs(40, 6);
+    cut_finely();
+    for (int variant = 0; variant < 4; variant++) {
+        struct settings s = parallel_settings();
+        s.model.tie_embeddings = variant >= 1;
+        s.model.share_embeddings = variant >= 2;
+        s.model.transformer.recompute = variant == 3;
+        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5};
+        expect_as_on_one(&job, 3, 1e-12, 1e-10);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* Trains on so many ranks; the bits of what each of them must have. */
+static uint64_t bits_of(const struct settings *s, int ranks, int heads)
+{
+    struct job job = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads};
+    mailbox_run(ranks, train, &job);
+    const uint64_t bits = job.run[0].bits;
+    for (int r = 0; r < ranks; r++) {
+        cr_assert(job.run[r].ok, "%s", job.run[r].message);
+        cr_expect(job.run[r].bits == bits && job.run[r].position > 0 &&
+                      job.run[r].position == job.run[0].position,
+                  "rank %d", r);
+    }
+    for (int r = 0; r < ranks; r++)
+        parallel_run_free(&job.run[r]);
+    return bits;
+}
+
+CPU_CLAIM(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
+{
+    struct settings s = parallel_settings();
+    s.model.transformer.dropout = 0.1;
+    cr_expect(bits_of(&s, 3, 1) == bits_of(&s, 3, 1));
+    cr_expect(bits_of(&s, 4, 2) == bits_of(&s, 4, 2));
+    cr_expect(bits_of(&s, 4, 2) != bits_of(&s, 4, 1), "heads are not cut");
+}
+
+struct spoiled {
+    const struct settings *settings;
+    bool ok[MOST], skipped[MOST];
+    char without[MOST][32];
+    uint64_t before[MOST], after[MOST];
+};
+
+/* Rank 1 has an infinite gradient of its own, to which the step's is added. */
+static void spoil(sb_communicator *c, void *context)
+{
+    struct spoiled *s = context;
+    const int rank = sb_communicator_rank(c);
+    struct settings settings = *s->settings;
+    settings.trainer.communicator = c;
+    struct small_run run;
+    sb_trained trained;
+    if (!small_run_open(&run, &settings, NULL, SB_F32))
+        return;
+    static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    sb_parameters_add(run.weights, "forgotten", SB_SHAPE(3), one);
+    s->ok[rank] = sb_trainer_step(run.trainer, &trained);
+    snprintf(s->without[rank], 32, "%s", trained.without_gradient ? trained.without_gradient : "");
+    s->before[rank] = small_run_bits(&run);
+    if (rank == 1) {
+        sb_tensor *w = sb_parameters_find(run.weights, "output.bias");
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300));
+        sb_tape_end(&tape);
+        sb_put(sb_grad(w), 0, INFINITY);
+    }
+    s->ok[rank] = sb_trainer_step(run.trainer, &trained) && s->ok[rank];
+    s->skipped[rank] = trained.skipped;
+    s->after[rank] = small_run_bits(&run);
+    small_run_close(&run);
+}
+
+CPU_CLAIM(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
+{
+    const struct settings settings = parallel_settings();
+    struct spoiled s = {.settings = &settings};
+    mailbox_run(3, spoil, &s);
+    for (int r = 0; r < 3; r++) {
+        cr_expect(s.ok[r] && s.skipped[r] && s.after[r] == s.before[0], "rank %d", r);
+        cr_expect_str_eq(s.without[r], "forgotten");
+    }
+}
+
+struct begun {
+    bool ok[MOST];
+    int64_t sent[MOST]; /* bytes, when backward was done */
+    double sum[MOST];   /* of the gradients' first numbers */
+};
+
+/* Backward of b (a x), which is done with b first; each is a bucket. */
+static void begin_sums(sb_communicator *c, void *context)
+{
+    static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
+    struct begun *begun = context;
+    const int rank = sb_communicator_rank(c);
+    sb_parameters *set = sb_parameters_new(1);
+    sb_tensor *a = sb_parameters_add(set, "a", SB_SHAPE(100), one);
+    sb_tensor *b = sb_parameters_add(set, "b", SB_SHAPE(100), one);
+    struct shared_gradients *shared = shared_gradients_new(c, set);
+    sb_tape tape;
+    begun->ok[rank] = shared && shared_gradients_begin(shared);
+    sb_tape_begin(&tape, SB_RECORD);
+    tape_listen(&tape, shared_gradients_listener(shared));
+    sb_tensor *y = sb_multiply(b, sb_scale(a, rank + 1));
+    begun->ok[rank] &= sb_backward(sb_sum(y, SB_ALL, false));
+    begun->ok[rank] &= sb_tape_end(&tape);
+    begun->sent[rank] = mailbox_sent(c);
+    begun->ok[rank] &= shared_gradients_finish(shared, NULL);
+    begun->sum[rank] = sb_get(sb_grad(a), 0) + sb_get(sb_grad(b), 99);
+    shared_gradients_free(shared);
+    sb_parameters_free(set);
+}
+
+CPU_CLAIM(parallel, sums_begin_while_backward_runs)
+{
+    struct begun begun = {.ok = {false}};
+    shared_gradients_bucket = 100;
+    mailbox_run(2, begin_sums, &begun);
+    for (int r = 0; r < 2; r++) {
+        cr_expect(begun.ok[r] && begun.sum[r] == 2 * (1 + 2), "rank %d: %g", r, begun.sum[r]);
+        cr_expect(begun.sent[r] >= 2 * 50 * 4, "half of each bucket has gone to the other rank");
+    }
+}
+
+struct evaluated {
+    const sb_pairs *pairs;
+    int heads; /* ranks that they are cut over */
+    sb_dtype dtype;
+    double loss[MOST], wer[MOST];
+    uint64_t texts[MOST]; /* a hash */
+};
+
+/* Trains a little, without sharing batches, and evaluates together. */
+static void evaluate(sb_communicator *c, void *context)
+{
+    struct evaluated *e = context;
+    const int rank = sb_communicator_rank(c);
+    const int64_t n = sb_pairs_count(e->pairs);
+    struct settings settings = parallel_settings();
+    sb_communicator *ranks = sb_communicator_split(c, rank / e->heads, rank);
+    sb_communicator *others = sb_communicator_split(c, rank % e->heads, rank);
+    struct small_run run;
+    sb_text_score score = {0};
+    char *text[64];
+    settings.model.transformer.ranks = ranks;
+    e->loss[rank] = NAN;
+    if (!small_run_open(&run, &settings, e->pairs, e->dtype))
+        return;
+    small_run_train(&run, 5);
+    e->loss[rank] = evaluation_loss(others, run.model, run.data);
+    const bool ok = evaluation_texts(others, run.model, e->pairs, 0, n, NULL, &score, text);
+    for (int64_t i = 0; ok && i < n; i++) {
+        for (const char *at = text[i]; *at; at++)
+            e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;
+        sb_free(text[i]);
+    }
+    e->wer[rank] = ok ? score.wer : NAN;
+    small_run_close(&run);
+    sb_communicator_close(others);
+    sb_communicator_close(ranks);
+}
+
+CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
+{
+    sb_pairs *pairs = small_pairs(50, 6);
+    for (int ranks = 2; ranks <= 5; ranks++) {
+        struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F32}, e = one;
+        evaluate(NULL, &one);
+        mailbox_run(ranks, evaluate, &e);
+        cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+        for (int r = 0; r < ranks; r++)
+            cr_expect(e.loss[r] == one.loss[0] && e.wer[r] == one.wer[0] &&
+                          e.texts[r] == one.texts[0],
+                      "%d ranks: rank %d", ranks, r);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* Neighbours decode the same texts step by step, from the same bits. */
+CPU_CLAIM(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
+{
+    sb_pairs *pairs = small_pairs(50, 6);
+    struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F64}, e = one;
+    e.heads = 2;
+    evaluate(NULL, &one);
+    mailbox_run(4, evaluate, &e);
+    cr_assert(one.loss[0] > 0 && one.wer[0] > 0, "%s", sb_error());
+    for (int r = 0; r < 4; r++) {
+        cr_expect(e.loss[r] == e.loss[0] && e.texts[r] == one.texts[0], "rank %d", r);
+        cr_expect(fabs(e.loss[r] - one.loss[0]) < 1e-10 && e.wer[r] == one.wer[0], "rank %d", r);
+    }
+    sb_pairs_free(pairs);
+}
+
+/* What a trainer says that refuses. */
+static void refuse(sb_communicator *c, void *context)
+{
+    char(*message)[128] = context;
+    const int rank = sb_communicator_rank(c);
+    struct settings s = parallel_settings();
+    struct small_run run;
+    s.model.transformer.ranks = c;
+    s.trainer.communicator = c;
+    s.trainer.sequence_ranks = 2;
+    if (!small_run_open(&run, &s, NULL, SB_F32))
+        snprintf(message[rank], 128, "%s", sb_error());
+}
+
+CPU_CLAIM(parallel, heads_and_sequences_are_not_both_cut)
+{
+    char message[2][128] = {"", ""};
+    mailbox_run(2, refuse, message);
+    for (int r = 0; r < 2; r++)
+        cr_expect_str_eq(message[r], "trainer: sequences cannot be cut over ranks where heads are");
+}

@@ -1,0 +1,104 @@
+#include "tensor/shape.h"
+#include "tests/support/test.h"
+
+CLAIM(shape, a_size_is_the_product_of_the_dimensions)
+{
+    cr_expect(shape_size(0, NULL) == 1, "a scalar has one element");
+    cr_expect(shape_size(3, (int64_t[]){2, 3, 4}) == 24);
+    cr_expect(shape_size(3, (int64_t[]){2, 0, 4}) == 0);
+    cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, (int64_t)1 << 28}) == (int64_t)1 << 56);
+}
+
+CLAIM(shape, a_size_that_overflows_is_refused)
+{
+    cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, ((int64_t)1 << 28) + 1}) == -1);
+    cr_expect(shape_size(2, (int64_t[]){INT64_MAX, INT64_MAX}) == -1);
+    cr_expect(shape_size(3, (int64_t[]){INT64_MAX, 0, 2}) == -1, "zero does not hide an overflow");
+    cr_expect(shape_size(2, (int64_t[]){3, -1}) == -1);
+}
+
+CLAIM(shape, shapes_are_written_as_tuples)
+{
+    cr_expect(strcmp(shape_text(0, NULL).text, "()") == 0);
+    cr_expect(strcmp(shape_text(3, (int64_t[]){2, 3, 4}).text, "(2, 3, 4)") == 0);
+    int64_t longest[SB_MAX_RANK];
+    for (int i = 0; i < SB_MAX_RANK; i++)
+        longest[i] = INT64_MIN;
+    struct shape_text shape = shape_text(SB_MAX_RANK, longest);
+    cr_expect(shape.text[strlen(shape.text) - 1] == ')', "the longest text fits");
+}
+
+CLAIM(shape, bad_shapes_are_refused_by_name)
+{
+    cr_expect(shape_check("test", 0, NULL));
+    cr_expect(shape_check("test", 2, (int64_t[]){0, 3}));
+    cr_expect(!shape_check("test", 7, (int64_t[]){1, 1, 1, 1, 1, 1, 1}));
+    EXPECT_ERROR("test: rank 7 is not in 0..6");
+    cr_expect(!shape_check("test", -1, NULL));
+    EXPECT_ERROR("test: rank -1 is not in 0..6");
+    cr_expect(!shape_check("test", 1, NULL));
+    EXPECT_ERROR("test: dim is NULL");
+    cr_expect(!shape_check("test", 2, (int64_t[]){4, -3}));
+    EXPECT_ERROR("test: dimension 1 of (4, -3) is negative");
+    cr_expect(!shape_check("test", 2, (int64_t[]){INT64_MAX, 2}));
+    EXPECT_ERROR("test: (9223372036854775807, 2) has more elements than any memory holds");
+}
+
+CLAIM(shape, equal_means_rank_and_dimensions)
+{
+    cr_expect(shape_equal(0, NULL, 0, NULL));
+    cr_expect(shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){2, 3}));
+    cr_expect(!shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){3, 2}));
+    cr_expect(!shape_equal(2, (int64_t[]){2, 1}, 1, (int64_t[]){2}));
+}
+
+/* The pairs are NumPy's own examples and its edge cases. */
+CLAIM(shape, broadcasting_is_numpys)
+{
+    static const struct {
+        int rank_a, rank_b, rank; /* rank -1: they do not fit */
+        int64_t a[4], b[4], y[4];
+    } cases[] = {
+        {3, 1, 3, {256, 256, 3}, {3}, {256, 256, 3}},
+        {4, 3, 4, {8, 1, 6, 1}, {7, 1, 5}, {8, 7, 6, 5}},
+        {2, 1, 2, {5, 4}, {1}, {5, 4}},
+        {3, 2, 3, {15, 3, 5}, {3, 1}, {15, 3, 5}},
+        {0, 2, 2, {0}, {2, 3}, {2, 3}},
+        {0, 0, 0, {0}, {0}, {0}},
+        {2, 1, 2, {0, 1}, {4}, {0, 4}},
+        {1, 1, 1, {0}, {1}, {0}},
+        {1, 1, -1, {3}, {4}, {0}},
+        {1, 1, -1, {0}, {3}, {0}},
+        {2, 3, -1, {2, 1}, {8, 4, 3}, {0}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int64_t y[SB_MAX_RANK];
+        for (int swap = 0; swap < 2; swap++) {
+            int rank = -1;
+            bool fits = swap ? shape_broadcast(cases[i].rank_b, cases[i].b, cases[i].rank_a,
+                                               cases[i].a, &rank, y)
+                             : shape_broadcast(cases[i].rank_a, cases[i].a, cases[i].rank_b,
+                                               cases[i].b, &rank, y);
+            cr_expect(fits == (cases[i].rank >= 0), "case %zu", i);
+            cr_expect(!fits || shape_equal(rank, y, cases[i].rank, cases[i].y), "case %zu", i);
+        }
+    }
+}
+
+CLAIM(shape, a_stretched_axis_has_stride_zero)
+{
+    int64_t stride[4];
+    shape_strides(2, (int64_t[]){3, 1}, 3, (int64_t[]){2, 3, 4}, stride);
+    cr_expect(stride[0] == 0 && stride[1] == 1 && stride[2] == 0);
+    shape_strides(3, (int64_t[]){2, 3, 4}, 3, (int64_t[]){2, 3, 4}, stride);
+    cr_expect(stride[0] == 12 && stride[1] == 4 && stride[2] == 1);
+    shape_strides(0, NULL, 2, (int64_t[]){2, 3}, stride);
+    cr_expect(stride[0] == 0 && stride[1] == 0);
+}
+
+CLAIM(shape, negative_axes_count_from_the_last)
+{
+    cr_expect(shape_axis(3, 0) == 0 && shape_axis(3, 2) == 2);
+    cr_expect(shape_axis(3, -1) == 2 && shape_axis(3, -3) == 0);
+    cr_expect(shape_axis(3, 3) == -1 && shape_axis(3, -4) == -1 && shape_axis(0, 0) == -1);
+}

@@ -1,0 +1,327 @@
+#include "tests/support/test.h"
+#include <pthread.h>
+
+static const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16, SB_I32, SB_BOOL};
+
+CLAIM(tensor, constructors_fill_every_dtype)
+{
+    for (int i = 0; i < SB_DTYPES; i++) {
+        sb_tensor *zeros = sb_tensor_zeros(dtypes[i], SB_SHAPE(2, 3));
+        sb_tensor *ones = sb_tensor_full(dtypes[i], SB_SHAPE(2, 3), 1);
+        sb_tensor *values =
+            sb_tensor_from_doubles(dtypes[i], SB_SHAPE(2, 3), (double[]){1, 0, 1, 1, 0, 0});
+        sb_tensor *scalar = sb_scalar(dtypes[i], 1);
+        cr_assert(zeros && ones && values && scalar, "%s", sb_error());
+        for (int k = 0; k < 6; k++)
+            cr_expect(sb_get(zeros, k) == 0 && sb_get(ones, k) == 1 &&
+                      sb_get(values, k) == (k == 0 || k == 2 || k == 3));
+        cr_expect(sb_value(scalar) == 1 && sb_tensor_rank(scalar) == 0);
+        sb_tensor_release(zeros);
+        sb_tensor_release(ones);
+        sb_tensor_release(values);
+        sb_tensor_release(scalar);
+    }
+}
+
+CLAIM(tensor, from_copies_elements_of_the_dtype)
+{
+    float f32[] = {1.5f, -2};
+    double f64[] = {1.5, -2};
+    uint16_t bf16[] = {0x3fc0, 0xc000};
+    int32_t i32[] = {7, INT32_MIN};
+    uint8_t yes[] = {1, 0};
+    const void *data[] = {f32, f64, bf16, i32, yes};
+    const double expected[5][2] = {{1.5, -2}, {1.5, -2}, {1.5, -2}, {7, INT32_MIN}, {1, 0}};
+    for (int i = 0; i < SB_DTYPES; i++) {
+        sb_tensor *t = sb_tensor_from(dtypes[i], SB_SHAPE(2), data[i]);
+        cr_expect(sb_get(t, 0) == expected[i][0] && sb_get(t, 1) == expected[i][1]);
+        cr_expect(t->data != data[i]);
+        sb_tensor_release(t);
+    }
+}
+
+CLAIM(tensor, a_tensor_knows_what_it_is)
+{
+    sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4));
+    cr_expect(sb_tensor_rank(t) == 3 && sb_tensor_size(t) == 24);
+    cr_expect(sb_tensor_dim(t, 0) == 2 && sb_tensor_dim(t, -1) == 4 && sb_tensor_dim(t, -3) == 2);
+    cr_expect(sb_tensor_dim(t, 3) == 0 && sb_tensor_dim(t, -4) == 0);
+    cr_expect(sb_tensor_dtype(t) == SB_F32 && sb_tensor_device(t) == sb_device_in_use());
+    cr_expect((uintptr_t)t->data % 64 == 0);
+    cr_expect(!t->requires_grad && !sb_grad(t));
+    sb_tensor_release(t);
+    cr_expect(sb_tensor_rank(NULL) == 0 && sb_tensor_dim(NULL, 0) == 0);
+    cr_expect(sb_tensor_size(NULL) == 0 && sb_tensor_dtype(NULL) == SB_F32);
+    cr_expect(!sb_tensor_device(NULL) && !sb_grad(NULL));
+}
+
+CLAIM(tensor, rank_six_and_empty_tensors_are_tensors)
+{
+    sb_tensor *six = sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5);
+    cr_expect(sb_tensor_size(six) == 8 && sb_get(six, 7) == 5);
+    sb_tensor *empty = sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0));
+    double nothing = 7;
+    cr_expect(sb_tensor_size(empty) == 0 && empty->data != NULL);
+    cr_expect(sb_tensor_read(empty, &nothing) && sb_tensor_write(empty, &nothing) && nothing == 7);
+    cr_expect(isnan(sb_get(empty, 0)));
+    EXPECT_ERROR("get: (3, 0) has no elements");
+    sb_tensor_release(six);
+    sb_tensor_release(empty);
+}
+
+CLAIM(tensor, bad_constructions_are_refused)
+{
+    cr_expect(!sb_tensor_zeros((sb_dtype)5, SB_SHAPE(2)));
+    EXPECT_ERROR("tensor: 5 is not a dtype");
+    cr_expect(!sb_tensor_full((sb_dtype)-1, SB_SHAPE(2), 0));
+    EXPECT_ERROR("tensor: -1 is not a dtype");
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(1, 1, 1, 1, 1, 1, 1)));
+    EXPECT_ERROR("tensor: rank 7 is not in 0..6");
+    cr_expect(!sb_tensor_zeros(SB_F32, 2, NULL));
+    EXPECT_ERROR("tensor: dim is NULL");
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(2, -1)));
+    EXPECT_ERROR("tensor: dimension 1 of (2, -1) is negative");
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(INT64_MAX, INT64_MAX)));
+    EXPECT_ERROR("more elements than any memory holds");
+    cr_expect(!sb_tensor_from(SB_F32, SB_SHAPE(2), NULL));
+    EXPECT_ERROR("tensor: values is NULL");
+    cr_expect(!sb_tensor_from_doubles(SB_F32, SB_SHAPE(2), NULL));
+    EXPECT_ERROR("tensor: values is NULL");
+}
+
+static bool build(void *unused)
+{
+    (void)unused;
+    sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(30, 40), 1);
+    sb_tensor *view = t ? tensor_view("test", t, 3, 1, (int64_t[]){5}) : NULL;
+    char *text = view ? sb_tensor_text(view) : NULL;
+    sb_tensor_release(t);
+    sb_tensor_release(view);
+    sb_free(text);
+    return text != NULL;
+}
+
+CLAIM(tensor, lack_of_memory_is_reported)
+{
+    cr_expect(test_each_allocation_fails(build, NULL) >= 4);
+    pool_fail_after(1, false); /* the handle is there, the data is not */
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(30, 40)));
+    pool_fail_after(-1, false);
+    EXPECT_ERROR(on_device("tensor: out of memory for (30, 40) of f32, 4800 bytes on cpu"));
+}
+
+CLAIM(tensor, doubles_are_converted_to_what_the_dtype_holds)
+{
+    static const struct {
+        sb_dtype dtype;
+        double given, held;
+    } cases[] = {{SB_F32, 0.1, (double)0.1f},
+                 {SB_F32, INFINITY, INFINITY},
+                 {SB_F64, 0.1, 0.1},
+                 {SB_I32, 2.9, 2},
+                 {SB_I32, -2.9, -2},
+                 {SB_I32, 1e10, INT32_MAX},
+                 {SB_I32, -INFINITY, INT32_MIN},
+                 {SB_I32, NAN, 0},
+                 {SB_BOOL, 0, 0},
+                 {SB_BOOL, 1, 1},
+                 {SB_BOOL, -0.5, 1},
+                 {SB_BOOL, -0.0, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        sb_tensor *t = sb_tensor_zeros(cases[i].dtype, SB_SHAPE(3));
+        cr_expect(sb_put(t, 1, cases[i].given));
+        cr_expect(sb_get(t, 1) == cases[i].held, "case %zu", i);
+        cr_expect(sb_get(t, 0) == 0 && sb_get(t, 2) == 0, "its neighbours stay");
+        sb_tensor_release(t);
+    }
+}
+
+CLAIM(tensor, reading_and_writing_reach_every_element)
+{
+    enum { N = 5000 };
+    for (int i = 0; i < SB_DTYPES; i++) {
+        double in[N], out[N + 1];
+        for (int k = 0; k < N; k++)
+            in[k] = dtypes[i] == SB_BOOL ? k % 3 == 0 : k % 251 - 7;
+        sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(N));
+        out[N] = -1;
+        cr_expect(sb_tensor_write(t, in) && sb_tensor_read(t, out));
+        cr_expect(memcmp(in, out, sizeof in) == 0 && out[N] == -1);
+        cr_expect(sb_get(t, 4097) == in[4097]);
+        sb_tensor_release(t);
+    }
+    cr_expect(!sb_tensor_read(NULL, NULL));
+    EXPECT_ERROR("tensor_read: t is NULL");
+    sb_tensor *t = sb_scalar(SB_F32, 1);
+    cr_expect(!sb_tensor_write(t, NULL));
+    EXPECT_ERROR("tensor_write: values is NULL");
+    sb_tensor_release(t);
+}
+
+CLAIM(tensor, a_wrong_index_is_refused)
+{
+    sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2, 2), 1);
+    cr_expect(isnan(sb_get(t, 4)));
+    EXPECT_ERROR("get: index 4 is not in 0..3");
+    cr_expect(!sb_put(t, -1, 0));
+    EXPECT_ERROR("put: index -1 is not in 0..3");
+    cr_expect(isnan(sb_get(NULL, 0)) && !sb_put(NULL, 0, 0));
+    EXPECT_ERROR("put: t is NULL");
+    cr_expect(isnan(sb_value(t)));
+    EXPECT_ERROR("value: (2, 2) has 4 elements, not 1");
+    cr_expect(isnan(sb_value(NULL)));
+    EXPECT_ERROR("value: t is NULL");
+    cr_expect(!sb_tensor_data(NULL));
+    EXPECT_ERROR("tensor_data: t is NULL");
+    sb_tensor_release(t);
+}
+
+CLAIM(tensor, a_tensor_lives_as_long_as_it_has_owners)
+{
+    int64_t live = live_blocks();
+    sb_tensor *t = sb_scalar(SB_F64, 4);
+    cr_expect(sb_tensor_retain(t) == t);
+    sb_tensor_release(t);
+    cr_expect(sb_value(t) == 4);
+    sb_tensor_release(t);
+    cr_expect(live_blocks() == live);
+    sb_tensor_release(NULL);
+    cr_expect(!sb_tensor_retain(NULL));
+}
+
+static void *retain_and_release(void *t)
+{
+    for (int i = 0; i < 20000; i++) {
+        sb_tensor_retain(t);
+        sb_tensor_release(t);
+    }
+    return NULL;
+}
+
+CLAIM(tensor, threads_may_share_one)
+{
+    sb_tensor *t = sb_scalar(SB_F64, 4);
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        cr_assert(pthread_create(&thread[i], NULL, retain_and_release, t) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    cr_expect(t->refs == 1 && sb_value(t) == 4);
+    sb_tensor_release(t);
+}
+
+CLAIM(tensor, a_view_shares_data_and_keeps_it_alive)
+{
+    sb_tensor *t = sb_tensor_from_doubles(SB_F32, SB_SHAPE(6), (double[]){0, 1, 2, 3, 4, 5});
+    sb_tensor *view = tensor_view("test", t, 2, 2, (int64_t[]){2, 2});
+    sb_tensor *inner = tensor_view("test", view, 1, 1, (int64_t[]){2});
+    cr_expect(inner->base == t, "a view of a view shares the owner's data");
+    sb_put(t, 3, 30);
+    cr_expect(sb_get(view, 1) == 30 && sb_get(inner, 0) == 30 && sb_get(inner, 1) == 4);
+    sb_tensor_release(t);
+    sb_tensor_release(view);
+    cr_expect(sb_get(inner, 0) == 30);
+    sb_tensor_release(inner);
+}
+
+CLAIM(tensor, data_is_freed_when_the_last_holder_lets_go)
+{
+    sb_tensor *t = sb_tensor_full(SB_F64, SB_SHAPE(1000), 3);
+    sb_tensor *view = tensor_view("test", t, 500, 1, (int64_t[]){10});
+    int64_t full = memory_in_use().live_bytes;
+    tensor_let_go(t);
+    tensor_let_go(t);
+    cr_expect(memory_in_use().live_bytes == full && sb_get(view, 9) == 3);
+    cr_expect(isnan(sb_get(t, 0)) && !sb_tensor_data(t) && !sb_tensor_text(t));
+    EXPECT_ERROR("tensor_text: an operation's output (1000): let go by backward");
+    double values[1000];
+    cr_expect(!sb_tensor_read(t, values) && !sb_tensor_write(t, values) && !sb_put(t, 0, 1));
+    tensor_let_go(view);
+    cr_expect(memory_in_use().live_bytes <= full - 8000);
+    cr_expect(isnan(sb_get(view, 0)));
+    sb_tensor_release(t);
+    sb_tensor_release(view);
+}
+
+CLAIM(tensor, only_real_leaves_require_gradients)
+{
+    for (int i = 0; i < SB_DTYPES; i++) {
+        sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(2));
+        cr_expect((sb_requires_grad(t) == t) == sb_dtype_is_real(dtypes[i]));
+        cr_expect(t->requires_grad == sb_dtype_is_real(dtypes[i]));
+        sb_tensor_release(t);
+    }
+    EXPECT_ERROR("requires_grad: (2) of bool: only real tensors have gradients");
+    cr_expect(!sb_requires_grad(NULL));
+    EXPECT_ERROR("requires_grad: t is NULL");
+    sb_tensor *made = sb_scalar(SB_F32, 1);
+    made->tape = 7;
+    made->origin = "softmax";
+    cr_expect(!sb_requires_grad(made));
+    EXPECT_ERROR("requires_grad: softmax output () is not a leaf");
+    sb_tensor_release(made);
+}
+
+CLAIM(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
+{
+    sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)), *flat = sb_tensor_zeros(SB_F32, SB_SHAPE(4));
+    t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
+    cr_expect(!sb_grad(t), "what is stale is not shown");
+    t->grad_current = true;
+    cr_expect(sb_get(sb_grad(t), 1) == 3);
+    sb_clear_grad(t);
+    cr_expect(!sb_grad(t) && !t->grad);
+    t->grad = tensor_view("test", flat, 1, 1, (int64_t[]){2});
+    t->grad_current = true;
+    sb_clear_grad(t);
+    cr_expect(!sb_grad(t) && t->grad);
+    sb_clear_grad(NULL);
+    sb_tensor_release(t);
+    sb_tensor_release(flat);
+}
+
+CLAIM(tensor, dtypes_have_names_and_sizes)
+{
+    static const char *const names[] = {"f32", "f64", "bf16", "i32", "bool"};
+    static const size_t bytes[] = {4, 8, 2, 4, 1};
+    for (int i = 0; i < SB_DTYPES; i++)
+        cr_expect(strcmp(sb_dtype_name(dtypes[i]), names[i]) == 0 &&
+                  sb_dtype_bytes(dtypes[i]) == bytes[i]);
+    cr_expect(strcmp(sb_dtype_name((sb_dtype)9), "unknown dtype") == 0);
+    cr_expect(sb_dtype_bytes((sb_dtype)-1) == 0 && !sb_dtype_is_real((sb_dtype)9));
+}
+
+CPU_CLAIM(tensor, a_device_counts_its_memory)
+{
+    const sb_device *cpu = sb_device_cpu();
+    cr_expect(strcmp(sb_device_name(cpu), "cpu") == 0);
+    cr_expect(strcmp(sb_device_name(NULL), "no device") == 0);
+    sb_memory before = sb_device_memory(cpu);
+    sb_device_reset_peak(cpu);
+    sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(1024));
+    sb_memory with = sb_device_memory(cpu);
+    cr_expect(with.live_blocks == before.live_blocks + 2, "a handle and its data");
+    cr_expect(with.live_bytes >= before.live_bytes + 4096);
+    sb_tensor_release(t);
+    sb_memory after = sb_device_memory(cpu);
+    cr_expect(after.live_bytes == before.live_bytes && after.peak_bytes == with.live_bytes);
+    sb_device_trim(cpu);
+    cr_expect(sb_device_memory(cpu).live_blocks == before.live_blocks);
+    cr_expect(sb_device_memory(NULL).live_bytes == 0);
+    sb_device_reset_peak(NULL);
+    sb_device_trim(NULL);
+}
+
+CLAIM(tensor, threads_are_counted_from_one)
+{
+#ifdef _OPENMP
+    const int two = 2;
+#else
+    const int two = 1; /* a build without threads runs on the calling one */
+#endif
+    int before = sb_threads();
+    cr_expect(before >= 1 && sb_set_threads(2) && sb_threads() == two);
+    cr_expect(!sb_set_threads(0));
+    EXPECT_ERROR("threads: 0 is not in 1..1024");
+    cr_expect(sb_threads() == two && sb_set_threads(before));
+}

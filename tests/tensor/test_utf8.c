@@ -1,0 +1,133 @@
+#include "tensor/utf8.h"
+#include "tests/support/test.h"
+
+/* Whether these bytes are one whole character. */
+static bool is_character(const unsigned char *bytes, size_t size)
+{
+    size_t at = 0;
+    return utf8_next((const char *)bytes, size, &at) >= 0 && at == size;
+}
+
+/* RFC 3629's table, written out: the bytes of a code point. */
+static size_t encode(int32_t point, unsigned char *bytes)
+{
+    if (point < 0x80) {
+        bytes[0] = (unsigned char)point;
+        return 1;
+    }
+    if (point < 0x800) {
+        bytes[0] = (unsigned char)(0xC0 + point / 64);
+        bytes[1] = (unsigned char)(0x80 + point % 64);
+        return 2;
+    }
+    if (point < 0x10000) {
+        bytes[0] = (unsigned char)(0xE0 + point / 4096);
+        bytes[1] = (unsigned char)(0x80 + point / 64 % 64);
+        bytes[2] = (unsigned char)(0x80 + point % 64);
+        return 3;
+    }
+    bytes[0] = (unsigned char)(0xF0 + point / 262144);
+    bytes[1] = (unsigned char)(0x80 + point / 4096 % 64);
+    bytes[2] = (unsigned char)(0x80 + point / 64 % 64);
+    bytes[3] = (unsigned char)(0x80 + point % 64);
+    return 4;
+}
+
+CLAIM(utf8, every_code_point_is_read_and_no_surrogate_is)
+{
+    for (int32_t point = 0; point <= 0x10FFFF; point++) {
+        unsigned char bytes[4];
+        size_t size = encode(point, bytes), at = 0;
+        bool surrogate = point >= 0xD800 && point <= 0xDFFF;
+        int32_t read = utf8_next((const char *)bytes, size, &at);
+        cr_assert(read == (surrogate ? -1 : point), "U+%04X is read as %d", (unsigned)point, read);
+        cr_assert(at == (surrogate ? 0 : size));
+        at = 0;
+        cr_assert(utf8_next((const char *)bytes, size - 1, &at) == -1, "U+%04X is cut off",
+                  (unsigned)point);
+    }
+}
+
+/* With the claim above: there are as many characters as there are code points, so that no other
+   bytes pass for one: no longer form than necessary, nothing above U+10FFFF, no stray byte. */
+CLAIM(utf8, no_other_bytes_are_characters)
+{
+    int64_t found[5] = {0};
+    for (int a = 0; a < 256; a++) {
+        found[1] += is_character((unsigned char[]){(unsigned char)a}, 1);
+        for (int b = 0; b < 256; b++) {
+            unsigned char two[] = {(unsigned char)a, (unsigned char)b};
+            found[2] += is_character(two, 2);
+            for (int c = 0x7F; c <= 0xC0; c++) {
+                unsigned char three[] = {two[0], two[1], (unsigned char)c};
+                found[3] += is_character(three, 3);
+                for (int d = 0x7F; a >= 0xE0 && d <= 0xC0; d++) {
+                    unsigned char four[] = {two[0], two[1], three[2], (unsigned char)d};
+                    found[4] += is_character(four, 4);
+                }
+            }
+        }
+    }
+    cr_expect(found[1] == 0x80);
+    cr_expect(found[2] == 0x800 - 0x80);
+    cr_expect(found[3] == 0x10000 - 0x800 - 0x800);
+    cr_expect(found[4] == 0x110000 - 0x10000);
+}
+
+CLAIM(utf8, the_first_malformed_byte_is_found)
+{
+    static const struct {
+        const char *text;
+        size_t valid;
+    } cases[] = {
+        {"", 0},
+        {"abc", 3},
+        {"na\xC3\xAFve", 6},
+        {"\xFF", 0},
+        {"ab\x80", 2},             /* continues nothing */
+        {"ab\xC3", 2},             /* cut off */
+        {"ab\xC3\xAF\xE2\x82", 4}, /* cut off behind a character */
+        {"\xC0\x80", 0},           /* U+0000 in two bytes */
+        {"/\xE0\x80\xAF", 1},      /* '/' in three bytes */
+        {"\xED\xA0\x80", 0},       /* a surrogate */
+        {"\xF4\x8F\xBF\xBF", 4},   /* U+10FFFF */
+        {"\xF4\x90\x80\x80", 0},   /* U+110000 */
+        {"\xF5\x80\x80\x80", 0},
+        {"\xE2\x82\xAC\xE2\x28\xA1", 3},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = strlen(cases[i].text);
+        cr_expect(utf8_valid_size(cases[i].text, size) == cases[i].valid, "case %zu", i);
+        cr_expect(utf8_valid(cases[i].text, size) == (cases[i].valid == size), "case %zu", i);
+    }
+}
+
+CLAIM(utf8, a_zero_byte_is_a_character)
+{
+    size_t at = 1;
+    cr_expect(utf8_next("a\0b", 3, &at) == 0);
+    cr_expect(at == 2);
+    cr_expect(utf8_valid("a\0b", 3));
+}
+
+CLAIM(utf8, a_quoted_text_moves_no_cursor)
+{
+    cr_expect_str_eq(utf8_quote("na\xC3\xAFve").text, "\"na\xC3\xAFve\"");
+    cr_expect_str_eq(utf8_quote("a\x1B[2Jb\xC2\x9B\xFF").text, "\"a?[2Jb??\"");
+}
+
+/* The beginning and the end of a long text are shown, whole characters only. */
+CLAIM(utf8, a_long_quoted_text_loses_its_middle)
+{
+    char text[901];
+    for (int i = 0; i < 300; i++)
+        memcpy(text + 3 * i, "\xE2\x82\xAC", 4);
+    for (int shift = 0; shift < 3; shift++) {
+        struct quoted quoted = utf8_quote(text + 3 * 300 - 3 * (int)(250 + shift));
+        size_t size = strlen(quoted.text);
+        cr_expect(size < sizeof quoted.text && size > 150);
+        cr_expect(utf8_valid(quoted.text, size) && !strchr(quoted.text, '?'));
+        cr_expect(strstr(quoted.text, "..."));
+    }
+    cr_expect(strstr(utf8_quote("short").text, "...") == NULL);
+}

@@ -1,0 +1,217 @@
+/*
+ * Memory that fails: each allocation of a training step, of saving, loading and decoding fails in
+ * turn, once and for good. Each time there is a clear message and nothing leaks, and afterwards all
+ * goes on as if nothing had happened. Jansson's memory comes from the same hook.
+ */
+#include "tensor/file.h"
+#include "tests/support/small_run.h"
+#include <jansson.h>
+#include <stdio.h>
+
+struct scene {
+    struct settings settings;
+    sb_pairs *pairs;
+    struct small_run run;
+    char path[256];
+    const sb_decoding_options *decoding;
+};
+
+static struct scene scene_new(void)
+{
+    struct scene scene = {.settings = small_settings()};
+    json_set_alloc_funcs(memory_new, memory_free);
+    bool large = test_long();
+    scene.settings.model.transformer.width = large ? 24 : 4;
+    scene.settings.model.transformer.encoder_layers = large ? 3 : 1;
+    scene.settings.model.transformer.decoder_layers = large ? 3 : 1;
+    scene.settings.trainer.accumulate = large ? 2 : 1;
+    scene.settings.trainer.average_decay = 0.9;
+    scene.settings.data.batch_pairs = 3;
+    scene.pairs = small_pairs(3, 4); /* one batch: an epoch is planned for each step */
+    scene.run = small_run(&scene.settings, scene.pairs);
+    snprintf(scene.path, sizeof scene.path, "%s", test_temporary("model.safetensors"));
+    return scene;
+}
+
+static void scene_free(struct scene *scene)
+{
+    small_run_close(&scene->run);
+    sb_pairs_free(scene->pairs);
+    json_set_alloc_funcs(malloc, free);
+}
+
+static bool open_and_step(void *context)
+{
+    const struct scene *scene = context;
+    struct small_run run;
+    sb_trained trained;
+    if (!small_run_open(&run, &scene->settings, scene->pairs, SB_F32))
+        return false;
+    bool ok = sb_trainer_step(run.trainer, &trained);
+    small_run_close(&run);
+    return ok;
+}
+
+CLAIM(allocation, building_a_run_and_its_first_step)
+{
+    struct scene scene = scene_new();
+    cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
+    scene_free(&scene);
+}
+
+static bool step(void *context)
+{
+    struct scene *scene = context;
+    sb_trained trained;
+    return sb_trainer_step(scene->run.trainer, &trained);
+}
+
+CLAIM(allocation, a_training_step)
+{
+    struct scene scene = scene_new();
+    struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
+    small_run_train(&scene.run, 1);
+    small_run_train(&undisturbed, 1);
+    cr_expect(test_each_allocation_fails(step, &scene) > 100); /* two steps in the end */
+    small_run_train(&undisturbed, 2);
+    cr_expect(sb_trainer_steps(scene.run.trainer) == 3);
+    double after = small_run_train(&scene.run, 1), plain = small_run_train(&undisturbed, 1);
+    cr_expect(after == plain, "the next loss is %.17g, undisturbed %.17g", after, plain);
+    cr_expect(small_run_bits(&scene.run) == small_run_bits(&undisturbed));
+    small_run_close(&undisturbed);
+    scene_free(&scene);
+}
+
+static bool evaluate(void *context)
+{
+    const struct scene *scene = context;
+    sb_vocabulary *v = sb_seq2seq_source(scene->run.model);
+    sb_data *data = sb_data_new(scene->pairs, v, v, NULL);
+    bool ok = data && !isnan(sb_evaluate_loss(scene->run.model, data));
+    sb_data_free(data);
+    sb_average *average = sb_trainer_average(scene->run.trainer);
+    if (!ok || !sb_average_swap(average))
+        return false;
+    sb_text_score score;
+    const sb_decoding_options few = {.longest = 3};
+    ok = sb_evaluate_texts(scene->run.model, scene->pairs, 0, 2, &few, &score, NULL);
+    while (!sb_average_swap(average)) /* the weights must come back, whatever happens */
+        pool_fail_after(-1, false);
+    return ok;
+}
+
+CLAIM(allocation, an_evaluation)
+{
+    struct scene scene = scene_new();
+    uint64_t bits = small_run_bits(&scene.run);
+    cr_expect(test_each_allocation_fails(evaluate, &scene) > 50);
+    cr_expect(small_run_bits(&scene.run) == bits);
+    scene_free(&scene);
+}
+
+static bool save(void *context)
+{
+    const struct scene *scene = context;
+    const struct progress progress = {.best_loss = 1};
+    bool ok = checkpoint_save(scene->path, &scene->settings, "", scene->run.model,
+                              scene->run.trainer, &progress);
+    char part[300];
+    snprintf(part, sizeof part, "%s.softback-part", scene->path);
+    cr_expect(!file_exists(part), "a part is left behind");
+    return ok;
+}
+
+CLAIM(allocation, saving_keeps_the_old_file_until_the_new_one_is_there)
+{
+    struct scene scene = scene_new();
+    cr_assert(file_save("test", scene.path, "old", 3));
+    cr_expect(test_each_allocation_fails(save, &scene) > 100);
+    struct checkpoint *c = checkpoint_load(scene.path);
+    cr_assert(c, "%s", sb_error());
+    cr_expect(sb_parameters_fingerprint(c->weights) == small_run_bits(&scene.run));
+    checkpoint_free(c);
+    scene_free(&scene);
+}
+
+static bool load(void *context)
+{
+    const struct scene *scene = context;
+    struct small_run run;
+    if (!small_run_resume(&run, scene->path, scene->pairs))
+        return false;
+    bool same = small_run_bits(&run) == small_run_bits(&scene->run);
+    small_run_close(&run);
+    return same;
+}
+
+CLAIM(allocation, loading_and_resuming)
+{
+    struct scene scene = scene_new();
+    cr_assert(save(&scene), "%s", sb_error());
+    cr_expect(test_each_allocation_fails(load, &scene) > 200);
+    scene_free(&scene);
+}
+
+static bool decode(void *context)
+{
+    const struct scene *scene = context;
+    const char *const texts[] = {"ab", "c"};
+    char *output[2] = {NULL, NULL};
+    bool ok = sb_translate_texts(scene->run.model, texts, 2, scene->decoding, output);
+    cr_expect(ok == (output[0] && output[1]), "on a failure there is no output");
+    sb_free(output[0]);
+    sb_free(output[1]);
+    return ok;
+}
+
+CLAIM(allocation, decoding)
+{
+    static const sb_decoding_options ways[] = {
+        {.longest = 3},
+        {.beam_width = 2, .longest = 3},
+        {.sample = true, .top_k = 3, .top_p = 0.9, .longest = 3},
+    };
+    struct scene scene = scene_new();
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        scene.decoding = &ways[i];
+        cr_expect(test_each_allocation_fails(decode, &scene) > 50);
+    }
+    scene_free(&scene);
+}
+
+static bool average(void *context)
+{
+    const struct scene *scene = context;
+    const char *paths[] = {scene->path, scene->path};
+    struct checkpoint *c = checkpoint_load(scene->path);
+    bool ok = c && checkpoint_average(c, 2, paths);
+    checkpoint_free(c);
+    return ok;
+}
+
+CLAIM(allocation, averaging)
+{
+    struct scene scene = scene_new();
+    cr_assert(save(&scene), "%s", sb_error());
+    cr_expect(test_each_allocation_fails(average, &scene) > 300);
+    scene_free(&scene);
+}
+
+static bool task(void *context)
+{
+    (void)context;
+    const sb_data_options few = {.batch_pairs = 2};
+    sb_data *data = sb_data_task_with(SB_TASK_ADDITION, NULL, &few);
+    bool ok = data && sb_data_next(data);
+    sb_data_free(data);
+    return ok;
+}
+
+CLAIM(allocation, a_tasks_data)
+{
+    pool_fail_after(4000, false); /* within the 4,000 texts from which its vocabulary is learned */
+    cr_expect(!task(NULL));
+    EXPECT_ERROR("memory");
+    pool_fail_after(-1, false);
+    cr_expect(task(NULL), "%s", sb_error());
+}
