@@ -100,7 +100,8 @@ struct outcome program_on_terminal(const char *format, ...)
     char *command = command_line("", format, values);
     va_end(values);
     int master = posix_openpt(O_RDWR | O_NOCTTY);
-    cr_assert(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    if (master < 0 || grantpt(master) != 0 || unlockpt(master) != 0)
+        cr_skip_test("no pseudo-terminals, as in a chroot without /dev/pts");
     int terminal = open(ptsname(master), O_RDWR | O_NOCTTY);
     cr_assert(terminal >= 0);
     pid_t process = start(command, terminal);
