@@ -5,7 +5,7 @@
 set -eu
 work=$(mktemp -d)
 name=softback$$
-trap 'ip netns del ${name}a 2>/dev/null; ip netns del ${name}b 2>/dev/null; rm -rf "$work"' EXIT
+trap 'ip netns del ${name}a 2>/dev/null || :; ip netns del ${name}b 2>/dev/null || :; rm -rf "$work"' EXIT
 { ip netns add ${name}a && ip netns add ${name}b &&
     ip link add veth netns ${name}a type veth peer name veth netns ${name}b; } 2>/dev/null || exit 77
 for side in a1 b2; do
