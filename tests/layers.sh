@@ -39,7 +39,8 @@ inclusions >"$inclusions"
 
 awk '
     BEGIN {
-        n = split("tensor autograd ops nn models/text models/decoding models/data models models/training teach program", order, " ")
+        n = split("tensor autograd ops nn models/text models/decoding models/data models " \
+                  "models/training teach program", order, " ")
         for (i = 1; i <= n; i++) level[order[i]] = i
         level["cuda"] = level["ops"] + 0.5
         level["mpi"] = level["tensor"] + 0.5
