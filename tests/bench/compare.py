@@ -10,8 +10,8 @@ the machine does counts for all; ratios are medians of each round's ratio. A tim
 when the peer gets what softback gets: the losses of three steps without dropout, the results and
 gradients of an operation, the symbols that are decoded.
 
-Results go to tests/bench/results/<date>-<processor>.json and .md, with --quick to build/bench. The
-environment's OPENBLAS_CORETYPE and LD_PRELOAD are unset for every contestant. All else in it is the
+Tables go to tests/bench/results/<date>-<processor>.md, with --quick to build/bench, where the same as
+JSON goes too. The environment's OPENBLAS_CORETYPE and LD_PRELOAD are unset for every contestant. All else in it is the
 same for all: where other processes compute too, GOMP_SPINCOUNT=1000, which the program softback
 sets for itself, keeps threads of softback and of PyTorch from waiting for each other for long.
 """

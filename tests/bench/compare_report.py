@@ -177,13 +177,14 @@ def markdown(report):
 
 
 def write(report, text, kind=""):
-    """Prints the text, and writes it and the report as JSON."""
+    """Prints the text, and writes it, and the report as JSON below build/bench."""
     print(text)
     slug = re.sub(r"[^a-z0-9]+", "-", report["processor"].lower()).strip("-")
     name = "quick" if report["quick"] else f"{report['date']}-{slug}"
-    folder = FOLDER if report["quick"] else pathlib.Path(__file__).parent / "results"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / (f"{name}-{kind}" if kind else name)
-    path.with_suffix(".md").write_text(text)
-    path.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n")
-    print(f"written to {path}.md and .json", file=sys.stderr)
+    name = f"{name}-{kind}" if kind else name
+    page = (FOLDER if report["quick"] else pathlib.Path(__file__).parent / "results") / f"{name}.md"
+    numbers = FOLDER / f"{name}.json"
+    for path, content in ((page, text), (numbers, json.dumps(report, indent=1) + "\n")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    print(f"written to {page} and {numbers}", file=sys.stderr)
