@@ -1,4 +1,4 @@
-/* The report on a model, written to a file: models/report. */
+/* The report on a model, written to a file: teach/report. */
 #ifndef SOFTBACK_PROGRAM_REPORT_H
 #define SOFTBACK_PROGRAM_REPORT_H
 
