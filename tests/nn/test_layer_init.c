@@ -24,75 +24,75 @@ typedef bool make(union layer *l, sb_parameters *set, const char *name,
 static bool linear(union layer *l, sb_parameters *set, const char *name,
                    const sb_transformer_options *o)
 {
-    return sb_linear_layer_init(&l->linear, set, name, 3, o ? o->width : 4, true);
+    return sb_linear_layer_init((void *)l, set, name, 3, o ? o->width : 4, true);
 }
 
 static bool linear_cut(union layer *l, sb_parameters *set, const char *name,
                        const sb_transformer_options *o)
 {
-    return sb_linear_layer_init_cut(&l->linear, set, name, o ? o->width : 4, 3, true,
+    return sb_linear_layer_init_cut((void *)l, set, name, o ? o->width : 4, 3, true,
                                     (sb_cut){NULL, 0});
 }
 
 static bool norm(union layer *l, sb_parameters *set, const char *name,
                  const sb_transformer_options *o)
 {
-    return sb_norm_layer_init(&l->norm, set, name, o ? o->width : 4, SB_LAYER_NORM);
+    return sb_norm_layer_init((void *)l, set, name, o ? o->width : 4, SB_LAYER_NORM);
 }
 
 static bool embedding(union layer *l, sb_parameters *set, const char *name,
                       const sb_transformer_options *o)
 {
-    return sb_embedding_layer_init(&l->embedding, set, name, 5, o, NULL);
+    return sb_embedding_layer_init((void *)l, set, name, 5, o, NULL);
 }
 
 static bool feed_forward(union layer *l, sb_parameters *set, const char *name,
                          const sb_transformer_options *o)
 {
-    return sb_feed_forward_init(&l->feed_forward, set, name, o);
+    return sb_feed_forward_init((void *)l, set, name, o);
 }
 
 static bool position_bias(union layer *l, sb_parameters *set, const char *name,
                           const sb_transformer_options *o)
 {
-    return sb_position_bias_init(&l->bias, set, name, o);
+    return sb_position_bias_init((void *)l, set, name, o);
 }
 
 static bool attention(union layer *l, sb_parameters *set, const char *name,
                       const sb_transformer_options *o)
 {
-    return sb_multi_head_attention_init(&l->attention, set, name, o, false);
+    return sb_multi_head_attention_init((void *)l, set, name, o, false);
 }
 
 static bool additive(union layer *l, sb_parameters *set, const char *name,
                      const sb_transformer_options *o)
 {
-    return sb_additive_attention_init(&l->additive, set, name, 2, o ? o->width : 4, 3, true, 0);
+    return sb_additive_attention_init((void *)l, set, name, 2, o ? o->width : 4, 3, true, 0);
 }
 
 static bool multiplicative(union layer *l, sb_parameters *set, const char *name,
                            const sb_transformer_options *o)
 {
-    return sb_multiplicative_attention_init(&l->multiplicative, set, name, 2, o ? o->width : 4, 0);
+    return sb_multiplicative_attention_init((void *)l, set, name, 2, o ? o->width : 4, 0);
 }
 
 static bool cosine(union layer *l, sb_parameters *set, const char *name,
                    const sb_transformer_options *o)
 {
     (void)o;
-    return sb_cosine_attention_init(&l->cosine, set, name, 0, 0);
+    return sb_cosine_attention_init((void *)l, set, name, 0, 0);
 }
 
 static bool encoder(union layer *l, sb_parameters *set, const char *name,
                     const sb_transformer_options *o)
 {
-    return sb_encoder_layer_init(&l->encoder, set, name, o);
+    return sb_encoder_layer_init((void *)l, set, name, o);
 }
 
 static bool decoder(union layer *l, sb_parameters *set, const char *name,
                     const sb_transformer_options *o)
 {
-    return sb_decoder_layer_init(&l->decoder, set, name, o, true);
+    return sb_decoder_layer_init((void *)l, set, name, o, true);
 }
 
 static const struct kind {
