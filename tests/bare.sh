@@ -44,7 +44,7 @@ if [ ! -f "$base" ]; then
     mv "$base.part" "$base"
 fi
 root=$work/root
-home="$root/root/soft back"
+home="$root/srv/soft back"
 mkdir "$root"
 tar -C "$root" -xf "$base"
 cp /etc/resolv.conf /etc/hosts "$root/etc/"
@@ -61,7 +61,7 @@ inside() {
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
             mkdir -p "$1/dev/shm" && mount -t tmpfs shm "$1/dev/shm" &&
             exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-                ${http_proxy:+http_proxy="$http_proxy"} sh -c "cd \"/root/soft back\" && $2"' sh "$root" "$1"
+                ${http_proxy:+http_proxy="$http_proxy"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1"
 }
 
 passed=0 failed=0
@@ -97,7 +97,7 @@ for command in "$@"; do
         sed -n '/^Building/p;/^trained/p;/^best/p' "$work/output"
         no_warning
         step 'without root, sudo and network' \
-            'chown -R 65534 . && chmod 711 /root && unshare --net setpriv --reuid=65534 --clear-groups ./run build' \
+            'chown -R 65534 . && unshare --net setpriv --reuid=65534 --clear-groups ./run build' \
             '^Building'
         ;;
     test)
