@@ -22,8 +22,8 @@ sb_tensor *parameters_gradients(const sb_parameters *set);
 typedef bool parameters_check(const void *context, const char *name, int rank, const int64_t *dim);
 void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context);
 
-/* How far a set has come, and back to there: the parameters added since go, and random numbers are
-   drawn from there again. For a set that has not been flattened since. */
+/* A position in a set. parameters_return removes the parameters that were added after it, and sets
+   the random stream back. The set must not have been flattened in between. */
 struct parameters_mark {
     int64_t count, size;
     sb_random random;

@@ -64,7 +64,7 @@ bool log_begins(const char *head, bool earlier)
     const size_t size = strcspn(head, "\n"), least = strlen("{\"softback\"");
     const bool whole = head[size] == '\n';
     if (!head[0] || (size >= least && strncmp(head, SIGNATURE_LOG, size + whole) == 0))
-        return true; /* a signature that is cut off too */
+        return true; /* also an incomplete signature */
     if (!earlier || !whole)
         return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
     char *line = memory_text_part(head, size);
@@ -73,12 +73,12 @@ bool log_begins(const char *head, bool earlier)
     return is;
 }
 
-/* What goes on without a whole line begins anew. */
+/* A log that keeps no line starts again with the signature. */
 static bool cut_back(FILE *log, int64_t step)
 {
     struct stat about;
     const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
-    const long keep = file && step > 0 ? kept(log, step) : 0; /* nothing of /dev/null, or a pipe */
+    const long keep = file && step > 0 ? kept(log, step) : 0; /* /dev/null and pipes keep nothing */
     return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
                       fseek(log, keep, SEEK_SET) == 0)) &&
            (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);

@@ -17,13 +17,13 @@
 
 enum { LOG_HEAD = 1 << 16 }; /* bytes, more than enough to know a log by */
 
-/* Whether what a file begins with, at most LOG_HEAD bytes and a NUL, is a log's, or nothing.
-   `earlier`: also where it has no signature, as earlier versions wrote it. */
+/* Whether the first bytes of a file, at most LOG_HEAD and a NUL, are those of a log or of an empty
+   file. `earlier`: a log without a signature, written by an earlier version, counts too. */
 bool log_begins(const char *head, bool earlier);
 
-/* Opens a log, of which paths_check has made sure, that goes on after `step`: later lines, and a
-   line that is cut off, are removed; 0 begins anew. NULL, with a message, when the file cannot be
-   written. */
+/* Opens a log that paths_check has accepted, to continue after `step`: removes later lines and an
+   incomplete last line; 0 starts a new log. NULL, with a message, when the file cannot be written.
+ */
 FILE *log_open(const char *path, int64_t step);
 /* One line each; NULL takes none. */
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);

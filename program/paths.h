@@ -11,12 +11,12 @@
 
 enum path_use {
     PATH_READ,
-    PATH_NEW, /* written; the command itself refuses what it may not write over */
+    PATH_NEW, /* written; the command itself refuses a file that exists */
     PATH_LOG,
-    PATH_LOG_RESUMED, /* one of an earlier version goes on too */
+    PATH_LOG_RESUMED, /* continued; may have no signature, as in earlier versions */
     PATH_PAGE,
     PATH_FIGURE,
-    PATH_TEMPORARY, /* added by paths_add, of files that are replaced as a whole */
+    PATH_TEMPORARY, /* added by paths_add for each file that is replaced as a whole */
 };
 
 enum { MOST_PATHS = 160 };
@@ -35,9 +35,9 @@ struct paths {
 void paths_add(struct paths *paths, enum path_use use, const char *role, const char *path);
 
 /*
- * Whether each path that is written has a file of its own, in a folder that is there and can be
- * written to, where nothing is yet or what softback wrote for that use. Leaves all files as they
- * are. Frees the paths in any case.
+ * Whether each written path names a file of its own, in a folder that exists and can be written to,
+ * and that file does not exist or was written by softback for the same use. Changes no file. Frees
+ * the paths in any case.
  */
 bool paths_check(struct paths *paths);
 

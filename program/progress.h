@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 struct progress_line {
-    bool shown;       /* whether anything is; of several ranks, the first shows it */
-    bool terminal;    /* whether that is on a terminal */
+    bool shown;       /* only the first of several ranks shows it */
+    bool terminal;    /* whether standard error is a terminal */
     double began;     /* seconds, of the clock that only goes forward */
     double drawn;     /* when it was last drawn */
     int64_t at_start; /* the step at which this run began */

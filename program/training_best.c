@@ -1,9 +1,9 @@
 /*
  * The best model of a run that is resumed: whether its file is there and is what the state says.
  *
- * An evaluation saves the best model first and the state after it. A run that dies between the two
- * leaves a model that is newer than the state. The resumed run repeats the steps between and saves
- * the same model again, so a model of the same run and of a later step is accepted.
+ * An evaluation saves the best model first and the state after it. A run that is killed between the
+ * two leaves a model that is newer than the state. The resumed run repeats the steps between and
+ * saves the same model again, so a model of the same run and of a later step is accepted.
  */
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"

@@ -48,7 +48,7 @@ static void note(struct training *t, struct evaluated *e)
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
-    /* What was the best on the disk already is so again, also if another machine's bits differ. */
+    /* The newer best model of training_best.c is saved again, even if other bits make it worse. */
     e->best = is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)
         return;

@@ -29,8 +29,8 @@ char *description_write(const struct description *description);
 bool description_read(const char *text, struct description *description);
 void description_free(struct description *description);
 
-/* Reads the description of a file, whose tensors are all read and compared with its fingerprint; a
-   file of an earlier version gets the one that it should have. */
+/* Reads the description of a file, and compares the fingerprint of its tensors. A file of an
+   earlier version has none: then `fingerprint` is computed. */
 bool description_of_file(const char *path, struct description *description);
 
 /* Whether two vocabularies give the same symbols the same ids. */

@@ -3,8 +3,8 @@
  *
  * It is a sum modulo 2^64 of one term for each tensor and one for each element, which depends on
  * the tensor, the element's number and its bits. So tensors may come in any order and in parts that
- * several ranks hold, and one changed element always changes it. It finds damage and mistakes; it
- * is no defence against who forges a file.
+ * several ranks hold, and one changed element always changes it. It finds damage and mistakes, but
+ * not deliberate forgery.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_FINGERPRINT_H
 #define SOFTBACK_MODELS_TRAINING_FINGERPRINT_H
