@@ -11,23 +11,6 @@
     "--batch-pairs 4 --average 0.9 --learning-rate 0.0003 --warmup 0 --schedule constant "         \
     "--evaluate-pairs 4 --evaluate-every 5 --threads 1 --out m "
 
-static void write_pairs(void)
-{
-    char text[4000] = "";
-    for (int i = 10; i < 70; i++)
-        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
-    program_write("pairs.tsv", text, strlen(text));
-}
-
-static void copy(const char *from, const char *to)
-{
-    size_t size = 0;
-    char *bytes = program_read(from, &size);
-    cr_assert(bytes, "no %s", from);
-    program_write(to, bytes, size);
-    free(bytes);
-}
-
 static void copy_run(const char *from, const char *to)
 {
     static const char *const files[] = {"m", "m.state", "m.jsonl"};
@@ -35,17 +18,7 @@ static void copy_run(const char *from, const char *to)
         char source[32], target[32];
         snprintf(source, sizeof source, "%s%s", from, files[i]);
         snprintf(target, sizeof target, "%s%s", to, files[i]);
-        copy(source, target);
-    }
-}
-
-static void expect_same_as(const char *run)
-{
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
-    for (int i = 0; i < 3; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s%s", run, files[i]);
-        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
+        program_copy(source, target);
     }
 }
 
@@ -59,7 +32,7 @@ static void run(const char *options)
 static void expect_refused(const char *what, const char *message)
 {
     for (int steps = 10; steps <= 20; steps += 10) {
-        copy("m.state", "before");
+        program_copy("m.state", "before");
         struct outcome o = program_run(TRAIN "--steps %d --resume", steps);
         cr_expect(o.code == 1 && strstr(o.err, message), "%s, --steps %d: exit code %d: %s%s", what,
                   steps, o.code, o.err, o.out);
@@ -81,7 +54,7 @@ static void damage(const char *from, const char *to, size_t size, size_t changed
 
 CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
 {
-    write_pairs();
+    program_write_pairs();
     run("--steps 10 --seed 2");
     copy_run("", "other-");
     cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
@@ -100,11 +73,11 @@ CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
     expect_refused("a text", "put a copy of it back");
     program_write("m", "", 0);
     expect_refused("empty", "put a copy of it back");
-    copy("other-m", "m");
+    program_copy("other-m", "m");
     expect_refused("of another run", ", that of the best model, of step 10; put a copy of that");
-    copy("good-m.state", "m");
+    program_copy("good-m.state", "m");
     expect_refused("a state", ", that of the best model, of step 10; put a copy of that");
-    copy("good-m", "m");
+    program_copy("good-m", "m");
     struct outcome o = program_run(TRAIN "--steps 10 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
     o = program_run(TRAIN "--steps 20 --resume");
@@ -113,7 +86,7 @@ CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
 
 CLAIM(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 {
-    write_pairs();
+    program_write_pairs();
     run("--steps 10");
     copy_run("", "good-");
     static const char *const files[] = {"m", "m.state"};
@@ -136,30 +109,30 @@ CLAIM(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 /* A run that dies after it has saved the best model, and before the state. */
 CLAIM(program_best, a_model_that_is_newer_than_the_state_is_made_again)
 {
-    write_pairs();
+    program_write_pairs();
     run("--steps 20");
     copy_run("", "whole-");
     cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
     run("--steps 10");
     copy_run("", "half-");
     run("--steps 15 --resume");
-    copy("half-m.state", "m.state");
+    program_copy("half-m.state", "m.state");
     struct outcome o = program_run(TRAIN "--steps 20 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 10\n"), "%s%s", o.out, o.err);
-    expect_same_as("whole-");
-    copy("half-m.state", "m.state"); /* two evaluations newer */
+    program_expect_same_run("whole-");
+    program_copy("half-m.state", "m.state"); /* two evaluations newer */
     o = program_run(TRAIN "--steps 20 --resume");
     cr_expect(o.code == 0, "%s", o.err);
-    expect_same_as("whole-");
+    program_expect_same_run("whole-");
 }
 
 CLAIM(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
 {
-    write_pairs();
+    program_write_pairs();
     run("--steps 10");
     copy_run("", "half-");
     run("--steps 13 --resume"); /* evaluated at its end */
-    copy("half-m.state", "m.state");
+    program_copy("half-m.state", "m.state");
     struct outcome o = program_run(TRAIN "--steps 20 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "m is of step 13, which is later than m.state (step 10) "
                                            "and is no evaluation of a run with --steps 20; resume "
@@ -176,7 +149,7 @@ CLAIM(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
 CLAIM(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
 {
     static const char *const others[] = {"--seed 2", "--width 16", "--dropout 0.2"};
-    write_pairs();
+    program_write_pairs();
     for (int i = 0; i < 3; i++) {
         struct outcome o = program_run(TRAIN "--steps 15 %s --out other%d", others[i], i);
         cr_assert(o.code == 0, "%s", o.err);
@@ -185,12 +158,12 @@ CLAIM(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
     struct outcome o = program_run(TRAIN "--steps 15 --valid some.tsv --out other3");
     cr_assert(o.code == 0, "%s", o.err);
     run("--steps 5");
-    copy("m", "other4"); /* of this run, but older */
+    program_copy("m", "other4"); /* of this run, but older */
     run("--steps 10 --resume");
     for (int i = 0; i < 5; i++) {
         char name[32];
         snprintf(name, sizeof name, "other%d", i);
-        copy(name, "m");
+        program_copy(name, "m");
         o = program_run(TRAIN "--steps 15 --resume");
         cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 10; put a copy"),
                   "%d: %s", i, o.err);
@@ -212,18 +185,18 @@ static void forge(const char *file, const char *was, const char *is)
    no better than what is known, but what was known is no longer on the disk. */
 CLAIM(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
 {
-    write_pairs();
+    program_write_pairs();
     run("--steps 5");
-    copy("m.state", "state");
+    program_copy("m.state", "state");
     run("--steps 10 --resume");
     forge("state", "p+1\\\",\\\"best_step", "p-9\\\",\\\"best_step"); /* the best loss */
-    copy("state", "m.state");
+    program_copy("state", "m.state");
     struct outcome o = program_run(TRAIN "--steps 10 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
     o = program_run(TRAIN "--steps 10 --resume");
     cr_expect(o.code == 0, "model and state fit again: %s", o.err);
     forge("state", "\\\"waited\\\":0", "\\\"waited\\\":1");
-    copy("state", "m.state");
+    program_copy("state", "m.state");
     o = program_run(TRAIN "--steps 10 --resume --patience 1");
     cr_expect(o.code == 1 && strstr(o.err, "m is the best model of step 10, before which this run "
                                            "stopped; resume with the --patience"),
@@ -261,8 +234,8 @@ CLAIM(program_best, a_run_of_an_earlier_version_goes_on)
               o.out, o.err);
     o = program_run(RESUME "--steps 40 --log another.jsonl --threads 1");
     cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 20\n"), "%s%s", o.out, o.err);
-    copy("m.safetensors", "whole");
-    copy("m.state.safetensors", "whole.state");
+    program_copy("m.safetensors", "whole");
+    program_copy("m.state.safetensors", "whole.state");
     copy_earlier();
     o = program_run(RESUME "--steps 40");
     cr_expect(o.code == 0, "%s", o.err);

@@ -27,15 +27,6 @@ static void expect_nothing(const char *file)
     cr_expect(lstat(test_temporary(file), &about) != 0, "%s is there", file);
 }
 
-static void copy(const char *from, const char *to)
-{
-    size_t size;
-    char *bytes = program_read(from, &size);
-    cr_assert(bytes, "no %s", from);
-    program_write(to, bytes, size);
-    free(bytes);
-}
-
 static void link_to(const char *target, const char *file)
 {
     cr_assert(symlink(target, test_temporary(file)) == 0);
@@ -52,7 +43,7 @@ static void make_model(void)
 {
     struct outcome o = program_run(TRAIN "--out model");
     cr_assert(o.code == 0, "%s", o.err);
-    copy("model", "kept");
+    program_copy("model", "kept");
 }
 
 /* What is asked for, and the sentence that refuses it. */
@@ -105,7 +96,7 @@ CLAIM(program_paths, a_report_takes_the_place_of_no_other_file)
     cr_expect(program_same("model", "kept"), "the model is lost");
     expect_text("data.tsv", "1\t2\n");
     expect_nothing("model.html");
-    copy("model", "m.html");
+    program_copy("model", "m.html");
     struct outcome o = program_run("report m.html --input 1");
     cr_expect(strstr(o.err, "and --out (by default) \"m.html\" are one file"), "%s", o.err);
     cr_expect(program_same("m.html", "kept"));

@@ -12,14 +12,6 @@
     "--learning-rate 0.01 --warmup 5 --plateau-patience 1 --patience 50 --evaluate-pairs 4 "       \
     "--evaluate-every 7 --out m "
 
-static void write_pairs(void)
-{
-    char text[4000] = "";
-    for (int i = 10; i < 70; i++)
-        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
-    program_write("pairs.tsv", text, strlen(text));
-}
-
 static void pause_for(double seconds)
 {
     struct timespec time = {0, (long)(1e9 * seconds)};
@@ -43,36 +35,14 @@ static void rename_run(const char *to)
     }
 }
 
-static void copy(const char *from, const char *to)
-{
-    size_t size = 0;
-    char *bytes = program_read(from, &size);
-    cr_assert(bytes, "no %s", from);
-    program_write(to, bytes, size);
-    free(bytes);
-}
-
 static void copy_run(const char *to)
 {
     static const char *const files[] = {"m", "m.state", "m.jsonl"};
     for (int i = 0; i < 3; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%s", to, files[i]);
-        copy(files[i], name);
+        program_copy(files[i], name);
     }
-}
-
-static void expect_same_as(const char *whole)
-{
-    static const char *const files[] = {"m", "m.state", "m.jsonl"};
-    for (int i = 0; i < 3; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s%s", whole, files[i]);
-        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
-    }
-    cr_expect(!program_read("m.softback-part", NULL) &&
-                  !program_read("m.state.softback-part", NULL),
-              "a part is left behind");
 }
 
 static void run_whole(const char *options)
@@ -115,13 +85,13 @@ static int kill_until_done(const char *options, sb_random *random)
 CLAIM(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
 {
     static const char *const options[] = {"--steps 60 --threads 1", "--steps 60 --threads 2"};
-    write_pairs();
+    program_write_pairs();
     run_whole(options[0]);
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     int kills = 0;
     for (int round = 0; round < (test_long() ? 20 : 2) || (kills < 5 && round < 50); round++) {
         kills += kill_until_done(options[round % 2], &random);
-        expect_same_as("whole-");
+        program_expect_same_run("whole-");
         rename_run("killed-");
     }
     cr_expect(kills > 0, "no run lived long enough to be killed");
@@ -150,7 +120,7 @@ static int interrupt_run(int signal_number)
 CLAIM(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    write_pairs();
+    program_write_pairs();
     for (int i = 0; i < 3; i++) {
         char options[64];
         int step = interrupt_run(signals[i]);
@@ -164,7 +134,7 @@ CLAIM(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been
         cr_assert(rename(test_temporary("resumed-m"), test_temporary("m")) == 0);
         cr_assert(rename(test_temporary("resumed-m.state"), test_temporary("m.state")) == 0);
         cr_assert(rename(test_temporary("resumed-m.jsonl"), test_temporary("m.jsonl")) == 0);
-        expect_same_as("whole-");
+        program_expect_same_run("whole-");
         rename_run("done-");
     }
 }
@@ -173,7 +143,7 @@ CLAIM(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been
    be left with a model that nothing goes on with. */
 CLAIM(program_resume, there_is_a_state_from_the_start)
 {
-    write_pairs();
+    program_write_pairs();
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 1000000 --threads 1");
     while (size_of("m.jsonl") == 0)
         pause_for(0.0005);
@@ -181,25 +151,25 @@ CLAIM(program_resume, there_is_a_state_from_the_start)
     waitpid(process, NULL, 0);
     cr_assert(size_of("m.state") > 0 && size_of("m") == 0);
     cr_assert(rename(test_temporary("m.state"), test_temporary("first")) == 0);
-    copy("first", "m.state");
+    program_copy("first", "m.state");
     program_write("m", "a model", 7);
     struct outcome o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "m\": has 7 bytes"), "no model of this run: %s", o.err);
     cr_assert(size_of("m") == 7 && remove(test_temporary("m")) == 0);
     for (int i = 0; i < 2; i++) { /* the second time the model is there already */
-        copy("first", "m.state");
+        program_copy("first", "m.state");
         o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
         cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
         cr_expect(size_of("m") > 1000);
         if (i == 0)
             copy_run("whole-");
     }
-    expect_same_as("whole-");
+    program_expect_same_run("whole-");
 }
 
 CLAIM(program_resume, the_log_has_each_step_once)
 {
-    write_pairs();
+    program_write_pairs();
     run_whole("--steps 50 --threads 1");
     sb_random random = sb_random_new(2, SB_STREAM_USER);
     kill_until_done("--steps 50 --threads 1", &random);
@@ -235,7 +205,7 @@ CLAIM(program_resume, what_was_begun_otherwise_is_not_resumed)
         {"--data pairs.tsv --valid other.tsv", "the data are not those with which m was begun"},
         {"--task copy", "m was begun with files, not with --task copy"},
     };
-    write_pairs();
+    program_write_pairs();
     program_write("other.tsv", "1\t2\n3\t4\n", 8);
     cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
     char *before = program_read("m.state", NULL);
@@ -254,7 +224,7 @@ CLAIM(program_resume, what_was_begun_otherwise_is_not_resumed)
 
 CLAIM(program_resume, a_model_without_its_state_is_left_alone)
 {
-    write_pairs();
+    program_write_pairs();
     cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
     cr_assert(remove(test_temporary("m.state")) == 0);
     struct outcome o = program_run(TRAIN "--steps 9 --threads 1 --resume");
@@ -266,7 +236,7 @@ CLAIM(program_resume, a_model_without_its_state_is_left_alone)
 
 CLAIM(program_resume, patience_ends_a_run_early)
 {
-    write_pairs();
+    program_write_pairs();
     struct outcome o = program_run(TRAIN "--steps 1000 --threads 1 --evaluate-every 5 --patience 2 "
                                          "--learning-rate 0.5");
     cr_expect(o.code == 0, "%s", o.err);
@@ -279,7 +249,7 @@ CLAIM(program_resume, patience_ends_a_run_early)
 
 CLAIM(program_resume, on_a_terminal_the_progress_is_shown)
 {
-    write_pairs();
+    program_write_pairs();
     struct outcome o = program_on_terminal(TRAIN "--steps 30 --threads 1");
     cr_assert(o.code == 0, "%s", o.out);
     cr_expect(strstr(o.out, "\r\033[Kstep 1/30  loss ") != NULL, "%s", o.out);

@@ -177,3 +177,33 @@ bool program_same(const char *a, const char *b)
     free(y);
     return same;
 }
+
+void program_copy(const char *from, const char *to)
+{
+    size_t size = 0;
+    char *bytes = program_read(from, &size);
+    cr_assert(bytes, "no %s", from);
+    program_write(to, bytes, size);
+    free(bytes);
+}
+
+void program_write_pairs(void)
+{
+    char text[4000] = "";
+    for (int i = 10; i < 70; i++)
+        sprintf(text + strlen(text), "%d\t%d\n", i, i % 10 * 10 + i / 10);
+    program_write("pairs.tsv", text, strlen(text));
+}
+
+void program_expect_same_run(const char *run)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", run, files[i]);
+        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
+    }
+    cr_expect(!program_read("m.softback-part", NULL) &&
+                  !program_read("m.state.softback-part", NULL),
+              "a part is left behind");
+}

@@ -34,5 +34,13 @@ void program_launcher(const char *command);
 void program_write(const char *file, const char *text, size_t size);
 char *program_read(const char *file, size_t *size);
 bool program_same(const char *a, const char *b);
+/* Copies a file, which must exist. */
+void program_copy(const char *from, const char *to);
+
+/* Writes "pairs.tsv": 60 numbers of two digits, and each with its digits exchanged. */
+void program_write_pairs(void);
+/* Expects model, state and log of the run "m" to have the bytes of those whose names begin with
+   `run`, and no temporary file to be left. */
+void program_expect_same_run(const char *run);
 
 #endif
