@@ -1,10 +1,12 @@
 #!/bin/sh
 # Runs the suite on the emulated CUDA device:
-#   seed 1   all of it but mpi, which starts the device by itself where it needs one
-#   seed 2, seed 3   what runs kernels, with its threads scheduled in other orders
+#   seed 1   what runs kernels
 #   asan     small shapes under the address and the undefined-behaviour sanitizer
-#   tsan     the same under the thread sanitizer, to which each thread of a kernel is one
-# Ends with one line, "N passed, N failed". --build only builds.
+#   tsan     a few of these under the thread sanitizer, to which each thread of a kernel is one
+# --long runs under tsan what runs under asan, and adds
+#   seed 2, seed 3   what runs kernels, with its threads scheduled in other orders
+#   all      every test but mpi's, which start the device by themselves where they need one
+# --build only builds. Ends with one line, "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
 plain=build # as ./run test has it
@@ -56,6 +58,7 @@ small="arithmetic attention_call bf16 broadcast cast concatenate cross_entropy d
     embedding expand gather l2_normalize layer_norm linear linear_cross_entropy log_softmax logsumexp mask \
     matmul mean_squared_error optimiser permute positions reduce reference_losses reference_optimisers \
     reshape rms_norm slice softmax"
+races="attention_call cross_entropy dropout embedding layer_norm linear matmul optimiser reduce softmax"
 
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
 build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
@@ -68,18 +71,22 @@ lap "builds"
 [ "${1:-}" != --build ] || exit 0
 
 export SOFTBACK_EMULATOR_SEED=1
-part "seed 1" $plain '--filter=!(mpi)/*'
-export SOFTBACK_EMULATOR_SEED=2
-part "seed 2" $plain "$kernels"
-export SOFTBACK_EMULATOR_SEED=3
-part "seed 3" $plain "$kernels"
+part "seed 1" $plain "$kernels"
+if [ "${1:-}" = --long ]; then
+    races=$small
+    part "all" $plain '--filter=!(mpi)/*'
+    SOFTBACK_EMULATOR_SEED=2
+    part "seed 2" $plain "$kernels"
+    SOFTBACK_EMULATOR_SEED=3
+    part "seed 3" $plain "$kernels"
+fi
 
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 ASAN_OPTIONS=allocator_may_return_null=1
 part "asan" $asan "$(suites $small attention_bf16 replay)"
 
 # It ends the process, and so the test, at the first race.
 export TSAN_OPTIONS=halt_on_error=1
-part "tsan" $tsan "$(suites $small)"
+part "tsan" $tsan "$(suites $races)"
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]
