@@ -33,6 +33,7 @@
 #include "nn/position_bias.h"
 #include "nn/schedule.h"
 #include "nn/transformer.h"
+#include "ops/context.h"
 #include "ops/kv_cache.h"
 #include "ops/mask.h"
 #include "ops/ops.h"

@@ -124,22 +124,22 @@ static bool seed(sb_tensor *y, sb_tensor *dy)
 }
 
 /* Tells the listener which nodes add to leaves. */
-static void announce(const struct open_tape *tape)
+static void announce(const struct open_tape *tape, const struct listener *listener)
 {
     for (const sb_node *node = tape->last; node; node = node->previous)
         for (int i = 0; i < node->inputs; i++)
             if (node->in[i]->tape == 0 && tape_wants_grad(tape, node->in[i]))
-                tape->listener->adds(tape->listener->context, node->in[i], node);
+                listener->adds(listener->context, node->in[i], node);
 }
 
-static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy)
+static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
+                const struct listener *listener)
 {
-    const struct listener *listener = tape->listener;
     tape->backward_ran = true;
     if (!seed(y, dy))
         return false;
     if (listener)
-        announce(tape);
+        announce(tape, listener);
     for (sb_node *node = tape->last; node; node = node->previous) {
         bool ok = step_back(node);
         if (ok)
@@ -153,7 +153,7 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy)
     return true;
 }
 
-bool sb_backward(sb_tensor *loss)
+bool backward_heard(sb_tensor *loss, const struct listener *listener)
 {
     struct open_tape *tape = tape_need("backward");
     if (!tape)
@@ -162,7 +162,12 @@ bool sb_backward(sb_tensor *loss)
         return fail_null("backward", "loss");
     if (tensor_size(loss) != 1)
         return sb_fail("backward: the loss is %s, not one number", tensor_shape(loss).text);
-    return may_run(tape, loss) && run(tape, loss, NULL);
+    return may_run(tape, loss) && run(tape, loss, NULL, listener);
+}
+
+bool sb_backward(sb_tensor *loss)
+{
+    return backward_heard(loss, NULL);
 }
 
 bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
@@ -179,7 +184,7 @@ bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
         return sb_fail("backward_from: y is %s of %s on %s, dy is %s of %s on %s",
                        tensor_shape(y).text, sb_dtype_name(y->dtype), y->device->name,
                        tensor_shape(dy).text, sb_dtype_name(dy->dtype), dy->device->name);
-    return may_run(tape, y) && run(tape, y, dy);
+    return may_run(tape, y) && run(tape, y, dy, NULL);
 }
 
 static bool is_finite(const sb_tensor *t)

@@ -14,7 +14,7 @@ struct listener {
     void *context;
 };
 
-/* From here on, until the tape ends. The listener stays the caller's. */
-void tape_listen(sb_tape *tape, const struct listener *listener);
+/* sb_backward, heard by a listener; NULL: by nobody. */
+bool backward_heard(sb_tensor *loss, const struct listener *listener);
 
 #endif

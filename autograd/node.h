@@ -3,13 +3,10 @@
 #define SOFTBACK_AUTOGRAD_NODE_H
 
 #include "autograd/operation.h"
-#include "autograd/share.h"
-#include "tensor/communicator.h"
+#include "autograd/tape.h"
 #include "tensor/storage.h"
 
 enum { NODE_SAVED = 4, TAPE_DEPTH = 64 };
-
-struct packed_weights;
 
 struct sb_node {
     sb_node *previous;
@@ -30,11 +27,7 @@ struct open_tape {
     sb_mode mode;
     bool failed, backward_ran;
     sb_random *random;
-    sb_share share;
-    enum sequence rows, keys;      /* which sequence tensors, and the keys of attention, are of */
-    sb_communicator *ring;         /* the ranks that the sequences are cut over, zig-zag; or NULL */
-    struct packed_weights *packed; /* that linear keeps (ops/packed_weights.h); or NULL */
-    const struct listener *listener; /* NULL: nobody */
+    const sb_context *context; /* for operations (ops/context.h); NULL: a zero one */
     sb_node *last;
 };
 
@@ -43,19 +36,6 @@ struct open_tape *tape_open(void);
 
 /* The open tape; NULL, with a message in the name of `who`, when none is open or it has failed. */
 struct open_tape *tape_need(const char *who);
-
-/* Cuts attention on the tape over these ranks, of which each holds zig-zag pieces of the sequences
-   (sb_piece_zigzag), as the tape's share says; NULL: not. Tapes inside inherit it. */
-void tape_ring(sb_tape *tape, sb_communicator *ring);
-
-/* Makes linear keep packed weights on the tape, and on tapes inside. */
-void tape_packs(sb_tape *tape, struct packed_weights *packed);
-
-/* Says which sequence is worked on from here on, on the open tape if there is one. */
-void tape_sequences(enum sequence rows, enum sequence keys);
-
-/* Says which heads of all attention has from here on, on the open tape if there is one. */
-void tape_heads(sb_piece heads);
 
 /* Whether backward on the tape computes a gradient for t. */
 bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);

@@ -12,9 +12,6 @@ struct segment {
     int n;
     bool draws;
     sb_random random; /* where the stream stood */
-    sb_share share;   /* the tape's, and what it worked on */
-    enum sequence rows, keys;
-    sb_communicator *ring;
     max_align_t context[];
 };
 
@@ -71,9 +68,6 @@ static bool run_again(sb_node *node, struct segment *s, sb_tensor **x)
     sb_tape inner;
     sb_tape_begin(&inner, SB_RECORD);
     sb_tape_random(&inner, s->draws ? &random : NULL);
-    sb_tape_share(&inner, &s->share);
-    tape_ring(&inner, s->ring);
-    tape_sequences(s->rows, s->keys);
     open_leaves(node);
     sb_tensor *y = s->f(s->context, x);
     bool ok = y && (!tape_wants_grad(tape_open(), y) || sb_backward_from(y, sb_node_dy(node, 0))) &&
@@ -179,10 +173,6 @@ sb_tensor *sb_checkpoint(sb_function f, const void *context, size_t context_byte
         sb_fail("checkpoint: out of memory");
     if (s && list_inputs(&in, n, x)) {
         *s = (struct segment){.f = f, .n = n, .draws = tape->random != NULL};
-        s->share = tape->share;
-        s->rows = tape->rows;
-        s->keys = tape->keys;
-        s->ring = tape->ring;
         s->random = tape->random ? *tape->random : s->random;
         if (context_bytes > 0)
             memcpy(s->context, context, context_bytes);

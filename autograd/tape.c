@@ -1,5 +1,4 @@
 #include "autograd/tape.h"
-#include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
@@ -30,7 +29,7 @@ static int find(const sb_tape *handle)
     return -1;
 }
 
-void sb_tape_begin(sb_tape *tape, sb_mode mode)
+static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
 {
     bool open_already = find(tape) >= 0;
     if (!tape || depth == TAPE_DEPTH) {
@@ -40,19 +39,27 @@ void sb_tape_begin(sb_tape *tape, sb_mode mode)
         return;
     }
     struct open_tape *opened = &stack[depth];
-    *opened = depth > 0 ? stack[depth - 1] : (struct open_tape){0};
-    opened->handle = tape;
-    opened->serial = tape->serial = ++last_serial;
-    opened->mode = mode;
-    opened->failed = opened->backward_ran = false;
-    opened->listener = NULL;
-    opened->last = NULL;
+    *opened = (struct open_tape){.handle = tape,
+                                 .serial = tape->serial = ++last_serial,
+                                 .mode = mode,
+                                 .random = depth > 0 ? stack[depth - 1].random : NULL,
+                                 .context = context};
     depth++;
     failure_watch(&stack[depth - 1].failed);
     if (open_already)
         sb_fail("tape_begin: this tape is open already; an earlier one was never closed");
     else if (mode != SB_RECORD && mode != SB_NO_RECORD)
         sb_fail("tape_begin: %d is not a mode", (int)mode);
+}
+
+void sb_tape_begin(sb_tape *tape, sb_mode mode)
+{
+    tape_begin(tape, mode, depth > 0 ? stack[depth - 1].context : NULL);
+}
+
+void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context)
+{
+    tape_begin(tape, mode, context);
 }
 
 static void become_constant(sb_tensor *t)
@@ -130,82 +137,6 @@ void sb_tape_random(sb_tape *tape, sb_random *random)
         sb_fail("tape_random: this tape is not open");
     else
         stack[place].random = random;
-}
-
-sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here)
-{
-    const int64_t chunks = 2 * (int64_t)ranks, other = chunks - 1 - rank;
-    const int64_t first = length * rank / chunks, turn = length * (rank + 1) / chunks - first;
-    const int64_t second = length * other / chunks;
-    *here = turn + length * (other + 1) / chunks - second;
-    return turn > 0 ? (sb_piece){length, first, turn, second} : (sb_piece){length, second, 0, 0};
-}
-
-static bool is_piece(const sb_piece *piece)
-{
-    return piece->of >= 0 && piece->first >= 0 && piece->turn >= 0 && piece->second >= 0;
-}
-
-void sb_tape_share(sb_tape *tape, const sb_share *share)
-{
-    int place = find(tape);
-    const sb_share s = share ? *share : (sb_share){0};
-    if (place < 0)
-        sb_fail("tape_share: this tape is not open");
-    else if (!is_piece(&s.sentences) || !is_piece(&s.heads) || !is_piece(&s.source) ||
-             !is_piece(&s.target))
-        sb_fail("tape_share: a piece has a negative number");
-    else
-        stack[place].share = s;
-}
-
-int tape_runs(int64_t here, struct run run[2])
-{
-    static const sb_piece all = {0};
-    const struct open_tape *tape = tape_open();
-    share_runs(tape ? share_sequence(&tape->share, tape->rows) : &all, here, run);
-    return run[1].count > 0 ? 2 : 1;
-}
-
-void tape_ring(sb_tape *tape, sb_communicator *ring)
-{
-    int place = find(tape);
-    if (place < 0)
-        sb_fail("tape_ring: this tape is not open");
-    else
-        stack[place].ring = ring;
-}
-
-void tape_packs(sb_tape *tape, struct packed_weights *packed)
-{
-    int place = find(tape);
-    if (place < 0)
-        sb_fail("tape_packs: this tape is not open");
-    else
-        stack[place].packed = packed;
-}
-
-void tape_sequences(enum sequence rows, enum sequence keys)
-{
-    if (depth > 0) {
-        stack[depth - 1].rows = rows;
-        stack[depth - 1].keys = keys;
-    }
-}
-
-void tape_heads(sb_piece heads)
-{
-    if (depth > 0)
-        stack[depth - 1].share.heads = heads;
-}
-
-void tape_listen(sb_tape *tape, const struct listener *listener)
-{
-    int place = find(tape);
-    if (place < 0)
-        sb_fail("tape_listen: this tape is not open");
-    else
-        stack[place].listener = listener;
 }
 
 sb_tensor *sb_keep(sb_tensor *t)

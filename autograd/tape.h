@@ -28,10 +28,16 @@ typedef struct {
     uint64_t serial;
 } sb_tape;
 
+/* What operations know of where they run (ops/context.h); the tape only carries it. */
+typedef struct sb_context sb_context;
+
 /* Opens a tape. It cannot fail; a mistake (opening one that is open already, or more than 64 in
-   each other) marks the tape as failed. The tape inherits the random stream, and the share, of the
-   one around. */
+   each other) marks the tape as failed. The tape inherits the random stream, and the context, of
+   the one around. */
 SB_API void sb_tape_begin(sb_tape *tape, sb_mode mode);
+
+/* The same with a context of its own, which stays the caller's and as it is until the tape ends. */
+SB_API void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context);
 
 /*
  * Closes the innermost tape and frees what it owns, except what was retained: that is a constant
@@ -52,37 +58,6 @@ SB_API sb_tensor *sb_tape_own(sb_tensor *t);
 
 /* Dropout draws from this stream while the tape is open; without one (NULL) it is the identity. */
 SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
-
-/* What is here of an axis that several processes share: one run of it, or two. */
-typedef struct {
-    int64_t of;     /* how long the whole axis is; 0: all of it is here */
-    int64_t first;  /* where the elements here begin in it */
-    int64_t turn;   /* the element here that a second run begins with; 0: there is none */
-    int64_t second; /* where that run begins in the whole */
-} sb_piece;
-
-/*
- * Which part of a whole batch the tensors on a tape are. Dropout draws by an element's place in
- * the whole, and so the same however a batch is cut; the share changes nothing else. A tensor is
- * taken as (sentences, positions, units...), attention's weights as (sentences, heads, positions,
- * positions), with positions of the source in an encoder and outside of one, of the target in a
- * decoder. Axes that are cut must have the length in the whole, padding included, that they would
- * have uncut.
- */
-typedef struct {
-    sb_piece sentences, heads, source, target;
-} sb_share;
-
-/*
- * What rank `rank` of `ranks` holds of a sequence, and how many positions that is, in *here: of
- * 2 ranks chunks, the one of its number and the one of its number from the end, so that under a
- * causal mask, where later queries see more keys, all ranks have the same to do. Chunk i begins at
- * floor(length i / (2 ranks)). Source: Zhu 2024, "ring-flash-attention" (zig-zag).
- */
-SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here);
-
-/* Makes what is on the tape such a share; NULL: the whole. Fails when a number is negative. */
-SB_API void sb_tape_share(sb_tape *tape, const sb_share *share);
 
 /*
  * Computes the gradient of the loss, a tensor of one element, with respect to every leaf that

@@ -1,8 +1,8 @@
 #include "nn/attention.h"
-#include "autograd/node.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "ops/runs.h"
 #include "tensor/failure.h"
 
 /* C: the width; K: that of keys and values, of all heads. */
@@ -40,7 +40,9 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .score = o.score,
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,
-                                       .rotary = rotary};
+                                       .rotary = rotary,
+                                       .along = o.along,
+                                       .keys_along = o.along};
     return layer_end(&start, add_projections(layer, set, name, o.width, o.key_heads * layer->size));
 }
 
@@ -58,7 +60,7 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
     sb_tensor *part[2];
     if (!layer->rotary || !x)
         return x;
-    const int runs = tape_runs(sb_tensor_dim(x, 1), run);
+    const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     if (runs == 1)
         return sb_rotary(x, start + run[0].first, 0);
     for (int i = 0; i < runs; i++)
@@ -77,21 +79,22 @@ static void enter(const sb_multi_head_attention *layer, sb_tensor **x, sb_tensor
         *memory = same ? *x : sb_to_ranks(*memory, layer->ranks);
 }
 
-/* Attention in the heads here, which draw for dropout as they do among all. */
-static sb_tensor *attend(const sb_multi_head_attention *layer, const sb_attending *a, sb_tensor *q,
-                         sb_tensor *k, sb_tensor *v, const sb_attention_options *options)
+static sb_tensor *attend(const sb_attending *a, sb_tensor *q, sb_tensor *k, sb_tensor *v,
+                         const sb_attention_options *options)
+{
+    if (!a->cache)
+        return sb_attention(q, k, v, options);
+    if (!a->cached && !sb_kv_cache_append(a->cache, k, v))
+        return NULL;
+    return sb_attention_cached(q, a->cache, options);
+}
+
+/* Which of all heads are here, where ranks have some each. */
+static sb_piece heads_here(const sb_multi_head_attention *layer)
 {
     const int rank = sb_communicator_rank(layer->ranks), ranks = sb_communicator_size(layer->ranks);
-    sb_tensor *y = NULL;
-    if (ranks > 1)
-        tape_heads((sb_piece){.of = layer->heads * ranks, .first = layer->heads * rank});
-    if (!a->cache)
-        y = sb_attention(q, k, v, options);
-    else if (a->cached || sb_kv_cache_append(a->cache, k, v))
-        y = sb_attention_cached(q, a->cache, options);
-    if (ranks > 1)
-        tape_heads((sb_piece){0});
-    return y;
+    return ranks > 1 ? (sb_piece){.of = layer->heads * ranks, .first = layer->heads * rank}
+                     : (sb_piece){0};
 }
 
 sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
@@ -110,7 +113,10 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                           .temperature = layer->temperature,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,
-                                          .algorithm = a->weights ? SB_COMPOSED : layer->algorithm};
+                                          .algorithm = a->weights ? SB_COMPOSED : layer->algorithm,
+                                          .queries = layer->along,
+                                          .keys = layer->keys_along,
+                                          .heads = heads_here(layer)};
     enter(layer, &x, &memory);
     sb_tensor *q = turn(layer, project(&layer->query, x, layer->heads, layer->size), a->start);
     sb_tensor *k = NULL, *v = NULL;
@@ -118,7 +124,7 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
         k = turn(layer, project(&layer->key, memory, layer->key_heads, layer->size), a->start);
         v = project(&layer->value, memory, layer->key_heads, layer->size);
     }
-    sb_tensor *y = attend(layer, a, q, k, v, &options);
+    sb_tensor *y = attend(a, q, k, v, &options);
     const int64_t joined = layer->heads * layer->size;
     y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), joined});
     return sb_linear_layer_join(&layer->output, y, layer->ranks);

@@ -16,6 +16,7 @@ typedef struct {
     double temperature;
     sb_attention_algorithm algorithm;
     bool rotary;
+    sb_sequence along, keys_along; /* which sequence x is, and the memory */
     sb_linear_layer query, key, value, output;
 } sb_multi_head_attention;
 
@@ -32,7 +33,7 @@ typedef struct {
 } sb_attending;
 
 /* Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` turns
-   queries and keys by their positions. */
+   queries and keys by their positions. It is self-attention: x and the memory are one sequence. */
 SB_API bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
                                          const char *name, const sb_transformer_options *options,
                                          bool rotary);

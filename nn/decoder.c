@@ -1,9 +1,9 @@
 #include "nn/decoder.h"
-#include "autograd/node.h"
 #include "autograd/recomputation.h"
 #include "nn/decoder_state.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "ops/dropout.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -32,6 +32,7 @@ static bool add_parts(sb_decoder_layer *layer, sb_parameters *set, const char *n
                                        name_join(name, "cross_attention").text, o, false) ||
          !sb_norm_layer_init(&layer->cross_norm, set, name_join(name, "cross_norm").text, C, kind)))
         return false;
+    layer->cross_attention.keys_along = SB_SEQUENCE_SOURCE;
     return sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text,
                                 o) &&
            sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text, C, kind);
@@ -45,18 +46,9 @@ bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const ch
     if (!layer_begin(&start, "decoder_layer", layer, sizeof *layer, set, name) ||
         !layer_complete("decoder_layer", USES_LAYER, options, &o))
         return false;
+    o.along = SB_SEQUENCE_TARGET;
     *layer = (sb_decoder_layer){.place = o.norm_place, .dropout = o.dropout, .crosses = crosses};
     return layer_end(&start, add_parts(layer, set, name, &o));
-}
-
-/* Attention of the target to the source. */
-static sb_tensor *attend_memory(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *memory,
-                                const sb_attending *cross)
-{
-    tape_sequences(TARGET, SOURCE);
-    sb_tensor *y = sb_multi_head_attention_forward(&l->cross_attention, x, memory, cross);
-    tape_sequences(TARGET, TARGET);
-    return y;
 }
 
 static sb_tensor *pre_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *memory,
@@ -65,24 +57,25 @@ static sb_tensor *pre_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *m
     sb_tensor *h = sb_norm_layer_forward(&l->self_norm, x);
     sb_tensor *branch = sb_multi_head_attention_forward(&l->self_attention, h, h, self);
     if (l->crosses) {
-        h = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &x);
-        branch = attend_memory(l, h, memory, cross);
+        h = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, SB_SEQUENCE_TARGET, &x);
+        branch = sb_multi_head_attention_forward(&l->cross_attention, h, memory, cross);
     }
-    h = sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, &x);
-    return sb_residual_dropout(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout);
+    h = sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, SB_SEQUENCE_TARGET, &x);
+    return residual_dropout_along(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout,
+                                  SB_SEQUENCE_TARGET);
 }
 
 static sb_tensor *post_norm(const sb_decoder_layer *l, sb_tensor *x, sb_tensor *memory,
                             const sb_attending *self, const sb_attending *cross)
 {
     sb_tensor *sum, *branch = sb_multi_head_attention_forward(&l->self_attention, x, x, self);
-    x = sb_norm_layer_residual(&l->self_norm, x, branch, l->dropout, &sum);
+    x = sb_norm_layer_residual(&l->self_norm, x, branch, l->dropout, SB_SEQUENCE_TARGET, &sum);
     if (l->crosses) {
-        branch = attend_memory(l, x, memory, cross);
-        x = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, &sum);
+        branch = sb_multi_head_attention_forward(&l->cross_attention, x, memory, cross);
+        x = sb_norm_layer_residual(&l->cross_norm, x, branch, l->dropout, SB_SEQUENCE_TARGET, &sum);
     }
     branch = sb_feed_forward_forward(&l->feed_forward, x);
-    return sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, &sum);
+    return sb_norm_layer_residual(&l->feed_norm, x, branch, l->dropout, SB_SEQUENCE_TARGET, &sum);
 }
 
 sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x, sb_tensor *memory,
@@ -116,6 +109,7 @@ sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
         return fail_null("decoder", set ? "name" : "set");
     if (!sb_transformer_complete(options, &o))
         return NULL;
+    o.along = SB_SEQUENCE_TARGET;
     const struct parameters_mark mark = parameters_mark(set);
     sb_decoder *d = memory_new(sizeof *d);
     if (!d)
@@ -217,7 +211,6 @@ sb_tensor *sb_decoder_forward(const sb_decoder *d, sb_tensor *ids, sb_tensor *me
     int64_t L = sb_tensor_dim(ids, 1);
     sb_attending self = {.mask = sb_mask_causal()};
     sb_attending cross = {.mask = d->crosses ? sb_mask_lengths(lengths) : NULL};
-    tape_sequences(TARGET, TARGET);
     sb_tensor *x = sb_embedding_layer_forward(&d->embedding, ids, 0);
     self.bias = sb_position_bias_forward(&d->bias, L, L, &ok);
     if (!x || !ok || !self.mask || (d->crosses && !cross.mask))
@@ -238,7 +231,6 @@ sb_tensor *sb_decoder_step(const sb_decoder *d, sb_decoder_state *state, sb_tens
     sb_attending self = {.mask = sb_mask_causal_last(), .start = state->length};
     sb_attending cross = {.mask = d->crosses ? sb_mask_lengths(lengths) : NULL,
                           .cached = state->length > 0};
-    tape_sequences(TARGET, TARGET);
     sb_tensor *x = sb_embedding_layer_forward(&d->embedding, ids, state->length);
     self.bias = sb_position_bias_forward(&d->bias, L, state->length + L, &ok);
     if (!x || !ok || !self.mask || (d->crosses && !cross.mask))

@@ -1,8 +1,9 @@
 #include "nn/embedding.h"
-#include "autograd/share.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "ops/dropout.h"
+#include "ops/runs.h"
 #include "tensor/failure.h"
 #include "tensor/shape.h"
 #include <math.h>
@@ -26,8 +27,11 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
         !layer_size("embedding", "V", V) || !fits(shared, V, o.width))
         return false;
     const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)o.width)};
-    *layer = (sb_embedding_layer){
-        .C = o.width, .dropout = o.dropout, .positions = o.positions, .precision = o.precision};
+    *layer = (sb_embedding_layer){.C = o.width,
+                                  .dropout = o.dropout,
+                                  .positions = o.positions,
+                                  .precision = o.precision,
+                                  .along = o.along};
     layer->weight = shared ? shared
                            : sb_parameters_add(set, name_join(name, "weight").text,
                                                SB_SHAPE(V, o.width), normal);
@@ -55,7 +59,7 @@ static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64
 {
     struct run run[2];
     sb_tensor *part[2];
-    const int runs = tape_runs(sb_tensor_dim(x, 1), run);
+    const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     for (int i = 0; i < runs; i++)
         part[i] = run_of_positions(layer, sb_tensor_dtype(x), start + run[i].first, run[i].count);
     return runs == 1 ? part[0] : sb_concatenate(part, runs, 0);
@@ -72,5 +76,5 @@ sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor
     if (x &&
         (layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_LEARNED))
         x = sb_add(x, positions(layer, x, start));
-    return sb_dropout(precision_enter(layer->precision, x), layer->dropout);
+    return dropout_along(precision_enter(layer->precision, x), layer->dropout, layer->along);
 }

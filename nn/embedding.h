@@ -10,6 +10,7 @@ typedef struct {
     double dropout;
     sb_positions positions;
     sb_precision precision;
+    sb_sequence along;
     sb_tensor *weight;   /* (V, C), normal with deviation 1/sqrt C; outputs are times sqrt C */
     sb_tensor *position; /* (longest, C) with SB_POSITIONS_LEARNED, else NULL */
 } sb_embedding_layer;

@@ -1,8 +1,8 @@
 #include "nn/encoder.h"
-#include "autograd/node.h"
 #include "autograd/recomputation.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "ops/dropout.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -24,7 +24,7 @@ bool sb_encoder_layer_init(sb_encoder_layer *layer, sb_parameters *set, const ch
         !layer_complete("encoder_layer", USES_LAYER, options, &o))
         return false;
     const bool rotary = o.positions == SB_POSITIONS_ROTARY;
-    *layer = (sb_encoder_layer){.place = o.norm_place, .dropout = o.dropout};
+    *layer = (sb_encoder_layer){.place = o.norm_place, .dropout = o.dropout, .along = o.along};
     const bool made =
         sb_multi_head_attention_init(&layer->self_attention, set,
                                      name_join(name, "self_attention").text, &o, rotary) &&
@@ -40,16 +40,17 @@ static sb_tensor *pre_norm(const sb_encoder_layer *l, sb_tensor *x, const sb_att
 {
     sb_tensor *h = sb_norm_layer_forward(&l->self_norm, x);
     sb_tensor *self = sb_multi_head_attention_forward(&l->self_attention, h, h, attending);
-    h = sb_norm_layer_residual(&l->feed_norm, x, self, l->dropout, &x);
-    return sb_residual_dropout(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout);
+    h = sb_norm_layer_residual(&l->feed_norm, x, self, l->dropout, l->along, &x);
+    return residual_dropout_along(x, sb_feed_forward_forward(&l->feed_forward, h), l->dropout,
+                                  l->along);
 }
 
 static sb_tensor *post_norm(const sb_encoder_layer *l, sb_tensor *x, const sb_attending *attending)
 {
     sb_tensor *sum, *self = sb_multi_head_attention_forward(&l->self_attention, x, x, attending);
-    x = sb_norm_layer_residual(&l->self_norm, x, self, l->dropout, &sum);
+    x = sb_norm_layer_residual(&l->self_norm, x, self, l->dropout, l->along, &sum);
     sb_tensor *feed = sb_feed_forward_forward(&l->feed_forward, x);
-    return sb_norm_layer_residual(&l->feed_norm, x, feed, l->dropout, &sum);
+    return sb_norm_layer_residual(&l->feed_norm, x, feed, l->dropout, l->along, &sum);
 }
 
 sb_tensor *sb_encoder_layer_forward(const sb_encoder_layer *layer, sb_tensor *x,
@@ -136,7 +137,6 @@ sb_tensor *sb_encoder_forward(const sb_encoder *e, sb_tensor *ids, sb_tensor *le
     bool ok;
     int64_t L = sb_tensor_dim(ids, 1);
     sb_attending attending = {.mask = sb_mask_lengths(lengths)};
-    tape_sequences(SOURCE, SOURCE);
     sb_tensor *x = sb_embedding_layer_forward(&e->embedding, ids, 0);
     attending.bias = sb_position_bias_forward(&e->bias, L, L, &ok);
     if (!x || !attending.mask || !ok)

@@ -11,6 +11,7 @@
 typedef struct {
     sb_norm_place place;
     double dropout;
+    sb_sequence along;
     sb_norm_layer self_norm, feed_norm;
     sb_multi_head_attention self_attention;
     sb_feed_forward feed_forward;

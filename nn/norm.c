@@ -2,6 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "ops/layer_norm.h"
 
 bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
                         sb_norm_kind kind)
@@ -28,12 +29,12 @@ sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
-                                  double p, sb_tensor **sum)
+                                  double p, sb_sequence along, sb_tensor **sum)
 {
     if (layer->kind == SB_LAYER_NORM) {
         sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
-        return sb_residual_layer_norm(x, branch, p, gain, bias, 0, sum);
+        return residual_layer_norm_along(x, branch, p, along, gain, bias, 0, sum);
     }
-    *sum = sb_residual_dropout(x, branch, p);
+    *sum = residual_dropout_along(x, branch, p, along);
     return sb_norm_layer_forward(layer, *sum);
 }

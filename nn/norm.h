@@ -19,8 +19,10 @@ SB_API bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const c
                                int64_t C, sb_norm_kind kind);
 /* x (..., C) -> y (..., C) */
 SB_API sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x);
-/* The norm of x + dropout(branch, p), and that sum itself through *sum. */
+/* The norm of x + dropout(branch, p), and that sum itself through *sum. Positions are `along` a
+   sequence, for dropout where a batch is cut over ranks. */
 SB_API sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x,
-                                         sb_tensor *branch, double p, sb_tensor **sum);
+                                         sb_tensor *branch, double p, sb_sequence along,
+                                         sb_tensor **sum);
 
 #endif

@@ -1,7 +1,7 @@
 #include "nn/position_bias.h"
-#include "autograd/node.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "ops/runs.h"
 
 enum { FARTHEST = 32 }; /* distances beyond it share one bias */
 
@@ -17,7 +17,8 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
     *bias = (sb_position_bias){.positions = o.positions,
                                .heads = o.heads,
                                .ranks = o.ranks,
-                               .dtype = sb_parameters_dtype(set)};
+                               .dtype = sb_parameters_dtype(set),
+                               .along = o.along};
     if (bias->positions != SB_POSITIONS_RELATIVE)
         return true;
     bias->table =
@@ -46,7 +47,7 @@ static sb_tensor *rows_here(const sb_position_bias *bias, int64_t here, int64_t 
 {
     struct run run[2];
     sb_tensor *part[2];
-    const int runs = tape_runs(here, run);
+    const int runs = context_runs(bias->along, here, run);
     for (int i = 0; i < runs; i++)
         part[i] = sb_slice(last_rows(bias, Lk - run[i].first, Lk), 2, 0, run[i].count);
     return runs == 1 ? part[0] : sb_concatenate(part, runs, 2);
@@ -57,8 +58,7 @@ sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, in
     *ok = true;
     if (bias->positions != SB_POSITIONS_ALIBI && bias->positions != SB_POSITIONS_RELATIVE)
         return NULL;
-    const struct open_tape *tape = tape_open();
-    const int64_t whole = tape ? share_sequence(&tape->share, tape->rows)->of : 0;
+    const int64_t whole = partition_piece(context_open()->partition, bias->along)->of;
     sb_tensor *y = whole ? rows_here(bias, Lq, whole) : last_rows(bias, Lq, Lk);
     *ok = y != NULL;
     return y;

@@ -48,9 +48,11 @@ typedef struct {
     sb_attention_algorithm attention; /* of all attentions but where weights are asked for */
     sb_positions positions;
     sb_precision precision;
-    bool recompute;  /* of a layer only its result is kept, and the rest computed again in backward;
-                        not where weights are asked for */
-    int64_t longest; /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
+    bool recompute; /* of a layer only its result is kept, and the rest computed again in backward;
+                       not where weights are asked for */
+    sb_sequence along; /* of a batch that is cut over ranks: the sequence that positions are of;
+                          a decoder takes the target's by itself */
+    int64_t longest;   /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
     sb_communicator *ranks; /* over which heads and hidden units are cut, each rank holding an equal
                                part of both; it must outlive the model. NULL: all are here */
 } sb_transformer_options;

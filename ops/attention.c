@@ -2,6 +2,7 @@
 #include "ops/attention_call.h"
 #include "ops/bf16.h"
 #include "ops/example.h"
+#include "ops/runs.h"
 #include <math.h>
 
 KERNEL_ROWS(attention);
@@ -137,7 +138,7 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
         !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
         !apply_score(&q, &k, &o, &a))
         return NULL;
-    if (tape_open()->ring)
+    if (context_open()->ring)
         return attention_ring((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
     if (wants_tiles(&o, &a, q->dtype))
         return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);

@@ -207,7 +207,8 @@ sb_tensor *attention_output(sb_node *node, const struct attention_operand *q)
 bool attention_dropout(const char *who, const sb_attention_options *options, struct attention *a)
 {
     struct place place;
-    if (!place_of_pairs(who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &place))
+    if (!place_of_pairs(who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &options->heads,
+                        options->queries, options->keys, &place))
         return false;
     a->dropout = dropout_next(options->dropout, &place);
     return true;

@@ -16,6 +16,7 @@
  */
 #include "ops/attention_call.h"
 #include "ops/bf16.h"
+#include "ops/runs.h"
 #include "ops/slice.h"
 #include <string.h>
 
@@ -34,7 +35,7 @@ static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, stru
 {
     int64_t here;
     const sb_piece piece = sb_piece_zigzag(length, c->ranks, rank, &here);
-    share_runs(&piece, here, run);
+    piece_runs(&piece, here, run);
     return here;
 }
 
@@ -333,20 +334,21 @@ static bool check_piece(const struct ring_call *c, const char *what, const sb_pi
 sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_operand *q,
                           const sb_attention_options *options, const struct attention *a)
 {
-    const struct open_tape *tape = tape_open();
+    const sb_context *context = context_open();
     struct ring_call c = {.a = *a,
                           .heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST,
                           .element = sb_dtype_bytes(operands[0]->dtype),
-                          .ring = tape->ring,
-                          .rank = sb_communicator_rank(tape->ring),
-                          .ranks = sb_communicator_size(tape->ring)};
+                          .ring = context->ring,
+                          .rank = sb_communicator_rank(context->ring),
+                          .ranks = sb_communicator_size(context->ring)};
     if (options->weights)
         return sb_fail("attention: weights are not to be had where a sequence is cut over ranks");
     if (operands[0]->device->kind != DEVICE_CPU)
         return sb_fail("attention: a sequence is cut over ranks on the CPU only, not on %s",
                        operands[0]->device->name);
-    if (!check_piece(&c, "queries", share_sequence(&tape->share, tape->rows), a->Lq, &c.Lq) ||
-        !check_piece(&c, "keys", share_sequence(&tape->share, tape->keys), a->Lk, &c.Lk))
+    if (!check_piece(&c, "queries", partition_piece(context->partition, options->queries), a->Lq,
+                     &c.Lq) ||
+        !check_piece(&c, "keys", partition_piece(context->partition, options->keys), a->Lk, &c.Lk))
         return NULL;
     const struct mask_sizes whole = {a->B, a->H, c.Lq, c.Lk};
     sb_node *node = attention_node_of(options->bias ? &biased : &plain, 3, operands, options, &c.a,

@@ -48,7 +48,8 @@ static const sb_operation dropout = {"dropout", "x", backward, true};
 static const sb_operation residual_dropout = {"residual_dropout", "branch x", backward, true};
 
 /* The kernel adds in[1] to what is left of in[0], if there are two. */
-static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p)
+static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p,
+                      sb_sequence along)
 {
     const char *who = operation->name;
     struct dropout call = {0};
@@ -60,7 +61,7 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
                         !shape_equal(in[0]->rank, in[0]->dim, in[1]->rank, in[1]->dim)))
         return sb_fail("%s: x is %s, branch is %s: shapes differ", who, tensor_shape(in[1]).text,
                        tensor_shape(in[0]).text);
-    if (!place_of_units(who, in[0], &place))
+    if (!place_of_units(who, in[0], along, &place))
         return NULL;
     const struct dropout_kernels *k = kernel_row(&dropout_rows, in[0]);
     sb_tensor *y = k ? sb_node_output(node, in[0]->dtype, in[0]->rank, in[0]->dim) : NULL;
@@ -72,27 +73,37 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
     return k->forward(&call, tensor_size(y), in[0]->data, residual, y->data) ? y : NULL;
 }
 
-sb_tensor *sb_dropout(sb_tensor *x, double p)
+sb_tensor *dropout_along(sb_tensor *x, double p, sb_sequence along)
 {
     if (!tape_need("dropout"))
         return NULL;
     if (has_stream(p) && bf16_needs_f32(&dropout_rows, x))
-        return bf16_rounded(sb_dropout(bf16_widened("dropout", x), p));
+        return bf16_rounded(dropout_along(bf16_widened("dropout", x), p, along));
     if (has_stream(p) || !x)
-        return run(&dropout, 1, &x, p);
+        return run(&dropout, 1, &x, p, along);
     bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
               dropout_check("dropout", p);
     return ok ? x : NULL;
 }
 
-sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
+sb_tensor *sb_dropout(sb_tensor *x, double p)
+{
+    return dropout_along(x, p, SB_SEQUENCE_SOURCE);
+}
+
+sb_tensor *residual_dropout_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along)
 {
     if (bf16_needs_f32(&dropout_rows, branch)) {
         x = bf16_widened("residual_dropout", x);
         branch = bf16_widened("residual_dropout", branch);
-        return bf16_rounded(sb_residual_dropout(x, branch, p));
+        return bf16_rounded(residual_dropout_along(x, branch, p, along));
     }
-    return run(&residual_dropout, 2, (sb_tensor *[]){branch, x}, p);
+    return run(&residual_dropout, 2, (sb_tensor *[]){branch, x}, p, along);
+}
+
+sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
+{
+    return residual_dropout_along(x, branch, p, SB_SEQUENCE_SOURCE);
 }
 
 /* Examples run with the gradient check's stream, or without one. */

@@ -27,6 +27,10 @@ struct dropout_kernels {
                      bool fresh_dx, void *dresidual, bool fresh_dresidual);
 };
 
+/* sb_dropout and sb_residual_dropout of a tensor whose positions are of this sequence. */
+sb_tensor *dropout_along(sb_tensor *x, double p, sb_sequence along);
+sb_tensor *residual_dropout_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along);
+
 /* Checks p; fails in the name of `who`. */
 bool dropout_check(const char *who, double p);
 

@@ -79,7 +79,8 @@ static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, con
 
 /* Makes the outputs and what backward keeps, and runs the kernel. Returns y. A branch, if there is
    one, is dropped with probability p. */
-static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double p)
+static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double p,
+                              sb_sequence along)
 {
     sb_tensor *x = node->in[0];
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
@@ -92,7 +93,7 @@ static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double
     f.epsilon = f.epsilon == 0 ? 1e-5 : f.epsilon;
     const char *op = node->operation->name;
     struct place place;
-    if (f.branch && !place_of_units(op, x, &place))
+    if (f.branch && !place_of_units(op, x, along, &place))
         return NULL;
     const sb_dtype sums = dtype_of_sums(x->dtype);
     sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows));
@@ -124,11 +125,12 @@ sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double 
         return NULL;
     struct layer_norm_forward f = {
         .gain = gain->data, .bias = bias ? bias->data : NULL, .epsilon = epsilon};
-    return run_forward(node, f, 0);
+    return run_forward(node, f, 0, SB_SEQUENCE_NONE);
 }
 
-sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_tensor *gain,
-                                  sb_tensor *bias, double epsilon, sb_tensor **sum)
+sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along,
+                                     sb_tensor *gain, sb_tensor *bias, double epsilon,
+                                     sb_tensor **sum)
 {
     const char *op = residual_layer_norm.name;
     if (!sum)
@@ -139,7 +141,7 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_
         branch = bf16_widened(op, branch);
         gain = bf16_widened(op, gain);
         bias = bf16_widened(op, bias);
-        sb_tensor *y = sb_residual_layer_norm(x, branch, p, gain, bias, epsilon, sum);
+        sb_tensor *y = residual_layer_norm_along(x, branch, p, along, gain, bias, epsilon, sum);
         *sum = bf16_rounded(*sum);
         return bf16_rounded(y);
     }
@@ -156,9 +158,15 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_
                                    .gain = gain->data,
                                    .bias = bias ? bias->data : NULL,
                                    .epsilon = epsilon};
-    sb_tensor *y = run_forward(node, f, p);
+    sb_tensor *y = run_forward(node, f, p, along);
     *sum = y ? node->out[1] : NULL;
     return y;
+}
+
+sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_tensor *gain,
+                                  sb_tensor *bias, double epsilon, sb_tensor **sum)
+{
+    return residual_layer_norm_along(x, branch, p, SB_SEQUENCE_SOURCE, gain, bias, epsilon, sum);
 }
 
 static sb_tensor *run_layer_norm(void *unused, sb_tensor *const x[])

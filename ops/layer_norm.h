@@ -38,4 +38,9 @@ struct layer_norm_kernels {
     bool (*backward)(const struct layer_norm_backward *b);
 };
 
+/* sb_residual_layer_norm of a tensor whose positions are of this sequence. */
+sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along,
+                                     sb_tensor *gain, sb_tensor *bias, double epsilon,
+                                     sb_tensor **sum);
+
 #endif

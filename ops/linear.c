@@ -4,6 +4,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/packed_weights.h"
+#include "ops/runs.h"
 
 KERNEL_ROWS_AND_BF16(linear);
 
@@ -100,7 +101,7 @@ static sb_tensor *run(sb_node *node, sb_activation activation)
             return NULL;
     }
     const void *packed;
-    if (!packed_weights_find(s.by_row ? tape_open()->packed : NULL, k, weight, &packed))
+    if (!packed_weights_find(s.by_row ? context_open()->packed : NULL, k, weight, &packed))
         return NULL;
     s.packed = packed != NULL;
     if (!k->forward(&s, x->data, packed ? packed : weight->data, bias ? bias->data : NULL,

@@ -17,6 +17,7 @@
 #include "../tensor/communicator.h"
 #include "../tensor/random.h"
 #include "../tensor/tensor.h"
+#include "context.h"
 #include "mask.h"
 
 /* ---- Arithmetic. Shapes broadcast as in NumPy; a gradient is summed over stretched axes. ---- */
@@ -308,7 +309,7 @@ SB_API sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids);
  * (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream position
  * P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low half
  * first, are below p 2^16; the mask is recomputed in backward and never stored. Where x is a share
- * of a batch (sb_tape_share), i counts the elements of the whole.
+ * of a batch (sb_partition), i counts the elements of the whole.
  *
  * Backward  dx = dropped ? 0 : dy / (1 - p)
  * Fails     p is not in [0, 1)
@@ -442,6 +443,8 @@ typedef struct {
                              never: the softmax itself; sb_keep keeps them and, as their
                              gradient, d loss / d weights */
     sb_attention_algorithm algorithm;
+    sb_sequence queries, keys; /* of which sequence positions are, on a tape with a partition */
+    sb_piece heads;            /* which of all heads are here; zero: all are */
 } sb_attention_options;
 
 /*

@@ -15,26 +15,21 @@ struct packed_weights {
         next; /* the entry behind the last one found: weights come in the same order each time */
 };
 
-static void release(void *object)
+struct packed_weights *packed_weights_new(void)
 {
-    struct packed_weights *p = object;
-    for (int64_t i = 0; i < p->count; i++) {
+    struct packed_weights *p = memory_new(sizeof *p);
+    return p ? p : sb_fail("packed_weights: out of memory");
+}
+
+void packed_weights_free(struct packed_weights *p)
+{
+    for (int64_t i = 0; p && i < p->count; i++) {
         pool_give(memory_pool(), p->entry[i].packed, p->entry[i].bytes);
         sb_tensor_release(p->entry[i].weight);
     }
-    memory_free(p->entry);
+    if (p)
+        memory_free(p->entry);
     memory_free(p);
-}
-
-bool packed_weights_keep(sb_tape *tape)
-{
-    struct packed_weights *p = memory_new(sizeof *p);
-    if (!p)
-        return sb_fail("packed_weights: out of memory");
-    if (!tape_own_object(p, release, "packed_weights"))
-        return false;
-    tape_packs(tape, p);
-    return true;
 }
 
 static struct entry *find(struct packed_weights *p, const sb_tensor *weight)

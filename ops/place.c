@@ -1,19 +1,22 @@
 #include "ops/place.h"
-#include "autograd/node.h"
+#include "ops/runs.h"
 #include "tensor/failure.h"
+#include "tensor/storage.h"
 
 /* What is here of an axis, `here` elements of it, by its piece; all of it where there is none. */
 static bool axis_of(const char *who, const char *what, int64_t here, const sb_piece *piece,
                     struct place_axis *axis)
 {
     *axis = (struct place_axis){here, here, 0, here, here};
-    if (!piece || piece->of == 0)
+    if (piece->of == 0)
         return true;
+    if (piece->of < 0 || piece->first < 0 || piece->turn < 0 || piece->second < 0)
+        return sb_fail("%s: the partition of %s has a negative number", who, what);
     const bool turns = piece->turn > 0 && piece->turn < here;
     const int64_t run = turns ? piece->turn : here, rest = here - run;
     *axis = (struct place_axis){here, piece->of, piece->first, run, piece->second};
     return (run <= piece->of - piece->first && rest <= (rest ? piece->of - piece->second : 0)) ||
-           sb_fail("%s: %lld %s from %lld on are no share of %lld", who, (long long)here, what,
+           sb_fail("%s: %lld %s from %lld on are no part of %lld", who, (long long)here, what,
                    (long long)piece->first, (long long)piece->of);
 }
 
@@ -33,35 +36,36 @@ static void finish(struct place *place)
     place->offset = place->flat ? outer->first * rows * place->pitch : 0;
 }
 
-bool place_of_pairs(const char *who, const int64_t pairs[4], struct place *place)
+bool place_of_pairs(const char *who, const int64_t pairs[4], const sb_piece *heads,
+                    sb_sequence queries, sb_sequence keys, struct place *place)
 {
-    const struct open_tape *tape = tape_open();
-    const sb_share *share = &tape->share;
+    const sb_partition *partition = context_open()->partition;
     struct place_axis *a = place->axis;
-    const bool fits = axis_of(who, "sentences", pairs[0], &share->sentences, &a[0]) &&
-                      axis_of(who, "heads", pairs[1], &share->heads, &a[1]) &&
-                      axis_of(who, "queries", pairs[2], share_sequence(share, tape->rows), &a[2]) &&
-                      axis_of(who, "keys", pairs[3], share_sequence(share, tape->keys), &a[3]);
+    const bool fits =
+        axis_of(who, "items", pairs[0], partition_items(partition), &a[0]) &&
+        axis_of(who, "heads", pairs[1], heads, &a[1]) &&
+        axis_of(who, "queries", pairs[2], partition_piece(partition, queries), &a[2]) &&
+        axis_of(who, "keys", pairs[3], partition_piece(partition, keys), &a[3]);
     place->pitch = fits ? (a[3].of + 7) / 8 * 8 : 0;
     if (fits)
         finish(place);
     return fits;
 }
 
-bool place_of_units(const char *who, const sb_tensor *x, struct place *place)
+bool place_of_units(const char *who, const sb_tensor *x, sb_sequence along, struct place *place)
 {
-    const struct open_tape *tape = tape_open();
-    const sb_share *share = &tape->share;
+    static const sb_piece all = {0};
+    const sb_partition *partition = context_open()->partition;
     const int64_t B = x->rank > 1 ? x->dim[0] : 1, L = x->rank > 2 ? x->dim[1] : 1;
     int64_t C = 1;
     for (int axis = x->rank > 2 ? 2 : x->rank - 1; axis >= 0 && axis < x->rank; axis++)
         C *= x->dim[axis];
     struct place_axis *a = place->axis;
-    const sb_piece *positions = x->rank > 2 ? share_sequence(share, tape->rows) : NULL;
-    const bool fits = axis_of(who, "", 1, NULL, &a[0]) &&
-                      axis_of(who, "sentences", B, x->rank > 1 ? &share->sentences : NULL, &a[1]) &&
+    const sb_piece *items = x->rank > 1 ? partition_items(partition) : &all;
+    const sb_piece *positions = x->rank > 2 ? partition_piece(partition, along) : &all;
+    const bool fits = axis_of(who, "", 1, &all, &a[0]) && axis_of(who, "items", B, items, &a[1]) &&
                       axis_of(who, "positions", L, positions, &a[2]) &&
-                      axis_of(who, "", C, NULL, &a[3]);
+                      axis_of(who, "", C, &all, &a[3]);
     place->pitch = C;
     if (fits)
         finish(place);

@@ -1,14 +1,15 @@
 /*
- * Where the elements of a tensor stand in the whole of which it is a share (autograd/tape.h), for
+ * Where the elements of a tensor stand in the whole of which it is a part (ops/context.h), for
  * dropout: what an element draws goes by its place there, and so depends on no split.
  *
- * The whole has four axes, (sentences, heads, queries, keys) for pairs and (1, sentences,
+ * The whole has four axes, (items, heads, queries, keys) for pairs and (1, items,
  * positions, units) for others; what is here of each is one run of it, or two. A row is what lies
  * along the last axis.
  */
 #ifndef SOFTBACK_OPS_PLACE_H
 #define SOFTBACK_OPS_PLACE_H
 
+#include "ops/context.h"
 #include "ops/kernel.h"
 
 struct place_axis {
@@ -18,7 +19,7 @@ struct place_axis {
 };
 
 struct place {
-    bool flat;      /* element e stands at offset + e: all are here, or a range of sentences */
+    bool flat;      /* element e stands at offset + e: all are here, or a range of items */
     int64_t offset; /* 0 where it is not flat */
     int64_t pitch;  /* from one row of the whole to the next */
     struct place_axis axis[4];
@@ -64,12 +65,14 @@ KERNEL_INLINE int64_t place_of_element(const struct place *place, int64_t e, int
     return row + place_in_row(place, e % C, n);
 }
 
-/* The place of x (sentences, positions, units...) in the open tape's share. False, with a message
-   in the name of `who`, where x is no such share. */
-bool place_of_units(const char *who, const sb_tensor *x, struct place *place);
+/* The place of x (items, positions, units...) in the whole that the open tape's partition is of,
+   its positions being those of a sequence. False, with a message in the name of `who`, where x is
+   no such part. */
+bool place_of_units(const char *who, const sb_tensor *x, sb_sequence along, struct place *place);
 
 /* That of pairs (B, H, Lq, Lk), whose rows in the whole are rounded up to a multiple of 8, so that
-   each begins with a fresh Philox counter. */
-bool place_of_pairs(const char *who, const int64_t pairs[4], struct place *place);
+   each begins with a fresh Philox counter. `heads` says which of all heads are here. */
+bool place_of_pairs(const char *who, const int64_t pairs[4], const sb_piece *heads,
+                    sb_sequence queries, sb_sequence keys, struct place *place);
 
 #endif

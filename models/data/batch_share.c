@@ -1,5 +1,5 @@
 #include "models/data/batch_share.h"
-#include "autograd/share.h"
+#include "ops/runs.h"
 #include "tensor/storage.h"
 #include <string.h>
 
@@ -27,7 +27,7 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
     const int64_t first = batch->pairs * rank / ranks;
     const int64_t count = batch->pairs * (rank + 1) / ranks - first;
     sb_batch *own = &share->batch;
-    *share = (struct batch_share){.place = {.sentences = {.of = batch->pairs, .first = first}},
+    *share = (struct batch_share){.place = {.items = {.of = batch->pairs, .first = first}},
                                   .batch = {.pairs = count, .targets = batch->targets}};
     if (count == 0)
         return true;
@@ -49,7 +49,7 @@ static sb_tensor *columns(sb_tensor *ids, const sb_piece *piece, int64_t here)
     const int64_t B = ids->dim[0], L = ids->dim[1];
     sb_tensor *part = tensor_new("batch", ids->device, ids->dtype, SB_SHAPE(B, here));
     struct run run[2];
-    share_runs(piece, here, run);
+    piece_runs(piece, here, run);
     for (int64_t b = 0; part && b < B; b++)
         for (int i = 0; i < 2; i++)
             memcpy((int32_t *)part->data + b * here + run[i].here,

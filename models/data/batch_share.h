@@ -3,11 +3,11 @@
 #ifndef SOFTBACK_MODELS_DATA_BATCH_SHARE_H
 #define SOFTBACK_MODELS_DATA_BATCH_SHARE_H
 
-#include "autograd/tape.h"
 #include "models/data/batch.h"
+#include "ops/context.h"
 
 struct batch_share {
-    sb_share place; /* in the whole batch */
+    sb_partition place; /* in the whole batch */
     sb_batch
         batch; /* its pairs, maybe none, padded as the whole batch is; `targets` is the whole's */
 };

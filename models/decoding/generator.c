@@ -163,14 +163,18 @@ bool generator_decode(const struct generator *g, const char *const *texts, int64
     for (int64_t i = 0; i < n; i++)
         outputs[i] = (sb_decoded){0};
     struct decoding_text *encoded = encode(g, texts, n);
+    struct packed_weights *packed = packed_weights_new();
+    const sb_context context = {.packed = packed};
     sb_tape tape;
-    search_tape(&tape);
-    bool ok = encoded && packed_weights_keep(&tape);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &context);
+    sb_tape_random(&tape, NULL);
+    bool ok = encoded && packed;
     for (int64_t i = 0, size; ok && i < n; i += size) {
         size = next_batch(g, &o, n - i, encoded + i);
         ok = decode_batch(g, &o, size, encoded + i, outputs);
     }
     ok = sb_tape_end(&tape) && ok;
+    packed_weights_free(packed);
     free_texts(n, encoded);
     if (!ok)
         sb_decoded_free(n, outputs);

@@ -10,7 +10,7 @@ enum { MOST_GRAPHS = 64 }; /* shapes that come later go the plain way */
 /* A shape, and what was noted when it came for the second time. */
 struct noted {
     int64_t pairs, source, target; /* pairs, and the lengths that they are padded to */
-    sb_share share;
+    sb_partition partition;
     bool mean, adds;
     bool tried;
     struct plugin_graph *graph;
@@ -68,19 +68,20 @@ static bool any_gradient(const sb_parameters *set)
 }
 
 /* The entry for a batch's shape, made where there is none; NULL when there is no room. */
-static struct noted *find(struct replay *r, const sb_batch *batch, const sb_share *share, bool mean)
+static struct noted *find(struct replay *r, const sb_batch *batch, const sb_partition *partition,
+                          bool mean)
 {
     const struct noted wanted = {.pairs = batch->pairs,
                                  .source = sb_tensor_dim(batch->source, 1),
                                  .target = sb_tensor_dim(batch->target_in, 1),
-                                 .share = share ? *share : (sb_share){.sentences = {0}},
+                                 .partition = partition ? *partition : (sb_partition){.items = {0}},
                                  .mean = mean,
                                  .adds = any_gradient(sb_seq2seq_parameters(r->model))};
     for (int i = 0; i < r->count; i++) {
         struct noted *n = &r->noted[i];
         if (n->pairs == wanted.pairs && n->source == wanted.source && n->target == wanted.target &&
             n->mean == wanted.mean && n->adds == wanted.adds &&
-            memcmp(&n->share, &wanted.share, sizeof wanted.share) == 0)
+            memcmp(&n->partition, &wanted.partition, sizeof wanted.partition) == 0)
             return n;
     }
     if (r->count == MOST_GRAPHS)
@@ -117,10 +118,10 @@ static bool copy_batch(struct noted *n, const sb_batch *batch, const sb_device *
 /* Queues forward and backward, which are noted. */
 static bool queue(struct replay *r, struct noted *n, sb_random *random)
 {
+    const sb_context context = {.partition = &n->partition};
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, random);
-    sb_tape_share(&tape, &n->share);
     sb_tensor *loss =
         n->mean ? sb_seq2seq_loss(r->model, &n->batch) : sb_seq2seq_loss_sum(r->model, &n->batch);
     n->loss = loss ? loss->data : NULL;
@@ -166,10 +167,10 @@ static void note(struct replay *r, struct noted *n, const sb_batch *batch, sb_ra
     r->graphs += n->graph != NULL;
 }
 
-bool replay_learn(struct replay *r, const sb_batch *batch, const sb_share *share, bool mean,
+bool replay_learn(struct replay *r, const sb_batch *batch, const sb_partition *partition, bool mean,
                   sb_random *random, double *value)
 {
-    struct noted *n = r ? find(r, batch, share, mean) : NULL;
+    struct noted *n = r ? find(r, batch, partition, mean) : NULL;
     if (!n)
         return false;
     if (!n->tried)

@@ -25,8 +25,8 @@ void replay_free(struct replay *replay); /* NULL is allowed */
  * a sum, in *value. Advances the stream. False, with nothing done, when the plain way is to be
  * gone: the shape is new, or no graph could be made of it.
  */
-bool replay_learn(struct replay *replay, const sb_batch *batch, const sb_share *share, bool mean,
-                  sb_random *random, double *value);
+bool replay_learn(struct replay *replay, const sb_batch *batch, const sb_partition *partition,
+                  bool mean, sb_random *random, double *value);
 
 /* How many graphs there are, and how often one was launched. */
 int64_t replay_graphs(const struct replay *replay);

@@ -127,25 +127,23 @@ static bool blame(const sb_trainer *t, double loss)
 /* What is learned at once: all pairs of a batch, or this rank's. */
 struct lesson {
     const sb_batch *batch;
-    sb_share share; /* what it is of the whole */
-    bool mean;      /* of the loss, or its sum */
-    bool last;      /* of the batches that make a step */
+    const sb_partition *partition; /* what it is of the whole; NULL: all of it */
+    bool mean;                     /* of the loss, or its sum */
+    bool last;                     /* of the batches that make a step */
 };
 
 /* Forward and backward, operation by operation. */
 static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
 {
+    const sb_context context = {.partition = lesson->partition, .ring = t->ring};
+    const struct listener *listener = lesson->last ? shared_gradients_listener(t->shared) : NULL;
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, &t->random);
-    sb_tape_share(&tape, &lesson->share);
-    tape_ring(&tape, t->ring);
-    if (lesson->last)
-        tape_listen(&tape, shared_gradients_listener(t->shared));
     sb_tensor *loss = lesson->mean ? sb_seq2seq_loss(t->model, lesson->batch)
                                    : sb_seq2seq_loss_sum(t->model, lesson->batch);
     *value = loss ? sb_value(loss) : 0;
-    bool ok = loss && (isfinite(*value) || blame(t, *value)) && sb_backward(loss);
+    bool ok = loss && (isfinite(*value) || blame(t, *value)) && backward_heard(loss, listener);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -154,7 +152,7 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
 static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     const sb_random before = t->random;
-    if (!replay_learn(t->replay, lesson->batch, &lesson->share, lesson->mean, &t->random, value))
+    if (!replay_learn(t->replay, lesson->batch, lesson->partition, lesson->mean, &t->random, value))
         return false;
     if (isfinite(*value))
         return true;
@@ -191,7 +189,7 @@ static bool learn_share(sb_trainer *t, bool last, const char **without, double *
     if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
         return false;
     const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
-    const struct lesson lesson = {.batch = &share.batch, .share = share.place, .last = last};
+    const struct lesson lesson = {.batch = &share.batch, .partition = &share.place, .last = last};
     const bool ok = taken && (share.batch.pairs == 0 || learn_lesson(t, &lesson, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&

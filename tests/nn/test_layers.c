@@ -89,7 +89,7 @@ static sb_tensor *run_norm(void *context, sb_tensor *const x[])
     (void)x;
     struct layer *l = context;
     sb_tensor *sum, *h = sb_norm_layer_forward(&l->norm, l->x);
-    h = sb_norm_layer_residual(&l->norm, l->x, h, 0.2, &sum);
+    h = sb_norm_layer_residual(&l->norm, l->x, h, 0.2, SB_SEQUENCE_SOURCE, &sum);
     return sb_multiply(h, sum);
 }
 

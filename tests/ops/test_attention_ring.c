@@ -37,10 +37,10 @@ static int bias_axis(const struct variant *c)
     return c->bias == BIAS_ALL ? 2 : c->bias == BIAS_HEADS || c->bias == BIAS_QUERIES ? 1 : -1;
 }
 
-static sb_share pieces(const struct variant *c, int ranks, int rank, int64_t here[2])
+static sb_partition pieces(const struct variant *c, int ranks, int rank, int64_t here[2])
 {
-    return (sb_share){.target = sb_piece_zigzag(c->Lq, ranks, rank, &here[0]),
-                      .source = sb_piece_zigzag(c->Lk, ranks, rank, &here[1])};
+    return (sb_partition){.target = sb_piece_zigzag(c->Lq, ranks, rank, &here[0]),
+                          .source = sb_piece_zigzag(c->Lk, ranks, rank, &here[1])};
 }
 
 /* Along which axis result or input i is cut: y and q by queries, k and v by keys. */
@@ -49,23 +49,22 @@ static int axis_of(const struct variant *c, int i)
     return i == 1 + 3 ? bias_axis(c) : i == 1 + 4 ? -1 : length_axis(c);
 }
 
-static const sb_piece *piece_of(const sb_share *share, int i)
+static const sb_piece *piece_of(const sb_partition *share, int i)
 {
     return i == 2 || i == 3 ? &share->source : &share->target;
 }
 
 /* y and gradients of these inputs, on a tape that may be a part of a ring; to be released. */
-static bool attend(const struct variant *c, sb_communicator *ring, const sb_share *share,
+static bool attend(const struct variant *c, sb_communicator *ring, const sb_partition *share,
                    sb_tensor *const x[], sb_tensor *dy, sb_tensor *result[PARTS])
 {
     sb_random random = sb_random_new(c->seed, SB_STREAM_TRAIN);
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share, .ring = ring});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, share);
-    tape_ring(&tape, ring);
-    tape_sequences(TARGET, SOURCE);
-    const sb_attention_options options = variant_options(c, x);
+    sb_attention_options options = variant_options(c, x);
+    options.queries = SB_SEQUENCE_TARGET;
+    options.keys = SB_SEQUENCE_SOURCE;
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
     const bool ok = y && sb_backward_from(y, dy);
     result[Y] = ok ? sb_tensor_retain(y) : NULL;
@@ -77,7 +76,8 @@ static bool attend(const struct variant *c, sb_communicator *ring, const sb_shar
 }
 
 /* What a rank holds of an input, or of dy. */
-static sb_tensor *held(const struct job *job, const sb_share *share, const int64_t here[2], int i)
+static sb_tensor *held(const struct job *job, const sb_partition *share, const int64_t here[2],
+                       int i)
 {
     sb_tensor *whole = i == Y ? job->dy : job->x[i - 1];
     const int axis = axis_of(&job->c, i);
@@ -95,7 +95,7 @@ static void attend_rank(sb_communicator *ring, void *context)
 {
     struct job *job = context;
     int64_t here[2];
-    const sb_share share =
+    const sb_partition share =
         pieces(&job->c, sb_communicator_size(ring), sb_communicator_rank(ring), here);
     struct variant c = job->c;
     c.rows = share.target;
@@ -114,7 +114,7 @@ static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tenso
     sb_tensor *whole = sb_tensor_zeros(like->dtype, like->rank, like->dim);
     for (int rank = 0; rank < ranks; rank++) {
         int64_t here[2];
-        const sb_share share = pieces(&job->c, ranks, rank, here);
+        const sb_partition share = pieces(&job->c, ranks, rank, here);
         const int axis = axis_of(&job->c, i);
         share_add(whole, axis < 0 ? 0 : axis, axis < 0 ? &(sb_piece){0} : piece_of(&share, i),
                   job->part[rank][i]);
@@ -221,10 +221,9 @@ struct same {
 /* Where one tensor is q, k and v, all three parts of its gradient count, and what it had before. */
 static bool use_same(sb_tensor *x, sb_communicator *ring, const sb_piece *piece)
 {
+    const sb_partition partition = {.source = *piece};
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tape_share(&tape, &(sb_share){.source = *piece});
-    tape_ring(&tape, ring);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &partition, .ring = ring});
     const sb_attention_options options = {.algorithm = SB_TILED};
     sb_tensor *k = sb_scale(x, 2), *y = sb_attention(x, x, x, &options);
     y = sb_add(sb_multiply(y, y), sb_attention(x, k, k, &options));
@@ -291,14 +290,14 @@ CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
     sb_communicator *alone = communicator_new(NULL, NULL);
     for (int i = 0; i < 3; i++) {
         sb_tensor *weights = NULL;
-        const sb_share share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
+        const sb_partition share = {.source = sb_piece_zigzag(i == 1 ? 5 : 4, 1, 0, &(int64_t){0})};
         sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        sb_tape_share(&tape, &share);
-        tape_ring(&tape, alone);
-        tape_sequences(SOURCE, i == 2 ? TARGET : SOURCE);
+        sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &share, .ring = alone});
         sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(2, 4, 3)));
-        sb_attention_options options = {.weights = i == 0 ? &weights : NULL};
+        sb_attention_options options = {
+            .weights = i == 0 ? &weights : NULL,
+            .keys = i == 2 ? SB_SEQUENCE_TARGET : SB_SEQUENCE_SOURCE,
+        };
         cr_expect(!sb_attention(x, x, x, &options));
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
@@ -313,12 +312,10 @@ static bool small_run(void *alone)
 {
     sb_tensor *x = small_x;
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    const sb_share share = {.source = sb_piece_zigzag(5, 1, 0, &(int64_t){0})};
+    const sb_partition share = {.source = sb_piece_zigzag(5, 1, 0, &(int64_t){0})};
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &share, .ring = alone});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, &share);
-    tape_ring(&tape, alone);
     const sb_attention_options options = {.mask = sb_mask_causal(), .dropout = 0.3};
     sb_backward(sb_sum(sb_attention(x, x, x, &options), SB_ALL, false));
     const bool ok = sb_tape_end(&tape);
@@ -355,10 +352,9 @@ static void attend_long(sb_communicator *ring, void *context)
     int64_t L;
     const sb_piece piece =
         sb_piece_zigzag(cost->length, sb_communicator_size(ring), sb_communicator_rank(ring), &L);
+    const sb_partition partition = {.source = piece};
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
-    sb_tape_share(&tape, &(sb_share){.source = piece});
-    tape_ring(&tape, ring);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &partition, .ring = ring});
     sb_tensor *q = own_leaf(1, L), *k = own_leaf(2, L), *v = own_leaf(3, L), *dy = own_leaf(4, L);
     const sb_attention_options options = {.mask = sb_mask_causal()};
     sb_tensor *y = sb_attention(q, k, v, &options);
@@ -408,14 +404,12 @@ struct training {
 
 /* The sum of losses of a batch, or of what a rank holds of it, and its gradients. */
 static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicator *ring,
-                  const sb_share *share, double *loss)
+                  const sb_partition *share, double *loss)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share, .ring = ring});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, share);
-    tape_ring(&tape, ring);
     sb_tensor *sum = sb_seq2seq_loss_sum(tiny->model, batch);
     *loss = sum ? sb_value(sum) : 0;
     const bool ok = sum && sb_backward(sum);
@@ -429,7 +423,7 @@ static void learn_piece(sb_communicator *ring, void *context)
     const sb_batch *all = t->batch;
     sb_batch part = *all;
     int64_t source, target;
-    const sb_share share = {
+    const sb_partition share = {
         .source = sb_piece_zigzag(all->source->dim[1], sb_communicator_size(ring),
                                   sb_communicator_rank(ring), &source),
         .target = sb_piece_zigzag(all->target_in->dim[1], sb_communicator_size(ring),

@@ -1,14 +1,14 @@
 #include "ops/packed_weights.h"
 #include "tests/support/compare.h"
 
-/* x W' + b, as often as asked, on tapes inside one that keeps packed weights, if it `keeps`; the
-   last of them stays, for the caller. */
+/* x W' + b, as often as asked, on tapes inside one whose context has packed weights, if it `keeps`;
+   the last of them stays, for the caller. */
 static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
 {
     sb_tensor *y = NULL;
+    struct packed_weights *packed = keeps ? packed_weights_new() : NULL;
     sb_tape around, tape;
-    sb_tape_begin(&around, SB_NO_RECORD);
-    cr_assert(!keeps || packed_weights_keep(&around), "%s", sb_error());
+    sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < times; i++) {
         sb_tensor_release(y);
         sb_tape_begin(&tape, SB_NO_RECORD);
@@ -16,6 +16,7 @@ static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weigh
         cr_expect(sb_tape_end(&tape) && y, "%s", sb_error());
     }
     sb_tape_end(&around);
+    packed_weights_free(packed);
     return y;
 }
 
@@ -54,14 +55,15 @@ CPU_CLAIM(packed_weights, only_parameters_are_packed)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1});
+    struct packed_weights *packed = packed_weights_new();
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    cr_assert(packed_weights_keep(&tape));
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 4; i++) {
         sb_put(weight, 0, i);
         cr_expect(sb_value(sb_linear(x, weight, NULL)) == 10 + i);
     }
     cr_expect(sb_tape_end(&tape));
+    packed_weights_free(packed);
     sb_tensor_release(x);
     sb_tensor_release(weight);
 }
@@ -72,15 +74,15 @@ static int64_t live_bytes(void)
 }
 
 /* A weight that is met once costs nothing. */
-CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_to_the_end_of_the_tape)
+CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_on)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
               *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
     const int64_t before = live_bytes();
+    struct packed_weights *packed = packed_weights_new();
     sb_tape around, tape;
-    sb_tape_begin(&around, SB_NO_RECORD);
-    cr_assert(packed_weights_keep(&around));
+    sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int meeting = 1; meeting <= 3; meeting++) {
         sb_tape_begin(&tape, SB_NO_RECORD);
         cr_expect(sb_linear(x, weight, NULL) != NULL);
@@ -89,6 +91,7 @@ CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_to_the_end_of_the_ta
                   meeting, (long long)(live_bytes() - before));
     }
     cr_expect(sb_tape_end(&around));
+    packed_weights_free(packed);
     cr_expect(live_bytes() == before);
     sb_tensor_release(x);
     sb_tensor_release(weight);
@@ -100,9 +103,9 @@ CPU_CLAIM(packed_weights, a_tape_that_records_reads_weights_as_they_are)
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight =
         sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
+    struct packed_weights *packed = packed_weights_new();
     sb_tape around, tape;
-    sb_tape_begin(&around, SB_NO_RECORD);
-    cr_assert(packed_weights_keep(&around));
+    sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 3; i++) {
         sb_put(weight, 0, i);
         sb_tape_begin(&tape, SB_RECORD);
@@ -110,6 +113,7 @@ CPU_CLAIM(packed_weights, a_tape_that_records_reads_weights_as_they_are)
         cr_expect(sb_tape_end(&tape));
     }
     cr_expect(sb_tape_end(&around));
+    packed_weights_free(packed);
     sb_tensor_release(x);
     sb_tensor_release(weight);
 }

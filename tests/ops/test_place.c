@@ -1,6 +1,6 @@
 /* Dropout goes by the place in the whole: shares of a batch, however cut, drop what it would. */
-#include "autograd/node.h"
 #include "ops/kernel.h"
+#include "ops/runs.h"
 #include "tests/support/share.h"
 #include "tests/support/tiny.h"
 
@@ -37,7 +37,7 @@ CLAIM(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
                 int64_t here, pairs = 0;
                 struct run run[2];
                 const sb_piece piece = sb_piece_zigzag(length, ranks, rank, &here);
-                share_runs(&piece, here, run);
+                piece_runs(&piece, here, run);
                 for (int64_t n = 0; n < here; n++) {
                     const int64_t i =
                         n < run[0].count ? run[0].first + n : run[1].first + n - run[1].here;
@@ -69,14 +69,13 @@ static sb_tensor *run_units(int kind, sb_tensor *const x[2])
 }
 
 /* y and the gradient of x[0]; to be released. */
-static void units(int kind, const sb_share *share, sb_tensor *const x[2], sb_tensor *dy,
+static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb_tensor *dy,
                   sb_tensor *result[2])
 {
     sb_random random = random_at;
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, share);
     sb_tensor *y = sb_keep(run_units(kind, x));
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
     result[0] = sb_tensor_retain(y);
@@ -86,17 +85,17 @@ static void units(int kind, const sb_share *share, sb_tensor *const x[2], sb_ten
     sb_clear_grad(x[1]);
 }
 
-static sb_tensor *part_of(const sb_tensor *t, const sb_share *share, int64_t B, int64_t L)
+static sb_tensor *part_of(const sb_tensor *t, const sb_partition *share, int64_t B, int64_t L)
 {
-    sb_tensor *sentences = share->sentences.of ? share_part(t, 0, &share->sentences, B)
-                                               : sb_tensor_retain((sb_tensor *)t);
+    sb_tensor *sentences =
+        share->items.of ? share_part(t, 0, &share->items, B) : sb_tensor_retain((sb_tensor *)t);
     sb_tensor *part = share->source.of ? share_part(sentences, 1, &share->source, L)
                                        : sb_tensor_retain(sentences);
     sb_tensor_release(sentences);
     return part;
 }
 
-static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_share *share, int64_t B,
+static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition *share, int64_t B,
                          int64_t L)
 {
     sb_tensor *x[3], *part[3], *whole[2], *share_of[2];
@@ -124,7 +123,7 @@ CLAIM(place, shares_of_units_drop_what_the_whole_drops)
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int n = 0; test_kernel_set(set) && n < 8 * UNIT_KINDS; n++) {
-            sb_share share = {.sentences = {.of = 5, .first = 2}};
+            sb_partition share = {.items = {.of = 5, .first = 2}};
             const sb_dtype dtype = n % 2 ? SB_F64 : SB_F32;
             const int64_t C = sizes[n / 2 % 4];
             expect_units(n / 8, dtype, C, &share, 3, 7);
@@ -132,7 +131,7 @@ CLAIM(place, shares_of_units_drop_what_the_whole_drops)
                 int64_t L;
                 share.source = sb_piece_zigzag(7, 3, rank, &L);
                 expect_units(n / 8, dtype, C, &share, 3, L);
-                expect_units(n / 8, dtype, C, &(sb_share){.source = share.source}, 5, L);
+                expect_units(n / 8, dtype, C, &(sb_partition){.source = share.source}, 5, L);
             }
         }
     kernel_use_cpu_set(usual);
@@ -142,16 +141,21 @@ CLAIM(place, shares_of_units_drop_what_the_whole_drops)
 
 enum { HEADS = 4, QUERIES = 70 };
 
-static void attend(sb_attention_algorithm algorithm, const sb_share *share, sb_tensor *const x[3],
-                   sb_tensor *dy, sb_tensor *result[4])
+static const sb_piece all_heads = {0};
+
+static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
+                   const sb_piece *heads, sb_tensor *const x[3], sb_tensor *dy,
+                   sb_tensor *result[4])
 {
-    const sb_attention_options options = {.dropout = 0.4, .algorithm = algorithm};
+    const sb_attention_options options = {.dropout = 0.4,
+                                          .algorithm = algorithm,
+                                          .queries = SB_SEQUENCE_TARGET,
+                                          .keys = SB_SEQUENCE_SOURCE,
+                                          .heads = *heads};
     sb_random random = random_at;
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, share);
-    tape_sequences(TARGET, SOURCE);
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &options));
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
     result[0] = sb_tensor_retain(y);
@@ -179,16 +183,17 @@ static void operands(sb_dtype dtype, int64_t keys, bool equal, sb_tensor *x[4])
 static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t keys, int axis,
                        const sb_piece *piece, int64_t here)
 {
-    sb_share share = {0};
+    sb_partition share = {0};
+    sb_piece heads = {0};
     const double tolerance = dtype == SB_F64 ? 1e-13 : 0.02; /* a wrong decision is worth more */
     sb_tensor *x[4], *part[4], *whole[4], *got[4];
     operands(dtype, keys, false, x);
     for (int i = 0; i < 4; i++)
         part[i] = axis == 1 && (i == 1 || i == 2) ? sb_tensor_retain(x[i])
                                                   : share_part(x[i], axis, piece, here);
-    *(axis == 0 ? &share.sentences : axis == 1 ? &share.target : &share.heads) = *piece;
-    attend(algorithm, NULL, x, x[3], whole);
-    attend(algorithm, &share, part, part[3], got);
+    *(axis == 0 ? &share.items : axis == 1 ? &share.target : &heads) = *piece;
+    attend(algorithm, NULL, &all_heads, x, x[3], whole);
+    attend(algorithm, &share, &heads, part, part[3], got);
     for (int i = 0; i < (axis == 1 ? 2 : 4); i++) { /* keys get their gradient from all queries */
         sb_tensor *expected = share_part(whole[i], axis, piece, here);
         cr_expect(test_relative(got[i], expected) <= tolerance, "axis %d, %d keys, result %d: %g",
@@ -225,15 +230,15 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
 {
     sb_tensor *x[4], *whole[4], *got[4];
     operands(SB_F64, keys, true, x);
-    attend(algorithm, NULL, x, x[3], whole);
+    attend(algorithm, NULL, &all_heads, x, x[3], whole);
     sb_tensor *y = sb_tensor_zeros(SB_F64, 4, whole[0]->dim);
     for (int rank = 0; rank < ranks; rank++) {
         int64_t here;
-        const sb_share share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
+        const sb_partition share = {.source = sb_piece_zigzag(keys, ranks, rank, &here)};
         const double weight = (double)here / (double)keys;
         sb_tensor *part[] = {x[0], share_part(x[1], 1, &share.source, here),
                              share_part(x[2], 1, &share.source, here)};
-        attend(algorithm, &share, part, x[3], got);
+        attend(algorithm, &share, &all_heads, part, x[3], got);
         sb_tensor *dv = share_part(whole[3], 1, &share.source, here);
         for (int64_t e = 0; e < sb_tensor_size(y); e++)
             sb_put(y, e, sb_get(y, e) + weight * sb_get(got[0], e));
@@ -277,17 +282,14 @@ static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
                       .target_lengths = share_part(batch->target_lengths, 0, &piece, to - from)};
 }
 
-/* The sum of losses of a share, whose gradients are added to what there is. Backward goes by the
-   share that forward had. */
-static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_share *share)
+/* The sum of losses of a share, whose gradients are added to what there is. */
+static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_partition *share)
 {
     sb_random random = random_at;
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD);
+    sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share});
     sb_tape_random(&tape, &random);
-    sb_tape_share(&tape, share);
     sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
-    sb_tape_share(&tape, NULL);
     cr_assert(loss && sb_backward(loss), "%s", sb_error());
     const double value = sb_value(loss);
     cr_assert(sb_tape_end(&tape));
@@ -319,7 +321,7 @@ static void expect_batch(const sb_seq2seq_options *options)
     double sum = 0, difference = 0, largest = 0;
     for (int i = 0; i < 2; i++) {
         sb_batch part = pairs_of(batch, cuts[i], cuts[i + 1]);
-        sum += learn(tiny.model, &part, &(sb_share){.sentences = {.of = 5, .first = cuts[i]}});
+        sum += learn(tiny.model, &part, &(sb_partition){.items = {.of = 5, .first = cuts[i]}});
         release(5, (sb_tensor *[]){part.source, part.source_lengths, part.target_in,
                                    part.target_out, part.target_lengths});
     }
@@ -350,24 +352,20 @@ CLAIM(place, shares_that_do_not_fit_are_named)
 {
     sb_random random = random_at;
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));
-    const sb_share shares[] = {{.sentences = {.of = 5, .first = 3}},
-                               {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
-                               {.heads = {.of = -1}}};
-    const char *const messages[] = {"dropout: 3 sentences from 3 on are no share of 5",
-                                    "dropout: 2 positions from 0 on are no share of 4",
-                                    "tape_share: a piece has a negative number"};
+    const sb_partition shares[] = {{.items = {.of = 5, .first = 3}},
+                                   {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
+                                   {.source = {.of = 4, .first = -1}}};
+    const char *const messages[] = {"dropout: 3 items from 3 on are no part of 5",
+                                    "dropout: 2 positions from 0 on are no part of 4",
+                                    "dropout: the partition of positions has a negative number"};
     for (int i = 0; i < 3; i++) {
         sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
+        sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &shares[i]});
         sb_tape_random(&tape, &random);
-        sb_tape_share(&tape, &shares[i]);
         cr_expect(!sb_dropout(x, 0.5));
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
     }
     cr_expect(random.position == random_at.position, "a call that fails takes no position");
-    sb_tape closed = {0};
-    sb_tape_share(&closed, NULL);
-    EXPECT_ERROR("tape_share: this tape is not open");
     sb_tensor_release(x);
 }

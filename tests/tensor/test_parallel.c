@@ -295,9 +295,8 @@ static void begin_sums(sb_communicator *c, void *context)
     sb_tape tape;
     begun->ok[rank] = shared && shared_gradients_begin(shared);
     sb_tape_begin(&tape, SB_RECORD);
-    tape_listen(&tape, shared_gradients_listener(shared));
     sb_tensor *y = sb_multiply(b, sb_scale(a, rank + 1));
-    begun->ok[rank] &= sb_backward(sb_sum(y, SB_ALL, false));
+    begun->ok[rank] &= backward_heard(sb_sum(y, SB_ALL, false), shared_gradients_listener(shared));
     begun->ok[rank] &= sb_tape_end(&tape);
     begun->sent[rank] = mailbox_sent(c);
     begun->ok[rank] &= shared_gradients_finish(shared, NULL);
