@@ -2,7 +2,7 @@
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
 #include "nn/flat.h"
-#include "nn/precision.h"
+#include "nn/output_head.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -12,22 +12,18 @@ struct sb_language_model {
     sb_parameters *weights;
     sb_vocabulary *vocabulary;
     sb_decoder *decoder;
-    sb_linear_layer output; /* weight (V, C), the decoder's table when tied; bias (V) */
+    sb_output_head output;
 };
 
 static bool build(sb_language_model *m)
 {
     const sb_transformer_options *o = &m->options.transformer;
-    const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     int64_t V = sb_vocabulary_size(m->vocabulary);
     m->decoder = sb_decoder_new(m->weights, "decoder", V, o, false, NULL);
     if (!m->decoder)
         return false;
-    if (!m->options.tie_embeddings)
-        return sb_linear_layer_init(&m->output, m->weights, "output", o->width, V, true);
-    m->output.weight = sb_decoder_table(m->decoder);
-    m->output.bias = sb_parameters_add(m->weights, "output.bias", SB_SHAPE(V), zero);
-    return m->output.bias != NULL;
+    sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
+    return sb_output_head_init(&m->output, m->weights, "output", o->width, V, tied);
 }
 
 sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *vocabulary,
@@ -119,20 +115,19 @@ sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids
     if (!y)
         return NULL;
     sb_cross_entropy_options options = {.label_smoothing = model->options.label_smoothing};
-    sb_tensor *weight = precision_of(model->output.weight, y);
-    return sb_linear_cross_entropy(y, weight, precision_of(model->output.bias, y), ids, &options);
+    return sb_output_head_loss(&model->output, y, ids, &options);
 }
 
 sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
 {
     sb_tensor *y = decode(model, ids);
-    return y ? sb_linear(y, model->output.weight, model->output.bias) : NULL;
+    return y ? sb_output_head_logits(&model->output, y) : NULL;
 }
 
 static sb_tensor *output(const void *model, sb_tensor *y)
 {
     const sb_language_model *m = model;
-    return sb_linear(y, m->output.weight, m->output.bias);
+    return sb_output_head_logits(&m->output, y);
 }
 
 bool sb_continue_texts(const sb_language_model *model, const char *const *prompts, int64_t n,

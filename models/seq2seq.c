@@ -1,6 +1,6 @@
 #include "models/seq2seq.h"
 #include "nn/flat.h"
-#include "nn/precision.h"
+#include "nn/output_head.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -10,7 +10,7 @@ struct sb_seq2seq {
     sb_vocabulary *source, *target;
     sb_encoder *encoder;
     sb_decoder *decoder;
-    sb_linear_layer output; /* weight (V, C), the decoder's table when tied; bias (V) */
+    sb_output_head output;
 };
 
 static bool check(const sb_seq2seq_options *o, const sb_vocabulary *source,
@@ -26,7 +26,6 @@ static bool check(const sb_seq2seq_options *o, const sb_vocabulary *source,
 static bool build(sb_seq2seq *m)
 {
     const sb_transformer_options *o = &m->options.transformer;
-    const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     int64_t Vs = sb_vocabulary_size(m->source), Vt = sb_vocabulary_size(m->target);
     m->encoder = sb_encoder_new(m->weights, "encoder", Vs, o);
     if (!m->encoder)
@@ -35,11 +34,8 @@ static bool build(sb_seq2seq *m)
     m->decoder = sb_decoder_new(m->weights, "decoder", Vt, o, true, shared);
     if (!m->decoder)
         return false;
-    if (!m->options.tie_embeddings)
-        return sb_linear_layer_init(&m->output, m->weights, "output", o->width, Vt, true);
-    m->output.weight = sb_decoder_table(m->decoder);
-    m->output.bias = sb_parameters_add(m->weights, "output.bias", SB_SHAPE(Vt), zero);
-    return m->output.bias != NULL;
+    sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
+    return sb_output_head_init(&m->output, m->weights, "output", o->width, Vt, tied);
 }
 
 sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_vocabulary *target,
@@ -119,8 +115,7 @@ sb_tensor *sb_seq2seq_output(const sb_seq2seq *model, sb_tensor *y)
 {
     if (!model)
         return fail_null("seq2seq", "model");
-    sb_tensor *weight = precision_of(model->output.weight, y);
-    return sb_linear(y, weight, precision_of(model->output.bias, y));
+    return sb_output_head_logits(&model->output, y);
 }
 
 /* What the decoder makes of the batch, (B, Lt, C). */
@@ -141,11 +136,7 @@ static sb_tensor *loss(const sb_seq2seq *m, const sb_batch *batch,
                        const sb_cross_entropy_options *options)
 {
     sb_tensor *y = decode(m, batch, NULL);
-    if (!y)
-        return NULL;
-    sb_tensor *weight = precision_of(m->output.weight, y);
-    return sb_linear_cross_entropy(y, weight, precision_of(m->output.bias, y), batch->target_out,
-                                   options);
+    return y ? sb_output_head_loss(&m->output, y, batch->target_out, options) : NULL;
 }
 
 sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch)

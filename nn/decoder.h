@@ -6,26 +6,7 @@
 #ifndef SOFTBACK_NN_DECODER_H
 #define SOFTBACK_NN_DECODER_H
 
-#include "encoder.h"
-
-typedef struct {
-    sb_norm_place place;
-    double dropout;
-    bool crosses; /* whether it has cross-attention */
-    sb_norm_layer self_norm, cross_norm, feed_norm;
-    sb_multi_head_attention self_attention, cross_attention;
-    sb_feed_forward feed_forward;
-} sb_decoder_layer;
-
-/* Adds "<name>.self_attention", ".cross_attention" if it crosses, ".feed_forward", and the norms
-   ".self_norm", ".cross_norm" and ".feed_norm". */
-SB_API bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
-                                  const sb_transformer_options *options, bool crosses);
-/* x (B, Lt, C), memory (B, Ls, C) or NULL if it does not cross -> y (B, Lt, C). As the encoder's
-   layer, with a = x + cross(norm x, memory) between the two branches. */
-SB_API sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x,
-                                           sb_tensor *memory, const sb_attending *self,
-                                           const sb_attending *cross);
+#include "transformer_layer.h"
 
 typedef struct sb_decoder sb_decoder;
 

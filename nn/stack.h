@@ -1,0 +1,40 @@
+/* What encoders and decoders are inside: an embedding, layers one after the other, and, pre-norm, a
+   last norm. */
+#ifndef SOFTBACK_NN_STACK_H
+#define SOFTBACK_NN_STACK_H
+
+#include "nn/embedding.h"
+#include "nn/position_bias.h"
+#include "nn/transformer_layer.h"
+
+struct stack {
+    sb_embedding_layer embedding;
+    sb_position_bias bias;
+    sb_norm_layer norm; /* pre-norm only */
+    bool has_norm, crosses, recomputes;
+    int layers;
+    sb_transformer_layer *layer;
+};
+
+/* What one use of a stack may look at. In arrays, one for each layer; NULL: none. */
+struct stack_use {
+    sb_attending self, cross; /* of all layers; without caches and weights */
+    sb_tensor *memory;        /* for cross-attention */
+    sb_kv_cache **self_caches, **cross_caches;
+    sb_tensor **self_weights, **cross_weights; /* receive the weights of attention */
+};
+
+/*
+ * Adds "<name>.embedding" for V symbols (unless `shared` is a table to use instead), the layers
+ * "<name>.layers.0", ..., and "<name>.norm". The options are complete. When it fails, the stack is
+ * zero, and the set as it was.
+ */
+bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V, int layers,
+                const sb_transformer_options *options, bool crosses, sb_tensor *shared);
+void stack_clear(struct stack *stack);
+
+/* ids (B, L) of i32, the last of `length` positions -> (B, L, C). */
+sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t length,
+                         struct stack_use *use);
+
+#endif

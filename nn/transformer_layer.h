@@ -1,0 +1,54 @@
+/*
+ * One layer of a transformer: self-attention, cross-attention to a memory if it has one, and
+ * feed-forward, each a branch beside a residual path. Without cross-attention it is an encoder's
+ * layer; with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where
+ * the norms stand: Xiong et al. 2020.
+ */
+#ifndef SOFTBACK_NN_TRANSFORMER_LAYER_H
+#define SOFTBACK_NN_TRANSFORMER_LAYER_H
+
+#include "attention.h"
+#include "feed_forward.h"
+#include "norm.h"
+
+typedef struct {
+    sb_norm_place place;
+    double dropout;
+    sb_sequence along;
+    bool crosses; /* whether it has cross-attention */
+    sb_norm_layer self_norm, cross_norm, feed_norm;
+    sb_multi_head_attention self_attention, cross_attention;
+    sb_feed_forward feed_forward;
+} sb_transformer_layer;
+
+typedef sb_transformer_layer sb_encoder_layer, sb_decoder_layer;
+
+/* Adds "<name>.self_attention", ".cross_attention" if it crosses, ".feed_forward", and the norms
+   ".self_norm", ".cross_norm" and ".feed_norm". */
+SB_API bool sb_transformer_layer_init(sb_transformer_layer *layer, sb_parameters *set,
+                                      const char *name, const sb_transformer_options *options,
+                                      bool crosses);
+/*
+ * x (B, L, C), memory (B, Lm, C) or NULL if it does not cross -> y (B, L, C), with dropout on each
+ * branch.
+ *
+ * Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
+ * Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))
+ */
+SB_API sb_tensor *sb_transformer_layer_forward(const sb_transformer_layer *layer, sb_tensor *x,
+                                               sb_tensor *memory, const sb_attending *self,
+                                               const sb_attending *cross);
+
+/* The same for an encoder, whose layers do not cross. */
+SB_API bool sb_encoder_layer_init(sb_encoder_layer *layer, sb_parameters *set, const char *name,
+                                  const sb_transformer_options *options);
+SB_API sb_tensor *sb_encoder_layer_forward(const sb_encoder_layer *layer, sb_tensor *x,
+                                           const sb_attending *attending);
+/* And for a decoder, whose positions are those of the target. */
+SB_API bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
+                                  const sb_transformer_options *options, bool crosses);
+SB_API sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x,
+                                           sb_tensor *memory, const sb_attending *self,
+                                           const sb_attending *cross);
+
+#endif
