@@ -36,8 +36,8 @@ static void show_settings(const struct checkpoint *c)
 {
     struct settings settings = c->settings;
     settings.model = *sb_seq2seq_options_of(c->model);
-    for (int i = 0; setting_at(i); i++)
-        printf("  %-18s %s\n", setting_at(i)->name, setting_get(&settings, setting_at(i)).text);
+    for (int i = 0; setting_name(i); i++)
+        printf("  %-18s %s\n", setting_name(i), setting_get(&settings, i).text);
 }
 
 static void show_vocabulary(const char *side, const sb_vocabulary *vocabulary)

@@ -8,20 +8,17 @@ static const char *const headings[] = {"The model:", "Training:", "Data:"};
 
 static const char *argument_name(const struct setting *setting)
 {
-    return setting->type == SETTING_FLAG     ? NULL
-           : setting->type == SETTING_CHOICE ? "WORD"
-           : setting->type == SETTING_COUNT  ? "N"
-                                             : "X";
+    return setting->flag ? NULL : setting->choice ? "WORD" : setting->number ? "X" : "N";
 }
 
 /* What stands for the default, a text of its own or part of the help: "(0: never)" and 0 are
    "never". Cuts that part off. */
-static struct setting_text default_of(const struct setting *setting, char *help)
+static struct setting_text default_of(int i, char *help)
 {
-    const struct settings usual = settings_default();
-    struct setting_text value = setting_get(&usual, setting);
+    struct settings usual = settings_default();
+    struct setting_text value = setting_get(&usual, i);
     char *zero = strstr(help, " (0: ");
-    if (setting->type == SETTING_FLAG)
+    if (setting_at(&usual, i).flag)
         strcpy(value.text, "off");
     else if (zero && strcmp(value.text, "0") == 0) {
         snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(zero + 5, ")"), zero + 5);
@@ -31,13 +28,12 @@ static struct setting_text default_of(const struct setting *setting, char *help)
 }
 
 /* "help [pre, post; default pre]", kept for as long as the program runs. */
-static const char *explain(int i)
+static const char *explain(const struct setting *setting, int i)
 {
     static char text[MOST_SETTINGS][256];
-    const struct setting *setting = setting_at(i);
     char help[160];
     snprintf(help, sizeof help, "%s", setting->help);
-    struct setting_text value = default_of(setting, help);
+    struct setting_text value = default_of(i, help);
     int used = snprintf(text[i], sizeof text[i], "%s [", help);
     for (int c = 0; setting->choices && setting->choices[c]; c++)
         used += snprintf(text[i] + used, sizeof text[i] - (size_t)used, c ? ", %s" : "%s",
@@ -49,14 +45,15 @@ static const char *explain(int i)
 
 void options_of_settings(struct argp_option options[MOST_OPTIONS], int n)
 {
+    struct settings usual = settings_default();
     for (int group = 0; group < 3; group++) {
         options[n++] = (struct argp_option){.doc = headings[group], .group = group + 1};
-        for (int i = 0; setting_at(i); i++) {
-            const struct setting *setting = setting_at(i);
-            if ((int)setting->group == group)
-                options[n++] =
-                    (struct argp_option){setting->name, SETTING_KEY + i, argument_name(setting), 0,
-                                         explain(i),    group + 1};
+        for (int i = 0; setting_name(i); i++) {
+            const struct setting setting = setting_at(&usual, i);
+            if ((int)setting.group == group)
+                options[n++] = (struct argp_option){
+                    setting.name,         SETTING_KEY + i, argument_name(&setting), 0,
+                    explain(&setting, i), group + 1};
         }
     }
     options[n] = (struct argp_option){0};
@@ -87,12 +84,13 @@ void options_fail(struct argp_state *state)
 bool options_parse(int key, const char *argument, struct argp_state *state,
                    struct settings *settings, uint64_t *given, error_t *error)
 {
-    const struct setting *setting = key >= SETTING_KEY ? setting_at(key - SETTING_KEY) : NULL;
-    if (!setting)
+    const int i = key - SETTING_KEY;
+    const struct setting setting = setting_at(settings, i);
+    if (!setting.name)
         return false;
     *error = 0;
-    *given |= (uint64_t)1 << (key - SETTING_KEY);
-    if (!setting_set(settings, setting, setting->type == SETTING_FLAG ? "true" : argument))
+    *given |= (uint64_t)1 << i;
+    if (!setting_set(settings, i, setting.flag ? "true" : argument))
         options_fail(state);
     return true;
 }

@@ -11,10 +11,8 @@
 
 bool setting_given(const struct training_request *request, const char *name)
 {
-    for (int i = 0; setting_at(i); i++)
-        if (strcmp(setting_at(i)->name, name) == 0)
-            return request->given >> i & 1;
-    return false;
+    const int i = setting_find(name);
+    return i >= 0 && request->given >> i & 1;
 }
 
 /* ---- what is left open ---- */
@@ -118,32 +116,26 @@ static void choose_steps(struct training *t, bool warmup_is_given)
 
 /* ---- resuming ---- */
 
-static bool is(const struct setting *setting, const char *name)
-{
-    return strcmp(setting->name, name) == 0;
-}
-
 /* Takes a setting that was given with --resume: only how long to train may be other than it was. */
-static bool take_given(struct settings *stored, const struct setting *setting,
-                       const struct training *t, const struct training_request *request)
+static bool take_given(struct settings *stored, int i, const struct training *t,
+                       const struct training_request *request)
 {
-    struct setting_text given = setting_get(&request->settings, setting);
-    struct setting_text was = setting_get(stored, setting);
-    bool steps = is(setting, "steps"), every = is(setting, "evaluate-every");
+    const char *name = setting_name(i);
+    struct setting_text given = setting_get(&request->settings, i), was = setting_get(stored, i);
+    bool steps = strcmp(name, "steps") == 0, every = strcmp(name, "evaluate-every") == 0;
     bool left_open = (steps || every) && strcmp(given.text, "0") == 0;
     if (left_open || strcmp(given.text, was.text) == 0)
         return true;
-    if (steps || is(setting, "patience"))
-        return setting_set(stored, setting, given.text);
-    return sb_fail("--%s is %s, but %s was begun with %s", setting->name, given.text, t->out,
-                   was.text);
+    if (steps || strcmp(name, "patience") == 0)
+        return setting_set(stored, i, given.text);
+    return sb_fail("--%s is %s, but %s was begun with %s", name, given.text, t->out, was.text);
 }
 
 static bool take_settings(struct training *t, const struct training_request *request)
 {
     struct settings stored = t->loaded->settings;
-    for (int i = 0; setting_at(i); i++)
-        if (request->given >> i & 1 && !take_given(&stored, setting_at(i), t, request))
+    for (int i = 0; setting_name(i); i++)
+        if (request->given >> i & 1 && !take_given(&stored, i, t, request))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;

@@ -14,10 +14,10 @@
 /* Those that --resume may change are left out. */
 static bool same_settings(const struct settings *a, const struct settings *b)
 {
-    for (int i = 0; setting_at(i); i++) {
-        const struct setting *s = setting_at(i);
-        if (strcmp(s->name, "steps") != 0 && strcmp(s->name, "patience") != 0 &&
-            strcmp(setting_get(a, s).text, setting_get(b, s).text) != 0)
+    for (int i = 0; setting_name(i); i++) {
+        const char *name = setting_name(i);
+        if (strcmp(name, "steps") != 0 && strcmp(name, "patience") != 0 &&
+            strcmp(setting_get(a, i).text, setting_get(b, i).text) != 0)
             return false;
     }
     return true;

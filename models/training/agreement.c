@@ -48,8 +48,8 @@ static void write_letter(struct letter *letter, const struct standing *s)
     letter->sequence_ranks = s->sequence_ranks;
     letter->head_ranks = s->head_ranks;
     letter->threads = s->threads;
-    for (int i = 0; setting_at(i); i++)
-        letter->setting[i] = setting_get(&s->settings, setting_at(i));
+    for (int i = 0; setting_name(i); i++)
+        letter->setting[i] = setting_get(&s->settings, i);
 }
 
 /* ---- comparing ---- */
@@ -68,10 +68,10 @@ static void compare_builds(int rank, const struct build *a, const struct build *
 static bool same_settings(int rank, const struct letter *a, const struct letter *b,
                           struct verdict *verdict)
 {
-    for (int i = 0; setting_at(i); i++)
+    for (int i = 0; setting_name(i); i++)
         if (strcmp(a->setting[i].text, b->setting[i].text) != 0) {
             snprintf(verdict->text, sizeof verdict->text, "rank %d has --%s %s, rank 0 has %s",
-                     rank, setting_at(i)->name, b->setting[i].text, a->setting[i].text);
+                     rank, setting_name(i), b->setting[i].text, a->setting[i].text);
             return false;
         }
     return true;

@@ -205,10 +205,9 @@ static bool same_model(const struct checkpoint *a, const struct checkpoint *b)
 {
     struct settings mine = {.model = *sb_seq2seq_options_of(a->model)};
     struct settings its = {.model = *sb_seq2seq_options_of(b->model)};
-    for (int i = 0; setting_at(i); i++)
-        if (setting_at(i)->group == SETTING_OF_MODEL &&
-            strcmp(setting_get(&mine, setting_at(i)).text, setting_get(&its, setting_at(i)).text) !=
-                0)
+    for (int i = 0; setting_name(i); i++)
+        if (setting_at(&mine, i).group == SETTING_OF_MODEL &&
+            strcmp(setting_get(&mine, i).text, setting_get(&its, i).text) != 0)
             return false;
     return sb_parameters_dtype(a->weights) == sb_parameters_dtype(b->weights) &&
            description_same_vocabulary(sb_seq2seq_source(a->model), sb_seq2seq_source(b->model)) &&

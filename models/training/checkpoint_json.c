@@ -88,10 +88,9 @@ static json_t *counters_to_json(const struct description *d, const struct counte
 static json_t *settings_to_json(const struct settings *settings)
 {
     json_t *all = json_object();
-    for (int i = 0; setting_at(i); i++) {
-        const struct setting *setting = setting_at(i);
-        json_t *value = json_string(setting_get(settings, setting).text);
-        if (json_object_set_new(all, setting->name, value) != 0) {
+    for (int i = 0; setting_name(i); i++) {
+        json_t *value = json_string(setting_get(settings, i).text);
+        if (json_object_set_new(all, setting_name(i), value) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -216,8 +215,8 @@ static bool read_settings(const json_t *all, struct settings *settings)
         return sb_fail("checkpoint: its settings are missing or malformed");
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
-        const struct setting *setting = setting_find(key);
-        if (!setting)
+        const int setting = setting_find(key);
+        if (setting < 0)
             return sb_fail("checkpoint: the setting \"%.60s\" is unknown to this version", key);
         if (!json_is_string(value))
             return sb_fail("checkpoint: the setting \"%s\" is not a text", key);

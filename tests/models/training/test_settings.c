@@ -3,51 +3,45 @@
 #include <stdio.h>
 
 /* A text for the setting that is not its default, as exact as its type can be. */
-static const char *other(const struct settings *usual, const struct setting *setting)
+static const char *other(const struct settings *settings, int i)
 {
     static char text[40];
-    int choice;
-    switch (setting->type) {
-    case SETTING_COUNT:
-        snprintf(text, sizeof text, "%.0f",
-                 setting->most > setting->least + 7 ? setting->least + 7 : setting->most);
-        return text;
-    case SETTING_NUMBER:
-        snprintf(text, sizeof text, "%.17g", setting->least + (setting->most < 1 ? 1 / 3. : 0.7));
-        return text;
-    case SETTING_CHOICE:
-        memcpy(&choice, (const char *)usual + setting->offset, sizeof choice);
-        return setting->choices[choice == 0 ? 1 : 0];
-    case SETTING_FLAG:
+    struct settings usual = *settings;
+    const struct setting s = setting_at(&usual, i);
+    if (s.flag)
         return "true";
-    }
-    return NULL;
+    if (s.choice)
+        return s.choices[*s.choice == 0 ? 1 : 0];
+    if (s.number)
+        snprintf(text, sizeof text, "%.17g", s.least + (s.most < 1 ? 1 / 3. : 0.7));
+    else
+        snprintf(text, sizeof text, "%.0f", s.most > s.least + 7 ? s.least + 7 : s.most);
+    return text;
 }
 
 CLAIM(settings, each_one_reads_what_it_writes)
 {
     const struct settings usual = settings_default();
     int count = 0;
-    for (; setting_at(count); count++) {
-        const struct setting *setting = setting_at(count);
+    for (; setting_name(count); count++) {
+        const char *name = setting_name(count);
         struct settings s = usual, back = usual;
-        cr_assert(setting_set(&s, setting, other(&usual, setting)), "%s", sb_error());
-        struct setting_text value = setting_get(&s, setting);
-        cr_expect(strcmp(value.text, setting_get(&usual, setting).text) != 0, "%s stays",
-                  setting->name);
-        cr_assert(setting_set(&back, setting, value.text), "%s", sb_error());
-        cr_expect(memcmp(&s, &back, sizeof s) == 0, "%s, written as %s", setting->name, value.text);
-        cr_expect(setting_find(setting->name) == setting, "%s is there twice", setting->name);
+        cr_assert(setting_set(&s, count, other(&usual, count)), "%s", sb_error());
+        struct setting_text value = setting_get(&s, count);
+        cr_expect(strcmp(value.text, setting_get(&usual, count).text) != 0, "%s stays", name);
+        cr_assert(setting_set(&back, count, value.text), "%s", sb_error());
+        cr_expect(memcmp(&s, &back, sizeof s) == 0, "%s, written as %s", name, value.text);
+        cr_expect(setting_find(name) == count, "%s is there twice", name);
     }
-    cr_expect(count > 40 && !setting_find("no-such-setting"));
+    cr_expect(count > 40 && setting_find("no-such-setting") < 0);
 }
 
 /* All of them at once through a description; other settings must not change on the way. */
 CLAIM(settings, all_of_them_survive_a_checkpoints_description)
 {
     struct settings s = settings_default();
-    for (int i = 0; setting_at(i); i++)
-        cr_assert(setting_set(&s, setting_at(i), other(&s, setting_at(i))), "%s", sb_error());
+    for (int i = 0; setting_name(i); i++)
+        cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
     const char *text = "a b";
     sb_vocabulary *v = sb_vocabulary_new(&text, 1, NULL);
     struct description d = {
@@ -55,9 +49,9 @@ CLAIM(settings, all_of_them_survive_a_checkpoints_description)
     char *json = description_write(&d);
     struct description back;
     cr_assert(json && description_read(json, &back), "%s", sb_error());
-    for (int i = 0; setting_at(i); i++)
-        cr_expect_str_eq(setting_get(&back.settings, setting_at(i)).text,
-                         setting_get(&s, setting_at(i)).text, "%s", setting_at(i)->name);
+    for (int i = 0; setting_name(i); i++)
+        cr_expect_str_eq(setting_get(&back.settings, i).text, setting_get(&s, i).text, "%s",
+                         setting_name(i));
     sb_free(json);
     description_free(&back);
     sb_vocabulary_release(v);
@@ -71,7 +65,7 @@ CLAIM(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
     } cases[] = {
         {0.1, "0.1"}, {0.98, "0.98"}, {1, "1"}, {1e-12, "1e-12"}, {1 / 3., "0.3333333333333333"},
         {0, "0"}};
-    const struct setting *rate = setting_find("lowest-rate");
+    const int rate = setting_find("lowest-rate");
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct settings s = settings_default();
         s.trainer.optimiser.schedule.lowest = cases[i].value;
