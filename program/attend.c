@@ -15,7 +15,7 @@ enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
 static const char *const kind_names[] = {"cross", "encoder", "decoder"};
 static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
 
-struct request {
+struct attend_request {
     enum attention_kind kind;
     int64_t layer, head; /* from 1; 0: the last layer, the mean over heads */
     const char *target;  /* instead of what the model would say */
@@ -25,7 +25,7 @@ struct request {
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *r = state->input;
+    struct attend_request *r = state->input;
     switch (key) {
     case KEY_KIND:
         for (int kind = 0; kind < 3; kind++)
@@ -122,7 +122,7 @@ static void draw(const sb_tensor *w, int64_t head, const struct subject_axis *ro
     }
 }
 
-static bool check_place(const struct request *r, const sb_seq2seq *model)
+static bool check_place(const struct attend_request *r, const sb_seq2seq *model)
 {
     const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
     bool encoder = r->kind == ENCODER_ATTENTION;
@@ -137,7 +137,7 @@ static bool check_place(const struct request *r, const sb_seq2seq *model)
 }
 
 /* Runs the model on the pair and draws the weights that are asked for. */
-static bool run_and_draw(const struct request *r, const struct subject *subject)
+static bool run_and_draw(const struct attend_request *r, const struct subject *subject)
 {
     const int encoder = subject_layers(subject, ENCODER_ATTENTION),
               decoder = subject_layers(subject, DECODER_ATTENTION);
@@ -161,7 +161,7 @@ static bool run_and_draw(const struct request *r, const struct subject *subject)
     return sb_tape_end(&tape) && ok;
 }
 
-static void explain(const struct request *r, const sb_transformer_options *o)
+static void explain(const struct attend_request *r, const sb_transformer_options *o)
 {
     static const char *const axes[] = {
         "Rows: what is written. Columns: the symbols of the text that it looks at.",
@@ -178,7 +178,7 @@ static void explain(const struct request *r, const sb_transformer_options *o)
         puts("░ from 5 %, ▒ from 20 %, ▓ from 40 %, █ from 70 % of the attention.");
 }
 
-static int attend(const struct request *r)
+static int attend(const struct attend_request *r)
 {
     struct subject subject;
     bool ok = subject_open(&subject, r->path, r->text, r->target);
@@ -210,7 +210,7 @@ static int run(int argc, char **argv)
     const struct argp argp = {
         options, parse, "MODEL TEXT", "Draws what a model looks at while it translates a text.",
         NULL,    NULL,  NULL};
-    struct request request = {0};
+    struct attend_request request = {0};
     int wrong = command_parse(&argp, "attend", argc, argv, &request);
     if (wrong >= 0)
         return wrong;

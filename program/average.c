@@ -7,7 +7,7 @@
 
 enum { KEY_OUT = 1, MOST_MODELS = 64 };
 
-struct request {
+struct average_request {
     const char *out;
     int count;
     const char *path[MOST_MODELS];
@@ -15,7 +15,7 @@ struct request {
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct average_request *request = state->input;
     switch (key) {
     case KEY_OUT:
         request->out = argument;
@@ -30,7 +30,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static bool check_paths(const struct request *r)
+static bool check_paths(const struct average_request *r)
 {
     struct paths paths = {0};
     paths_add(&paths, PATH_NEW, "--out", r->out);
@@ -41,7 +41,7 @@ static bool check_paths(const struct request *r)
             sb_fail("%s exists already; move it away or name another file", r->out));
 }
 
-static int average(const struct request *request)
+static int average(const struct average_request *request)
 {
     if (!check_paths(request))
         return command_failed("average");
@@ -66,7 +66,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct request request = {0};
+    struct average_request request = {0};
     int wrong = command_parse(&argp, "average", argc, argv, &request);
     if (wrong >= 0)
         return wrong;

@@ -20,11 +20,11 @@ static const struct part parts[] = {
 
 enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS, KEY_PROFILE };
 
-struct request {
+struct bench_request {
     bool part[PARTS], any, quick, tabs, profile;
 };
 
-static void choose(struct request *request, const char *name, struct argp_state *state)
+static void choose(struct bench_request *request, const char *name, struct argp_state *state)
 {
     for (int i = 0; i < PARTS; i++)
         if (strcmp(name, parts[i].name) == 0) {
@@ -37,7 +37,7 @@ static void choose(struct request *request, const char *name, struct argp_state 
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct bench_request *request = state->input;
     switch (key) {
     case KEY_QUICK:
         request->quick = true;
@@ -92,7 +92,7 @@ static void print_device(const struct bench *bench)
         machine_print_cuda();
 }
 
-static int bench(const struct request *request)
+static int bench(const struct bench_request *request)
 {
     const bool emulated = strstr(sb_device_description(sb_device_in_use()), "emulated") != NULL;
     struct bench bench = {.quick = request->quick || emulated,
@@ -130,7 +130,7 @@ static int run(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct request request = {0};
+    struct bench_request request = {0};
     int wrong = command_parse(&argp, "bench", argc, argv, &request);
     return wrong < 0 ? bench(&request) : wrong;
 }

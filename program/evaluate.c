@@ -13,7 +13,7 @@
 
 enum { KEY_DATA = 1, KEY_TASK, KEY_COUNT, KEY_JSON, KEY_SHOW };
 
-struct request {
+struct evaluate_request {
     sb_decoding_options decoding;
     const char *data, *task, *path;
     int64_t count, show;
@@ -22,7 +22,7 @@ struct request {
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *r = state->input;
+    struct evaluate_request *r = state->input;
     switch (key) {
     case KEY_DATA:
         r->data = argument;
@@ -76,7 +76,8 @@ static bool measure_loss(const struct checkpoint *c, struct evaluation *e)
     return data != NULL;
 }
 
-static bool open_pairs(const struct request *r, const struct checkpoint *c, struct evaluation *e)
+static bool open_pairs(const struct evaluate_request *r, const struct checkpoint *c,
+                       struct evaluation *e)
 {
     e->pairs = r->task ? training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
                        : sb_pairs_read(r->data, NULL);
@@ -95,7 +96,8 @@ static bool open_pairs(const struct request *r, const struct checkpoint *c, stru
     return e->output || sb_fail("out of memory");
 }
 
-static bool measure(const struct request *r, const struct checkpoint *c, struct evaluation *e)
+static bool measure(const struct evaluate_request *r, const struct checkpoint *c,
+                    struct evaluation *e)
 {
     return open_pairs(r, c, e) && measure_loss(c, e) &&
            sb_evaluate_texts(c->model, e->pairs, 0, e->count, &r->decoding, &e->score, e->output) &&
@@ -187,7 +189,7 @@ static void show_errors(const struct evaluation *e, const sb_vocabulary *vocabul
     memory_free(wrong);
 }
 
-static int evaluate(const struct request *r)
+static int evaluate(const struct evaluate_request *r)
 {
     struct evaluation e = {0};
     struct checkpoint *c = checkpoint_load(r->path);
@@ -220,7 +222,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct request request = {.count = 1000};
+    struct evaluate_request request = {.count = 1000};
     int wrong = command_parse(&argp, "evaluate", argc, argv, &request);
     if (wrong >= 0)
         return wrong;

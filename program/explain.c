@@ -25,7 +25,7 @@ enum {
     KEY_JSON
 };
 
-struct request {
+struct explain_request {
     const char *topic;
     unsigned given;
     bool json, svg;
@@ -72,7 +72,7 @@ static double positive(struct argp_state *state, const char *option, const char 
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *r = state->input;
+    struct explain_request *r = state->input;
     if (key >= KEY_LIST && key < KEY_LIST + EXPLAIN_LISTS) {
         r->given |= 1u << (key - KEY_LIST);
         r->options.list[key - KEY_LIST] = list_of(state, lists[key - KEY_LIST], argument);
@@ -170,7 +170,7 @@ static int draw(const struct explain_options *options)
     return svg ? EXIT_OK : command_failed("explain");
 }
 
-static int explain(const struct request *r)
+static int explain(const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
     if (!topic && !operation_named(r->topic))
@@ -230,7 +230,7 @@ static int run(int argc, char **argv)
         NULL,
         NULL,
         NULL};
-    struct request request = {0};
+    struct explain_request request = {0};
     int wrong = command_parse(&argp, "explain", argc, argv, &request);
     if (wrong >= 0)
         return wrong;

@@ -11,14 +11,14 @@
 
 enum { MOST_NAMES = 64 };
 
-struct request {
+struct gradcheck_request {
     int count;
     const char *name[MOST_NAMES];
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct gradcheck_request *request = state->input;
     if (key != ARGP_KEY_ARG)
         return machine_option(key, argument, state);
     if (request->count == MOST_NAMES)
@@ -33,7 +33,7 @@ static const char *example_name(const void *unused, int i)
     return example_at(i) ? example_at(i)->name : NULL;
 }
 
-static int check_names(const struct request *request)
+static int check_names(const struct gradcheck_request *request)
 {
     for (int n = 0; n < request->count; n++) {
         bool known = false;
@@ -50,7 +50,7 @@ static int check_names(const struct request *request)
     return -1;
 }
 
-static bool is_wanted(const struct request *request, const char *name)
+static bool is_wanted(const struct gradcheck_request *request, const char *name)
 {
     bool wanted = request->count == 0;
     for (int n = 0; n < request->count; n++)
@@ -130,7 +130,7 @@ static void print_outcome(const char *name, const struct outcome *outcome)
     fflush(stdout);
 }
 
-static int check_operations(const struct request *request)
+static int check_operations(const struct gradcheck_request *request)
 {
     int checked = 0, failed = 0;
     printf("%-24s %-6s %-6s %6s  %s\n", "operation", "device", "dtype", "shapes", "worst error");
@@ -164,7 +164,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct request request = {0};
+    struct gradcheck_request request = {0};
     int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
     if (wrong < 0)
         wrong = check_names(&request);

@@ -9,14 +9,14 @@
 
 enum { KEY_DEVICES = 1 };
 
-struct request {
+struct info_request {
     bool devices;
     const char *path;
 };
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *request = state->input;
+    struct info_request *request = state->input;
     switch (key) {
     case KEY_DEVICES:
         request->devices = true;
@@ -86,7 +86,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct request request = {0};
+    struct info_request request = {0};
     int wrong = command_parse(&argp, "info", argc, argv, &request);
     if (wrong >= 0)
         return wrong;

@@ -43,8 +43,10 @@ static const char *explain(const struct setting *setting, int i)
     return text[i];
 }
 
-void options_of_settings(struct argp_option options[MOST_OPTIONS], int n)
+void options_with_settings(struct argp_option options[MOST_OPTIONS], const struct argp_option *own,
+                           size_t n)
 {
+    memcpy(options, own, n * sizeof *own);
     struct settings usual = settings_default();
     for (int group = 0; group < 3; group++) {
         options[n++] = (struct argp_option){.doc = headings[group], .group = group + 1};

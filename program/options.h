@@ -7,9 +7,9 @@
 
 enum { SETTING_KEY = 1000, MOST_OPTIONS = 96 };
 
-/* Appends an option for each setting to the n own ones of a command, below a heading for each
-   group, and ends the list. */
-void options_of_settings(struct argp_option options[MOST_OPTIONS], int n);
+/* A command's n own options, then one for each setting, below a heading for each group. */
+void options_with_settings(struct argp_option options[MOST_OPTIONS], const struct argp_option *own,
+                           size_t n);
 
 /* Handles an option of settings; false when the key is another's. *error is argp's. */
 bool options_parse(int key, const char *argument, struct argp_state *state,

@@ -19,7 +19,7 @@ enum {
     KEY_SPLIT
 };
 
-static struct argp_option options[MOST_OPTIONS] = {
+static const struct argp_option own_options[] = {
     {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
     {"data", KEY_DATA, "FILE", 0, "learn from pairs: lines of source, tab, target", 0},
     {"source-file", KEY_SOURCE, "FILE", 0, "learn from two files: sources, one a line", 0},
@@ -38,8 +38,6 @@ static struct argp_option options[MOST_OPTIONS] = {
     MACHINE_OPTIONS(0),
 };
 
-enum { OWN_OPTIONS = 13 };
-
 /* Takes the number of "sequence=2" or "heads=2". */
 static void take_split(struct argp_state *state, const char *argument,
                        struct training_request *request)
@@ -52,34 +50,31 @@ static void take_split(struct argp_state *state, const char *argument,
         (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
 }
 
+/* Where the name of an option's file goes; NULL when the option names none. */
+static const char **file_of(struct training_request *request, int key)
+{
+    return key == KEY_DATA     ? &request->data
+           : key == KEY_VALID  ? &request->valid
+           : key == KEY_SOURCE ? &request->source_file
+           : key == KEY_TARGET ? &request->target_file
+           : key == KEY_OUT    ? &request->out
+           : key == KEY_LOG    ? &request->log
+           : key == KEY_REPORT ? &request->report
+                               : NULL;
+}
+
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct training_request *request = state->input;
+    const char **file = file_of(request, key);
     error_t error;
+    if (file) {
+        *file = argument;
+        return 0;
+    }
     switch (key) {
     case KEY_TASK:
         request->task = options_task(state, argument);
-        return 0;
-    case KEY_DATA:
-        request->data = argument;
-        return 0;
-    case KEY_VALID:
-        request->valid = argument;
-        return 0;
-    case KEY_SOURCE:
-        request->source_file = argument;
-        return 0;
-    case KEY_TARGET:
-        request->target_file = argument;
-        return 0;
-    case KEY_OUT:
-        request->out = argument;
-        return 0;
-    case KEY_LOG:
-        request->log = argument;
-        return 0;
-    case KEY_REPORT:
-        request->report = argument;
         return 0;
     case KEY_RESUME:
         request->resume = true;
@@ -173,6 +168,8 @@ static int check(const struct training_request *r)
 
 static int run(int argc, char **argv)
 {
+    static struct argp_option options[MOST_OPTIONS];
+    options_with_settings(options, own_options, sizeof own_options / sizeof own_options[0]);
     const struct argp argp = {options,
                               parse,
                               "--task NAME --out FILE\n--data FILE --out FILE",
@@ -184,7 +181,6 @@ static int run(int argc, char **argv)
                               NULL};
     struct training_request request = {.settings = settings_default(), .heartbeat = 20};
     request.sequence_ranks = request.head_ranks = 1;
-    options_of_settings(options, OWN_OPTIONS);
     int wrong = command_parse(&argp, "train", argc, argv, &request);
     training_choose(&request);
     if (wrong < 0)

@@ -13,7 +13,7 @@
 
 enum { KEY_TASK = 1, KEY_COUNT };
 
-struct request {
+struct translate_request {
     sb_decoding_options decoding;
     const char *task;
     int64_t count;
@@ -24,7 +24,7 @@ struct request {
 
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
-    struct request *r = state->input;
+    struct translate_request *r = state->input;
     switch (key) {
     case KEY_TASK:
         r->task = options_task(state, argument);
@@ -46,7 +46,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static bool translate_arguments(const struct request *r, const sb_seq2seq *model)
+static bool translate_arguments(const struct translate_request *r, const sb_seq2seq *model)
 {
     const char *const *texts = (const char *const *)r->texts;
     char **output = memory_new((size_t)r->texts_count * sizeof *output);
@@ -62,7 +62,7 @@ static bool translate_arguments(const struct request *r, const sb_seq2seq *model
 }
 
 /* Pairs of a task that were never trained on, each with what the model makes of it. */
-static bool translate_task(const struct request *r, const struct checkpoint *c)
+static bool translate_task(const struct translate_request *r, const struct checkpoint *c)
 {
     sb_pairs *pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
     char **output = pairs ? memory_new((size_t)r->count * sizeof *output) : NULL;
@@ -80,7 +80,7 @@ static bool translate_task(const struct request *r, const struct checkpoint *c)
     return ok;
 }
 
-static int translate(const struct request *r)
+static int translate(const struct translate_request *r)
 {
     struct checkpoint *c = checkpoint_load(r->path);
     bool ok = c && (r->task          ? translate_task(r, c)
@@ -112,7 +112,7 @@ static int run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct request request = {.count = 10};
+    struct translate_request request = {.count = 10};
     int wrong = command_parse(&argp, "translate", argc, argv, &request);
     if (wrong >= 0)
         return wrong;
