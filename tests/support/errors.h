@@ -1,10 +1,13 @@
-/* The table of bad calls, and what they are made with. */
+/* What bad calls are made with, and what is expected of each. */
 #ifndef SOFTBACK_TESTS_SUPPORT_ERRORS_H
 #define SOFTBACK_TESTS_SUPPORT_ERRORS_H
 
 #include "softback.h"
+#include <stdio.h>
 
-struct errors_fixture {
+enum errors_tape { NO_TAPE, RECORDING, AFTER_BACKWARD };
+
+struct errors {
     sb_tensor *x, *y;                     /* (2, 3) and (3, 4), f32 */
     sb_tensor *v3, *v4;                   /* (3) and (4), f32 */
     sb_tensor *d;                         /* (2, 3), f64 */
@@ -14,16 +17,24 @@ struct errors_fixture {
     sb_tensor *q, *k, *k3, *kd, *kb, *kl; /* attention: (2, 5, 4, 6), (2, 7, 4, 6), then with 3
                                              heads, size 5, batch 3, length 8 */
     sb_tensor *len, *len9;                /* lengths 5, 7 and 5, 9 */
-    sb_tensor *gone;                      /* (2, 3), let go by backward */
+    sb_tensor *gone;                      /* (2, 3), freed by backward; only with AFTER_BACKWARD */
     sb_parameters *set;                   /* with "w" (2, 2) */
+
+    FILE *golden;
+    bool writes;
+    int count;        /* calls so far */
+    const char *text; /* the call that is being made */
+    enum errors_tape on;
+    sb_tape tape;
+    int64_t live; /* blocks before it */
 };
 
-struct bad_call {
-    const char *text; /* NULL past the last one */
-    bool on_tape, wants_gone;
-};
+void errors_open(struct errors *errors);
+void errors_close(struct errors *errors);
 
-/* What call `number` is; if `run`, also makes it, and returns whether it succeeded. */
-bool bad_call(struct errors_fixture *f, int number, bool run, struct bad_call *call);
+/* Opens the tape that a call runs on. Returns true. */
+bool errors_begin(struct errors *errors, const char *text, enum errors_tape on);
+/* Closes it, and compares the sentence with the golden one. */
+void errors_judge(struct errors *errors, bool succeeded);
 
 #endif
