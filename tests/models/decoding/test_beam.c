@@ -1,0 +1,145 @@
+#include "models/decoding/search.h"
+#include "tests/support/decoding.h"
+
+CLAIM(beam, a_beam_never_scores_below_greedy)
+{
+    int better = 0, n = test_slow_device() ? 10 : TEXTS;
+    for (uint64_t seed = 0; seed < 6; seed += test_slow_device() ? 5 : 1) {
+        struct tiny tiny = tiny_new(SB_F32, 10 + seed, NULL);
+        char **texts = texts_new(seed * 100, n);
+        for (int64_t width = 2; width < 6; width += 3) {
+            sb_decoding_options greedy = {.longest = 9, .length_penalty = 0.4 * (double)seed};
+            sb_decoding_options beam = greedy;
+            beam.beam_width = width;
+            sb_decoded a[TEXTS], b[TEXTS];
+            decode(&tiny, texts, n, &greedy, a);
+            decode(&tiny, texts, n, &beam, b);
+            for (int i = 0; i < n; i++) {
+                cr_assert(b[i].score >= a[i].score, "%.17g, but greedily %.17g", b[i].score,
+                          a[i].score);
+                better += b[i].score > a[i].score;
+            }
+            sb_decoded_free(n, a);
+            sb_decoded_free(n, b);
+        }
+        texts_free(n, texts);
+        tiny_free(&tiny);
+    }
+    cr_expect(better > (test_slow_device() ? 4 : 50), "%d are better", better);
+}
+
+/* The best score of all outputs of at most `longest` symbols that begin with this one. */
+static double best_score(const struct tiny *tiny, const char *text, sb_decoded *begun,
+                         double log_p_begun, const sb_decoding_options *o)
+{
+    double *log_p = log_probabilities(tiny, text, begun), best = -INFINITY;
+    const double *next = log_p + begun->length * TINY_V;
+    for (int32_t id = 0; id < TINY_V; id++) {
+        if (!search_allows(id))
+            continue;
+        double sum = log_p_begun + next[id], score;
+        if (id == SB_END || begun->length + 1 == o->longest) {
+            score = search_score(o, sum, begun->length + 1);
+        } else {
+            begun->ids[begun->length++] = id;
+            score = best_score(tiny, text, begun, sum, o);
+            begun->length--;
+        }
+        best = score > best ? score : best;
+    }
+    free(log_p);
+    return best;
+}
+
+CLAIM(beam, a_wide_beam_finds_the_best_output_of_all)
+{
+    for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
+        struct tiny tiny = tiny_new(SB_F64, seed, NULL);
+        for (uint64_t i = 0; i < 6; i += test_slow_device() ? 4 : 1) {
+            int32_t ids[4];
+            const char *text = tiny_text(10 * seed + i, 5);
+            double alpha = (double)(i % 3);
+            sb_decoding_options o = {.beam_width = 500, .longest = 3, .length_penalty = alpha};
+            sb_decoded begun = {.ids = ids}, found;
+            double expected = best_score(&tiny, text, &begun, 0, &o);
+            cr_assert(sb_decode_texts(tiny.model, &text, 1, &o, &found), "%s", sb_error());
+            cr_expect(fabs(found.score - expected) < 1e-12, "%.15g, not %.15g", found.score,
+                      expected);
+            sb_decoded_free(1, &found);
+        }
+        tiny_free(&tiny);
+    }
+}
+
+/* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p by the model's training side. */
+CLAIM(beam, scores_are_what_the_formula_says)
+{
+    struct tiny tiny = tiny_new(SB_F64, 6, NULL);
+    char **texts = texts_new(30, TEXTS);
+    sb_decoded outputs[TEXTS];
+    const sb_decoding_options beam = {.beam_width = 4, .longest = 8, .length_penalty = 0.6};
+    decode(&tiny, texts, TEXTS, &beam, outputs);
+    int ended = 0;
+    for (int i = 0; i < TEXTS; i++) {
+        const sb_decoded *o = &outputs[i];
+        double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
+        for (int64_t t = 0; t < o->length + o->ended; t++)
+            sum += log_p[t * TINY_V + (t < o->length ? o->ids[t] : SB_END)];
+        double Y = (double)(o->length + o->ended);
+        cr_expect(fabs(o->log_probability - sum) < 1e-12);
+        cr_expect(fabs(o->score - sum / pow((5 + Y) / 6, 0.6)) < 1e-12);
+        ended += o->ended;
+        free(log_p);
+    }
+    cr_expect(ended > TEXTS / 2);
+    sb_decoded_free(TEXTS, outputs);
+    texts_free(TEXTS, texts);
+    tiny_free(&tiny);
+}
+
+static sb_tensor *encode(const void *model, sb_tensor *ids, sb_tensor *source_lengths)
+{
+    return sb_seq2seq_encode(model, ids, source_lengths);
+}
+
+static sb_tensor *output(const void *model, sb_tensor *y)
+{
+    return sb_seq2seq_output(model, y);
+}
+
+/* Beam search itself with a width of 1, which decoding gives to greedy. */
+CLAIM(beam, a_beam_of_one_is_greedy)
+{
+    struct tiny tiny = tiny_new(SB_F32, 7, NULL);
+    struct generator generator = {.model = tiny.model,
+                                  .vocabulary = tiny.vocabulary,
+                                  .symbols = TINY_V,
+                                  .decoder = sb_seq2seq_decoder(tiny.model),
+                                  .encode = encode,
+                                  .output = output};
+    for (int i = 0; i < test_some(TEXTS); i++) {
+        const char *text = tiny_text((uint64_t)i, 15);
+        struct decoding_text encoded = {0};
+        encoded.ids = sb_vocabulary_encode(tiny.vocabulary, text, &encoded.length, NULL);
+        sb_decoded expected, got = {0};
+        const sb_decoding_options greedy = {.longest = LONGEST};
+        cr_assert(sb_decode_texts(tiny.model, &text, 1, &greedy, &expected), "%s", sb_error());
+        struct sequences sequences;
+        int32_t *start;
+        struct search_text wanted = {0, LONGEST, &got};
+        sb_decoding_options o = {.beam_width = 1};
+        struct search search = {&o, &sequences, 0, NULL, 1, TINY_V, &wanted};
+        cr_assert(sequences_begin(&sequences, &generator, 1, &encoded, true, &start,
+                                  &search.start_length),
+                  "%s", sb_error());
+        search.start = start;
+        cr_assert(search_beam(&search), "%s", sb_error());
+        cr_expect(same_bits(&got, &expected), "%s", text);
+        sequences_end(&sequences);
+        memory_free(start);
+        sb_free(encoded.ids);
+        sb_decoded_free(1, &got);
+        sb_decoded_free(1, &expected);
+    }
+    tiny_free(&tiny);
+}

@@ -1,0 +1,60 @@
+#include "tests/support/decoding.h"
+
+char **texts_new(uint64_t seed, int n)
+{
+    char **texts = calloc((size_t)n, sizeof *texts);
+    for (int i = 0; i < n; i++)
+        texts[i] = strdup(tiny_text(seed + (uint64_t)i, 15));
+    return texts;
+}
+
+void texts_free(int n, char **texts)
+{
+    for (int i = 0; i < n; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+void decode(const struct tiny *tiny, char *const *texts, int64_t n,
+            const sb_decoding_options *options, sb_decoded *outputs)
+{
+    cr_assert(sb_decode_texts(tiny->model, (const char *const *)texts, n, options, outputs), "%s",
+              sb_error());
+}
+
+bool same_symbols(const sb_decoded *a, const sb_decoded *b)
+{
+    return a->length == b->length && a->ended == b->ended &&
+           memcmp(a->ids, b->ids, (size_t)a->length * sizeof *a->ids) == 0;
+}
+
+bool same_bits(const sb_decoded *a, const sb_decoded *b)
+{
+    return same_symbols(a, b) && memcmp(&a->score, &b->score, sizeof a->score) == 0 &&
+           memcmp(&a->log_probability, &b->log_probability, sizeof a->score) == 0;
+}
+
+sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output)
+{
+    int64_t length;
+    int32_t *source = sb_vocabulary_encode(tiny->vocabulary, text, &length, NULL);
+    sb_encoded_pair pair = {source, output->ids, length, output->length};
+    sb_batch *batch = sb_batch_new(1, &pair);
+    cr_assert(batch, "%s", sb_error());
+    sb_free(source);
+    return batch;
+}
+
+double *log_probabilities(const struct tiny *tiny, const char *text, const sb_decoded *output)
+{
+    sb_batch *batch = batch_of(tiny, text, output);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_log_softmax(sb_seq2seq_logits(tiny->model, batch, NULL));
+    cr_assert(y, "%s", sb_error());
+    double *values = malloc((size_t)sb_tensor_size(y) * sizeof *values);
+    cr_assert(sb_tensor_read(y, values));
+    sb_tape_end(&tape);
+    sb_batch_free(batch);
+    return values;
+}

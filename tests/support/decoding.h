@@ -1,0 +1,28 @@
+/* What tests of decoding share: texts, and what the training side of a model says of outputs. */
+#ifndef SOFTBACK_TESTS_SUPPORT_DECODING_H
+#define SOFTBACK_TESTS_SUPPORT_DECODING_H
+
+#include "tests/support/tiny.h"
+
+enum { TEXTS = 40, LONGEST = 12 };
+
+/* n texts, fixed by the seed, to be freed. */
+char **texts_new(uint64_t seed, int n);
+void texts_free(int n, char **texts);
+
+/* Decodes them, which must succeed. */
+void decode(const struct tiny *tiny, char *const *texts, int64_t n,
+            const sb_decoding_options *options, sb_decoded *outputs);
+
+bool same_symbols(const sb_decoded *a, const sb_decoded *b);
+/* And the same scores. */
+bool same_bits(const sb_decoded *a, const sb_decoded *b);
+
+/* A pair of a text and an output, as a batch. */
+sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output);
+
+/* The log-probability of each symbol (Lt, V) that follows the output's, by the model's training
+   side; to be freed. */
+double *log_probabilities(const struct tiny *tiny, const char *text, const sb_decoded *output);
+
+#endif
