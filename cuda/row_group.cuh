@@ -90,15 +90,14 @@ __device__ real_of<T> row_sum_exp(const row_group<GROUP> &group, int64_t C, cons
     return group.sum(sum);
 }
 
-/* Queues kernel<T, GROUP>(rows, C, ...), a group for each row. */
+/* Queues kernel<T, GROUP>(rows, C, ...), a group for each row; nothing for no rows, since an empty
+   grid is an error. */
 #define LAUNCH_ROWS(kernel, T, rows, C, ...)                                                       \
     do {                                                                                           \
-        if ((rows) == 0) /* an empty grid is an error */                                           \
-            break;                                                                                 \
-        if ((C) <= SHORT_ROW)                                                                      \
+        if ((rows) > 0 && (C) <= SHORT_ROW)                                                        \
             LAUNCH((kernel<T, WARP>), dim3(row_blocks<WARP>(rows)), dim3(ROW_THREADS), 0, stream,  \
                    rows, C, __VA_ARGS__);                                                          \
-        else                                                                                       \
+        else if ((rows) > 0)                                                                       \
             LAUNCH((kernel<T, ROW_THREADS>), dim3(row_blocks<ROW_THREADS>(rows)),                  \
                    dim3(ROW_THREADS), 0, stream, rows, C, __VA_ARGS__);                            \
     } while (0)

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Nothing is too long to be read: a source file has at most 400 lines (ops/ops.h, the menu of all
+# operations, may have more), a test file 600, and the body of a function outside the tests 50.
+# Prints each one that is longer; exits with 1 if there is one.
+cd "$(dirname "$0")/.." || exit 2
+git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' | xargs awk '
+    function file_ends() {
+        limit = path ~ /^tests\// ? 600 : 400
+        if (lines > limit && path != "ops/ops.h") {
+            print path " has " lines " lines, more than " limit
+            bad = 1
+        }
+    }
+    FNR == 1 {
+        if (path) file_ends()
+        path = FILENAME
+        end = ""
+    }
+    { lines = FNR }
+    # Of what begins with a brace on a line of its own, only functions have parameters above it.
+    path !~ /^tests\// && !end && /^ *[{]$/ && above ~ /[)]( const| noexcept| override)*$/ {
+        end = substr($0, 1, length($0) - 1) "}"
+        begin = FNR
+    }
+    end && $0 == end {
+        if (FNR - begin - 1 > 50) {
+            print path ":" begin ": a function of " FNR - begin - 1 " lines, more than 50"
+            bad = 1
+        }
+        end = ""
+    }
+    { above = $0 }
+    END {
+        file_ends()
+        exit bad
+    }'
