@@ -7,10 +7,6 @@
 
 KERNEL_ROWS(attention);
 
-#ifdef SOFTBACK_TEACHING
-enum attention_mistake attention_mistake;
-#endif
-
 /* The gradient of the weights, to which what used them has added its part. When they are to be
    kept it exists in any case. */
 static bool open_weight_gradient(sb_tensor *weights, struct attention_gradient *gradient_of)

@@ -107,15 +107,4 @@ struct attention_kernels {
 
 extern struct kernel_rows attention_rows;
 
-#ifdef SOFTBACK_TEACHING
-/* What becomes of ds in composed attention in a build for teaching, and in no other. */
-enum attention_mistake {
-    MISTAKE_NONE,     /* ds = a (g - avg) */
-    MISTAKE_DIAGONAL, /* ds = a (1 - a) g: by the diagonal of the Jacobian alone */
-    MISTAKE_CENTRED,  /* the same, less its mean over the row */
-    MISTAKE_ZERO,     /* ds = 0: queries and keys learn nothing */
-};
-extern enum attention_mistake attention_mistake;
-#endif
-
 #endif

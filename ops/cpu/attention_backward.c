@@ -1,6 +1,5 @@
 /* The backward of composed attention, from the last step of the forward to its first. */
 #include "ops/cpu/attention_steps.h"
-#include "ops/cpu/mistaken_row.h"
 
 /* m = dropout(a): da = dropout(dm), with what else the weights were used for added */
 static void weight_gradient(const struct block *x, struct attention_gradient dweights, real *dm)
@@ -24,12 +23,6 @@ static void weight_gradient(const struct block *x, struct attention_gradient dwe
 /* da becomes scale ds, ds_j = a_j (da_j - dot). */
 static void row_gradient(int64_t n, real scale, real dot, const real *restrict a, real *restrict da)
 {
-#ifdef SOFTBACK_TEACHING
-    if (attention_mistake != MISTAKE_NONE) {
-        mistaken_row_gradient(n, scale, a, da);
-        return;
-    }
-#endif
     for (int64_t j = 0; j < n; j++)
         da[j] = scale * (a[j] * (da[j] - dot));
 }

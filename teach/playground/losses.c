@@ -14,7 +14,7 @@ int main(int argc, char **argv)
         .steps = argc > 1 ? atoi(argv[1]) : 600,
         .seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
         .factor = argc > 4 ? atof(argv[4]) : 1,
-        .mistake = argc > 5 ? atoi(argv[5]) : 0,
+        .mistake = argc > 5 ? (enum mistake)atoi(argv[5]) : MISTAKE_NONE,
     };
     const int taken = argc > 2 ? atoi(argv[2]) : 300;
     struct training training;

@@ -137,7 +137,8 @@ static struct training training;
 
 EXPORT(training_begin) int training_begin(int task, int seed, double factor, int mistake, int steps)
 {
-    const struct training_options choice = {(sb_task)task, (uint64_t)seed, factor, mistake, steps};
+    const struct training_options choice = {(sb_task)task, (uint64_t)seed, factor,
+                                            (enum mistake)mistake, steps};
     training_close(&training);
     return training_open(&training, &choice);
 }

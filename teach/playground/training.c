@@ -1,7 +1,6 @@
 #include "teach/playground/training.h"
 #include "autograd/tape.h"
 #include "models/translation.h"
-#include "ops/attention.h"
 #include "tensor/memory.h"
 #include <string.h>
 
@@ -10,16 +9,6 @@ enum { WIDTH = 32, HEADS = 2, DIGITS = 8, PAIRS = 32, TESTED = 50 };
 static const sb_task_options lengths = {.min_length = DIGITS, .max_length = DIGITS};
 
 /* The mistake is the whole process's: one training at a time. */
-static bool choose_gradient(int mistake)
-{
-#ifdef SOFTBACK_TEACHING
-    attention_mistake = (enum attention_mistake)mistake;
-    return true;
-#else
-    return mistake == 0 || sb_fail("training: only builds for teaching have wrong gradients");
-#endif
-}
-
 bool training_open(struct training *t, const struct training_options *o)
 {
     const sb_data_options batches = {.seed = o->seed, .batch_pairs = PAIRS};
@@ -34,7 +23,8 @@ bool training_open(struct training *t, const struct training_options *o)
         .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 20, .steps = o->steps},
         .clip = 1};
     *t = (struct training){.options = *o};
-    t->data = choose_gradient(o->mistake) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
+    mistake_install(o->mistake);
+    t->data = sb_data_task_with(o->task, &lengths, &batches);
     t->others = t->data ? sb_data_task_with(o->task, &lengths, &other_batches) : NULL;
     t->batch = t->others ? sb_data_next(t->others) : NULL;
     t->weights = t->batch ? sb_parameters_new(o->seed) : NULL;

@@ -10,13 +10,14 @@
 #include "models/text/task.h"
 #include "models/training/diagnosis.h"
 #include "teach/explain/subject.h"
+#include "teach/playground/mistaken.h"
 
 struct training_options {
     sb_task task; /* copy, reverse or sort */
     uint64_t seed;
     double factor; /* what scores are multiplied with, beside 1 / sqrt D */
-    int mistake;   /* an enum attention_mistake; not 0 in builds for teaching only */
-    int steps;     /* over which the learning rate goes down to 0 */
+    enum mistake mistake;
+    int steps; /* over which the learning rate goes down to 0 */
 };
 
 /* The attentions of a layer, in the order in which a diagnosis has their heads. */
