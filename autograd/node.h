@@ -13,7 +13,8 @@ struct sb_node {
     const sb_operation *operation;
     int inputs, outputs, made, saves; /* `made` of `outputs` exist so far */
     uint64_t fresh;                   /* bit i: dx of input i is to be written, not added to */
-    sb_tensor **in, **out;            /* in the node's own block */
+    bool widened; /* inputs are casts of bf16, to which outputs are to be cast (ops/call.h) */
+    sb_tensor **in, **out; /* in the node's own block */
     sb_tensor *saved[NODE_SAVED];
     void *options;
     void (*release)(void *object); /* instead of an operation: an object that the tape owns */

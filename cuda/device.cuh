@@ -55,7 +55,7 @@ class scratch
 
 /* The file's row: KERNELS(softmax, forward<T>, backward<T>); for float and double, and where it is
    KERNELS_AND_BF16, for bf16 too. What an operation has no row for, it computes in f32
-   (ops/bf16.h). The order is that of sb_dtype. */
+   (ops/call.h). The order is that of sb_dtype. */
 #define KERNELS_OF(op, bf16_kernels, ...)                                                          \
     template <class T> const struct op##_kernels op##_kernels_of = {__VA_ARGS__};                  \
     extern const struct plugin_row op##_cuda_row;                                                  \

@@ -1,6 +1,5 @@
 #include "ops/arithmetic.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -49,19 +48,15 @@ static sb_tensor *run(sb_node *node, enum arithmetic kind, int rank, const int64
         return NULL;
     const struct broadcast walk = plan(node);
     const void *condition = node->inputs > 2 ? node->in[2]->data : NULL;
-    return k->forward(kind, &walk, node->in[0]->data, node->in[1]->data, condition, y->data) ? y
-                                                                                             : NULL;
+    return call_end(
+        node, k->forward(kind, &walk, node->in[0]->data, node->in[1]->data, condition, y->data));
 }
 
 static sb_tensor *apply(enum arithmetic kind, sb_tensor *a, sb_tensor *b)
 {
-    if (bf16_needs_f32(&arithmetic_rows, a)) {
-        a = bf16_widened(operations[kind].name, a);
-        b = bf16_widened(operations[kind].name, b);
-        return bf16_rounded(apply(kind, a, b));
-    }
     const char *name = operations[kind].name;
-    sb_node *node = sb_node_new(&operations[kind], 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);
+    sb_node *node = call_begin(&operations[kind], &arithmetic_rows, 2, (sb_tensor *[]){a, b}, 1,
+                               &kind, sizeof kind);
     if (!node || !check_real(name, "a", a) || !check_real(name, "b", b))
         return NULL;
     int rank;
@@ -94,14 +89,9 @@ sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b)
 
 sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
 {
-    if (bf16_needs_f32(&arithmetic_rows, a)) {
-        a = bf16_widened("where", a);
-        b = bf16_widened("where", b);
-        return bf16_rounded(sb_where(condition, a, b));
-    }
     const enum arithmetic kind = ARITHMETIC_WHERE;
-    sb_node *node =
-        sb_node_new(&operations[kind], 3, (sb_tensor *[]){a, b, condition}, 1, &kind, sizeof kind);
+    sb_node *node = call_begin(&operations[kind], &arithmetic_rows, 3,
+                               (sb_tensor *[]){a, b, condition}, 1, &kind, sizeof kind);
     if (!node || !check_real("where", "a", a) || !check_real("where", "b", b))
         return NULL;
     if (condition->dtype != SB_BOOL)

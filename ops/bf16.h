@@ -14,13 +14,6 @@
 /* Whether x is of bf16 and its device has no kernels of these rows for it. */
 bool bf16_needs_f32(struct kernel_rows *rows, const sb_tensor *x);
 
-/* The dtype of what kernels keep of elements of this dtype without rounding it: statistics of rows,
-   and scratch for sums. f32 of bf16. */
-static inline sb_dtype dtype_of_sums(sb_dtype dtype)
-{
-    return dtype == SB_BF16 ? SB_F32 : dtype;
-}
-
 /* x in f32, on the tape. Fails, in the name of `who`, when x is real but not of bf16: operands of
    two dtypes do not mix. Integers, booleans and NULL stay what they are. */
 sb_tensor *bf16_widened(const char *who, sb_tensor *x);

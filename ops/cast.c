@@ -1,6 +1,5 @@
 #include "ops/cast.h"
 #include "autograd/node.h"
-#include "ops/bf16.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -35,7 +34,7 @@ static bool run(const sb_tensor *x, sb_tensor *y)
 sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
 {
     if (x && x->dtype == SB_BF16 && !sb_dtype_is_real(dtype))
-        x = bf16_widened("cast", x);
+        x = sb_cast(x, SB_F32);
     sb_node *node = sb_node_new(&cast, 1, &x, 1, NULL, 0);
     if (!node)
         return NULL;

@@ -1,10 +1,8 @@
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
 #include "ops/slice.h"
-#include "tensor/memory.h"
 
 /*
  * Before the joined axis y has `outer` index tuples; each holds one run of every x_i, the runs one
@@ -57,7 +55,7 @@ static sb_tensor *join(sb_node *node, int64_t outer, int rank, const int64_t *di
             return NULL;
         to += (size_t)runs.length * width;
     }
-    return y;
+    return call_end(node, true);
 }
 
 /* A node for n tensors of one dtype. */
@@ -68,7 +66,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *const x[], int n
         return fail_null(op, "x");
     if (n < 1)
         return sb_fail("%s: n is %d; it must be at least 1", op, n);
-    sb_node *node = sb_node_new(operation, n, x, 1, &(int64_t){0}, sizeof(int64_t));
+    sb_node *node = call_begin(operation, &slice_rows, n, x, 1, &(int64_t){0}, sizeof(int64_t));
     for (int i = 1; node && i < n; i++)
         if (x[i]->dtype != x[0]->dtype)
             return sb_fail("%s: x[0] is %s, x[%d] is %s: dtypes differ", op,
@@ -85,24 +83,8 @@ static bool alike(const sb_tensor *a, const sb_tensor *b, int axis)
     return same;
 }
 
-/* Either, of bf16. */
-static sb_tensor *in_f32(sb_tensor *(*joined)(sb_tensor *const x[], int n, int axis),
-                         sb_tensor *const x[], int n, int axis)
-{
-    sb_tensor **wide = memory_new((size_t)n * sizeof *wide);
-    if (!wide)
-        return sb_fail("concatenate: out of memory");
-    for (int i = 0; i < n; i++)
-        wide[i] = bf16_widened("concatenate", x[i]);
-    sb_tensor *y = joined(wide, n, axis);
-    memory_free(wide);
-    return bf16_rounded(y);
-}
-
 sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
 {
-    if (x && n > 0 && bf16_needs_f32(&slice_rows, x[0]))
-        return in_f32(sb_concatenate, x, n, axis);
     sb_node *node = begin(&concatenate, x, n);
     if (!node)
         return NULL;
@@ -125,8 +107,6 @@ sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
 
 sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
 {
-    if (x && n > 0 && bf16_needs_f32(&slice_rows, x[0]))
-        return in_f32(sb_stack, x, n, axis);
     sb_node *node = begin(&stack, x, n);
     if (!node)
         return NULL;

@@ -1,6 +1,5 @@
 #include "ops/cross_entropy.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 
@@ -16,15 +15,6 @@ struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_optio
     return (struct cross_entropy_options){.label_smoothing = options->label_smoothing,
                                           .reduction = options->reduction,
                                           .weighted = options->class_weight != NULL};
-}
-
-const sb_cross_entropy_options *cross_entropy_widened(const char *who,
-                                                      const sb_cross_entropy_options *options,
-                                                      sb_cross_entropy_options *wide)
-{
-    *wide = options ? *options : (sb_cross_entropy_options){0};
-    wide->class_weight = bf16_widened(who, wide->class_weight);
-    return wide;
 }
 
 sb_tensor *cross_entropy_constant(sb_tensor *targets)
@@ -205,22 +195,15 @@ static const sb_operation cross_entropy = {"cross_entropy", "x targets", backwar
 sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                             const sb_cross_entropy_options *options)
 {
-    sb_cross_entropy_options wide;
-    if (bf16_needs_f32(&cross_entropy_rows, x)) {
-        x = bf16_widened("cross_entropy", x);
-        targets = bf16_widened("cross_entropy", targets);
-        options = cross_entropy_widened("cross_entropy", options, &wide);
-        return sb_cross_entropy(x, targets, options);
-    }
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
-    targets = cross_entropy_constant(targets);
-    sb_node *node =
-        sb_node_new(&cross_entropy, 2, (sb_tensor *[]){x, targets}, 1, &chosen, sizeof chosen);
+    sb_tensor *in[] = {x, targets, options ? options->class_weight : NULL};
+    call_widen("cross_entropy", &cross_entropy_rows, 3, in);
+    in[1] = cross_entropy_constant(in[1]);
+    sb_node *node = sb_node_new(&cross_entropy, 2, in, 1, &chosen, sizeof chosen);
     struct cross_entropy loss;
     if (!node || !check_rows("cross_entropy", x) ||
-        !cross_entropy_begin(&loss, node, x->rank, x->dim, targets,
-                             options ? options->class_weight : NULL) ||
-        !loss.kernels->forward(&loss.targets, x->data, &loss.found))
+        !cross_entropy_begin(&loss, node, x->rank, x->dim, in[1], in[2]) ||
+        !loss.kernels->forward(&loss.targets, in[0]->data, &loss.found))
         return NULL;
     return cross_entropy_finish(&loss, node);
 }

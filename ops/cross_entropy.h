@@ -72,17 +72,12 @@ struct cross_entropy_options {
 };
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options);
 
-/* The options, in `wide` with class weights of f32 instead of bf16. */
-const sb_cross_entropy_options *cross_entropy_widened(const char *who,
-                                                      const sb_cross_entropy_options *options,
-                                                      sb_cross_entropy_options *wide);
-
 /* Targets as a constant: the same tensor, or one that passes no gradient on. */
 sb_tensor *cross_entropy_constant(sb_tensor *targets);
 
 /*
  * Checks targets and class_weight (NULL: none) against logits of this shape, of the dtype of sums
- * (ops/bf16.h) of the node's first input, and the node's options, and makes the node's output and
+ * (ops/kernel.h) of the node's first input, and the node's options, and makes the node's output and
  * what backward needs, the node's saved tensors.
  */
 bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, const int64_t *dim,

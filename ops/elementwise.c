@@ -1,6 +1,5 @@
 #include "ops/elementwise.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -38,15 +37,14 @@ static const sb_operation operations[ELEMENTWISE_KINDS] = {
 
 static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)
 {
-    if (bf16_needs_f32(&elementwise_rows, x))
-        return bf16_rounded(apply(kind, bf16_widened(operations[kind].name, x), factor));
     const struct function f = {kind, factor};
-    sb_node *node = sb_node_new(&operations[kind], 1, &x, 1, &f, sizeof f);
+    sb_node *node = call_begin(&operations[kind], &elementwise_rows, 1, &x, 1, &f, sizeof f);
     if (!node || !check_real(operations[kind].name, "x", x))
         return NULL;
+    x = node->in[0];
     const struct elementwise_kernels *k = kernel_row(&elementwise_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    return y && k->forward(kind, factor, tensor_size(x), x->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(kind, factor, tensor_size(x), x->data, y->data));
 }
 
 sb_tensor *sb_negate(sb_tensor *x)

@@ -1,6 +1,5 @@
 #include "ops/embedding.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -30,9 +29,8 @@ static const sb_operation embedding = {"embedding", "table ids", backward, false
 
 sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
 {
-    if (bf16_needs_f32(&embedding_rows, table))
-        return bf16_rounded(sb_embedding(bf16_widened("embedding", table), ids));
-    sb_node *node = sb_node_new(&embedding, 2, (sb_tensor *[]){table, ids}, 1, NULL, 0);
+    sb_node *node =
+        call_begin(&embedding, &embedding_rows, 2, (sb_tensor *[]){table, ids}, 1, NULL, 0);
     if (!node || !check_real("embedding", "table", table) || !check_ids("embedding", "ids", ids))
         return NULL;
     if (table->rank != 2)
@@ -40,6 +38,7 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
     if (ids->rank == SB_MAX_RANK)
         return sb_fail("embedding: ids are %s: the result would have more than %d axes",
                        tensor_shape(ids).text, SB_MAX_RANK);
+    table = node->in[0];
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
     if (!k || !ids_fit(k, table, ids))
         return NULL;
@@ -49,7 +48,7 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
     dim[ids->rank] = C;
     sb_tensor *y = sb_node_output(node, table->dtype, ids->rank + 1, dim);
     const int64_t V = table->dim[0];
-    return y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data));
 }
 
 static sb_tensor *run_embedding(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 #include "ops/expand.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -24,9 +23,7 @@ static const sb_operation expand = {"expand", "x", backward, true};
 
 sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
 {
-    if (bf16_needs_f32(&expand_rows, x))
-        return bf16_rounded(sb_expand(bf16_widened("expand", x), rank, dim));
-    sb_node *node = sb_node_new(&expand, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&expand, &expand_rows, 1, &x, 1, NULL, 0);
     if (!node || !shape_check("expand", rank, dim))
         return NULL;
     int common;
@@ -35,12 +32,13 @@ sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
         !shape_equal(common, to, rank, dim))
         return sb_fail("expand: x is %s: it does not broadcast to %s", tensor_shape(x).text,
                        shape_text(rank, dim).text);
+    x = node->in[0];
     const struct expand_kernels *k = kernel_row(&expand_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, rank, dim) : NULL;
     if (!y)
         return NULL;
     const struct broadcast walk = plan(node);
-    return k->forward(sb_dtype_bytes(x->dtype), &walk, x->data, y->data) ? y : NULL;
+    return call_end(node, k->forward(sb_dtype_bytes(x->dtype), &walk, x->data, y->data));
 }
 
 static sb_tensor *run_expand(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 #include "ops/gather.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -30,21 +29,20 @@ static const sb_operation gather = {"gather", "x ids", backward, false};
 
 sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
 {
-    if (bf16_needs_f32(&gather_rows, x))
-        return bf16_rounded(sb_gather(bf16_widened("gather", x), ids));
-    sb_node *node = sb_node_new(&gather, 2, (sb_tensor *[]){x, ids}, 1, NULL, 0);
+    sb_node *node = call_begin(&gather, &gather_rows, 2, (sb_tensor *[]){x, ids}, 1, NULL, 0);
     if (!node || !check_rows("gather", x) || !check_ids("gather", "ids", ids))
         return NULL;
     if (!shape_equal(x->rank - 1, x->dim, ids->rank, ids->dim))
         return sb_fail("gather: x is %s, ids are %s, not %s: one id for each row of x",
                        tensor_shape(x).text, tensor_shape(ids).text,
                        shape_text(x->rank - 1, x->dim).text);
+    x = node->in[0];
     const struct gather_kernels *k = kernel_row(&gather_rows, x);
     int64_t C = x->dim[x->rank - 1];
     if (!k || !ids_fit(k, C, ids))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, ids->rank, ids->dim);
-    return y && k->forward(tensor_size(ids), C, x->data, ids->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(tensor_size(ids), C, x->data, ids->data, y->data));
 }
 
 static sb_tensor *run_gather(void *unused, sb_tensor *const x[])

@@ -48,7 +48,7 @@ struct kernel_rows {
 #endif
 
 /* Defines <op>_rows, once, in ops/<op>.c; the CPU computes most operations on bf16 in f32
-   (ops/bf16.h), and has rows of its own for some. */
+   (ops/call.h), and has rows of its own for some. */
 #define KERNEL_ROWS(op)                                                                            \
     KERNEL_EXTERN(op);                                                                             \
     struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW)}}
@@ -63,6 +63,13 @@ const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x);
 
 /* The same by device and real dtype; NULL, without a message, when there are none. */
 const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device, sb_dtype dtype);
+
+/* The dtype of what kernels keep of elements of this dtype without rounding it: statistics of rows,
+   and scratch for sums. f32 of bf16. */
+static inline sb_dtype dtype_of_sums(sb_dtype dtype)
+{
+    return dtype == SB_BF16 ? SB_F32 : dtype;
+}
 
 /* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline". */
 enum kernel_set kernel_cpu_set(void);

@@ -1,6 +1,5 @@
 #include "ops/l2_normalize.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -21,19 +20,18 @@ static const sb_operation l2_normalize = {"l2_normalize", "x", backward, true};
 
 sb_tensor *sb_l2_normalize(sb_tensor *x)
 {
-    if (bf16_needs_f32(&l2_normalize_rows, x))
-        return bf16_rounded(sb_l2_normalize(bf16_widened("l2_normalize", x)));
-    sb_node *node = sb_node_new(&l2_normalize, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&l2_normalize, &l2_normalize_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("l2_normalize", x))
         return NULL;
+    x = node->in[0];
     const struct l2_normalize_kernels *k = kernel_row(&l2_normalize_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     int64_t rows = row_count(x);
     const sb_dtype sums = dtype_of_sums(x->dtype);
     sb_tensor *length =
         y ? sb_node_save(node, tensor_new("l2_normalize", x->device, sums, 1, &rows)) : NULL;
-    return length && k->forward(rows, x->dim[x->rank - 1], x->data, y->data, length->data) ? y
-                                                                                           : NULL;
+    return call_end(
+        node, length && k->forward(rows, x->dim[x->rank - 1], x->data, y->data, length->data));
 }
 
 static sb_tensor *run_l2_normalize(void *unused, sb_tensor *const x[])

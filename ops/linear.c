@@ -1,6 +1,5 @@
 #include "ops/linear.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/packed_weights.h"
@@ -84,7 +83,7 @@ bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
 }
 
 /* y, and z where backward needs it and something wants a gradient. */
-static sb_tensor *run(sb_node *node, sb_activation activation)
+static bool run(sb_node *node, sb_activation activation)
 {
     sb_tensor *x = node->in[0], *weight = node->in[1], *bias = sb_node_input(node, 2), *z = NULL;
     const struct linear_kernels *k = kernel_row(&linear_rows, x);
@@ -94,38 +93,31 @@ static sb_tensor *run(sb_node *node, sb_activation activation)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : s.out;
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
     if (!y)
-        return NULL;
+        return false;
     if (y->requires_grad && !linear_keeps_y(activation)) {
         z = sb_node_save(node, tensor_new("linear", x->device, x->dtype, x->rank, dim));
         if (!z)
-            return NULL;
+            return false;
     }
     const void *packed;
     if (!packed_weights_find(s.by_row ? context_open()->packed : NULL, k, weight, &packed))
-        return NULL;
+        return false;
     s.packed = packed != NULL;
-    if (!k->forward(&s, x->data, packed ? packed : weight->data, bias ? bias->data : NULL,
-                    z ? z->data : NULL, y->data))
-        return sb_fail("linear: out of memory");
-    return y;
+    return k->forward(&s, x->data, packed ? packed : weight->data, bias ? bias->data : NULL,
+                      z ? z->data : NULL, y->data) ||
+           sb_fail("linear: out of memory");
 }
 
 sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,
                                 sb_activation activation)
 {
-    if (bf16_needs_f32(&linear_rows, x)) {
-        x = bf16_widened("linear", x);
-        weight = bf16_widened("linear", weight);
-        bias = bf16_widened("linear", bias);
-        return bf16_rounded(sb_linear_activation(x, weight, bias, activation));
-    }
-    sb_node *node = sb_node_new(&linear, bias ? 3 : 2, (sb_tensor *[]){x, weight, bias}, 1,
-                                &activation, sizeof activation);
+    sb_node *node = call_begin(&linear, &linear_rows, bias ? 3 : 2,
+                               (sb_tensor *[]){x, weight, bias}, 1, &activation, sizeof activation);
     if (!node || !linear_check("linear", x, weight, bias))
         return NULL;
     if ((int)activation < SB_IDENTITY || (int)activation > SB_SIGMOID)
         return sb_fail("linear: %d is not an activation", (int)activation);
-    return run(node, activation);
+    return call_end(node, run(node, activation));
 }
 
 sb_tensor *sb_linear(sb_tensor *x, sb_tensor *weight, sb_tensor *bias)

@@ -18,7 +18,7 @@ struct linear_shape {
     sb_activation activation;
     bool by_row;
     bool packed; /* weight was packed; by_row only */
-    bool wide;   /* z, y and all gradients but dz are of the dtype of sums (ops/bf16.h) */
+    bool wide;   /* z, y and all gradients but dz are of the dtype of sums (ops/kernel.h) */
 };
 
 /* Whether the activation's slope is found from y; otherwise backward needs z = x W' + b. */

@@ -8,9 +8,8 @@
  * Of bf16 the logits are the products' own sums in f32, and the loss is computed of them. Only
  * their gradient is rounded, to be multiplied, and the sums over all chunks once at the end.
  */
-#include "autograd/node.h"
 #include "ops/arithmetic.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/cast.h"
 #include "ops/check.h"
 #include "ops/cross_entropy.h"
@@ -328,29 +327,21 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
                                    sb_tensor *targets, const sb_cross_entropy_options *options)
 {
     const char *op = linear_cross_entropy.name;
-    sb_cross_entropy_options wide;
-    if (x && x->dtype == SB_BF16)
-        options = cross_entropy_widened(op, options, &wide);
-    if (bf16_needs_f32(&linear_rows, x)) {
-        x = bf16_widened(op, x);
-        weight = bf16_widened(op, weight);
-        bias = bf16_widened(op, bias);
-        return sb_linear_cross_entropy(x, weight, bias, targets, options);
-    }
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
+    sb_tensor *class_weight = options ? options->class_weight : NULL;
+    if (x && x->dtype == SB_BF16)
+        class_weight = call_widened(op, class_weight);
     sb_node *node =
-        sb_node_new(&linear_cross_entropy, bias ? 4 : 3, (sb_tensor *[]){x, weight, targets, bias},
-                    1, &chosen, sizeof chosen);
-    if (!node || !linear_check("linear_cross_entropy", x, weight, bias) ||
-        !check_ids("linear_cross_entropy", "targets", targets))
+        call_begin(&linear_cross_entropy, &linear_rows, bias ? 4 : 3,
+                   (sb_tensor *[]){x, weight, targets, bias}, 1, &chosen, sizeof chosen);
+    if (!node || !linear_check(op, x, weight, bias) || !check_ids(op, "targets", targets))
         return NULL;
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    if (!cross_entropy_begin(&loss, node, x->rank, dim, targets,
-                             options ? options->class_weight : NULL) ||
+    if (!cross_entropy_begin(&loss, node, x->rank, dim, targets, class_weight) ||
         !forward(&w, &loss, node))
         return NULL;
     return cross_entropy_finish(&loss, node);

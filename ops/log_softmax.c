@@ -1,6 +1,5 @@
 #include "ops/log_softmax.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -20,15 +19,14 @@ static const sb_operation log_softmax = {"log_softmax", "x", backward, true};
 
 sb_tensor *sb_log_softmax(sb_tensor *x)
 {
-    if (bf16_needs_f32(&log_softmax_rows, x))
-        return bf16_rounded(sb_log_softmax(bf16_widened("log_softmax", x)));
-    sb_node *node = sb_node_new(&log_softmax, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&log_softmax, &log_softmax_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("log_softmax", x))
         return NULL;
+    x = node->in[0];
     const struct log_softmax_kernels *k = kernel_row(&log_softmax_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     int64_t C = x->dim[x->rank - 1], rows = C ? row_count(x) : 0;
-    return y && k->forward(rows, C, x->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(rows, C, x->data, y->data));
 }
 
 bool log_softmax_best(const sb_tensor *x, const sb_tensor *bias, int32_t *index, double *value)

@@ -1,6 +1,5 @@
 #include "ops/logsumexp.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -20,14 +19,13 @@ static const sb_operation logsumexp = {"logsumexp", "x", backward, true};
 
 sb_tensor *sb_logsumexp(sb_tensor *x)
 {
-    if (bf16_needs_f32(&logsumexp_rows, x))
-        return bf16_rounded(sb_logsumexp(bf16_widened("logsumexp", x)));
-    sb_node *node = sb_node_new(&logsumexp, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&logsumexp, &logsumexp_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("logsumexp", x))
         return NULL;
+    x = node->in[0];
     const struct logsumexp_kernels *k = kernel_row(&logsumexp_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank - 1, x->dim) : NULL;
-    return y && k->forward(row_count(x), x->dim[x->rank - 1], x->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(row_count(x), x->dim[x->rank - 1], x->data, y->data));
 }
 
 static sb_tensor *run_logsumexp(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 #include "ops/matmul.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -127,20 +126,18 @@ static bool find_shape(const char *op, struct kind kind, const sb_tensor *a, con
 
 static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor *a, sb_tensor *b)
 {
-    if (bf16_needs_f32(&matmul_rows, a)) {
-        a = bf16_widened(operation->name, a);
-        b = bf16_widened(operation->name, b);
-        return bf16_rounded(run(operation, kind, a, b));
-    }
     int rank;
     int64_t dim[SB_MAX_RANK];
-    sb_node *node = sb_node_new(operation, 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);
+    sb_node *node =
+        call_begin(operation, &matmul_rows, 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);
     if (!node || !check_real(operation->name, "a", a) || !check_real(operation->name, "b", b) ||
         !find_shape(operation->name, kind, a, b, &rank, dim))
         return NULL;
+    a = node->in[0];
+    b = node->in[1];
     sb_tensor *y = sb_node_output(node, a->dtype, rank, dim);
     bool by_row = tape_open()->mode == SB_NO_RECORD;
-    return y && product(kind, a, b, rank - 2, dim, by_row, true, y) ? y : NULL;
+    return call_end(node, y && product(kind, a, b, rank - 2, dim, by_row, true, y));
 }
 
 sb_tensor *sb_matmul(sb_tensor *a, sb_tensor *b)

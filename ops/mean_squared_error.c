@@ -1,6 +1,5 @@
 #include "ops/mean_squared_error.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -54,15 +53,12 @@ static bool check(const sb_tensor *x, const sb_tensor *target, sb_reduction redu
 
 sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction reduction)
 {
-    if (bf16_needs_f32(&mean_squared_error_rows, x)) {
-        x = bf16_widened("mean_squared_error", x);
-        target = bf16_widened("mean_squared_error", target);
-        return sb_mean_squared_error(x, target, reduction);
-    }
-    sb_node *node = sb_node_new(&mean_squared_error, 2, (sb_tensor *[]){x, target}, 1, &reduction,
-                                sizeof reduction);
+    sb_node *node = call_begin(&mean_squared_error, &mean_squared_error_rows, 2,
+                               (sb_tensor *[]){x, target}, 1, &reduction, sizeof reduction);
     if (!node || !check(x, target, reduction))
         return NULL;
+    x = node->in[0];
+    target = node->in[1];
     const struct mean_squared_error_kernels *k = kernel_row(&mean_squared_error_rows, x);
     const int rank = reduction == SB_NONE ? x->rank : 0;
     sb_tensor *y = k ? sb_node_output(node, x->dtype, rank, x->dim) : NULL;

@@ -1,6 +1,5 @@
 #include "ops/permute.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -60,7 +59,7 @@ static sb_tensor *run(sb_node *node, struct order order)
     const struct permute_kernels *k = kernel_row(&permute_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
     const struct broadcast walk = plan(x, order);
-    return y && k->copy(sb_dtype_bytes(x->dtype), &walk, x->data, y->data) ? y : NULL;
+    return call_end(node, y && k->copy(sb_dtype_bytes(x->dtype), &walk, x->data, y->data));
 }
 
 /* "(2, 0, 1)" */
@@ -74,10 +73,8 @@ static struct shape_text order_text(int rank, const int *order)
 
 sb_tensor *sb_permute(sb_tensor *x, const int *order)
 {
-    if (bf16_needs_f32(&permute_rows, x))
-        return bf16_rounded(sb_permute(bf16_widened("permute", x), order));
     struct order to = {0};
-    sb_node *node = sb_node_new(&permute, 1, &x, 1, &to, sizeof to);
+    sb_node *node = call_begin(&permute, &permute_rows, 1, &x, 1, &to, sizeof to);
     if (!node)
         return NULL;
     if (x->rank > 0 && !order)
@@ -95,10 +92,8 @@ sb_tensor *sb_permute(sb_tensor *x, const int *order)
 
 sb_tensor *sb_transpose(sb_tensor *x, int axis_a, int axis_b)
 {
-    if (bf16_needs_f32(&permute_rows, x))
-        return bf16_rounded(sb_transpose(bf16_widened("transpose", x), axis_a, axis_b));
     struct order to = {0};
-    sb_node *node = sb_node_new(&transpose, 1, &x, 1, &to, sizeof to);
+    sb_node *node = call_begin(&transpose, &permute_rows, 1, &x, 1, &to, sizeof to);
     if (!node)
         return NULL;
     const int a = shape_axis(x->rank, axis_a), b = shape_axis(x->rank, axis_b);

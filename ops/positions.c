@@ -1,7 +1,6 @@
 /* Positions: the sinusoidal table, rotary embedding, and attention biases by distance. */
 #include "ops/positions.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -105,9 +104,7 @@ static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
 {
-    if (bf16_needs_f32(&positions_rows, x))
-        return bf16_rounded(sb_rotary(bf16_widened("rotary", x), start, base));
-    sb_node *node = sb_node_new(&rotary, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&rotary, &positions_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_real("rotary", "x", x))
         return NULL;
     if (x->rank != 4 || x->dim[3] % 2 != 0)
@@ -117,11 +114,12 @@ sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
         return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
     if (base != 0 && !(base > 0 && base < INFINITY))
         return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
+    x = node->in[0];
     sb_tensor *table = angles(x, start, base != 0 ? base : 10000);
     if (!table || !sb_node_save(node, table))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
-    return y && turn(node, false, false, x, y) ? y : NULL;
+    return call_end(node, y && turn(node, false, false, x, y));
 }
 
 static bool relative_backward(sb_node *node)
@@ -137,9 +135,7 @@ static const sb_operation relative = {"relative_bias", "table", relative_backwar
 
 sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 {
-    if (bf16_needs_f32(&positions_rows, table))
-        return bf16_rounded(sb_relative_bias(bf16_widened("relative_bias", table), Lq, Lk));
-    sb_node *node = sb_node_new(&relative, 1, &table, 1, NULL, 0);
+    sb_node *node = call_begin(&relative, &positions_rows, 1, &table, 1, NULL, 0);
     if (!node || !check_real("relative_bias", "table", table))
         return NULL;
     if (table->rank != 2 || table->dim[1] % 2 == 0)
@@ -148,10 +144,11 @@ sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
     if (Lq < 0 || Lk < 0)
         return sb_fail("relative_bias: Lq is %lld, Lk is %lld; neither may be negative",
                        (long long)Lq, (long long)Lk);
+    table = node->in[0];
     int64_t H = table->dim[0], R = table->dim[1] / 2;
     const struct positions_kernels *k = kernel_row(&positions_rows, table);
     sb_tensor *y = k ? sb_node_output(node, table->dtype, 4, (int64_t[]){1, H, Lq, Lk}) : NULL;
-    return y && k->relative_forward(H, R, Lq, Lk, table->data, y->data) ? y : NULL;
+    return call_end(node, y && k->relative_forward(H, R, Lq, Lk, table->data, y->data));
 }
 
 static sb_tensor *run_rotary(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 /* The two operations at the borders of what is cut over ranks. */
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -67,23 +66,21 @@ static const sb_operation from_ranks = {"from_ranks", "x", backward_from, true};
 
 sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks)
 {
-    if (x && x->dtype == SB_BF16)
-        return sb_cast(sb_to_ranks(sb_cast(x, SB_F32), ranks), SB_BF16);
     const struct ranks options = {ranks};
-    sb_node *node = sb_node_new(&to_ranks, 1, &x, 1, &options, sizeof options);
-    return node && check_real("to_ranks", "x", x) ? node_view(node, 0, x->rank, x->dim) : NULL;
+    sb_node *node = call_begin(&to_ranks, NULL, 1, &x, 1, &options, sizeof options);
+    return call_end(node,
+                    node && check_real("to_ranks", "x", x) && node_view(node, 0, x->rank, x->dim));
 }
 
 sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks)
 {
-    if (x && x->dtype == SB_BF16)
-        return sb_cast(sb_from_ranks(sb_cast(x, SB_F32), ranks), SB_BF16);
     const struct ranks options = {ranks};
-    sb_node *node = sb_node_new(&from_ranks, 1, &x, 1, &options, sizeof options);
+    sb_node *node = call_begin(&from_ranks, NULL, 1, &x, 1, &options, sizeof options);
     if (!node || !check_real("from_ranks", "x", x))
         return NULL;
+    x = node->in[0];
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
-    return y && copy(x, y) && sum(&options, y) ? y : NULL;
+    return call_end(node, y && copy(x, y) && sum(&options, y));
 }
 
 /* Examples run on one rank. */

@@ -1,6 +1,5 @@
 #include "ops/reduce.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -63,12 +62,12 @@ static bool reduced_shape(const char *op, const sb_tensor *x, int axis, bool kee
 }
 
 /* A node with its output, which the caller fills. */
-static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, bool keep,
-                      sb_dtype dtype)
+static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, bool keep)
 {
     const char *op = operation->name;
     struct reduction *r;
-    sb_node *node = sb_node_new(operation, 1, &x, 1, &(struct reduction){.divisor = 1}, sizeof *r);
+    sb_node *node =
+        call_begin(operation, &reduce_rows, 1, &x, 1, &(struct reduction){.divisor = 1}, sizeof *r);
     int rank = 0;
     int64_t dim[SB_MAX_RANK];
     if (!node || !check_real(op, "x", x))
@@ -81,6 +80,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, boo
                        op);
     if (operation == &mean)
         r->divisor = (double)r->shape.n;
+    const sb_dtype dtype = operation == &argmax ? SB_I32 : node->in[0]->dtype;
     return sb_node_output(node, dtype, rank, dim) ? node : NULL;
 }
 
@@ -92,44 +92,36 @@ static sb_tensor *run_sum(sb_node *node)
         return NULL;
     const struct broadcast walk = plan(r->shape);
     sb_tensor *y = node->out[0];
-    return k->sum(&walk, r->divisor, node->in[0]->data, y->data) ? y : NULL;
+    return call_end(node, k->sum(&walk, r->divisor, node->in[0]->data, y->data));
 }
 
 sb_tensor *sb_sum(sb_tensor *x, int axis, bool keep)
 {
-    if (bf16_needs_f32(&reduce_rows, x))
-        return bf16_rounded(sb_sum(bf16_widened("sum", x), axis, keep));
-    return run_sum(begin(&sum, x, axis, keep, sb_tensor_dtype(x)));
+    return run_sum(begin(&sum, x, axis, keep));
 }
 
 sb_tensor *sb_mean(sb_tensor *x, int axis, bool keep)
 {
-    if (bf16_needs_f32(&reduce_rows, x))
-        return bf16_rounded(sb_mean(bf16_widened("mean", x), axis, keep));
-    return run_sum(begin(&mean, x, axis, keep, sb_tensor_dtype(x)));
+    return run_sum(begin(&mean, x, axis, keep));
 }
 
 sb_tensor *sb_max(sb_tensor *x, int axis, bool keep)
 {
-    if (bf16_needs_f32(&reduce_rows, x))
-        return bf16_rounded(sb_max(bf16_widened("max", x), axis, keep));
-    sb_node *node = begin(&max, x, axis, keep, sb_tensor_dtype(x));
+    sb_node *node = begin(&max, x, axis, keep);
     const struct reduction *r = sb_node_options(node);
-    const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, x) : NULL;
-    return k && k->max(r->shape, x->data, node->out[0]->data) ? node->out[0] : NULL;
+    const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, node->in[0]) : NULL;
+    return call_end(node, k && k->max(r->shape, node->in[0]->data, node->out[0]->data));
 }
 
 sb_tensor *sb_argmax(sb_tensor *x, int axis)
 {
-    if (bf16_needs_f32(&reduce_rows, x))
-        return sb_argmax(bf16_widened("argmax", x), axis);
-    sb_node *node = begin(&argmax, x, axis, false, SB_I32);
+    sb_node *node = begin(&argmax, x, axis, false);
     const struct reduction *r = sb_node_options(node);
     if (node && r->shape.n > INT32_MAX)
         return sb_fail("argmax: x is %s: an i32 cannot count to %lld", tensor_shape(x).text,
                        (long long)r->shape.n);
-    const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, x) : NULL;
-    return k && k->argmax(r->shape, x->data, node->out[0]->data) ? node->out[0] : NULL;
+    const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, node->in[0]) : NULL;
+    return k && k->argmax(r->shape, node->in[0]->data, node->out[0]->data) ? node->out[0] : NULL;
 }
 
 static sb_tensor *example_sum(void *unused, sb_tensor *const x[])

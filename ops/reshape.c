@@ -1,5 +1,4 @@
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -51,9 +50,7 @@ static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t t
 
 sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
 {
-    if (bf16_needs_f32(&slice_rows, x))
-        return bf16_rounded(sb_reshape(bf16_widened("reshape", x), rank, dim));
-    sb_node *node = sb_node_new(&reshape, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&reshape, &slice_rows, 1, &x, 1, NULL, 0);
     if (!node)
         return NULL;
     if (rank < 0 || rank > SB_MAX_RANK)
@@ -61,7 +58,7 @@ sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
     if (rank > 0 && !dim)
         return fail_null("reshape", "dim");
     int64_t to[SB_MAX_RANK];
-    return complete(x, rank, dim, to) ? node_view(node, 0, rank, to) : NULL;
+    return call_end(node, complete(x, rank, dim, to) && node_view(node, 0, rank, to));
 }
 
 static sb_tensor *run_flat(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 #include "ops/rms_norm.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -32,16 +31,13 @@ static const sb_operation rms_norm = {"rms_norm", "x gain", backward, true};
 
 sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
 {
-    if (bf16_needs_f32(&rms_norm_rows, x)) {
-        x = bf16_widened("rms_norm", x);
-        gain = bf16_widened("rms_norm", gain);
-        return bf16_rounded(sb_rms_norm(x, gain, epsilon));
-    }
-    sb_node *node = sb_node_new(&rms_norm, 2, (sb_tensor *[]){x, gain}, 1, NULL, 0);
+    sb_node *node = call_begin(&rms_norm, &rms_norm_rows, 2, (sb_tensor *[]){x, gain}, 1, NULL, 0);
     if (!node || !check_rows("rms_norm", x) || !check_vector("rms_norm", "gain", gain, x))
         return NULL;
     if (!(epsilon >= 0 && epsilon < INFINITY))
         return sb_fail("rms_norm: epsilon is %g; it must be a number >= 0", epsilon);
+    x = node->in[0];
+    gain = node->in[1];
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     int64_t rows = row_count(x), C = x->dim[x->rank - 1];
@@ -51,7 +47,7 @@ sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
     if (!scale)
         return NULL;
     epsilon = epsilon == 0 ? 1e-6 : epsilon;
-    return k->forward(rows, C, epsilon, x->data, gain->data, y->data, scale->data) ? y : NULL;
+    return call_end(node, k->forward(rows, C, epsilon, x->data, gain->data, y->data, scale->data));
 }
 
 static sb_tensor *run_rms_norm(void *unused, sb_tensor *const x[])

@@ -1,6 +1,5 @@
 #include "ops/slice.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -39,19 +38,18 @@ static sb_tensor *take(sb_node *node, int axis, int64_t start, int64_t length)
     for (int i = 0; i < x->rank; i++)
         dim[i] = i == axis ? length : x->dim[i];
     if (axis == 0)
-        return node_view(node, part->offset, x->rank, dim);
+        return call_end(node, node_view(node, part->offset, x->rank, dim));
     const struct slice_kernels *k = kernel_row(&slice_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
     const size_t width = sb_dtype_bytes(x->dtype);
     const char *from = (const char *)x->data + (size_t)part->offset * width;
-    return y && k->copy(width, part->runs, from, y->data) ? y : NULL;
+    return call_end(node, y && k->copy(width, part->runs, from, y->data));
 }
 
 sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)
 {
-    if (bf16_needs_f32(&slice_rows, x))
-        return bf16_rounded(sb_slice(bf16_widened("slice", x), axis, start, length));
-    sb_node *node = sb_node_new(&slice, 1, &x, 1, &(struct part){.offset = 0}, sizeof(struct part));
+    sb_node *node =
+        call_begin(&slice, &slice_rows, 1, &x, 1, &(struct part){.offset = 0}, sizeof(struct part));
     if (!node)
         return NULL;
     const int place = shape_axis(x->rank, axis);

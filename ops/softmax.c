@@ -1,6 +1,5 @@
 #include "ops/softmax.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -21,14 +20,13 @@ static const sb_operation softmax = {"softmax", "x", backward, true};
 
 sb_tensor *sb_softmax(sb_tensor *x)
 {
-    if (bf16_needs_f32(&softmax_rows, x))
-        return bf16_rounded(sb_softmax(bf16_widened("softmax", x)));
-    sb_node *node = sb_node_new(&softmax, 1, &x, 1, NULL, 0);
+    sb_node *node = call_begin(&softmax, &softmax_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_rows("softmax", x))
         return NULL;
+    x = node->in[0];
     const struct softmax_kernels *k = kernel_row(&softmax_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    return y && k->forward(row_count(x), x->dim[x->rank - 1], x->data, y->data) ? y : NULL;
+    return call_end(node, y && k->forward(row_count(x), x->dim[x->rank - 1], x->data, y->data));
 }
 
 struct masked {
@@ -64,7 +62,7 @@ static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperatur
     sb_tensor *in[1 + MASK_TERMS] = {x};
     int inputs = 1 + mask_tensors(mask, in + 1);
     struct masked m = {.temperature = temperature};
-    sb_node *node = sb_node_new(&masked_softmax, inputs, in, 1, &m, sizeof m);
+    sb_node *node = call_begin(&masked_softmax, &softmax_rows, inputs, in, 1, &m, sizeof m);
     if (!node || !check_real("masked_softmax", "x", x))
         return NULL;
     if (!mask)
@@ -83,16 +81,15 @@ static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperatur
 
 sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature)
 {
-    if (bf16_needs_f32(&softmax_rows, x))
-        return bf16_rounded(
-            sb_masked_softmax(bf16_widened("masked_softmax", x), mask, temperature));
     sb_node *node = masked_node(x, mask, temperature);
     if (!node)
         return NULL;
+    x = node->in[0];
     const struct masked *m = sb_node_options(node);
     const struct softmax_kernels *k = kernel_row(&softmax_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    return y && k->masked_forward(m->sizes, &m->mask, m->temperature, x->data, y->data) ? y : NULL;
+    return call_end(node,
+                    y && k->masked_forward(m->sizes, &m->mask, m->temperature, x->data, y->data));
 }
 
 static sb_tensor *run_softmax(void *unused, sb_tensor *const x[])

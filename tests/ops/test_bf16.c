@@ -62,6 +62,41 @@ CLAIM(bf16, every_operation_is_f32_s_but_for_rounding)
     for_each_example(agrees_with_f32);
 }
 
+/* The dtype of an example's result on bf16: a loss stays what it is computed in. */
+static sb_dtype dtype_of_result(const char *name)
+{
+    static const struct {
+        const char *name;
+        sb_dtype dtype;
+    } others[] = {{"cross_entropy", SB_F32},
+                  {"linear_cross_entropy", SB_F32},
+                  {"mean_squared_error", SB_F32},
+                  {"argmax", SB_I32}};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (strcmp(name, others[i].name) == 0)
+            return others[i].dtype;
+    return SB_BF16;
+}
+
+static void returns_bf16(const struct example *e, const char *shapes)
+{
+    struct inputs in = inputs_new(shapes, SB_BF16, 1);
+    sb_tape tape;
+    example_begin(&tape, SB_RECORD);
+    const sb_tensor *y = e->run(NULL, in.x);
+    cr_assert(y, "%s %s: %s", e->name, shapes, sb_error());
+    if (strcmp(e->name, "cast") != 0) /* whose caller chooses */
+        cr_expect(sb_tensor_dtype(y) == dtype_of_result(e->name), "%s %s: the result is %s",
+                  e->name, shapes, sb_dtype_name(sb_tensor_dtype(y)));
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    inputs_free(&in);
+}
+
+CLAIM(bf16, every_result_is_bf16_but_for_losses_and_indices)
+{
+    for_each_example_once(returns_bf16);
+}
+
 CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 {
     sb_tape tape;

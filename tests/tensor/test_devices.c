@@ -132,7 +132,7 @@ CLAIM(devices, every_operation_has_a_twin)
                       sb_dtype_name(dtype));
 }
 
-/* What training runs; the others compute in f32 (ops/bf16.h). */
+/* What training runs; the others compute in f32 (ops/call.h). */
 CLAIM(devices, operations_of_training_have_kernels_of_bf16)
 {
     device_needed();

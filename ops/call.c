@@ -1,0 +1,62 @@
+#include "ops/call.h"
+#include "ops/ops.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+static bool needs_f32(struct kernel_rows *rows, const sb_tensor *x)
+{
+    return x && x->dtype == SB_BF16 && !(rows && kernel_row_if_any(rows, x->device, SB_BF16));
+}
+
+sb_tensor *call_widened(const char *who, sb_tensor *x)
+{
+    if (!x || !sb_dtype_is_real(x->dtype))
+        return x;
+    if (!tape_need(who) || !tensor_readable(who, x))
+        return NULL;
+    if (x->dtype != SB_BF16)
+        return sb_fail("%s: an operand is of %s, another of bf16: dtypes differ", who,
+                       sb_dtype_name(x->dtype));
+    return sb_cast(x, SB_F32);
+}
+
+bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[])
+{
+    if (!needs_f32(rows, in[0]))
+        return false;
+    for (int i = 0; i < n; i++)
+        in[i] = call_widened(who, in[i]);
+    return true;
+}
+
+sb_tensor *call_round(bool widened, sb_tensor *y)
+{
+    return widened && y ? sb_cast(y, SB_BF16) : y;
+}
+
+sb_node *call_begin(const sb_operation *operation, struct kernel_rows *rows, int inputs,
+                    sb_tensor *const in[], int outputs, const void *options, size_t options_bytes)
+{
+    if (!needs_f32(rows, in[0]))
+        return sb_node_new(operation, inputs, in, outputs, options, options_bytes);
+    sb_tensor **wide = memory_new((size_t)inputs * sizeof *wide);
+    if (!wide)
+        return sb_fail("%s: out of memory", operation->name);
+    memcpy(wide, in, (size_t)inputs * sizeof *wide);
+    call_widen(operation->name, rows, inputs, wide);
+    sb_node *node = sb_node_new(operation, inputs, wide, outputs, options, options_bytes);
+    memory_free(wide);
+    if (node)
+        node->widened = true;
+    return node;
+}
+
+sb_tensor *call_output(const sb_node *node, int i)
+{
+    return call_round(node->widened, node->out[i]);
+}
+
+sb_tensor *call_end(const sb_node *node, bool ok)
+{
+    return ok ? call_output(node, 0) : NULL;
+}
