@@ -1,6 +1,6 @@
 #include "ops/attention.h"
 #include "ops/attention_call.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/example.h"
 #include "ops/runs.h"
 #include <math.h>
@@ -104,48 +104,45 @@ static bool wants_tiles(const sb_attention_options *o, const struct attention *a
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
 }
 
-/* Attention of bf16, computed in f32. */
-static sb_tensor *in_f32(sb_tensor *q, sb_tensor *k, sb_tensor *v, sb_attention_options o)
+/* Attention in the dtype of its operands. */
+static sb_tensor *attend(sb_tensor *q, sb_tensor *k, sb_tensor *v, const sb_attention_options *o)
 {
-    q = bf16_widened("attention", q);
-    k = bf16_widened("attention", k);
-    v = bf16_widened("attention", v);
-    o.bias = bf16_widened("attention", o.bias);
-    o.log_temperature = bf16_widened("attention", o.log_temperature);
-    sb_tensor *y = q && k && v ? sb_attention(q, k, v, &o) : NULL;
-    if (o.weights)
-        *o.weights = bf16_rounded(*o.weights);
-    return bf16_rounded(y);
+    struct attention_operand q_shape, k_shape, v_shape;
+    struct attention a;
+    if (!tape_need("attention") || !attention_operand("attention", "q", q, o->layout, &q_shape) ||
+        !attention_operand("attention", "k", k, o->layout, &k_shape) ||
+        !attention_operand("attention", "v", v, o->layout, &v_shape) ||
+        !attention_describe("attention", &q_shape, &k_shape, &v_shape, o, &a) ||
+        !apply_score(&q, &k, o, &a))
+        return NULL;
+    if (context_open()->ring)
+        return attention_ring((sb_tensor *[]){q, k, v}, &q_shape, o, &a);
+    if (wants_tiles(o, &a, q->dtype))
+        return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, o, &a);
+    a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
+    sb_node *node =
+        attention_node(o->bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, o, &a, sizeof a);
+    if (!node)
+        return NULL;
+    struct attention_forward f = {.q = q->data, .k = k->data, .v = v->data};
+    f.bias = o->bias ? o->bias->data : NULL;
+    return attention_forward(node, f, &q_shape, o);
 }
 
 sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                         const sb_attention_options *options)
 {
-    const sb_attention_options o = options ? *options : (sb_attention_options){0};
-    struct attention_operand q_shape, k_shape, v_shape;
-    struct attention a;
+    sb_attention_options o = options ? *options : (sb_attention_options){0};
+    sb_tensor *in[] = {q, k, v, o.bias, o.log_temperature};
     if (o.weights)
         *o.weights = NULL;
-    if (bf16_needs_f32(&attention_rows, q) && k && v)
-        return in_f32(q, k, v, o);
-    if (!tape_need("attention") || !attention_operand("attention", "q", q, o.layout, &q_shape) ||
-        !attention_operand("attention", "k", k, o.layout, &k_shape) ||
-        !attention_operand("attention", "v", v, o.layout, &v_shape) ||
-        !attention_describe("attention", &q_shape, &k_shape, &v_shape, &o, &a) ||
-        !apply_score(&q, &k, &o, &a))
-        return NULL;
-    if (context_open()->ring)
-        return attention_ring((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
-    if (wants_tiles(&o, &a, q->dtype))
-        return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, &o, &a);
-    a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
-    sb_node *node =
-        attention_node(o.bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, &o, &a, sizeof a);
-    if (!node)
-        return NULL;
-    struct attention_forward f = {.q = q->data, .k = k->data, .v = v->data};
-    f.bias = o.bias ? o.bias->data : NULL;
-    return attention_forward(node, f, &q_shape, &o);
+    const bool widened = call_widen("attention", &attention_rows, 5, in);
+    o.bias = in[3];
+    o.log_temperature = in[4];
+    sb_tensor *y = attend(in[0], in[1], in[2], &o);
+    if (o.weights)
+        *o.weights = call_round(widened, *o.weights);
+    return call_round(widened, y);
 }
 
 static sb_tensor *run_plain(void *unused, sb_tensor *const x[])

@@ -15,7 +15,6 @@
  * v, and in backward two of dk and dv.
  */
 #include "ops/attention_call.h"
-#include "ops/bf16.h"
 #include "ops/runs.h"
 #include "ops/slice.h"
 #include <string.h>

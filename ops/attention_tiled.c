@@ -1,7 +1,6 @@
 /* Attention by tiles on the tape: what the node keeps, and rows of the weights on demand. */
 #include "ops/attention.h"
 #include "ops/attention_call.h"
-#include "ops/bf16.h"
 
 enum { MOST_ROWS = NODE_SAVED - 1 }; /* requests for rows: the statistics are saved first */
 

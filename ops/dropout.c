@@ -1,6 +1,5 @@
 #include "ops/dropout.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -54,7 +53,7 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
     const char *who = operation->name;
     struct dropout call = {0};
     struct place place;
-    sb_node *node = sb_node_new(operation, inputs, in, 1, &call, sizeof call);
+    sb_node *node = call_begin(operation, &dropout_rows, inputs, in, 1, &call, sizeof call);
     if (!node || !check_real(who, inputs == 2 ? "branch" : "x", in[0]) || !dropout_check(who, p))
         return NULL;
     if (inputs == 2 && (!check_real(who, "x", in[1]) ||
@@ -63,6 +62,7 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
                        tensor_shape(in[0]).text);
     if (!place_of_units(who, in[0], along, &place))
         return NULL;
+    in = node->in;
     const struct dropout_kernels *k = kernel_row(&dropout_rows, in[0]);
     sb_tensor *y = k ? sb_node_output(node, in[0]->dtype, in[0]->rank, in[0]->dim) : NULL;
     if (!y)
@@ -70,15 +70,13 @@ static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *cons
     call = dropout_next(p, &place);
     *(struct dropout *)node->options = call;
     const void *residual = inputs == 2 ? in[1]->data : NULL;
-    return k->forward(&call, tensor_size(y), in[0]->data, residual, y->data) ? y : NULL;
+    return call_end(node, k->forward(&call, tensor_size(y), in[0]->data, residual, y->data));
 }
 
 sb_tensor *dropout_along(sb_tensor *x, double p, sb_sequence along)
 {
     if (!tape_need("dropout"))
         return NULL;
-    if (has_stream(p) && bf16_needs_f32(&dropout_rows, x))
-        return bf16_rounded(dropout_along(bf16_widened("dropout", x), p, along));
     if (has_stream(p) || !x)
         return run(&dropout, 1, &x, p, along);
     bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
@@ -93,11 +91,6 @@ sb_tensor *sb_dropout(sb_tensor *x, double p)
 
 sb_tensor *residual_dropout_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along)
 {
-    if (bf16_needs_f32(&dropout_rows, branch)) {
-        x = bf16_widened("residual_dropout", x);
-        branch = bf16_widened("residual_dropout", branch);
-        return bf16_rounded(residual_dropout_along(x, branch, p, along));
-    }
     return run(&residual_dropout, 2, (sb_tensor *[]){branch, x}, p, along);
 }
 

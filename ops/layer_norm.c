@@ -1,6 +1,5 @@
 #include "ops/layer_norm.h"
-#include "autograd/node.h"
-#include "ops/bf16.h"
+#include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
@@ -77,55 +76,48 @@ static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, con
     return true;
 }
 
-/* Makes the outputs and what backward keeps, and runs the kernel. Returns y. A branch, if there is
-   one, is dropped with probability p. */
-static sb_tensor *run_forward(sb_node *node, struct layer_norm_forward f, double p,
-                              sb_sequence along)
+/* Makes the outputs and what backward keeps, and runs the kernel. A branch, if there is one, is
+   dropped with probability p. */
+static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence along)
 {
-    sb_tensor *x = node->in[0];
+    const char *op = node->operation->name;
+    const bool residual = node->outputs == 2;
+    const int gain = residual ? 2 : 1;
+    const sb_tensor *x = node->in[0], *bias = sb_node_input(node, gain + 1);
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    sb_tensor *sum = y && f.branch ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
-    if (!y || (f.branch && !sum))
-        return NULL;
-    f.rows = row_count(x);
-    f.C = x->dim[x->rank - 1];
-    f.epsilon = f.epsilon == 0 ? 1e-5 : f.epsilon;
-    const char *op = node->operation->name;
+    sb_tensor *sum = y && residual ? sb_node_output(node, x->dtype, x->rank, x->dim) : NULL;
     struct place place;
-    if (f.branch && !place_of_units(op, x, along, &place))
-        return NULL;
+    if (!y || (residual && (!sum || !place_of_units(op, x, along, &place))))
+        return false;
     const sb_dtype sums = dtype_of_sums(x->dtype);
-    sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows));
-    sb_tensor *scale =
-        mean ? sb_node_save(node, tensor_new(op, x->device, sums, 1, &f.rows)) : NULL;
+    const int64_t rows = row_count(x);
+    sb_tensor *mean = sb_node_save(node, tensor_new(op, x->device, sums, 1, &rows));
+    sb_tensor *scale = mean ? sb_node_save(node, tensor_new(op, x->device, sums, 1, &rows)) : NULL;
     if (!scale)
-        return NULL;
-    if (f.branch)
+        return false;
+    struct layer_norm_forward f = {.rows = rows,
+                                   .C = x->dim[x->rank - 1],
+                                   .epsilon = epsilon == 0 ? 1e-5 : epsilon,
+                                   .x = x->data,
+                                   .branch = residual ? node->in[1]->data : NULL,
+                                   .gain = node->in[gain]->data,
+                                   .bias = bias ? bias->data : NULL,
+                                   .sum = sum ? sum->data : NULL,
+                                   .y = y->data,
+                                   .mean = mean->data,
+                                   .scale = scale->data};
+    if (residual)
         *(struct dropout *)node->options = f.dropout = dropout_next(p, &place);
-    f.x = x->data;
-    f.y = y->data;
-    f.sum = sum ? sum->data : NULL;
-    f.mean = mean->data;
-    f.scale = scale->data;
-    return k->forward(&f) ? y : NULL;
+    return k->forward(&f);
 }
 
 sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double epsilon)
 {
-    if (bf16_needs_f32(&layer_norm_rows, x)) {
-        x = bf16_widened("layer_norm", x);
-        gain = bf16_widened("layer_norm", gain);
-        bias = bf16_widened("layer_norm", bias);
-        return bf16_rounded(sb_layer_norm(x, gain, bias, epsilon));
-    }
-    sb_node *node =
-        sb_node_new(&layer_norm, bias ? 3 : 2, (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
-    if (!node || !check("layer_norm", x, gain, bias, epsilon))
-        return NULL;
-    struct layer_norm_forward f = {
-        .gain = gain->data, .bias = bias ? bias->data : NULL, .epsilon = epsilon};
-    return run_forward(node, f, 0, SB_SEQUENCE_NONE);
+    sb_node *node = call_begin(&layer_norm, &layer_norm_rows, bias ? 3 : 2,
+                               (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
+    return call_end(node, node && check("layer_norm", x, gain, bias, epsilon) &&
+                              run_forward(node, epsilon, 0, SB_SEQUENCE_NONE));
 }
 
 sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along,
@@ -136,31 +128,19 @@ sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, 
     if (!sum)
         return fail_null(op, "sum");
     *sum = NULL;
-    if (bf16_needs_f32(&layer_norm_rows, x)) {
-        x = bf16_widened(op, x);
-        branch = bf16_widened(op, branch);
-        gain = bf16_widened(op, gain);
-        bias = bf16_widened(op, bias);
-        sb_tensor *y = residual_layer_norm_along(x, branch, p, along, gain, bias, epsilon, sum);
-        *sum = bf16_rounded(*sum);
-        return bf16_rounded(y);
-    }
     struct dropout none = {0};
-    sb_node *node = sb_node_new(&residual_layer_norm, bias ? 4 : 3,
-                                (sb_tensor *[]){x, branch, gain, bias}, 2, &none, sizeof none);
+    sb_node *node = call_begin(&residual_layer_norm, &layer_norm_rows, bias ? 4 : 3,
+                               (sb_tensor *[]){x, branch, gain, bias}, 2, &none, sizeof none);
     if (!node || !check(op, x, gain, bias, epsilon) || !check_real(op, "branch", branch) ||
         !dropout_check(op, p))
         return NULL;
     if (!shape_equal(x->rank, x->dim, branch->rank, branch->dim))
         return sb_fail("residual_layer_norm: x is %s, branch is %s: shapes differ",
                        tensor_shape(x).text, tensor_shape(branch).text);
-    struct layer_norm_forward f = {.branch = branch->data,
-                                   .gain = gain->data,
-                                   .bias = bias ? bias->data : NULL,
-                                   .epsilon = epsilon};
-    sb_tensor *y = run_forward(node, f, p, along);
-    *sum = y ? node->out[1] : NULL;
-    return y;
+    if (!run_forward(node, epsilon, p, along))
+        return NULL;
+    *sum = call_output(node, 1);
+    return call_output(node, 0);
 }
 
 sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_tensor *gain,
