@@ -142,3 +142,29 @@ CLAIM(bf16, dtypes_do_not_mix)
     sb_tensor_release(x);
     sb_tensor_release(y);
 }
+
+/* Operations with two outputs, with many inputs, and with a loss. */
+static bool rounded_step(void *context)
+{
+    sb_tensor *const *x = context, *sum = NULL, *weights = NULL;
+    const sb_attention_options o = {.log_temperature = x[2], .weights = &weights};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = sb_residual_layer_norm(x[0], x[0], 0, x[1], NULL, 0, &sum);
+    y = sb_concatenate((sb_tensor *[]){y, sum}, 2, 0);
+    y = sb_attention(y, y, y, &o);
+    y = sb_multiply(y, sb_sum(weights, -1, true));
+    sb_backward(sb_mean_squared_error(y, sb_detach(sb_negate(y)), SB_SUM));
+    for (int i = 0; i < 3; i++)
+        sb_clear_grad(x[i]);
+    return sb_tape_end(&tape);
+}
+
+CLAIM(bf16, each_allocation_may_fail)
+{
+    sb_tensor *x[] = {test_leaf(SB_BF16, 1, SB_SHAPE(2, 4)), test_leaf(SB_BF16, 2, SB_SHAPE(4)),
+                      test_leaf(SB_BF16, 3, SB_SCALAR)};
+    cr_expect(test_each_allocation_fails(rounded_step, x) > 0);
+    for (int i = 0; i < 3; i++)
+        sb_tensor_release(x[i]);
+}
