@@ -2,10 +2,7 @@
 #ifndef SOFTBACK_H
 #define SOFTBACK_H
 
-#include "autograd/gradcheck.h"
-#include "autograd/operation.h"
-#include "autograd/recomputation.h"
-#include "autograd/tape.h"
+#include "core.h"
 #include "models/data/batch.h"
 #include "models/data/data.h"
 #include "models/decoding/decoding.h"
@@ -35,16 +32,5 @@
 #include "nn/schedule.h"
 #include "nn/transformer.h"
 #include "nn/transformer_layer.h"
-#include "ops/context.h"
-#include "ops/kv_cache.h"
-#include "ops/mask.h"
-#include "ops/ops.h"
-#include "tensor/communicator.h"
-#include "tensor/device.h"
-#include "tensor/dtype.h"
-#include "tensor/error.h"
-#include "tensor/random.h"
-#include "tensor/safetensors.h"
-#include "tensor/tensor.h"
 
 #endif

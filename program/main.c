@@ -2,6 +2,7 @@
 #include "program/command.h"
 #include "program/nearest.h"
 #include "program/waiting.h"
+#include "tensor/version.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        puts("softback " SOFTBACK_VERSION);
+        printf("softback %s\n", sb_version());
         return EXIT_OK;
     }
     waiting_shorten(argv);

@@ -6,6 +6,7 @@
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
+#include "tensor/version.h"
 #include <math.h>
 #include <string.h>
 
@@ -202,7 +203,7 @@ static bool open_files(struct training *t)
 /* Compares the ranks, of which this one is ready or has failed. */
 static bool agree(const struct training *t, bool ready, bool *alike)
 {
-    const struct standing standing = {.version = SOFTBACK_VERSION,
+    const struct standing standing = {.version = sb_version(),
                                       .failure = ready ? NULL : sb_error(),
                                       .task = t->task ? t->task : "",
                                       .data = t->progress.data_hash,

@@ -9,11 +9,17 @@
 
 #include <stdbool.h>
 
-#if defined(__GNUC__)
+/* What the library exports, to C and C++. */
+#if defined(__GNUC__) && defined(__cplusplus)
+#define SB_API extern "C" __attribute__((visibility("default")))
+#elif defined(__GNUC__)
 #define SB_API __attribute__((visibility("default")))
-#define SB_PRINTF(text, values) __attribute__((format(printf, text, values)))
 #else
 #define SB_API
+#endif
+#if defined(__GNUC__)
+#define SB_PRINTF(text, values) __attribute__((format(printf, text, values)))
+#else
 #define SB_PRINTF(text, values)
 #endif
 

@@ -1,5 +1,6 @@
 #include "tensor/random.h"
 #include "tensor/mathematics.h"
+#include "tensor/philox.h"
 
 sb_random sb_random_new(uint64_t seed, sb_stream stream)
 {

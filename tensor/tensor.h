@@ -12,12 +12,20 @@
 
 typedef struct sb_tensor sb_tensor;
 
-/* A shape in an argument list: sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)). */
+/* A shape in an argument list: sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)). It lives as long as the
+   call in C++, and as the block in C. */
+#ifdef __cplusplus
+#include <initializer_list>
+#define SB_SHAPE(...)                                                                              \
+    (int)std::initializer_list<int64_t>{__VA_ARGS__}.size(),                                       \
+        std::initializer_list<int64_t>{__VA_ARGS__}.begin()
+#else
 #define SB_SHAPE(...)                                                                              \
     (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[])             \
     {                                                                                              \
         __VA_ARGS__                                                                                \
     }
+#endif
 #define SB_SCALAR 0, NULL
 
 /* Constructors, on the device in use (sb_use_device), the CPU by default. Each fails on a rank

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
-# The library exports sb_ names only, each header stands alone, and two programs build by pkg-config
-# and run: README.md's first C program, and one with an operation of its own, whose gradient is
-# checked and whose spoiled gradient is noticed. Takes `build` from the given folder, or from build/,
+# The library exports sb_ names only, each header stands alone in C and in C++, and programs build by
+# pkg-config and run: README.md's first C program, one with an operation of its own, whose gradient is
+# checked and whose spoiled gradient is noticed, and one in C++. Takes `build` from the given folder, or from build/,
 # or makes one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -30,11 +30,15 @@ foreign=$(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" | awk '$3 !~ /^
 echo "install: libsoftback.so exports $(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" |
     wc -l) names, all sb_"
 
+cpp=$(command -v c++) || echo "install: no C++ compiler here, so nothing is tried in C++"
 include=$(find "$work/root" -path '*/include/softback')
 for header in $(cd "$include" && find . -name '*.h'); do
     echo "#include <softback/$header>" |
         cc -std=c17 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags softback) -fsyntax-only \
             -x c - || fail "$header does not stand alone"
+    [ -z "$cpp" ] || echo "#include <softback/$header>" |
+        c++ -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags softback) -fsyntax-only \
+            -x c++ - || fail "$header does not stand alone in C++"
 done
 echo "install: each of $(find "$include" -name '*.h' | wc -l) headers stands alone"
 
@@ -52,3 +56,11 @@ if [ -f README.md ]; then
     run readme "$work/readme.c"
 fi
 run softplus tests/outside/softplus.c -lm
+if [ -n "$cpp" ]; then
+    c++ -std=c++17 -Wall -Wextra -Werror tests/outside/plus.cpp \
+        $(pkg-config --cflags --libs softback) -o "$work/plus" || fail "the C++ program does not build"
+    out=$("$work/plus") || fail "the C++ program fails: $out"
+    echo "install: $out"
+    [ "$(echo "$out" | cut -d' ' -f2)" = "$(pkg-config --modversion softback)" ] ||
+        fail "sb_version() is not the package's version"
+fi

@@ -2,6 +2,7 @@
 #ifndef SOFTBACK_MODELS_TEXT_DRAWS_H
 #define SOFTBACK_MODELS_TEXT_DRAWS_H
 
+#include "tensor/philox.h"
 #include "tensor/random.h"
 
 struct draws {

@@ -149,7 +149,7 @@ static bool time_job(const char *count)
 
 static bool answer_machine(void)
 {
-    printf("{\"version\": \"%s\", \"threads\": %d, \"kernels\": ", SOFTBACK_VERSION, sb_threads());
+    printf("{\"version\": \"%s\", \"threads\": %d, \"kernels\": ", sb_version(), sb_threads());
     print_text(kernel_cpu_name());
     printf(", \"products\": ");
     print_text(gemm_library());

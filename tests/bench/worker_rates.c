@@ -5,6 +5,7 @@
  */
 #include "ops/gemm.h"
 #include "tensor/failure.h"
+#include "tensor/philox.h"
 #include "tensor/random.h"
 #include "tests/bench/worker.h"
 #include <stdlib.h>

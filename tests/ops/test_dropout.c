@@ -1,4 +1,5 @@
 #include "ops/kernel.h"
+#include "tensor/philox.h"
 #include "tests/support/test.h"
 
 /* A leaf of n ones. */

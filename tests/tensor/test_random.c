@@ -1,3 +1,4 @@
+#include "tensor/philox.h"
 #include "tensor/random.h"
 #include "tests/support/test.h"
 
