@@ -3,7 +3,6 @@
 #include "ops/call.h"
 #include "ops/example.h"
 #include "ops/runs.h"
-#include <math.h>
 
 KERNEL_ROWS(attention);
 
@@ -47,8 +46,8 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
 
 static bool backward(sb_node *node);
 
-static const sb_operation plain = {"attention", "q k v mask", backward, true};
-static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+static const sb_operation operations[] = {{"attention", "q k v mask", backward, true},
+                                          {"attention", "q k v bias mask", backward, true}};
 
 static bool backward(sb_node *node)
 {
@@ -62,30 +61,10 @@ static bool backward(sb_node *node)
                                    .dq = attention_gradient_of(node, 0),
                                    .dk = attention_gradient_of(node, 1),
                                    .dv = attention_gradient_of(node, 2)};
-    if (node->operation == &biased)
+    if (node->operation == &operations[1])
         g.dbias = attention_gradient_of(node, 3);
     return open_weight_gradient(weights, &g.dweights) &&
            run_backward(weights, &g, sb_node_options(node));
-}
-
-/* The variants of the score that act on q and k are operations before the node, whose gradients
-   the tape finds; the rest of the factor is the node's scale. Balanced, it is all the node's for
-   bf16, which has the range of the f32 that products are summed in: q and k need not be rounded
-   once more. */
-static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options *o,
-                        struct attention *a)
-{
-    if (o->score == SB_COSINE) {
-        *q = sb_l2_normalize(*q);
-        *k = sb_l2_normalize(*k);
-    }
-    if (o->score == SB_BALANCED && (*q)->dtype != SB_BF16) {
-        *q = sb_scale(*q, sqrt(a->scale));
-        *k = sb_scale(*k, sqrt(a->scale));
-        a->scale = 1;
-    }
-    *q = attention_over_temperature(*q, o);
-    return *q && *k;
 }
 
 /*
@@ -94,39 +73,32 @@ static bool apply_score(sb_tensor **q, sb_tensor **k, const sb_attention_options
  * must not depend on how far its batch is padded. Kernels for bf16 have tensor cores for their
  * tiles and for nothing else.
  */
-static bool wants_tiles(const sb_attention_options *o, const struct attention *a, sb_dtype dtype)
+static bool wants_tiles(const struct attention_call *call)
 {
-    const double pairs = (double)a->Lq * (double)a->Lk, many = 512.0 * 512.0, very_many = 0x1p22;
+    const sb_attention_options *o = &call->options;
+    const double pairs = (double)call->a.Lq * (double)call->a.Lk;
+    const double many = 512.0 * 512.0, very_many = 0x1p22;
     if (o->algorithm != SB_AUTOMATIC)
         return o->algorithm == SB_TILED;
-    if (dtype == SB_BF16)
+    if (call->q->dtype == SB_BF16)
         return !o->weights;
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
 }
 
 /* Attention in the dtype of its operands. */
-static sb_tensor *attend(sb_tensor *q, sb_tensor *k, sb_tensor *v, const sb_attention_options *o)
+static sb_tensor *attend(sb_tensor *const in[3], const sb_attention_options *options)
 {
-    struct attention_operand q_shape, k_shape, v_shape;
-    struct attention a;
-    if (!tape_need("attention") || !attention_operand("attention", "q", q, o->layout, &q_shape) ||
-        !attention_operand("attention", "k", k, o->layout, &k_shape) ||
-        !attention_operand("attention", "v", v, o->layout, &v_shape) ||
-        !attention_describe("attention", &q_shape, &k_shape, &v_shape, o, &a) ||
-        !apply_score(&q, &k, o, &a))
+    struct attention_call call;
+    if (!attention_call_read(&call, "attention", in[0], in[1], in[2], -1, options) ||
+        !attention_call_score(&call, false))
         return NULL;
     if (context_open()->ring)
-        return attention_ring((sb_tensor *[]){q, k, v}, &q_shape, o, &a);
-    if (wants_tiles(o, &a, q->dtype))
-        return attention_tiled((sb_tensor *[]){q, k, v}, &q_shape, o, &a);
-    a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
-    sb_node *node =
-        attention_node(o->bias ? &biased : &plain, 3, (sb_tensor *[]){q, k, v}, o, &a, sizeof a);
-    if (!node)
-        return NULL;
-    struct attention_forward f = {.q = q->data, .k = k->data, .v = v->data};
-    f.bias = o->bias ? o->bias->data : NULL;
-    return attention_forward(node, f, &q_shape, o);
+        return attention_ring(&call);
+    if (wants_tiles(&call))
+        return attention_tiled(&call);
+    call.a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
+    sb_node *node = attention_call_node(&call, operations, 3, &call.a, sizeof call.a);
+    return attention_call_forward(&call, node);
 }
 
 sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
@@ -139,7 +111,7 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
     const bool widened = call_widen("attention", &attention_rows, 5, in);
     o.bias = in[3];
     o.log_temperature = in[4];
-    sb_tensor *y = attend(in[0], in[1], in[2], &o);
+    sb_tensor *y = attend(in, &o);
     if (o.weights)
         *o.weights = call_round(widened, *o.weights);
     return call_round(widened, y);

@@ -3,14 +3,24 @@
 #include <math.h>
 #include <string.h>
 
+/* q, k or v: where its rows lie, and how many. `dim` is its shape as users see it. */
+struct operand {
+    const char *name;
+    int rank;
+    int64_t dim[4];
+    int64_t B, L, H, D;
+    struct attention_strides stride;
+};
+
 struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64_t L, int64_t D)
 {
     return heads_first ? (struct attention_strides){H * L * D, D, L * D}
                        : (struct attention_strides){H * L * D, H * D, D};
 }
 
-bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
-                       struct attention_operand *operand)
+/* A tensor of 2 to 4 axes as an operand; false, with a message, for any other. */
+static bool read_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
+                         struct operand *operand)
 {
     if (!t)
         return fail_null(who, name);
@@ -23,7 +33,7 @@ bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb
     int64_t B = t->rank > 2 ? dim[0] : 1, D = dim[t->rank - 1];
     int64_t L = heads_first ? dim[2] : dim[t->rank > 2 ? 1 : 0];
     int64_t H = !four ? 1 : heads_first ? dim[1] : dim[2];
-    *operand = (struct attention_operand){.name = name, .rank = t->rank, .B = B, .L = L, .H = H};
+    *operand = (struct operand){.name = name, .rank = t->rank, .B = B, .L = L, .H = H};
     operand->D = D;
     for (int i = 0; i < t->rank; i++)
         operand->dim[i] = dim[i];
@@ -32,8 +42,8 @@ bool attention_operand(const char *who, const char *name, const sb_tensor *t, sb
 }
 
 /* Fails with both shapes, what of them does not fit, and which axis is which. */
-static bool unfit(const char *who, const struct attention_operand *a,
-                  const struct attention_operand *b, const char *what, sb_layout layout)
+static bool unfit(const char *who, const struct operand *a, const struct operand *b,
+                  const char *what, sb_layout layout)
 {
     const char *order = a->rank == 2               ? "(length, size)"
                         : a->rank == 3             ? "(batch, length, size)"
@@ -44,9 +54,8 @@ static bool unfit(const char *who, const struct attention_operand *a,
                    what, layout == SB_HEADS_FIRST ? "this layout's" : "softback's", order);
 }
 
-static bool check_operands(const char *who, const struct attention_operand *q,
-                           const struct attention_operand *k, const struct attention_operand *v,
-                           sb_layout layout)
+static bool check_operands(const char *who, const struct operand *q, const struct operand *k,
+                           const struct operand *v, sb_layout layout)
 {
     if (q->rank != k->rank || k->rank != v->rank)
         return sb_fail("%s: q is %s, k is %s, v is %s: they must have the same number of axes", who,
@@ -123,66 +132,116 @@ static double scale_of(const sb_attention_options *o, int64_t D)
     return o->temperature != 0 ? scale / o->temperature : scale;
 }
 
-bool attention_describe(const char *who, const struct attention_operand *q,
-                        const struct attention_operand *k, const struct attention_operand *v,
-                        const sb_attention_options *options, struct attention *a)
+/* Checks that the operands fit each other, and the options them. */
+static bool describe(struct attention_call *call, const struct operand *q, const struct operand *k,
+                     const struct operand *v)
 {
-    if (!check_numbers(who, options, q->H) || !check_operands(who, q, k, v, options->layout))
+    const sb_attention_options *o = &call->options;
+    if (!check_numbers(call->who, o, q->H) || !check_operands(call->who, q, k, v, o->layout))
         return false;
-    *a = (struct attention){.B = q->B,
-                            .H = q->H,
-                            .G = k->H,
-                            .Lq = q->L,
-                            .Lk = k->L,
-                            .D = q->D,
-                            .Dv = v->D,
-                            .q = q->stride,
-                            .k = k->stride,
-                            .v = v->stride,
-                            .scale = scale_of(options, q->D)};
-    bool heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST;
-    a->y = attention_strides_of(heads_first, a->H, a->Lq, a->Dv);
+    call->heads_first = q->rank == 4 && o->layout == SB_HEADS_FIRST;
+    call->rank = q->rank;
+    memcpy(call->dim, q->dim, sizeof call->dim);
+    call->whole = (struct mask_sizes){q->B, q->H, q->L, k->L};
+    call->a = (struct attention){.B = q->B,
+                                 .H = q->H,
+                                 .G = k->H,
+                                 .Lq = q->L,
+                                 .Lk = k->L,
+                                 .D = q->D,
+                                 .Dv = v->D,
+                                 .q = q->stride,
+                                 .k = k->stride,
+                                 .v = v->stride,
+                                 .y = attention_strides_of(call->heads_first, q->H, q->L, v->D),
+                                 .scale = scale_of(o, q->D)};
     return true;
 }
 
-sb_tensor *attention_over_temperature(sb_tensor *q, const sb_attention_options *options)
+bool attention_call_read(struct attention_call *call, const char *who, sb_tensor *q, sb_tensor *k,
+                         sb_tensor *v, int64_t keys, const sb_attention_options *options)
 {
-    sb_tensor *t = options->log_temperature;
+    struct operand q_operand, k_operand, v_operand;
+    const sb_layout layout = options->layout, keys_layout = keys < 0 ? layout : SB_LENGTH_FIRST;
+    *call = (struct attention_call){.who = who, .q = q, .k = k, .v = v, .options = *options};
+    if (!tape_need(who) || !read_operand(who, "q", q, layout, &q_operand) ||
+        !read_operand(who, "k", k, keys_layout, &k_operand) ||
+        !read_operand(who, "v", v, keys_layout, &v_operand))
+        return false;
+    if (keys >= 0)
+        k_operand.L = k_operand.dim[1] = v_operand.L = v_operand.dim[1] = keys;
+    return describe(call, &q_operand, &k_operand, &v_operand);
+}
+
+/* q divided by the learned temperature, if there is one. */
+static sb_tensor *over_temperature(const struct attention_call *call)
+{
+    sb_tensor *t = call->options.log_temperature, *q = call->q;
     if (!t || !q) /* q may be an operation's result that failed */
         return q;
     if (t->rank == 1 && q->rank == 4) /* beside the heads of q */
-        t = sb_reshape(t, options->layout == SB_HEADS_FIRST ? 3 : 2, (int64_t[]){t->dim[0], 1, 1});
+        t = sb_reshape(t, call->heads_first ? 3 : 2, (int64_t[]){t->dim[0], 1, 1});
     return sb_multiply(q, sb_exp(sb_negate(t))); /* 1 / T = exp(-ln T) */
 }
 
-sb_node *attention_node(const sb_operation *operation, int n, sb_tensor *const operands[],
-                        const sb_attention_options *options, const struct attention *a,
-                        size_t bytes)
+/* Balanced, the factor is all the node's for bf16, which has the range of the f32 that products are
+   summed in: q and k need not be rounded once more. */
+bool attention_call_score(struct attention_call *call, bool cached)
 {
-    return attention_node_of(operation, n, operands, options, a, bytes,
-                             (struct mask_sizes){a->B, a->H, a->Lq, a->Lk});
+    const sb_score score = call->options.score;
+    call->a.cosine = cached && score == SB_COSINE;
+    if (score == SB_COSINE)
+        call->q = sb_l2_normalize(call->q);
+    if (score == SB_COSINE && !cached)
+        call->k = sb_l2_normalize(call->k);
+    if (score == SB_BALANCED && !cached && call->q->dtype != SB_BF16) {
+        call->q = sb_scale(call->q, sqrt(call->a.scale));
+        call->k = sb_scale(call->k, sqrt(call->a.scale));
+        call->a.scale = 1;
+    }
+    call->q = over_temperature(call);
+    return call->q && call->k;
 }
 
-sb_node *attention_node_of(const sb_operation *operation, int n, sb_tensor *const operands[],
-                           const sb_attention_options *options, const struct attention *a,
-                           size_t bytes, struct mask_sizes whole)
+sb_node *attention_call_node(const struct attention_call *call, const sb_operation operations[2],
+                             int n, const void *options, size_t bytes)
 {
-    const char *who = operation->name;
-    struct attention fitted = *a;
-    if (options->bias && !fit_bias(who, options->bias, whole.Lk, &fitted))
+    const sb_attention_options *o = &call->options;
+    const struct mask_sizes *whole = &call->whole;
+    struct attention fitted = call->a;
+    if (o->bias && !fit_bias(call->who, o->bias, whole->Lk, &fitted))
         return NULL;
-    sb_tensor *in[4 + MASK_TERMS];
-    for (int i = 0; i < n; i++)
-        in[i] = operands[i];
-    if (options->bias)
-        in[n++] = options->bias;
-    n += mask_tensors(options->mask, in + n);
-    sb_node *node = sb_node_new(operation, n, in, options->weights ? 2 : 1, a, bytes);
+    sb_tensor *in[4 + MASK_TERMS] = {call->q, call->k, call->v};
+    if (o->bias)
+        in[n++] = o->bias;
+    n += mask_tensors(o->mask, in + n);
+    sb_node *node =
+        sb_node_new(&operations[o->bias != NULL], n, in, o->weights ? 2 : 1, options, bytes);
     struct attention *held = node ? node->options : NULL;
     if (!held)
         return NULL;
     memcpy(held->bias, fitted.bias, sizeof held->bias);
-    return mask_resolve_rows(who, options->mask, whole, a->Lq, &held->mask) ? node : NULL;
+    return mask_resolve_rows(call->who, o->mask, *whole, call->a.Lq, &held->mask) ? node : NULL;
+}
+
+sb_tensor *attention_call_output(const struct attention_call *call, sb_node *node)
+{
+    int64_t dim[4] = {call->dim[0], call->dim[1], call->dim[2], call->dim[3]};
+    dim[call->rank - 1] = call->a.Dv;
+    return sb_node_output(node, call->q->dtype, call->rank, dim);
+}
+
+bool attention_call_dropout(const struct attention_call *call, sb_node *node)
+{
+    const struct attention *a = &call->a;
+    const sb_attention_options *o = &call->options;
+    struct place place;
+    if (!place_of_pairs(call->who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &o->heads,
+                        o->queries, o->keys, &place))
+        return false;
+    struct attention *held = node->options;
+    held->dropout = dropout_next(o->dropout, &place);
+    return true;
 }
 
 /* The weights: an output if they are asked for, saved where backward will need them, and otherwise
@@ -196,56 +255,41 @@ static sb_tensor *make_weights(sb_node *node, const sb_tensor *q, const int64_t 
     return weights && node->out[0]->requires_grad ? sb_node_save(node, weights) : weights;
 }
 
-sb_tensor *attention_output(sb_node *node, const struct attention_operand *q)
+static bool run_forward(const struct attention_call *call, sb_node *node, const sb_tensor *y,
+                        const sb_tensor *weights)
 {
     const struct attention *a = node->options;
-    int64_t dim[4] = {q->dim[0], q->dim[1], q->dim[2], q->dim[3]};
-    dim[q->rank - 1] = a->Dv;
-    return sb_node_output(node, node->in[0]->dtype, q->rank, dim);
-}
-
-bool attention_dropout(const char *who, const sb_attention_options *options, struct attention *a)
-{
-    struct place place;
-    if (!place_of_pairs(who, (const int64_t[]){a->B, a->H, a->Lq, a->Lk}, &options->heads,
-                        options->queries, options->keys, &place))
-        return false;
-    a->dropout = dropout_next(options->dropout, &place);
-    return true;
-}
-
-sb_tensor *attention_forward(sb_node *node, struct attention_forward f,
-                             const struct attention_operand *shape,
-                             const sb_attention_options *options)
-{
-    struct attention *a = node->options;
-    const sb_tensor *q = node->in[0];
-    const struct attention_kernels *kernels = kernel_row(&attention_rows, q);
-    sb_tensor *y = kernels ? attention_output(node, shape) : NULL;
-    if (!y)
-        return NULL;
-    const int64_t all[4] = {a->B, a->H, a->Lq, a->Lk};
+    const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t block[4] = {a->B, a->H, attention_block_rows(a), a->Lk};
-    bool asked_for = options->weights != NULL;
-    sb_tensor *weights = make_weights(node, q, all, asked_for), *scratch = NULL;
-    bool ok = weights != NULL;
-    if (ok) {
-        ok = attention_dropout(node->operation->name, options, a);
-        if (a->dropout.threshold > 0)
-            scratch = tensor_new(node->operation->name, q->device, q->dtype, 4, block);
-        ok = ok && (a->dropout.threshold == 0 || scratch);
-    }
-    if (ok) {
-        f.y = y->data;
-        f.weights = weights->data;
-        f.scratch = scratch ? scratch->data : NULL;
-        ok = kernels->forward(a, &f);
-    }
+    struct attention_forward f = {.q = call->q->data,
+                                  .k = call->k->data,
+                                  .v = call->v->data,
+                                  .bias = call->options.bias ? call->options.bias->data : NULL,
+                                  .weights = weights->data,
+                                  .y = y->data};
+    if (!kernels || !attention_call_dropout(call, node))
+        return false;
+    if (a->dropout.threshold == 0)
+        return kernels->forward(a, &f);
+    sb_tensor *scratch = tensor_new(call->who, y->device, y->dtype, 4, block);
+    f.scratch = scratch ? scratch->data : NULL;
+    const bool ok = scratch && kernels->forward(a, &f);
     sb_tensor_release(scratch);
-    if (!asked_for && !y->requires_grad)
+    return ok;
+}
+
+sb_tensor *attention_call_forward(const struct attention_call *call, sb_node *node)
+{
+    const struct attention *a = &call->a;
+    const int64_t all[4] = {a->B, a->H, a->Lq, a->Lk};
+    const bool asked_for = call->options.weights != NULL;
+    sb_tensor *y = node ? attention_call_output(call, node) : NULL;
+    sb_tensor *weights = y ? make_weights(node, call->q, all, asked_for) : NULL;
+    const bool ok = weights && run_forward(call, node, y, weights);
+    if (weights && !asked_for && !y->requires_grad)
         sb_tensor_release(weights);
     if (asked_for)
-        *options->weights = ok ? weights : NULL;
+        *call->options.weights = ok ? weights : NULL;
     return ok ? y : NULL;
 }
 

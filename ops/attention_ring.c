@@ -290,13 +290,13 @@ static bool zero_fresh(const sb_node *node, int i)
 
 static bool backward(sb_node *node);
 
-static const sb_operation plain = {"attention", "q k v mask", backward, true};
-static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+static const sb_operation operations[] = {{"attention", "q k v mask", backward, true},
+                                          {"attention", "q k v bias mask", backward, true}};
 
 static bool backward(sb_node *node)
 {
     const struct ring_call *c = sb_node_options(node);
-    const sb_tensor *bias = node->operation == &biased ? node->in[3] : NULL;
+    const sb_tensor *bias = node->operation == &operations[1] ? node->in[3] : NULL;
     struct attention_tiled_backward g = {.q = node->in[0]->data,
                                          .k = node->in[1]->data,
                                          .v = node->in[2]->data,
@@ -330,41 +330,47 @@ static bool check_piece(const struct ring_call *c, const char *what, const sb_pi
                    (long long)here, what, c->rank, (long long)piece->of, c->ranks);
 }
 
-sb_tensor *attention_ring(sb_tensor *const operands[3], const struct attention_operand *q,
-                          const sb_attention_options *options, const struct attention *a)
+/* The operands and options where a sequence is cut; false, with a message, where they cannot be. */
+static bool check_call(const struct attention_call *call, struct ring_call *c)
 {
-    const sb_context *context = context_open();
-    struct ring_call c = {.a = *a,
-                          .heads_first = q->rank == 4 && options->layout == SB_HEADS_FIRST,
-                          .element = sb_dtype_bytes(operands[0]->dtype),
-                          .ring = context->ring,
-                          .rank = sb_communicator_rank(context->ring),
-                          .ranks = sb_communicator_size(context->ring)};
-    if (options->weights)
+    const sb_attention_options *o = &call->options;
+    const sb_partition *partition = context_open()->partition;
+    if (o->weights)
         return sb_fail("attention: weights are not to be had where a sequence is cut over ranks");
-    if (operands[0]->device->kind != DEVICE_CPU)
+    if (call->q->device->kind != DEVICE_CPU)
         return sb_fail("attention: a sequence is cut over ranks on the CPU only, not on %s",
-                       operands[0]->device->name);
-    if (!check_piece(&c, "queries", partition_piece(context->partition, options->queries), a->Lq,
-                     &c.Lq) ||
-        !check_piece(&c, "keys", partition_piece(context->partition, options->keys), a->Lk, &c.Lk))
+                       call->q->device->name);
+    return check_piece(c, "queries", partition_piece(partition, o->queries), c->a.Lq, &c->Lq) &&
+           check_piece(c, "keys", partition_piece(partition, o->keys), c->a.Lk, &c->Lk);
+}
+
+sb_tensor *attention_ring(struct attention_call *call)
+{
+    sb_communicator *ring = context_open()->ring;
+    struct ring_call c = {.a = call->a,
+                          .heads_first = call->heads_first,
+                          .element = sb_dtype_bytes(call->q->dtype),
+                          .ring = ring,
+                          .rank = sb_communicator_rank(ring),
+                          .ranks = sb_communicator_size(ring)};
+    if (!check_call(call, &c))
         return NULL;
-    const struct mask_sizes whole = {a->B, a->H, c.Lq, c.Lk};
-    sb_node *node = attention_node_of(options->bias ? &biased : &plain, 3, operands, options, &c.a,
-                                      sizeof c, whole);
-    sb_tensor *y = node ? attention_output(node, q) : NULL;
+    call->whole.Lq = c.Lq;
+    call->whole.Lk = c.Lk;
+    sb_node *node = attention_call_node(call, operations, 3, &c, sizeof c);
+    sb_tensor *y = node ? attention_call_output(call, node) : NULL;
     if (!y)
         return NULL;
     const sb_dtype sums = dtype_of_sums(y->dtype);
-    struct ring_call *its = node->options;
-    if (!sb_node_save(node,
-                      tensor_new("attention", y->device, sums, SB_SHAPE(a->B, a->H, a->Lq, 2))) ||
-        !attention_dropout("attention", options, &its->a))
+    const int64_t rows[4] = {c.a.B, c.a.H, c.a.Lq, 2};
+    if (!sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)) ||
+        !attention_call_dropout(call, node))
         return NULL;
-    const struct attention_tiled f = {.q = operands[0]->data,
-                                      .k = operands[1]->data,
-                                      .v = operands[2]->data,
-                                      .bias = options->bias ? options->bias->data : NULL,
+    const sb_tensor *bias = call->options.bias;
+    const struct attention_tiled f = {.q = call->q->data,
+                                      .k = call->k->data,
+                                      .v = call->v->data,
+                                      .bias = bias ? bias->data : NULL,
                                       .y = y->data};
     return forward(node, &f) ? y : NULL;
 }

@@ -12,12 +12,12 @@ struct tiled {
 
 static bool backward(sb_node *node);
 
-static const sb_operation plain = {"attention", "q k v mask", backward, true};
-static const sb_operation biased = {"attention", "q k v bias mask", backward, true};
+static const sb_operation operations[] = {{"attention", "q k v mask", backward, true},
+                                          {"attention", "q k v bias mask", backward, true}};
 
 static sb_tensor *bias_of(const sb_node *node)
 {
-    return node->operation == &biased ? node->in[3] : NULL;
+    return node->operation == &operations[1] ? node->in[3] : NULL;
 }
 
 /* Keys are cut into slabs for several threads to work on, by the shape alone: about as many as
@@ -101,34 +101,31 @@ static struct attention_tiled forward_of(const sb_node *node)
                                     .stats = node->saved[0]->data};
 }
 
-sb_tensor *attention_tiled(sb_tensor *const operands[3], const struct attention_operand *q,
-                           const sb_attention_options *options, const struct attention *a)
+sb_tensor *attention_tiled(const struct attention_call *call)
 {
-    struct tiled tiled = {.a = *a};
-    sb_node *node = attention_node(options->bias ? &biased : &plain, 3, operands, options, &tiled.a,
-                                   sizeof tiled);
-    sb_tensor *y = node ? attention_output(node, q) : NULL;
+    const struct attention *a = &call->a;
+    const struct tiled tiled = {.a = *a};
+    sb_node *node = attention_call_node(call, operations, 3, &tiled, sizeof tiled);
+    sb_tensor *y = node ? attention_call_output(call, node) : NULL;
     if (!y)
         return NULL;
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t rows[4] = {a->B, a->H, a->Lq, 2};
     const sb_dtype sums = dtype_of_sums(y->dtype);
-    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)))
-        return NULL;
-    struct attention *its = node->options;
-    if (!attention_dropout(node->operation->name, options, its))
+    if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)) ||
+        !attention_call_dropout(call, node))
         return NULL;
     struct attention_tiled f = forward_of(node);
     f.y = y->data;
-    return kernels->tiled(its, &f) ? y : sb_fail("attention: out of memory for tiles");
+    return kernels->tiled(node->options, &f) ? y : sb_fail("attention: out of memory for tiles");
 }
 
 /* The open tape's node that made y by tiles; NULL when there is none. */
 static sb_node *node_of(const sb_tensor *y)
 {
     for (sb_node *node = tape_open()->last; node; node = node->previous)
-        if ((node->operation == &plain || node->operation == &biased) && node->made == 1 &&
-            node->out[0] == y)
+        if ((node->operation == &operations[0] || node->operation == &operations[1]) &&
+            node->made == 1 && node->out[0] == y)
             return node;
     return NULL;
 }

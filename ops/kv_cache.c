@@ -186,23 +186,13 @@ bool sb_kv_cache_truncate(sb_kv_cache *cache, int64_t length)
     return true;
 }
 
-static const sb_operation plain = {"attention_cached", "q mask", NULL, false};
-static const sb_operation biased = {"attention_cached", "q bias mask", NULL, false};
+static const sb_operation operations[] = {{"attention_cached", "q mask", NULL, false},
+                                          {"attention_cached", "q bias mask", NULL, false}};
 
-/* The filled part of t (B, room, G, D) as an operand. */
-static bool operand_of(const char *name, const sb_tensor *t, int64_t length,
-                       struct attention_operand *operand)
+static bool may_attend(const sb_kv_cache *cache)
 {
-    if (!attention_operand("attention_cached", name, t, SB_LENGTH_FIRST, operand))
+    if (!tape_need("attention_cached"))
         return false;
-    operand->L = operand->dim[1] = length;
-    return true;
-}
-
-static bool describe(sb_tensor *q, const sb_kv_cache *cache, const sb_attention_options *o,
-                     struct attention_operand *q_shape, struct attention *a)
-{
-    struct attention_operand k, v;
     if (!cache)
         return fail_null("attention_cached", "cache");
     if (!cache->k)
@@ -210,39 +200,29 @@ static bool describe(sb_tensor *q, const sb_kv_cache *cache, const sb_attention_
     if (tape_open()->mode == SB_RECORD)
         return sb_fail("attention_cached: the open tape records, and a cache keeps nothing for "
                        "backward; open one with SB_NO_RECORD");
-    if (!attention_operand("attention_cached", "q", q, o->layout, q_shape) ||
-        !operand_of("k", cache->k, cache->length, &k) ||
-        !operand_of("v", cache->v, cache->length, &v) ||
-        !attention_describe("attention_cached", q_shape, &k, &v, o, a))
-        return false;
-    if (q->dtype != cache->k->dtype || q->device != cache->k->device)
-        return sb_fail("attention_cached: q is of %s on %s; the cache holds %s on %s",
-                       sb_dtype_name(q->dtype), q->device->name, sb_dtype_name(cache->k->dtype),
-                       cache->k->device->name);
     return true;
 }
 
-/* Keys are read where they lie, so what a score does to them is left to the kernel (cosine) or goes
-   into the scale (balanced). */
+static bool fits(const sb_tensor *q, const sb_kv_cache *cache)
+{
+    return (q->dtype == cache->k->dtype && q->device == cache->k->device) ||
+           sb_fail("attention_cached: q is of %s on %s; the cache holds %s on %s",
+                   sb_dtype_name(q->dtype), q->device->name, sb_dtype_name(cache->k->dtype),
+                   cache->k->device->name);
+}
+
 sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
                                const sb_attention_options *options)
 {
     const sb_attention_options o = options ? *options : (sb_attention_options){0};
-    struct attention_operand q_shape;
-    struct attention a;
+    struct attention_call call;
     if (o.weights)
         *o.weights = NULL;
-    if (!tape_need("attention_cached") || !describe(q, cache, &o, &q_shape, &a))
+    if (!may_attend(cache) ||
+        !attention_call_read(&call, "attention_cached", q, cache->k, cache->v, cache->length, &o) ||
+        !fits(q, cache) || !attention_call_score(&call, true))
         return NULL;
-    a.products = PRODUCTS_ROWS;
-    a.cosine = o.score == SB_COSINE;
-    if (a.cosine)
-        q = sb_l2_normalize(q);
-    q = attention_over_temperature(q, &o);
-    sb_node *node = q ? attention_node(o.bias ? &biased : &plain, 1, &q, &o, &a, sizeof a) : NULL;
-    if (!node)
-        return NULL;
-    struct attention_forward f = {.q = q->data, .k = cache->k->data, .v = cache->v->data};
-    f.bias = o.bias ? o.bias->data : NULL;
-    return attention_forward(node, f, &q_shape, &o);
+    call.a.products = PRODUCTS_ROWS;
+    sb_node *node = attention_call_node(&call, operations, 1, &call.a, sizeof call.a);
+    return attention_call_forward(&call, node);
 }

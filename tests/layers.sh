@@ -23,7 +23,7 @@ refuse 'MPI is for mpi/ alone' '^ *# *include +<mpi\.h>' \
 
 for file in ops/*.c; do
     case $file in
-    ops/call.c | ops/cast.c | ops/linear.c | ops/linear_cross_entropy.c | ops/attention.c) ;;
+    ops/call.c | ops/cast.c | ops/linear.c | ops/linear_cross_entropy.c | ops/attention.c | ops/attention_call.c) ;;
     *) refuse 'ops/call.c handles bf16' '[Bb][Ff]16' "$file" ;;
     esac
 done
