@@ -124,19 +124,24 @@ static sb_tensor *decode(const sb_seq2seq *m, const sb_batch *batch,
 {
     if (!m || !batch)
         return fail_null("seq2seq", m ? "batch" : "model");
-    sb_tensor *memory = sb_encoder_forward(m->encoder, batch->source, batch->source_lengths,
-                                           weights ? weights->encoder : NULL);
+    sb_tensor *source = sb_batch_get(batch, "source"),
+              *lengths = sb_batch_get(batch, "source_lengths"),
+              *target_in = sb_batch_get(batch, "target_in");
+    if (!source || !lengths || !target_in)
+        return NULL;
+    sb_tensor *memory =
+        sb_encoder_forward(m->encoder, source, lengths, weights ? weights->encoder : NULL);
     if (!memory)
         return NULL;
-    return sb_decoder_forward(m->decoder, batch->target_in, memory, batch->source_lengths,
+    return sb_decoder_forward(m->decoder, target_in, memory, lengths,
                               weights ? &weights->decoder : NULL);
 }
 
 static sb_tensor *loss(const sb_seq2seq *m, const sb_batch *batch,
                        const sb_cross_entropy_options *options)
 {
-    sb_tensor *y = decode(m, batch, NULL);
-    return y ? sb_output_head_loss(&m->output, y, batch->target_out, options) : NULL;
+    sb_tensor *y = decode(m, batch, NULL), *target = y ? sb_batch_get(batch, "target_out") : NULL;
+    return target ? sb_output_head_loss(&m->output, y, target, options) : NULL;
 }
 
 sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch)

@@ -1,8 +1,47 @@
 #include "models/data/batch.h"
+#include "models/data/batch_parts.h"
 #include "models/text/vocabulary.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
+#include <string.h>
+
+sb_tensor *sb_batch_get(const sb_batch *batch, const char *name)
+{
+    if (!batch || !name)
+        return fail_null("batch_get", batch ? "name" : "batch");
+    for (int i = 0; i < batch->parts; i++)
+        if (strcmp(batch->part[i].name, name) == 0)
+            return batch->part[i].t;
+    return sb_fail("batch: it has no part \"%s\"", name);
+}
+
+bool batch_is_whole(const sb_batch *batch)
+{
+    for (int i = 0; i < batch->parts; i++)
+        if (!batch->part[i].t)
+            return false;
+    return true;
+}
+
+void batch_release(sb_batch *batch)
+{
+    for (int i = 0; i < batch->parts; i++)
+        sb_tensor_release(batch->part[i].t);
+    *batch = (sb_batch){0};
+}
+
+void sb_batch_free(sb_batch *batch)
+{
+    if (!batch)
+        return;
+    batch_release(batch);
+    memory_free(batch);
+}
+
+/* ---- sentence pairs ---- */
+
+enum { SOURCE_IDS, SOURCE_LENGTHS, TARGET_IN, TARGET_OUT, TARGET_LENGTHS, PAIR_PARTS };
 
 static int64_t longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 {
@@ -24,23 +63,24 @@ static int64_t padded(int64_t length)
 
 static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
 {
-    int64_t Ls = batch->source ? sb_tensor_dim(batch->source, 1) : 0;
-    int64_t Lt = sb_tensor_dim(batch->target_in, 1);
-    int32_t *source = sb_tensor_data(batch->source), *in = sb_tensor_data(batch->target_in);
-    int32_t *out = sb_tensor_data(batch->target_out);
-    int32_t *source_length = sb_tensor_data(batch->source_lengths);
-    int32_t *target_length = sb_tensor_data(batch->target_lengths);
-    for (int64_t b = 0; b < batch->pairs; b++) {
+    int32_t *data[PAIR_PARTS];
+    for (int i = 0; i < PAIR_PARTS; i++)
+        data[i] = sb_tensor_data(batch->part[i].t);
+    int64_t Ls = sb_tensor_dim(batch->part[SOURCE_IDS].t, 1);
+    int64_t Lt = sb_tensor_dim(batch->part[TARGET_IN].t, 1);
+    for (int64_t b = 0; b < batch->items; b++) {
         const sb_encoded_pair *p = &pairs[b];
         for (int64_t i = 0; i < Ls; i++)
-            source[b * Ls + i] = i < p->source_length ? p->source[i] : SB_PADDING;
+            data[SOURCE_IDS][b * Ls + i] = i < p->source_length ? p->source[i] : SB_PADDING;
         for (int64_t i = 0; i < Lt; i++) {
             bool inside = i < p->target_length, end = i == p->target_length;
-            in[b * Lt + i] = i == 0 ? SB_BEGIN : inside || end ? p->target[i - 1] : SB_PADDING;
-            out[b * Lt + i] = inside ? p->target[i] : end ? SB_END : -1;
+            data[TARGET_IN][b * Lt + i] = i == 0          ? SB_BEGIN
+                                          : inside || end ? p->target[i - 1]
+                                                          : SB_PADDING;
+            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? SB_END : -1;
         }
-        source_length[b] = (int32_t)(p->source_length > 0 ? p->source_length : 1);
-        target_length[b] = (int32_t)(p->target_length + 1);
+        data[SOURCE_LENGTHS][b] = (int32_t)(p->source_length > 0 ? p->source_length : 1);
+        data[TARGET_LENGTHS][b] = (int32_t)(p->target_length + 1);
         batch->targets += p->target_length + 1;
     }
 }
@@ -50,18 +90,10 @@ static sb_tensor *host_ids(int rank, const int64_t *dim)
     return tensor_new("batch", sb_device_cpu(), SB_I32, rank, dim);
 }
 
-static bool whole(const sb_batch *batch)
-{
-    return batch->source && batch->target_in && batch->target_out && batch->source_lengths &&
-           batch->target_lengths;
-}
-
 static void move(sb_batch *batch, const sb_device *device)
 {
-    sb_tensor **part[] = {&batch->source, &batch->source_lengths, &batch->target_in,
-                          &batch->target_out, &batch->target_lengths};
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        *part[i] = tensor_moved(*part[i], device);
+    for (int i = 0; i < batch->parts; i++)
+        batch->part[i].t = tensor_moved(batch->part[i].t, device);
 }
 
 sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
@@ -73,30 +105,20 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
     sb_batch *batch = memory_new(sizeof *batch);
     if (!batch)
         return sb_fail("batch: out of memory");
-    batch->pairs = n;
-    batch->source = host_ids(SB_SHAPE(n, Ls));
-    batch->target_in = host_ids(SB_SHAPE(n, Lt));
-    batch->target_out = host_ids(SB_SHAPE(n, Lt));
-    batch->source_lengths = host_ids(SB_SHAPE(n));
-    batch->target_lengths = host_ids(SB_SHAPE(n));
-    if (whole(batch)) {
+    *batch = (sb_batch){
+        .items = n,
+        .parts = PAIR_PARTS,
+        .part = {[SOURCE_IDS] = {"source", host_ids(SB_SHAPE(n, Ls)), SB_SEQUENCE_SOURCE},
+                 [SOURCE_LENGTHS] = {"source_lengths", host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE},
+                 [TARGET_IN] = {"target_in", host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
+                 [TARGET_OUT] = {"target_out", host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
+                 [TARGET_LENGTHS] = {"target_lengths", host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE}}};
+    if (batch_is_whole(batch)) {
         fill(batch, pairs);
         move(batch, sb_device_in_use());
     }
-    if (whole(batch))
+    if (batch_is_whole(batch))
         return batch;
     sb_batch_free(batch);
     return NULL;
-}
-
-void sb_batch_free(sb_batch *batch)
-{
-    if (!batch)
-        return;
-    sb_tensor_release(batch->source);
-    sb_tensor_release(batch->source_lengths);
-    sb_tensor_release(batch->target_in);
-    sb_tensor_release(batch->target_out);
-    sb_tensor_release(batch->target_lengths);
-    memory_free(batch);
 }

@@ -1,18 +1,28 @@
-/* A batch of encoded sentence pairs, padded to common lengths. */
+/* A batch: what a model learns from at once, as named tensors. */
 #ifndef SOFTBACK_MODELS_DATA_BATCH_H
 #define SOFTBACK_MODELS_DATA_BATCH_H
 
-#include "../../tensor/tensor.h"
+#include "../../ops/context.h"
 
 typedef struct {
-    int64_t pairs;             /* B */
-    sb_tensor *source;         /* (B, Ls) i32: the source's symbols, then padding */
-    sb_tensor *source_lengths; /* (B) i32 */
-    sb_tensor *target_in;      /* (B, Lt) i32: begin, the target's symbols, then padding */
-    sb_tensor *target_out;     /* (B, Lt) i32: the target's symbols, end, then -1 */
-    sb_tensor *target_lengths; /* (B) i32: symbols and end */
-    int64_t targets;           /* entries of target_out that count, over the whole batch */
+    const char *name;  /* "source" */
+    sb_tensor *t;      /* axis 0 counts the items */
+    sb_sequence along; /* of which axis 1 are the positions */
+} sb_batch_part;
+
+enum { SB_BATCH_PARTS = 8 };
+
+/* Batches of one shape have the same parts in the same order. */
+typedef struct {
+    int64_t items;   /* B: pairs, texts, images, ... */
+    int64_t targets; /* what the mean of a loss divides by, over the whole batch */
+    int parts;
+    sb_batch_part part[SB_BATCH_PARTS];
+    const sb_partition *partition; /* which part of a whole batch this is; NULL: the whole */
 } sb_batch;
+
+/* The part of this name; where there is none it fails. */
+SB_API sb_tensor *sb_batch_get(const sb_batch *batch, const char *name);
 
 /* An encoded pair; the arrays belong to whoever made it. */
 typedef struct {
@@ -20,8 +30,19 @@ typedef struct {
     int64_t source_length, target_length;
 } sb_encoded_pair;
 
-/* A batch of n >= 1 pairs, to be freed with sb_batch_free. A source may be empty: it then holds one
-   symbol of padding. */
+/*
+ * A batch of n >= 1 sentence pairs, padded to common lengths, to be freed with sb_batch_free. All
+ * parts are of i32:
+ *
+ *   source          (B, Ls)  the source's symbols, then padding
+ *   source_lengths  (B)
+ *   target_in       (B, Lt)  begin, the target's symbols, then padding
+ *   target_out      (B, Lt)  the target's symbols, end, then -1
+ *   target_lengths  (B)      symbols and end
+ *
+ * `targets` are the entries of target_out that count. A source may be empty: it then holds one
+ * symbol of padding.
+ */
 SB_API sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[]);
 SB_API void sb_batch_free(sb_batch *batch);
 

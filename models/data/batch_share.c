@@ -1,4 +1,5 @@
 #include "models/data/batch_share.h"
+#include "models/data/batch_parts.h"
 #include "ops/runs.h"
 #include "tensor/storage.h"
 #include <string.h>
@@ -14,61 +15,67 @@ static sb_tensor *rows(sb_tensor *t, int64_t first, int64_t count)
 
 void batch_share_release(struct batch_share *share)
 {
-    sb_tensor_release(share->batch.source);
-    sb_tensor_release(share->batch.source_lengths);
-    sb_tensor_release(share->batch.target_in);
-    sb_tensor_release(share->batch.target_out);
-    sb_tensor_release(share->batch.target_lengths);
+    batch_release(&share->batch);
     *share = (struct batch_share){0};
 }
 
 bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank, int ranks)
 {
-    const int64_t first = batch->pairs * rank / ranks;
-    const int64_t count = batch->pairs * (rank + 1) / ranks - first;
+    const int64_t first = batch->items * rank / ranks;
+    const int64_t count = batch->items * (rank + 1) / ranks - first;
     sb_batch *own = &share->batch;
-    *share = (struct batch_share){.place = {.items = {.of = batch->pairs, .first = first}},
-                                  .batch = {.pairs = count, .targets = batch->targets}};
+    *share = (struct batch_share){.place = {.items = {.of = batch->items, .first = first}},
+                                  .batch = {.items = count, .targets = batch->targets}};
+    own->partition = &share->place;
     if (count == 0)
         return true;
-    own->source = rows(batch->source, first, count);
-    own->source_lengths = rows(batch->source_lengths, first, count);
-    own->target_in = rows(batch->target_in, first, count);
-    own->target_out = rows(batch->target_out, first, count);
-    own->target_lengths = rows(batch->target_lengths, first, count);
-    if (own->source && own->source_lengths && own->target_in && own->target_out &&
-        own->target_lengths)
+    for (own->parts = 0; own->parts < batch->parts; own->parts++) {
+        const sb_batch_part *part = &batch->part[own->parts];
+        own->part[own->parts] =
+            (sb_batch_part){part->name, rows(part->t, first, count), part->along};
+    }
+    if (batch_is_whole(own))
         return true;
     batch_share_release(share);
     return false;
 }
 
-/* What a piece leaves of the columns of ids (B, L), which are released. */
-static sb_tensor *columns(sb_tensor *ids, const sb_piece *piece, int64_t here)
+/* Copies the runs of a sequence that `here` positions of it are: axis 1 of both tensors. */
+static void copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
 {
-    const int64_t B = ids->dim[0], L = ids->dim[1];
-    sb_tensor *part = tensor_new("batch", ids->device, ids->dtype, SB_SHAPE(B, here));
-    struct run run[2];
-    piece_runs(piece, here, run);
-    for (int64_t b = 0; part && b < B; b++)
+    const int64_t B = from->dim[0], L = from->dim[1], here = to->dim[1];
+    const size_t width = tensor_bytes(from) / (size_t)(B * L);
+    for (int64_t b = 0; b < B; b++)
         for (int i = 0; i < 2; i++)
-            memcpy((int32_t *)part->data + b * here + run[i].here,
-                   (const int32_t *)ids->data + b * L + run[i].first,
-                   (size_t)run[i].count * sizeof(int32_t));
-    sb_tensor_release(ids);
+            memcpy((char *)to->data + (size_t)(b * here + run[i].here) * width,
+                   (const char *)from->data + (size_t)(b * L + run[i].first) * width,
+                   (size_t)run[i].count * width);
+}
+
+/* What rank r of P holds of a part (B, L, ...), which is released, and where that lies. */
+static sb_tensor *piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piece)
+{
+    int64_t dim[SB_MAX_RANK];
+    struct run run[2];
+    memcpy(dim, whole->dim, sizeof dim);
+    *piece = sb_piece_zigzag(whole->dim[1], ranks, rank, &dim[1]);
+    piece_runs(piece, dim[1], run);
+    sb_tensor *part = tensor_new("batch", whole->device, whole->dtype, whole->rank, dim);
+    if (part)
+        copy_runs(part, whole, run);
+    sb_tensor_release(whole);
     return part;
 }
 
 bool batch_share_cut(struct batch_share *share, int rank, int ranks)
 {
     sb_batch *own = &share->batch;
-    int64_t source, target;
-    if (own->pairs == 0)
-        return true;
-    share->place.source = sb_piece_zigzag(own->source->dim[1], ranks, rank, &source);
-    share->place.target = sb_piece_zigzag(own->target_in->dim[1], ranks, rank, &target);
-    own->source = columns(own->source, &share->place.source, source);
-    own->target_in = columns(own->target_in, &share->place.target, target);
-    own->target_out = columns(own->target_out, &share->place.target, target);
-    return own->source && own->target_in && own->target_out;
+    for (int i = 0; i < own->parts; i++) {
+        sb_batch_part *part = &own->part[i];
+        sb_piece *piece =
+            part->along == SB_SEQUENCE_SOURCE ? &share->place.source : &share->place.target;
+        if (part->along != SB_SEQUENCE_NONE)
+            part->t = piece_of(part->t, rank, ranks, piece);
+    }
+    return batch_is_whole(own);
 }

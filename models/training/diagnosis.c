@@ -86,7 +86,8 @@ static bool take_weights(const sb_tensor *weights, const struct extent *e, doubl
 static bool take_heads(struct diagnosis *d, const sb_transformer_options *o,
                        sb_tensor *const weights[], const sb_batch *batch)
 {
-    double *source = values_of(batch->source_lengths), *target = values_of(batch->target_lengths);
+    double *source = values_of(sb_batch_get(batch, "source_lengths")),
+           *target = values_of(sb_batch_get(batch, "target_lengths"));
     bool ok = (source && target) || sb_fail("diagnosis: out of memory");
     const struct extent extents[] = {
         {source, source, false}, {target, target, true}, {target, source, false}};
@@ -139,7 +140,8 @@ bool diagnosis_make(struct diagnosis *d, const sb_seq2seq *model, const sb_batch
         sb_tensor **self = all + o->encoder_layers, **cross = self + o->decoder_layers;
         const sb_seq2seq_weights weights = {all, {self, cross}};
         sb_tensor *logits = sb_seq2seq_logits(model, batch, &weights);
-        sb_tensor *loss = logits ? sb_cross_entropy(logits, batch->target_out, NULL) : NULL;
+        sb_tensor *loss =
+            logits ? sb_cross_entropy(logits, sb_batch_get(batch, "target_out"), NULL) : NULL;
         ok = loss && take_heads(d, o, all, batch) && sb_backward(loss) &&
              take_gradients(d, sb_seq2seq_parameters(model));
         ok = sb_tape_end(&tape) && ok;

@@ -1,5 +1,6 @@
 #include "models/training/replay.h"
 #include "autograd/tape.h"
+#include "models/data/batch_parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -7,14 +8,26 @@
 
 enum { MOST_GRAPHS = 64 }; /* shapes that come later go the plain way */
 
-/* A shape, and what was noted when it came for the second time. */
-struct noted {
-    int64_t pairs, source, target; /* pairs, and the lengths that they are padded to */
+struct shape {
+    int rank;
+    sb_dtype dtype;
+    int64_t dim[SB_MAX_RANK];
+};
+
+/* All that forward and backward of a batch depend on, beside its numbers. */
+struct form {
+    int parts;
+    struct shape shape[SB_BATCH_PARTS];
     sb_partition partition;
     bool mean, adds;
+};
+
+/* A form, and what was noted when it came for the second time. */
+struct noted {
+    struct form form;
     bool tried;
     struct plugin_graph *graph;
-    sb_batch batch; /* whose tensors the graph reads */
+    sb_batch batch; /* whose tensors the graph reads; its partition is the form's */
     const void *loss;
     uint64_t position, draws; /* of the stream when it was noted; how many it takes */
     bool *has_gradient;       /* of each parameter, afterwards */
@@ -39,21 +52,11 @@ struct replay *replay_new(sb_seq2seq *model)
     return r;
 }
 
-static void release(sb_batch *batch)
-{
-    sb_tensor_release(batch->source);
-    sb_tensor_release(batch->source_lengths);
-    sb_tensor_release(batch->target_in);
-    sb_tensor_release(batch->target_out);
-    sb_tensor_release(batch->target_lengths);
-    *batch = (sb_batch){0};
-}
-
 void replay_free(struct replay *r)
 {
     for (int i = 0; r && i < r->count; i++) {
         r->device->graphs->free(r->noted[i].graph);
-        release(&r->noted[i].batch);
+        batch_release(&r->noted[i].batch);
         memory_free(r->noted[i].has_gradient);
     }
     memory_free(r);
@@ -67,63 +70,77 @@ static bool any_gradient(const sb_parameters *set)
     return false;
 }
 
-/* The entry for a batch's shape, made where there is none; NULL when there is no room. */
-static struct noted *find(struct replay *r, const sb_batch *batch, const sb_partition *partition,
-                          bool mean)
+static struct shape shape_of(const sb_tensor *t)
 {
-    const struct noted wanted = {.pairs = batch->pairs,
-                                 .source = sb_tensor_dim(batch->source, 1),
-                                 .target = sb_tensor_dim(batch->target_in, 1),
-                                 .partition = partition ? *partition : (sb_partition){.items = {0}},
-                                 .mean = mean,
-                                 .adds = any_gradient(sb_seq2seq_parameters(r->model))};
-    for (int i = 0; i < r->count; i++) {
-        struct noted *n = &r->noted[i];
-        if (n->pairs == wanted.pairs && n->source == wanted.source && n->target == wanted.target &&
-            n->mean == wanted.mean && n->adds == wanted.adds &&
-            memcmp(&n->partition, &wanted.partition, sizeof wanted.partition) == 0)
-            return n;
+    struct shape shape = {.rank = t->rank, .dtype = t->dtype};
+    for (int i = 0; i < t->rank; i++)
+        shape.dim[i] = t->dim[i];
+    return shape;
+}
+
+static struct form form_of(const sb_batch *batch, bool mean, bool adds)
+{
+    struct form form = {.parts = batch->parts, .mean = mean, .adds = adds};
+    if (batch->partition)
+        form.partition = *batch->partition;
+    for (int i = 0; i < batch->parts; i++)
+        form.shape[i] = shape_of(batch->part[i].t);
+    return form;
+}
+
+static bool same_form(const struct form *a, const struct form *b)
+{
+    bool same = a->parts == b->parts && a->mean == b->mean && a->adds == b->adds &&
+                memcmp(&a->partition, &b->partition, sizeof a->partition) == 0;
+    for (int i = 0; same && i < a->parts; i++) {
+        const struct shape *p = &a->shape[i], *q = &b->shape[i];
+        same = p->dtype == q->dtype && shape_equal(p->rank, p->dim, q->rank, q->dim);
     }
+    return same;
+}
+
+/* The entry for a batch's form, made where there is none; NULL when there is no room. */
+static struct noted *find(struct replay *r, const sb_batch *batch, bool mean)
+{
+    const bool adds = any_gradient(sb_seq2seq_parameters(r->model));
+    const struct form wanted = form_of(batch, mean, adds);
+    for (int i = 0; i < r->count; i++)
+        if (same_form(&r->noted[i].form, &wanted))
+            return &r->noted[i];
     if (r->count == MOST_GRAPHS)
         return NULL;
-    r->noted[r->count++] = wanted;
+    r->noted[r->count++] = (struct noted){.form = wanted};
     return NULL; /* it came for the first time */
 }
 
 static bool keep_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
 {
-    n->batch = (sb_batch){.pairs = batch->pairs,
-                          .targets = batch->targets,
-                          .source = sb_tensor_to(batch->source, device),
-                          .source_lengths = sb_tensor_to(batch->source_lengths, device),
-                          .target_in = sb_tensor_to(batch->target_in, device),
-                          .target_out = sb_tensor_to(batch->target_out, device),
-                          .target_lengths = sb_tensor_to(batch->target_lengths, device)};
-    return n->batch.source && n->batch.source_lengths && n->batch.target_in &&
-           n->batch.target_out && n->batch.target_lengths;
+    n->batch = *batch;
+    n->batch.partition = &n->form.partition;
+    for (int i = 0; i < batch->parts; i++)
+        n->batch.part[i].t = sb_tensor_to(batch->part[i].t, device);
+    return batch_is_whole(&n->batch);
 }
 
 static bool copy_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
 {
-    sb_tensor *const to[] = {n->batch.source, n->batch.source_lengths, n->batch.target_in,
-                             n->batch.target_out, n->batch.target_lengths};
-    sb_tensor *const from[] = {batch->source, batch->source_lengths, batch->target_in,
-                               batch->target_out, batch->target_lengths};
-    for (size_t i = 0; i < sizeof to / sizeof *to; i++)
-        if (!device->copy(to[i]->data, from[i]->data, tensor_bytes(to[i])))
+    for (int i = 0; i < batch->parts; i++) {
+        const sb_tensor *to = n->batch.part[i].t, *from = batch->part[i].t;
+        if (!device->copy(to->data, from->data, tensor_bytes(to)))
             return false;
+    }
     return true;
 }
 
 /* Queues forward and backward, which are noted. */
 static bool queue(struct replay *r, struct noted *n, sb_random *random)
 {
-    const sb_context context = {.partition = &n->partition};
+    const sb_context context = {.partition = n->batch.partition};
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, random);
-    sb_tensor *loss =
-        n->mean ? sb_seq2seq_loss(r->model, &n->batch) : sb_seq2seq_loss_sum(r->model, &n->batch);
+    sb_tensor *loss = n->form.mean ? sb_seq2seq_loss(r->model, &n->batch)
+                                   : sb_seq2seq_loss_sum(r->model, &n->batch);
     n->loss = loss ? loss->data : NULL;
     bool ok = loss && sb_tensor_dtype(loss) == SB_F32 && sb_backward(loss);
     return sb_tape_end(&tape) && ok;
@@ -167,10 +184,10 @@ static void note(struct replay *r, struct noted *n, const sb_batch *batch, sb_ra
     r->graphs += n->graph != NULL;
 }
 
-bool replay_learn(struct replay *r, const sb_batch *batch, const sb_partition *partition, bool mean,
-                  sb_random *random, double *value)
+bool replay_learn(struct replay *r, const sb_batch *batch, bool mean, sb_random *random,
+                  double *value)
 {
-    struct noted *n = r ? find(r, batch, partition, mean) : NULL;
+    struct noted *n = r ? find(r, batch, mean) : NULL;
     if (!n)
         return false;
     if (!n->tried)

@@ -127,15 +127,14 @@ static bool blame(const sb_trainer *t, double loss)
 /* What is learned at once: all pairs of a batch, or this rank's. */
 struct lesson {
     const sb_batch *batch;
-    const sb_partition *partition; /* what it is of the whole; NULL: all of it */
-    bool mean;                     /* of the loss, or its sum */
-    bool last;                     /* of the batches that make a step */
+    bool mean; /* of the loss, or its sum */
+    bool last; /* of the batches that make a step */
 };
 
 /* Forward and backward, operation by operation. */
 static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
 {
-    const sb_context context = {.partition = lesson->partition, .ring = t->ring};
+    const sb_context context = {.partition = lesson->batch->partition, .ring = t->ring};
     const struct listener *listener = lesson->last ? shared_gradients_listener(t->shared) : NULL;
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
@@ -152,7 +151,7 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
 static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     const sb_random before = t->random;
-    if (!replay_learn(t->replay, lesson->batch, lesson->partition, lesson->mean, &t->random, value))
+    if (!replay_learn(t->replay, lesson->batch, lesson->mean, &t->random, value))
         return false;
     if (isfinite(*value))
         return true;
@@ -189,8 +188,8 @@ static bool learn_share(sb_trainer *t, bool last, const char **without, double *
     if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
         return false;
     const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
-    const struct lesson lesson = {.batch = &share.batch, .partition = &share.place, .last = last};
-    const bool ok = taken && (share.batch.pairs == 0 || learn_lesson(t, &lesson, value));
+    const struct lesson lesson = {.batch = &share.batch, .last = last};
+    const bool ok = taken && (share.batch.items == 0 || learn_lesson(t, &lesson, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
            agree(t, position, value);

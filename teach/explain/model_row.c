@@ -114,7 +114,8 @@ static bool run(const struct subject *subject, const struct model_place *p, int6
     sb_tape_begin(&tape, SB_RECORD);
     const sb_seq2seq_weights weights = {all, {all + encoder, all + encoder + decoder}};
     sb_tensor *logits = sb_seq2seq_logits(model, subject->batch, &weights);
-    sb_tensor *loss = logits ? sb_cross_entropy(logits, subject->batch->target_out, NULL) : NULL;
+    sb_tensor *loss =
+        logits ? sb_cross_entropy(logits, sb_batch_get(subject->batch, "target_out"), NULL) : NULL;
     sb_node *node = loss ? find_node(subject, p) : NULL;
     bool ok = node && read_scores(node, p, keys, &n->row);
     if (ok) {

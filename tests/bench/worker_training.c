@@ -141,13 +141,10 @@ static int name_batch(const struct training *t, int b, char name[][NAME], sb_nam
 {
     const char *const names[] = {"source", "target_in", "target_out"};
     const sb_batch *batch = t->batch[b];
-    sb_tensor *const tensors[] = {batch ? batch->source : t->ids[b],
-                                  batch ? batch->target_in : NULL,
-                                  batch ? batch->target_out : NULL};
     const int n = batch ? 3 : 1;
     for (int i = 0; i < n; i++) {
         snprintf(name[i], NAME, "batch.%d.%s", b, batch ? names[i] : "ids");
-        items[i] = (sb_named_tensor){name[i], tensors[i]};
+        items[i] = (sb_named_tensor){name[i], batch ? sb_batch_get(batch, names[i]) : t->ids[b]};
     }
     return n;
 }

@@ -286,7 +286,8 @@ CLAIM(language_model, data_give_it_their_targets)
     cr_expect(sb_language_model_options_of(model)->transformer.key_heads == 2);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    double loss = sb_value(sb_language_model_loss(model, sb_data_next(data)->target_out));
+    double loss =
+        sb_value(sb_language_model_loss(model, sb_batch_get(sb_data_next(data), "target_out")));
     cr_expect(sb_tape_end(&tape) && loss > 1 && loss < 5, "%g, %s", loss, sb_error());
     sb_language_model_free(model);
     sb_parameters_free(weights);

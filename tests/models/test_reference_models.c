@@ -20,12 +20,13 @@ struct variant {
 /* A batch of the open tape's tensors. */
 static sb_batch read_batch(const sb_safetensors *file, const char *path)
 {
-    return (sb_batch){
-        .source = reference_tensor(file, reference_name(path, "source").text, SB_F32),
-        .source_lengths =
-            reference_tensor(file, reference_name(path, "source_lengths").text, SB_F32),
-        .target_in = reference_tensor(file, reference_name(path, "target_in").text, SB_F32),
-        .target_out = reference_tensor(file, reference_name(path, "target_out").text, SB_F32)};
+    static const char *const names[] = {"source", "source_lengths", "target_in", "target_out"};
+    sb_batch batch = {.parts = 4};
+    for (int i = 0; i < 4; i++)
+        batch.part[i] = (sb_batch_part){
+            .name = names[i],
+            .t = reference_tensor(file, reference_name(path, names[i]).text, SB_F32)};
+    return batch;
 }
 
 static void compare(const sb_safetensors *file, const void *context, sb_dtype dtype)

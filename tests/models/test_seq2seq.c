@@ -6,7 +6,8 @@ CLAIM(seq2seq, results_have_the_shapes_that_are_promised)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
-    int64_t Ls = sb_tensor_dim(batch->source, 1), Lt = sb_tensor_dim(batch->target_in, 1);
+    int64_t Ls = sb_tensor_dim(sb_batch_get(batch, "source"), 1),
+            Lt = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1);
     cr_assert(Ls > 1 && (Lt == Ls + 1 || sb_device_in_use()->graphs));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
@@ -20,7 +21,8 @@ CLAIM(seq2seq, results_have_the_shapes_that_are_promised)
         cr_expect(shape_equal(self[i]->rank, self[i]->dim, SB_SHAPE(PAIRS, 2, Lt, Lt)));
         cr_expect(shape_equal(cross[i]->rank, cross[i]->dim, SB_SHAPE(PAIRS, 2, Lt, Ls)));
     }
-    sb_tensor *memory = sb_seq2seq_encode(tiny.model, batch->source, batch->source_lengths);
+    sb_tensor *memory = sb_seq2seq_encode(tiny.model, sb_batch_get(batch, "source"),
+                                          sb_batch_get(batch, "source_lengths"));
     cr_expect(shape_equal(memory->rank, memory->dim, SB_SHAPE(PAIRS, Ls, 12)));
     cr_expect(sb_tape_end(&tape));
     sb_batch_free(batch);
@@ -49,7 +51,7 @@ CLAIM(seq2seq, attention_goes_where_it_may)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
-    const int32_t *lengths = test_data(batch->source_lengths);
+    const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
     sb_tensor *encoder[2], *self[2], *cross[2];
     sb_seq2seq_weights weights = {encoder, {self, cross}};
     sb_tape tape;
@@ -77,7 +79,7 @@ CLAIM(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     double mean[2];
     for (int smoothed = 0; smoothed < 2; smoothed++) {
         sb_cross_entropy_options o = {.label_smoothing = smoothed * 0.1};
-        mean[smoothed] = sb_value(sb_cross_entropy(y, batch->target_out, &o));
+        mean[smoothed] = sb_value(sb_cross_entropy(y, sb_batch_get(batch, "target_out"), &o));
     }
     double n = (double)batch->targets;
     cr_expect(fabs(sb_value(sb_seq2seq_loss(tiny.model, batch)) - mean[1]) < 1e-12);
@@ -174,11 +176,12 @@ CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
         sb_batch *batch = tiny_batch(tiny.vocabulary, 3, 1, 30);
-        int64_t L = sb_tensor_dim(batch->target_in, 1), n, changed = 0;
+        int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1), n, changed = 0;
         cr_assert(L > 5);
         double *before = logits_of(&tiny, batch, SB_RECORD, &n);
-        const bool first = sb_get(batch->target_in, L / 2) == SB_SPECIAL_SYMBOLS;
-        sb_put(batch->target_in, L / 2, first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
+        const bool first = sb_get(sb_batch_get(batch, "target_in"), L / 2) == SB_SPECIAL_SYMBOLS;
+        sb_put(sb_batch_get(batch, "target_in"), L / 2,
+               first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
         double *after = logits_of(&tiny, batch, SB_RECORD, &n);
         for (int64_t i = 0; i < n; i++) {
             bool may_change = i / TINY_V >= L / 2;
@@ -202,7 +205,7 @@ CLAIM(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
             struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
             sb_mode mode = record ? SB_RECORD : SB_NO_RECORD;
             sb_batch *all = tiny_batch(tiny.vocabulary, 20, 7, 30);
-            int64_t Lt = sb_tensor_dim(all->target_in, 1), n;
+            int64_t Lt = sb_tensor_dim(sb_batch_get(all, "target_in"), 1), n;
             double *together = logits_of(&tiny, all, mode, &n), tolerance = record ? 1e-5 : 0;
             for (int64_t b = 0; b < 7; b++) {
                 sb_batch *one = tiny_batch(tiny.vocabulary, 20 + (uint64_t)b, 1, 30);

@@ -1,5 +1,6 @@
 /* Attention over a sequence that is cut over ranks, here threads, against the tiled path on one. */
 #include "autograd/node.h"
+#include "models/data/batch_parts.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/share.h"
 #include "tests/support/tiny.h"
@@ -419,22 +420,22 @@ static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicato
 static void learn_piece(sb_communicator *ring, void *context)
 {
     struct training *t = context;
-    struct tiny *tiny = &t->tiny[sb_communicator_rank(ring)];
-    const sb_batch *all = t->batch;
-    sb_batch part = *all;
-    int64_t source, target;
-    const sb_partition share = {
-        .source = sb_piece_zigzag(all->source->dim[1], sb_communicator_size(ring),
-                                  sb_communicator_rank(ring), &source),
-        .target = sb_piece_zigzag(all->target_in->dim[1], sb_communicator_size(ring),
-                                  sb_communicator_rank(ring), &target)};
-    part.source = share_part(all->source, 1, &share.source, source);
-    part.target_in = share_part(all->target_in, 1, &share.target, target);
-    part.target_out = share_part(all->target_out, 1, &share.target, target);
-    need(learn(tiny, &part, ring, &share, &t->loss[sb_communicator_rank(ring)]), ring);
-    sb_tensor_release(part.source);
-    sb_tensor_release(part.target_in);
-    sb_tensor_release(part.target_out);
+    const int rank = sb_communicator_rank(ring), ranks = sb_communicator_size(ring);
+    sb_batch part = *t->batch;
+    sb_partition share = {.source = {0}};
+    for (int i = 0; i < part.parts; i++) {
+        sb_batch_part *p = &part.part[i];
+        sb_piece *piece = p->along == SB_SEQUENCE_SOURCE ? &share.source : &share.target;
+        int64_t here;
+        if (p->along == SB_SEQUENCE_NONE) {
+            sb_tensor_retain(p->t);
+            continue;
+        }
+        *piece = sb_piece_zigzag(p->t->dim[1], ranks, rank, &here);
+        p->t = share_part(p->t, 1, piece, here);
+    }
+    need(learn(&t->tiny[rank], &part, ring, &share, &t->loss[rank]), ring);
+    batch_release(&part);
 }
 
 /* The largest difference between the sum of the ranks' gradients and `whole`'s, over its largest.

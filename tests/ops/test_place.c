@@ -1,4 +1,5 @@
 /* Dropout goes by the place in the whole: shares of a batch, however cut, drop what it would. */
+#include "models/data/batch_parts.h"
 #include "ops/kernel.h"
 #include "ops/runs.h"
 #include "tests/support/share.h"
@@ -273,13 +274,12 @@ CLAIM(place, blocks_of_keys_drop_what_the_whole_drops)
 /* The pairs from .. to - 1 of a batch, as padded there. */
 static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
 {
-    const sb_piece piece = {.of = batch->pairs, .first = from};
-    return (sb_batch){.pairs = to - from,
-                      .source = share_part(batch->source, 0, &piece, to - from),
-                      .source_lengths = share_part(batch->source_lengths, 0, &piece, to - from),
-                      .target_in = share_part(batch->target_in, 0, &piece, to - from),
-                      .target_out = share_part(batch->target_out, 0, &piece, to - from),
-                      .target_lengths = share_part(batch->target_lengths, 0, &piece, to - from)};
+    const sb_piece piece = {.of = batch->items, .first = from};
+    sb_batch part = *batch;
+    part.items = to - from;
+    for (int i = 0; i < part.parts; i++)
+        part.part[i].t = share_part(batch->part[i].t, 0, &piece, to - from);
+    return part;
 }
 
 /* The sum of losses of a share, whose gradients are added to what there is. */
@@ -322,8 +322,7 @@ static void expect_batch(const sb_seq2seq_options *options)
     for (int i = 0; i < 2; i++) {
         sb_batch part = pairs_of(batch, cuts[i], cuts[i + 1]);
         sum += learn(tiny.model, &part, &(sb_partition){.items = {.of = 5, .first = cuts[i]}});
-        release(5, (sb_tensor *[]){part.source, part.source_lengths, part.target_in,
-                                   part.target_out, part.target_lengths});
+        batch_release(&part);
     }
     cr_expect(fabs(sum - whole) <= 1e-12 * whole, "%.17g, not %.17g", sum, whole);
     for (int64_t i = 0; i < n; i++) {

@@ -49,7 +49,7 @@ struct at {
 /* Pairs of a batch that a rank has; neighbours in a ring have the same. */
 static int64_t pairs_of(const struct small_run *run, const struct at *at)
 {
-    const int64_t pairs = sb_trainer_batch(run->trainer)->pairs;
+    const int64_t pairs = sb_trainer_batch(run->trainer)->items;
     const int cut = run->settings.trainer.sequence_ranks;
     const int shares = at->ranks / cut, share = at->rank / cut;
     return pairs * (share + 1) / shares - pairs * share / shares;
@@ -61,8 +61,8 @@ static int64_t attention_numbers(const struct small_run *run, const struct at *a
     const struct settings *s = &run->settings;
     const sb_batch *batch = sb_trainer_batch(run->trainer);
     const int place = at->rank % s->trainer.sequence_ranks;
-    const int64_t source = ring_numbers(s, batch->source->dim[1], place);
-    const int64_t target = ring_numbers(s, batch->target_in->dim[1], place);
+    const int64_t source = ring_numbers(s, sb_batch_get(batch, "source")->dim[1], place);
+    const int64_t target = ring_numbers(s, sb_batch_get(batch, "target_in")->dim[1], place);
     return pairs_of(run, at) * (s->model.transformer.encoder_layers * source +
                                 s->model.transformer.decoder_layers * (target + source));
 }
@@ -76,8 +76,10 @@ static int64_t border_numbers(const struct small_run *run, const struct at *at)
     const sb_batch *batch = sb_trainer_batch(run->trainer);
     const int64_t E = o->encoder_layers, D = o->decoder_layers;
     const int64_t row = pairs_of(run, at) * o->width;
-    const int64_t source = sum_numbers(row * batch->source->dim[1], at->heads, at->head);
-    const int64_t target = sum_numbers(row * batch->target_in->dim[1], at->heads, at->head);
+    const int64_t source =
+        sum_numbers(row * sb_batch_get(batch, "source")->dim[1], at->heads, at->head);
+    const int64_t target =
+        sum_numbers(row * sb_batch_get(batch, "target_in")->dim[1], at->heads, at->head);
     const int64_t forward = 2 * E * source + 3 * D * target;
     return (o->recompute ? 2 : 1) * forward + forward + D * source;
 }

@@ -28,8 +28,9 @@ static sb_data *data_new(const sb_data_options *options)
 static uint64_t fingerprint(const sb_batch *batch)
 {
     cr_assert(batch, "%s", sb_error());
-    sb_tensor *parts[] = {batch->source, batch->source_lengths, batch->target_in, batch->target_out,
-                          batch->target_lengths};
+    sb_tensor *parts[] = {sb_batch_get(batch, "source"), sb_batch_get(batch, "source_lengths"),
+                          sb_batch_get(batch, "target_in"), sb_batch_get(batch, "target_out"),
+                          sb_batch_get(batch, "target_lengths")};
     uint64_t hash = 0xcbf29ce484222325u;
     for (int p = 0; p < 5; p++) {
         const int32_t *ids = test_data(parts[p]);
@@ -49,10 +50,10 @@ CLAIM(data, each_pair_comes_once_an_epoch)
         int seen[PAIRS] = {0}, met = 0;
         while (sb_data_tell(data).epoch == epoch) {
             const sb_batch *batch = sb_data_next(data);
-            cr_assert(batch && batch->pairs <= 7, "%s", sb_error());
-            const int32_t *out = test_data(batch->target_out);
-            for (int64_t b = 0; b < batch->pairs; b++, met++) {
-                const int32_t *id = out + b * sb_tensor_dim(batch->target_out, 1);
+            cr_assert(batch && batch->items <= 7, "%s", sb_error());
+            const int32_t *out = test_data(sb_batch_get(batch, "target_out"));
+            for (int64_t b = 0; b < batch->items; b++, met++) {
+                const int32_t *id = out + b * sb_tensor_dim(sb_batch_get(batch, "target_out"), 1);
                 seen[(id[0] - 4) + 7 * (id[1] - 4) + 49 * (id[2] - 4)]++;
             }
         }
@@ -135,7 +136,7 @@ CLAIM(data, long_pairs_are_left_out)
         within += strlen(tiny_text((uint64_t)i, 20)) <= 10;
     cr_expect(within > 0 && within < PAIRS);
     cr_expect(sb_data_pairs(data) == within && sb_data_left_out(data) == PAIRS - within);
-    for (int64_t met = 0; met < within; met += sb_data_next(data)->pairs)
+    for (int64_t met = 0; met < within; met += sb_data_next(data)->items)
         ;
     cr_expect(sb_data_tell(data).epoch == 1 && sb_data_tell(data).batch == 0);
     sb_data_free(data);
@@ -153,11 +154,11 @@ CLAIM(data, a_task_never_ends)
         uint64_t before = 0;
         for (int b = 0; b < 5; b++) {
             const sb_batch *batch = sb_data_next(data);
-            cr_assert(batch && batch->pairs == 64, "%s", sb_error());
+            cr_assert(batch && batch->items == 64, "%s", sb_error());
             cr_expect(fingerprint(batch) != before, "%s: a batch comes twice", names[i]);
             before = fingerprint(batch);
-            const int32_t *source = test_data(batch->source);
-            for (int64_t k = 0; k < sb_tensor_size(batch->source); k++)
+            const int32_t *source = test_data(sb_batch_get(batch, "source"));
+            for (int64_t k = 0; k < sb_tensor_size(sb_batch_get(batch, "source")); k++)
                 cr_assert(source[k] != SB_UNKNOWN, "%s has unknown symbols", names[i]);
         }
         sb_data_free(data);

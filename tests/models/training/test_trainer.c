@@ -111,7 +111,8 @@ CLAIM(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
                        : "linear_cross_entropy input weight (14, 8)");
         EXPECT_ERROR(name[i]);
         const sb_batch *batch = sb_trainer_batch(run.trainer);
-        cr_assert(batch && batch->pairs == 4 && sb_tensor_dim(batch->source, 0) == 4);
+        cr_assert(batch && batch->items == 4 &&
+                  sb_tensor_dim(sb_batch_get(batch, "source"), 0) == 4);
         cr_expect(sb_trainer_steps(run.trainer) == 1);
         small_run_close(&run);
     }

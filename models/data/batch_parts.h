@@ -1,0 +1,13 @@
+/* The inside of batches, whatever their parts are. */
+#ifndef SOFTBACK_MODELS_DATA_BATCH_PARTS_H
+#define SOFTBACK_MODELS_DATA_BATCH_PARTS_H
+
+#include "models/data/batch.h"
+
+/* Whether every part has its tensor. */
+bool batch_is_whole(const sb_batch *batch);
+
+/* Releases all parts. */
+void batch_release(sb_batch *batch);
+
+#endif
