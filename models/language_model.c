@@ -1,6 +1,7 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
+#include "models/transformer_settings.h"
 #include "nn/flat.h"
 #include "nn/output_head.h"
 #include "tensor/failure.h"
@@ -100,51 +101,148 @@ static sb_tensor *before(sb_tensor *ids)
     return input ? sb_tape_own(input) : NULL;
 }
 
-/* What the decoder makes of the texts, (B, L, C). */
-static sb_tensor *decode(const sb_language_model *m, sb_tensor *ids)
+/* What the decoder makes of its input, (B, L, C). */
+static sb_tensor *decode(const sb_language_model *m, sb_tensor *input,
+                         const sb_decoder_weights *weights)
 {
-    if (!m)
-        return fail_null("language_model", "model");
-    sb_tensor *input = before(ids);
-    return input ? sb_decoder_forward(m->decoder, input, NULL, NULL, NULL) : NULL;
+    return input ? sb_decoder_forward(m->decoder, input, NULL, NULL, weights) : NULL;
+}
+
+static sb_tensor *loss_of(const sb_language_model *m, sb_tensor *y, sb_tensor *ids, sb_loss loss)
+{
+    if (!y)
+        return NULL;
+    const sb_cross_entropy_options options = {
+        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
+        .reduction = loss == SB_LOSS_MEAN ? SB_MEAN : SB_SUM};
+    return sb_output_head_loss(&m->output, y, ids, &options);
 }
 
 sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids)
 {
-    sb_tensor *y = decode(model, ids);
-    if (!y)
-        return NULL;
-    sb_cross_entropy_options options = {.label_smoothing = model->options.label_smoothing};
-    return sb_output_head_loss(&model->output, y, ids, &options);
+    if (!model)
+        return fail_null("language_model", "model");
+    return loss_of(model, decode(model, before(ids), NULL), ids, SB_LOSS_MEAN);
 }
 
 sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
 {
-    sb_tensor *y = decode(model, ids);
+    if (!model)
+        return fail_null("language_model", "model");
+    sb_tensor *y = decode(model, before(ids), NULL);
     return y ? sb_output_head_logits(&model->output, y) : NULL;
 }
 
-static sb_tensor *output(const void *model, sb_tensor *y)
+/* ---- its kind ---- */
+
+/* Its settings, bound to options. */
+static struct setting_table language_settings(sb_language_model_options *o)
+{
+    struct setting_table t = {.count = 0};
+    setting_add_transformer(&t, &o->transformer, false);
+    setting_add_ties(&t, &o->tie_embeddings);
+    setting_add_dropout(&t, &o->transformer);
+    setting_add_smoothing(&t, &o->label_smoothing);
+    return t;
+}
+
+static void *language_build(sb_parameters *weights, const sb_description *d)
+{
+    sb_language_model_options o = {.transformer = {.ranks = sb_description_ranks(d)}};
+    const struct setting_table table = language_settings(&o);
+    sb_vocabulary *vocabulary = sb_description_vocabulary(d, "text");
+    return vocabulary && settings_take(&table, d) ? sb_language_model_for(weights, vocabulary, &o)
+                                                  : NULL;
+}
+
+static bool language_describe(const void *self, sb_description *d)
+{
+    const sb_language_model *m = self;
+    sb_language_model_options o = m->options; /* settings can be written to */
+    const struct setting_table table = language_settings(&o);
+    return settings_describe(&table, d) && sb_description_add_vocabulary(d, "text", m->vocabulary);
+}
+
+static void language_free(void *self)
+{
+    sb_language_model_free(self);
+}
+
+/* Texts are the targets of pairs. */
+static sb_tensor *language_loss(const void *self, const sb_batch *batch, sb_loss loss)
+{
+    sb_tensor *ids = sb_batch_get(batch, "target_out");
+    sb_tensor *y = ids ? decode(self, sb_batch_get(batch, "target_in"), NULL) : NULL;
+    return loss_of(self, y, ids, loss);
+}
+
+static bool language_attentions(const void *self, const sb_batch *batch, sb_attentions *a)
+{
+    const sb_language_model *m = self;
+    const int layers = sb_decoder_layers(m->decoder);
+    sb_tensor *ids = sb_batch_get(batch, "target_out"),
+              *lengths = sb_batch_get(batch, "target_lengths");
+    *a = (sb_attentions){.maps = layers, .map = memory_new((size_t)layers * sizeof *a->map)};
+    sb_tensor **self_weights = memory_new((size_t)layers * sizeof *self_weights);
+    if (a->map && self_weights && ids && lengths) {
+        const sb_decoder_weights weights = {.self = self_weights};
+        a->loss =
+            loss_of(m, decode(m, sb_batch_get(batch, "target_in"), &weights), ids, SB_LOSS_COST);
+        a->loss = a->loss ? sb_scale(a->loss, 1 / (double)batch->targets) : NULL;
+    }
+    for (int i = 0; a->loss && i < layers; i++)
+        a->map[i] = (sb_attention_map){self_weights[i], lengths, lengths, true};
+    if (!a->map || !self_weights)
+        sb_fail("language_model: out of memory");
+    memory_free(self_weights);
+    if (!a->loss)
+        memory_free(a->map);
+    return a->loss != NULL;
+}
+
+static sb_tensor *language_output(const void *model, sb_tensor *y)
 {
     const sb_language_model *m = model;
     return sb_output_head_logits(&m->output, y);
 }
+
+static bool language_generator(const void *self, struct generator *g)
+{
+    const sb_language_model *m = self;
+    const sb_transformer_options *o = &m->options.transformer;
+    *g = (struct generator){.model = m,
+                            .vocabulary = m->vocabulary,
+                            .symbols = sb_vocabulary_size(m->vocabulary),
+                            .decoder = m->decoder,
+                            .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
+                            .output = language_output};
+    return true;
+}
+
+const sb_model_kind language_model_kind = {.name = "language_model",
+                                           .build = language_build,
+                                           .describe = language_describe,
+                                           .free = language_free,
+                                           .loss = language_loss,
+                                           .attentions = language_attentions,
+                                           .generator = language_generator,
+                                           .splits = "batch heads sequence"};
+
+sb_model sb_language_model_as_model(sb_language_model *model)
+{
+    return (sb_model){&language_model_kind, model, sb_language_model_parameters(model)};
+}
+
+/* ---- decoding ---- */
 
 bool sb_continue_texts(const sb_language_model *model, const char *const *prompts, int64_t n,
                        const sb_decoding_options *options, sb_decoded outputs[])
 {
     if (!model)
         return fail_null("continue", "model");
-    const sb_transformer_options *o = &model->options.transformer;
-    struct generator generator = {
-        .model = model,
-        .vocabulary = model->vocabulary,
-        .symbols = sb_vocabulary_size(model->vocabulary),
-        .decoder = model->decoder,
-        .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
-        .output = output,
-    };
-    return generator_decode(&generator, prompts, n, options, outputs);
+    struct generator generator;
+    return language_generator(model, &generator) &&
+           generator_decode(&generator, prompts, n, options, outputs);
 }
 
 char *sb_continue(const sb_language_model *model, const char *prompt,

@@ -6,6 +6,7 @@
 #include "../nn/decoder.h"
 #include "data/data.h"
 #include "decoding/decoding.h"
+#include "model.h"
 #include "text/vocabulary.h"
 
 typedef struct {
@@ -43,6 +44,10 @@ SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *mode
  */
 SB_API sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids);
 SB_API sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids);
+
+/* The model as training and files know it, of the kind "language_model". It learns the targets of
+   sentence pairs, and does not look at their sources. */
+SB_API sb_model sb_language_model_as_model(sb_language_model *model);
 
 /* How the model goes on after a prompt (which may be empty): the continuation without the prompt,
    to be freed with sb_free. Options as in decoding.h, "source" meaning the prompt. */

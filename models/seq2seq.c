@@ -1,4 +1,7 @@
 #include "models/seq2seq.h"
+#include "models/decoding/generator.h"
+#include "models/seq2seq_kind.h"
+#include "models/transformer_settings.h"
 #include "nn/flat.h"
 #include "nn/output_head.h"
 #include "tensor/failure.h"
@@ -137,31 +140,29 @@ static sb_tensor *decode(const sb_seq2seq *m, const sb_batch *batch,
                               weights ? &weights->decoder : NULL);
 }
 
-static sb_tensor *loss(const sb_seq2seq *m, const sb_batch *batch,
-                       const sb_cross_entropy_options *options)
+static sb_tensor *seq2seq_loss(const void *self, const sb_batch *batch, sb_loss loss)
 {
+    const sb_seq2seq *m = self;
     sb_tensor *y = decode(m, batch, NULL), *target = y ? sb_batch_get(batch, "target_out") : NULL;
-    return target ? sb_output_head_loss(&m->output, y, target, options) : NULL;
+    const sb_cross_entropy_options options = {
+        .label_smoothing = m && loss != SB_LOSS_COST ? m->options.label_smoothing : 0,
+        .reduction = loss == SB_LOSS_MEAN ? SB_MEAN : SB_SUM};
+    return target ? sb_output_head_loss(&m->output, y, target, &options) : NULL;
 }
 
 sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch)
 {
-    sb_cross_entropy_options options = {.label_smoothing =
-                                            model ? model->options.label_smoothing : 0};
-    return loss(model, batch, &options);
+    return seq2seq_loss(model, batch, SB_LOSS_MEAN);
 }
 
 sb_tensor *sb_seq2seq_loss_sum(const sb_seq2seq *model, const sb_batch *batch)
 {
-    sb_cross_entropy_options options = {
-        .label_smoothing = model ? model->options.label_smoothing : 0, .reduction = SB_SUM};
-    return loss(model, batch, &options);
+    return seq2seq_loss(model, batch, SB_LOSS_SUM);
 }
 
 sb_tensor *sb_seq2seq_cost(const sb_seq2seq *model, const sb_batch *batch)
 {
-    sb_cross_entropy_options options = {.reduction = SB_SUM};
-    return loss(model, batch, &options);
+    return seq2seq_loss(model, batch, SB_LOSS_COST);
 }
 
 sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
@@ -169,4 +170,131 @@ sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
 {
     sb_tensor *y = decode(model, batch, weights);
     return y ? sb_seq2seq_output(model, y) : NULL;
+}
+
+/* ---- its kind ---- */
+
+const sb_seq2seq_options seq2seq_usual = {.transformer = {.width = 128,
+                                                          .heads = 4,
+                                                          .encoder_layers = 3,
+                                                          .decoder_layers = 3,
+                                                          .dropout = 0.1,
+                                                          .activation = SB_RELU}};
+
+void seq2seq_add_sharing(struct setting_table *t, sb_seq2seq_options *o)
+{
+    t->group = SETTING_OF_MODEL;
+    setting_add_flag(t, "share-embeddings", &o->share_embeddings,
+                     "source and target share embeddings (with --joint-vocabulary)");
+}
+
+/* Its settings, bound to options. */
+static struct setting_table seq2seq_settings(sb_seq2seq_options *o)
+{
+    struct setting_table t = {.count = 0};
+    setting_add_transformer(&t, &o->transformer, true);
+    setting_add_ties(&t, &o->tie_embeddings);
+    seq2seq_add_sharing(&t, o);
+    setting_add_dropout(&t, &o->transformer);
+    setting_add_smoothing(&t, &o->label_smoothing);
+    return t;
+}
+
+static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
+{
+    sb_seq2seq_options o = seq2seq_usual;
+    sb_vocabulary *source = sb_description_vocabulary(d, "source"),
+                  *target = source ? sb_description_vocabulary(d, "target") : NULL;
+    const struct setting_table table = seq2seq_settings(&o);
+    o.transformer.ranks = sb_description_ranks(d);
+    return target && settings_take(&table, d) ? sb_seq2seq_for(weights, source, target, &o) : NULL;
+}
+
+static bool seq2seq_describe(const void *self, sb_description *d)
+{
+    const sb_seq2seq *m = self;
+    sb_seq2seq_options o = m->options; /* settings can be written to */
+    const struct setting_table table = seq2seq_settings(&o);
+    return settings_describe(&table, d) && sb_description_add_vocabulary(d, "source", m->source) &&
+           sb_description_add_vocabulary(d, "target", m->target);
+}
+
+static void seq2seq_release(void *self)
+{
+    sb_seq2seq_free(self);
+}
+
+/* The maps of encoder, self- and cross-attention, in this order, with what counts of each. */
+static bool map_attentions(const sb_seq2seq *m, const sb_batch *batch, sb_tensor *const weights[],
+                           sb_attention_map map[])
+{
+    const int E = m->options.transformer.encoder_layers, D = m->options.transformer.decoder_layers;
+    sb_tensor *source = sb_batch_get(batch, "source_lengths"),
+              *target = sb_batch_get(batch, "target_lengths");
+    for (int i = 0; i < E; i++)
+        map[i] = (sb_attention_map){weights[i], source, source, false};
+    for (int i = E; i < E + D; i++)
+        map[i] = (sb_attention_map){weights[i], target, target, true};
+    for (int i = E + D; i < E + 2 * D; i++)
+        map[i] = (sb_attention_map){weights[i], target, source, false};
+    return source && target;
+}
+
+static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_attentions *a)
+{
+    const sb_seq2seq *m = self;
+    const int E = m->options.transformer.encoder_layers, D = m->options.transformer.decoder_layers;
+    *a = (sb_attentions){.maps = E + 2 * D};
+    a->map = memory_new((size_t)a->maps * sizeof *a->map);
+    sb_tensor **weights = memory_new((size_t)a->maps * sizeof *weights);
+    bool ok = (a->map && weights) || sb_fail("seq2seq: out of memory");
+    if (ok) {
+        const sb_seq2seq_weights into = {weights, {weights + E, weights + E + D}};
+        sb_tensor *logits = sb_seq2seq_logits(m, batch, &into);
+        sb_tensor *target = logits ? sb_batch_get(batch, "target_out") : NULL;
+        a->loss = target ? sb_cross_entropy(logits, target, NULL) : NULL;
+        ok = a->loss && map_attentions(m, batch, weights, a->map);
+    }
+    memory_free(weights);
+    if (!ok)
+        memory_free(a->map);
+    return ok;
+}
+
+static sb_tensor *seq2seq_encode(const void *self, sb_tensor *ids, sb_tensor *lengths)
+{
+    return sb_seq2seq_encode(self, ids, lengths);
+}
+
+static sb_tensor *seq2seq_output(const void *self, sb_tensor *y)
+{
+    return sb_seq2seq_output(self, y);
+}
+
+static bool seq2seq_generator(const void *self, struct generator *g)
+{
+    const sb_seq2seq *m = self;
+    const sb_transformer_options *o = &m->options.transformer;
+    *g = (struct generator){.model = m,
+                            .vocabulary = m->source,
+                            .symbols = sb_vocabulary_size(m->target),
+                            .decoder = m->decoder,
+                            .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
+                            .encode = seq2seq_encode,
+                            .output = seq2seq_output};
+    return true;
+}
+
+const sb_model_kind seq2seq_kind = {.name = "seq2seq",
+                                    .build = seq2seq_build,
+                                    .describe = seq2seq_describe,
+                                    .free = seq2seq_release,
+                                    .loss = seq2seq_loss,
+                                    .attentions = seq2seq_attentions,
+                                    .generator = seq2seq_generator,
+                                    .splits = "batch heads sequence"};
+
+sb_model sb_seq2seq_as_model(sb_seq2seq *model)
+{
+    return (sb_model){&seq2seq_kind, model, sb_seq2seq_parameters(model)};
 }

@@ -4,8 +4,8 @@
 
 #include "../nn/decoder.h"
 #include "../nn/encoder.h"
-#include "data/batch.h"
 #include "data/data.h"
+#include "model.h"
 #include "text/vocabulary.h"
 
 typedef struct {
@@ -44,6 +44,9 @@ SB_API const sb_seq2seq_options *sb_seq2seq_options_of(const sb_seq2seq *model);
 SB_API sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model);
 SB_API sb_vocabulary *sb_seq2seq_target(const sb_seq2seq *model);
 SB_API sb_parameters *sb_seq2seq_parameters(const sb_seq2seq *model);
+
+/* The model as training and files know it, of the kind "seq2seq". */
+SB_API sb_model sb_seq2seq_as_model(sb_seq2seq *model);
 
 /* The mean cross entropy, in nats a symbol, of the batch's targets. */
 SB_API sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch);

@@ -24,6 +24,32 @@ bool batch_is_whole(const sb_batch *batch)
     return true;
 }
 
+static bool part_check(const sb_batch *batch, const sb_batch_part *part, bool cut)
+{
+    if (!part->name || !part->t)
+        return fail_null("batch", part->name ? part->name : "the name of a part");
+    if (part->t->rank < 1 || part->t->dim[0] != batch->items)
+        return sb_fail("batch: \"%s\" is %s; its axis 0 must be the %lld items", part->name,
+                       tensor_shape(part->t).text, (long long)batch->items);
+    return !cut || part->along == SB_SEQUENCE_NONE || part->t->rank > 1 ||
+           sb_fail("batch: \"%s\" is %s and has no positions; it must be along "
+                   "SB_SEQUENCE_NONE",
+                   part->name, tensor_shape(part->t).text);
+}
+
+bool batch_check(const sb_batch *batch, bool cut)
+{
+    if (batch->items < 1 || batch->targets < 1)
+        return sb_fail("batch: it has %lld items and %lld targets; both must be at least 1",
+                       (long long)batch->items, (long long)batch->targets);
+    if (batch->parts < 1 || batch->parts > SB_BATCH_PARTS)
+        return sb_fail("batch: it has %d parts, not 1..%d", batch->parts, SB_BATCH_PARTS);
+    for (int i = 0; i < batch->parts; i++)
+        if (!part_check(batch, &batch->part[i], cut))
+            return false;
+    return true;
+}
+
 void batch_release(sb_batch *batch)
 {
     for (int i = 0; i < batch->parts; i++)

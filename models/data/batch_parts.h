@@ -7,6 +7,10 @@
 /* Whether every part has its tensor. */
 bool batch_is_whole(const sb_batch *batch);
 
+/* Whether a batch that may be anybody's can be trained on: parts of as many items as there are, and
+   where sequences are cut, with positions. */
+bool batch_check(const sb_batch *batch, bool cut);
+
 /* Releases all parts. */
 void batch_release(sb_batch *batch);
 

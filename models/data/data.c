@@ -1,5 +1,5 @@
 #include "models/data/data.h"
-#include "models/data/data_position.h"
+#include "models/data/data_source.h"
 #include "models/data/epoch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -247,11 +247,6 @@ sb_data_position sb_data_tell(const sb_data *data)
     return data ? data->next : (sb_data_position){0};
 }
 
-void data_return(sb_data *data, sb_data_position position)
-{
-    data->next = position; /* its epoch is planned again when it is needed */
-}
-
 bool sb_data_seek(sb_data *data, sb_data_position position)
 {
     if (!data)
@@ -314,4 +309,79 @@ int64_t sb_data_longest_target(const sb_data *data)
 int64_t sb_data_batches(const sb_data *data)
 {
     return data && data->planned == data->next.epoch ? data->epoch.batches : 0;
+}
+
+/* ---- as a source ---- */
+
+/* FNV-1a. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+{
+    for (const unsigned char *at = bytes; count > 0; count--, at++)
+        hash = (hash ^ *at) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t hash_ids(uint64_t hash, const int32_t *ids, int64_t n)
+{
+    return hash_bytes(hash_bytes(hash, &n, sizeof n), ids, (size_t)n * sizeof *ids);
+}
+
+uint64_t sb_data_hash(const sb_data *data)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (!data)
+        return hash;
+    const sb_data_options *o = &data->options;
+    const int64_t way[] = {(int64_t)o->seed,
+                           o->batch_pairs,
+                           o->batch_symbols,
+                           data->endless ? (int64_t)data->task : -1,
+                           data->task_options.min_length,
+                           data->task_options.max_length};
+    hash = hash_bytes(hash, way, sizeof way);
+    for (int64_t i = 0; i < data->pairs; i++) {
+        hash = hash_ids(hash, data->pair[i].source, data->pair[i].source_length);
+        hash = hash_ids(hash, data->pair[i].target, data->pair[i].target_length);
+    }
+    return hash;
+}
+
+static const sb_batch *source_next(void *data)
+{
+    return sb_data_next(data);
+}
+
+static sb_data_position source_tell(const void *data)
+{
+    return sb_data_tell(data);
+}
+
+static bool source_seek(void *data, sb_data_position position)
+{
+    return sb_data_seek(data, position);
+}
+
+static uint64_t source_hash(const void *data)
+{
+    return sb_data_hash(data);
+}
+
+static int64_t source_batches(const void *data)
+{
+    return sb_data_batches(data);
+}
+
+sb_source sb_data_as_source(sb_data *data)
+{
+    return (sb_source){.object = data,
+                       .next = source_next,
+                       .tell = source_tell,
+                       .seek = source_seek,
+                       .hash = source_hash,
+                       .batches = source_batches};
+}
+
+sb_data *data_of_source(const sb_source *source)
+{
+    return source->next == source_next ? source->object : NULL;
 }

@@ -13,7 +13,7 @@
 #include "../text/pairs.h"
 #include "../text/task.h"
 #include "../text/vocabulary.h"
-#include "batch.h"
+#include "source.h"
 
 typedef struct sb_data sb_data;
 
@@ -49,11 +49,13 @@ SB_API int64_t sb_data_batches(const sb_data *data); /* in this epoch, once begu
 /* The next batch; it belongs to the data and lives until the next call. */
 SB_API const sb_batch *sb_data_next(sb_data *data);
 
-/* Where the next batch stands. */
-typedef struct {
-    int64_t epoch, batch;
-} sb_data_position;
 SB_API sb_data_position sb_data_tell(const sb_data *data);
 SB_API bool sb_data_seek(sb_data *data, sb_data_position position);
+
+/* A number that changes with the pairs, their symbols, and how they are cut into batches. */
+SB_API uint64_t sb_data_hash(const sb_data *data);
+
+/* The data as a source of batches; they must outlive it. */
+SB_API sb_source sb_data_as_source(sb_data *data);
 
 #endif

@@ -183,7 +183,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
         return false;
     sb_named_tensor item[STATE_TENSORS];
     int n = checkpoint_state(trainer, item);
-    sb_parameters *weights = sb_seq2seq_parameters(sb_trainer_model(trainer));
+    sb_parameters *weights = sb_trainer_subject(trainer)->weights;
     bool ok = read_parameters(file, weights);
     for (int i = 0; ok && i < n; i++)
         ok = read_state(file, weights, &item[i]);

@@ -1,5 +1,4 @@
 #include "models/training/replay.h"
-#include "autograd/tape.h"
 #include "models/data/batch_parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -35,19 +34,19 @@ struct noted {
 
 struct replay {
     const sb_device *device;
-    sb_seq2seq *model;
+    sb_model model;
     int count;
     struct noted noted[MOST_GRAPHS];
     int64_t graphs, launches;
 };
 
-struct replay *replay_new(sb_seq2seq *model)
+struct replay *replay_new(const sb_model *model)
 {
     const sb_device *device = sb_device_in_use();
     struct replay *r = device->graphs ? memory_new(sizeof *r) : NULL;
     if (r) {
         r->device = device;
-        r->model = model;
+        r->model = *model;
     }
     return r;
 }
@@ -102,7 +101,7 @@ static bool same_form(const struct form *a, const struct form *b)
 /* The entry for a batch's form, made where there is none; NULL when there is no room. */
 static struct noted *find(struct replay *r, const sb_batch *batch, bool mean)
 {
-    const bool adds = any_gradient(sb_seq2seq_parameters(r->model));
+    const bool adds = any_gradient(r->model.weights);
     const struct form wanted = form_of(batch, mean, adds);
     for (int i = 0; i < r->count; i++)
         if (same_form(&r->noted[i].form, &wanted))
@@ -139,8 +138,8 @@ static bool queue(struct replay *r, struct noted *n, sb_random *random)
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, random);
-    sb_tensor *loss = n->form.mean ? sb_seq2seq_loss(r->model, &n->batch)
-                                   : sb_seq2seq_loss_sum(r->model, &n->batch);
+    sb_tensor *loss =
+        r->model.kind->loss(r->model.self, &n->batch, n->form.mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     n->loss = loss ? loss->data : NULL;
     bool ok = loss && sb_tensor_dtype(loss) == SB_F32 && sb_backward(loss);
     return sb_tape_end(&tape) && ok;
@@ -149,7 +148,7 @@ static bool queue(struct replay *r, struct noted *n, sb_random *random)
 /* Exchanges which parameters have a gradient for what has_gradient says. */
 static void exchange_gradients(struct replay *r, struct noted *n)
 {
-    const sb_parameters *set = sb_seq2seq_parameters(r->model);
+    const sb_parameters *set = r->model.weights;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         sb_tensor *t = sb_parameters_get(set, i);
         const bool now = t->grad_current;
@@ -161,7 +160,7 @@ static void exchange_gradients(struct replay *r, struct noted *n)
 /* Makes the graph of a shape; the host is left as it was. */
 static void note(struct replay *r, struct noted *n, const sb_batch *batch, sb_random random)
 {
-    const sb_parameters *set = sb_seq2seq_parameters(r->model);
+    const sb_parameters *set = r->model.weights;
     n->tried = true;
     n->position = random.position;
     n->has_gradient = memory_new((size_t)sb_parameters_count(set));
@@ -199,7 +198,7 @@ bool replay_learn(struct replay *r, const sb_batch *batch, bool mean, sb_random 
         !r->device->graphs->launch(n->graph, random->position - n->position) ||
         !r->device->download(&loss, n->loss, sizeof loss))
         return false;
-    const sb_parameters *set = sb_seq2seq_parameters(r->model);
+    const sb_parameters *set = r->model.weights;
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         sb_parameters_get(set, i)->grad_current = n->has_gradient[i];
     random->position += n->draws;

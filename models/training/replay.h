@@ -10,13 +10,12 @@
 #ifndef SOFTBACK_MODELS_TRAINING_REPLAY_H
 #define SOFTBACK_MODELS_TRAINING_REPLAY_H
 
-#include "autograd/tape.h"
-#include "models/seq2seq.h"
+#include "models/model.h"
 
 struct replay;
 
 /* For the device in use; NULL, without a message, where it has no graphs or there is no memory. */
-struct replay *replay_new(sb_seq2seq *model);
+struct replay *replay_new(const sb_model *model);
 void replay_free(struct replay *replay); /* NULL is allowed */
 
 /*

@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_MODELS_TRAINING_SETTINGS_H
 #define SOFTBACK_MODELS_TRAINING_SETTINGS_H
 
+#include "models/setting.h"
 #include "models/training/trainer.h"
 
 struct settings {
@@ -21,25 +22,6 @@ struct settings {
     bool joint_vocabulary; /* one vocabulary for both sides */
 };
 
-enum setting_group { SETTING_OF_MODEL, SETTING_OF_TRAINING, SETTING_OF_DATA };
-
-/* One setting, bound to a struct settings: one of the pointers leads to its value there. */
-struct setting {
-    const char *name; /* "feed-forward" */
-    const char *help;
-    enum setting_group group;
-    int64_t *count;
-    uint64_t *seed; /* a count too */
-    int *small;     /* a count too */
-    double *number;
-    unsigned *choice; /* an enum */
-    bool *flag;
-    double least, most;         /* of a count or number */
-    const char *const *choices; /* of a choice, ended by NULL */
-};
-
-enum { MOST_SETTINGS = 64 }; /* so that sets of them are bits of a word */
-
 /* The i-th setting; its name is NULL past the last. */
 struct setting setting_at(struct settings *settings, int i);
 const char *setting_name(int i);
@@ -49,12 +31,8 @@ int setting_find(const char *name);
 /* Sensible values for training from nothing. */
 struct settings settings_default(void);
 
-/* Sets one from text ("true" or "false" for a flag); the message names what was expected. */
+/* As setting_write and setting_read do. */
 bool setting_set(struct settings *settings, int i, const char *text);
-/* Its value as text; numbers so that reading them gives the same bits. */
-struct setting_text {
-    char text[40];
-};
 struct setting_text setting_get(const struct settings *settings, int i);
 
 #endif

@@ -1,7 +1,8 @@
 #include "models/training/trainer.h"
 #include "autograd/node.h"
+#include "models/data/batch_parts.h"
 #include "models/data/batch_share.h"
-#include "models/data/data_position.h"
+#include "models/kinds.h"
 #include "models/training/replay.h"
 #include "nn/flat.h"
 #include "nn/shared_gradients.h"
@@ -14,8 +15,8 @@ enum { MOST_SKIPPED = 10 };
 
 struct sb_trainer {
     sb_trainer_options options;
-    sb_seq2seq *model;
-    sb_data *data;
+    sb_model model;
+    sb_source source;
     sb_optimiser *optimiser;
     sb_average *average;
     struct replay *replay;           /* NULL: none */
@@ -24,15 +25,24 @@ struct sb_trainer {
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
+    bool lost;                 /* a step failed, and the source could not go back; */
+    sb_data_position position; /*    where it must go before the next one */
 };
 
 /* Over how many ranks the heads and hidden units of a model are cut. */
-static int head_ranks(const sb_seq2seq *model)
+static int head_ranks(const sb_model *model)
 {
-    return sb_communicator_size(sb_seq2seq_options_of(model)->transformer.ranks);
+    return sb_communicator_size(parameters_ranks(model->weights));
 }
 
-static bool check(const sb_trainer_options *o, const sb_seq2seq *model)
+static bool check_split(const sb_model *model, int ranks, const char *what)
+{
+    return ranks == 1 || model_splits(model->kind, what) ||
+           sb_fail("trainer: a model of kind \"%s\" cannot be cut over ranks by %s",
+                   model->kind->name, what);
+}
+
+static bool check(const sb_trainer_options *o, const sb_model *model)
 {
     if (o->accumulate < 1 || o->accumulate > 1 << 20)
         return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
@@ -43,6 +53,9 @@ static bool check(const sb_trainer_options *o, const sb_seq2seq *model)
     if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
         return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
                        ranks);
+    if (!check_split(model, ranks / o->sequence_ranks, "batch") ||
+        !check_split(model, o->sequence_ranks, "sequence"))
+        return false;
     if (o->sequence_ranks > 1 && head_ranks(model) > 1)
         return sb_fail("trainer: sequences cannot be cut over ranks where heads are");
     if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
@@ -53,25 +66,38 @@ static bool check(const sb_trainer_options *o, const sb_seq2seq *model)
 
 static bool build(sb_trainer *t)
 {
-    sb_parameters *weights = sb_seq2seq_parameters(t->model);
+    sb_parameters *weights = t->model.weights;
     const sb_optimiser_options *o = &t->options.optimiser;
     t->optimiser = t->options.optimiser_kind == SB_OPTIMISER_SGD     ? sb_sgd_new(weights, o)
                    : t->options.optimiser_kind == SB_OPTIMISER_ADAMW ? sb_adamw_new(weights, o)
                                                                      : sb_adam_new(weights, o);
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
-    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && head_ranks(t->model) == 1)
-        t->replay = replay_new(t->model);
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && head_ranks(&t->model) == 1)
+        t->replay = replay_new(&t->model);
     const bool alone = sb_communicator_size(t->options.communicator) == 1;
     if (t->optimiser && !alone)
         t->shared = shared_gradients_new(t->options.communicator, weights);
     return t->optimiser && (t->average || t->options.average_decay == 0) && (t->shared || alone);
 }
 
-sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_options *options)
+/* What it cannot do without. */
+static bool is_usable(const sb_model *model, const sb_source *source)
 {
-    if (!model || !data)
-        return fail_null("trainer", model ? "data" : "model");
+    const char *missing = !model->kind || !model->kind->loss                ? "loss"
+                          : !model->weights                                 ? "weights"
+                          : !source->next || !source->tell || !source->seek ? "source"
+                                                                            : NULL;
+    return !missing || fail_null("trainer", missing);
+}
+
+sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
+                           const sb_trainer_options *options)
+{
+    if (!model || !source)
+        return fail_null("trainer", model ? "source" : "model");
+    if (!is_usable(model, source))
+        return NULL;
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;
     o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
@@ -80,7 +106,7 @@ sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data, const sb_trainer_op
     sb_trainer *t = memory_new(sizeof *t);
     if (!t)
         return sb_fail("trainer: out of memory");
-    *t = (sb_trainer){.options = o, .model = model, .data = data};
+    *t = (sb_trainer){.options = o, .model = *model, .source = *source};
     t->random = sb_random_new(o.seed, SB_STREAM_TRAIN);
     if (build(t))
         return t;
@@ -116,7 +142,7 @@ static const char *bad_parameter(const sb_parameters *weights)
 static bool blame(const sb_trainer *t, double loss)
 {
     char *origin = sb_tape_find_nonfinite();
-    const char *parameter = bad_parameter(sb_seq2seq_parameters(t->model));
+    const char *parameter = bad_parameter(t->model.weights);
     sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
             isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
             parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
@@ -124,7 +150,7 @@ static bool blame(const sb_trainer *t, double loss)
     return false;
 }
 
-/* What is learned at once: all pairs of a batch, or this rank's. */
+/* What is learned at once: all items of a batch, or this rank's. */
 struct lesson {
     const sb_batch *batch;
     bool mean; /* of the loss, or its sum */
@@ -139,8 +165,8 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, &t->random);
-    sb_tensor *loss = lesson->mean ? sb_seq2seq_loss(t->model, lesson->batch)
-                                   : sb_seq2seq_loss_sum(t->model, lesson->batch);
+    sb_tensor *loss = t->model.kind->loss(t->model.self, lesson->batch,
+                                          lesson->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     *value = loss ? sb_value(loss) : 0;
     bool ok = loss && (isfinite(*value) || blame(t, *value)) && backward_heard(loss, listener);
     return sb_tape_end(&tape) && ok;
@@ -156,7 +182,7 @@ static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *va
     if (isfinite(*value))
         return true;
     t->random = before;
-    sb_parameters_clear(sb_seq2seq_parameters(t->model));
+    sb_parameters_clear(t->model.weights);
     return false;
 }
 
@@ -198,8 +224,8 @@ static bool learn_share(sb_trainer *t, bool last, const char **without, double *
 /* Forward and backward of one batch: adds to the gradients, and to the sums. */
 static bool learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
 {
-    t->batch = sb_data_next(t->data);
-    if (!t->batch)
+    t->batch = t->source.next(t->source.object);
+    if (!t->batch || !batch_check(t->batch, t->options.sequence_ranks > 1))
         return false;
     double value = 0;
     const struct lesson lesson = {.batch = t->batch, .mean = mean};
@@ -214,8 +240,7 @@ static bool update(sb_trainer *t, double factor, sb_trained *trained)
 {
     int64_t first = 0;
     if (t->steps == 0 && !t->shared)
-        trained->without_gradient =
-            sb_parameters_without_gradient(sb_seq2seq_parameters(t->model), &first);
+        trained->without_gradient = sb_parameters_without_gradient(t->model.weights, &first);
     if (sb_optimiser_step_scaled(t->optimiser, factor)) {
         t->skipped_in_a_row = 0;
         return !t->average || sb_average_update(t->average);
@@ -243,7 +268,7 @@ static bool open_ring(sb_trainer *t)
 static int64_t sent_by(const sb_trainer *t)
 {
     return sb_communicator_sent(t->options.communicator) +
-           sb_communicator_sent(sb_seq2seq_options_of(t->model)->transformer.ranks);
+           sb_communicator_sent(parameters_ranks(t->model.weights));
 }
 
 static bool step(sb_trainer *t, sb_trained *trained)
@@ -267,16 +292,25 @@ static bool step(sb_trainer *t, sb_trained *trained)
     return ok;
 }
 
+/* To where the step began. */
+static bool go_back(sb_trainer *t)
+{
+    t->lost = !t->source.seek(t->source.object, t->position);
+    return !t->lost;
+}
+
 bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
 {
     if (!t || !trained)
         return fail_null("trainer_step", t ? "trained" : "trainer");
     *trained = (sb_trained){0};
-    const sb_data_position position = sb_data_tell(t->data);
+    if (t->lost && !go_back(t))
+        return false;
+    t->position = t->source.tell(t->source.object);
     const sb_random random = t->random;
     if (!step(t, trained)) { /* as if it had never been tried */
-        sb_parameters_clear(sb_seq2seq_parameters(t->model));
-        data_return(t->data, position);
+        sb_parameters_clear(t->model.weights);
+        go_back(t);
         t->random = random;
         return false;
     }
@@ -291,14 +325,14 @@ const sb_batch *sb_trainer_batch(const sb_trainer *trainer)
     return trainer ? trainer->batch : NULL;
 }
 
-sb_seq2seq *sb_trainer_model(const sb_trainer *trainer)
+const sb_model *sb_trainer_subject(const sb_trainer *trainer)
 {
-    return trainer ? trainer->model : NULL;
+    return trainer ? &trainer->model : NULL;
 }
 
-sb_data *sb_trainer_data(const sb_trainer *trainer)
+const sb_source *sb_trainer_source(const sb_trainer *trainer)
 {
-    return trainer ? trainer->data : NULL;
+    return trainer ? &trainer->source : NULL;
 }
 
 sb_optimiser *sb_trainer_optimiser(const sb_trainer *trainer)
@@ -325,7 +359,7 @@ sb_trainer_state sb_trainer_save(const sb_trainer *t)
                               .updates = sb_optimiser_steps(t->optimiser),
                               .average_updates = sb_average_updates(t->average),
                               .random_position = t->random.position,
-                              .data = sb_data_tell(t->data),
+                              .data = t->lost ? t->position : t->source.tell(t->source.object),
                               .plateau = sb_optimiser_plateau(t->optimiser)};
 }
 
@@ -352,8 +386,9 @@ bool sb_trainer_restore(sb_trainer *t, const sb_trainer_state *state)
         return fail_null("trainer_restore", t ? "state" : "trainer");
     if (!check_state(state))
         return false;
-    if (!sb_data_seek(t->data, state->data))
+    if (!t->source.seek(t->source.object, state->data))
         return false;
+    t->lost = false;
     t->steps = state->steps;
     t->skipped_in_a_row = state->skipped_in_a_row;
     t->random.position = state->random_position;

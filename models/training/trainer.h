@@ -1,5 +1,6 @@
 /*
- * A trainer: a model, its data, an optimiser and the stream of dropout, one step at a time.
+ * A trainer: a model, the source of its batches, an optimiser and the stream of dropout, one step
+ * at a time.
  *
  * All that it holds is fixed by the options and by how many steps it has taken; sb_trainer_state
  * is what a checkpoint must add to the tensors so that another trainer goes on with the same bits.
@@ -11,6 +12,7 @@
 #include "../../nn/optimiser.h"
 #include "../../tensor/communicator.h"
 #include "../data/data.h"
+#include "../model.h"
 #include "../seq2seq.h"
 
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
@@ -34,9 +36,10 @@ typedef struct {
 typedef struct sb_trainer sb_trainer;
 
 /*
- * The model, the data and the communicator must outlive the trainer.
+ * The model, the source and the communicator must outlive the trainer, which keeps copies of the
+ * two structs.
  *
- * Ranks that share batches have the same model, data and options. Each draws the same batch and
+ * Ranks that share batches have the same model, source and options. Each draws the same batch and
  * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
  * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
  * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
@@ -45,6 +48,9 @@ typedef struct sb_trainer sb_trainer;
  * there are several groups of them. If a step fails on one rank the others wait for it in vain: it
  * is to end the job.
  */
+SB_API sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
+                                  const sb_trainer_options *options);
+/* The same for an encoder-decoder and sentence pairs. */
 SB_API sb_trainer *sb_trainer_new(sb_seq2seq *model, sb_data *data,
                                   const sb_trainer_options *options);
 SB_API void sb_trainer_free(sb_trainer *trainer);
@@ -71,8 +77,12 @@ typedef struct {
  */
 SB_API bool sb_trainer_step(sb_trainer *trainer, sb_trained *trained);
 
-/* The batch of the last step (the last one of several); belongs to the data. */
+/* The batch of the last step (the last one of several); belongs to the source. */
 SB_API const sb_batch *sb_trainer_batch(const sb_trainer *trainer);
+SB_API const sb_model *sb_trainer_subject(const sb_trainer *trainer);
+SB_API const sb_source *sb_trainer_source(const sb_trainer *trainer);
+/* What sb_trainer_new was given; NULL where another kind of model, or another source, is trained.
+ */
 SB_API sb_seq2seq *sb_trainer_model(const sb_trainer *trainer);
 SB_API sb_data *sb_trainer_data(const sb_trainer *trainer);
 SB_API sb_optimiser *sb_trainer_optimiser(const sb_trainer *trainer);

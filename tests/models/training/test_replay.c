@@ -84,7 +84,8 @@ CLAIM(replay, shapes_that_come_again_are_launched_from_their_third_time_on)
         cr_skip_test("this build keeps no memory for graphs");
     sb_use_device(device_cuda());
     struct tiny tiny = tiny_new(SB_F32, 1, &(sb_seq2seq_options){.transformer = {.width = 12}});
-    struct replay *replay = replay_new(tiny.model);
+    const sb_model model = sb_seq2seq_as_model(tiny.model);
+    struct replay *replay = replay_new(&model);
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     cr_assert(parameters_flatten(tiny.weights));
     double value;

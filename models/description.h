@@ -1,0 +1,47 @@
+/*
+ * A description: what a model is made from, apart from its weights. Values by name, all of them
+ * texts, and vocabularies by name. A model writes one of itself and is built from one; files hold
+ * it (models/training/checkpoint.h).
+ */
+#ifndef SOFTBACK_MODELS_DESCRIPTION_H
+#define SOFTBACK_MODELS_DESCRIPTION_H
+
+#include "../tensor/communicator.h"
+#include "text/vocabulary.h"
+
+typedef struct sb_description sb_description;
+
+/* Of a model of this kind, which is kept as a copy. */
+SB_API sb_description *sb_description_new(const char *kind);
+SB_API void sb_description_free(sb_description *description);
+SB_API const char *sb_description_kind(const sb_description *description);
+
+/* Sets a value, or changes it. Values keep the order in which they were set first. */
+SB_API bool sb_description_set(sb_description *description, const char *name, const char *value);
+/* The same with a number, in as few digits as give its bits again. */
+SB_API bool sb_description_set_number(sb_description *description, const char *name, double value);
+
+/* The value of this name; NULL, without a message, where there is none. */
+SB_API const char *sb_description_get(const sb_description *description, const char *name);
+/* The same as a number in least..most, where the reader needs one: it may come from anywhere, and
+   fails when it is missing, no number or out of range. */
+SB_API bool sb_description_number(const sb_description *description, const char *name, double least,
+                                  double most, double *value);
+
+/* The i-th value, in their order; NULL past the last. */
+SB_API const char *sb_description_name(const sb_description *description, int64_t i);
+SB_API const char *sb_description_value(const sb_description *description, int64_t i);
+
+/* Adds a vocabulary, which is retained; one may have several names. */
+SB_API bool sb_description_add_vocabulary(sb_description *description, const char *name,
+                                          sb_vocabulary *vocabulary);
+/* The vocabulary of this name, which the description owns; where there is none it fails. */
+SB_API sb_vocabulary *sb_description_vocabulary(const sb_description *description,
+                                                const char *name);
+
+/* The ranks over which a model that is built from it is cut by heads; NULL, as at first: it is
+   whole. This says where a model is made, not what it is, and goes into no file. */
+SB_API void sb_description_set_ranks(sb_description *description, sb_communicator *ranks);
+SB_API sb_communicator *sb_description_ranks(const sb_description *description);
+
+#endif

@@ -1,0 +1,20 @@
+/* What files and comparisons need of descriptions. */
+#ifndef SOFTBACK_MODELS_DESCRIPTION_PARTS_H
+#define SOFTBACK_MODELS_DESCRIPTION_PARTS_H
+
+#include "models/description.h"
+
+/* A number in the fewest digits from which the same bits are read. */
+struct number_text {
+    char text[40];
+};
+struct number_text number_text(double number);
+
+/* The name of the i-th vocabulary, and the vocabulary; NULL past the last. */
+const char *description_vocabulary_at(const sb_description *description, int64_t i,
+                                      sb_vocabulary **vocabulary);
+
+/* Whether both have vocabularies of the same names, which give the same symbols the same ids. */
+bool description_same_vocabularies(const sb_description *a, const sb_description *b);
+
+#endif

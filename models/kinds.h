@@ -1,0 +1,13 @@
+/* The library's kinds of models: one word each in `models` of meson.build, and one file. */
+#ifndef SOFTBACK_MODELS_KINDS_H
+#define SOFTBACK_MODELS_KINDS_H
+
+#include "models/model.h"
+
+/* The i-th kind; NULL past the last. */
+const sb_model_kind *model_kind_at(int i);
+
+/* Whether ranks may cut this of a model: "batch", "heads" or "sequence". */
+bool model_splits(const sb_model_kind *kind, const char *what);
+
+#endif

@@ -1,0 +1,74 @@
+#include "models/model.h"
+#include "models/kinds.h"
+#include "nn/flat.h"
+#include "tensor/failure.h"
+#include <stdio.h>
+#include <string.h>
+
+#define DECLARE(name) extern const sb_model_kind name##_kind;
+#define ENTRY(name) &name##_kind,
+MODELS(DECLARE)
+
+static const sb_model_kind *const kinds[] = {MODELS(ENTRY) NULL};
+
+const sb_model_kind *model_kind_at(int i)
+{
+    return i >= 0 && i < (int)(sizeof kinds / sizeof *kinds) ? kinds[i] : NULL;
+}
+
+const sb_model_kind *sb_model_kind_find(const char *name)
+{
+    char all[256] = "";
+    if (!name)
+        return fail_null("model_kind", "name");
+    for (int i = 0; kinds[i]; i++) {
+        if (strcmp(kinds[i]->name, name) == 0)
+            return kinds[i];
+        const size_t used = strlen(all);
+        snprintf(all + used, sizeof all - used, i ? ", %s" : "%s", kinds[i]->name);
+    }
+    return sb_fail("model_kind: \"%.60s\" is none of %s", name, all);
+}
+
+bool model_splits(const sb_model_kind *kind, const char *what)
+{
+    return strstr(kind->splits ? kind->splits : "batch", what) != NULL;
+}
+
+bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
+                    const sb_description *description)
+{
+    if (!model || !kind || !weights || !description)
+        return fail_null("model_build", !model     ? "model"
+                                        : !kind    ? "kind"
+                                        : !weights ? "weights"
+                                                   : "description");
+    const struct parameters_mark mark = parameters_mark(weights);
+    *model = (sb_model){.kind = kind, .weights = weights};
+    model->self = kind->build(weights, description);
+    if (model->self)
+        return true;
+    parameters_return(weights, &mark);
+    *model = (sb_model){0};
+    return false;
+}
+
+void sb_model_free(sb_model *model)
+{
+    if (!model)
+        return;
+    if (model->self && model->kind->free)
+        model->kind->free(model->self);
+    *model = (sb_model){0};
+}
+
+sb_description *sb_model_describe(const sb_model *model)
+{
+    if (!model || !model->kind)
+        return fail_null("model_describe", model ? "kind" : "model");
+    sb_description *d = sb_description_new(model->kind->name);
+    if (d && model->kind->describe(model->self, d))
+        return d;
+    sb_description_free(d);
+    return NULL;
+}

@@ -1,0 +1,80 @@
+/*
+ * A model, as training, evaluation, decoding and files know it: a kind, which is a table of
+ * functions, the model itself, and its weights. A program may bring kinds of its own.
+ */
+#ifndef SOFTBACK_MODELS_MODEL_H
+#define SOFTBACK_MODELS_MODEL_H
+
+#include "../nn/parameters.h"
+#include "data/source.h"
+#include "description.h"
+
+typedef enum {
+    SB_LOSS_MEAN, /* over the targets of the batch */
+    SB_LOSS_SUM,  /* what that is the mean of: for batches that make a step together */
+    SB_LOSS_COST, /* the sum as it is measured: without label smoothing and the like */
+} sb_loss;
+
+/* The weights of one attention of one layer, where it looked. */
+typedef struct {
+    sb_tensor *weights;        /* (B, H, Lq, Lk) */
+    sb_tensor *queries, *keys; /* (B): how many positions of each item count */
+    bool causal;
+} sb_attention_map;
+
+/* All of a forward pass, on the open tape. */
+typedef struct {
+    sb_tensor *loss; /* the mean cost of the batch */
+    int maps;
+    sb_attention_map *map; /* an array for sb_free */
+} sb_attentions;
+
+/* How well a model does on data that it was not trained on. */
+typedef struct {
+    double loss;  /* the mean cost, in nats a target */
+    double error; /* the share of items that it gets wrong; NAN: not measured */
+} sb_evaluation;
+
+struct generator;
+
+typedef struct {
+    const char *name; /* "seq2seq": files say so */
+
+    /* A model of these weights, which it adds to the set; NULL: a failure. The description may come
+       from anywhere. */
+    void *(*build)(sb_parameters *weights, const sb_description *description);
+    /* Writes what `build` needs. */
+    bool (*describe)(const void *self, sb_description *description);
+    void (*free)(void *self);
+
+    /* The loss of a batch on the open tape, a tensor of one element. What it makes of a batch may
+       depend on the shapes of the parts and on their data, but on the host by the shapes alone
+       where the device has graphs and the trainer uses them. Parts may be a share of a batch, by
+       items or along sequences: sums of shares add up to the sum of the whole. */
+    sb_tensor *(*loss)(const void *self, const sb_batch *batch, sb_loss loss);
+
+    /* The rest may be missing. */
+    bool (*score)(const void *self, const void *held, double *error); /* `held` is the kind's own */
+    bool (*attentions)(const void *self, const sb_batch *batch, sb_attentions *attentions);
+    bool (*generator)(const void *self, struct generator *generator); /* the library's own */
+    const char *splits; /* what ranks may cut: some of "batch heads sequence"; NULL: "batch" */
+} sb_model_kind;
+
+typedef struct {
+    const sb_model_kind *kind;
+    void *self;
+    sb_parameters *weights; /* outlive the model */
+} sb_model;
+
+/* A kind of the library by its name; where there is none it fails, listing their names. */
+SB_API const sb_model_kind *sb_model_kind_find(const char *name);
+
+/* Makes a model from its description, in a set of weights. On failure there is nothing to free. */
+SB_API bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *weights,
+                           const sb_description *description);
+SB_API void sb_model_free(sb_model *model); /* not the weights */
+
+/* A description of the model, to be freed. */
+SB_API sb_description *sb_model_describe(const sb_model *model);
+
+#endif

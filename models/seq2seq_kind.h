@@ -1,0 +1,14 @@
+/* The kind of encoder-decoders, and what they are trained with where nothing else is asked for. */
+#ifndef SOFTBACK_MODELS_SEQ2SEQ_KIND_H
+#define SOFTBACK_MODELS_SEQ2SEQ_KIND_H
+
+#include "models/seq2seq.h"
+#include "models/setting.h"
+
+extern const sb_model_kind seq2seq_kind;
+extern const sb_seq2seq_options seq2seq_usual;
+
+/* The one setting that transformers do not share. */
+void seq2seq_add_sharing(struct setting_table *table, sb_seq2seq_options *options);
+
+#endif

@@ -1,0 +1,152 @@
+#include "models/setting.h"
+#include "models/description_parts.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct setting *add(struct setting_table *t, const char *name, double least, double most,
+                           const char *help)
+{
+    assert(t->count < MOST_SETTINGS);
+    t->at[t->count] = (struct setting){
+        .name = name, .group = t->group, .least = least, .most = most, .help = help};
+    return &t->at[t->count++];
+}
+
+void setting_add_count(struct setting_table *t, const char *name, int64_t *count, double least,
+                       double most, const char *help)
+{
+    add(t, name, least, most, help)->count = count;
+}
+
+void setting_add_small(struct setting_table *t, const char *name, int *small, double least,
+                       double most, const char *help)
+{
+    add(t, name, least, most, help)->small = small;
+}
+
+void setting_add_seed(struct setting_table *t, const char *name, uint64_t *seed, const char *help)
+{
+    add(t, name, 0, 9007199254740991.0, help)->seed = seed;
+}
+
+void setting_add_number(struct setting_table *t, const char *name, double *number, double least,
+                        double most, const char *help)
+{
+    add(t, name, least, most, help)->number = number;
+}
+
+void setting_add_flag(struct setting_table *t, const char *name, bool *flag, const char *help)
+{
+    add(t, name, 0, 0, help)->flag = flag;
+}
+
+void setting_add_choice(struct setting_table *t, const char *name, unsigned *choice,
+                        const char *const *choices, const char *help)
+{
+    struct setting *setting = add(t, name, 0, 0, help);
+    setting->choice = choice;
+    setting->choices = choices;
+}
+
+static bool set_choice(const struct setting *setting, const char *text)
+{
+    char all[160] = "";
+    for (unsigned i = 0; setting->choices[i]; i++) {
+        if (strcmp(setting->choices[i], text) == 0) {
+            *setting->choice = i;
+            return true;
+        }
+        strcat(strcat(all, i ? ", " : ""), setting->choices[i]);
+    }
+    return sb_fail("--%s: \"%s\" is none of %s", setting->name, text, all);
+}
+
+static bool set_flag(const struct setting *setting, const char *text)
+{
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return sb_fail("--%s: \"%s\" is neither true nor false", setting->name, text);
+    *setting->flag = text[0] == 't';
+    return true;
+}
+
+static bool set_number(const struct setting *setting, const char *text)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= setting->least && value <= setting->most))
+        return sb_fail("--%s: \"%s\" is not a number in %.10g..%.10g", setting->name, text,
+                       setting->least, setting->most);
+    *setting->number = value;
+    return true;
+}
+
+static bool set_count(const struct setting *setting, const char *text)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (end == text || *end || errno || (double)value < setting->least ||
+        (double)value > setting->most)
+        return sb_fail("--%s: \"%s\" is not a whole number in %.10g..%.10g", setting->name, text,
+                       setting->least, setting->most);
+    if (setting->small)
+        *setting->small = (int)value;
+    else if (setting->seed)
+        *setting->seed = (uint64_t)value;
+    else
+        *setting->count = value;
+    return true;
+}
+
+bool setting_write(const struct setting *setting, const char *text)
+{
+    return setting->choice   ? set_choice(setting, text)
+           : setting->flag   ? set_flag(setting, text)
+           : setting->number ? set_number(setting, text)
+                             : set_count(setting, text);
+}
+
+static struct setting_text whole(long long count)
+{
+    struct setting_text value;
+    snprintf(value.text, sizeof value.text, "%lld", count);
+    return value;
+}
+
+static struct setting_text word(const char *text)
+{
+    struct setting_text value;
+    snprintf(value.text, sizeof value.text, "%s", text);
+    return value;
+}
+
+struct setting_text setting_read(const struct setting *setting)
+{
+    return setting->choice   ? word(setting->choices[*setting->choice])
+           : setting->flag   ? word(*setting->flag ? "true" : "false")
+           : setting->number ? word(number_text(*setting->number).text)
+           : setting->small  ? whole(*setting->small)
+           : setting->seed   ? whole((long long)*setting->seed)
+                             : whole(*setting->count);
+}
+
+bool settings_describe(const struct setting_table *table, sb_description *description)
+{
+    for (int i = 0; i < table->count; i++)
+        if (!sb_description_set(description, table->at[i].name, setting_read(&table->at[i]).text))
+            return false;
+    return true;
+}
+
+bool settings_take(const struct setting_table *table, const sb_description *description)
+{
+    for (int i = 0; i < table->count; i++) {
+        const char *text = sb_description_get(description, table->at[i].name);
+        if (text && !setting_write(&table->at[i], text))
+            return false;
+    }
+    return true;
+}

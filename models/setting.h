@@ -1,0 +1,60 @@
+/*
+ * Settings: members of structs of options, by name and as texts. A table of them is behind a
+ * command line, the description of a model, and what `softback info` prints.
+ */
+#ifndef SOFTBACK_MODELS_SETTING_H
+#define SOFTBACK_MODELS_SETTING_H
+
+#include "models/description.h"
+
+enum setting_group { SETTING_OF_MODEL, SETTING_OF_TRAINING, SETTING_OF_DATA };
+
+/* One setting, bound to options: one of the pointers leads to its value there. */
+struct setting {
+    const char *name; /* "feed-forward" */
+    const char *help;
+    enum setting_group group;
+    int64_t *count;
+    uint64_t *seed; /* a count too */
+    int *small;     /* a count too */
+    double *number;
+    unsigned *choice; /* an enum */
+    bool *flag;
+    double least, most;         /* of a count or number */
+    const char *const *choices; /* of a choice, ended by NULL */
+};
+
+enum { MOST_SETTINGS = 64 }; /* so that sets of them are bits of a word */
+
+struct setting_table {
+    enum setting_group group; /* of those that are added */
+    int count;
+    struct setting at[MOST_SETTINGS];
+};
+
+void setting_add_count(struct setting_table *table, const char *name, int64_t *count, double least,
+                       double most, const char *help);
+void setting_add_small(struct setting_table *table, const char *name, int *small, double least,
+                       double most, const char *help);
+void setting_add_seed(struct setting_table *table, const char *name, uint64_t *seed,
+                      const char *help);
+void setting_add_number(struct setting_table *table, const char *name, double *number, double least,
+                        double most, const char *help);
+void setting_add_flag(struct setting_table *table, const char *name, bool *flag, const char *help);
+void setting_add_choice(struct setting_table *table, const char *name, unsigned *choice,
+                        const char *const *choices, const char *help);
+
+/* Sets one from text ("true" or "false" for a flag); the message names what was expected. */
+bool setting_write(const struct setting *setting, const char *text);
+
+/* Its value as text; numbers so that reading them gives the same bits. */
+struct setting_text {
+    char text[40];
+};
+struct setting_text setting_read(const struct setting *setting);
+
+/* Sets all values of a description, and back; what it lacks stays as it is. */
+bool settings_describe(const struct setting_table *table, sb_description *description);
+bool settings_take(const struct setting_table *table, const sb_description *description);
+
+#endif

@@ -1,0 +1,76 @@
+#include "models/transformer_settings.h"
+
+static const char *const norm_places[] = {[SB_NORM_PRE] = "pre", [SB_NORM_POST] = "post", NULL};
+static const char *const norm_kinds[] = {[SB_LAYER_NORM] = "layer", [SB_RMS_NORM] = "rms", NULL};
+static const char *const activations[] = {[SB_IDENTITY] = "identity", [SB_RELU] = "relu",
+                                          [SB_GELU] = "gelu",         [SB_GELU_TANH] = "gelu-tanh",
+                                          [SB_SILU] = "silu",         [SB_TANH] = "tanh",
+                                          [SB_SIGMOID] = "sigmoid",   NULL};
+static const char *const scores[] = {
+    [SB_SCALED] = "scaled", [SB_BALANCED] = "balanced", [SB_COSINE] = "cosine", NULL};
+static const char *const precisions[] = {
+    [SB_PRECISION_F32] = "f32", [SB_PRECISION_BF16] = "bf16", NULL};
+static const char *const algorithms[] = {
+    [SB_AUTOMATIC] = "auto", [SB_COMPOSED] = "composed", [SB_TILED] = "tiled", NULL};
+static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal",
+                                        [SB_POSITIONS_LEARNED] = "learned",
+                                        [SB_POSITIONS_ROTARY] = "rotary",
+                                        [SB_POSITIONS_ALIBI] = "alibi",
+                                        [SB_POSITIONS_RELATIVE] = "relative",
+                                        [SB_POSITIONS_NONE] = "none",
+                                        NULL};
+
+void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, bool encoder)
+{
+    t->group = SETTING_OF_MODEL;
+    setting_add_count(t, "width", &o->width, 1, 1 << 20,
+                      "size of embeddings and layers; built-in tasks take 64");
+    setting_add_count(t, "heads", &o->heads, 1, 1 << 16, "attention heads");
+    setting_add_count(t, "key-heads", &o->key_heads, 0, 1 << 16,
+                      "heads of keys and values (0: as many as heads)");
+    setting_add_count(t, "feed-forward", &o->feed_forward, 0, 1 << 24,
+                      "hidden size of the feed-forward part (0: 4 x width)");
+    if (encoder)
+        setting_add_small(t, "encoder-layers", &o->encoder_layers, 1, 1000,
+                          "encoder layers; built-in tasks take 2");
+    setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
+                      "decoder layers; built-in tasks take 2");
+    setting_add_choice(t, "norm", &o->norm_place, norm_places, "norms before or after each part");
+    setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of norm");
+    setting_add_choice(t, "activation", &o->activation, activations,
+                       "activation of the feed-forward part");
+    setting_add_flag(t, "gated", &o->gated, "gate the feed-forward part");
+    setting_add_choice(t, "score", &o->score, scores, "how attention scores are scaled");
+    setting_add_number(t, "temperature", &o->temperature, 0, 1e6,
+                       "extra divisor of attention scores (0: 1)");
+    setting_add_choice(t, "attention", &o->attention, algorithms,
+                       "how attention is computed: with stored weights, or by tiles");
+    setting_add_flag(t, "recompute", &o->recompute,
+                     "compute layers again in backward, which saves memory");
+    setting_add_choice(t, "positions", &o->positions, positions, "positional encoding");
+    setting_add_count(t, "positions-longest", &o->longest, 0, 1 << 24,
+                      "how many positions are learned (0: 512)");
+}
+
+void setting_add_ties(struct setting_table *t, bool *tie_embeddings)
+{
+    t->group = SETTING_OF_MODEL;
+    setting_add_flag(t, "tie-embeddings", tie_embeddings,
+                     "the output uses the target's embeddings");
+}
+
+void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)
+{
+    t->group = SETTING_OF_TRAINING;
+    setting_add_number(t, "dropout", &o->dropout, 0, 0.999,
+                       "share of units dropped while training");
+    setting_add_choice(t, "precision", &o->precision, precisions,
+                       "dtype of activations in training; weights stay f32");
+}
+
+void setting_add_smoothing(struct setting_table *t, double *label_smoothing)
+{
+    t->group = SETTING_OF_TRAINING;
+    setting_add_number(t, "label-smoothing", label_smoothing, 0, 0.999,
+                       "share of each target spread over all symbols");
+}
