@@ -164,11 +164,13 @@ static bool open_model(struct training *t)
     if (t->loaded) {
         t->weights = t->loaded->weights;
         t->model = t->loaded->model;
+        t->subject = t->loaded->subject;
         return true;
     }
     t->settings.model.transformer.ranks = t->heads;
     t->weights = sb_parameters_new(t->settings.trainer.seed);
     t->model = t->weights ? sb_seq2seq_new(t->weights, t->data, &t->settings.model) : NULL;
+    t->subject = sb_seq2seq_as_model(t->model);
     return t->model != NULL;
 }
 

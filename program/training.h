@@ -37,7 +37,8 @@ struct training {
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
     sb_parameters *weights;
-    sb_seq2seq *model;
+    sb_model subject;
+    sb_seq2seq *model; /* the subject */
     sb_trainer *trainer;
     struct progress progress;
     int64_t ahead; /* the step of a best model that is newer than the state gone on from; 0: none */

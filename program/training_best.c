@@ -5,6 +5,7 @@
  * two leaves a model that is newer than the state. The resumed run repeats the steps between and
  * saves the same model again, so a model of the same run and of a later step is accepted.
  */
+#include "models/description_parts.h"
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"
 #include "program/training.h"
@@ -24,15 +25,19 @@ static bool same_settings(const struct settings *a, const struct settings *b)
 }
 
 /* Whether a model was trained as this one is; on which data, only its file may tell. */
-static bool same_kind(const struct training *t, const struct description *d)
+static bool same_kind(const struct training *t, const struct metadata *d)
 {
-    return !d->has_state && strcmp(d->task, t->loaded->task) == 0 &&
-           same_settings(&d->settings, &t->loaded->settings) &&
-           description_same_vocabulary(d->source, sb_seq2seq_source(t->model)) &&
-           description_same_vocabulary(d->target, sb_seq2seq_target(t->model));
+    struct settings its;
+    sb_description *own = sb_model_describe(&t->subject);
+    const bool same = own && !d->has_state && strcmp(d->task, t->loaded->task) == 0 &&
+                      strcmp(sb_description_kind(d->model), sb_description_kind(own)) == 0 &&
+                      settings_read(&its, d->model) && same_settings(&its, &t->loaded->settings) &&
+                      description_same_vocabularies(d->model, own);
+    sb_description_free(own);
+    return same;
 }
 
-static bool is_newer(const struct training *t, const struct description *d)
+static bool is_newer(const struct training *t, const struct metadata *d)
 {
     return d->has_best && d->best.step > sb_trainer_steps(t->trainer) &&
            d->best.data_hash == t->progress.data_hash && same_kind(t, d);
@@ -53,7 +58,7 @@ static bool take_newer(struct training *t, int64_t step)
 }
 
 /* A state of an earlier version names no fingerprint, and its model has none: it must load. */
-static bool take_older(struct training *t, const struct description *d)
+static bool take_older(struct training *t, const struct metadata *d)
 {
     struct checkpoint *c = checkpoint_load_part(t->out, t->heads);
     t->progress.best_fingerprint = t->progress.best_step > 0 && c ? d->fingerprint : 0;
@@ -61,7 +66,7 @@ static bool take_older(struct training *t, const struct description *d)
     return c != NULL;
 }
 
-static bool refuse(const struct training *t, const struct description *d)
+static bool refuse(const struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
     if (p->best_step == 0)
@@ -75,7 +80,7 @@ static bool refuse(const struct training *t, const struct description *d)
                    t->state_path);
 }
 
-static bool compare(struct training *t, const struct description *d)
+static bool compare(struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
     if (p->best_step > 0 && p->best_fingerprint == d->fingerprint)
@@ -90,19 +95,19 @@ static bool compare(struct training *t, const struct description *d)
 bool training_check_best(struct training *t)
 {
     const long long step = t->progress.best_step;
-    struct description d;
+    struct metadata d;
     if (!t->loaded || (step == 0 && !file_exists(t->out)))
         return true;
     if (!file_exists(t->out))
         return sb_fail("%s is missing, the best model, of step %lld, is expected there; put a copy "
                        "of it back, or move %s away to begin anew",
                        t->out, step, t->state_path);
-    if (!description_of_file(t->out, &d))
+    if (!metadata_of_file(t->out, &d))
         return sb_fail("%s; the model of the resumed run is expected there: put a copy of it back, "
                        "or move %s and %s away to begin anew",
                        sb_error(), t->out, t->state_path);
     const bool ok = compare(t, &d);
-    description_free(&d);
+    metadata_free(&d);
     return ok;
 }
 

@@ -3,11 +3,11 @@
  *
  * The parameters stand under their dotted names. With training state come "average" and
  * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
- * "softback", holds JSON: format, settings by name, the vocabularies, what was trained, the
- * fingerprint of all tensors (models/training/fingerprint.h), and the state's counters, or the step
- * at which a best model was saved. It holds no clock, host, path, thread or rank count, so equal
- * training gives equal bytes. The fingerprint is compared when a file is loaded; files of earlier
- * versions have none.
+ * "softback", holds JSON: format, the model's kind (none is "seq2seq", the only one of earlier
+ * versions), settings by name, the vocabularies, what was trained, the fingerprint of all tensors
+ * (models/training/fingerprint.h), and the state's counters, or the step at which a best model was
+ * saved. It holds no clock, host, path, thread or rank count, so equal training gives equal bytes.
+ * The fingerprint is compared when a file is loaded; files of earlier versions have none.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
@@ -31,8 +31,9 @@ struct checkpoint {
     struct settings settings;
     char *task; /* "dates", or "" for pairs from files */
     sb_parameters *weights;
-    sb_seq2seq *model;
-    bool has_state; /* the two below are set, and checkpoint_resume can be called */
+    sb_model subject;
+    sb_seq2seq *model; /* the subject */
+    bool has_state;    /* the two below are set, and checkpoint_resume can be called */
     struct progress progress;
     sb_trainer_state state;
 };
@@ -48,7 +49,8 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
                           const sb_seq2seq *model, struct progress *progress);
 
-/* Reads a model from a file that may come from anywhere; to be freed with checkpoint_free. */
+/* Reads an encoder-decoder from a file that may come from anywhere; to be freed with
+   checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);
 /* The same for a model that is cut over ranks, each of which reads its part. */
 struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);

@@ -1,4 +1,5 @@
 #include "models/training/checkpoint_json.h"
+#include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
 #include "models/training/fingerprint.h"
@@ -8,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 1, MOST_VALUES = 1000 };
+
+#define UNNAMED_KIND "seq2seq"
 
 /* Counters by name. Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
 enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
@@ -19,7 +22,7 @@ struct counter {
     size_t offset;
 };
 
-#define AT(member) offsetof(struct description, member)
+#define AT(member) offsetof(struct metadata, member)
 
 static const struct counter state_counters[] = {
     {"steps", WHOLE, AT(state.steps)},
@@ -50,7 +53,7 @@ static const struct counter best_counters[] = {
     {NULL, WHOLE, 0},
 };
 
-static json_t *counter_to_json(const struct description *d, const struct counter *c)
+static json_t *counter_to_json(const struct metadata *d, const struct counter *c)
 {
     const char *place = (const char *)d + c->offset;
     char text[40];
@@ -74,7 +77,7 @@ static json_t *counter_to_json(const struct description *d, const struct counter
     return json_string(text);
 }
 
-static json_t *counters_to_json(const struct description *d, const struct counter *counters)
+static json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
 {
     json_t *all = json_object();
     for (const struct counter *c = counters; c->name; c++)
@@ -85,12 +88,12 @@ static json_t *counters_to_json(const struct description *d, const struct counte
     return all;
 }
 
-static json_t *settings_to_json(const struct settings *settings)
+static json_t *settings_to_json(const sb_description *d)
 {
     json_t *all = json_object();
-    for (int i = 0; setting_name(i); i++) {
-        json_t *value = json_string(setting_get(settings, i).text);
-        if (json_object_set_new(all, setting_name(i), value) != 0) {
+    for (int64_t i = 0; sb_description_name(d, i); i++) {
+        json_t *value = json_string(sb_description_value(d, i));
+        if (json_object_set_new(all, sb_description_name(d, i), value) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -98,15 +101,61 @@ static json_t *settings_to_json(const struct settings *settings)
     return all;
 }
 
-static json_t *to_json(const struct description *d)
+/* A vocabulary, or the name of an earlier one that it is too. */
+static json_t *vocabulary_or_name(const sb_description *d, int64_t i)
+{
+    sb_vocabulary *vocabulary, *earlier;
+    description_vocabulary_at(d, i, &vocabulary);
+    for (int64_t k = 0; k < i; k++) {
+        const char *name = description_vocabulary_at(d, k, &earlier);
+        if (earlier == vocabulary)
+            return json_string(name);
+    }
+    return vocabulary_to_json(vocabulary);
+}
+
+static json_t *vocabularies_to_json(const sb_description *d)
+{
+    json_t *all = json_object();
+    sb_vocabulary *vocabulary;
+    const char *name;
+    for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
+        if (json_object_set_new(all, name, vocabulary_or_name(d, i)) != 0) {
+            json_decref(all);
+            return NULL;
+        }
+    return all;
+}
+
+/* Whether a model is of the only kind that earlier versions knew, which their files do not name. */
+static bool is_unnamed(const sb_description *d)
+{
+    return strcmp(sb_description_kind(d), UNNAMED_KIND) == 0;
+}
+
+/* Its vocabularies stand beside the rest; a joint one is there once. */
+static bool add_unnamed(json_t *json, const sb_description *d)
+{
+    sb_vocabulary *source = sb_description_vocabulary(d, "source"),
+                  *target = source ? sb_description_vocabulary(d, "target") : NULL;
+    return target && json_object_set_new(json, "source", vocabulary_to_json(source)) == 0 &&
+           (source == target ||
+            json_object_set_new(json, "target", vocabulary_to_json(target)) == 0);
+}
+
+static bool add_named(json_t *json, const sb_description *d)
+{
+    return json_object_set_new(json, "kind", json_string(sb_description_kind(d))) == 0 &&
+           json_object_set_new(json, "vocabularies", vocabularies_to_json(d)) == 0;
+}
+
+static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
-    bool joint = d->source == d->target;
     bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
-              json_object_set_new(json, "settings", settings_to_json(&d->settings)) == 0 &&
-              json_object_set_new(json, "source", vocabulary_to_json(d->source)) == 0 &&
-              (joint || json_object_set_new(json, "target", vocabulary_to_json(d->target)) == 0) &&
+              json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
+              (is_unnamed(d->model) ? add_unnamed : add_named)(json, d->model) &&
               (!d->has_fingerprint ||
                json_object_set_new(json, "fingerprint",
                                    json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
@@ -132,7 +181,7 @@ static int append(const char *bytes, size_t size, void *output_)
     return output->failed ? -1 : 0;
 }
 
-char *description_write(const struct description *description)
+char *metadata_write(const struct metadata *description)
 {
     struct output output = {0};
     json_t *json = to_json(description);
@@ -167,7 +216,7 @@ static bool read_mark(const json_t *value, void *place)
 }
 
 static bool read_counter(const char *owner, const json_t *all, const struct counter *c,
-                         struct description *d)
+                         struct metadata *d)
 {
     const json_t *value = json_object_get(all, c->name);
     char *place = (char *)d + c->offset, *end;
@@ -189,7 +238,7 @@ static bool read_counter(const char *owner, const json_t *all, const struct coun
 }
 
 static bool read_counters(const char *owner, const json_t *all, const struct counter *counters,
-                          struct description *d)
+                          struct metadata *d)
 {
     for (const struct counter *c = counters; all && c->name; c++)
         if (!read_counter(owner, all, c, d))
@@ -197,7 +246,7 @@ static bool read_counters(const char *owner, const json_t *all, const struct cou
     return true;
 }
 
-static bool read_fingerprint(const json_t *value, struct description *d)
+static bool read_fingerprint(const json_t *value, struct metadata *d)
 {
     const char *text = json_string_value(value);
     d->has_fingerprint = value != NULL;
@@ -205,38 +254,71 @@ static bool read_fingerprint(const json_t *value, struct description *d)
            sb_fail("checkpoint: its fingerprint is malformed, expected 16 hexadecimal digits");
 }
 
-/* Settings that are missing keep their defaults, so that older files can be read. */
-static bool read_settings(const json_t *all, struct settings *settings)
+static bool read_settings(const json_t *all, sb_description *d)
 {
-    *settings = settings_default();
     const char *key;
     json_t *value;
     if (!json_is_object(all))
         return sb_fail("checkpoint: its settings are missing or malformed");
+    if (json_object_size(all) > MOST_VALUES)
+        return sb_fail("checkpoint: it has %zu settings, more than %d", json_object_size(all),
+                       MOST_VALUES);
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
-        const int setting = setting_find(key);
-        if (setting < 0)
-            return sb_fail("checkpoint: the setting \"%.60s\" is unknown to this version", key);
         if (!json_is_string(value))
-            return sb_fail("checkpoint: the setting \"%s\" is not a text", key);
-        if (!setting_set(settings, setting, json_string_value(value)))
-            return sb_fail("checkpoint: its settings: %s", sb_error());
+            return sb_fail("checkpoint: the setting \"%.60s\" is not a text", key);
+        if (!sb_description_set(d, key, json_string_value(value)))
+            return false;
     }
     return true;
 }
 
-static bool read_vocabularies(const json_t *json, struct description *d)
+static bool add_vocabulary(sb_description *d, const char *name, const json_t *value)
 {
-    const json_t *target = json_object_get(json, "target");
-    d->source = vocabulary_from_json(json_object_get(json, "source"));
-    if (!d->source)
-        return false;
-    d->target = target ? vocabulary_from_json(target) : sb_vocabulary_retain(d->source);
-    return d->target != NULL;
+    sb_vocabulary *vocabulary =
+        json_is_string(value)
+            ? sb_vocabulary_retain(sb_description_vocabulary(d, json_string_value(value)))
+            : vocabulary_from_json(value);
+    const bool ok = vocabulary && sb_description_add_vocabulary(d, name, vocabulary);
+    sb_vocabulary_release(vocabulary);
+    return ok;
 }
 
-static bool read(const json_t *json, struct description *d)
+static bool read_unnamed(const json_t *json, sb_description *d)
+{
+    const json_t *target = json_object_get(json, "target");
+    return add_vocabulary(d, "source", json_object_get(json, "source")) &&
+           (target ? add_vocabulary(d, "target", target)
+                   : sb_description_add_vocabulary(d, "target",
+                                                   sb_description_vocabulary(d, "source")));
+}
+
+static bool read_named(const json_t *json, sb_description *d)
+{
+    const json_t *all = json_object_get(json, "vocabularies");
+    const char *key;
+    json_t *value;
+    if (!json_is_object(all))
+        return sb_fail("checkpoint: its vocabularies are missing or malformed");
+    json_object_foreach((json_t *)(uintptr_t)all, key, value)
+    {
+        if (!add_vocabulary(d, key, value))
+            return false;
+    }
+    return true;
+}
+
+static bool read_model(const json_t *json, struct metadata *d)
+{
+    const json_t *kind = json_object_get(json, "kind");
+    if (kind && (!json_is_string(kind) || json_string_length(kind) > 100))
+        return sb_fail("checkpoint: its kind is malformed");
+    d->model = sb_description_new(kind ? json_string_value(kind) : UNNAMED_KIND);
+    return d->model && read_settings(json_object_get(json, "settings"), d->model) &&
+           (is_unnamed(d->model) ? read_unnamed : read_named)(json, d->model);
+}
+
+static bool read(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
     if (!json_is_integer(format))
@@ -252,30 +334,27 @@ static bool read(const json_t *json, struct description *d)
     const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state");
     d->has_best = best != NULL;
     d->has_state = state != NULL;
-    return read_settings(json_object_get(json, "settings"), &d->settings) &&
-           read_vocabularies(json, d) &&
-           read_fingerprint(json_object_get(json, "fingerprint"), d) &&
+    return read_model(json, d) && read_fingerprint(json_object_get(json, "fingerprint"), d) &&
            read_counters("best model", best, best_counters, d) &&
            read_counters("state", state, state_counters, d);
 }
 
-bool description_read(const char *text, struct description *d)
+bool metadata_read(const char *text, struct metadata *d)
 {
-    *d = (struct description){0};
+    *d = (struct metadata){0};
     struct json json;
     if (!json_read(&json, "checkpoint", text, strlen(text)))
         return false;
     bool ok = read(json.value, d);
     json_free(&json);
     if (!ok)
-        description_free(d);
+        metadata_free(d);
     return ok;
 }
 
-void description_free(struct description *d)
+void metadata_free(struct metadata *d)
 {
     memory_free(d->task);
-    sb_vocabulary_release(d->source);
-    sb_vocabulary_release(d->target);
-    *d = (struct description){0};
+    sb_description_free(d->model);
+    *d = (struct metadata){0};
 }

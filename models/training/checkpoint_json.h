@@ -11,10 +11,9 @@ struct best_model {
 };
 
 /* What the JSON says. */
-struct description {
-    struct settings settings;
+struct metadata {
+    sb_description *model; /* its kind, settings by name, vocabularies */
     char *task;
-    sb_vocabulary *source, *target; /* one, retained twice, when the vocabulary is joint */
     bool has_fingerprint, has_best, has_state;
     uint64_t fingerprint; /* of all tensors */
     struct best_model best;
@@ -23,17 +22,14 @@ struct description {
 };
 
 /* A text for memory_free; fingerprint, best and state are written if there are any. */
-char *description_write(const struct description *description);
+char *metadata_write(const struct metadata *metadata);
 
 /* Reads a text that may come from anywhere; on failure there is nothing to free. */
-bool description_read(const char *text, struct description *description);
-void description_free(struct description *description);
+bool metadata_read(const char *text, struct metadata *metadata);
+void metadata_free(struct metadata *metadata);
 
-/* Reads the description of a file, and compares the fingerprint of its tensors. A file of an
-   earlier version has none: then `fingerprint` is computed. */
-bool description_of_file(const char *path, struct description *description);
-
-/* Whether two vocabularies give the same symbols the same ids. */
-bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b);
+/* Reads the metadata of a file, and compares the fingerprint of its tensors. A file of an earlier
+   version has none: then `fingerprint` is computed. */
+bool metadata_of_file(const char *path, struct metadata *metadata);
 
 #endif

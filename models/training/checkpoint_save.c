@@ -1,8 +1,10 @@
 /* Writing checkpoints, also of models that are cut over ranks. */
 #include "models/training/checkpoint_save.h"
+#include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"
+#include "models/training/model_file.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -125,7 +127,7 @@ static sb_tensor *fetch(void *context, int i)
 }
 
 /* Ranks that hold parts go through the items together, and the first writes them. */
-static bool write_contents(const char *path, struct contents *c, struct description *d)
+static bool write_contents(const char *path, struct contents *c, struct metadata *d)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
     const struct source source = {c->n + c->states, c->items, fetch, c};
@@ -133,7 +135,7 @@ static bool write_contents(const char *path, struct contents *c, struct descript
     if ((ranks && !parameters_flatten(c->weights)) || !fingerprint(c, &d->fingerprint))
         return false;
     d->has_fingerprint = true;
-    char *text = description_write(d);
+    char *text = metadata_write(d);
     const char *const metadata[][2] = {{"softback", text}};
     const bool ok =
         text && source_save(sb_communicator_rank(ranks) == 0 ? path : NULL, &source, 1, metadata);
@@ -141,48 +143,54 @@ static bool write_contents(const char *path, struct contents *c, struct descript
     return ok;
 }
 
-static bool save(const char *path, const sb_seq2seq *model, const sb_trainer *trainer,
-                 struct description *d)
+/* Writes a file of these weights, with a trainer also of its state, and takes the description. */
+static bool save(const char *path, sb_parameters *weights, const sb_trainer *trainer,
+                 struct metadata *d)
 {
-    struct contents c = {.weights = sb_seq2seq_parameters(model)};
+    struct contents c = {.weights = weights};
     c.n = (int)sb_parameters_count(c.weights);
     c.states = trainer ? checkpoint_state(trainer, c.state) : 0;
     c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
-    const bool ok =
-        (c.items || sb_fail("checkpoint: out of memory")) && write_contents(path, &c, d);
+    const bool ok = d->model && (c.items || sb_fail("checkpoint: out of memory")) &&
+                    write_contents(path, &c, d);
     memory_free(c.items);
+    sb_description_free(d->model);
+    d->model = NULL;
     return ok;
 }
 
-static struct description describe(const struct settings *settings, const char *task,
-                                   const sb_seq2seq *model)
+/* All settings, and the vocabularies of the model; NULL: a failure. */
+static sb_description *describe(const struct settings *settings, const sb_seq2seq *model)
 {
-    return (struct description){.settings = *settings,
-                                .task = (char *)(uintptr_t)task,
-                                .source = sb_seq2seq_source(model),
-                                .target = sb_seq2seq_target(model)};
+    sb_description *d = sb_description_new(seq2seq_kind.name);
+    if (d && settings_write(settings, d) &&
+        sb_description_add_vocabulary(d, "source", sb_seq2seq_source(model)) &&
+        sb_description_add_vocabulary(d, "target", sb_seq2seq_target(model)))
+        return d;
+    sb_description_free(d);
+    return NULL;
 }
 
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
-    struct description d = describe(settings, task, model);
+    struct metadata d = {.model = describe(settings, model), .task = (char *)(uintptr_t)task};
     d.has_state = trainer != NULL;
     if (trainer) {
         d.state = sb_trainer_save(trainer);
         d.progress = *progress;
     }
-    return save(path, model, trainer, &d);
+    return save(path, sb_seq2seq_parameters(model), trainer, &d);
 }
 
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
                           const sb_seq2seq *model, struct progress *progress)
 {
-    struct description d = describe(settings, task, model);
+    struct metadata d = {.model = describe(settings, model), .task = (char *)(uintptr_t)task};
     d.has_best = true;
     d.best = (struct best_model){progress->best_step, progress->data_hash};
-    if (!save(path, model, NULL, &d))
+    if (!save(path, sb_seq2seq_parameters(model), NULL, &d))
         return false;
     progress->best_fingerprint = d.fingerprint;
     return true;
@@ -195,4 +203,30 @@ bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
     struct settings settings = settings_default();
     settings.model = *sb_seq2seq_options_of(model);
     return checkpoint_save(path, &settings, "", model, NULL, NULL);
+}
+
+/* ---- models of any kind ---- */
+
+bool sb_model_save(const sb_model *model, const char *path)
+{
+    if (!model || !path)
+        return fail_null("model_save", model ? "path" : "model");
+    struct metadata d = {.model = sb_model_describe(model), .task = ""};
+    return save(path, model->weights, NULL, &d);
+}
+
+uint64_t source_mark(const sb_source *source)
+{
+    return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
+}
+
+bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
+{
+    if (!trainer || !path)
+        return fail_null("checkpoint_save", trainer ? "path" : "trainer");
+    const sb_model *model = sb_trainer_subject(trainer);
+    struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
+    d.state = sb_trainer_save(trainer);
+    d.progress.data_hash = source_mark(sb_trainer_source(trainer));
+    return save(path, model->weights, trainer, &d);
 }

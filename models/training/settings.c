@@ -1,6 +1,7 @@
 #include "models/training/settings.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
+#include "tensor/failure.h"
 #include <string.h>
 
 static const char *const graphs[] = {[SB_GRAPHS_AUTO] = "auto", [SB_GRAPHS_OFF] = "off", NULL};
@@ -149,4 +150,26 @@ struct setting_text setting_get(const struct settings *settings, int i)
     struct settings copy = *settings; /* a setting can be written to */
     const struct setting setting = setting_at(&copy, i);
     return setting_read(&setting);
+}
+
+bool settings_write(const struct settings *settings, sb_description *description)
+{
+    struct settings copy = *settings; /* a setting can be written to */
+    const struct setting_table t = table_of(&copy);
+    return settings_describe(&t, description);
+}
+
+/* Settings that are missing keep their defaults, so that older files can be read. */
+bool settings_read(struct settings *settings, const sb_description *description)
+{
+    const char *name;
+    *settings = settings_default();
+    for (int64_t i = 0; (name = sb_description_name(description, i)); i++) {
+        const int setting = setting_find(name);
+        if (setting < 0)
+            return sb_fail("checkpoint: the setting \"%.60s\" is unknown to this version", name);
+        if (!setting_set(settings, setting, sb_description_value(description, i)))
+            return sb_fail("checkpoint: its settings: %s", sb_error());
+    }
+    return true;
 }

@@ -31,6 +31,11 @@ int setting_find(const char *name);
 /* Sensible values for training from nothing. */
 struct settings settings_default(void);
 
+/* All of them as values of a description, in their order; and the usual ones with those of a
+   description in their place, which may come from anywhere. */
+bool settings_write(const struct settings *settings, sb_description *description);
+bool settings_read(struct settings *settings, const sb_description *description);
+
 /* As setting_write and setting_read do. */
 bool setting_set(struct settings *settings, int i, const char *text);
 struct setting_text setting_get(const struct settings *settings, int i);

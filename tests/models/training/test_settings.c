@@ -44,16 +44,21 @@ CLAIM(settings, all_of_them_survive_a_checkpoints_description)
         cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
     const char *text = "a b";
     sb_vocabulary *v = sb_vocabulary_new(&text, 1, NULL);
-    struct description d = {
-        .settings = s, .task = (char *)(uintptr_t) "", .source = v, .target = v};
-    char *json = description_write(&d);
-    struct description back;
-    cr_assert(json && description_read(json, &back), "%s", sb_error());
+    struct metadata d = {.model = sb_description_new("seq2seq"), .task = (char *)(uintptr_t) ""};
+    cr_assert(settings_write(&s, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
+                  sb_description_add_vocabulary(d.model, "target", v),
+              "%s", sb_error());
+    char *json = metadata_write(&d);
+    struct metadata back;
+    struct settings read;
+    cr_assert(json && metadata_read(json, &back) && settings_read(&read, back.model), "%s",
+              sb_error());
     for (int i = 0; setting_name(i); i++)
-        cr_expect_str_eq(setting_get(&back.settings, i).text, setting_get(&s, i).text, "%s",
+        cr_expect_str_eq(setting_get(&read, i).text, setting_get(&s, i).text, "%s",
                          setting_name(i));
     sb_free(json);
-    description_free(&back);
+    sb_description_free(d.model);
+    metadata_free(&back);
     sb_vocabulary_release(v);
 }
 
