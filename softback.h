@@ -17,6 +17,7 @@
 #include "models/text/task.h"
 #include "models/text/units.h"
 #include "models/text/vocabulary.h"
+#include "models/training/evaluation.h"
 #include "models/training/model_file.h"
 #include "models/training/trainer.h"
 #include "models/translation.h"

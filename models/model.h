@@ -53,8 +53,8 @@ typedef struct {
        items or along sequences: sums of shares add up to the sum of the whole. */
     sb_tensor *(*loss)(const void *self, const sb_batch *batch, sb_loss loss);
 
-    /* The rest may be missing. */
-    bool (*score)(const void *self, const void *held, double *error); /* `held` is the kind's own */
+    /* The rest may be missing. `held` is what the kind is scored on, shared by the ranks. */
+    bool (*score)(const void *self, const void *held, sb_communicator *ranks, double *error);
     bool (*attentions)(const void *self, const sb_batch *batch, sb_attentions *attentions);
     bool (*generator)(const void *self, struct generator *generator); /* the library's own */
     const char *splits; /* what ranks may cut: some of "batch heads sequence"; NULL: "batch" */

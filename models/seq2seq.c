@@ -2,6 +2,8 @@
 #include "models/decoding/generator.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
+#include "models/translation.h"
+#include "models/translation_score.h"
 #include "nn/flat.h"
 #include "nn/output_head.h"
 #include "tensor/failure.h"
@@ -261,6 +263,18 @@ static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_atten
     return ok;
 }
 
+static bool seq2seq_score(const void *self, const void *held_, sb_communicator *ranks,
+                          double *error)
+{
+    const sb_held_pairs *held = held_;
+    sb_text_score score;
+    if (!translation_score(ranks, self, held->pairs, 0, sb_pairs_count(held->pairs), held->options,
+                           &score, NULL))
+        return false;
+    *error = score.wer;
+    return true;
+}
+
 static sb_tensor *seq2seq_encode(const void *self, sb_tensor *ids, sb_tensor *lengths)
 {
     return sb_seq2seq_encode(self, ids, lengths);
@@ -290,6 +304,7 @@ const sb_model_kind seq2seq_kind = {.name = "seq2seq",
                                     .describe = seq2seq_describe,
                                     .free = seq2seq_release,
                                     .loss = seq2seq_loss,
+                                    .score = seq2seq_score,
                                     .attentions = seq2seq_attentions,
                                     .generator = seq2seq_generator,
                                     .splits = "batch heads sequence"};

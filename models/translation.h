@@ -18,4 +18,11 @@ SB_API bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts
 SB_API bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
                             const sb_decoding_options *options, sb_decoded outputs[]);
 
+/* What an encoder-decoder is scored on, as `held` of sb_evaluate: its error is the share of sources
+   that are not translated as any of their references. Options may be NULL: greedy. */
+typedef struct {
+    const sb_pairs *pairs;
+    const sb_decoding_options *options;
+} sb_held_pairs;
+
 #endif

@@ -1,4 +1,5 @@
 /* softback evaluate */
+#include "models/translation_score.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
 #include "program/options.h"

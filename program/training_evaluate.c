@@ -1,4 +1,5 @@
 /* How a run of training goes on: when it is evaluated, saved, and done. */
+#include "models/translation.h"
 #include "program/log.h"
 #include "program/training.h"
 #include <math.h>
@@ -18,18 +19,14 @@ bool training_finished(const struct training *t)
 
 static bool measure(struct training *t, struct evaluated *e)
 {
-    const sb_pairs *pairs = t->sample ? t->sample : t->held;
-    sb_text_score score;
-    e->loss = evaluation_loss(t->batches, t->model, t->held_data);
-    e->error = NAN;
-    if (isnan(e->loss))
+    const sb_held_pairs held = {.pairs = t->sample ? t->sample : t->held};
+    const sb_source source = sb_data_as_source(t->held_data);
+    sb_evaluation evaluation;
+    if (!sb_evaluate(&t->subject, &source, t->settings.evaluate_pairs > 0 ? &held : NULL,
+                     t->batches, &evaluation))
         return false;
-    if (t->settings.evaluate_pairs == 0)
-        return true;
-    if (!evaluation_texts(t->batches, t->model, pairs, 0, sb_pairs_count(pairs), NULL, &score,
-                          NULL))
-        return false;
-    e->error = score.wer;
+    e->loss = evaluation.loss;
+    e->error = evaluation.error;
     return true;
 }
 

@@ -48,7 +48,7 @@ bool training_watch(struct training *t)
 bool training_diagnose(struct training *t)
 {
     struct diagnosis diagnosis;
-    if (!diagnosis_make(&diagnosis, t->model, t->watched))
+    if (!diagnosis_make(&diagnosis, &t->subject, t->watched))
         return false;
     const bool ok = log_diagnosis(t->log, sb_trainer_steps(t->trainer), &diagnosis);
     diagnosis_free(&diagnosis);

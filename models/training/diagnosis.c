@@ -8,14 +8,6 @@
 
 static const double DEAF = 0.01;
 
-int64_t diagnosis_first_head(const sb_transformer_options *o, int attention)
-{
-    const int layers = attention == 0   ? 0
-                       : attention == 1 ? o->encoder_layers
-                                        : o->encoder_layers + o->decoder_layers;
-    return layers * o->heads;
-}
-
 /* All values of a tensor; NULL without memory. */
 static double *values_of(const sb_tensor *t)
 {
@@ -83,21 +75,31 @@ static bool take_weights(const sb_tensor *weights, const struct extent *e, doubl
     return a != NULL || sb_fail("diagnosis: out of memory");
 }
 
-static bool take_heads(struct diagnosis *d, const sb_transformer_options *o,
-                       sb_tensor *const weights[], const sb_batch *batch)
+/* Of the next heads, those of one map. */
+static bool take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *head)
 {
-    double *source = values_of(sb_batch_get(batch, "source_lengths")),
-           *target = values_of(sb_batch_get(batch, "target_lengths"));
-    bool ok = (source && target) || sb_fail("diagnosis: out of memory");
-    const struct extent extents[] = {
-        {source, source, false}, {target, target, true}, {target, source, false}};
-    const int layers[] = {o->encoder_layers, o->decoder_layers, o->decoder_layers};
-    for (int kind = 0, n = 0; kind < 3; kind++)
-        for (int layer = 0; layer < layers[kind]; layer++, n++)
-            ok = ok && take_weights(weights[n], &extents[kind], d->deaf + n * o->heads,
-                                    d->evenness + n * o->heads);
-    memory_free(source);
-    memory_free(target);
+    double *queries = values_of(map->queries), *keys = values_of(map->keys);
+    const struct extent extent = {queries, keys, map->causal};
+    const bool ok = (queries && keys) || sb_fail("diagnosis: out of memory");
+    const bool taken =
+        ok && take_weights(map->weights, &extent, d->deaf + *head, d->evenness + *head);
+    *head += map->weights->dim[1];
+    memory_free(queries);
+    memory_free(keys);
+    return taken;
+}
+
+/* Of all maps, whose heads are counted first. */
+static bool take_heads(struct diagnosis *d, const sb_attentions *a)
+{
+    int64_t head = 0;
+    for (int i = 0; i < a->maps; i++)
+        d->heads += a->map[i].weights->dim[1];
+    d->deaf = memory_new((size_t)(d->heads + 1) * sizeof(double));
+    d->evenness = memory_new((size_t)(d->heads + 1) * sizeof(double));
+    bool ok = (d->deaf && d->evenness) || sb_fail("diagnosis: out of memory");
+    for (int i = 0; ok && i < a->maps; i++)
+        ok = take_map(d, &a->map[i], &head);
     return ok;
 }
 
@@ -116,38 +118,32 @@ static bool take_gradients(struct diagnosis *d, const sb_parameters *set)
     return true;
 }
 
-static bool open_diagnosis(struct diagnosis *d, const sb_seq2seq *model)
+/* On the open tape. */
+static bool diagnose(struct diagnosis *d, const sb_model *model, const sb_batch *batch)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
-    *d = (struct diagnosis){.parameters = sb_parameters_count(sb_seq2seq_parameters(model)),
-                            .heads = diagnosis_first_head(o, 2) + o->decoder_layers * o->heads};
-    d->gradient = memory_new((size_t)d->parameters * sizeof(double));
-    d->deaf = memory_new((size_t)d->heads * sizeof(double));
-    d->evenness = memory_new((size_t)d->heads * sizeof(double));
-    return (d->gradient && d->deaf && d->evenness) || sb_fail("diagnosis: out of memory");
+    sb_attentions a;
+    if (!model->kind->attentions)
+        return sb_fail("diagnosis: a model of kind \"%s\" shows no attention", model->kind->name);
+    if (!model->kind->attentions(model->self, batch, &a))
+        return false;
+    const bool ok = take_heads(d, &a) && sb_backward(a.loss) && take_gradients(d, model->weights);
+    sb_free(a.map);
+    return ok;
 }
 
-bool diagnosis_make(struct diagnosis *d, const sb_seq2seq *model, const sb_batch *batch)
+bool diagnosis_make(struct diagnosis *d, const sb_model *model, const sb_batch *batch)
 {
-    const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
-    const int layers = o->encoder_layers + 2 * o->decoder_layers;
-    sb_tensor **all = memory_new((size_t)layers * sizeof *all);
-    bool ok = open_diagnosis(d, model) && (all || sb_fail("diagnosis: out of memory"));
+    *d = (struct diagnosis){.parameters = sb_parameters_count(model->weights)};
+    d->gradient = memory_new((size_t)(d->parameters + 1) * sizeof(double));
+    bool ok = d->gradient || sb_fail("diagnosis: out of memory");
     if (ok) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tape_random(&tape, NULL);
-        sb_tensor **self = all + o->encoder_layers, **cross = self + o->decoder_layers;
-        const sb_seq2seq_weights weights = {all, {self, cross}};
-        sb_tensor *logits = sb_seq2seq_logits(model, batch, &weights);
-        sb_tensor *loss =
-            logits ? sb_cross_entropy(logits, sb_batch_get(batch, "target_out"), NULL) : NULL;
-        ok = loss && take_heads(d, o, all, batch) && sb_backward(loss) &&
-             take_gradients(d, sb_seq2seq_parameters(model));
+        ok = diagnose(d, model, batch);
         ok = sb_tape_end(&tape) && ok;
-        sb_parameters_clear(sb_seq2seq_parameters(model));
+        sb_parameters_clear(model->weights);
     }
-    memory_free(all);
     if (!ok)
         diagnosis_free(d);
     return ok;

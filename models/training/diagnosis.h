@@ -9,21 +9,19 @@
 #ifndef SOFTBACK_MODELS_TRAINING_DIAGNOSIS_H
 #define SOFTBACK_MODELS_TRAINING_DIAGNOSIS_H
 
-#include "models/seq2seq.h"
+#include "models/model.h"
 
 struct diagnosis {
     int64_t parameters, heads;
     double *gradient; /* of each parameter, in the set's order */
-    /* Of each head: those of the encoder's layers, then of the decoder's self-attention, then of
-       its cross-attention. Means over the rows of the batch with at least two keys. */
+    /* Of each head, in the order of the model's maps: those of the encoder's layers, then of the
+       decoder's self-attention, then of its cross-attention. Means over the rows of the batch with
+       at least two keys. */
     double *deaf, *evenness;
 };
 
 /* Runs forward and backward without dropout. The parameters' gradients are cleared. */
-bool diagnosis_make(struct diagnosis *diagnosis, const sb_seq2seq *model, const sb_batch *batch);
+bool diagnosis_make(struct diagnosis *diagnosis, const sb_model *model, const sb_batch *batch);
 void diagnosis_free(struct diagnosis *diagnosis);
-
-/* How many heads come before those of an attention: 0 the encoder's, 1 the decoder's, 2 cross. */
-int64_t diagnosis_first_head(const sb_transformer_options *options, int attention);
 
 #endif

@@ -1,40 +1,42 @@
 #include "models/training/evaluation.h"
 #include "autograd/tape.h"
-#include "models/text/buffer.h"
-#include "models/translation.h"
+#include "models/data/batch_parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
-#include <string.h>
 
-static bool add_cost(const sb_seq2seq *model, const sb_batch *batch, double *sum)
+static bool add_cost(const sb_model *model, const sb_batch *batch, double *sum)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *cost = batch ? sb_seq2seq_cost(model, batch) : NULL;
+    sb_tensor *cost = model->kind->loss(model->self, batch, SB_LOSS_COST);
     if (cost)
         *sum += sb_value(cost);
     return sb_tape_end(&tape) && cost;
 }
 
-/* Goes to the beginning of an epoch. */
-static bool begin(const sb_seq2seq *model, sb_data *data)
+/* Goes to the beginning of an epoch; how many batches it has, 0: a failure, after which the source
+   stands where it did. */
+static int64_t begin(const sb_source *source)
 {
-    if (!model || !data)
-        return fail_null("evaluate", model ? "data" : "model");
-    if (sb_data_pairs(data) == 0)
-        return sb_fail("evaluate: the pairs of a task never end; there is no epoch to measure");
-    return sb_data_seek(data, (sb_data_position){0, 0});
+    const sb_data_position before = source->tell(source->object);
+    if (!source->seek(source->object, (sb_data_position){0, 0}))
+        return 0;
+    const int64_t batches = source->batches ? source->batches(source->object) : 0;
+    if (batches == 0 && source->seek(source->object, before))
+        sb_fail("evaluate: the pairs of a task never end; there is no epoch to measure");
+    return batches;
 }
 
 /* The costs of this rank's batches, each in its place, and zeros in the places of the others'. */
-static bool add_costs(sb_communicator *c, const sb_seq2seq *model, sb_data *data, double *cost,
-                      int64_t *targets)
+static bool add_costs(sb_communicator *c, const sb_model *model, const sb_source *source,
+                      int64_t batches, double *cost, int64_t *targets)
 {
     const int rank = sb_communicator_rank(c), ranks = sb_communicator_size(c);
-    for (int64_t b = 0, batches = sb_data_batches(data); b < batches; b++) {
-        const sb_batch *batch = sb_data_next(data);
-        if (!batch || (b % ranks == rank && !add_cost(model, batch, &cost[b])))
+    for (int64_t b = 0; b < batches; b++) {
+        const sb_batch *batch = source->next(source->object);
+        if (!batch || !batch_check(batch, false) ||
+            (b % ranks == rank && !add_cost(model, batch, &cost[b])))
             return false;
         *targets += batch->targets;
     }
@@ -42,16 +44,16 @@ static bool add_costs(sb_communicator *c, const sb_seq2seq *model, sb_data *data
 }
 
 /* The batches' costs are added in their order, whoever computed them. */
-double evaluation_loss(sb_communicator *c, const sb_seq2seq *model, sb_data *data)
+static double epoch_loss(sb_communicator *c, const sb_model *model, const sb_source *source)
 {
     double sum = 0;
     int64_t targets = 0;
-    if (!begin(model, data))
+    const int64_t batches = begin(source);
+    if (batches == 0)
         return NAN;
-    const int64_t batches = sb_data_batches(data);
     double *cost = memory_new((size_t)batches * sizeof *cost);
     const bool ok = (cost || sb_fail("evaluate: out of memory")) &&
-                    add_costs(c, model, data, cost, &targets) &&
+                    add_costs(c, model, source, batches, cost, &targets) &&
                     sb_communicator_sum(c, SB_F64, batches, cost);
     for (int64_t b = 0; ok && b < batches; b++)
         sum += cost[b];
@@ -63,102 +65,25 @@ double evaluation_loss(sb_communicator *c, const sb_seq2seq *model, sb_data *dat
     return NAN;
 }
 
+bool sb_evaluate(const sb_model *model, const sb_source *source, const void *held,
+                 sb_communicator *ranks, sb_evaluation *evaluation)
+{
+    if (!model || !source || !evaluation)
+        return fail_null("evaluate", !model ? "model" : source ? "evaluation" : "source");
+    *evaluation = (sb_evaluation){.loss = epoch_loss(ranks, model, source), .error = NAN};
+    if (isnan(evaluation->loss))
+        return false;
+    return !held || !model->kind->score ||
+           model->kind->score(model->self, held, ranks, &evaluation->error);
+}
+
 double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data)
 {
-    return evaluation_loss(NULL, model, data);
-}
-
-/* ---- texts ---- */
-
-/* Where the share of a rank begins. */
-static int64_t share_begin(const sb_communicator *c, int rank, int64_t count)
-{
-    return count * rank / sb_communicator_size(c);
-}
-
-/* A copy of each text of a run of `count` texts that lie one after the other. */
-static bool take_texts(const char *run, int64_t count, char *text[])
-{
-    for (int64_t i = 0; i < count; i++, run += strlen(run) + 1) {
-        text[i] = memory_text(run);
-        if (!text[i])
-            return sb_fail("evaluate: out of memory");
+    if (!model || !data) {
+        fail_null("evaluate", model ? "data" : "model");
+        return NAN;
     }
-    return true;
-}
-
-/* All ranks get the texts of one, which lie one after the other while they travel. */
-static bool spread_texts(sb_communicator *c, int root, int64_t count, char *text[])
-{
-    const bool own = sb_communicator_rank(c) == root;
-    struct buffer run = {0};
-    bool ok = true;
-    for (int64_t i = 0; ok && own && i < count; i++)
-        ok = buffer_add(&run, text[i], strlen(text[i]) + 1);
-    uint64_t bytes = run.size;
-    ok = (ok || sb_fail("evaluate: out of memory")) &&
-         sb_communicator_broadcast(c, root, &bytes, sizeof bytes);
-    char *come = ok && !own ? memory_new((size_t)bytes + 1) : NULL;
-    ok =
-        ok && (own || come || sb_fail("evaluate: out of memory")) &&
-        (bytes == 0 || sb_communicator_broadcast(c, root, own ? run.bytes : come, (size_t)bytes)) &&
-        (own || take_texts(come, count, text));
-    memory_free(come);
-    buffer_free(&run);
-    return ok;
-}
-
-/* Each rank decodes its share of the sources; all get all texts. */
-static bool translate(sb_communicator *c, const sb_seq2seq *model, const char *const *sources,
-                      int64_t count, const sb_decoding_options *options, char *text[])
-{
-    const int rank = sb_communicator_rank(c);
-    const int64_t from = share_begin(c, rank, count), to = share_begin(c, rank + 1, count);
-    bool ok =
-        from == to || sb_translate_texts(model, sources + from, to - from, options, text + from);
-    for (int64_t i = from; !ok && i < to; i++)
-        text[i] = NULL; /* freed already */
-    for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
-        const int64_t first = share_begin(c, k, count);
-        ok = spread_texts(c, k, share_begin(c, k + 1, count) - first, text + first);
-    }
-    return ok;
-}
-
-static sb_units score_units(const sb_seq2seq *model)
-{
-    sb_units units = sb_vocabulary_units(sb_seq2seq_target(model));
-    return units == SB_UNITS_BPE ? SB_UNITS_WORDS : units;
-}
-
-bool evaluation_texts(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
-                      int64_t first, int64_t count, const sb_decoding_options *options,
-                      sb_text_score *score, char *outputs[])
-{
-    if (!model || !pairs || !score)
-        return fail_null("evaluate", !model ? "model" : !pairs ? "pairs" : "score");
-    if (first < 0 || count < 1 || first + count > sb_pairs_count(pairs))
-        return sb_fail("evaluate: pairs %lld to %lld are not in 0..%lld", (long long)first,
-                       (long long)(first + count - 1), (long long)sb_pairs_count(pairs) - 1);
-    char **text = outputs ? outputs : memory_new((size_t)count * sizeof(char *));
-    if (!text)
-        return sb_fail("evaluate: out of memory");
-    const char *const *sources = sb_pairs_sources(pairs) + first;
-    const char *const *targets = sb_pairs_targets(pairs) + first;
-    for (int64_t i = 0; i < count; i++)
-        text[i] = NULL;
-    bool ok = translate(c, model, sources, count, options, text) &&
-              sb_score_texts(sources, targets, (const char *const *)text, count, score_units(model),
-                             score);
-    for (int64_t i = 0; i < count && (!ok || !outputs); i++)
-        sb_free(text[i]);
-    if (!outputs)
-        memory_free(text);
-    return ok;
-}
-
-bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first, int64_t count,
-                       const sb_decoding_options *options, sb_text_score *score, char *outputs[])
-{
-    return evaluation_texts(NULL, model, pairs, first, count, options, score, outputs);
+    const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
+    const sb_source source = sb_data_as_source(data);
+    return epoch_loss(NULL, &subject, &source);
 }

@@ -1,31 +1,22 @@
-/* How well a model does on pairs that it was not trained on. */
+/* How well a model does on data that it was not trained on. */
 #ifndef SOFTBACK_MODELS_TRAINING_EVALUATION_H
 #define SOFTBACK_MODELS_TRAINING_EVALUATION_H
 
 #include "../../tensor/communicator.h"
 #include "../data/data.h"
-#include "../decoding/decoding.h"
+#include "../model.h"
 #include "../seq2seq.h"
-#include "../text/metrics.h"
-
-/* The mean cross entropy, in nats a symbol, over one epoch of the data; NaN on failure, and
-   when the loss is not finite. */
-SB_API double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data);
 
 /*
- * Decodes the sources of `count` pairs from `first` on (in batches; options may be NULL: greedy)
- * and scores the outputs, by units of the target. `outputs`, unless NULL, receives `count` texts,
- * each to be freed with sb_free.
+ * The mean cost over one epoch of a source, and where `held` is not NULL and the kind of the model
+ * scores, the error on that. Ranks (NULL: this one is alone) share the batches; what comes out is
+ * the same, bit by bit, however many there are. Fails also when the loss is not finite.
  */
-SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first,
-                              int64_t count, const sb_decoding_options *options,
-                              sb_text_score *score, char *outputs[]);
+SB_API bool sb_evaluate(const sb_model *model, const sb_source *source, const void *held,
+                        sb_communicator *ranks, sb_evaluation *evaluation);
 
-/* The same, shared by the ranks of a communicator (NULL: this one alone); what comes out is the
-   same, bit by bit, however many there are. */
-double evaluation_loss(sb_communicator *c, const sb_seq2seq *model, sb_data *data);
-bool evaluation_texts(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
-                      int64_t first, int64_t count, const sb_decoding_options *options,
-                      sb_text_score *score, char *outputs[]);
+/* The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
+   on failure, and when the loss is not finite. */
+SB_API double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data);
 
 #endif

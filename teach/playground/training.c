@@ -94,12 +94,13 @@ bool training_observe(struct training *t, int index)
 {
     sb_task_pair *pair = memory_new(sizeof *pair);
     forget(t);
+    const sb_model model = sb_seq2seq_as_model(t->model);
     bool ok = pair || sb_fail("training: out of memory for a pair");
     ok = ok &&
          sb_task_make(t->options.task, &lengths, t->options.seed, SB_PART_TEST, (uint64_t)index,
                       pair) &&
          subject_begin(&t->subject, t->model, pair->source, pair->target) && keep_maps(t) &&
-         diagnosis_make(&t->diagnosis, t->model, t->batch);
+         diagnosis_make(&t->diagnosis, &model, t->batch);
     memory_free(pair);
     return ok;
 }

@@ -1,6 +1,5 @@
 #include "teach/report/report.h"
 #include "models/drawing_graph.h"
-#include "models/training/diagnosis.h"
 #include "teach/report/check.h"
 #include "teach/report/curves.h"
 #include "teach/report/maps.h"
@@ -18,15 +17,24 @@ static const char *parameter_name(const void *set, int64_t row)
     return sb_parameters_name(set, row);
 }
 
+/* How many heads come before those of an attention: 0 the encoder's, 1 the decoder's, 2 cross. */
+static int64_t first_head(const sb_transformer_options *o, int attention)
+{
+    const int layers = attention == 0   ? 0
+                       : attention == 1 ? o->encoder_layers
+                                        : o->encoder_layers + o->decoder_layers;
+    return layers * o->heads;
+}
+
 static const char *head_name(const void *context, int64_t row)
 {
     static const char *const kinds[] = {"encoder", "decoder", "cross"};
     static _Thread_local char text[64];
     const sb_transformer_options *o = context;
     int kind = 2;
-    while (kind > 0 && row < diagnosis_first_head(o, kind))
+    while (kind > 0 && row < first_head(o, kind))
         kind--;
-    row -= diagnosis_first_head(o, kind);
+    row -= first_head(o, kind);
     snprintf(text, sizeof text, "%s, layer %lld, head %lld", kinds[kind],
              (long long)(row / o->heads + 1), (long long)(row % o->heads + 1));
     return text;
@@ -61,7 +69,7 @@ static bool add_inside(struct html *html, const struct run_log *run, const struc
     const sb_parameters *weights = subject->checkpoint->weights;
     const sb_transformer_options *o =
         &sb_seq2seq_options_of(subject->checkpoint->model)->transformer;
-    const int64_t heads = diagnosis_first_head(o, 2) + o->decoder_layers * o->heads;
+    const int64_t heads = first_head(o, 2) + o->decoder_layers * o->heads;
     if (run->diagnoses > 0 &&
         (run->parameters != sb_parameters_count(weights) || run->heads != heads))
         return sb_fail("the log is of a model with %lld parameters and %lld heads; this one has "

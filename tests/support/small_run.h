@@ -4,6 +4,7 @@
 
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
+#include "models/translation_score.h"
 #include "tests/support/test.h"
 
 /* A model of width 8 with one layer on each side, dropout, four pairs a batch, f32. */

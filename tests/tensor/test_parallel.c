@@ -341,8 +341,12 @@ static void evaluate(sb_communicator *c, void *context)
     if (!small_run_open(&run, &settings, e->pairs, e->dtype))
         return;
     small_run_train(&run, 5);
-    e->loss[rank] = evaluation_loss(others, run.model, run.data);
-    const bool ok = evaluation_texts(others, run.model, e->pairs, 0, n, NULL, &score, text);
+    const sb_model model = sb_seq2seq_as_model(run.model);
+    const sb_source source = sb_data_as_source(run.data);
+    sb_evaluation evaluation;
+    if (sb_evaluate(&model, &source, NULL, others, &evaluation))
+        e->loss[rank] = evaluation.loss;
+    const bool ok = translation_score(others, run.model, e->pairs, 0, n, NULL, &score, text);
     for (int64_t i = 0; ok && i < n; i++) {
         for (const char *at = text[i]; *at; at++)
             e->texts[rank] = (e->texts[rank] ^ (unsigned char)*at) * 0x100000001b3u;

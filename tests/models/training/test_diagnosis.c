@@ -8,7 +8,8 @@ static struct diagnosis diagnose(const struct tiny *tiny)
 {
     struct diagnosis d;
     sb_batch *batch = tiny_batch(tiny->vocabulary, 1, PAIRS, LONGEST);
-    cr_assert(diagnosis_make(&d, tiny->model, batch), "%s", sb_error());
+    const sb_model model = sb_seq2seq_as_model(tiny->model);
+    cr_assert(diagnosis_make(&d, &model, batch), "%s", sb_error());
     sb_batch_free(batch);
     return d;
 }

@@ -1,0 +1,99 @@
+#include "models/translation_score.h"
+#include "models/text/buffer.h"
+#include "models/translation.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+/* Where the share of a rank begins. */
+static int64_t share_begin(const sb_communicator *c, int rank, int64_t count)
+{
+    return count * rank / sb_communicator_size(c);
+}
+
+/* A copy of each text of a run of `count` texts that lie one after the other. */
+static bool take_texts(const char *run, int64_t count, char *text[])
+{
+    for (int64_t i = 0; i < count; i++, run += strlen(run) + 1) {
+        text[i] = memory_text(run);
+        if (!text[i])
+            return sb_fail("evaluate: out of memory");
+    }
+    return true;
+}
+
+/* All ranks get the texts of one, which lie one after the other while they travel. */
+static bool spread_texts(sb_communicator *c, int root, int64_t count, char *text[])
+{
+    const bool own = sb_communicator_rank(c) == root;
+    struct buffer run = {0};
+    bool ok = true;
+    for (int64_t i = 0; ok && own && i < count; i++)
+        ok = buffer_add(&run, text[i], strlen(text[i]) + 1);
+    uint64_t bytes = run.size;
+    ok = (ok || sb_fail("evaluate: out of memory")) &&
+         sb_communicator_broadcast(c, root, &bytes, sizeof bytes);
+    char *come = ok && !own ? memory_new((size_t)bytes + 1) : NULL;
+    ok =
+        ok && (own || come || sb_fail("evaluate: out of memory")) &&
+        (bytes == 0 || sb_communicator_broadcast(c, root, own ? run.bytes : come, (size_t)bytes)) &&
+        (own || take_texts(come, count, text));
+    memory_free(come);
+    buffer_free(&run);
+    return ok;
+}
+
+/* Each rank decodes its share of the sources; all get all texts. */
+static bool translate(sb_communicator *c, const sb_seq2seq *model, const char *const *sources,
+                      int64_t count, const sb_decoding_options *options, char *text[])
+{
+    const int rank = sb_communicator_rank(c);
+    const int64_t from = share_begin(c, rank, count), to = share_begin(c, rank + 1, count);
+    bool ok =
+        from == to || sb_translate_texts(model, sources + from, to - from, options, text + from);
+    for (int64_t i = from; !ok && i < to; i++)
+        text[i] = NULL; /* freed already */
+    for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
+        const int64_t first = share_begin(c, k, count);
+        ok = spread_texts(c, k, share_begin(c, k + 1, count) - first, text + first);
+    }
+    return ok;
+}
+
+static sb_units score_units(const sb_seq2seq *model)
+{
+    sb_units units = sb_vocabulary_units(sb_seq2seq_target(model));
+    return units == SB_UNITS_BPE ? SB_UNITS_WORDS : units;
+}
+
+bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
+                       int64_t first, int64_t count, const sb_decoding_options *options,
+                       sb_text_score *score, char *outputs[])
+{
+    if (!model || !pairs || !score)
+        return fail_null("evaluate", !model ? "model" : !pairs ? "pairs" : "score");
+    if (first < 0 || count < 1 || first + count > sb_pairs_count(pairs))
+        return sb_fail("evaluate: pairs %lld to %lld are not in 0..%lld", (long long)first,
+                       (long long)(first + count - 1), (long long)sb_pairs_count(pairs) - 1);
+    char **text = outputs ? outputs : memory_new((size_t)count * sizeof(char *));
+    if (!text)
+        return sb_fail("evaluate: out of memory");
+    const char *const *sources = sb_pairs_sources(pairs) + first;
+    const char *const *targets = sb_pairs_targets(pairs) + first;
+    for (int64_t i = 0; i < count; i++)
+        text[i] = NULL;
+    bool ok = translate(c, model, sources, count, options, text) &&
+              sb_score_texts(sources, targets, (const char *const *)text, count, score_units(model),
+                             score);
+    for (int64_t i = 0; i < count && (!ok || !outputs); i++)
+        sb_free(text[i]);
+    if (!outputs)
+        memory_free(text);
+    return ok;
+}
+
+bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first, int64_t count,
+                       const sb_decoding_options *options, sb_text_score *score, char *outputs[])
+{
+    return translation_score(NULL, model, pairs, first, count, options, score, outputs);
+}

@@ -1,0 +1,25 @@
+/* How well a model translates: its outputs for the sources of pairs, against their targets. */
+#ifndef SOFTBACK_MODELS_TRANSLATION_SCORE_H
+#define SOFTBACK_MODELS_TRANSLATION_SCORE_H
+
+#include "../tensor/communicator.h"
+#include "decoding/decoding.h"
+#include "seq2seq.h"
+#include "text/metrics.h"
+
+/*
+ * Decodes the sources of `count` pairs from `first` on (in batches; options may be NULL: greedy)
+ * and scores the outputs, by units of the target. `outputs`, unless NULL, receives `count` texts,
+ * each to be freed with sb_free.
+ */
+SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first,
+                              int64_t count, const sb_decoding_options *options,
+                              sb_text_score *score, char *outputs[]);
+
+/* The same, shared by the ranks of a communicator (NULL: this one alone); what comes out is the
+   same, bit by bit, however many there are. */
+bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
+                       int64_t first, int64_t count, const sb_decoding_options *options,
+                       sb_text_score *score, char *outputs[]);
+
+#endif
