@@ -42,6 +42,9 @@ const char *test_path(const char *file);
 /* A path in a fresh temporary folder that is removed at the end of the test; static storage. */
 const char *test_temporary(const char *file);
 
+/* Whether two files have the same bytes. */
+bool test_same_files(const char *a, const char *b);
+
 /* max |a - b| / max |b|; infinite when shapes differ or a value is NaN in one of them only. */
 double test_relative(const sb_tensor *a, const sb_tensor *b);
 /* max |a - b| / max |b| over plain arrays. */

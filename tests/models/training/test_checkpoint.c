@@ -4,21 +4,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Whether two files have the same bytes. */
-static bool same_files(const char *a, const char *b)
-{
-    FILE *one = fopen(a, "rb"), *two = fopen(b, "rb");
-    cr_assert(one && two, "%s or %s cannot be opened", a, b);
-    int x, y;
-    do {
-        x = fgetc(one);
-        y = fgetc(two);
-    } while (x == y && x != EOF);
-    fclose(one);
-    fclose(two);
-    return x == y;
-}
-
 static void save(const struct small_run *run, const char *path, const struct progress *progress)
 {
     cr_assert(checkpoint_save(path, &run->settings, "reverse", run->model,
@@ -177,7 +162,7 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     }
     cr_expect(sb_trainer_save(whole.trainer).plateau.reduced > 0, "the plateau does nothing");
     cr_expect(small_run_bits(&whole) == small_run_bits(&half));
-    cr_expect(same_files(whole_path, half_path), "the files differ");
+    cr_expect(test_same_files(whole_path, half_path), "the files differ");
     small_run_close(&whole);
     small_run_close(&half);
     sb_pairs_free(held);
@@ -214,7 +199,7 @@ CLAIM(checkpoint, equal_training_gives_equal_files)
         save(&run, i ? second : first, &p);
         small_run_close(&run);
     }
-    cr_expect(same_files(first, second));
+    cr_expect(test_same_files(first, second));
 }
 
 /* ---- averages ---- */
@@ -515,19 +500,19 @@ CPU_CLAIM(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
     walk(1, &s, NULL, 0, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
         walk(ranks, &s, NULL, 0, cut); /* the first weights */
-        cr_expect(same_files(one, cut), "%d ranks", ranks);
+        cr_expect(test_same_files(one, cut), "%d ranks", ranks);
     }
     const double whole = walk(1, &s, NULL, 7, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
         walk(ranks, &s, one, 0, cut); /* each takes its part, and gives it back */
-        cr_expect(same_files(one, cut), "%d ranks", ranks);
+        cr_expect(test_same_files(one, cut), "%d ranks", ranks);
         walk(ranks, &s, NULL, 4, cut);
         walk(1, &s, cut, 0, again);
-        cr_expect(same_files(again, cut), "%d ranks", ranks);
+        cr_expect(test_same_files(again, cut), "%d ranks", ranks);
         const double there = walk(ranks, &s, cut, 3, again), back = walk(1, &s, cut, 3, one);
         cr_expect(fabs(there - whole) < 1e-4 && fabs(back - whole) < 1e-4, "%d ranks", ranks);
         walk(ranks, &s, NULL, 7, cut);
-        cr_expect(same_files(again, cut), "%d ranks: not as if never interrupted", ranks);
+        cr_expect(test_same_files(again, cut), "%d ranks: not as if never interrupted", ranks);
         walk(1, &s, NULL, 7, one);
     }
 }

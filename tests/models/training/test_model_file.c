@@ -1,0 +1,242 @@
+/* Models of other kinds than encoder-decoders: the language model is trained, saved, loaded,
+   resumed and shared by ranks through the table of its kind. */
+#include "models/training/model_file.h"
+#include "nn/flat.h"
+#include "tests/support/mailbox.h"
+#include "tests/support/small_run.h"
+#include <stdio.h>
+
+static const sb_language_model_options options = {.transformer = {.width = 8,
+                                                                  .heads = 2,
+                                                                  .feed_forward = 12,
+                                                                  .decoder_layers = 2,
+                                                                  .dropout = 0.2,
+                                                                  .gated = true},
+                                                  .tie_embeddings = true,
+                                                  .label_smoothing = 0.1};
+
+/* A language model that learns the targets of a few pairs. */
+struct writing {
+    sb_data *data;
+    sb_parameters *weights;
+    sb_model model;
+    sb_trainer *trainer;
+};
+
+static sb_data *open_data(const sb_pairs *pairs)
+{
+    struct settings s = small_settings();
+    return small_data(&s, pairs);
+}
+
+static void open_with(struct writing *w, const sb_trainer_options *o)
+{
+    const sb_source source = sb_data_as_source(w->data);
+    w->trainer = sb_trainer_for(&w->model, &source, o);
+    cr_assert(w->trainer, "%s", sb_error());
+}
+
+/* The trainer of its model. */
+static void open_trainer(struct writing *w)
+{
+    open_with(w, &(sb_trainer_options){
+                     .seed = 3, .average_decay = 0.9, .optimiser = {.schedule = {.rate = 0.01}}});
+}
+
+static struct writing begin(const sb_pairs *pairs, sb_dtype dtype,
+                            const sb_language_model_options *o)
+{
+    struct writing w = {.data = open_data(pairs), .weights = sb_parameters_of(dtype, 5)};
+    sb_language_model *model = sb_language_model_new(w.weights, w.data, o);
+    cr_assert(model, "%s", sb_error());
+    w.model = sb_language_model_as_model(model);
+    return w;
+}
+
+/* A model that is built from a file alone. */
+static struct writing begin_from(const sb_pairs *pairs, const char *path)
+{
+    struct writing w = {.data = open_data(pairs), .weights = sb_parameters_new(9)};
+    cr_assert(sb_model_load(&w.model, NULL, w.weights, path), "%s", sb_error());
+    return w;
+}
+
+static void end(struct writing *w)
+{
+    sb_trainer_free(w->trainer);
+    sb_model_free(&w->model);
+    sb_parameters_free(w->weights);
+    sb_data_free(w->data);
+}
+
+static double train(struct writing *w, int64_t steps)
+{
+    sb_trained trained = {0};
+    for (int64_t i = 0; i < steps; i++)
+        cr_assert(sb_trainer_step(w->trainer, &trained), "%s", sb_error());
+    return trained.loss;
+}
+
+CLAIM(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
+{
+    sb_pairs *pairs = small_pairs(11, 6);
+    char whole[256], half[256];
+    strcpy(whole, test_temporary("whole.safetensors"));
+    strcpy(half, test_temporary("half.safetensors"));
+    struct writing w = begin(pairs, SB_F32, &options);
+    open_trainer(&w);
+    const double first = train(&w, 1), last = train(&w, 29);
+    cr_expect(last < first, "from %g to %g", first, last);
+    cr_assert(sb_checkpoint_save(w.trainer, whole), "%s", sb_error());
+    end(&w);
+    w = begin(pairs, SB_F32, &options);
+    open_trainer(&w);
+    train(&w, 13);
+    cr_assert(sb_checkpoint_save(w.trainer, half), "%s", sb_error());
+    end(&w);
+    w = begin_from(pairs, half);
+    open_trainer(&w);
+    cr_assert(sb_checkpoint_resume(w.trainer, half), "%s", sb_error());
+    cr_expect(sb_trainer_steps(w.trainer) == 13);
+    train(&w, 17);
+    cr_assert(sb_checkpoint_save(w.trainer, half), "%s", sb_error());
+    end(&w);
+    cr_expect(test_same_files(whole, half));
+    sb_pairs_free(pairs);
+}
+
+CLAIM(model_file, a_model_is_built_from_its_file_as_it_was)
+{
+    sb_pairs *pairs = small_pairs(11, 6);
+    const char *path = test_temporary("model.safetensors");
+    struct writing w = begin(pairs, SB_F32, &options);
+    open_trainer(&w);
+    train(&w, 5);
+    cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
+    struct writing back = begin_from(pairs, path);
+    const sb_language_model_options *o = sb_language_model_options_of(back.model.self);
+    cr_expect(o->transformer.gated && o->tie_embeddings && o->label_smoothing == 0.1);
+    cr_expect(sb_parameters_fingerprint(back.weights) == sb_parameters_fingerprint(w.weights));
+    char *before = sb_continue(w.model.self, "ab", NULL),
+         *after = sb_continue(back.model.self, "ab", NULL);
+    cr_expect_str_eq(before, after);
+    sb_free(before);
+    sb_free(after);
+    cr_expect(!sb_model_load(&w.model, NULL, back.weights, path));
+    EXPECT_ERROR("parameters already; it must be empty");
+    end(&back);
+    end(&w);
+    sb_pairs_free(pairs);
+}
+
+static void expect_no_resume(struct writing *w, const char *path, const char *reason)
+{
+    sb_trainer_free(w->trainer);
+    open_trainer(w);
+    cr_expect(!sb_checkpoint_resume(w->trainer, path));
+    EXPECT_ERROR(reason);
+    end(w);
+}
+
+CLAIM(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
+{
+    sb_pairs *pairs = small_pairs(11, 6), *others = small_pairs(12, 6);
+    const char *path = test_temporary("state.safetensors");
+    struct writing w = begin(pairs, SB_F32, &options), other;
+    open_trainer(&w);
+    train(&w, 2);
+    cr_assert(sb_checkpoint_save(w.trainer, path), "%s", sb_error());
+    sb_language_model_options wider = options;
+    wider.transformer.width = 12;
+    other = begin(pairs, SB_F32, &wider);
+    expect_no_resume(&other, path,
+                     "checkpoint: \"width\" is 8 in the file, the trainer's model has 12");
+    other = begin_from(others, path);
+    expect_no_resume(&other, path,
+                     "checkpoint: the data are not those with which its training was");
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, pairs);
+    cr_expect(!sb_checkpoint_resume(run.trainer, path));
+    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    small_run_close(&run);
+    cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
+    expect_no_resume(&w, path, "checkpoint: it holds a model, but no state of its training");
+    cr_expect(!checkpoint_load(path));
+    EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
+    sb_pairs_free(pairs);
+    sb_pairs_free(others);
+}
+
+CLAIM(model_file, an_encoder_decoder_goes_through_the_same_functions)
+{
+    struct settings s = small_settings();
+    struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
+    char whole[256], half[256];
+    strcpy(whole, test_temporary("whole.safetensors"));
+    strcpy(half, test_temporary("half.safetensors"));
+    small_run_train(&run, 7);
+    cr_assert(sb_checkpoint_save(run.trainer, half), "%s", sb_error());
+    cr_assert(sb_checkpoint_resume(twin.trainer, half), "%s", sb_error());
+    small_run_train(&run, 4);
+    small_run_train(&twin, 4);
+    cr_assert(sb_checkpoint_save(run.trainer, whole), "%s", sb_error());
+    cr_assert(sb_checkpoint_save(twin.trainer, half), "%s", sb_error());
+    cr_expect(test_same_files(whole, half));
+    checkpoint_free(checkpoint_load(half)); /* the program reads it too */
+    cr_expect(sb_trainer_model(run.trainer) == run.model);
+    small_run_close(&run);
+    small_run_close(&twin);
+}
+
+/* ---- ranks, which are threads here ---- */
+
+enum { STEPS = 6, MOST = 3 };
+
+struct shared {
+    const sb_pairs *pairs;
+    int cut; /* ranks that share each sequence */
+    double loss[MOST];
+    struct writing rank[MOST];
+};
+
+/* Adam makes steps of gradients that are noise. */
+static void open_shared(struct writing *w, sb_communicator *ranks, int cut)
+{
+    open_with(w, &(sb_trainer_options){.seed = 3,
+                                       .optimiser_kind = SB_OPTIMISER_SGD,
+                                       .optimiser = {.schedule = {.rate = 0.1}},
+                                       .communicator = ranks,
+                                       .sequence_ranks = cut});
+}
+
+static void share(sb_communicator *c, void *context)
+{
+    struct shared *s = context;
+    const int rank = sb_communicator_rank(c);
+    s->rank[rank] = begin(s->pairs, SB_F64, &options);
+    open_shared(&s->rank[rank], c, s->cut);
+    s->loss[rank] = train(&s->rank[rank], STEPS);
+}
+
+CPU_CLAIM(model_file, ranks_teach_a_language_model_what_one_does)
+{
+    sb_pairs *pairs = small_pairs(11, 6);
+    struct writing one = begin(pairs, SB_F64, &options);
+    open_shared(&one, NULL, 1);
+    const double loss = train(&one, STEPS);
+    static const int ways[][2] = {{2, 1}, {3, 1}, {2, 2}}; /* ranks, and those of each sequence */
+    for (int way = 0; way < 3; way++) {
+        struct shared s = {.pairs = pairs, .cut = ways[way][1]};
+        mailbox_run(ways[way][0], share, &s);
+        for (int r = 0; r < ways[way][0]; r++) {
+            const double apart =
+                test_relative(parameters_values(s.rank[r].weights), parameters_values(one.weights));
+            cr_expect(fabs(s.loss[r] - loss) <= 1e-12 * loss && apart <= 1e-12,
+                      "rank %d of %d: loss %.17g, not %.17g; weights %g apart", r, ways[way][0],
+                      s.loss[r], loss, apart);
+            end(&s.rank[r]);
+        }
+    }
+    end(&one);
+    sb_pairs_free(pairs);
+}
