@@ -1,4 +1,5 @@
 /* softback info */
+#include "models/description_parts.h"
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
 #include "program/command.h"
@@ -32,18 +33,26 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* With the model's defaults filled in. */
-static void show_settings(const struct checkpoint *c)
+static void show_settings(const struct checkpoint *c, const sb_description *d)
 {
     struct settings settings = c->settings;
+    for (int64_t i = 0; !c->model && sb_description_name(d, i); i++)
+        printf("  %-18s %s\n", sb_description_name(d, i), sb_description_value(d, i));
+    if (!c->model)
+        return;
     settings.model = *sb_seq2seq_options_of(c->model);
     for (int i = 0; setting_name(i); i++)
         printf("  %-18s %s\n", setting_name(i), setting_get(&settings, i).text);
 }
 
-static void show_vocabulary(const char *side, const sb_vocabulary *vocabulary)
+static void show_vocabularies(const sb_description *d)
 {
-    printf("%s  %s, %s symbols\n", side, sb_units_description(sb_vocabulary_units(vocabulary)),
-           count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
+    sb_vocabulary *vocabulary;
+    const char *name;
+    for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
+        printf("%-6s  %s, %s symbols\n", name,
+               sb_units_description(sb_vocabulary_units(vocabulary)),
+               count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
 }
 
 static void show_parameters(const sb_parameters *weights)
@@ -58,21 +67,28 @@ static void show_parameters(const sb_parameters *weights)
     }
 }
 
-static int show_model(const char *path)
+static void show(const struct checkpoint *c, const sb_description *d)
 {
-    struct checkpoint *c = checkpoint_load(path);
-    if (!c)
-        return command_failed("info");
+    if (!c->model)
+        printf("kind    %s\n", c->subject.kind->name);
     printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files", c->task);
-    show_vocabulary("source", sb_seq2seq_source(c->model));
-    show_vocabulary("target", sb_seq2seq_target(c->model));
+    show_vocabularies(d);
     if (c->has_state)
         printf("state   after step %s; --resume can go on\n", count_text(c->state.steps).text);
     show_parameters(c->weights);
     printf("settings:\n");
-    show_settings(c);
+    show_settings(c, d);
+}
+
+static int show_model(const char *path)
+{
+    struct checkpoint *c = checkpoint_load_any(path);
+    sb_description *d = c ? sb_model_describe(&c->subject) : NULL;
+    if (d)
+        show(c, d);
+    sb_description_free(d);
     checkpoint_free(c);
-    return EXIT_OK;
+    return d ? EXIT_OK : command_failed("info");
 }
 
 static int run(int argc, char **argv)

@@ -32,7 +32,7 @@ struct checkpoint {
     char *task; /* "dates", or "" for pairs from files */
     sb_parameters *weights;
     sb_model subject;
-    sb_seq2seq *model; /* the subject */
+    sb_seq2seq *model; /* the subject; NULL where that is of another kind */
     bool has_state;    /* the two below are set, and checkpoint_resume can be called */
     struct progress progress;
     sb_trainer_state state;
@@ -54,6 +54,8 @@ bool checkpoint_save_best(const char *path, const struct settings *settings, con
 struct checkpoint *checkpoint_load(const char *path);
 /* The same for a model that is cut over ranks, each of which reads its part. */
 struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);
+/* The same for a model of any of the library's kinds. */
+struct checkpoint *checkpoint_load_any(const char *path);
 void checkpoint_free(struct checkpoint *checkpoint);
 
 /* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its

@@ -4,7 +4,6 @@
 #include "models/training/checkpoint.h"
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"
-#include "models/training/model_file.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -143,9 +142,8 @@ static bool write_contents(const char *path, struct contents *c, struct metadata
     return ok;
 }
 
-/* Writes a file of these weights, with a trainer also of its state, and takes the description. */
-static bool save(const char *path, sb_parameters *weights, const sb_trainer *trainer,
-                 struct metadata *d)
+bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
+                      struct metadata *d)
 {
     struct contents c = {.weights = weights};
     c.n = (int)sb_parameters_count(c.weights);
@@ -181,7 +179,7 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
         d.state = sb_trainer_save(trainer);
         d.progress = *progress;
     }
-    return save(path, sb_seq2seq_parameters(model), trainer, &d);
+    return checkpoint_write(path, sb_seq2seq_parameters(model), trainer, &d);
 }
 
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
@@ -190,43 +188,8 @@ bool checkpoint_save_best(const char *path, const struct settings *settings, con
     struct metadata d = {.model = describe(settings, model), .task = (char *)(uintptr_t)task};
     d.has_best = true;
     d.best = (struct best_model){progress->best_step, progress->data_hash};
-    if (!save(path, sb_seq2seq_parameters(model), NULL, &d))
+    if (!checkpoint_write(path, sb_seq2seq_parameters(model), NULL, &d))
         return false;
     progress->best_fingerprint = d.fingerprint;
     return true;
-}
-
-bool sb_seq2seq_save(const sb_seq2seq *model, const char *path)
-{
-    if (!model || !path)
-        return fail_null("seq2seq_save", model ? "path" : "model");
-    struct settings settings = settings_default();
-    settings.model = *sb_seq2seq_options_of(model);
-    return checkpoint_save(path, &settings, "", model, NULL, NULL);
-}
-
-/* ---- models of any kind ---- */
-
-bool sb_model_save(const sb_model *model, const char *path)
-{
-    if (!model || !path)
-        return fail_null("model_save", model ? "path" : "model");
-    struct metadata d = {.model = sb_model_describe(model), .task = ""};
-    return save(path, model->weights, NULL, &d);
-}
-
-uint64_t source_mark(const sb_source *source)
-{
-    return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
-}
-
-bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
-{
-    if (!trainer || !path)
-        return fail_null("checkpoint_save", trainer ? "path" : "trainer");
-    const sb_model *model = sb_trainer_subject(trainer);
-    struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
-    d.state = sb_trainer_save(trainer);
-    d.progress.data_hash = source_mark(sb_trainer_source(trainer));
-    return save(path, model->weights, trainer, &d);
 }

@@ -1,7 +1,8 @@
-/* The tensors of a training state, for the files that write and read checkpoints. */
+/* Writing files of models: all of them go through checkpoint_write. */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 
+#include "models/training/checkpoint_json.h"
 #include "models/training/trainer.h"
 #include "tensor/safetensors.h"
 
@@ -10,7 +11,9 @@ enum { STATE_TENSORS = 3 };
 /* What a training state adds to the parameters: the moments and the moving average. How many. */
 int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS]);
 
-/* What a file says of a source, so that others are noticed. */
-uint64_t source_mark(const sb_source *source);
+/* Writes a file of these weights, with a trainer also of its state; sets the fingerprint of the
+   metadata, and frees their description, of which NULL is a failure that has a message. */
+bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
+                      struct metadata *metadata);
 
 #endif

@@ -1,0 +1,28 @@
+/* What is read of a file of a model: its metadata, the model, and the state of its training. */
+#ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
+#define SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
+
+#include "models/training/checkpoint_json.h"
+#include "tensor/safetensors.h"
+
+bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *metadata);
+
+/* The kind that the file names, which is to be this one (NULL: one of the library's). */
+const sb_model_kind *checkpoint_kind(const struct metadata *metadata, const sb_model_kind *wanted);
+
+/* The fingerprint of the tensors, which must be the one that the metadata name, if any. */
+bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *metadata,
+                            uint64_t *fingerprint);
+
+/* The dtype of its parameters. */
+sb_dtype checkpoint_dtype(const sb_safetensors *file);
+
+/* The model that the file describes, with its parameters. */
+bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
+                           sb_parameters *weights, const struct metadata *metadata);
+
+/* The weights, and all that a trainer has beside them. */
+bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
+                              const sb_trainer_state *state);
+
+#endif
