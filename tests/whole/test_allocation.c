@@ -12,7 +12,7 @@ struct scene {
     struct settings settings;
     sb_pairs *pairs;
     struct small_run run;
-    char path[256];
+    char path[256], more[256];
     const sb_decoding_options *decoding;
 };
 
@@ -149,6 +149,48 @@ CLAIM(allocation, loading_and_resuming)
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
     cr_expect(test_each_allocation_fails(load, &scene) > 200);
+    scene_free(&scene);
+}
+
+/* A language model that is built from a file, resumes its training, learns and is saved again. */
+static bool go_on(void *context)
+{
+    struct scene *scene = context;
+    sb_model model = {.kind = NULL};
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_data *data = small_data(&scene->settings, scene->pairs);
+    bool ok = weights && data && sb_model_load(&model, NULL, weights, scene->path);
+    const sb_source source = sb_data_as_source(data);
+    sb_trainer *trainer = ok ? sb_trainer_for(&model, &source, NULL) : NULL;
+    sb_trained trained;
+    ok = trainer && sb_checkpoint_resume(trainer, scene->path) &&
+         sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene->more);
+    sb_trainer_free(trainer);
+    sb_model_free(&model);
+    sb_parameters_free(weights);
+    sb_data_free(data);
+    return ok;
+}
+
+CLAIM(allocation, a_model_of_another_kind_goes_on)
+{
+    struct scene scene = scene_new();
+    const sb_language_model_options options = {
+        .transformer = {.width = 8, .heads = 2, .decoder_layers = 1}};
+    strcpy(scene.more, test_temporary("more.safetensors"));
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_language_model *writer = sb_language_model_new(weights, scene.run.data, &options);
+    cr_assert(writer, "%s", sb_error());
+    const sb_model model = sb_language_model_as_model(writer);
+    const sb_source source = sb_data_as_source(scene.run.data);
+    sb_trainer *trainer = sb_trainer_for(&model, &source, NULL);
+    sb_trained trained;
+    cr_assert(sb_trainer_step(trainer, &trained) && sb_checkpoint_save(trainer, scene.path), "%s",
+              sb_error());
+    cr_expect(test_each_allocation_fails(go_on, &scene) > 200);
+    sb_trainer_free(trainer);
+    sb_language_model_free(writer);
+    sb_parameters_free(weights);
     scene_free(&scene);
 }
 

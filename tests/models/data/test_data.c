@@ -196,3 +196,29 @@ CLAIM(data, each_allocation_may_fail)
     cr_expect(test_each_allocation_fails(make_and_read, vocabulary) > 15);
     sb_vocabulary_release(vocabulary);
 }
+
+/* Whether two sets of data have one hash. */
+static bool same_hash(const sb_data_options *a, const sb_data_options *b)
+{
+    sb_data *one = data_new(a), *two = data_new(b);
+    cr_assert(one && two, "%s", sb_error());
+    const sb_source source = sb_data_as_source(two);
+    const bool same = sb_data_hash(one) == source.hash(source.object);
+    sb_data_free(one);
+    sb_data_free(two);
+    return same;
+}
+
+CLAIM(data, a_hash_tells_whether_batches_are_the_same)
+{
+    const sb_data_options usual = {.seed = 3, .batch_pairs = 7},
+                          other = {.seed = 4, .batch_pairs = 7};
+    const sb_data_options smaller = {.seed = 3, .batch_pairs = 6};
+    cr_expect(same_hash(&usual, &usual));
+    cr_expect(!same_hash(&usual, &other));
+    cr_expect(!same_hash(&usual, &smaller));
+    sb_data *copy = sb_data_task("copy", 1), *sort = sb_data_task("sort", 1);
+    cr_expect(sb_data_hash(copy) != sb_data_hash(sort));
+    sb_data_free(copy);
+    sb_data_free(sort);
+}

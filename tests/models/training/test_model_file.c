@@ -188,6 +188,43 @@ CLAIM(model_file, an_encoder_decoder_goes_through_the_same_functions)
     small_run_close(&twin);
 }
 
+/* ---- files of an earlier day, which this version writes as they are ---- */
+
+CPU_CLAIM(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
+{
+    char stored[512];
+    strcpy(stored, test_path("golden/language_model.safetensors"));
+    const char *path = test_temporary("again.safetensors");
+    sb_pairs *pairs = small_pairs(11, 6);
+    struct writing w = begin_from(pairs, stored);
+    open_trainer(&w);
+    cr_assert(sb_checkpoint_resume(w.trainer, stored), "%s", sb_error());
+    cr_expect(sb_trainer_steps(w.trainer) == 13);
+    cr_assert(sb_checkpoint_save(w.trainer, path), "%s", sb_error());
+    cr_expect(test_same_files(stored, path));
+    const double loss = train(&w, 1);
+    cr_expect(fabs(loss - 1.99963832) < 1e-4, "%.9g", loss);
+    end(&w);
+    sb_pairs_free(pairs);
+}
+
+CPU_CLAIM(model_file, so_does_a_stored_encoder_decoder)
+{
+    char stored[512];
+    strcpy(stored, test_path("golden/reverse.state.safetensors"));
+    const char *path = test_temporary("again.safetensors");
+    struct small_run run;
+    cr_assert(small_run_resume(&run, stored, NULL), "%s", sb_error());
+    cr_expect(sb_trainer_steps(run.trainer) == 5);
+    cr_assert(checkpoint_save(path, &run.settings, run.loaded->task, run.model, run.trainer,
+                              &run.loaded->progress),
+              "%s", sb_error());
+    cr_expect(test_same_files(stored, path));
+    const double loss = small_run_train(&run, 1);
+    cr_expect(fabs(loss - 3.57600141) < 1e-4, "%.9g", loss);
+    small_run_close(&run);
+}
+
 /* ---- ranks, which are threads here ---- */
 
 enum { STEPS = 6, MOST = 3 };

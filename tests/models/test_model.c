@@ -1,0 +1,197 @@
+/* Descriptions, kinds of models, and what a trainer refuses of a model or a source that is not the
+   library's. */
+#include "tests/support/tiny.h"
+
+CLAIM(model, a_description_gives_back_what_was_set)
+{
+    sb_description *d = sb_description_new("seq2seq");
+    double value;
+    cr_assert(sb_description_set(d, "norm", "pre") && sb_description_set_number(d, "rate", 0.1) &&
+                  sb_description_set(d, "norm", "post"),
+              "%s", sb_error());
+    cr_expect_str_eq(sb_description_kind(d), "seq2seq");
+    cr_expect_str_eq(sb_description_get(d, "norm"), "post");
+    cr_expect_str_eq(sb_description_name(d, 1), "rate");
+    cr_expect_str_eq(sb_description_value(d, 1), "0.1");
+    cr_expect(!sb_description_name(d, 2) && !sb_description_get(d, "colour"));
+    cr_expect(sb_description_number(d, "rate", 0, 1, &value) && value == 0.1);
+    cr_expect(!sb_description_number(d, "rate", 1, 2, &value));
+    EXPECT_ERROR("description: \"rate\" is \"0.1\", not a number in 1..2");
+    cr_expect(!sb_description_number(d, "norm", 1, 2, &value));
+    EXPECT_ERROR("description: \"norm\" is \"post\", not a number in 1..2");
+    cr_expect(!sb_description_number(d, "width", 1, 2, &value));
+    EXPECT_ERROR("description: \"width\" of a seq2seq model is missing");
+    sb_vocabulary *v = tiny_vocabulary();
+    cr_assert(sb_description_add_vocabulary(d, "text", v), "%s", sb_error());
+    cr_expect(sb_description_vocabulary(d, "text") == v);
+    cr_expect(!sb_description_vocabulary(d, "source"));
+    EXPECT_ERROR("description: the vocabulary \"source\" of a seq2seq model is missing");
+    sb_vocabulary_release(v);
+    sb_description_free(d);
+}
+
+static bool describe(void *unused)
+{
+    (void)unused;
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    const sb_model model = sb_seq2seq_as_model(tiny.model);
+    sb_description *d = sb_model_describe(&model);
+    sb_description_free(d);
+    tiny_free(&tiny);
+    return d != NULL;
+}
+
+CLAIM(model, a_model_is_built_from_the_description_of_another)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(17)->options);
+    const sb_model model = sb_seq2seq_as_model(tiny.model);
+    sb_description *d = sb_model_describe(&model);
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_model twin;
+    cr_assert(d && sb_model_build(&twin, sb_model_kind_find("seq2seq"), weights, d), "%s",
+              sb_error());
+    const sb_seq2seq_options *a = sb_seq2seq_options_of(tiny.model),
+                             *b = sb_seq2seq_options_of(twin.self);
+    cr_expect(a->tie_embeddings && b->tie_embeddings && b->share_embeddings);
+    cr_expect(b->transformer.width == a->transformer.width);
+    cr_expect(sb_parameters_size(weights) == sb_parameters_size(tiny.weights));
+    sb_model_free(&twin);
+    cr_assert(sb_description_set(d, "heads", "5"));
+    sb_parameters *others = sb_parameters_new(1);
+    cr_expect(!sb_model_build(&twin, model.kind, others, d));
+    EXPECT_ERROR("width 12 is not a multiple of 5 heads");
+    cr_expect(sb_parameters_count(others) == 0);
+    cr_expect(describe(NULL));
+    sb_parameters_free(others);
+    sb_parameters_free(weights);
+    sb_description_free(d);
+    tiny_free(&tiny);
+}
+
+CLAIM(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
+{
+    cr_expect(!sb_model_kind_find("diffusion"));
+    EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model");
+    cr_expect(!sb_model_kind_find(NULL));
+    EXPECT_ERROR("model_kind: name is NULL");
+}
+
+/* ---- a model and a source of the test's own: y = w x ---- */
+
+struct line {
+    sb_parameters *weights;
+    sb_batch batch; /* all that there is */
+};
+
+static sb_tensor *line_loss(const void *self, const sb_batch *batch, sb_loss loss)
+{
+    const struct line *line = self;
+    sb_tensor *w = sb_parameters_get(line->weights, 0), *x = sb_batch_get(batch, "x");
+    (void)loss;
+    return sb_sum(sb_multiply(sb_matmul(x, w), sb_matmul(x, w)), SB_ALL, false);
+}
+
+static const sb_batch *line_next(void *line)
+{
+    return &((struct line *)line)->batch;
+}
+
+static sb_data_position line_tell(const void *line)
+{
+    (void)line;
+    return (sb_data_position){0, 0};
+}
+
+static bool line_seek(void *line, sb_data_position position)
+{
+    (void)line;
+    return position.epoch == 0;
+}
+
+static const sb_model_kind line_kind = {.name = "line", .loss = line_loss};
+
+static struct line line_new(void)
+{
+    struct line line = {.weights = sb_parameters_new(1)};
+    cr_assert(
+        sb_parameters_add(line.weights, "w", SB_SHAPE(3, 1), (sb_initial){SB_INITIAL_CONSTANT, 1}));
+    line.batch = (sb_batch){.items = 4, .targets = 4, .parts = 1};
+    line.batch.part[0] =
+        (sb_batch_part){"x", sb_tensor_full(SB_F32, SB_SHAPE(4, 3), 0.5), SB_SEQUENCE_NONE};
+    return line;
+}
+
+static void line_free(struct line *line)
+{
+    sb_tensor_release(line->batch.part[0].t);
+    sb_parameters_free(line->weights);
+}
+
+static sb_trainer *line_trainer(struct line *line, const sb_trainer_options *options)
+{
+    const sb_model model = {&line_kind, line, line->weights};
+    const sb_source source = {
+        .object = line, .next = line_next, .tell = line_tell, .seek = line_seek};
+    return sb_trainer_for(&model, &source, options);
+}
+
+static void expect_refused(sb_batch batch, const char *reason)
+{
+    struct line line = line_new();
+    sb_tensor *x = line.batch.part[0].t;
+    sb_trainer *trainer = line_trainer(&line, NULL);
+    sb_trained trained;
+    cr_assert(trainer, "%s", sb_error());
+    if (batch.parts == 1 && batch.part[0].name)
+        batch.part[0].t = x;
+    line.batch = batch;
+    cr_expect(!sb_trainer_step(trainer, &trained));
+    EXPECT_ERROR(reason);
+    line.batch =
+        (sb_batch){.items = 4, .targets = 4, .parts = 1, .part = {{"x", x, SB_SEQUENCE_NONE}}};
+    cr_expect(sb_trainer_step(trainer, &trained) && sb_trainer_steps(trainer) == 1, "%s",
+              sb_error());
+    sb_trainer_free(trainer);
+    line_free(&line);
+}
+
+CLAIM(model, batches_that_do_not_fit_are_refused_by_name)
+{
+    const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
+    expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
+                   "batch: \"x\" is (4, 3); its axis 0 must be the 5 items");
+    expect_refused((sb_batch){.items = 4, .parts = 1, .part = {x}},
+                   "batch: it has 4 items and 0 targets; both must be at least 1");
+    expect_refused((sb_batch){.items = 4, .targets = 4, .parts = 9, .part = {x}},
+                   "batch: it has 9 parts, not 1..8");
+    expect_refused((sb_batch){.items = 4, .targets = 4, .parts = 1},
+                   "batch: the name of a part is NULL");
+    struct line line = line_new();
+    line.batch.part[0].name = "z";
+    sb_trainer *trainer = line_trainer(&line, NULL);
+    sb_trained trained;
+    cr_expect(!sb_trainer_step(trainer, &trained));
+    EXPECT_ERROR("batch: it has no part \"x\"");
+    sb_trainer_free(trainer);
+    line_free(&line);
+}
+
+CLAIM(model, a_trainer_needs_a_loss_weights_and_a_source)
+{
+    struct line line = line_new();
+    const sb_model_kind nothing = {.name = "nothing"};
+    const sb_source source = {
+        .object = &line, .next = line_next, .tell = line_tell, .seek = line_seek};
+    const sb_source still = {.object = &line, .next = line_next, .tell = line_tell};
+    cr_expect(!sb_trainer_for(&(sb_model){&nothing, &line, line.weights}, &source, NULL));
+    EXPECT_ERROR("trainer: loss is NULL");
+    cr_expect(!sb_trainer_for(&(sb_model){&line_kind, &line, NULL}, &source, NULL));
+    EXPECT_ERROR("trainer: weights is NULL");
+    cr_expect(!sb_trainer_for(&(sb_model){&line_kind, &line, line.weights}, &still, NULL));
+    EXPECT_ERROR("trainer: source is NULL");
+    sb_evaluation evaluation;
+    cr_expect(!sb_evaluate(&(sb_model){&line_kind, &line, line.weights}, &source, NULL, NULL,
+                           &evaluation));
+    EXPECT_ERROR("evaluate: the pairs of a task never end; there is no epoch to measure");
+    line_free(&line);
+}
