@@ -21,6 +21,8 @@ struct sb_description {
     struct value *value;
     int64_t vocabularies, vocabulary_room;
     struct named_vocabulary *vocabulary;
+    int64_t labels, label_room;
+    char **label;
     sb_communicator *ranks;
 };
 
@@ -51,6 +53,9 @@ void sb_description_free(sb_description *d)
         memory_free(d->vocabulary[i].name);
         sb_vocabulary_release(d->vocabulary[i].vocabulary);
     }
+    for (int64_t i = 0; i < d->labels; i++)
+        memory_free(d->label[i]);
+    memory_free(d->label);
     memory_free(d->value);
     memory_free(d->vocabulary);
     memory_free(d->kind);
@@ -174,6 +179,24 @@ sb_vocabulary *sb_description_vocabulary(const sb_description *d, const char *na
     return sb_fail("description: the vocabulary \"%s\" of a %s model is missing", name, d->kind);
 }
 
+bool sb_description_add_label(sb_description *d, const char *label)
+{
+    if (!d || !label)
+        return fail_null("description", d ? "label" : "description");
+    char *copy = memory_text(label);
+    if (copy && memory_room(&d->label, d->labels, &d->label_room, sizeof *d->label)) {
+        d->label[d->labels++] = copy;
+        return true;
+    }
+    memory_free(copy);
+    return sb_fail("description: out of memory");
+}
+
+const char *sb_description_label(const sb_description *d, int64_t i)
+{
+    return d && i >= 0 && i < d->labels ? d->label[i] : NULL;
+}
+
 void sb_description_set_ranks(sb_description *d, sb_communicator *ranks)
 {
     if (d)
@@ -205,11 +228,13 @@ static bool same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
     return same;
 }
 
-bool description_same_vocabularies(const sb_description *a, const sb_description *b)
+bool description_same_words(const sb_description *a, const sb_description *b)
 {
-    bool same = a->vocabularies == b->vocabularies;
+    bool same = a->vocabularies == b->vocabularies && a->labels == b->labels;
     for (int64_t i = 0; same && i < a->vocabularies; i++)
         same = strcmp(a->vocabulary[i].name, b->vocabulary[i].name) == 0 &&
                same_vocabulary(a->vocabulary[i].vocabulary, b->vocabulary[i].vocabulary);
+    for (int64_t i = 0; same && i < a->labels; i++)
+        same = strcmp(a->label[i], b->label[i]) == 0;
     return same;
 }

@@ -1,7 +1,7 @@
 /*
  * A description: what a model is made from, apart from its weights. Values by name, all of them
- * texts, and vocabularies by name. A model writes one of itself and is built from one; files hold
- * it (models/training/checkpoint.h).
+ * texts, vocabularies by name, and the labels of classes. A model writes one of itself and is built
+ * from one; files hold it (models/training/checkpoint.h).
  */
 #ifndef SOFTBACK_MODELS_DESCRIPTION_H
 #define SOFTBACK_MODELS_DESCRIPTION_H
@@ -38,6 +38,10 @@ SB_API bool sb_description_add_vocabulary(sb_description *description, const cha
 /* The vocabulary of this name, which the description owns; where there is none it fails. */
 SB_API sb_vocabulary *sb_description_vocabulary(const sb_description *description,
                                                 const char *name);
+
+/* Adds the label of the next class, and the i-th one; NULL past the last. */
+SB_API bool sb_description_add_label(sb_description *description, const char *label);
+SB_API const char *sb_description_label(const sb_description *description, int64_t i);
 
 /* The ranks over which a model that is built from it is cut by heads; NULL, as at first: it is
    whole. This says where a model is made, not what it is, and goes into no file. */

@@ -14,7 +14,8 @@ struct number_text number_text(double number);
 const char *description_vocabulary_at(const sb_description *description, int64_t i,
                                       sb_vocabulary **vocabulary);
 
-/* Whether both have vocabularies of the same names, which give the same symbols the same ids. */
-bool description_same_vocabularies(const sb_description *a, const sb_description *b);
+/* Whether both have the same labels, and vocabularies of the same names, which give the same
+   symbols the same ids. */
+bool description_same_words(const sb_description *a, const sb_description *b);
 
 #endif

@@ -146,10 +146,12 @@ static sb_tensor *seq2seq_loss(const void *self, const sb_batch *batch, sb_loss 
 {
     const sb_seq2seq *m = self;
     sb_tensor *y = decode(m, batch, NULL), *target = y ? sb_batch_get(batch, "target_out") : NULL;
+    if (!target)
+        return NULL;
     const sb_cross_entropy_options options = {
-        .label_smoothing = m && loss != SB_LOSS_COST ? m->options.label_smoothing : 0,
+        .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
         .reduction = loss == SB_LOSS_MEAN ? SB_MEAN : SB_SUM};
-    return target ? sb_output_head_loss(&m->output, y, target, &options) : NULL;
+    return sb_output_head_loss(&m->output, y, target, &options);
 }
 
 sb_tensor *sb_seq2seq_loss(const sb_seq2seq *model, const sb_batch *batch)

@@ -32,7 +32,7 @@ static bool same_kind(const struct training *t, const struct metadata *d)
     const bool same = own && !d->has_state && strcmp(d->task, t->loaded->task) == 0 &&
                       strcmp(sb_description_kind(d->model), sb_description_kind(own)) == 0 &&
                       settings_read(&its, d->model) && same_settings(&its, &t->loaded->settings) &&
-                      description_same_vocabularies(d->model, own);
+                      description_same_words(d->model, own);
     sb_description_free(own);
     return same;
 }

@@ -118,7 +118,7 @@ static bool is_of_training(const char *name)
 static bool same_described(const sb_description *a, const sb_description *b)
 {
     const char *name;
-    bool same = description_same_vocabularies(a, b);
+    bool same = description_same_words(a, b);
     for (int64_t i = 0; same && (name = sb_description_name(a, i)); i++) {
         const char *value = sb_description_get(b, name);
         same = is_of_training(name) || (value && strcmp(value, sb_description_value(a, i)) == 0);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, MOST_VALUES = 1000 };
+enum { FORMAT = 1, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 #define UNNAMED_KIND "seq2seq"
 
@@ -149,6 +149,18 @@ static bool add_named(json_t *json, const sb_description *d)
            json_object_set_new(json, "vocabularies", vocabularies_to_json(d)) == 0;
 }
 
+/* Where there are any. */
+static bool add_labels(json_t *json, const sb_description *d)
+{
+    json_t *all = json_array();
+    bool ok = all != NULL;
+    for (int64_t i = 0; ok && sb_description_label(d, i); i++)
+        ok = json_array_append_new(all, json_string(sb_description_label(d, i))) == 0;
+    ok = ok && (json_array_size(all) == 0 || json_object_set(json, "labels", all) == 0);
+    json_decref(all);
+    return ok;
+}
+
 static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
@@ -156,6 +168,7 @@ static json_t *to_json(const struct metadata *d)
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
               (is_unnamed(d->model) ? add_unnamed : add_named)(json, d->model) &&
+              add_labels(json, d->model) &&
               (!d->has_fingerprint ||
                json_object_set_new(json, "fingerprint",
                                    json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
@@ -308,6 +321,20 @@ static bool read_named(const json_t *json, sb_description *d)
     return true;
 }
 
+static bool read_labels(const json_t *all, sb_description *d)
+{
+    if (all && (!json_is_array(all) || json_array_size(all) > MOST_LABELS))
+        return sb_fail("checkpoint: its labels are malformed, or more than %d", MOST_LABELS);
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const char *label = json_string_value(json_array_get(all, i));
+        if (!label)
+            return sb_fail("checkpoint: label %zu is not a text", i);
+        if (!sb_description_add_label(d, label))
+            return false;
+    }
+    return true;
+}
+
 static bool read_model(const json_t *json, struct metadata *d)
 {
     const json_t *kind = json_object_get(json, "kind");
@@ -315,7 +342,8 @@ static bool read_model(const json_t *json, struct metadata *d)
         return sb_fail("checkpoint: its kind is malformed");
     d->model = sb_description_new(kind ? json_string_value(kind) : UNNAMED_KIND);
     return d->model && read_settings(json_object_get(json, "settings"), d->model) &&
-           (is_unnamed(d->model) ? read_unnamed : read_named)(json, d->model);
+           (is_unnamed(d->model) ? read_unnamed : read_named)(json, d->model) &&
+           read_labels(json_object_get(json, "labels"), d->model);
 }
 
 static bool read(const json_t *json, struct metadata *d)

@@ -86,8 +86,8 @@ static bool describes(const struct metadata *d, const sb_description *own)
             return sb_fail("checkpoint: \"%s\" is %s in the file, the trainer's model has %s", name,
                            its ? its : "missing", mine);
     }
-    return description_same_vocabularies(d->model, own) ||
-           sb_fail("checkpoint: its vocabularies are not those of the trainer's model");
+    return description_same_words(d->model, own) ||
+           sb_fail("checkpoint: its vocabularies or labels are not those of the trainer's model");
 }
 
 static bool check_training(const struct metadata *d, const sb_trainer *trainer)

@@ -27,6 +27,9 @@ CLAIM(model, a_description_gives_back_what_was_set)
     cr_expect(!sb_description_vocabulary(d, "source"));
     EXPECT_ERROR("description: the vocabulary \"source\" of a seq2seq model is missing");
     sb_vocabulary_release(v);
+    cr_assert(sb_description_add_label(d, "cat") && sb_description_add_label(d, "dog"));
+    cr_expect_str_eq(sb_description_label(d, 1), "dog");
+    cr_expect(!sb_description_label(d, 2));
     sb_description_free(d);
 }
 

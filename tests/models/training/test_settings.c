@@ -48,6 +48,7 @@ CLAIM(settings, all_of_them_survive_a_checkpoints_description)
     cr_assert(settings_write(&s, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
                   sb_description_add_vocabulary(d.model, "target", v),
               "%s", sb_error());
+    cr_assert(sb_description_add_label(d.model, "cat") && sb_description_add_label(d.model, "dog"));
     char *json = metadata_write(&d);
     struct metadata back;
     struct settings read;
@@ -56,6 +57,8 @@ CLAIM(settings, all_of_them_survive_a_checkpoints_description)
     for (int i = 0; setting_name(i); i++)
         cr_expect_str_eq(setting_get(&read, i).text, setting_get(&s, i).text, "%s",
                          setting_name(i));
+    cr_expect_str_eq(sb_description_label(back.model, 1), "dog");
+    cr_expect(!sb_description_label(back.model, 2));
     sb_free(json);
     sb_description_free(d.model);
     metadata_free(&back);
