@@ -7,7 +7,7 @@
 typedef struct {
     const char *name;  /* "source" */
     sb_tensor *t;      /* axis 0 counts the items */
-    sb_sequence along; /* of which axis 1 are the positions */
+    sb_sequence along; /* whose positions axis 1 has; SB_SEQUENCE_NONE: it has none */
 } sb_batch_part;
 
 enum { SB_BATCH_PARTS = 8 };

@@ -1,5 +1,6 @@
 /* Descriptions, kinds of models, and what a trainer refuses of a model or a source that is not the
    library's. */
+#include "tests/support/mailbox.h"
 #include "tests/support/tiny.h"
 
 CLAIM(model, a_description_gives_back_what_was_set)
@@ -197,4 +198,31 @@ CLAIM(model, a_trainer_needs_a_loss_weights_and_a_source)
                            &evaluation));
     EXPECT_ERROR("evaluate: the pairs of a task never end; there is no epoch to measure");
     line_free(&line);
+}
+
+static void expect_no_cut(sb_communicator *ranks, const char *splits, int sequence_ranks,
+                          const char *reason)
+{
+    struct line line = line_new();
+    const sb_model_kind kind = {.name = "line", .loss = line_loss, .splits = splits};
+    const sb_model model = {&kind, &line, line.weights};
+    const sb_source source = {
+        .object = &line, .next = line_next, .tell = line_tell, .seek = line_seek};
+    const sb_trainer_options options = {.communicator = ranks, .sequence_ranks = sequence_ranks};
+    cr_expect(!sb_trainer_for(&model, &source, &options));
+    EXPECT_ERROR(reason);
+    line_free(&line);
+}
+
+CPU_CLAIM(model, ranks_cut_only_what_its_kind_allows)
+{
+    struct mailbox *mailbox = mailbox_open(2);
+    sb_communicator *first = mailbox_rank(mailbox, 0), *second = mailbox_rank(mailbox, 1);
+    expect_no_cut(first, NULL, 2,
+                  "trainer: a model of kind \"line\" cannot be cut over ranks by sequence");
+    expect_no_cut(first, "", 1,
+                  "trainer: a model of kind \"line\" cannot be cut over ranks by batch");
+    sb_communicator_close(first);
+    sb_communicator_close(second);
+    mailbox_close(mailbox);
 }

@@ -526,6 +526,28 @@ static void bad_models(struct errors *f)
     ALONE(sb_gradcheck(NULL, NULL, &f->d, 1, NULL, NULL));
 }
 
+static void bad_kinds(struct errors *f)
+{
+    const sb_model_kind kind = {.name = "mine"};
+    const sb_model model = {&kind, f, f->set};
+    const sb_source source = {.object = f};
+    sb_model other;
+    sb_evaluation evaluation;
+    ALONE(sb_model_kind_find("diffusion"));
+    ALONE(sb_description_new(NULL));
+    ALONE(sb_description_set(NULL, "width", "8"));
+    ALONE(sb_description_vocabulary(NULL, "source"));
+    ALONE(sb_model_build(&other, NULL, f->set, NULL));
+    ALONE(sb_model_save(NULL, "model.safetensors"));
+    ALONE(sb_model_load(&other, NULL, f->set, "model.safetensors"));
+    ALONE(sb_batch_get(&(sb_batch){.parts = 0}, "source"));
+    ALONE(sb_trainer_for(NULL, NULL, NULL));
+    ALONE(sb_trainer_for(&model, &source, NULL));
+    ALONE(sb_checkpoint_save(NULL, "model.safetensors"));
+    ALONE(sb_checkpoint_resume(NULL, "model.safetensors"));
+    ALONE(sb_evaluate(NULL, &source, NULL, NULL, &evaluation));
+}
+
 CPU_CLAIM(errors, each_bad_call_gets_its_sentence)
 {
     struct errors f;
@@ -550,6 +572,7 @@ CPU_CLAIM(errors, each_bad_call_gets_its_sentence)
     bad_layers(&f);
     bad_optimisers(&f);
     bad_models(&f);
+    bad_kinds(&f);
     cr_expect(f.count >= 300, "only %d bad calls", f.count);
     sb_tape tape; /* the arguments are still good */
     sb_tape_begin(&tape, SB_RECORD);
