@@ -240,9 +240,8 @@ bool sb_continue_texts(const sb_language_model *model, const char *const *prompt
 {
     if (!model)
         return fail_null("continue", "model");
-    struct generator generator;
-    return language_generator(model, &generator) &&
-           generator_decode(&generator, prompts, n, options, outputs);
+    const sb_model subject = sb_language_model_as_model((sb_language_model *)(uintptr_t)model);
+    return sb_model_decode(&subject, prompts, n, options, outputs);
 }
 
 char *sb_continue(const sb_language_model *model, const char *prompt,

@@ -1,4 +1,5 @@
 #include "models/model.h"
+#include "models/decoding/generator.h"
 #include "models/kinds.h"
 #include "nn/flat.h"
 #include "tensor/failure.h"
@@ -43,6 +44,8 @@ bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *w
                                         : !kind    ? "kind"
                                         : !weights ? "weights"
                                                    : "description");
+    if (!kind->build)
+        return sb_fail("model_build: the kind \"%s\" builds no models", kind->name);
     const struct parameters_mark mark = parameters_mark(weights);
     *model = (sb_model){.kind = kind, .weights = weights};
     model->self = kind->build(weights, description);
@@ -66,9 +69,24 @@ sb_description *sb_model_describe(const sb_model *model)
 {
     if (!model || !model->kind)
         return fail_null("model_describe", model ? "kind" : "model");
+    if (!model->kind->describe)
+        return sb_fail("model_describe: a model of kind \"%s\" does not describe itself",
+                       model->kind->name);
     sb_description *d = sb_description_new(model->kind->name);
     if (d && model->kind->describe(model->self, d))
         return d;
     sb_description_free(d);
     return NULL;
+}
+
+bool sb_model_decode(const sb_model *model, const char *const *texts, int64_t n,
+                     const sb_decoding_options *options, sb_decoded outputs[])
+{
+    struct generator generator;
+    if (!model || !model->kind)
+        return fail_null("decode", model ? "kind" : "model");
+    if (!model->kind->generator)
+        return sb_fail("decode: a model of kind \"%s\" writes no texts", model->kind->name);
+    return model->kind->generator(model->self, &generator) &&
+           generator_decode(&generator, texts, n, options, outputs);
 }

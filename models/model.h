@@ -7,6 +7,7 @@
 
 #include "../nn/parameters.h"
 #include "data/source.h"
+#include "decoding/decoding.h"
 #include "description.h"
 
 typedef enum {
@@ -40,17 +41,18 @@ struct generator;
 typedef struct {
     const char *name; /* "seq2seq": files say so */
 
-    /* A model of these weights, which it adds to the set; NULL: a failure. The description may come
-       from anywhere. */
+    /* For files. A model of these weights, which it adds to the set; NULL: a failure. The
+       description may come from anywhere. */
     void *(*build)(sb_parameters *weights, const sb_description *description);
     /* Writes what `build` needs. */
     bool (*describe)(const void *self, sb_description *description);
     void (*free)(void *self);
 
-    /* The loss of a batch on the open tape, a tensor of one element. What it makes of a batch may
-       depend on the shapes of the parts and on their data, but on the host by the shapes alone
-       where the device has graphs and the trainer uses them. Parts may be a share of a batch, by
-       items or along sequences: sums of shares add up to the sum of the whole. */
+    /* The loss of a batch on the open tape, a tensor of one element. Where ranks share batches, it
+       is given some of the items, or pieces of their sequences; the sums of all add up to that of
+       the whole. On a device with graphs a step is recorded once for each shape of the parts and
+       launched again, so which operations run may not depend on the numbers in them; a loss that
+       needs this is trained with SB_GRAPHS_OFF. */
     sb_tensor *(*loss)(const void *self, const sb_batch *batch, sb_loss loss);
 
     /* The rest may be missing. `held` is what the kind is scored on, shared by the ranks. */
@@ -76,5 +78,10 @@ SB_API void sb_model_free(sb_model *model); /* not the weights */
 
 /* A description of the model, to be freed. */
 SB_API sb_description *sb_model_describe(const sb_model *model);
+
+/* What the model writes for n texts, sources or prompts, as symbols with their scores, to be freed
+   with sb_decoded_free. Options may be NULL: greedy. Fails where the kind writes no texts. */
+SB_API bool sb_model_decode(const sb_model *model, const char *const *texts, int64_t n,
+                            const sb_decoding_options *options, sb_decoded outputs[]);
 
 #endif

@@ -1,6 +1,5 @@
 #include "models/translation.h"
 #include "models/decoding/generator.h"
-#include "models/seq2seq_kind.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -9,9 +8,8 @@ bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t 
 {
     if (!model)
         return fail_null("decode", "model");
-    struct generator generator;
-    return seq2seq_kind.generator(model, &generator) &&
-           generator_decode(&generator, texts, n, options, outputs);
+    const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
+    return sb_model_decode(&subject, texts, n, options, outputs);
 }
 
 bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,

@@ -80,6 +80,21 @@ CLAIM(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
     EXPECT_ERROR("model_kind: name is NULL");
 }
 
+CLAIM(model, texts_are_written_through_the_table)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    const sb_model model = sb_seq2seq_as_model(tiny.model);
+    const char *const texts[] = {"abc", "g"};
+    sb_decoded one[2], other[2];
+    cr_assert(sb_model_decode(&model, texts, 2, NULL, one) &&
+                  sb_decode_texts(tiny.model, texts, 2, NULL, other),
+              "%s", sb_error());
+    cr_expect(one[0].length == other[0].length && one[1].score == other[1].score);
+    sb_decoded_free(2, one);
+    sb_decoded_free(2, other);
+    tiny_free(&tiny);
+}
+
 /* ---- a model and a source of the test's own: y = w x ---- */
 
 struct line {
@@ -193,9 +208,13 @@ CLAIM(model, a_trainer_needs_a_loss_weights_and_a_source)
     EXPECT_ERROR("trainer: weights is NULL");
     cr_expect(!sb_trainer_for(&(sb_model){&line_kind, &line, line.weights}, &still, NULL));
     EXPECT_ERROR("trainer: source is NULL");
+    const sb_model model = {&line_kind, &line, line.weights};
+    cr_expect(!sb_model_describe(&model));
+    EXPECT_ERROR("model_describe: a model of kind \"line\" does not describe itself");
+    cr_expect(!sb_model_decode(&model, NULL, 0, NULL, NULL));
+    EXPECT_ERROR("decode: a model of kind \"line\" writes no texts");
     sb_evaluation evaluation;
-    cr_expect(!sb_evaluate(&(sb_model){&line_kind, &line, line.weights}, &source, NULL, NULL,
-                           &evaluation));
+    cr_expect(!sb_evaluate(&model, &source, NULL, NULL, &evaluation));
     EXPECT_ERROR("evaluate: the pairs of a task never end; there is no epoch to measure");
     line_free(&line);
 }
