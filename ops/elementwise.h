@@ -4,19 +4,30 @@
 
 #include "ops/kernel.h"
 
+/*
+ * One line for each function f: y of x, and dx of dy by x or y, whichever is shorter, in the words
+ * of a kernel. The factor is scale's. All that is about elementwise functions comes from here: the
+ * operations, and their kernels.
+ */
+/* clang-format off */
+#define ELEMENTWISE_TABLE(F)                                                         \
+    F(NEGATE,    negate,    -x,                -dy)                                  \
+    F(SCALE,     scale,     factor * x,        factor * dy)                          \
+    F(SQRT,      sqrt,      real_sqrt(x),      dy / (2 * y))                         \
+    F(EXP,       exp,       real_exp(x),       dy * y)                               \
+    F(LOG,       log,       real_log(x),       dy / x)                               \
+    F(TANH,      tanh,      real_tanh(x),      dy * (1 - y * y))                     \
+    F(SIGMOID,   sigmoid,   real_sigmoid(x),   dy * y * (1 - y))                     \
+    F(RELU,      relu,      real_relu(x),      real_positive(x) ? dy : 0)            \
+    F(GELU,      gelu,      real_gelu(x),      dy * real_gelu_slope(x))              \
+    F(GELU_TANH, gelu_tanh, real_gelu_tanh(x), dy * real_gelu_tanh_slope(x))         \
+    F(SILU,      silu,      real_silu(x),      dy * real_silu_slope(x))
+/* clang-format on */
+
 enum elementwise {
-    ELEMENTWISE_NEGATE,
-    ELEMENTWISE_SCALE,
-    ELEMENTWISE_SQRT,
-    ELEMENTWISE_EXP,
-    ELEMENTWISE_LOG,
-    ELEMENTWISE_TANH,
-    ELEMENTWISE_SIGMOID,
-    ELEMENTWISE_RELU,
-    ELEMENTWISE_GELU,
-    ELEMENTWISE_GELU_TANH,
-    ELEMENTWISE_SILU,
-    ELEMENTWISE_KINDS,
+#define ENUMERATOR(NAME, name, y, dx) ELEMENTWISE_##NAME,
+    ELEMENTWISE_TABLE(ENUMERATOR) ELEMENTWISE_KINDS
+#undef ENUMERATOR
 };
 
 struct elementwise_kernels {

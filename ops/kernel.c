@@ -1,5 +1,7 @@
 #include "ops/kernel.h"
 #include "tensor/storage.h"
+#include <stdlib.h>
+#include <string.h>
 
 int64_t kernel_parallel_work = 1 << 15, kernel_streamed_bytes = 1 << 24;
 
@@ -13,17 +15,44 @@ static bool has_set(enum kernel_set set)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
                __builtin_cpu_supports("bmi2");
 #endif
-    return set == KERNELS_CPU;
+    return set == KERNELS_CPU || set == KERNELS_PLAIN;
 }
 
+static const char *const names[] = {[KERNELS_CPU] = "baseline",
+                                    [KERNELS_CPU_V3] = "AVX2",
+                                    [KERNELS_CPU_V4] = "AVX-512",
+                                    [KERNELS_PLAIN] = "plain"};
+
 static _Atomic int chosen = -1;
+static _Atomic bool unknown; /* what SOFTBACK_KERNELS names */
+
+/* NULL where it is not set; a page of WebAssembly has no environment. */
+static const char *wanted_name(void)
+{
+#ifdef __wasi__
+    return NULL;
+#else
+    const char *name = getenv("SOFTBACK_KERNELS");
+    return name && *name ? name : NULL;
+#endif
+}
+
+static enum kernel_set choose_set(void)
+{
+    const char *name = wanted_name();
+    for (enum kernel_set set = KERNELS_CPU; name && set <= KERNELS_PLAIN; set++)
+        if (strcmp(names[set], name) == 0 && has_set(set))
+            return set;
+    unknown = name != NULL;
+    return has_set(KERNELS_CPU_V4)   ? KERNELS_CPU_V4
+           : has_set(KERNELS_CPU_V3) ? KERNELS_CPU_V3
+                                     : KERNELS_CPU;
+}
 
 enum kernel_set kernel_cpu_set(void)
 {
     if (chosen < 0)
-        chosen = has_set(KERNELS_CPU_V4)   ? KERNELS_CPU_V4
-                 : has_set(KERNELS_CPU_V3) ? KERNELS_CPU_V3
-                                           : KERNELS_CPU;
+        chosen = (int)choose_set();
     return (enum kernel_set)chosen;
 }
 
@@ -32,12 +61,12 @@ bool kernel_use_cpu_set(enum kernel_set set)
     if (!has_set(set))
         return false;
     chosen = (int)set;
+    unknown = false;
     return true;
 }
 
 const char *kernel_cpu_name(void)
 {
-    static const char *const names[] = {"baseline", "AVX2", "AVX-512"};
     return names[kernel_cpu_set()];
 }
 
@@ -49,10 +78,19 @@ const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device,
     return rows->row[set][dtype];
 }
 
+static void *fail_unknown_set(const char *operation)
+{
+    return sb_fail("%s: SOFTBACK_KERNELS is \"%s\"; here it may be plain, baseline%s%s", operation,
+                   wanted_name(), has_set(KERNELS_CPU_V3) ? ", AVX2" : "",
+                   has_set(KERNELS_CPU_V4) ? ", AVX-512" : "");
+}
+
 const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
 {
     const void *row =
         kernel_row_if_any(rows, x->device, sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32);
+    if (unknown)
+        return fail_unknown_set(rows->operation);
     if (!row)
         sb_fail("%s: no kernel for %s on %s", rows->operation, sb_dtype_name(x->dtype),
                 x->device->name);

@@ -4,7 +4,8 @@
  * CPU's rows, a plug-in may fill those of another device.
  *
  * On x86 the CPU's kernels are compiled for three instruction sets (the baseline, AVX2 with FMA,
- * AVX-512), and the widest that the processor has is used; elsewhere there is one set.
+ * AVX-512), and the widest that the processor has is used; elsewhere there is one set. Everywhere
+ * there are the plain ones (ops/plain), to be read and to compare with.
  */
 #ifndef SOFTBACK_OPS_KERNEL_H
 #define SOFTBACK_OPS_KERNEL_H
@@ -19,7 +20,14 @@
 #define KERNEL_INLINE static inline
 #endif
 
-enum kernel_set { KERNELS_CPU, KERNELS_CPU_V3, KERNELS_CPU_V4, KERNELS_CUDA, KERNEL_SETS };
+enum kernel_set {
+    KERNELS_CPU,
+    KERNELS_CPU_V3,
+    KERNELS_CPU_V4,
+    KERNELS_PLAIN,
+    KERNELS_CUDA,
+    KERNEL_SETS
+};
 
 struct kernel_rows {
     const char *operation;
@@ -37,14 +45,18 @@ struct kernel_rows {
 #ifdef SOFTBACK_X86_SETS
 #define KERNEL_EXTERN(op)                                                                          \
     extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_cpu_v3_f32, op##_cpu_v3_f64, \
-        op##_cpu_v4_f32, op##_cpu_v4_f64
+        op##_cpu_v4_f32, op##_cpu_v4_f64, op##_plain_f32, op##_plain_f64
 #define KERNEL_EXTERN_BF16(op)                                                                     \
     extern const struct op##_kernels op##_cpu_bf16, op##_cpu_v3_bf16, op##_cpu_v4_bf16
-#define KERNEL_SETS_OF(op, ROW) ROW(op, cpu), ROW(op, cpu_v3), ROW(op, cpu_v4)
+#define KERNEL_SETS_OF(op, ROW)                                                                    \
+    [KERNELS_CPU] = ROW(op, cpu), [KERNELS_CPU_V3] = ROW(op, cpu_v3),                              \
+    [KERNELS_CPU_V4] = ROW(op, cpu_v4), [KERNELS_PLAIN] = KERNEL_ROW(op, plain)
 #else
-#define KERNEL_EXTERN(op) extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64
+#define KERNEL_EXTERN(op)                                                                          \
+    extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_plain_f32, op##_plain_f64
 #define KERNEL_EXTERN_BF16(op) extern const struct op##_kernels op##_cpu_bf16
-#define KERNEL_SETS_OF(op, ROW) ROW(op, cpu)
+#define KERNEL_SETS_OF(op, ROW)                                                                    \
+    [KERNELS_CPU] = ROW(op, cpu), [KERNELS_PLAIN] = KERNEL_ROW(op, plain)
 #endif
 
 /* Defines <op>_rows, once, in ops/<op>.c; the CPU computes most operations on bf16 in f32
@@ -71,7 +83,8 @@ static inline sb_dtype dtype_of_sums(sb_dtype dtype)
     return dtype == SB_BF16 ? SB_F32 : dtype;
 }
 
-/* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline". */
+/* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline", "plain".
+   SOFTBACK_KERNELS=plain chooses one by its name; without it, it is the widest there is. */
 enum kernel_set kernel_cpu_set(void);
 const char *kernel_cpu_name(void);
 
@@ -81,7 +94,7 @@ extern int64_t kernel_parallel_work;
 /* The size of a result from which on some of them store past the caches (ops/cpu/stream.h). */
 extern int64_t kernel_streamed_bytes;
 
-/* For tests: uses this set from now on; false when this processor or build lacks it. */
+/* Uses this set from now on; false when this processor or build lacks it. */
 bool kernel_use_cpu_set(enum kernel_set set);
 
 #endif

@@ -9,47 +9,14 @@
 /* How far two ways of computing the same may be apart, in ulp of the largest element. */
 enum { ROUNDING = 16 };
 
-static bool wants_gradient(const struct example *e, const struct inputs *in)
-{
-    sb_tape tape;
-    example_begin(&tape, SB_RECORD);
-    const sb_tensor *y = e->run(NULL, in->x);
-    bool wants = y && y->requires_grad;
-    cr_expect(sb_tape_end(&tape), "%s: %s", e->name, sb_error());
-    return wants;
-}
-
 /* ---- Gradients ---- */
-
-static sb_tensor *apply(void *example, sb_tensor *const x[])
-{
-    return ((const struct example *)example)->run(NULL, x);
-}
-
-static void expect_gradients(const struct example *e, const char *shapes, const struct inputs *in)
-{
-    sb_gradcheck_options options = {.random = &example_stream};
-    example_stream = sb_random_new(11, SB_STREAM_TRAIN);
-    cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL), "%s %s: %s",
-              e->name, shapes, sb_error());
-}
-
-static void gradients_agree(const struct example *e, const char *shapes)
-{
-    for (uint64_t seed = 1; seed <= (test_long() ? 5 : 1); seed++) {
-        struct inputs in = inputs_new(shapes, SB_F64, seed);
-        if (wants_gradient(e, &in))
-            expect_gradients(e, shapes, &in);
-        inputs_free(&in);
-    }
-}
 
 CLAIM(operations, gradients_agree_with_differences)
 {
     if (test_slow_device()) /* whose values and gradients are compared with the CPU's too */
-        for_each_example_once(gradients_agree);
+        for_each_example_once(example_gradients_agree);
     else
-        for_each_example(gradients_agree);
+        for_each_example(example_gradients_agree);
 }
 
 /* Two inputs of one shape may be the same tensor, which then gets both gradients. */
@@ -63,7 +30,7 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
                 !b->requires_grad)
                 continue;
             in.x[i] = a;
-            expect_gradients(e, shapes, &in);
+            example_expect_gradients(e, shapes, &in);
             in.x[i] = b;
         }
     inputs_free(&in);

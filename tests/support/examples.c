@@ -164,6 +164,39 @@ struct results example_must_run(const struct example *e, const char *shapes,
     return o;
 }
 
+static bool wants_gradient(const struct example *e, const struct inputs *in)
+{
+    sb_tape tape;
+    example_begin(&tape, SB_RECORD);
+    const sb_tensor *y = e->run(NULL, in->x);
+    bool wants = y && y->requires_grad;
+    cr_expect(sb_tape_end(&tape), "%s: %s", e->name, sb_error());
+    return wants;
+}
+
+static sb_tensor *apply(void *example, sb_tensor *const x[])
+{
+    return ((const struct example *)example)->run(NULL, x);
+}
+
+void example_expect_gradients(const struct example *e, const char *shapes, const struct inputs *in)
+{
+    sb_gradcheck_options options = {.random = &example_stream};
+    example_stream = sb_random_new(11, SB_STREAM_TRAIN);
+    cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL), "%s %s: %s",
+              e->name, shapes, sb_error());
+}
+
+void example_gradients_agree(const struct example *e, const char *shapes)
+{
+    for (uint64_t seed = 1; seed <= (test_long() ? 5 : 1); seed++) {
+        struct inputs in = inputs_new(shapes, SB_F64, seed);
+        if (wants_gradient(e, &in))
+            example_expect_gradients(e, shapes, &in);
+        inputs_free(&in);
+    }
+}
+
 bool results_same_bits(const struct results *a, const struct results *b)
 {
     for (int i = 0; i < a->parts; i++)

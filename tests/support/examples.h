@@ -40,6 +40,11 @@ struct results example_must_run(const struct example *e, const char *shapes,
                                 const struct inputs *in);
 void results_free(struct results *results);
 
+/* Expects gradients that agree with differences, in float64: those of these inputs, or an
+   example_claim. */
+void example_expect_gradients(const struct example *e, const char *shapes, const struct inputs *in);
+void example_gradients_agree(const struct example *e, const char *shapes);
+
 bool results_same_bits(const struct results *a, const struct results *b);
 /*
  * The worst max|a - b| / max|b| of the parts. A gradient that is small against dy comes from terms

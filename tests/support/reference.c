@@ -153,7 +153,7 @@ void reference_each(void (*body)(const sb_safetensors *file, const void *context
                     const sb_safetensors *file, const void *context)
 {
     enum kernel_set usual = kernel_cpu_set();
-    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
+    for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_PLAIN; set++)
         if (test_kernel_set(set)) {
             body(file, context, SB_F64);
             body(file, context, SB_F32);

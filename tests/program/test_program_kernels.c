@@ -1,0 +1,56 @@
+/* SOFTBACK_KERNELS: the program with other kernels. */
+#include "tests/support/program.h"
+#include <jansson.h>
+
+/* The loss of each step in a log; returns how many. */
+static int losses(const char *file, double loss[], int most)
+{
+    char *text = program_read(file, NULL);
+    int n = 0;
+    for (char *line = strtok(text, "\n"); line && n < most; line = strtok(NULL, "\n")) {
+        json_t *json = json_loads(line, 0, NULL);
+        if (json_object_get(json, "loss"))
+            loss[n++] = json_number_value(json_object_get(json, "loss"));
+        json_decref(json);
+    }
+    free(text);
+    return n;
+}
+
+static int train_copy(const char *run, double loss[], int most)
+{
+    struct outcome o = program_run("train --task copy --max-length 4 --width 16 --heads 2 "
+                                   "--encoder-layers 1 --decoder-layers 1 --batch-pairs 8 "
+                                   "--steps 30 --threads 1 --out %s.safetensors --log %s.jsonl",
+                                   run, run);
+    char log[32];
+    cr_assert(o.code == 0, "%s", o.err);
+    snprintf(log, sizeof log, "%s.jsonl", run);
+    return losses(log, loss, most);
+}
+
+/* In float32: what differs in rounding in a step is trained on in the next. */
+CPU_CLAIM(program_kernels, plain_ones_train_copy_to_the_same_loss)
+{
+    double fast[64], plain[64];
+    const int n = train_copy("fast", fast, 64);
+    setenv("SOFTBACK_KERNELS", "plain", 1);
+    cr_assert(n > 0 && train_copy("plain", plain, 64) == n, "%d losses", n);
+    unsetenv("SOFTBACK_KERNELS");
+    cr_expect(fast[n - 1] < fast[0], "it does not learn");
+    for (int i = 0; i < n; i++)
+        cr_expect(fabs(fast[i] - plain[i]) <= 1e-4 * fast[i], "loss %d: %.9g and %.9g", i, fast[i],
+                  plain[i]);
+}
+
+CPU_CLAIM(program_kernels, the_environment_chooses_them_by_name)
+{
+    setenv("SOFTBACK_KERNELS", "plain", 1);
+    struct outcome o = program_run("info --devices");
+    cr_expect(o.code == 0 && strstr(o.out, "plain kernels"), "%s%s", o.out, o.err);
+    setenv("SOFTBACK_KERNELS", "plian", 1);
+    o = program_run("gradcheck softmax");
+    cr_expect(o.code == 1 && strstr(o.out, "SOFTBACK_KERNELS is \"plian\"; here it may be plain"),
+              "%s%s", o.out, o.err);
+    unsetenv("SOFTBACK_KERNELS");
+}
