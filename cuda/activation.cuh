@@ -22,6 +22,11 @@ template <class T> __device__ T real_relu(T z)
     return z <= 0 ? 0 : z;
 }
 
+template <class T> __device__ bool real_positive(T x)
+{
+    return x > 0;
+}
+
 /* 0 at 0, the choice among the subgradients 0..1 that leaves a dead unit alone. */
 template <class T> __device__ T real_relu_slope(T z)
 {

@@ -6,67 +6,32 @@
 namespace
 {
 
-/* The row of formulas. */
+/* The table's y and dx. */
 template <class T, elementwise KIND> __device__ T value(T factor, T x)
 {
+#define VALUE(NAME, name, y, dx)                                                                   \
+    case ELEMENTWISE_##NAME:                                                                       \
+        return y;
     switch (KIND) {
-    case ELEMENTWISE_NEGATE:
-        return -x;
-    case ELEMENTWISE_SCALE:
-        return factor * x;
-    case ELEMENTWISE_SQRT:
-        return real_sqrt(x);
-    case ELEMENTWISE_EXP:
-        return real_exp(x);
-    case ELEMENTWISE_LOG:
-        return real_log(x);
-    case ELEMENTWISE_TANH:
-        return real_tanh(x);
-    case ELEMENTWISE_SIGMOID:
-        return real_sigmoid(x);
-    case ELEMENTWISE_RELU:
-        return real_relu(x);
-    case ELEMENTWISE_GELU:
-        return real_gelu(x);
-    case ELEMENTWISE_GELU_TANH:
-        return real_gelu_tanh(x);
-    case ELEMENTWISE_SILU:
-        return real_silu(x);
+        ELEMENTWISE_TABLE(VALUE)
     case ELEMENTWISE_KINDS:
         break;
     }
+#undef VALUE
     return x;
 }
 
-/* Their derivatives, in the same order: dx from x or y, whichever is shorter. */
 template <class T, elementwise KIND> __device__ T slope(T factor, T x, T y, T dy)
 {
+#define SLOPE(NAME, name, value, dx)                                                               \
+    case ELEMENTWISE_##NAME:                                                                       \
+        return dx;
     switch (KIND) {
-    case ELEMENTWISE_NEGATE:
-        return -dy;
-    case ELEMENTWISE_SCALE:
-        return factor * dy;
-    case ELEMENTWISE_SQRT:
-        return dy / (2 * y);
-    case ELEMENTWISE_EXP:
-        return dy * y;
-    case ELEMENTWISE_LOG:
-        return dy / x;
-    case ELEMENTWISE_TANH:
-        return dy * (1 - y * y);
-    case ELEMENTWISE_SIGMOID:
-        return dy * y * (1 - y);
-    case ELEMENTWISE_RELU:
-        return x > 0 ? dy : 0;
-    case ELEMENTWISE_GELU:
-        return dy * real_gelu_slope(x);
-    case ELEMENTWISE_GELU_TANH:
-        return dy * real_gelu_tanh_slope(x);
-    case ELEMENTWISE_SILU:
-        return dy * real_silu_slope(x);
+        ELEMENTWISE_TABLE(SLOPE)
     case ELEMENTWISE_KINDS:
         break;
     }
+#undef SLOPE
     return dy;
 }
 

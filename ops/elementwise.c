@@ -22,17 +22,9 @@ static bool backward(sb_node *node)
 }
 
 static const sb_operation operations[ELEMENTWISE_KINDS] = {
-    [ELEMENTWISE_NEGATE] = {"negate", "x", backward, true},
-    [ELEMENTWISE_SCALE] = {"scale", "x", backward, true},
-    [ELEMENTWISE_SQRT] = {"sqrt", "x", backward, true},
-    [ELEMENTWISE_EXP] = {"exp", "x", backward, true},
-    [ELEMENTWISE_LOG] = {"log", "x", backward, true},
-    [ELEMENTWISE_TANH] = {"tanh", "x", backward, true},
-    [ELEMENTWISE_SIGMOID] = {"sigmoid", "x", backward, true},
-    [ELEMENTWISE_RELU] = {"relu", "x", backward, true},
-    [ELEMENTWISE_GELU] = {"gelu", "x", backward, true},
-    [ELEMENTWISE_GELU_TANH] = {"gelu_tanh", "x", backward, true},
-    [ELEMENTWISE_SILU] = {"silu", "x", backward, true},
+#define OPERATION_OF(NAME, name, y, dx) [ELEMENTWISE_##NAME] = {#name, "x", backward, true},
+    ELEMENTWISE_TABLE(OPERATION_OF)
+#undef OPERATION_OF
 };
 
 static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)

@@ -20,6 +20,11 @@ static inline real real_relu(real z)
     return z <= 0 ? 0 : z;
 }
 
+static inline bool real_positive(real x)
+{
+    return x > 0;
+}
+
 /* 0 at 0, the choice among the subgradients 0..1 that leaves a dead unit alone. */
 static inline real real_relu_slope(real z)
 {

@@ -4,113 +4,68 @@
 
 enum { BLOCK = 512 };
 
-/* The row of formulas, each a loop over a block of n elements. */
-static void values(enum elementwise kind, real factor, int64_t n, const real *restrict x,
-                   real *restrict y)
+/* The table's y and dx. Called with a constant, they leave no choice to a loop. */
+static inline __attribute__((always_inline)) real value(enum elementwise kind, real factor, real x)
 {
+#define VALUE(NAME, name, y, dx)                                                                   \
+    case ELEMENTWISE_##NAME:                                                                       \
+        return y;
     switch (kind) {
-    case ELEMENTWISE_NEGATE:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = -x[i];
-        break;
-    case ELEMENTWISE_SCALE:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = factor * x[i];
-        break;
-    case ELEMENTWISE_SQRT:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_sqrt(x[i]);
-        break;
-    case ELEMENTWISE_EXP:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_exp(x[i]);
-        break;
-    case ELEMENTWISE_LOG:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_log(x[i]);
-        break;
-    case ELEMENTWISE_TANH:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_tanh(x[i]);
-        break;
-    case ELEMENTWISE_SIGMOID:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_sigmoid(x[i]);
-        break;
-    case ELEMENTWISE_RELU:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_relu(x[i]);
-        break;
-    case ELEMENTWISE_GELU:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_gelu(x[i]);
-        break;
-    case ELEMENTWISE_GELU_TANH:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_gelu_tanh(x[i]);
-        break;
-    case ELEMENTWISE_SILU:
-        for (int64_t i = 0; i < n; i++)
-            y[i] = real_silu(x[i]);
-        break;
+        ELEMENTWISE_TABLE(VALUE)
     case ELEMENTWISE_KINDS:
         break;
     }
+#undef VALUE
+    return x;
 }
 
-/* Their derivatives, in the same order: dx for a block, from x or y, whichever is shorter. */
+static inline __attribute__((always_inline)) real slope(enum elementwise kind, real factor, real x,
+                                                        real y, real dy)
+{
+#define SLOPE(NAME, name, value, dx)                                                               \
+    case ELEMENTWISE_##NAME:                                                                       \
+        return dx;
+    switch (kind) {
+        ELEMENTWISE_TABLE(SLOPE)
+    case ELEMENTWISE_KINDS:
+        break;
+    }
+#undef SLOPE
+    return dy;
+}
+
+/* A loop over a block of n elements for each function. */
+static void values(enum elementwise kind, real factor, int64_t n, const real *restrict x,
+                   real *restrict y)
+{
+#define LOOP(NAME, name, value_of, slope_of)                                                       \
+    case ELEMENTWISE_##NAME:                                                                       \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = value(ELEMENTWISE_##NAME, factor, x[i]);                                        \
+        break;
+    switch (kind) {
+        ELEMENTWISE_TABLE(LOOP)
+    case ELEMENTWISE_KINDS:
+        break;
+    }
+#undef LOOP
+}
+
 static void slopes(enum elementwise kind, real factor, int64_t n, const real *restrict x,
                    const real *restrict y, const real *restrict dy, real *restrict dx)
 {
+#define LOOP(NAME, name, value_of, slope_of)                                                       \
+    case ELEMENTWISE_##NAME:                                                                       \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            dx[i] = slope(ELEMENTWISE_##NAME, factor, x[i], y[i], dy[i]);                          \
+        break;
     switch (kind) {
-    case ELEMENTWISE_NEGATE:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = -dy[i];
-        break;
-    case ELEMENTWISE_SCALE:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = factor * dy[i];
-        break;
-    case ELEMENTWISE_SQRT:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] / (2 * y[i]);
-        break;
-    case ELEMENTWISE_EXP:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * y[i];
-        break;
-    case ELEMENTWISE_LOG:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] / x[i];
-        break;
-    case ELEMENTWISE_TANH:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * (1 - y[i] * y[i]);
-        break;
-    case ELEMENTWISE_SIGMOID:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * y[i] * (1 - y[i]);
-        break;
-    case ELEMENTWISE_RELU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = x[i] > 0 ? dy[i] : 0;
-        break;
-    case ELEMENTWISE_GELU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * real_gelu_slope(x[i]);
-        break;
-    case ELEMENTWISE_GELU_TANH:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * real_gelu_tanh_slope(x[i]);
-        break;
-    case ELEMENTWISE_SILU:
-        for (int64_t i = 0; i < n; i++)
-            dx[i] = dy[i] * real_silu_slope(x[i]);
-        break;
+        ELEMENTWISE_TABLE(LOOP)
     case ELEMENTWISE_KINDS:
     default:
         __builtin_unreachable(); /* so dx is always written, as compilers want to see */
     }
+#undef LOOP
 }
 
 static bool forward(enum elementwise kind, double factor, int64_t n, const void *x_, void *y_)
