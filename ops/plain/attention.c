@@ -38,24 +38,20 @@ static bool attention_forward(const struct attention *a,
     return true;
 }
 
-/* y = dropout(a) v: dv += dropout(a) dy, and da = dropout(dy . v), with the
-   gradient that the weights got from elsewhere added */
-static real weight_backward(const struct pair *p, real weight, real *total,
+/* y = dropout(a) v: dv += dropout(a) dy     da = dropout(dy . v) */
+static real weight_backward(const struct pair *p, real weight,
                             const struct attention_backward *g)
 {
     const struct attention *of = p->a;
-    const real *v = key_row(p, g->v, of->v);
-    const real *dy = query_row(p, g->dy, of->y);
+    const real *v = key_row(p, g->v, of->v), *dy = query_row(p, g->dy, of->y);
     real *dv = key_row(p, g->dv.data, of->v);
-    real da = g->dy ? pair_dropout(p, dot(of->Dv, dy, v)) : 0;
-    for (int64_t c = 0; g->dy && g->dv.data && c < of->Dv; c++)
+    for (int64_t c = 0; dy && dv && c < of->Dv; c++)
         dv[c] += pair_dropout(p, weight) * dy[c];
-    if (total)
-        da = total[p->j] = da + (g->dweights.fresh ? 0 : total[p->j]);
-    return da;
+    return dy ? pair_dropout(p, dot(of->Dv, dy, v)) : 0;
 }
 
-/* a = softmax(s): ds = a (da - sum_j a_j da_j) */
+/* a = softmax(s): ds = a (da - sum_j a_j da_j). What else the weights were used
+   for adds to da. */
 static void attention_query_backward(struct pair p,
                                      const struct attention_backward *g)
 {
@@ -65,10 +61,12 @@ static void attention_query_backward(struct pair p,
     real *da = g->scratch, sum = 0;
     real *total = g->dweights.data ? (real *)g->dweights.data + at : NULL;
     for (p.j = 0; p.j < of->Lk; p.j++) {
-        da[p.j] = allows(&p) ? weight_backward(&p, a[p.j], total, g) : 0;
-        sum += a[p.j] * da[p.j];
+        da[p.j] = allows(&p) ? weight_backward(&p, a[p.j], g) : 0;
+        if (total && !g->dweights.fresh && allows(&p))
+            da[p.j] += total[p.j];
         if (total)
             total[p.j] = da[p.j];
+        sum += a[p.j] * da[p.j];
     }
     for (p.j = 0; p.j < of->Lk; p.j++)
         if (allows(&p))

@@ -19,20 +19,21 @@ static inline int64_t query_at(const struct pair *p, int64_t length)
     return ((p->b * p->a->H + p->h) * p->a->Lq + p->i) * length;
 }
 
-/* Row l of a head: of q, y and their gradients, then of k and v. */
+/* The pair's row of q or y, or of k or v; NULL of a gradient that is not
+   wanted. */
 static inline real *query_row(const struct pair *p, const void *data,
                               struct attention_strides s)
 {
-    return (real *)(uintptr_t)data + p->b * s.batch + p->i * s.row +
-           p->h * s.head;
+    const int64_t at = p->b * s.batch + p->i * s.row + p->h * s.head;
+    return data ? (real *)(uintptr_t)data + at : NULL;
 }
 
 static inline real *key_row(const struct pair *p, const void *data,
                             struct attention_strides s)
 {
     const int64_t group = p->h / (p->a->H / p->a->G);
-    return (real *)(uintptr_t)data + p->b * s.batch + p->j * s.row +
-           group * s.head;
+    const int64_t at = p->b * s.batch + p->j * s.row + group * s.head;
+    return data ? (real *)(uintptr_t)data + at : NULL;
 }
 
 static inline int64_t bias_at(const struct pair *p)
@@ -74,9 +75,9 @@ static inline void pair_score_backward(const struct pair *p, real ds,
     const struct attention *a = p->a;
     const real *q = query_row(p, q_, a->q), *k = key_row(p, k_, a->k);
     real *dq = query_row(p, dq_, a->q), *dk = key_row(p, dk_, a->k);
-    for (int64_t c = 0; dq_ && c < a->D; c++)
+    for (int64_t c = 0; dq && c < a->D; c++)
         dq[c] += ds * k[c] * (real)a->scale;
-    for (int64_t c = 0; dk_ && c < a->D; c++)
+    for (int64_t c = 0; dk && c < a->D; c++)
         dk[c] += ds * q[c] * (real)a->scale;
     if (dbias)
         dbias[bias_at(p)] += ds;

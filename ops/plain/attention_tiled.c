@@ -83,8 +83,9 @@ attention_tiled_query_backward(struct pair p,
             continue;
         const real a = pair_weight(&p, g->q, g->k, g->bias, g->stats);
         const real da = pair_weight_gradient(&p, g->v, g->dy);
-        for (int64_t c = 0; g->dv.data && c < of->Dv; c++)
-            key_row(&p, g->dv.data, of->v)[c] += pair_dropout(&p, a) * dy[c];
+        real *dv = key_row(&p, g->dv.data, of->v);
+        for (int64_t c = 0; dv && c < of->Dv; c++)
+            dv[c] += pair_dropout(&p, a) * dy[c];
         pair_score_backward(&p, a * (da - delta), g->q, g->k, g->dq.data,
                             g->dk.data, g->dbias.data);
     }
