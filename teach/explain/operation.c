@@ -1,6 +1,8 @@
-/* softback explain layer_norm: what ops.h says of an operation, and a check of its gradient. */
+/* softback explain layer_norm: what ops.h says of an operation, its loops, and a check of its
+   gradient. */
 #include "autograd/gradcheck.h"
 #include "models/text/buffer.h"
+#include "ops/elementwise.h"
 #include "ops/example.h"
 #include "teach/explain/topic.h"
 #include "tensor/memory.h"
@@ -8,9 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text of ops.h; meson.build makes the array when the library is built. */
+/* The text of ops.h, and that of ops/plain, file after file with a line "@softmax.c" above it;
+   meson.build makes the arrays when the library is built. */
 static const unsigned char menu[] = {
 #include "menu.inc"
+    0};
+static const unsigned char pages[] = {
+#include "pages.inc"
     0};
 
 /* The start of the next line. */
@@ -107,11 +113,61 @@ static bool add_block(struct buffer *text, const char *declaration, const char *
     return ok && buffer_add_text(text, "\n") && add_declaration(text, declaration);
 }
 
+/* The file of ops/plain that computes an operation, from its line "@..." on; NULL where it has no
+   kernels. */
+static const char *plain_file(const char *name)
+{
+    const struct operation *operation;
+    char header[64];
+    header[0] = '\0';
+    for (int i = 0; (operation = operation_at(i)); i++)
+        for (int k = 0; k < operation->count && operation->rows; k++)
+            if (strcmp(operation->examples[k].name, name) == 0)
+                snprintf(header, sizeof header, "@%s.c\n", operation->name);
+    for (const char *line = (const char *)pages; header[0] && *line; line = line_after(line))
+        if (begins(line, header))
+            return line;
+    return NULL;
+}
+
+/* Its line of the table of elementwise functions, which its loop is written with. */
+static bool add_function(struct buffer *text, const char *name)
+{
+#define FORMULA(NAME, name, y, dx) {#name, "    y: " #y "\n    dx: " #dx "\n"},
+    static const struct {
+        const char *name, *formula;
+    } functions[] = {ELEMENTWISE_TABLE(FORMULA)};
+#undef FORMULA
+    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++)
+        if (strcmp(functions[i].name, name) == 0)
+            return buffer_add_text(text, "\n") && buffer_add_text(text, functions[i].formula);
+    return true;
+}
+
+/* Its loops, without what the file includes. */
+static bool add_loops(struct buffer *text, const char *name)
+{
+    const char *line = plain_file(name);
+    if (!line)
+        return true;
+    bool ok = buffer_add_text(text, "\nops/plain/") && add_line(text, line, strlen("@")) &&
+              add_function(text, name) && buffer_add_text(text, "\n");
+    bool begun = false;
+    for (line = line_after(line); ok && *line && *line != '@'; line = line_after(line)) {
+        begun |= !begins(line, "#include") && *line != '\n';
+        if (begun && !begins(line, "#include"))
+            ok = add_line(text, line, 0);
+    }
+    return ok;
+}
+
 void page_operation(struct page *page, const char *name)
 {
     struct buffer text = {0};
     const char *block = NULL, *declaration = find(name, &block);
-    char *lines = add_block(&text, declaration, block) ? buffer_take(&text) : NULL;
+    char *lines = NULL;
+    if (add_block(&text, declaration, block) && add_loops(&text, name))
+        lines = buffer_take(&text);
     if (lines)
         page_lines(page, lines);
     else
@@ -180,7 +236,7 @@ struct page *operation_page(const char *name)
     struct page *page = page_new(name);
     if (!page)
         return NULL;
-    page_title(page, "what ops.h says, and a check of its gradient");
+    page_title(page, "what ops.h says, its loops, and a check of its gradient");
     page_operation(page, name);
     if (!is_differentiable(name) || !has_examples(name)) {
         page_text(page, "No gradient flows through it.");

@@ -4,6 +4,7 @@
  *
  * SOFTBACK_GOLDEN=write writes the golden texts anew.
  */
+#include "ops/example.h"
 #include "teach/explain/claims.h"
 #include "teach/explain/page.h"
 #include "teach/explain/reversing.h"
@@ -175,6 +176,26 @@ CPU_CLAIM(explain, topics_without_a_golden_text_fit_80_columns_too)
     }
     for (int i = 0; topic_at(i); i++)
         expect_text(run_well("").out, topic_at(i)->name);
+}
+
+/* A page, and not just its name: the row at its end is there. */
+CPU_CLAIM(explain, each_operation_with_kernels_shows_its_plain_loops)
+{
+    for (int i = 0; operation_at(i); i++) {
+        const struct operation *operation = operation_at(i);
+        if (!operation->rows)
+            continue;
+        struct page *page = operation_page(operation->examples[0].name);
+        cr_assert(page, "%s", sb_error());
+        char *text = page_as_text(page, false), file[64], row[64];
+        snprintf(file, sizeof file, "\nops/plain/%s.c\n", operation->name);
+        snprintf(row, sizeof row, "KERNELS(%s) = {", operation->name);
+        expect_text(text, file);
+        expect_text(text, row);
+        expect_narrow(operation->name, text);
+        memory_free(text);
+        page_free(page);
+    }
 }
 
 /* ---- JSON ---- */
