@@ -14,7 +14,8 @@ typedef bool gemm_function(bool transpose_a, bool transpose_b, int64_t m, int64_
 /* For tests and benchmarks; kernels call their own set's functions (ops/cpu/gemm.h). */
 struct gemm_kernels {
     gemm_function *parallel, *serial, *builtin;
-    gemm_function *bf16; /* A and B of bf16, C of f32; NULL in f64's rows */
+    gemm_function *bf16; /* A and B of bf16, C of f32; NULL in f64's rows and the
+                            plain ones */
     /* Multiplies and adds in registers, on the calling thread; how many operations that were. A
        product can be no faster. */
     double (*peak)(int64_t rounds);
