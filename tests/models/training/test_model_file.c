@@ -253,6 +253,8 @@ static void share(sb_communicator *c, void *context)
     s->rank[rank] = begin(s->pairs, SB_F64, &options);
     open_shared(&s->rank[rank], c, s->cut);
     s->loss[rank] = train(&s->rank[rank], STEPS);
+    sb_trainer_free(s->rank[rank].trainer); /* which the communicator must outlive */
+    s->rank[rank].trainer = NULL;
 }
 
 CPU_CLAIM(model_file, ranks_teach_a_language_model_what_one_does)
