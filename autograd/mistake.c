@@ -156,6 +156,5 @@ void mistake_name(struct evaluation *e, const struct gradient *gradients, int n,
         name_factor(factor, text);
     for (int k = 0; k < n && !text[0]; k++)
         if (gradients[k].x != g->x && fits_transposed(e, g, gradients[k].x, tolerance))
-            snprintf(text, MISTAKE_SIZE,
-                     "as if input %d were transposed: a product takes it the wrong way round", k);
+            snprintf(text, MISTAKE_SIZE, "as if input %d were transposed in a product", k);
 }

@@ -121,7 +121,7 @@ static bool find_leaves(struct inputs *in)
             if (!t->requires_grad || is_listed(in, t))
                 continue;
             if (t->tape != 0)
-                return sb_fail("checkpoint: its function reads a %s output %s of the tape around, "
+                return sb_fail("checkpoint: its function reads a %s output %s of the outer tape, "
                                "which is not among its inputs",
                                t->origin, tensor_shape(t).text);
             if (!add_input(in, t))

@@ -49,7 +49,7 @@ static struct group *open_world(void)
     MPI_Initialized(&begun);
     MPI_Finalized(&ended);
     if (ended)
-        return host->fail("mpi: it was ended already, and begins once in a process");
+        return host->fail("mpi: MPI was finalised already; it cannot start again in this process");
     if (!begun &&
         !mpi_ok("it cannot begin", MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &level)))
         return NULL;
@@ -100,7 +100,7 @@ static int processors(const struct group *group)
 static bool fits(size_t bytes)
 {
     return bytes <= INT_MAX ||
-           host->fail("mpi: a message of %zu bytes; it counts them with an int", bytes);
+           host->fail("mpi: a message of %zu bytes exceeds the range of int", bytes);
 }
 
 static void note(struct transfer *transfer, MPI_Request request)

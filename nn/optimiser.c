@@ -29,7 +29,7 @@ static bool in_unit(const char *who, const char *what, double value)
 static bool not_negative(const char *who, const char *what, double value)
 {
     return (value >= 0 && isfinite(value)) ||
-           sb_fail("%s: %s is %g, not a number from 0 up", who, what, value);
+           sb_fail("%s: %s is %g; it must be a number >= 0", who, what, value);
 }
 
 static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optimiser_options *o)

@@ -103,9 +103,9 @@ static bool cut_shape(const sb_parameters *set, const char *name, int rank, int6
     if (!cut.ranks || rank > SB_MAX_RANK) /* too many axes are refused with the tensor */
         return true;
     if (set->ranks && set->ranks != cut.ranks)
-        return sb_fail("parameters_add: \"%s\" is cut over other ranks than the others", name);
+        return sb_fail("parameters_add: \"%s\" is split over other ranks than the others", name);
     if (cut.axis < 0 || cut.axis >= rank || dim[cut.axis] % ranks != 0)
-        return sb_fail("parameters_add: axis %d of \"%s\" %s cannot be cut into %d equal parts",
+        return sb_fail("parameters_add: axis %d of \"%s\" %s cannot be split into %d equal parts",
                        cut.axis, name, shape_text(rank, dim).text, ranks);
     dim[cut.axis] /= ranks;
     return true;

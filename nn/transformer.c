@@ -21,7 +21,7 @@ static bool divides(const char *who, const char *what, int64_t value, sb_communi
 {
     const int ranks = sb_communicator_size(c);
     return value % ranks == 0 ||
-           sb_fail("%s: %s %lld cannot be cut over %d ranks", who, what, (long long)value, ranks);
+           sb_fail("%s: %s %lld cannot be split over %d ranks", who, what, (long long)value, ranks);
 }
 
 /* ---- the checks of each use ---- */

@@ -93,7 +93,7 @@ static bool check_numbers(const char *who, const sb_attention_options *o, int64_
     if (o->algorithm != SB_AUTOMATIC && o->algorithm != SB_COMPOSED && o->algorithm != SB_TILED)
         return sb_fail("%s: %d is not an algorithm", who, (int)o->algorithm);
     if (o->algorithm == SB_TILED && o->weights)
-        return sb_fail("%s: tiles store no weights; call sb_attention_weights for rows of them",
+        return sb_fail("%s: SB_TILED stores no weights; call sb_attention_weights for rows of them",
                        who);
     if (o->scale != 0 && !is_positive(o->scale))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);

@@ -326,7 +326,7 @@ static bool check_piece(const struct ring_call *c, const char *what, const sb_pi
     const sb_piece own = sb_piece_zigzag(piece->of, c->ranks, c->rank, &count);
     *length = piece->of;
     return (count == here && memcmp(&own, piece, sizeof own) == 0) ||
-           sb_fail("attention: %lld %s are not rank %d's share of %lld on %d ranks",
+           sb_fail("attention: %lld %s are not rank %d's zig-zag piece of %lld on %d ranks",
                    (long long)here, what, c->rank, (long long)piece->of, c->ranks);
 }
 
@@ -336,9 +336,9 @@ static bool check_call(const struct attention_call *call, struct ring_call *c)
     const sb_attention_options *o = &call->options;
     const sb_partition *partition = context_open()->partition;
     if (o->weights)
-        return sb_fail("attention: weights are not to be had where a sequence is cut over ranks");
+        return sb_fail("attention: weights are not available with sequence parallelism");
     if (call->q->device->kind != DEVICE_CPU)
-        return sb_fail("attention: a sequence is cut over ranks on the CPU only, not on %s",
+        return sb_fail("attention: sequence parallelism runs on the CPU only, not on %s",
                        call->q->device->name);
     return check_piece(c, "queries", partition_piece(partition, o->queries), c->a.Lq, &c->Lq) &&
            check_piece(c, "keys", partition_piece(partition, o->keys), c->a.Lk, &c->Lk);

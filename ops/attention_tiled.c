@@ -140,15 +140,15 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
         return NULL;
     node = node_of(y);
     if (!node || node->saves == 0)
-        return sb_fail("%s: y is no result of a tiled attention on this tape before its backward",
+        return sb_fail("%s: y is not the result of tiled attention on this tape, or backward ran",
                        who);
     struct tiled *tiled = node->options;
     const struct attention *a = &tiled->a;
     if (first < 0 || count < 1 || first > a->Lq - count)
-        return sb_fail("%s: %lld rows from %lld on are not among %lld queries", who,
+        return sb_fail("%s: %lld rows from %lld on are not in the %lld queries", who,
                        (long long)count, (long long)first, (long long)a->Lq);
     if (node->saves > MOST_ROWS)
-        return sb_fail("%s: rows of one attention were asked for %d times already", who, MOST_ROWS);
+        return sb_fail("%s: rows of one attention were requested %d times already", who, MOST_ROWS);
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t dim[4] = {a->B, a->H, count, a->Lk};
     sb_tensor *rows = kernels ? sb_node_output(rows_node, y->dtype, 4, dim) : NULL;

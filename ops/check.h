@@ -14,7 +14,7 @@ static inline bool check_real(const char *op, const char *name, const sb_tensor 
 static inline bool check_ids(const char *op, const char *name, const sb_tensor *t)
 {
     return t->dtype == SB_I32 ||
-           sb_fail("%s: %s are of %s; ids are i32", op, name, sb_dtype_name(t->dtype));
+           sb_fail("%s: %s are of %s; they must be i32", op, name, sb_dtype_name(t->dtype));
 }
 
 /* An operation over the last axis: x (..., C) is real and no scalar. */
@@ -22,7 +22,7 @@ static inline bool check_rows(const char *op, const sb_tensor *x)
 {
     if (!check_real(op, "x", x))
         return false;
-    return x->rank >= 1 || sb_fail("%s: x is a scalar; it needs an axis to go along", op);
+    return x->rank >= 1 || sb_fail("%s: x is a scalar; it must have at least one axis", op);
 }
 
 /* A parameter of x's last axis, (C). */

@@ -94,7 +94,7 @@ sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
     int64_t dim[SB_MAX_RANK], length = 0;
     for (int i = 0; i < n; i++) {
         if (!alike(x[0], x[i], place))
-            return sb_fail("concatenate: x[0] is %s, x[%d] is %s: they differ not only in axis %d",
+            return sb_fail("concatenate: x[0] is %s, x[%d] is %s: shapes differ outside axis %d",
                            tensor_shape(x[0]).text, i, tensor_shape(x[i]).text, axis);
         if (__builtin_add_overflow(length, x[i]->dim[place], &length))
             return sb_fail("concatenate: the sizes along axis %d add up to more than 64 bits hold",
@@ -115,7 +115,7 @@ sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
         return sb_fail("stack: x[0] is %s; a new axis would be more than %d",
                        tensor_shape(x[0]).text, SB_MAX_RANK);
     if (place < 0)
-        return sb_fail("stack: x[0] is %s: no new axis can be axis %d", tensor_shape(x[0]).text,
+        return sb_fail("stack: x[0] is %s: the new axis cannot be axis %d", tensor_shape(x[0]).text,
                        axis);
     for (int i = 1; i < n; i++)
         if (!alike(x[0], x[i], -1))

@@ -137,7 +137,7 @@ sb_tensor *cross_entropy_finish(const struct cross_entropy *loss, sb_node *node)
                                sb_node_saved(node, SAVED_DIVISOR)->data, y->data, &counted))
         return NULL;
     if (!counted)
-        return sb_fail("%s: of %lld targets none is counted, so their mean is 0/0",
+        return sb_fail("%s: none of %lld targets counts (ignored or weight 0): the mean is 0/0",
                        node->operation->name, (long long)loss->targets.rows);
     return y;
 }

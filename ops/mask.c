@@ -143,7 +143,7 @@ sb_mask *sb_mask_and(sb_mask *a, sb_mask *b)
     if (!a || !b)
         return fail_null("mask_and", a ? "b" : "a");
     if (a->count + b->count > MASK_TERMS)
-        return sb_fail("mask_and: %d and %d masks are to be combined; at most %d can be", a->count,
+        return sb_fail("mask_and: %d and %d masks cannot be combined; the limit is %d", a->count,
                        b->count, MASK_TERMS);
     struct part part[MASK_TERMS];
     for (int i = 0; i < a->count + b->count; i++)
@@ -230,7 +230,7 @@ bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes s
     *terms = (struct mask_terms){0};
     if (!mask && missing) {
         missing = false;
-        return sb_fail("%s: mask is NULL, because no tape was open when it was to be made; make it "
+        return sb_fail("%s: mask is NULL, because no tape was open when it was created; create it "
                        "on the tape that uses it",
                        who);
     }

@@ -46,7 +46,7 @@ static bool check(const sb_tensor *x, const sb_tensor *target, sb_reduction redu
     if (reduction != SB_MEAN && reduction != SB_SUM && reduction != SB_NONE)
         return sb_fail("%s: %d is not a reduction", op, (int)reduction);
     if (reduction == SB_MEAN && tensor_size(x) == 0)
-        return sb_fail("%s: x is %s: there is nothing to take the mean of", op,
+        return sb_fail("%s: x is %s: the mean of no elements is undefined", op,
                        tensor_shape(x).text);
     return true;
 }

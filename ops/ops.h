@@ -4,7 +4,7 @@
  * Common to all: arguments are tensors of one real dtype (f32, f64 or bf16) on one device unless
  * said otherwise. The result belongs to the open tape. An operation fails, with one sentence in
  * sb_error(), when no tape is open or the open one has failed, when an argument is NULL or its data
- * was let go by backward, when dtypes or devices differ, and when there is no memory. "Fails" lists
+ * was freed by backward, when dtypes or devices differ, and when there is no memory. "Fails" lists
  * what else. Axes may be negative: -1 is the last. Every operation is differentiable with respect
  * to each of its real arguments unless said otherwise. Empty tensors (a dimension of 0) are
  * allowed where a result is defined.

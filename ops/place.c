@@ -16,7 +16,7 @@ static bool axis_of(const char *who, const char *what, int64_t here, const sb_pi
     const int64_t run = turns ? piece->turn : here, rest = here - run;
     *axis = (struct place_axis){here, piece->of, piece->first, run, piece->second};
     return (run <= piece->of - piece->first && rest <= (rest ? piece->of - piece->second : 0)) ||
-           sb_fail("%s: %lld %s from %lld on are no part of %lld", who, (long long)here, what,
+           sb_fail("%s: %lld %s from %lld on are not part of %lld", who, (long long)here, what,
                    (long long)piece->first, (long long)piece->of);
 }
 

@@ -76,7 +76,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, boo
     if (!reduced_shape(op, x, axis, keep, &r->shape, &rank, dim))
         return NULL;
     if (r->shape.n == 0 && operation != &sum)
-        return sb_fail("%s: x is %s: there is nothing to take the %s of", op, tensor_shape(x).text,
+        return sb_fail("%s: x is %s: the %s of no elements is undefined", op, tensor_shape(x).text,
                        op);
     if (operation == &mean)
         r->divisor = (double)r->shape.n;
@@ -118,7 +118,7 @@ sb_tensor *sb_argmax(sb_tensor *x, int axis)
     sb_node *node = begin(&argmax, x, axis, false);
     const struct reduction *r = sb_node_options(node);
     if (node && r->shape.n > INT32_MAX)
-        return sb_fail("argmax: x is %s: an i32 cannot count to %lld", tensor_shape(x).text,
+        return sb_fail("argmax: x is %s: an i32 index cannot reach %lld", tensor_shape(x).text,
                        (long long)r->shape.n);
     const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, node->in[0]) : NULL;
     return k && k->argmax(r->shape, node->in[0]->data, node->out[0]->data) ? node->out[0] : NULL;

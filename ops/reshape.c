@@ -41,7 +41,7 @@ static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t t
     if (unknown >= 0 && known > 0)
         to[unknown] = size / known;
     if (unknown >= 0 && known == 0)
-        return sb_fail("reshape: the new shape is %s: beside a 0, -1 could be any number",
+        return sb_fail("reshape: the new shape is %s: -1 cannot be inferred if another size is 0",
                        shape_text(rank, dim).text);
     return shape_size(rank, to) == size ||
            sb_fail("reshape: x is %s, the new shape %s: the number of elements differs",

@@ -56,7 +56,7 @@ sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)
     if (place < 0)
         return sb_fail("slice: x is %s: it has no axis %d", tensor_shape(x).text, axis);
     if (start < 0 || length < 0 || start > x->dim[place] || length > x->dim[place] - start)
-        return sb_fail("slice: x is %s: %lld elements from %lld on reach outside of axis %d",
+        return sb_fail("slice: x is %s: %lld elements from %lld on exceed axis %d",
                        tensor_shape(x).text, (long long)length, (long long)start, axis);
     return take(node, place, start, length);
 }
@@ -69,11 +69,11 @@ static bool check_lengths(const sb_tensor *x, int axis, int n, const int64_t *le
     int64_t left = x->dim[place];
     for (int i = 0; i < n; i++) {
         if (lengths[i] < 0 || lengths[i] > left)
-            return sb_fail("split: x is %s: length %d is %lld, where axis %d has %lld left",
+            return sb_fail("split: x is %s: length %d is %lld, but axis %d has %lld left",
                            tensor_shape(x).text, i, (long long)lengths[i], axis, (long long)left);
         left -= lengths[i];
     }
-    return left == 0 || sb_fail("split: x is %s: the %d lengths leave %lld of axis %d over",
+    return left == 0 || sb_fail("split: x is %s: the %d lengths leave %lld elements of axis %d",
                                 tensor_shape(x).text, n, (long long)left, axis);
 }
 

@@ -29,7 +29,7 @@ void sb_communicator_close(sb_communicator *c)
 sb_communicator *sb_communicator_split(sb_communicator *c, int color, int key)
 {
     if (color < 0)
-        return sb_fail("communicator_split: color is %d, not a number from 0 up", color);
+        return sb_fail("communicator_split: color is %d; it must be at least 0", color);
     if (!c || !c->plugin)
         return communicator_new(NULL, NULL);
     struct group *group = c->plugin->split(c->group, color, key);
@@ -104,7 +104,7 @@ bool sb_communicator_sum(sb_communicator *c, sb_dtype dtype, int64_t n, void *x)
 {
     const int64_t most = (int64_t)1 << 26;
     if (n < 0 || (!x && n > 0))
-        return n < 0 ? sb_fail("communicator_sum: n is %lld, not a number from 0 up", (long long)n)
+        return n < 0 ? sb_fail("communicator_sum: n is %lld; it must be at least 0", (long long)n)
                      : fail_null("communicator_sum", "x");
     for (int64_t at = 0, part; at < n; at += part) {
         part = n - at < most ? n - at : most;

@@ -85,7 +85,7 @@ static bool lock(struct file_replacement *file, int descriptor)
 {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
         return true;
-    return sb_fail("%s: %s is being written by someone else at this moment", file->who,
+    return sb_fail("%s: %s is being written by another process", file->who,
                    utf8_quote(file->path).text);
 }
 
@@ -122,7 +122,7 @@ static bool make_temporary(struct file_replacement *file, unsigned mode)
             return false;
         }
     }
-    return sb_fail("%s: %s comes back whenever it is removed", file->who,
+    return sb_fail("%s: %s reappears whenever it is removed", file->who,
                    utf8_quote(file->temporary).text);
 }
 

@@ -99,7 +99,7 @@ bool json_read(struct json *json, const char *what, const char *text, size_t siz
 {
     *json = (struct json){.size = round_up(most_memory(text, size))};
     if (json->size > MOST_TIMES_TEXT * size + 2 * SMALL)
-        return sb_fail("%s: JSON: %zu bytes take more than %d times as many of memory", what, size,
+        return sb_fail("%s: JSON: %zu bytes need more than %d times as much memory", what, size,
                        MOST_TIMES_TEXT);
     json->block = pool_take(memory_pool(), json->size);
     if (!json->block)

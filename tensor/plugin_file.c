@@ -45,7 +45,7 @@ void *plugin_file_open(const char *who, const char *name, const char *symbol, vo
     memcpy(function, &found, sizeof found); /* a data pointer is no function pointer in ISO C */
     if (found)
         return library;
-    sb_fail("%s: %s is no plug-in of softback: it has no %s", who, name, symbol);
+    sb_fail("%s: %s is not a softback plug-in: it has no %s", who, name, symbol);
     dlclose(library);
     return NULL;
 }

@@ -67,7 +67,7 @@ typedef struct {
  * header padded with spaces to a multiple of 8. So all elements lie aligned.
  *
  * Fails on NULL, on a name or key that is there twice or is not UTF-8, on a tensor called
- * "__metadata__", on data let go by backward, on more than 16 MB of header, and when the file
+ * "__metadata__", on data freed by backward, on more than 16 MB of header, and when the file
  * cannot be written.
  */
 SB_API bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[], int pairs,

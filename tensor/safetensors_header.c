@@ -30,11 +30,11 @@ static bool read_metadata(struct header *header, const char *what, json_t *metad
     const char *key;
     json_t *text;
     if (!json_is_object(metadata))
-        return sb_fail("%s: " HEADER_METADATA " is no object", what);
+        return sb_fail("%s: " HEADER_METADATA " is not an object", what);
     json_object_foreach(metadata, key, text)
     {
         if (!json_is_string(text))
-            return sb_fail("%s: the metadata's %s is no text", what, utf8_quote(key).text);
+            return sb_fail("%s: the metadata's %s is not a string", what, utf8_quote(key).text);
         if (!memory_room(&header->pair, header->pairs, &header->pair_room, sizeof *header->pair))
             return sb_fail("%s: out of memory for its metadata", what);
         header->pair[header->pairs++] = (struct header_pair){key, json_string_value(text)};
@@ -46,7 +46,7 @@ static bool read_dtype(struct header_tensor *tensor, const char *what, const jso
 {
     const char *name = json_string_value(dtype);
     if (!name)
-        return sb_fail("%s: the dtype is no text", who(what, tensor->name).text);
+        return sb_fail("%s: the dtype is not a string", who(what, tensor->name).text);
     tensor->codec = codec_find(name);
     return tensor->codec || sb_fail("%s: the dtype %s is unknown", who(what, tensor->name).text,
                                     utf8_quote(name).text);
@@ -59,7 +59,7 @@ static int read_numbers(struct header_tensor *tensor, const char *what, const js
     const int failed = -1;
     size_t count = json_array_size(array);
     if (!json_is_array(array) || count > (size_t)most) {
-        sb_fail("%s: %s is no array of at most %d numbers", who(what, tensor->name).text, name,
+        sb_fail("%s: %s is not an array of at most %d numbers", who(what, tensor->name).text, name,
                 most);
         return failed;
     }
@@ -67,8 +67,7 @@ static int read_numbers(struct header_tensor *tensor, const char *what, const js
         const json_t *item = json_array_get(array, i);
         number[i] = json_integer_value(item);
         if (!json_is_integer(item) || number[i] < 0) {
-            sb_fail("%s: %s[%zu] is no whole number of at least 0", who(what, tensor->name).text,
-                    name, i);
+            sb_fail("%s: %s[%zu] is not an integer >= 0", who(what, tensor->name).text, name, i);
             return failed;
         }
     }
@@ -111,7 +110,7 @@ static bool read_all(struct header *header, const char *what)
     const char *name;
     json_t *value;
     if (!json_is_object(header->json.value))
-        return sb_fail("%s: its header is no object", what);
+        return sb_fail("%s: its header is not an object", what);
     json_object_foreach(header->json.value, name, value)
     {
         bool is_metadata = strcmp(name, HEADER_METADATA) == 0;
@@ -178,7 +177,7 @@ static bool check_places(struct header *header, const char *what, int64_t data_b
         if (t->begin != covered)
             return sb_fail("%s: data_offsets begin at %lld, where %lld is expected: %s",
                            who(what, t->name).text, (long long)t->begin, (long long)covered,
-                           t->begin < covered ? "tensors overlap" : "a hole in the data");
+                           t->begin < covered ? "tensors overlap" : "a gap in the data");
         covered = t->end;
     }
     if (covered != data_bytes)

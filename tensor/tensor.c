@@ -100,7 +100,7 @@ bool tensor_readable(const char *who, const sb_tensor *t)
 {
     if (!t->data_gone)
         return true;
-    return sb_fail("%s: %s output %s: let go by backward; call sb_keep on it before", who,
+    return sb_fail("%s: %s output %s: freed by backward; call sb_keep() before sb_backward()", who,
                    t->origin ? t->origin : "an operation's", tensor_shape(t).text);
 }
 

@@ -185,7 +185,7 @@ static sb_tensor *fails(void *context, sb_tensor *const x[])
 CLAIM(recomputation, wrong_functions_are_named)
 {
     static const char *const messages[] = {
-        "its function reads a tanh output (2) of the tape around, which is not among its inputs",
+        "its function reads a tanh output (2) of the outer tape, which is not among its inputs",
         "checkpoint: its function returned input 0 as its result",
         "add: b is NULL",
         "checkpoint: f is NULL",

@@ -417,7 +417,7 @@ MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
     expect_refused(TRAIN "--split heads=4",
                    "--split heads=4: the number of ranks is 2, not a multiple of 4");
     expect_refused(TRAIN "--split heads=2 --heads 1",
-                   "transformer: heads 1 cannot be cut over 2 ranks");
+                   "transformer: heads 1 cannot be split over 2 ranks");
     expect_refused("train --data none.tsv --out m",
                    "none.tsv: cannot be opened: No such file or directory");
 }

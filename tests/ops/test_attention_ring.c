@@ -284,7 +284,7 @@ CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
 CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
 {
     static const char *const messages[] = {
-        "attention: weights are not to be had where a sequence is cut over ranks",
+        "attention: weights are not available with sequence parallelism",
         "attention: 4 queries are not rank 0's share of 5 on 1 ranks",
         "attention: 4 keys are not rank 0's share of 0 on 1 ranks",
     };

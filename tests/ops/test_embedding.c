@@ -140,7 +140,7 @@ CLAIM(embedding, what_does_not_fit_is_refused)
     expect_refusal("embedding: table is (2, 3, 4), not (V, C)", "2x3x4 i2:5");
     expect_refusal("embedding: table is (), not (V, C)", ". i2:5");
     expect_refusal("embedding: table is of i32; it must be f32, f64 or bf16", "i2:2x3 i2:5");
-    expect_refusal("embedding: ids are of f32; ids are i32", "2x3 5");
+    expect_refusal("embedding: ids are of f32; they must be i32", "2x3 5");
     expect_refusal("the result would have more than 6 axes", "2x3 i2:1x1x1x1x1x1");
     if (told_at_once())
         expect_refusal("is not in 0..-1", "0x3 i1:2");

@@ -57,7 +57,7 @@ CLAIM(gather, what_does_not_fit_is_refused)
     expect_refusal("gather: x is a scalar", ". i1:.");
     expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
     expect_refusal("gather: x is (3), ids are (3), not (): one id for each row", "3 i2:3");
-    expect_refusal("gather: ids are of f32; ids are i32", "2x3 2");
+    expect_refusal("gather: ids are of f32; they must be i32", "2x3 2");
     if (told_at_once())
         expect_refusal("is not in 0..-1", "2x0 i1:2");
 }

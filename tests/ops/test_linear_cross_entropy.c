@@ -127,8 +127,8 @@ CLAIM(linear_cross_entropy, what_does_not_fit_is_refused)
                    "3x2 5x2 2 i5:3");
     expect_refusal("linear_cross_entropy: the logits are (3, 5), targets are (2) of i32, not (3)",
                    "3x2 5x2 5 i5:2");
-    expect_refusal("linear_cross_entropy: targets are of f32; ids are i32", "3x2 5x2 5 3x5");
-    expect_refusal("linear_cross_entropy: of 0 targets none is counted", "0x2 5x2 5 i5:0");
+    expect_refusal("linear_cross_entropy: targets are of f32; they must be i32", "3x2 5x2 5 3x5");
+    expect_refusal("linear_cross_entropy: none of 0 targets counts", "0x2 5x2 5 i5:0");
 }
 
 CPU_CLAIM(linear_cross_entropy, an_id_past_the_classes_is_named)

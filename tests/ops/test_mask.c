@@ -340,7 +340,7 @@ CLAIM(mask, eight_masks_can_be_combined_and_not_nine)
         eight = sb_mask_and(eight, eight);
     cr_expect(eight != NULL);
     cr_expect(!sb_mask_and(sb_mask_causal(), eight));
-    EXPECT_ERROR("mask_and: 1 and 8 masks are to be combined; at most 8 can be");
+    EXPECT_ERROR("mask_and: 1 and 8 masks cannot be combined; the limit is 8");
     sb_tape_end(&tape);
 }
 

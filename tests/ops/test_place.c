@@ -354,8 +354,8 @@ CLAIM(place, shares_that_do_not_fit_are_named)
     const sb_partition shares[] = {{.items = {.of = 5, .first = 3}},
                                    {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
                                    {.source = {.of = 4, .first = -1}}};
-    const char *const messages[] = {"dropout: 3 items from 3 on are no part of 5",
-                                    "dropout: 2 positions from 0 on are no part of 4",
+    const char *const messages[] = {"dropout: 3 items from 3 on are not part of 5",
+                                    "dropout: 2 positions from 0 on are not part of 4",
                                     "dropout: the partition of positions has a negative number"};
     for (int i = 0; i < 3; i++) {
         sb_tape tape;

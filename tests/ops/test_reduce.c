@@ -208,7 +208,8 @@ CLAIM(reduce, wrong_arguments_are_named)
     expect_refused(mean_of, SB_F32, SB_SHAPE(2, 3), -3, "mean: x is (2, 3): it has no axis -3");
     expect_refused(sb_argmax, SB_F32, SB_SCALAR, 0, "argmax: x is (): it has no axis 0");
     expect_refused(mean_of, SB_F64, SB_SHAPE(2, 0), 1, "mean: x is (2, 0): there is nothing to");
-    expect_refused(max_of, SB_F64, SB_SHAPE(0), SB_ALL, "max: x is (0): there is nothing to take");
+    expect_refused(max_of, SB_F64, SB_SHAPE(0), SB_ALL,
+                   "max: x is (0): the max of no elements is undefined");
     expect_refused(sb_argmax, SB_F32, SB_SHAPE(0, 2), 0, "argmax: x is (0, 2): there is nothing");
     expect_refused(mean_of, SB_I32, SB_SHAPE(2), 0,
                    "mean: x is of i32; it must be f32, f64 or bf16");
@@ -222,5 +223,5 @@ CLAIM(reduce, wrong_arguments_are_named)
 CLAIM(reduce, argmax_counts_no_further_than_an_i32)
 {
     const int64_t wide[] = {0, (int64_t)1 << 31};
-    expect_refused(sb_argmax, SB_F32, 2, wide, 1, "an i32 cannot count to 2147483648");
+    expect_refused(sb_argmax, SB_F32, 2, wide, 1, "an i32 index cannot reach 2147483648");
 }

@@ -100,10 +100,10 @@ static void expect_slice_refused(int axis, int64_t start, int64_t length, const 
 CLAIM(slice, parts_outside_of_the_tensor_are_named)
 {
     expect_slice_refused(2, 0, 1, "slice: x is (2, 3): it has no axis 2");
-    expect_slice_refused(1, 2, 2, "slice: x is (2, 3): 2 elements from 2 on reach outside of axis");
-    expect_slice_refused(1, -1, 1, "slice: x is (2, 3): 1 elements from -1 on reach outside");
-    expect_slice_refused(0, 0, -1, "slice: x is (2, 3): -1 elements from 0 on reach outside");
-    expect_slice_refused(0, INT64_MAX, INT64_MAX, "reach outside of axis 0");
+    expect_slice_refused(1, 2, 2, "slice: x is (2, 3): 2 elements from 2 on exceed axis");
+    expect_slice_refused(1, -1, 1, "slice: x is (2, 3): 1 elements from -1 on exceed axis");
+    expect_slice_refused(0, 0, -1, "slice: x is (2, 3): -1 elements from 0 on exceed axis");
+    expect_slice_refused(0, INT64_MAX, INT64_MAX, "on exceed axis 0");
 }
 
 static void expect_split_refused(int axis, int n, const int64_t *lengths, const char *message)

@@ -199,7 +199,7 @@ CLAIM(file_replacement, two_replacements_at_a_time_are_refused)
     struct file_replacement *first = file_replace("test", path);
     cr_assert(first && file_write(first, "first", 5));
     cr_expect(!file_replace("test", path));
-    EXPECT_ERROR("a.txt\" is being written by someone else at this moment");
+    EXPECT_ERROR("a.txt\" is being written by another process");
     cr_assert(file_commit(first), "%s", sb_error());
     cr_expect(holds(path, "first"));
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
@@ -213,7 +213,7 @@ static bool save_repeatedly(const char *path, char letter, int rounds)
     memset(text, letter, sizeof text);
     for (int round = 0; round < rounds; round++)
         if (!file_save("test", path, text, sizeof text) &&
-            !strstr(sb_error(), "being written by someone else"))
+            !strstr(sb_error(), "being written by another process"))
             return false;
     return true;
 }

@@ -50,7 +50,7 @@ CLAIM(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
     memset(text, '[', sizeof text);
     struct json json;
     cr_expect(!json_read(&json, "test", text, sizeof text));
-    EXPECT_ERROR("test: JSON: 2000 bytes take more than 36 times as many of memory");
+    EXPECT_ERROR("test: JSON: 2000 bytes need more than 36 times as much memory");
     memset(text, '"', 1);
     memset(text + sizeof text - 1, '"', 1);
     cr_expect(!json_read(&json, "test", text, sizeof text));

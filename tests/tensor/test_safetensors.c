@@ -316,7 +316,7 @@ CLAIM(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), expected f64 (3, 2)");
     tensor_let_go(turned);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
-    EXPECT_ERROR("let go by backward");
+    EXPECT_ERROR("freed by backward");
     sb_tensor_release(fits);
     sb_tensor_release(narrow);
     sb_tensor_release(turned);
@@ -392,7 +392,7 @@ CLAIM(safetensors, what_no_reader_would_accept_is_not_written)
     cr_expect(!sb_safetensors_save(path, 1, &latin, 0, NULL));
     EXPECT_ERROR("safetensors_save: the name \"gr??e\" is not UTF-8");
     cr_expect(!sb_safetensors_save(path, 1, &let_go, 0, NULL));
-    EXPECT_ERROR("let go by backward");
+    EXPECT_ERROR("freed by backward");
     cr_expect(!sb_safetensors_save(path, 0, NULL, 3, key_twice));
     EXPECT_ERROR("safetensors_save: the metadata has \"k\" twice");
     cr_expect(!sb_safetensors_save(path, 0, NULL, 1, latin_text));

@@ -233,7 +233,7 @@ CLAIM(tensor, data_is_freed_when_the_last_holder_lets_go)
     tensor_let_go(t);
     cr_expect(memory_in_use().live_bytes == full && sb_get(view, 9) == 3);
     cr_expect(isnan(sb_get(t, 0)) && !sb_tensor_data(t) && !sb_tensor_text(t));
-    EXPECT_ERROR("tensor_text: an operation's output (1000): let go by backward");
+    EXPECT_ERROR("tensor_text: an operation's output (1000): freed by backward");
     double values[1000];
     cr_expect(!sb_tensor_read(t, values) && !sb_tensor_write(t, values) && !sb_put(t, 0, 1));
     tensor_let_go(view);
