@@ -18,8 +18,8 @@ struct arithmetic_kernels {
     /* The operands of the plan are y, a, b and, for where, the condition (else NULL). */
     bool (*forward)(enum arithmetic kind, const struct broadcast *plan, const void *a,
                     const void *b, const void *condition, void *y);
-    /* side 1: dx is da; side 2: dx is db. Writes to a fresh dx, else adds. What the formula does
-       not use of a, b and the condition may be NULL. */
+    /* side 1: dx is da; side 2: dx is db. Writes a fresh dx, else adds to it. Operands that the
+       formula does not use may be NULL. */
     bool (*backward)(enum arithmetic kind, int side, bool fresh, const struct broadcast *plan,
                      const void *dy, const void *a, const void *b, const void *condition, void *dx);
 };

@@ -6,8 +6,8 @@
 
 KERNEL_ROWS(attention);
 
-/* The gradient of the weights, to which what used them has added its part. When they are to be
-   kept it exists in any case. */
+/* The gradient of the weights, to which later operations have added their parts. If sb_keep was
+   called on the weights, it always exists. */
 static bool open_weight_gradient(sb_tensor *weights, struct attention_gradient *gradient_of)
 {
     *gradient_of = (struct attention_gradient){NULL, !weights->grad_current};
@@ -68,10 +68,10 @@ static bool backward(sb_node *node)
 }
 
 /*
- * Whether to go tile by tile. With few pairs, stored weights are faster; where nothing records they
- * cost no more than their memory, so that only many pairs are worth it: what a sentence gives there
- * must not depend on how far its batch is padded. Kernels for bf16 have tensor cores for their
- * tiles and for nothing else.
+ * Whether attention runs tiled. With few pairs, stored weights are faster. On a tape that does not
+ * record the threshold is high: the choice depends on Lq Lk, which includes padding, and the result
+ * of a sequence must not depend on the padding of its batch. bf16 kernels use tensor cores for
+ * tiles only.
  */
 static bool wants_tiles(const struct attention_call *call)
 {
@@ -155,7 +155,7 @@ static sb_tensor *run_cosine(void *unused, sb_tensor *const x[])
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
-/* The weights are used too. */
+/* The loss reads the weights too. */
 static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
 {
     (void)unused;
@@ -165,7 +165,7 @@ static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
     return sb_matmul(weights, sb_permute(y, (const int[]){0, 2, 1, 3}));
 }
 
-/* By tiles: q, k, v, a bias and lengths. */
+/* Tiled: q, k, v, a bias and lengths. */
 static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
 {
     (void)unused;

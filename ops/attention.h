@@ -1,9 +1,9 @@
 /*
  * The kernels of attention, and the plain numbers that they read.
  *
- * Operands stay where they are: an axis order, or a cache with spare room, is a matter of strides.
- * "Composed" is the algorithm that stores the weights. It goes through the queries of a head in
- * blocks, so that what a block needs besides is small and stays near the processor.
+ * Operands are read in place: strides describe the axis order and the spare capacity of a cache.
+ * "Composed" is the algorithm that stores the weights. It processes the queries of a head in
+ * blocks, so that the scratch memory of a block is small and stays in the cache.
  */
 #ifndef SOFTBACK_OPS_ATTENTION_H
 #define SOFTBACK_OPS_ATTENTION_H
@@ -20,23 +20,23 @@ struct attention_strides {
 
 /* How products are computed. */
 enum attention_products {
-    PRODUCTS_FAST,  /* by BLAS, if there is one: training */
-    PRODUCTS_FIXED, /* by the built-in product, where a row depends on no other: evaluation */
-    PRODUCTS_ROWS,  /* pair by pair, for a few queries: decoding with a cache */
+    PRODUCTS_FAST,  /* BLAS, if available: training */
+    PRODUCTS_FIXED, /* the built-in product, whose rows are independent: evaluation */
+    PRODUCTS_ROWS,  /* one dot product for each pair, for few queries: decoding with a cache */
 };
 
 struct attention {
     int64_t B, H, G, Lq, Lk, D, Dv;
     struct attention_strides q, k, v, y;
-    int64_t bias[4]; /* strides along (B, H, Lq, Lk); 0 where the bias stretches */
+    int64_t bias[4]; /* strides along (B, H, Lq, Lk); 0 where the bias is broadcast */
     double scale;
-    bool cosine; /* scores are divided by the length of the key; with PRODUCTS_ROWS only */
+    bool cosine; /* scores are divided by the norm of the key; with PRODUCTS_ROWS only */
     enum attention_products products;
     struct mask_terms mask;
     struct dropout dropout; /* of the weights */
 };
 
-/* Rows of the scratch memory of a head. */
+/* The number of rows of the scratch memory of a head. */
 static inline int64_t attention_block_rows(const struct attention *a)
 {
     return a->Lq < ATTENTION_BLOCK ? a->Lq : (int64_t)ATTENTION_BLOCK;
@@ -49,7 +49,7 @@ struct attention_forward {
     void *y;
 };
 
-/* A gradient to add to; to be written when it is fresh; NULL when it is not wanted. */
+/* A gradient: written when fresh, else added to; NULL when not needed. */
 struct attention_gradient {
     void *data;
     bool fresh;
@@ -58,31 +58,31 @@ struct attention_gradient {
 struct attention_backward {
     const void *q, *k, *v, *weights;
     const void *dy;                     /* NULL: zero */
-    struct attention_gradient dweights; /* of the weights, and in it what others added to it */
+    struct attention_gradient dweights; /* of the weights; holds the parts of later operations */
     void *scratch;                      /* (B, G, block rows, Lk) */
-    void *dscores;                      /* (B, H, Lq, Lk) when dbias is wanted, else NULL; of bf16
-                                           f32 */
+    void *dscores; /* (B, H, Lq, Lk) when dbias is needed, else NULL; f32 for bf16 */
     struct attention_gradient dq, dk, dv, dbias;
 };
 
 struct attention_tiled {
     const void *q, *k, *v, *bias; /* bias may be NULL */
-    /* (B, H, Lq, 2), of bf16 f32: the largest score of a query (without a bias, before the scale),
-       and 1 over its sum of exponentials; zeros for a query without keys. */
+    /* (B, H, Lq, 2), f32 for bf16: the largest score of a query (without a bias, before the scale)
+       and the inverse of its sum of exponentials; zeros for a fully masked query. */
     void *stats;
     void *y;
-    /* Over a part of the keys: y and the statistics have been begun with others, or others are to
-       follow. Between parts they are sums: the largest score, the sum of exponentials, which is -1
-       while no key is seen, and y before it is divided by that. On the CPU only. */
+    /* For a part of the keys: `begun` when y and the statistics already contain other keys,
+       `goes_on` when more keys follow. Until the last part, the statistics are the largest score
+       and the sum of exponentials (-1 while all keys are masked), and y is not yet divided by that
+       sum. CPU only. */
     bool begun, goes_on;
 };
 
 struct attention_tiled_backward {
     const void *q, *k, *v, *bias, *stats, *y, *dy;
-    bool part;     /* of the keys: y and the statistics are those of more */
-    void *delta;   /* (B, H, Lq), scratch: rowsum(dy y); of bf16 f32 */
+    bool part;     /* k and v hold a part of the keys; y and the statistics cover all keys */
+    void *delta;   /* (B, H, Lq), scratch: rowsum(dy y); f32 for bf16 */
     void *partial; /* (slabs - 1, B, H, Lq, D), scratch, when there is more than one slab */
-    int64_t slabs; /* of keys, which are worked on in parallel */
+    int64_t slabs; /* of keys, which run in parallel */
     struct attention_gradient dq, dk, dv, dbias;
 };
 
@@ -90,7 +90,7 @@ struct attention_kernels {
     /* Composed. */
     bool (*forward)(const struct attention *a, const struct attention_forward *f);
     bool (*backward)(const struct attention *a, const struct attention_backward *g);
-    /* Tiled; false when there is no memory for the tiles. */
+    /* Tiled; false when out of memory for tiles. */
     bool (*tiled)(const struct attention *a, const struct attention_tiled *f);
     bool (*tiled_backward)(const struct attention *a, const struct attention_tiled_backward *g);
     /* The weights of queries first .. first + count - 1 of every head, from q, k, bias and stats of
@@ -98,9 +98,8 @@ struct attention_kernels {
     bool (*tiled_rows)(const struct attention *a, const struct attention_tiled *f,
                        const struct attention_tiled_backward *g, int64_t first, int64_t count,
                        void *rows);
-    /* Blocks of `bytes` bytes, at multiples of a stride: block i of `to` is block rows[i] of
-       `from`, or block i where rows is NULL. For the cache of keys and values. The rows are in
-       the host's memory. */
+    /* For the key/value cache: copies blocks of `bytes` bytes that lie a stride apart. Block i of
+       `to` is block rows[i] of `from`, or block i if rows is NULL. `rows` lies in host memory. */
     bool (*copy_blocks)(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
                         size_t from_stride, const int32_t *rows);
 };

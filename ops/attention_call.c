@@ -18,7 +18,7 @@ struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64
                        : (struct attention_strides){H * L * D, H * D, D};
 }
 
-/* A tensor of 2 to 4 axes as an operand; false, with a message, for any other. */
+/* Reads a tensor of 2 to 4 axes as an operand; fails for any other rank. */
 static bool read_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
                          struct operand *operand)
 {
@@ -41,7 +41,7 @@ static bool read_operand(const char *who, const char *name, const sb_tensor *t, 
     return true;
 }
 
-/* Fails with both shapes, what of them does not fit, and which axis is which. */
+/* Fails; the message gives both shapes, what differs, and the order of axes. */
 static bool unfit(const char *who, const struct operand *a, const struct operand *b,
                   const char *what, sb_layout layout)
 {
@@ -125,14 +125,14 @@ static bool fit_bias(const char *who, const sb_tensor *bias, int64_t Lk, struct 
     return true;
 }
 
-/* What multiplies q k': 1/sqrt D, or 1 between vectors of length 1, over the temperature. */
+/* The factor of q k': 1/sqrt D, or 1 between unit vectors, divided by the temperature. */
 static double scale_of(const sb_attention_options *o, int64_t D)
 {
     double scale = o->scale != 0 ? o->scale : o->score == SB_COSINE ? 1 : 1 / sqrt((double)D);
     return o->temperature != 0 ? scale / o->temperature : scale;
 }
 
-/* Checks that the operands fit each other, and the options them. */
+/* Checks that the operands match each other, and that the options match them. */
 static bool describe(struct attention_call *call, const struct operand *q, const struct operand *k,
                      const struct operand *v)
 {
@@ -177,15 +177,15 @@ bool attention_call_read(struct attention_call *call, const char *who, sb_tensor
 static sb_tensor *over_temperature(const struct attention_call *call)
 {
     sb_tensor *t = call->options.log_temperature, *q = call->q;
-    if (!t || !q) /* q may be an operation's result that failed */
+    if (!t || !q) /* q is NULL if its operation failed */
         return q;
-    if (t->rank == 1 && q->rank == 4) /* beside the heads of q */
+    if (t->rank == 1 && q->rank == 4) /* aligned with the heads of q */
         t = sb_reshape(t, call->heads_first ? 3 : 2, (int64_t[]){t->dim[0], 1, 1});
     return sb_multiply(q, sb_exp(sb_negate(t))); /* 1 / T = exp(-ln T) */
 }
 
-/* Balanced, the factor is all the node's for bf16, which has the range of the f32 that products are
-   summed in: q and k need not be rounded once more. */
+/* With SB_BALANCED, bf16 applies the whole factor to the scores: bf16 has the range of f32, and
+   scaling q and k would round them once more. */
 bool attention_call_score(struct attention_call *call, bool cached)
 {
     const sb_score score = call->options.score;
@@ -244,8 +244,8 @@ bool attention_call_dropout(const struct attention_call *call, sb_node *node)
     return true;
 }
 
-/* The weights: an output if they are asked for, saved where backward will need them, and otherwise
-   the caller's to release. */
+/* The weights: an output if requested, a saved tensor if only backward needs them, and otherwise
+   released by the caller. */
 static sb_tensor *make_weights(sb_node *node, const sb_tensor *q, const int64_t dim[4],
                                bool asked_for)
 {

@@ -1,18 +1,18 @@
 /*
- * Attention over a sequence that is cut over ranks (Liu, Zaharia and Abbeel 2023, "Ring Attention
- * with Blockwise Transformers for Near-Infinite Context").
+ * Sequence parallelism: attention over a sequence that is distributed over ranks (Liu, Zaharia and
+ * Abbeel 2023, "Ring Attention with Blockwise Transformers for Near-Infinite Context").
  *
- * Each rank holds zig-zag pieces of the queries, keys and values. Blocks of keys and values, a
- * rank's each, travel round the ring, and while one is worked on the next is on its way:
+ * Each rank holds zig-zag pieces of the queries, keys and values. Each rank's block of keys and
+ * values travels round the ring; transfers overlap with computation:
  *
  *     rank 0   queries 0 and 7    keys 0 7   then 3 4   then 2 5   then 1 6       (4 ranks,
  *     rank 1   queries 1 and 6    keys 1 6   then 0 7   then 3 4   then 2 5        8 chunks)
  *
- * A query's largest score and sum go on from block to block, as from tile to tile; at the end y is
- * divided by the sum. Backward keeps what a rank's queries give to its own keys, and sends the rest
- * of a block's dk and dv after it: each rank adds its part, until they are home. Additions go by
- * the ranks' order in the ring: the same bits each time. A rank holds its own, two blocks of k and
- * v, and in backward two of dk and dv.
+ * The online softmax continues from block to block as from tile to tile; at the end y is divided by
+ * the sum. In backward, dk and dv of a block travel with it: each rank adds its part, until they
+ * return to the owner of the block, which adds the part of its own queries. The order of additions
+ * is fixed by the order of ranks, so the bits are reproducible. A rank holds its own piece, two
+ * blocks of k and v, and in backward two blocks of dk and dv.
  */
 #include "ops/attention_call.h"
 #include "ops/runs.h"
@@ -21,15 +21,15 @@
 
 /* Options of the node. */
 struct ring_call {
-    struct attention a; /* of the queries that are here; its mask speaks of the whole */
-    int64_t Lq, Lk;     /* of the whole */
+    struct attention a; /* of this rank's queries; its mask refers to the unsharded sequence */
+    int64_t Lq, Lk;     /* of the unsharded sequence */
     bool heads_first;
     size_t element; /* bytes */
     sb_communicator *ring;
     int rank, ranks; /* in it */
 };
 
-/* A rank's positions, of which it has the number returned. */
+/* Finds the runs of positions that a rank holds; returns their number of positions. */
 static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, struct run run[2])
 {
     int64_t here;
@@ -38,13 +38,13 @@ static int64_t runs_of(const struct ring_call *c, int64_t length, int rank, stru
     return here;
 }
 
-/* Whose keys a rank works on at a step. */
+/* The rank whose keys are processed in a step. */
 static int owner_at(const struct ring_call *c, int step)
 {
     return (c->rank + c->ranks - step % c->ranks) % c->ranks;
 }
 
-/* ---- Blocks: k and v of a rank one after the other, or dk and dv ---- */
+/* ---- Blocks: k followed by v of a rank, or dk followed by dv ---- */
 
 static size_t key_bytes(const struct ring_call *c, int64_t L)
 {
@@ -56,7 +56,7 @@ static size_t block_bytes(const struct ring_call *c, int64_t L)
     return (size_t)(c->a.B * L * c->a.G * (c->a.D + c->a.Dv)) * c->element;
 }
 
-/* Two, each with room for the block of any rank. */
+/* Two blocks, each large enough for any rank. */
 static sb_tensor *blocks_new(const struct ring_call *c, const sb_tensor *like)
 {
     int64_t most = 0;
@@ -75,7 +75,7 @@ static char *block_at(const sb_tensor *blocks, int step)
     return (char *)blocks->data + (step % 2 ? bytes : 0);
 }
 
-/* Sends the block of `step` on and receives that of the next. */
+/* Sends the block of `step` to the next rank and receives the block of the next step. */
 static sb_exchange *start(const struct ring_call *c, const sb_tensor *blocks, int step)
 {
     struct run run[2];
@@ -86,7 +86,7 @@ static sb_exchange *start(const struct ring_call *c, const sb_tensor *blocks, in
                              block_at(blocks, step + 1), block_bytes(c, next));
 }
 
-/* This rank's keys and values, in a block. */
+/* Copies this rank's keys and values into a block. */
 static void pack(const struct ring_call *c, const void *keys, const void *values, char *block)
 {
     const size_t k = key_bytes(c, c->a.Lk), all = block_bytes(c, c->a.Lk);
@@ -96,7 +96,7 @@ static void pack(const struct ring_call *c, const void *keys, const void *values
 
 /* ---- A part: a run of queries with a run of keys ---- */
 
-/* The part, of keys that are in a block of L. */
+/* The part whose keys are in a block of L positions. */
 static struct attention part_of(const struct ring_call *c, const struct run *q, const struct run *k,
                                 int64_t L)
 {
@@ -125,7 +125,7 @@ static void *bias_at(const struct ring_call *c, const void *bias, const struct r
     return moved(c, bias, q->here * c->a.bias[2] + k->first * c->a.bias[3]);
 }
 
-/* The statistics of a run of queries lie together. */
+/* The statistics of a run of queries are contiguous. */
 static void *stats_at(const struct ring_call *c, const sb_tensor *stats, const struct run *q)
 {
     return moved(c, stats->data, 2 * c->a.B * c->a.H * q->here);
@@ -179,7 +179,7 @@ static bool forward(const sb_node *node, const struct attention_tiled *f)
 
 /* ---- Backward ---- */
 
-/* Keys are not cut into slabs for threads: these would need memory that grows with the length. */
+/* Keys are not split into slabs for threads: slabs need memory that grows with the length. */
 static bool backward_part(const struct attention *part, struct attention_tiled_backward *g,
                           const sb_tensor *y)
 {
@@ -229,7 +229,7 @@ static bool backward_block(const sb_node *node, const struct attention_tiled_bac
     return ok;
 }
 
-/* dx of input i grows by a gradient, or is it, where there was nothing. */
+/* Adds a gradient to dx of input i, or writes it when dx is fresh. */
 static bool settle_one(const sb_node *node, int i, bool fresh, const void *gradient)
 {
     const sb_tensor *dx = sb_node_dx(node, i);
@@ -241,7 +241,7 @@ static bool settle_one(const sb_node *node, int i, bool fresh, const void *gradi
                              : kernels->add(all, gradient, dx->data));
 }
 
-/* dk and dv of this rank's keys: its own part of them, and then the others'. */
+/* Stores dk and dv of this rank's keys: first its own part, then the other ranks' parts. */
 static bool settle(const sb_node *node, bool first, const char *gradients)
 {
     const struct ring_call *c = sb_node_options(node);
@@ -249,7 +249,7 @@ static bool settle(const sb_node *node, bool first, const char *gradients)
            settle_one(node, 2, first && sb_node_fresh(node, 2), gradients + key_bytes(c, c->a.Lk));
 }
 
-/* One step's part of backward, and what becomes of it: step 1's block begins at zero here. */
+/* Adds the gradients of one step. The block of step 1 starts at zero on this rank. */
 static bool add_step(const sb_node *node, const struct attention_tiled_backward *g, int step,
                      const char *block, char *gradients)
 {
@@ -318,7 +318,7 @@ static bool backward(sb_node *node)
 
 /* ---- The call ---- */
 
-/* Whether what is here, of a sequence, is this rank's piece of it; how long the whole is. */
+/* Checks that this rank holds its zig-zag piece of a sequence; finds the unsharded length. */
 static bool check_piece(const struct ring_call *c, const char *what, const sb_piece *piece,
                         int64_t here, int64_t *length)
 {
@@ -330,7 +330,7 @@ static bool check_piece(const struct ring_call *c, const char *what, const sb_pi
                    (long long)here, what, c->rank, (long long)piece->of, c->ranks);
 }
 
-/* The operands and options where a sequence is cut; false, with a message, where they cannot be. */
+/* Checks operands and options for sequence parallelism; fails when they are not supported. */
 static bool check_call(const struct attention_call *call, struct ring_call *c)
 {
     const sb_attention_options *o = &call->options;

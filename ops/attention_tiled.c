@@ -1,8 +1,8 @@
-/* Attention by tiles on the tape: what the node keeps, and rows of the weights on demand. */
+/* Tiled attention on the tape: what the node saves, and rows of the weights on request. */
 #include "ops/attention.h"
 #include "ops/attention_call.h"
 
-enum { MOST_ROWS = NODE_SAVED - 1 }; /* requests for rows: the statistics are saved first */
+enum { MOST_ROWS = NODE_SAVED - 1 }; /* the first saved tensor holds the statistics */
 
 /* Options of the node; saved[n + 1] are weights of the queries from first[n] on. */
 struct tiled {
@@ -20,8 +20,8 @@ static sb_tensor *bias_of(const sb_node *node)
     return node->operation == &operations[1] ? node->in[3] : NULL;
 }
 
-/* Keys are cut into slabs for several threads to work on, by the shape alone: about as many as
-   there are tasks then, and fewer where what they need would pass a limit. */
+/* Splits keys into slabs, so that several threads share the work. The number depends on the shape
+   alone: enough for `tasks` tasks, fewer where memory would exceed a limit. */
 static int64_t choose_slabs(const struct attention *a)
 {
     const int64_t tasks = 8, least_keys = 256, most_elements = 2 << 20;
@@ -33,7 +33,7 @@ static int64_t choose_slabs(const struct attention *a)
     return slabs > 1 ? slabs : 1;
 }
 
-/* The gradient of weights that somebody keeps. */
+/* The gradient of weights that sb_keep() keeps. */
 static bool rows_gradient(const struct attention_kernels *kernels, const struct attention *a,
                           const struct attention_tiled_backward *g, sb_tensor *rows, int64_t first)
 {
@@ -120,7 +120,7 @@ sb_tensor *attention_tiled(const struct attention_call *call)
     return kernels->tiled(node->options, &f) ? y : sb_fail("attention: out of memory for tiles");
 }
 
-/* The open tape's node that made y by tiles; NULL when there is none. */
+/* The node of the open tape whose output is y and whose attention is tiled, or NULL. */
 static sb_node *node_of(const sb_tensor *y)
 {
     for (sb_node *node = tape_open()->last; node; node = node->previous)

@@ -1,7 +1,7 @@
 #include "ops/broadcast.h"
 #include "tensor/storage.h"
 
-/* Whether every operand steps from the last axis of `walk` into this next one without a jump. */
+/* Whether the last axis of `walk` and this one are contiguous in every operand. */
 static bool continues(const struct broadcast *walk, int64_t size, const struct broadcast *from,
                       int axis)
 {

@@ -1,7 +1,7 @@
 /*
  * How an operation begins and ends. Where the device has no bf16 kernels for it, an operation on
  * bf16 computes in f32: call_begin casts its inputs, and call_end casts its output back. The casts
- * are nodes of their own, so gradients are cast too. The operation itself need not mention bf16:
+ * are nodes of their own, so gradients are cast too. The operation itself does not mention bf16:
  *
  *     sb_node *node = call_begin(&softmax, &softmax_rows, 1, &x, 1, NULL, 0);
  *     ... computes y, the node's output, from node->in[0] ...
@@ -21,11 +21,12 @@ sb_node *call_begin(const sb_operation *operation, struct kernel_rows *rows, int
 /* Output i of the node in the dtype of the caller's inputs. A loss stays f32: return it without. */
 sb_tensor *call_output(const sb_node *node, int i);
 
-/* Output 0 if all went well, else NULL. */
+/* Output 0 if `ok`, else NULL. */
 sb_tensor *call_end(const sb_node *node, bool ok);
 
-/* The casts alone, for an operation that runs others before it makes its node, or that has operands
-   besides the node's inputs. call_widen casts in place; call_round needs to know whether it did. */
+/* The casts alone, for an operation that calls others before it makes its node, or that has
+   operands which are not inputs of the node. call_widen casts in place; call_round needs to know
+   whether it did. */
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[]);
 sb_tensor *call_round(bool widened, sb_tensor *y);
 

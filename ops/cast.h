@@ -5,16 +5,16 @@
 #include "ops/kernel.h"
 
 struct cast_kernels {
-    /* y = x, where y is of this row's dtype and x of any; y += x where it is not fresh. */
+    /* y = x, or y += x if not fresh; y has this row's dtype, x any. */
     bool (*to_real)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
-    /* The same for a y of bf16; in the f32 row. */
+    /* The same with y of bf16; in the f32 row only. */
     bool (*to_bf16)(sb_dtype from, bool fresh, int64_t n, const void *x, void *y);
-    /* y = x, where x is of this row's dtype, i32 or bool, and y i32 or bool. */
+    /* y = x; x has this row's dtype or is i32 or bool, y is i32 or bool. */
     bool (*to_whole)(sb_dtype from, sb_dtype to, int64_t n, const void *x, void *y);
 };
 
-/* Of the first n elements: y = x, or y += x where it is not fresh; y is real. For other operations,
-   on tensors that are on no tape. */
+/* For other operations, outside the tape: y = x for the first n elements, or y += x if not fresh. y
+   is real. */
 bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y);
 
 #endif

@@ -17,7 +17,7 @@ static inline bool check_ids(const char *op, const char *name, const sb_tensor *
            sb_fail("%s: %s are of %s; they must be i32", op, name, sb_dtype_name(t->dtype));
 }
 
-/* An operation over the last axis: x (..., C) is real and no scalar. */
+/* For an operation over the last axis: x (..., C) is real and not a scalar. */
 static inline bool check_rows(const char *op, const sb_tensor *x)
 {
     if (!check_real(op, "x", x))
@@ -25,7 +25,7 @@ static inline bool check_rows(const char *op, const sb_tensor *x)
     return x->rank >= 1 || sb_fail("%s: x is a scalar; it must have at least one axis", op);
 }
 
-/* A parameter of x's last axis, (C). */
+/* For a parameter over x's last axis: t is (C). */
 static inline bool check_vector(const char *op, const char *name, const sb_tensor *t,
                                 const sb_tensor *x)
 {
@@ -37,13 +37,13 @@ static inline bool check_vector(const char *op, const char *name, const sb_tenso
                    tensor_shape(t).text, (long long)x->dim[x->rank - 1]);
 }
 
-/* How many rows x (..., C) has; also where C is 0. */
+/* The number of rows of x (..., C); C may be 0. */
 static inline int64_t row_count(const sb_tensor *x)
 {
     return shape_size(x->rank - 1, x->dim);
 }
 
-/* Where the element at `position` stands in t, as "(1, 2)". */
+/* The index tuple of the element at `position` in t, as "(1, 2)". */
 static inline struct shape_text place_text(const sb_tensor *t, int64_t position)
 {
     int64_t place[SB_MAX_RANK];

@@ -5,8 +5,8 @@
 #include "ops/slice.h"
 
 /*
- * Before the joined axis y has `outer` index tuples; each holds one run of every x_i, the runs one
- * behind the other.
+ * The axes before the joined one have `outer` index tuples. For each tuple, y holds one run of
+ * every x_i, in order.
  */
 static struct runs runs_of(int64_t outer, const sb_tensor *x, const sb_tensor *y)
 {
@@ -14,7 +14,7 @@ static struct runs runs_of(int64_t outer, const sb_tensor *x, const sb_tensor *y
     return (struct runs){outer, length, length, outer ? tensor_size(y) / outer : 0};
 }
 
-/* y holds x_i at its place: dx_i = dy there */
+/* y contains x_i: dx_i = dy in that range */
 static bool backward(sb_node *node)
 {
     const int64_t outer = *(const int64_t *)sb_node_options(node);
@@ -74,7 +74,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *const x[], int n
     return node;
 }
 
-/* Whether a and b are alike but for one axis (-1: alike throughout). */
+/* Whether a and b have equal shapes except in one axis (-1: equal shapes). */
 static bool alike(const sb_tensor *a, const sb_tensor *b, int axis)
 {
     bool same = a->rank == b->rank;

@@ -1,7 +1,6 @@
 /*
- * What operations know of where they run: which part of a whole batch the tensors are, and which
- * ranks hold the rest. It is fixed when a tape begins (sb_tape_begin_with), and inherited by the
- * tapes inside.
+ * The context of operations: which part of a batch this rank holds, and which ranks hold the rest.
+ * It is fixed when a tape begins (sb_tape_begin_with); nested tapes inherit it.
  */
 #ifndef SOFTBACK_OPS_CONTEXT_H
 #define SOFTBACK_OPS_CONTEXT_H
@@ -9,27 +8,27 @@
 #include "../autograd/tape.h"
 #include "../tensor/communicator.h"
 
-/* The sequences of a batch. A model that has one only calls it the source. */
+/* The sequences of a batch. A model with a single sequence uses SB_SEQUENCE_SOURCE. */
 typedef enum {
     SB_SEQUENCE_SOURCE,
     SB_SEQUENCE_TARGET,
-    SB_SEQUENCE_NONE, /* lengths, labels: what has no positions */
+    SB_SEQUENCE_NONE, /* tensors without positions, such as lengths and labels */
 } sb_sequence;
 
-/* What is here of an axis that several ranks share: one run of it, or two. */
+/* The part of an axis that this rank holds: one contiguous range of the unsharded axis, or two. */
 typedef struct {
-    int64_t of;     /* how long the whole axis is; 0: all of it is here */
-    int64_t first;  /* where the elements here begin in it */
-    int64_t turn;   /* the element here that a second run begins with; 0: there is none */
-    int64_t second; /* where that run begins in the whole */
+    int64_t of;     /* length of the unsharded axis; 0: this rank holds all of it */
+    int64_t first;  /* where this rank's elements begin in the unsharded axis */
+    int64_t turn;   /* index, on this rank, of the first element of a second range; 0: none */
+    int64_t second; /* where the second range begins in the unsharded axis */
 } sb_piece;
 
 /*
- * Which part of a whole batch is here. Dropout draws by an element's place in the whole, and so the
- * same however a batch is cut; positions are those in the whole. A tensor is taken as (items,
- * positions, units...), attention's weights as (items, heads, positions, positions). Axes that are
- * cut must have the length in the whole, padding included, that they would have uncut. The caller
- * keeps it, and does not change it, until the tape has ended.
+ * Which part of a batch this rank holds. Dropout and positional encodings use the position of an
+ * element within the unsharded tensor, so results do not depend on the partition. Tensors are read
+ * as (items, positions, units...), attention weights as (items, heads, positions, positions). The
+ * length of an unsharded axis includes its padding. The caller keeps the partition unchanged until
+ * the tape has ended.
  */
 typedef struct {
     sb_piece items;          /* axis 0: sentences, images */
@@ -37,20 +36,20 @@ typedef struct {
 } sb_partition;
 
 /*
- * What rank `rank` of `ranks` holds of a sequence, and how many positions that is, in *here: of
- * 2 ranks chunks, the one of its number and the one of its number from the end, so that under a
- * causal mask, where later queries see more keys, all ranks have the same to do. Chunk i begins at
- * floor(length i / (2 ranks)). Source: Zhu 2024, "ring-flash-attention" (zig-zag).
+ * The part of a sequence that rank `rank` of `ranks` holds, and its number of positions in *here.
+ * The sequence is split into 2 ranks chunks; rank r holds chunk r and the r-th chunk from the end.
+ * So all ranks have equal work under a causal mask, where later queries attend to more keys. Chunk
+ * i begins at floor(length i / (2 ranks)). Source: Zhu 2024, "ring-flash-attention" (zig-zag).
  */
 SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here);
 
 struct packed_weights;
 
-/* Zero: all of a batch is here, and nobody else. */
+/* Zero: a single rank, which holds the whole batch. */
 struct sb_context {
-    const sb_partition *partition; /* NULL: the whole */
-    sb_communicator *ring;         /* the ranks over which sequences are cut, zig-zag; NULL: not */
-    struct packed_weights *packed; /* what decoding keeps of its weights; NULL: nothing */
+    const sb_partition *partition; /* NULL: the whole batch */
+    sb_communicator *ring;         /* ranks of sequence parallelism (zig-zag); NULL: none */
+    struct packed_weights *packed; /* packed weights of decoding; NULL: none */
 };
 
 #endif

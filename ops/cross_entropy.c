@@ -31,7 +31,7 @@ static bool check_options(const char *op, const struct cross_entropy_options *op
     return true;
 }
 
-/* Backward asks again: the caller may have written to the ids since. */
+/* Backward checks again: the caller may have changed the ids since forward. */
 static bool ids_fit(const char *op, const struct cross_entropy_kernels *k, int64_t V,
                     const sb_tensor *ids)
 {
@@ -76,7 +76,7 @@ static void *row_of(const sb_tensor *t, int64_t row)
     return (char *)t->data + (size_t)(row * t->dim[1]) * sb_dtype_bytes(t->dtype);
 }
 
-/* Fills in all that the node holds. */
+/* Fills the fields that the node's tensors determine. */
 static void describe(struct cross_entropy *loss, const sb_node *node, const int64_t V,
                      const sb_tensor *targets)
 {
@@ -157,7 +157,7 @@ bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int r
     return true;
 }
 
-/* The element `count` after p; bytes each. */
+/* The address `count` elements of `bytes` bytes after p. */
 static void *after(const void *p, int64_t count, size_t bytes)
 {
     return (char *)(uintptr_t)p + (size_t)count * bytes;

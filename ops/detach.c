@@ -2,7 +2,7 @@
 #include "ops/example.h"
 #include "ops/ops.h"
 
-/* Without a backward, y requires no gradient. */
+/* An operation without a backward gives a y that requires no gradient. */
 static const sb_operation detach = {"detach", "x", NULL, false};
 
 sb_tensor *sb_detach(sb_tensor *x)

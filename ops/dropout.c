@@ -42,11 +42,11 @@ static bool backward(sb_node *node)
                             sb_node_fresh(node, 1));
 }
 
-/* What is dropped comes first, so that it is input 0 of both. */
+/* In both operations input 0 is the tensor that dropout applies to. */
 static const sb_operation dropout = {"dropout", "x", backward, true};
 static const sb_operation residual_dropout = {"residual_dropout", "branch x", backward, true};
 
-/* The kernel adds in[1] to what is left of in[0], if there are two. */
+/* With two inputs, the kernel adds in[1] to the result of dropout on in[0]. */
 static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p,
                       sb_sequence along)
 {
@@ -99,7 +99,7 @@ sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
     return residual_dropout_along(x, branch, p, SB_SEQUENCE_SOURCE);
 }
 
-/* Examples run with the gradient check's stream, or without one. */
+/* Examples use the gradient check's random stream if there is one. */
 static sb_tensor *run_dropout(void *unused, sb_tensor *const x[])
 {
     (void)unused;

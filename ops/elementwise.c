@@ -8,7 +8,7 @@ KERNEL_ROWS(elementwise);
 
 struct function {
     enum elementwise kind;
-    double factor; /* scale's */
+    double factor; /* for scale only */
 };
 
 static bool backward(sb_node *node)

@@ -31,9 +31,9 @@ enum elementwise {
 };
 
 struct elementwise_kernels {
-    /* The factor is scale's. */
+    /* `factor` is used by scale only. */
     bool (*forward)(enum elementwise kind, double factor, int64_t n, const void *x, void *y);
-    /* Writes to a fresh dx, else adds. */
+    /* Writes a fresh dx, else adds to it. */
     bool (*backward)(enum elementwise kind, double factor, bool fresh, int64_t n, const void *x,
                      const void *y, const void *dy, void *dx);
 };

@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(embedding);
 
-/* Backward asks again: the caller may have written to the ids since. */
+/* Backward checks again: the caller may have changed the ids since forward. */
 static bool ids_fit(const struct embedding_kernels *k, const sb_tensor *table, const sb_tensor *ids)
 {
     int64_t bad = k->first_bad(tensor_size(ids), table->dim[0], ids->data);

@@ -6,7 +6,7 @@
  *     "3x5 5"       a (3, 5) and a (5), values in (-2, 2), gradients wanted
  *     "."           a scalar
  *     "+3x5"        positive values, in (0.5, 2.5)
- *     "=3x5"        wants no gradient
+ *     "=3x5"        requires no gradient
  *     "i7:2x3"      ids in 0..6 (i32)
  *     "b:4x4"       booleans, about three in four true
  *     "c3:2x5"      all values equal to 3, such as a row without variance
@@ -40,12 +40,13 @@ struct operation {
 
 /* All operations, in the order of meson.build's list; NULL when i is past the end. */
 const struct operation *operation_at(int i);
-/* All their examples, one operation's after the other's; NULL when i is past the end. */
+/* The examples of all operations, in the same order; NULL when i is past the end. */
 const struct example *example_at(int i);
 
 /*
- * Makes the inputs that `shapes` describes, real ones in `dtype`, values fixed by the seed. The
- * caller releases them. Returns how many there are; -1 on failure, with nothing to release.
+ * Makes the inputs that `shapes` describes, the real ones in `dtype`, with values that the seed
+ * determines. The caller releases them. Returns their number, or -1 on failure, when there is
+ * nothing to release.
  */
 int example_inputs(const char *shapes, sb_dtype dtype, uint64_t seed, sb_tensor *x[EXAMPLE_INPUTS]);
 

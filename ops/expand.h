@@ -8,7 +8,7 @@
 struct expand_kernels {
     /* The operands of the plan are y and x; elements of `width` bytes of any dtype. */
     bool (*forward)(size_t width, const struct broadcast *plan, const void *x, void *y);
-    /* Writes to a fresh dx, else adds. */
+    /* Writes a fresh dx, else adds to it. */
     bool (*backward)(bool fresh, const struct broadcast *plan, const void *dy, void *dx);
 };
 

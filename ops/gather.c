@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(gather);
 
-/* Backward asks again: the caller may have written to the ids since. */
+/* Backward checks again: the caller may have changed the ids since forward. */
 static bool ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
 {
     int64_t bad = k->first_bad(tensor_size(ids), C, ids->data);

@@ -18,8 +18,8 @@ bool gemm_builtin_is_faster(void)
 }
 
 #ifdef SOFTBACK_BLAS
-/* The library cuts the work itself. An OpenBLAS on OpenMP sets the caller's number of threads too,
-   which is not meant. */
+/* softback distributes the work itself, so each BLAS call uses one thread. OpenBLAS built with
+   OpenMP also changes the caller's number of threads, so restore it. */
 static void limit_blas_to_one_thread(void)
 {
     int threads = sb_threads();
@@ -41,8 +41,8 @@ bool gemm_has_blas(void)
     return known == YES;
 }
 
-/* What multiplies f32 and f64, and what f64 alone. OpenBLAS writes its answer into one place anew
-   with every call: two threads that ask at the same time may read half of it. */
+/* [0]: for f32 and f64 alike; [1]: when only f64 uses BLAS. Copied once: OpenBLAS writes its name
+   into a static buffer on every call, which is not thread-safe. */
 static char blas_name[2][256];
 
 static void ask_blas_its_name(void)

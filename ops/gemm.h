@@ -11,33 +11,33 @@ typedef bool gemm_function(bool transpose_a, bool transpose_b, int64_t m, int64_
                            const void *a, int64_t lda, const void *b, int64_t ldb, double beta,
                            void *c, int64_t ldc);
 
-/* For tests and benchmarks; kernels call their own set's functions (ops/cpu/gemm.h). */
+/* For tests and benchmarks; kernels call the functions of their own instruction set
+   (ops/cpu/gemm.h). */
 struct gemm_kernels {
     gemm_function *parallel, *serial, *builtin;
     gemm_function *bf16; /* A and B of bf16, C of f32; NULL in f64's rows and the
                             plain ones */
-    /* Multiplies and adds in registers, on the calling thread; how many operations that were. A
-       product can be no faster. */
+    /* Multiplies and adds in registers on the calling thread, and returns the number of operations:
+       an upper bound for the speed of a product. */
     double (*peak)(int64_t rounds);
 };
 
 extern struct kernel_rows gemm_rows;
 
 /*
- * Whether there is a BLAS for large products. An OpenBLAS built for one thread ("SINGLE_THREADED")
- * is not used: it hands out its work memory without a lock, so that of two threads that multiply at
- * the same time both may get wrong numbers.
+ * Whether large products use BLAS. An OpenBLAS built for one thread ("SINGLE_THREADED") is not
+ * used: it allocates work memory without a lock, so concurrent calls may give wrong results.
  */
 bool gemm_has_blas(void);
 
 /*
- * Whether f32's built-in product was measured to be faster than BLAS however large matrices are: on
- * Zen 4, where OpenBLAS 0.3.21 takes the kernels of another processor (one thread, 1,024 x 512 x
- * 2,048: 103 against 90 GFLOP/s).
+ * Whether the built-in f32 product is faster than BLAS for matrices of any size. It is on Zen 4,
+ * where OpenBLAS 0.3.21 uses kernels of another processor (one thread, 1,024 x 512 x 2,048: 103
+ * against 90 GFLOP/s).
  */
 bool gemm_builtin_is_faster(void);
 
-/* Who multiplies: "OpenBLAS ..." or "the built-in product". */
+/* The library that computes products: "OpenBLAS ..." or "the built-in product". */
 const char *gemm_library(void);
 
 #endif

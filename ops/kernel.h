@@ -1,18 +1,18 @@
 /*
- * Rows of kernels: for each operation, device and real dtype one struct of functions, with raw
- * pointers and sizes as arguments. ops/<op>.h declares the struct, ops/cpu/<op>.c fills the
- * CPU's rows, a plug-in may fill those of another device.
+ * Rows of kernels: one struct of functions for each operation, device and real dtype. Kernels take
+ * raw pointers and sizes. ops/<op>.h declares the struct, ops/cpu/<op>.c defines the rows of the
+ * CPU, and a plug-in may define the rows of another device.
  *
- * On x86 the CPU's kernels are compiled for three instruction sets (the baseline, AVX2 with FMA,
- * AVX-512), and the widest that the processor has is used; elsewhere there is one set. Everywhere
- * there are the plain ones (ops/plain), to be read and to compare with.
+ * On x86 the CPU kernels are compiled for three instruction sets (baseline, AVX2 with FMA,
+ * AVX-512), and the widest one that the processor supports is used; elsewhere there is one set. The
+ * plain kernels (ops/plain), for reading and as a reference, exist everywhere.
  */
 #ifndef SOFTBACK_OPS_KERNEL_H
 #define SOFTBACK_OPS_KERNEL_H
 
 #include "tensor/tensor.h"
 
-/* A function that kernels of every device include. */
+/* A function that kernels of every device share. */
 #ifdef __cplusplus
 #include <cuda_runtime.h>
 #define KERNEL_INLINE static inline __host__ __device__
@@ -59,8 +59,8 @@ struct kernel_rows {
     [KERNELS_CPU] = ROW(op, cpu), [KERNELS_PLAIN] = KERNEL_ROW(op, plain)
 #endif
 
-/* Defines <op>_rows, once, in ops/<op>.c; the CPU computes most operations on bf16 in f32
-   (ops/call.h), and has rows of its own for some. */
+/* Defines <op>_rows, once, in ops/<op>.c. The CPU has bf16 rows for a few operations; it computes
+   the others in f32 (ops/call.h). */
 #define KERNEL_ROWS(op)                                                                            \
     KERNEL_EXTERN(op);                                                                             \
     struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW)}}
@@ -69,29 +69,29 @@ struct kernel_rows {
     KERNEL_EXTERN_BF16(op);                                                                        \
     struct kernel_rows op##_rows = {#op, {KERNEL_SETS_OF(op, KERNEL_ROW_AND_BF16)}}
 
-/* The kernels for data like x: a struct <op>_kernels; NULL, with a message, when there are none.
-   Integers and booleans are served by the f32 row, whose copying kernels go by element size. */
+/* The kernels for x's device and dtype: a struct <op>_kernels; NULL, with a message, when there are
+   none. Integers and booleans use the f32 row, whose copying kernels depend on the element size
+   only. */
 const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x);
 
 /* The same by device and real dtype; NULL, without a message, when there are none. */
 const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device, sb_dtype dtype);
 
-/* The dtype of what kernels keep of elements of this dtype without rounding it: statistics of rows,
-   and scratch for sums. f32 of bf16. */
+/* The dtype of row statistics and of scratch for sums: f32 for bf16, otherwise the same dtype. */
 static inline sb_dtype dtype_of_sums(sb_dtype dtype)
 {
     return dtype == SB_BF16 ? SB_F32 : dtype;
 }
 
-/* The set in use on the CPU, and what it is called: "AVX-512", "AVX2", "baseline", "plain".
-   SOFTBACK_KERNELS=plain chooses one by its name; without it, it is the widest there is. */
+/* The instruction set in use on the CPU, and its name: "AVX-512", "AVX2", "baseline", "plain".
+   SOFTBACK_KERNELS=plain selects a set by name; the default is the widest one. */
 enum kernel_set kernel_cpu_set(void);
 const char *kernel_cpu_name(void);
 
-/* The work from which on the CPU's kernels use several threads (ops/cpu/real.h). */
+/* The least work for which CPU kernels use several threads (ops/cpu/real.h). */
 extern int64_t kernel_parallel_work;
 
-/* The size of a result from which on some of them store past the caches (ops/cpu/stream.h). */
+/* The least size of a result for which some of them use streaming stores (ops/cpu/stream.h). */
 extern int64_t kernel_streamed_bytes;
 
 /* Uses this set from now on; false when this processor or build lacks it. */

@@ -3,8 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
-/* Keys (B, room, G, D) and values (B, room, G, Dv), of which the first `length` positions are
-   filled; NULL while the cache is new. */
+/* Keys (B, room, G, D) and values (B, room, G, Dv), filled up to `length`; NULL in a new cache. */
 struct sb_kv_cache {
     int64_t length;
     sb_tensor *k, *v;
@@ -44,14 +43,14 @@ int64_t sb_kv_cache_batch(const sb_kv_cache *cache)
     return cache && cache->k ? cache->k->dim[0] : 0;
 }
 
-/* Bytes of the positions of one sequence in t (B, positions, G, D). */
+/* The size in bytes of `positions` positions of one sequence in t (B, ..., G, D). */
 static size_t bytes_of(const sb_tensor *t, int64_t positions)
 {
     return (size_t)(positions * t->dim[2] * t->dim[3]) * sb_dtype_bytes(t->dtype);
 }
 
-/* Copies `positions` positions of n sequences, those at rows[i] or all in turn, to behind the
-   first `at` positions of `to`. */
+/* Copies `positions` positions of n sequences into `to`, from its position `at` on. Sequence i
+   comes from rows[i], or from i if rows is NULL. */
 static bool copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions, int64_t n,
                  const int32_t *rows)
 {
@@ -61,7 +60,7 @@ static bool copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t posit
                           bytes_of(to, to->dim[1]), from->data, bytes_of(from, from->dim[1]), rows);
 }
 
-/* Undefined keys and values like k and v, but for B sequences and with this room. */
+/* Uninitialised keys and values for B sequences with this capacity, otherwise like k and v. */
 static bool make(const char *who, const sb_tensor *k, const sb_tensor *v, int64_t B, int64_t room,
                  sb_kv_cache *made)
 {
@@ -74,7 +73,7 @@ static bool make(const char *who, const sb_tensor *k, const sb_tensor *v, int64_
     return made->v != NULL;
 }
 
-/* The sequences rows[0..n-1] of the cache (all, where rows is NULL) with another room. */
+/* Copies the sequences rows[0..n-1] (NULL: all) into new tensors of another capacity. */
 static bool rebuild(const char *who, sb_kv_cache *cache, int64_t room, int64_t n,
                     const int32_t *rows)
 {
@@ -90,7 +89,7 @@ static bool rebuild(const char *who, sb_kv_cache *cache, int64_t room, int64_t n
     return true;
 }
 
-/* Whether t (B, L, G, D) may follow what is held; `like` is NULL in a new cache. */
+/* Checks that t (B, L, G, D) matches the cached tensor `like`, which is NULL in a new cache. */
 static bool follows(const char *name, const sb_tensor *t, const sb_tensor *like)
 {
     if (!sb_dtype_is_real(t->dtype) || t->rank != 4)

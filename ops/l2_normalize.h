@@ -4,12 +4,12 @@
 
 #include "ops/kernel.h"
 
-/* Rows that are shorter than this are divided by it instead of by their length. */
+/* Rows with a smaller norm are divided by this instead of their norm. */
 #define L2_NORMALIZE_LEAST 1e-12
 
 struct l2_normalize_kernels {
-    /* x and y are (rows, C), length (rows): |x|, for backward. With `fresh`, dx holds nothing
-       yet. */
+    /* x and y are (rows, C), length (rows) is |x| for backward. A fresh dx is written, not added
+       to. */
     bool (*forward)(int64_t rows, int64_t C, const void *x, void *y, void *length);
     bool (*backward)(int64_t rows, int64_t C, const void *y, const void *length, const void *dy,
                      bool fresh, void *dx);

@@ -13,7 +13,7 @@ static struct layer_norm_gradient gradient(const sb_node *node, int i)
     return (struct layer_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
 }
 
-/* Scratch and, where only the sum has a gradient, zeros for dy; freed by the caller. */
+/* Scratch, and zeros for dy when only the sum has a gradient; the caller frees both. */
 static bool run_backward(struct layer_norm_backward *b, const sb_tensor *x, const sb_tensor *dy)
 {
     const struct layer_norm_kernels *k = kernel_row(&layer_norm_rows, x);
@@ -76,8 +76,8 @@ static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, con
     return true;
 }
 
-/* Makes the outputs and what backward keeps, and runs the kernel. A branch, if there is one, is
-   dropped with probability p. */
+/* Makes the outputs and the saved tensors, and runs the kernel. Dropout with probability p applies
+   to the branch, if there is one. */
 static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence along)
 {
     const char *op = node->operation->name;
@@ -161,7 +161,7 @@ static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
     return sb_layer_norm(x[0], x[1], NULL, 0.1);
 }
 
-/* Examples run with the gradient check's stream, or without one. */
+/* Examples use the gradient check's random stream if there is one. */
 static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
 {
     (void)unused;

@@ -16,7 +16,7 @@ struct layer_norm_forward {
     void *mean, *scale;      /* (rows): m and 1 / s of each row, for backward */
 };
 
-/* A gradient that is added to, or written while it is fresh; `to` is NULL if it is not wanted. */
+/* A gradient: written when fresh, else added to; `to` is NULL when it is not needed. */
 struct layer_norm_gradient {
     void *to;
     bool fresh;
@@ -24,10 +24,10 @@ struct layer_norm_gradient {
 
 struct layer_norm_backward {
     int64_t rows, C;
-    const void *x; /* what was normed: x, or the sum */
+    const void *x; /* the input of the norm: x, or the sum */
     const void *gain, *mean, *scale;
     const void *dy, *dsum;                  /* (rows, C); dsum may be NULL */
-    struct layer_norm_gradient dx, dbranch; /* (rows, C); they may go to the same place */
+    struct layer_norm_gradient dx, dbranch; /* (rows, C); they may be the same memory */
     struct dropout dropout;                 /* of the branch, as in forward */
     struct layer_norm_gradient dgain, dbias;
     void *partial; /* scratch (slabs, 2, C) for dgain and dbias */
@@ -38,7 +38,7 @@ struct layer_norm_kernels {
     bool (*backward)(const struct layer_norm_backward *b);
 };
 
-/* sb_residual_layer_norm of a tensor whose positions are of this sequence. */
+/* sb_residual_layer_norm of a tensor whose positions belong to this sequence. */
 sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, sb_sequence along,
                                      sb_tensor *gain, sb_tensor *bias, double epsilon,
                                      sb_tensor **sum);

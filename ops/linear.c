@@ -17,7 +17,7 @@ static struct linear_shape shape_of(const sb_tensor *x, const sb_tensor *weight,
                                  .by_row = tape_open()->mode == SB_NO_RECORD};
 }
 
-/* dbias, if it is wanted. */
+/* Computes dbias, if needed. */
 static bool add_bias(const struct linear_kernels *k, const struct linear_shape *s, sb_node *node,
                      const sb_tensor *dz)
 {
@@ -32,7 +32,7 @@ static bool add_bias(const struct linear_kernels *k, const struct linear_shape *
     return ok;
 }
 
-/* z = x W' + b. The products may want memory, perhaps in a thread whose message is lost. */
+/* z = x W' + b. The products may run out of memory, perhaps in a thread whose message is lost. */
 static bool add_gradients(const struct linear_kernels *k, const struct linear_shape *s,
                           sb_node *node, const sb_tensor *dz)
 {
@@ -53,7 +53,7 @@ static bool backward(sb_node *node)
     sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0), *z = sb_node_saved(node, 0);
     if (!k || activation == SB_IDENTITY)
         return k && add_gradients(k, &s, node, dy);
-    /* z is read for the last time, so its place takes dz; y may belong to others too. */
+    /* dz may overwrite z, which is not read again; y may be shared. */
     sb_tensor *dz =
         z ? sb_tensor_retain(z) : tensor_new("linear", y->device, y->dtype, y->rank, y->dim);
     bool ok = dz && k->backward_activation(&s, z ? z->data : y->data, dy->data, dz->data) &&
@@ -82,7 +82,7 @@ bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
     return true;
 }
 
-/* y, and z where backward needs it and something wants a gradient. */
+/* Computes y, and keeps z if backward needs it and an input requires a gradient. */
 static bool run(sb_node *node, sb_activation activation)
 {
     sb_tensor *x = node->in[0], *weight = node->in[1], *bias = sb_node_input(node, 2), *z = NULL;

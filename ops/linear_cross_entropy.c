@@ -1,12 +1,12 @@
 /*
- * The logits of a chunk of rows live in scratch. Where a gradient will be asked for, forward turns
- * them, in place, into their gradient as soon as it has the chunk's loss, and adds up what x,
- * weight and bias get when dy / divisor is 1; backward multiplies that by what it is. Where this
- * cannot be (rows have a dy of their own) backward makes the logits again. What runs are the
- * kernels of linear and of cross_entropy.
+ * The logits of a chunk of rows are in scratch memory. If a gradient is required, forward replaces
+ * them by their gradient as soon as it has the chunk's loss, and accumulates the gradients of x,
+ * weight and bias for dy / divisor = 1; backward multiplies these by dy / divisor. Where rows have
+ * different dy, backward recomputes the logits instead. Both use the kernels of linear and of
+ * cross_entropy.
  *
- * Of bf16 the logits are the products' own sums in f32, and the loss is computed of them. Only
- * their gradient is rounded, to be multiplied, and the sums over all chunks once at the end.
+ * For bf16, logits are the f32 sums of the products, and the loss is computed from them. Only their
+ * gradient is rounded, for the products, and the sums over all chunks are rounded once at the end.
  */
 #include "ops/arithmetic.h"
 #include "ops/call.h"
@@ -17,8 +17,8 @@
 #include "ops/example.h"
 #include "ops/linear.h"
 
-/* Enough rows that reading the weight for each chunk does not tell; about 2^21 logits if V allows.
-   A multiple of SLAB_ROWS. */
+/* A chunk has about 2^21 logits, so that reading the weight for each chunk costs little. A multiple
+   of SLAB_ROWS. */
 static int64_t rows_of_chunk(int64_t V)
 {
     const int64_t least = 2 * SLAB_ROWS, most = 16 * SLAB_ROWS;
@@ -26,8 +26,8 @@ static int64_t rows_of_chunk(int64_t V)
     return fitting < least ? least : fitting > most ? most : fitting;
 }
 
-/* What both directions walk with: logits (chunk, V) and, for dbias, partial sums. Where logits are
-   wider than x, `rounded` takes their gradient. */
+/* The scratch memory of forward and backward: logits (chunk, V) and, for dbias, partial sums.
+   `rounded` holds the gradient of the logits when these are wider than x. */
 struct walk {
     const struct linear_kernels *linear;
     struct linear_shape shape; /* of all rows */
@@ -91,15 +91,15 @@ static struct linear_shape shape_from(const struct walk *w, int64_t start)
 
 enum { X, WEIGHT, TARGETS, BIAS, INPUTS }; /* of the node */
 
-/* What each input gets when dy / divisor is 1; NULL where nothing is wanted. Views of one saved
+/* The gradient of each input for dy / divisor = 1, or NULL if not needed: views of one saved
    tensor. */
 struct early {
     sb_tensor *one; /* the number 1 */
     sb_tensor *part[INPUTS];
 };
 
-/* The inputs that want a gradient, as bits; a leaf may change its mind between forward and
- * backward. */
+/* The inputs that require a gradient, as bits; for a leaf this may change between forward and
+   backward. */
 static unsigned wanted_now(const sb_node *node)
 {
     unsigned wanted = 0;
@@ -108,14 +108,14 @@ static unsigned wanted_now(const sb_node *node)
     return wanted;
 }
 
-/* Those whose gradient can be added up before dy is known. */
+/* The inputs whose gradient can be accumulated before dy is known. */
 static unsigned early_inputs(const sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
     return options->reduction != SB_NONE ? wanted_now(node) : 0;
 }
 
-/* exp 0, so that nothing need be uploaded */
+/* exp 0, which needs no upload to the device */
 static sb_tensor *make_one(const sb_tensor *like)
 {
     sb_tensor *one = tensor_new("linear_cross_entropy", like->device, like->dtype, SB_SCALAR);
@@ -133,7 +133,8 @@ static void early_end(struct early *e)
         sb_tensor_release(e->part[i]);
 }
 
-/* Makes the saved tensor, in forward, or finds it; each part begins at a multiple of 16. */
+/* Makes the saved tensor in forward, or finds it in backward; each part begins at a multiple of
+   16. */
 static bool early_begin(struct early *e, sb_node *node, bool make)
 {
     const char *op = "linear_cross_entropy";
@@ -158,7 +159,7 @@ static bool early_begin(struct early *e, sb_node *node, bool make)
     return ok && (e->one || !make);
 }
 
-/* The logits of a chunk become their gradient, in their place or rounded. */
+/* Replaces the logits of a chunk by their gradient, in place or rounded. */
 static bool make_dlogits(const struct walk *w, const struct linear_shape *s,
                          const struct cross_entropy *part)
 {
@@ -168,7 +169,7 @@ static bool make_dlogits(const struct walk *w, const struct linear_shape *s,
             cast_elements(true, s->rows * s->out, w->logits, w->rounded));
 }
 
-/* A chunk's logits become their gradient, and its parts are added. */
+/* Replaces a chunk's logits by their gradient, and adds its parts to the gradients. */
 static bool early_chunk(const struct walk *w, const struct linear_shape *s, const struct early *e,
                         struct cross_entropy part, const sb_node *node, int64_t start)
 {
@@ -186,7 +187,7 @@ static bool early_chunk(const struct walk *w, const struct linear_shape *s, cons
             w->linear->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
 }
 
-/* dx = part * factor, in the part itself where dx is narrower, and then rounded. */
+/* dx = part * factor; computed in the part and then rounded if dx is narrower. */
 static bool early_scale(const struct arithmetic_kernels *k, sb_tensor *part,
                         const sb_tensor *factor, bool fresh, sb_tensor *dx)
 {
@@ -241,8 +242,8 @@ static bool forward(struct walk *w, const struct cross_entropy *loss, sb_node *n
 
 /* ---- Gradients in backward ---- */
 
-/* A gradient to which each chunk adds its part: in dx itself, or in a sum apart, which is rounded
-   at the end. Either is NULL where none is wanted. */
+/* A gradient to which each chunk adds its part: in dx itself, or in a separate sum that is rounded
+   at the end. Both are NULL when no gradient is needed. */
 struct gathered {
     sb_tensor *dx, *sum;
     bool fresh;
@@ -261,7 +262,7 @@ static bool gathered_begin(struct gathered *g, const sb_node *node, int i)
     return g->sum != NULL;
 }
 
-/* Whether what comes first is to write the sum. */
+/* Whether the first chunk writes the sum instead of adding to it. */
 static bool gathered_fresh(const struct gathered *g)
 {
     return g->fresh || g->sum != g->dx;
@@ -275,7 +276,7 @@ static bool gathered_end(struct gathered *g, bool ok)
     return ok;
 }
 
-/* Adds a chunk's part to what each input gathers. */
+/* Adds a chunk's part to the gradient of each input. */
 static bool backward_chunk(const struct walk *w, const sb_node *node,
                            const struct cross_entropy *loss, int64_t start,
                            const struct gathered g[INPUTS])

@@ -5,18 +5,18 @@
 #include "ops/kernel.h"
 
 struct log_softmax_kernels {
-    /* x and y are (rows, C). With `fresh`, dx holds nothing yet. */
+    /* x and y are (rows, C). A fresh dx is written, not added to. */
     bool (*forward)(int64_t rows, int64_t C, const void *x, void *y);
     bool (*backward)(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx);
-    /* For each row of x (rows, C > 0), with y = log_softmax(x) and bias (C), which has no NaN:
-       index = the first c with the largest y_c + bias_c, a NaN being the largest; value = y_c.
-       NULL where a device has no such kernel. */
+    /* For each row of x (rows, C > 0), with y = log_softmax(x) and a bias (C) without NaN: index =
+       the first c with the largest y_c + bias_c, where NaN is the largest; value = y_c. NULL if the
+       device has no such kernel. */
     bool (*best)(int64_t rows, int64_t C, const void *x, const void *bias, int32_t *index,
                  double *value);
 };
 
-/* The same for tensors x and bias of one dtype and device, without storing y, and on no tape.
-   Returns false, without a message, where there is no such kernel. */
+/* The same for tensors x and bias of one dtype and device, outside the tape. Returns false, without
+   a message, if there is no such kernel. */
 bool log_softmax_best(const sb_tensor *x, const sb_tensor *bias, int32_t *index, double *value);
 
 #endif

@@ -5,7 +5,7 @@
 #include "ops/kernel.h"
 
 struct logsumexp_kernels {
-    /* x is (rows, C), y (rows). With `fresh`, dx holds nothing yet. */
+    /* x is (rows, C), y is (rows). A fresh dx is written, not added to. */
     bool (*forward)(int64_t rows, int64_t C, const void *x, void *y);
     bool (*backward)(int64_t rows, int64_t C, const void *x, const void *y, const void *dy,
                      bool fresh, void *dx);

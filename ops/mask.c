@@ -22,8 +22,8 @@ struct sb_mask {
 
 static const int64_t everything = INT64_MAX;
 
-/* A mask that could not be made because no tape was open marks none as failed; the next attention
-   without a mask must not take that for "no mask". */
+/* Set when a mask failed because no tape was open. There was no tape to mark as failed, and the
+   next attention must not take the NULL mask for "no mask". */
 static _Thread_local bool missing;
 
 static void release(void *object)
@@ -165,7 +165,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* No query is farther than Lq from the first key, and none farther than Lk from the last. */
+/* Clipped to the largest distances that occur: Lq before a query and Lk after it. */
 static void resolve_band(const struct part *part, struct mask_sizes sizes, struct mask_term *term)
 {
     int64_t shift = part->last ? sizes.Lk - sizes.Lq : 0;
@@ -192,7 +192,7 @@ static bool resolve_lengths(const char *who, const struct part *part, struct mas
     return true;
 }
 
-/* How many rows or columns a part has for a length. */
+/* The number of rows or columns of a part for a length: blocks, or the length itself. */
 static int64_t in_blocks(const struct part *part, int64_t length)
 {
     return part->size ? length / part->size + (length % part->size != 0) : length;
@@ -266,7 +266,7 @@ struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t 
     return part;
 }
 
-/* Where element (b, h, i, j) of the scores stands in a dense tensor; -1 where it has none. */
+/* The index of element (b, h, i, j) of the scores in a dense tensor, or -1 if it is outside. */
 static int64_t dense_index(const sb_tensor *t, const int64_t place[4])
 {
     int64_t index = 0;
@@ -292,8 +292,7 @@ static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, i
     return (sb_get(part->tensor, dense_index(part->tensor, block)) != 0) == part->allows;
 }
 
-/* Whether the mask has something to say of the sentence b and head h, and of Lq queries and Lk
-   keys. */
+/* Whether the mask covers sequence b, head h, Lq queries and Lk keys. */
 static bool has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk)
 {
     if (b < 0 || h < 0 || Lq < 0 || Lk < 0)

@@ -1,10 +1,10 @@
 /*
- * Masks: which query may attend to which key. A mask says so with explicit polarity, and the
- * softmax of attention gives every pair that it blocks a weight of exactly zero.
+ * Masks: which query may attend to which key. The name of each constructor says what true means;
+ * attention gives every blocked pair a weight of exactly zero.
  *
- * Masks speak of the scores (B, H, Lq, Lk) of an attention; masked_softmax aligns its x to that
- * from the right. They belong to the open tape, like the result of an operation; the tensors that
- * they are made from are retained.
+ * A mask applies to the scores (B, H, Lq, Lk) of attention; masked_softmax aligns the axes of x
+ * from the right. The open tape owns a mask, like the result of an operation, and the mask retains
+ * the tensors that it is made from.
  */
 #ifndef SOFTBACK_OPS_MASK_H
 #define SOFTBACK_OPS_MASK_H
@@ -17,26 +17,26 @@ typedef struct sb_mask sb_mask;
 SB_API sb_mask *sb_mask_allow(sb_tensor *allowed);
 /* From booleans broadcastable to (B, H, Lq, Lk): true where a pair is blocked. */
 SB_API sb_mask *sb_mask_block(sb_tensor *blocked);
-/* Query i sees the keys 0..i: the first query is aligned with the first key. */
+/* Query i attends to the keys 0..i: the first query is aligned with the first key. */
 SB_API sb_mask *sb_mask_causal(void);
-/* Query i sees the keys 0..i + Lk - Lq: the last query is aligned with the last key, as where the
-   first Lk - Lq keys come from a cache. */
+/* Query i attends to the keys 0..i + Lk - Lq: the last query is aligned with the last key. Use it
+   when the first Lk - Lq keys come from a cache. */
 SB_API sb_mask *sb_mask_causal_last(void);
-/* Sentence b has lengths[b] keys (i32, (B)); later ones are padding and blocked. Each is in
-   0..Lk. */
+/* Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked. */
 SB_API sb_mask *sb_mask_lengths(sb_tensor *lengths);
-/* Query i sees the keys i - before .. i + after; both are at least 0. */
+/* Sliding window: query i attends to the keys i - before .. i + after; both are at least 0. */
 SB_API sb_mask *sb_mask_window(int64_t before, int64_t after);
 /*
- * Block-sparse: query i sees key j where kept[b, h, i / size, j / size], booleans broadcastable to
- * (B, H, blocks of queries, blocks of keys), is true. Tiled attention passes over what is not kept.
+ * Block-sparse: query i attends to key j where kept[b, h, i / size, j / size], booleans
+ * broadcastable to (B, H, blocks of queries, blocks of keys), is true. Tiled attention skips the
+ * other blocks.
  */
 SB_API sb_mask *sb_mask_blocks(sb_tensor *kept, int64_t size);
 /* The same from a list of n kept blocks {row, column}, for Lq queries and Lk keys. */
 SB_API sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
                                    const int64_t (*blocks)[2]);
 /*
- * Patterns of blocks for Lq queries and Lk keys; block row r sees block column c
+ * Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
  *   local    where |r - c| <= around;
  *   strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
  *            Radford and Sutskever 2019, "fixed");
@@ -48,11 +48,11 @@ SB_API sb_mask *sb_mask_strided(int64_t Lq, int64_t Lk, int64_t size, int64_t ar
                                 int64_t stride);
 SB_API sb_mask *sb_mask_global(int64_t Lq, int64_t Lk, int64_t size, int64_t around,
                                int64_t globals);
-/* Pairs that both allow. At most eight masks can be combined. */
+/* The pairs that both masks allow. At most eight masks can be combined. */
 SB_API sb_mask *sb_mask_and(sb_mask *a, sb_mask *b);
 
-/* The kept pairs of sentence b and head h as a picture, one line a query, '#' kept and '.'
-   blocked; to be freed with sb_free. */
+/* The pairs of sequence b and head h as text, one line for each query, '#' where a pair is allowed
+   and '.' where it is blocked. Free it with sb_free. */
 SB_API char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk);
 
 #endif

@@ -3,7 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/storage.h"
 
-/* A pattern's numbers, and how many blocks there are. */
+/* The parameters of a pattern, and its numbers of blocks. */
 struct pattern {
     int64_t size, rows, columns;
     int64_t around, stride, globals;
@@ -39,7 +39,7 @@ static bool keeps(const struct pattern *p, int64_t row, int64_t column)
            column < p->globals;
 }
 
-/* On the CPU, to be filled. */
+/* An uninitialised tensor on the CPU. */
 static sb_tensor *blocks_new(const struct pattern *p)
 {
     sb_tensor *kept = tensor_new("mask", sb_device_cpu(), SB_BOOL, SB_SHAPE(p->rows, p->columns));
@@ -48,7 +48,7 @@ static sb_tensor *blocks_new(const struct pattern *p)
     return kept;
 }
 
-/* The mask of filled blocks, which are released. */
+/* Makes the mask and releases the tensor of blocks. */
 static sb_mask *finished(sb_tensor *kept, int64_t size)
 {
     kept = tensor_moved(kept, sb_device_in_use());

@@ -1,9 +1,9 @@
 /*
- * A mask as kernels read it: a list of terms, plain numbers and pointers, all of which must allow a
- * pair. Kernels compute the softmax of a row only over the keys that are kept.
+ * A mask as kernels read it: a list of terms, made of plain numbers and pointers. A pair is kept
+ * when all terms allow it. Kernels compute the softmax of a row only over the keys that are kept.
  *
- * The terms without a dense pattern leave one range of keys in each row, and kernels do not visit
- * the others. Dense terms pick from this range. A further kind of term is one more case in
+ * Terms without a dense pattern keep one range of keys in each row, and kernels skip the other
+ * keys. Dense terms select keys within this range. A new kind of term needs one more case in
  * mask_range, or where dense terms are read (ops/cpu/masked_row.h).
  */
 #ifndef SOFTBACK_OPS_MASK_TERMS_H
@@ -26,10 +26,10 @@ struct mask_term {
     int64_t before, after;
     const int32_t *lengths;
     const uint8_t *pairs;
-    int64_t stride[4]; /* of pairs, along its four axes; 0 where it stretches */
+    int64_t stride[4]; /* of pairs, along its four axes; 0 on broadcast axes */
     bool allows;       /* what true means in pairs */
     int64_t size;      /* queries and keys of a block */
-    /* Where the queries and keys at hand begin in those that lengths and blocks speak of. */
+    /* The positions of the first query and the first key within the unsharded scores. */
     int64_t query, key;
 };
 
@@ -40,7 +40,7 @@ struct mask_terms {
     struct mask_term term[MASK_TERMS];
 };
 
-/* The row and the column of the block that query i and key j lie in. */
+/* The row and the column of the block of query i and key j. */
 KERNEL_INLINE int64_t mask_block_row(const struct mask_term *term, int64_t i)
 {
     return (term->query + i) / term->size;
@@ -51,7 +51,7 @@ KERNEL_INLINE int64_t mask_block_column(const struct mask_term *term, int64_t j)
     return (term->key + j) / term->size;
 }
 
-/* The byte of a block: whether its pairs are kept. */
+/* Whether the pairs of a block are kept. */
 KERNEL_INLINE bool mask_block_kept(const struct mask_term *term, int64_t b, int64_t h, int64_t row,
                                    int64_t column)
 {
@@ -59,7 +59,7 @@ KERNEL_INLINE bool mask_block_kept(const struct mask_term *term, int64_t b, int6
     return term->pairs[b * s[0] + h * s[1] + row * s[2] + column * s[3]] != 0;
 }
 
-/* Whether any block, or every one, of those that some queries and keys lie in is kept. */
+/* Whether any block, and whether every block, of a range of queries and keys is kept. */
 KERNEL_INLINE void mask_blocks_kept(const struct mask_term *term, int64_t b, int64_t h,
                                     const int64_t query[2], const int64_t key[2], bool *any,
                                     bool *every)
@@ -81,8 +81,8 @@ struct key_range {
     int64_t from, to;
 };
 
-/* What is left for the queries first .. last of sentence b before dense terms: the keys from the
-   first query's first to the last query's last. Exact for one query. */
+/* The keys that the queries first .. last of sequence b keep before dense terms: from the first key
+   of the first query to the last key of the last query. Exact for one query. */
 KERNEL_INLINE struct key_range mask_range(const struct mask_terms *mask, int64_t b, int64_t first,
                                           int64_t last, int64_t Lk)
 {
@@ -106,21 +106,21 @@ struct mask_sizes {
     int64_t B, H, Lq, Lk;
 };
 
-/* The terms as the queries from `query` on and the keys from `key` on see them, of which the first
-   is row `row` of those that a dense pattern has. */
+/* The terms for the queries from `query` on and the keys from `key` on. `row` is the row of the
+   first query in a dense pattern. */
 struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t query, int64_t key);
 
-/* The mask's terms for scores of these sizes. False, with a message in the name of `who`, when it
-   does not fit. NULL gives no terms, unless it stands for a mask that could not be made because no
-   tape was open. */
+/* The mask's terms for scores of these sizes. Fails, with `who` opening the message, when the mask
+   does not match the sizes. NULL gives no terms, but fails after a mask could not be made because
+   no tape was open. */
 bool mask_resolve(const char *who, const sb_mask *mask, struct mask_sizes sizes,
                   struct mask_terms *terms);
 
-/* The same where dense patterns have only `rows` of the queries, those that are here. */
+/* The same for dense patterns that have only the `rows` queries of this rank. */
 bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes sizes, int64_t rows,
                        struct mask_terms *terms);
 
-/* Whether a tape is open for a mask; every constructor asks first. */
+/* Whether a tape is open for a mask; every constructor checks this first. */
 bool mask_may_be_made(const char *who);
 
 /* The tensors that the mask's terms read, which become inputs of the node; returns how many. */

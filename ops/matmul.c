@@ -11,9 +11,9 @@ struct kind {
 };
 
 /*
- * Makes one larger product of the batches along an axis of n, where they lie so that this is
- * possible: rows of a and c under each other with one b for all, or a sum of products a' b, which
- * is a longer inner axis. (That no other axis lies between them the strides show.)
+ * Merges the products along a batch axis of size n into one larger product where strides allow it:
+ * when all share one b and the rows of a and of c are stacked, or when products a' b are summed,
+ * which gives a longer inner axis. The strides rule out an axis in between.
  */
 static bool fold(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_t c)
 {
@@ -70,7 +70,7 @@ static bool product(struct kind kind, const sb_tensor *a, const sb_tensor *b, in
 {
     const struct matmul_kernels *k = kernel_row(&matmul_rows, c);
     if (tensor_size(a) == 0 || tensor_size(b) == 0 || shape_size(axes, dim) == 0)
-        return !fresh || tensor_zero(c); /* a sum of nothing */
+        return !fresh || tensor_zero(c); /* an empty sum */
     struct matmul_shape shape = plan(kind, a, b, c, axes, dim);
     return k && (k->product(&shape, a->data, b->data, by_row, fresh, c->data) ||
                  sb_fail("matmul: out of memory"));
@@ -103,7 +103,7 @@ static const sb_operation matmul = {"matmul", "a b", backward, true};
 static const sb_operation matmul_nt = {"matmul_nt", "a b", backward, true};
 static const sb_operation matmul_tn = {"matmul_tn", "a b", backward, true};
 
-/* The shape of y, or a message why there is none. */
+/* Finds the shape of y; fails when a and b do not fit. */
 static bool find_shape(const char *op, struct kind kind, const sb_tensor *a, const sb_tensor *b,
                        int *rank, int64_t *dim)
 {

@@ -8,9 +8,9 @@
 enum { MATMUL_AXES = SB_MAX_RANK - 2 };
 
 /*
- * Products c = op(a) op(b) for every place along batch axes, of which the first `kept` lead to a c
- * of their own; along the others products are summed, in order, into the same c. Strides are in
- * elements, 0 where an operand stretches. None of m, n, k and dim is 0.
+ * Products c = op(a) op(b) for every index along the batch axes. Along the first `kept` axes each
+ * index has its own c; along the others, products are summed in order into the same c. Strides are
+ * in elements, 0 on axes where an operand is broadcast. None of m, n, k and dim is 0.
  */
 struct matmul_shape {
     bool transpose_a, transpose_b; /* a is (k, m), b is (n, k); never both */
@@ -20,8 +20,8 @@ struct matmul_shape {
 };
 
 struct matmul_kernels {
-    /* With `fresh`, c holds nothing yet; otherwise the products are added to it. With `by_row`,
-       the bits of a row of c depend on that row of op(a) and on b alone, not on m. */
+    /* With `fresh`, c is written; otherwise the products are added to it. With `by_row`, the bits
+       of a row of c depend only on that row of op(a) and on b, not on m. */
     bool (*product)(const struct matmul_shape *shape, const void *a, const void *b, bool by_row,
                     bool fresh, void *c);
 };

@@ -6,8 +6,8 @@
 #include "ops/kernel.h"
 
 struct permute_kernels {
-    /* The plan walks y; its operands are y and x, and x's strides are in the order of y's axes.
-       y = x, elements of `width` bytes of any dtype. */
+    /* y = x, elements of `width` bytes of any dtype. The operands of the plan are y and x; the plan
+       has y's axes, and x's strides are in the order of y's axes. */
     bool (*copy)(size_t width, const struct broadcast *plan, const void *x, void *y);
     /* y += x */
     bool (*add)(const struct broadcast *plan, const void *x, void *y);

@@ -3,7 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/storage.h"
 
-/* What is here of an axis, `here` elements of it, by its piece; all of it where there is none. */
+/* The axis of `here` elements that a piece describes; the whole axis if the piece is NULL. */
 static bool axis_of(const char *who, const char *what, int64_t here, const sb_piece *piece,
                     struct place_axis *axis)
 {
@@ -25,7 +25,7 @@ static bool is_whole(const struct place_axis *axis)
     return axis->here == axis->of && axis->first == 0 && axis->turn == axis->here;
 }
 
-/* A range of the outermost axis lies together when the others are whole. */
+/* A range of the outermost axis is contiguous when the other axes are complete. */
 static void finish(struct place *place)
 {
     const struct place_axis *a = place->axis, *outer = a[0].of > 1 || a[0].here > 1 ? a : a + 1;

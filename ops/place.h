@@ -1,10 +1,10 @@
 /*
- * Where the elements of a tensor stand in the whole of which it is a part (ops/context.h), for
- * dropout: what an element draws goes by its place there, and so depends on no split.
+ * The position of elements within the unsharded tensor (ops/context.h). Dropout selects random bits
+ * by this position, so they do not depend on the partition.
  *
- * The whole has four axes, (items, heads, queries, keys) for pairs and (1, items,
- * positions, units) for others; what is here of each is one run of it, or two. A row is what lies
- * along the last axis.
+ * The unsharded tensor has four axes: (items, heads, queries, keys) for attention scores and
+ * (1, items, positions, units) otherwise. This rank holds one or two ranges of each axis. A row
+ * extends along the last axis.
  */
 #ifndef SOFTBACK_OPS_PLACE_H
 #define SOFTBACK_OPS_PLACE_H
@@ -13,15 +13,15 @@
 #include "ops/kernel.h"
 
 struct place_axis {
-    int64_t here, of;     /* how many there are, and how many in the whole */
-    int64_t first;        /* where those here begin in the whole */
-    int64_t turn, second; /* where those from `turn` on do */
+    int64_t here, of;     /* size on this rank, and size of the unsharded axis */
+    int64_t first;        /* where this rank's elements begin in the unsharded axis */
+    int64_t turn, second; /* where the elements from `turn` on begin in it */
 };
 
 struct place {
-    bool flat;      /* element e stands at offset + e: all are here, or a range of items */
+    bool flat; /* element e is at offset + e: this rank holds all elements or a range of items */
     int64_t offset; /* 0 where it is not flat */
-    int64_t pitch;  /* from one row of the whole to the next */
+    int64_t pitch;  /* distance between rows of the unsharded tensor */
     struct place_axis axis[4];
 };
 
@@ -30,7 +30,7 @@ KERNEL_INLINE int64_t place_on(const struct place_axis *axis, int64_t n)
     return n < axis->turn ? axis->first + n : axis->second + n - axis->turn;
 }
 
-/* Where row r begins in the whole. */
+/* The position of row r within the unsharded tensor. */
 KERNEL_INLINE int64_t place_of_row(const struct place *place, int64_t r)
 {
     const struct place_axis *a = place->axis;
@@ -42,7 +42,8 @@ KERNEL_INLINE int64_t place_of_row(const struct place *place, int64_t r)
     return row * place->pitch;
 }
 
-/* Where element j stands in a row, and how many stand side by side from there on: at most *n. */
+/* The position of element j within its unsharded row. *n is reduced to the number of elements that
+   are contiguous from there on. */
 KERNEL_INLINE int64_t place_in_row(const struct place *place, int64_t j, int64_t *n)
 {
     const struct place_axis *keys = &place->axis[3];
@@ -53,7 +54,7 @@ KERNEL_INLINE int64_t place_in_row(const struct place *place, int64_t j, int64_t
     return place_on(keys, j);
 }
 
-/* The same for an element of them all, in rows that lie one after the other. */
+/* The same for element e of the tensor, within the unsharded tensor. */
 KERNEL_INLINE int64_t place_of_element(const struct place *place, int64_t e, int64_t *n)
 {
     const int64_t C = place->axis[3].here;
@@ -65,13 +66,13 @@ KERNEL_INLINE int64_t place_of_element(const struct place *place, int64_t e, int
     return row + place_in_row(place, e % C, n);
 }
 
-/* The place of x (items, positions, units...) in the whole that the open tape's partition is of,
-   its positions being those of a sequence. False, with a message in the name of `who`, where x is
-   no such part. */
+/* The place of x (items, positions, units...), whose positions belong to sequence `along`, by the
+   open tape's partition. Fails, with `who` opening the message, when x does not fit the
+   partition. */
 bool place_of_units(const char *who, const sb_tensor *x, sb_sequence along, struct place *place);
 
-/* That of pairs (B, H, Lq, Lk), whose rows in the whole are rounded up to a multiple of 8, so that
-   each begins with a fresh Philox counter. `heads` says which of all heads are here. */
+/* The place of attention scores (B, H, Lq, Lk). Unsharded rows are padded to a multiple of 8, so
+   that each starts at a new Philox counter. `heads` is the range of heads that this rank holds. */
 bool place_of_pairs(const char *who, const int64_t pairs[4], const sb_piece *heads,
                     sb_sequence queries, sb_sequence keys, struct place *place);
 

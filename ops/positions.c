@@ -1,4 +1,4 @@
-/* Positions: the sinusoidal table, rotary embedding, and attention biases by distance. */
+/* Positional encodings: sinusoidal, rotary, and attention biases by distance. */
 #include "ops/positions.h"
 #include "ops/call.h"
 #include "ops/check.h"
@@ -8,7 +8,7 @@
 
 KERNEL_ROWS(positions);
 
-/* A constant in the making, on the CPU, to be filled with set(). */
+/* A new constant on the CPU, to be filled with set(). */
 static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int64_t *dim)
 {
     if (!tape_need(who))
@@ -18,7 +18,7 @@ static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int6
     return tensor_new(who, sb_device_cpu(), dtype, rank, dim);
 }
 
-/* The filled constant, the open tape's, on the device in use. */
+/* Moves the filled constant to the device in use and gives it to the open tape. */
 static sb_tensor *finished(sb_tensor *t)
 {
     t = tensor_moved(t, sb_device_in_use());
@@ -78,7 +78,7 @@ static bool turn(const sb_node *node, bool backwards, bool add, const sb_tensor 
                         backwards, add, x->data, y->data);
 }
 
-/* y_t is x_t turned by an angle, so dx_t is dy_t turned back */
+/* y_t is x_t rotated by an angle, so dx_t is dy_t rotated by the opposite angle */
 static bool rotary_backward(sb_node *node)
 {
     return turn(node, true, !sb_node_fresh(node, 0), sb_node_dy(node, 0), sb_node_dx(node, 0));

@@ -5,9 +5,9 @@
 #include "ops/kernel.h"
 
 struct positions_kernels {
-    /* y = x (B, L, H, D) turned by the angles whose cosines and sines are the table (2, L, D / 2),
-       which is of the dtype of sums (ops/kernel.h); backwards by the opposite angles. With `add`,
-       y += instead. */
+    /* y = x (B, L, H, D) rotated by angles, or with `backwards` by the opposite angles. The table
+       (2, L, D / 2) has their cosines and sines, in the dtype of sums (ops/kernel.h). With `add`, y
+       += instead. */
     bool (*turn)(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, bool backwards,
                  bool add, const void *x, void *y);
     /* table (H, 2 R + 1), y (H, Lq, Lk). */

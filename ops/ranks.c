@@ -1,4 +1,4 @@
-/* The two operations at the borders of what is cut over ranks. */
+/* The two operations of tensor parallelism. */
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
@@ -14,7 +14,7 @@ struct ranks {
 static bool sum(const struct ranks *ranks, const sb_tensor *t)
 {
     sb_communicator *c = ranks->communicator;
-    const int64_t n = tensor_size(t), most = (int64_t)1 << 26; /* MPI counts with an int */
+    const int64_t n = tensor_size(t), most = (int64_t)1 << 26; /* MPI counts are of type int */
     bool ok = true;
     for (int64_t at = 0, part; ok && sb_communicator_size(c) > 1 && at < n; at += part) {
         part = n - at < most ? n - at : most;

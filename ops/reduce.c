@@ -11,7 +11,7 @@ struct reduction {
     double divisor; /* n for mean, 1 for sum */
 };
 
-/* Where x and y lie in a walk over all elements of x; y stretches along the middle axis. */
+/* The traversal of all elements of x; y is broadcast along the middle axis. */
 static struct broadcast plan(struct reduce_shape s)
 {
     const struct broadcast walk = {
@@ -42,7 +42,7 @@ static const sb_operation mean = {"mean", "x", sum_backward, true};
 static const sb_operation max = {"max", "x", max_backward, true};
 static const sb_operation argmax = {"argmax", "x", NULL, false};
 
-/* What becomes of x's shape: *shape as the kernels see it, and the dimensions of y. */
+/* Finds the shape as kernels read it, and the dimensions of y. */
 static bool reduced_shape(const char *op, const sb_tensor *x, int axis, bool keep,
                           struct reduce_shape *shape, int *rank, int64_t dim[SB_MAX_RANK])
 {

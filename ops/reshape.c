@@ -21,7 +21,7 @@ static bool backward(sb_node *node)
 
 static const sb_operation reshape = {"reshape", "x", backward, true};
 
-/* Copies the dimensions to `to`, with the one that is -1 computed. */
+/* Copies the dimensions to `to` and infers the one that is -1. */
 static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t to[SB_MAX_RANK])
 {
     int unknown = -1;

@@ -5,7 +5,7 @@
 #include "ops/kernel.h"
 #include "ops/rows.h"
 
-/* A gradient that is added to, or written while it is fresh; `to` is NULL if it is not wanted. */
+/* A gradient: written when fresh, else added to; `to` is NULL when it is not needed. */
 struct rms_norm_gradient {
     void *to;
     bool fresh;

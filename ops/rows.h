@@ -1,7 +1,7 @@
 /*
- * Sums over rows, such as the gradient of a bias, are taken in slabs of a fixed number of rows,
- * each into a partial sum of its own, which are then added in order. The cut depends on the shape
- * alone, so the bits do not depend on the number of threads; and shorter sums round less.
+ * Sums over rows, such as the gradient of a bias, are split into slabs of a fixed number of rows.
+ * Each slab has a partial sum, and partial sums are added in order. The slabs depend on the shape
+ * alone, so the bits do not depend on the number of threads; shorter sums also round less.
  */
 #ifndef SOFTBACK_OPS_ROWS_H
 #define SOFTBACK_OPS_ROWS_H

@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(slice);
 
-/* Where a part lies in x: runs with x_stride in x, one behind the other in y. */
+/* A part of x: runs that lie x_stride apart in x and are contiguous in y. */
 struct part {
     struct runs runs;
     int64_t offset;
@@ -111,7 +111,7 @@ static sb_tensor *run_slice_last(void *unused, sb_tensor *const x[])
     return sb_slice(x[0], -1, 1, sb_tensor_dim(x[0], -1) - 2);
 }
 
-/* The parts are joined in another order, so that none may stand for another. */
+/* Joins the parts in another order, so that a swap of two parts is noticed. */
 static sb_tensor *run_split(void *unused, sb_tensor *const x[])
 {
     (void)unused;

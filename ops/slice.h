@@ -1,11 +1,10 @@
-/* The kernels of slice, split, concatenate, stack and reshape: runs of elements that move between
-   places. */
+/* The kernels of slice, split, concatenate, stack and reshape: they copy runs of elements. */
 #ifndef SOFTBACK_OPS_SLICE_H
 #define SOFTBACK_OPS_SLICE_H
 
 #include "ops/kernel.h"
 
-/* `count` runs of `length` elements each, and the distances from one to the next. */
+/* `count` runs of `length` elements each, and the distances between runs in x and y. */
 struct runs {
     int64_t count, length, x_stride, y_stride;
 };

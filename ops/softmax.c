@@ -56,7 +56,7 @@ static struct mask_sizes sizes_of(const sb_tensor *x)
     return (struct mask_sizes){dim[0], dim[1], dim[2], dim[3]};
 }
 
-/* Makes the node, of which the tensors that the mask reads are inputs too. */
+/* Makes the node; the tensors of the mask are inputs too. */
 static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperature)
 {
     sb_tensor *in[1 + MASK_TERMS] = {x};

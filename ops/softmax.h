@@ -8,7 +8,7 @@
 struct softmax_kernels {
     /* x and y are (rows, C). */
     bool (*forward)(int64_t rows, int64_t C, const void *x, void *y);
-    /* dx is written where it is fresh, and else added to. */
+    /* Writes a fresh dx, else adds to it. */
     bool (*backward)(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx);
     /* x and y are (B, H, Lq, Lk). */
     bool (*masked_forward)(struct mask_sizes sizes, const struct mask_terms *mask,
@@ -16,7 +16,7 @@ struct softmax_kernels {
     bool (*masked_backward)(struct mask_sizes sizes, const struct mask_terms *mask,
                             double temperature, const void *y, const void *dy, bool fresh,
                             void *dx);
-    /* The place of the first of a mask's lengths that is not in 0..Lk; -1 when all are. */
+    /* The index of the first length of a mask that is not in 0..Lk, or -1. */
     int64_t (*bad_length)(int64_t B, const int32_t *lengths, int64_t Lk);
 };
 

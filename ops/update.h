@@ -1,4 +1,4 @@
-/* The kernels of optimisers: passes over all parameters at once, lying flat. */
+/* The kernels of optimisers: one pass over the flat buffer of all parameters. */
 #ifndef SOFTBACK_OPS_UPDATE_H
 #define SOFTBACK_OPS_UPDATE_H
 
@@ -23,8 +23,8 @@ struct sgd_step {
 struct update_kernels {
     bool (*adam)(int64_t n, const struct adam_step *step, const void *g, void *w, void *m, void *v);
     bool (*sgd)(int64_t n, const struct sgd_step *step, const void *g, void *w, void *u);
-    /* *sum = the sum of squares of x, in float64, in an order fixed by n; where it is not finite,
-     *first_bad is the first element that is not (-1 if each one is finite). */
+    /* *sum = the sum of squares of x in float64, in an order that n determines. If the sum is not
+       finite, *first_bad is the first element that is not finite, or -1 if all are. */
     bool (*squares)(int64_t n, const void *x, double *sum, int64_t *first_bad);
     /* y = decay y + (1 - decay) x */
     bool (*average)(int64_t n, double decay, const void *x, void *y);

@@ -2,8 +2,8 @@
  * The activations as formulas, for elementwise and for linear's fused activation: the value at z
  * and the slope, its derivative at z.
  *
- * activation_value and activation_slope choose by name. In a loop, call them with a constant, so
- * that the choice is made outside of it and the loop can be vectorised:
+ * activation_value and activation_slope select the function by name. In a loop, call them with a
+ * constant, so that the selection happens outside the loop and the loop is vectorised:
  *
  *     case SB_GELU: return rows_of(SB_GELU, ...)       with rows_of inlined
  */
@@ -14,7 +14,7 @@
 #include "ops/cpu/real.h"
 #include "ops/ops.h"
 
-/* max(z, 0), where a NaN stays a NaN. */
+/* max(z, 0); NaN stays NaN. */
 static inline real real_relu(real z)
 {
     return z <= 0 ? 0 : z;
@@ -25,7 +25,7 @@ static inline bool real_positive(real x)
     return x > 0;
 }
 
-/* 0 at 0, the choice among the subgradients 0..1 that leaves a dead unit alone. */
+/* 0 at z = 0, where every number in 0..1 is a subgradient: a dead unit gets no gradient. */
 static inline real real_relu_slope(real z)
 {
     return z > 0 ? 1 : 0;

@@ -1,7 +1,7 @@
 #include "ops/arithmetic.h"
 #include "ops/cpu/broadcast.h"
 
-/* In backward formulas s->y is dy, and out is what the gradient sums. */
+/* In backward formulas s->y is dy; the results are summed into the gradient. */
 
 static void add(const struct strip *s, real *restrict y)
 {
@@ -71,7 +71,7 @@ static void divide_db(const struct strip *s, real *restrict db)
 static void where(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++) {
-        const real a = s->a[i], b = s->b[i]; /* both are read, so that the loop has no branch */
+        const real a = s->a[i], b = s->b[i]; /* reads both, so that the loop has no branch */
         y[i] = s->condition[i] ? a : b;
     }
 }

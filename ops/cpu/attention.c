@@ -7,9 +7,9 @@
  *     m = dropout(a)                              da = dropout(dm)
  *     o = m v                                     dm = do v'   dv += m' do
  *
- * A head's queries go through in blocks; only keys that the mask leaves to a block before its
- * dense terms are looked at. Heads run in parallel, in backward the groups of heads that share
- * keys and values, whose gradients add up in the order of heads and blocks.
+ * The queries of a head are processed in blocks, each with the range of keys that the mask keeps
+ * before dense terms. Heads run in parallel; in backward, groups of heads that share keys and
+ * values run in parallel, and gradients are added in the order of heads and blocks.
  */
 #include "ops/cpu/attention_steps.h"
 

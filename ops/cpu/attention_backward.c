@@ -1,7 +1,7 @@
 /* The backward of composed attention, from the last step of the forward to its first. */
 #include "ops/cpu/attention_steps.h"
 
-/* m = dropout(a): da = dropout(dm), with what else the weights were used for added */
+/* m = dropout(a): da = dropout(dm), plus the gradient from other uses of the weights */
 static void weight_gradient(const struct block *x, struct attention_gradient dweights, real *dm)
 {
     const struct attention *a = x->a;
@@ -58,7 +58,7 @@ static void score_gradient(const struct block *x, const real *weights, real *da,
 struct head {
     struct rows q, k, v, dy;
     bool finite_q, finite_k, finite_dy;
-    real *dk, *dv; /* row 0; NULL when not wanted */
+    real *dk, *dv; /* row 0; NULL when not needed */
     bool fresh_dk, fresh_dv;
     real *scratch;
 };
@@ -119,7 +119,7 @@ static bool backward_head(const struct attention *a, const struct attention_back
     return ok;
 }
 
-/* The heads of a group, one after the other, since they add to the same keys and values. */
+/* The heads of a group run in sequence, since they add to the same dk and dv. */
 static bool backward_group(const struct attention *a, const struct attention_backward *g, int64_t b,
                            int64_t group)
 {
@@ -135,15 +135,15 @@ static bool backward_group(const struct attention *a, const struct attention_bac
 }
 
 /*
- * Scores are scale s_ij + bias_ij: dbias += ds, summed over the axes along which the bias
- * stretches, in the order of b, h, i. `place` is the row of the bias that this is for.
+ * Scores are scale s_ij + bias_ij: dbias += ds, summed over the axes on which the bias is
+ * broadcast, in the order of b, h, i. `place` is the row of the bias.
  */
 static void bias_row_gradient(const struct attention *a, const int64_t place[3], const real *ds,
                               real *dbias)
 {
     const int64_t size[3] = {a->B, a->H, a->Lq};
     int64_t end[3];
-    double total = 0; /* many small numbers meet in it */
+    double total = 0; /* a long sum of small numbers */
     for (int n = 0; n < 3; n++)
         end[n] = a->bias[n] == 0 ? size[n] : place[n] + 1;
     for (int64_t b = place[0]; b < end[0]; b++)

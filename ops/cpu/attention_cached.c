@@ -1,12 +1,12 @@
 /*
- * Attention of decoding: a few queries, and keys and values that a cache holds, heads side by side.
- * Those of all heads of a position are read together, in the order in which they lie: fetching them
- * is what takes the time, and those of one head alone are too far apart for that.
+ * Attention of decoding: few queries, with keys and values from a cache (B, room, G, D). Memory
+ * bandwidth limits the speed, so keys and values are read in memory order, all heads of a position
+ * together.
  */
 #include "ops/cpu/attention_steps.h"
 
-/* A query of a sentence, the keys that it may see, and the heads that are looked at: of the groups
-   from .. to - 1. */
+/* A query of a sequence, the keys that it may attend to, and its heads: those of the groups from ..
+   to - 1. */
 struct look {
     const struct attention *a;
     const struct attention_forward *f;
@@ -25,7 +25,7 @@ static real *weights_of(const struct look *x, int64_t h)
     return (real *)x->f->weights + ((x->b * a->H + h) * a->Lq + x->i) * a->Lk;
 }
 
-/* Where the weights are after dropout. */
+/* The weights of head h after dropout. */
 static real *dropped_of(const struct look *x, int64_t h)
 {
     const struct attention *a = x->a;
@@ -40,8 +40,8 @@ static void fetch_row(const real *x, int64_t n)
         __builtin_prefetch(x + d);
 }
 
-/* s_j = q . k_j in the heads of a group; with cosine, over the length of k_j, which a cache holds
-   as it came. */
+/* s_j = q . k_j for the heads of a group; with cosine, divided by the norm of k_j, since cached
+   keys are not normalised. */
 static void score_key(const struct look *x, int64_t group, int64_t j)
 {
     const struct attention *a = x->a;
@@ -79,7 +79,7 @@ static void add_value(const struct look *x, int64_t group, int64_t j)
                    row_in(x->f->y, a->y, x->b, h, x->i));
 }
 
-/* The same for all keys, of which a mask with dense terms may block some. */
+/* The same for all keys that the mask keeps. */
 static void add_kept_values(const struct look *x, int64_t group)
 {
     const struct attention *a = x->a;
@@ -107,8 +107,8 @@ static void attend(const struct look *x)
         add_kept_values(x, g);
 }
 
-/* Shared by the threads of the region that this is called in: by sentences, each in so many parts
-   of its groups of heads. */
+/* Called inside a parallel region, whose threads share the work: each sequence has `parts` parts,
+   which are ranges of its groups of heads. */
 static void attend_all(const struct attention *a, const struct attention_forward *f, int64_t parts)
 {
 #pragma omp for schedule(static)

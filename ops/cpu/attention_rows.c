@@ -1,8 +1,8 @@
-/* Rows of tiled attention's weights, and of their gradient, made again when somebody asks. */
+/* Recomputes rows of the weights of tiled attention, and of their gradient. */
 #include "ops/cpu/attention_tiles.h"
 #include "tensor/memory.h"
 
-/* One tile of what is asked for, in rows that are Lk long. */
+/* The requested rows, each of length Lk. */
 struct request {
     const struct attention *a;
     const struct attention_tiled *f;          /* for the weights */

@@ -7,7 +7,7 @@
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/masked_row.h"
 
-/* The queries first .. first + n - 1 of sentence b and head h, and the keys they may see. */
+/* The queries first .. first + n - 1 of sequence b and head h, and the range of their keys. */
 struct block {
     const struct attention *a;
     int64_t b, h, first, n;
@@ -25,7 +25,7 @@ static inline struct masked_row row_of(const struct block *x, int64_t i)
     return masked_row(&x->a->mask, x->b, x->h, x->first + i, x->a->Lk);
 }
 
-/* A head's first row, and how far apart its rows are. */
+/* The first row of a head, and the distance between rows. */
 struct rows {
     const real *at;
     int64_t step;
@@ -120,7 +120,7 @@ OUTLINED void drop(const struct block *block, const real *x, real *y)
     }
 }
 
-/* The weights after dropout, in scratch memory if there is any to apply. */
+/* The weights after dropout, in scratch memory if dropout is applied. */
 static inline const real *dropped(const struct block *x, const real *weights, real *scratch)
 {
     if (x->a->dropout.threshold == 0)
@@ -130,9 +130,9 @@ static inline const real *dropped(const struct block *x, const real *weights, re
 }
 
 /*
- * One pair after the other: z_i += w_ij y_j, or transposed z_j += w_ij y_i, for the kept pairs
- * only. A product over all pairs would make 0 NaN = NaN of what the mask blocks; so this is the
- * way when y is not finite, and for the few queries of a decoding step.
+ * Pair by pair: z_i += w_ij y_j, or transposed z_j += w_ij y_i, for the kept pairs only. Used when
+ * y is not finite, since a matrix product would add 0 NaN = NaN for blocked pairs, and for the few
+ * queries of a decoding step.
  */
 OUTLINED void add_by_pairs(const struct block *x, bool transposed, int64_t n, const real *w,
                            struct rows y, real *z, int64_t ldz)

@@ -1,21 +1,21 @@
 /*
- * Attention, tiled: softmax over tiles of keys, one after the other (Milakov and Gimelshein 2018).
+ * Tiled attention: online softmax over tiles of keys (Milakov and Gimelshein 2018).
  *
- *     for each tile of keys:   s = scale q k' + bias          what the mask blocks is -inf
+ *     for each tile of keys:   s = scale q k' + bias          -inf for blocked pairs
  *                              m' = max(m, rowmax(s))         the largest score so far
  *                              p = exp(s - m')
  *                              l = l exp(m - m') + rowsum(p)
  *                              y = y exp(m - m') + dropout(p) v
- *     at the end:              y = y / l; m and 1 / l are kept, whose log-sum-exp is m + log l
+ *     at the end:              y = y / l; saves m and 1 / l (log-sum-exp is m + log l)
  *
- * A task is some queries of one head, in whose tiles the same packed keys serve several times.
+ * A task is some queries of one head, which reuse the packed keys of a tile.
  */
 #include "ops/cpu/attention_tiles.h"
 #include "tensor/memory.h"
 
 enum { TASK_TILES = 4, TASK_QUERIES = TASK_TILES * QUERIES };
 
-/* What a task works with. */
+/* The scratch memory of a task. */
 struct work {
     real *keys, *values, *p; /* keys packed (D, KEYS); values (KEYS, Dv); a tile */
     bool finite;             /* the values are */
@@ -34,8 +34,8 @@ static void scale_row(int64_t n, real factor, real *y)
         y[d] *= factor;
 }
 
-/* p = exp(scale (s - max)) with the largest score so far; returns what earlier sums are to be
-   scaled by. */
+/* p = exp(scale (s - max)) with the largest score so far; returns the factor by which to rescale
+   earlier sums. */
 static real exponentials(const struct attention_tile *t, real scale, real *x, real *max, real *sum)
 {
     int64_t from = t->from / LANES * LANES, end = whole_vectors(t->to);
@@ -43,7 +43,7 @@ static real exponentials(const struct attention_tile *t, real scale, real *x, re
     for (int64_t c = from; c < end; c += LANES)
         largest = vector_larger(largest, vector_load(x + c));
     real before = *max, shift = *max = vector_max(largest);
-    if (shift == -INFINITY) /* nothing but blocked scores, -infinity or NaN: no shift is needed */
+    if (shift == -INFINITY) /* all scores are blocked, -infinity or NaN: no shift is needed */
         shift = 0;
     for (int64_t c = from; c < end; c += LANES) {
         vector e = vector_exp(scale * (vector_load(x + c) - shift));
@@ -78,7 +78,7 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
     tile_add_over_keys(t, w->finite, a->Dv, w->p, w->values, whole_vectors(a->Dv), y, a->y.row);
 }
 
-/* Where the task begins: with nothing, or with the sums over other keys. */
+/* Starts a row: from zero, or from the sums over other keys. */
 static void begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y, const real *stats)
 {
     w->seen[n] = begun && !(stats[1] < 0); /* it may be NaN */
@@ -88,14 +88,14 @@ static void begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y
         memset(y, 0, (size_t)Dv * sizeof *y);
 }
 
-/* The sums, for other keys to be added. */
+/* Stores the sums, to which other keys are added later. */
 static void leave_row(const struct work *w, int64_t n, real *stats)
 {
     stats[0] = w->max[n];
     stats[1] = w->seen[n] ? w->sum[n] : -1;
 }
 
-/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+/* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
 static void finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, real *stats)
 {
     real sum = w->sum[n];
@@ -150,7 +150,7 @@ bool CPU(attention_tiled)(const struct attention *a, const struct attention_tile
         w.p = ok ? w.values + KEYS * whole_vectors(a->Dv) : NULL;
 #pragma omp for schedule(dynamic)
         for (int64_t task = 0; task < tasks; task++) {
-            /* the last queries first: with a causal mask they see most */
+            /* the last queries first: with a causal mask they attend to the most keys */
             int64_t head = task % (a->B * a->H), part = parts - 1 - task / (a->B * a->H);
             if (ok)
                 forward_task(a, f, head / a->H, head % a->H, part * TASK_QUERIES, &w);

@@ -1,6 +1,6 @@
 /*
- * The backward of tiled attention (Dao et al. 2022): each tile's weights are computed again, from
- * the row's largest score m and its sum of exponentials l, and no tile is kept.
+ * The backward of tiled attention (Dao et al. 2022): it recomputes the weights of each tile from
+ * the row's largest score m and its sum of exponentials l, and stores no tile.
  *
  *     p = exp(scale q k' + bias - m) / l     a, the softmax of the forward
  *     m = dropout(p)                         dv += m' dy
@@ -8,17 +8,15 @@
  *     ds = p (dp - delta)                    delta = rowsum(p dp), which is rowsum(dy y)
  *     dq += scale ds k    dk += scale ds' q    dbias += ds
  *
- * A task is a slab of one group's keys: it goes through them a tile at a time, and for these
- * through the group's heads and their queries. Gradients of keys and values are the task's own:
- * they grow in rows that lie together, since in those of the tensor, which are the heads' length
- * apart, they would come down to a few sets of the cache. Those of queries are the first slab's
- * own; other slabs add theirs to memory of their own, which is added at the end, in the order of
- * slabs.
+ * A task is a slab of the keys of one group. For each tile of keys it visits the group's heads and
+ * their queries. No other task adds to the same dk and dv; they are accumulated in contiguous rows,
+ * since the rows of the tensor are H D apart and would map to few cache sets. The first slab adds
+ * directly to dq, other slabs to scratch memory, which is added at the end in the order of slabs.
  */
 #include "ops/cpu/attention_tiles.h"
 #include "tensor/memory.h"
 
-/* Rows are whole vectors, filled up with zeros. */
+/* Rows are padded with zeros to whole vectors. */
 struct work {
     real *memory;
     real *packed_keys, *packed_values; /* (D, KEYS), (Dv, KEYS) */
@@ -70,7 +68,7 @@ static void load_keys(const struct attention *a, const struct attention_tiled_ba
     memset(w->dvalues, 0, (size_t)(n * Dv) * sizeof(real));
 }
 
-/* Adds what the tile's keys and values have gathered. */
+/* Adds the accumulated gradients of the tile's keys and values to dk and dv. */
 static void store_keys(const struct attention *a, const struct attention_tiled_backward *g,
                        int64_t b, int64_t group, int64_t j, const struct work *w)
 {
@@ -106,8 +104,8 @@ static real row_product(const struct attention_tile *t, int64_t r, const real *p
     return row_dot(t->to - t->from, KEYS - t->from, p + t->from, dp + t->from);
 }
 
-/* Whether a tile has all keys of the queries. Then delta is the sum of the same p dp that it is
-   subtracted from, which cancels better, and otherwise it comes from y, before any tile. */
+/* Whether one tile has all keys of its queries. Then delta = rowsum(p dp), which cancels better;
+   otherwise delta = rowsum(dy y), which is known before any tile. */
 static bool one_tile(const struct attention *a, const struct attention_tiled_backward *g)
 {
     return a->Lk <= KEYS && !g->part;
@@ -156,7 +154,7 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
         tile_add_over_keys(t, w->finite_keys, a->D, w->ds, w->keys, D, dq, dq_step);
 }
 
-/* Where a slab adds the gradients of queries. */
+/* The memory to which a slab adds dq. */
 static real *slab_dq(const struct attention *a, const struct attention_tiled_backward *g,
                      int64_t slab, int64_t b, int64_t h, int64_t i, int64_t *step)
 {
@@ -209,7 +207,7 @@ static void backward_slab(const struct attention *a, const struct attention_tile
     }
 }
 
-/* delta = rowsum(dy y); 0 for a query that may see no key, whatever dy is. */
+/* delta = rowsum(dy y); 0 for a fully masked query, whatever dy is. */
 static void row_sums(const struct attention *a, const struct attention_tiled_backward *g)
 {
     const int64_t rows = a->B * a->H * a->Lq;
@@ -219,7 +217,7 @@ static void row_sums(const struct attention *a, const struct attention_tiled_bac
     for (int64_t n = 0; n < rows; n++) {
         int64_t b = n / a->Lq / a->H, h = n / a->Lq % a->H, i = n % a->Lq;
         struct rows y = rows_of(g->y, a->y, b, h), dy = rows_of(g->dy, a->y, b, h);
-        double sum = 0; /* what it is subtracted from cancels it where a query sees one key */
+        double sum = 0; /* double, because p dp - delta cancels where a query attends to one key */
         for (int64_t d = 0; d < a->Dv; d++)
             sum += (double)y.at[i * y.step + d] * (double)dy.at[i * dy.step + d];
         delta[n] = stats[2 * n + 1] == 0 ? 0 : (real)sum;
@@ -250,7 +248,7 @@ static bool main_gradients(const struct attention *a, const struct attention_til
         ok = take_work(a, &w);
 #pragma omp for schedule(dynamic)
         for (int64_t unit = 0; unit < units; unit++) {
-            /* the first keys first: with a causal mask most queries see them */
+            /* the first keys first: with a causal mask they have the most queries */
             int64_t group = unit % (a->B * a->G), slab = unit / (a->B * a->G);
             if (ok)
                 backward_slab(a, g, group / a->G, group % a->G, slab, &w);
@@ -263,9 +261,9 @@ static bool main_gradients(const struct attention *a, const struct attention_til
 }
 
 /*
- * The gradient of the bias: tiles of the bias, each of which sums over the sentences, heads,
- * queries and keys along which the bias stretches, in this order. The scores' gradient is computed
- * once more for it: where a bias stretches, no one task has all that it needs.
+ * The gradient of the bias. Each tile of the bias sums over the sequences, heads, queries and keys
+ * on which the bias is broadcast, in this order. It recomputes the gradient of the scores, because
+ * no single task above has all the terms of a broadcast bias.
  */
 enum { BIAS_QUERIES = 4 * QUERIES };
 
@@ -279,7 +277,7 @@ static void range_of(int64_t n, int64_t size, int64_t block, bool stretches, int
     range[1] = stretches ? size : smaller((n + 1) * block, size);
 }
 
-/* dbias += ds of a tile; where it stretches along the keys, a row's sum goes to sums[]. */
+/* dbias += ds of a tile; if the bias is broadcast over keys, the sum of a row goes to sums[]. */
 static void add_to_bias(const struct attention_tile *t, const real *ds, real *dbias, double *sums)
 {
     const int64_t *step = t->a->bias;

@@ -1,11 +1,10 @@
 /*
- * What the forward and the backward of tiled attention share.
+ * Tiles, which the forward and the backward of tiled attention share.
  *
- * The scores of a head are cut into tiles of QUERIES x KEYS, at fixed places. A tile exists only
- * while it is worked on, in scratch memory whose rows are PITCH apart; element c of a row belongs
- * to key j + c. Of a tile, the columns from .. to - 1 are looked at: what the mask, before its
- * dense terms, leaves to some query of the tile. In these, whole vectors are computed; what is
- * blocked is overwritten afterwards, so that it can be anything.
+ * The scores of a head are divided into tiles of QUERIES x KEYS at fixed positions. A tile lives in
+ * scratch memory with rows PITCH apart; element c of a row belongs to key j + c. Only the columns
+ * from .. to - 1 are computed: those that the mask keeps for some query of the tile before dense
+ * terms. They are computed in whole vectors, and blocked entries are overwritten afterwards.
  */
 #ifndef SOFTBACK_OPS_CPU_ATTENTION_TILES_H
 #define SOFTBACK_OPS_CPU_ATTENTION_TILES_H
@@ -13,8 +12,7 @@
 #include "ops/cpu/attention_steps.h"
 #include "ops/cpu/gemm_builtin.h"
 
-/* A column of a tile is read from lines that lie PITCH apart: a power of two would put them all
-   into a few sets of the cache. */
+/* PITCH is not a power of two: the elements of a column would then map to few cache sets. */
 enum { QUERIES = 64, KEYS = 256, PITCH = KEYS + LANES };
 
 _Static_assert((int)KEYS == (int)DROPOUT_CHUNK, "a row of a tile has the random bits of one chunk");
@@ -44,7 +42,7 @@ static inline int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What the mask keeps of the tile's columns: false when it is nothing; all of them if `whole`. */
+/* Finds the columns that the mask keeps; false if none. `whole` if it keeps every pair. */
 static inline bool tile_kept(struct attention_tile *t)
 {
     const struct mask_terms *mask = &t->a->mask;
@@ -68,7 +66,7 @@ static inline bool tile_kept(struct attention_tile *t)
     return any;
 }
 
-/* The tile of queries i.. and keys j..; false when the mask leaves nothing of it. */
+/* Makes the tile of queries i.. and keys j..; false if it is fully masked. */
 static inline bool tile_at(const struct attention *a, int64_t b, int64_t h, int64_t i, int64_t j,
                            struct attention_tile *t)
 {
@@ -81,7 +79,7 @@ static inline bool tile_at(const struct attention *a, int64_t b, int64_t h, int6
     return tile_kept(t);
 }
 
-/* The columns that row r of the tile may see before dense terms. */
+/* The columns that the mask keeps in row r of the tile before dense terms. */
 static inline struct masked_row tile_row(const struct attention_tile *t, int64_t r)
 {
     struct masked_row row = masked_row(&t->a->mask, t->b, t->h, t->i + r, t->a->Lk);
@@ -90,8 +88,8 @@ static inline struct masked_row tile_row(const struct attention_tile *t, int64_t
     return row;
 }
 
-/* x becomes `fill` in the vectors that the tile's columns lie in, where row r is blocked. Returns
-   whether it keeps any. */
+/* Sets x to `fill` where row r is blocked, in the vectors of the tile's columns. Returns whether
+   the row keeps any key. */
 static inline bool fill_blocked(const struct attention_tile *t, int64_t r, real fill, real *x)
 {
     int64_t end = whole_vectors(t->to);
@@ -157,7 +155,7 @@ static inline void tile_products(const struct attention_tile *t, int64_t n, cons
     CPU(gemm_packed)(t->rows, t->keys, t->from, t->to, n, a, keys, s, PITCH);
 }
 
-/* What multiplies the differences of scores: with a bias, tile_scores has done that. */
+/* The factor of score differences: 1 with a bias, since tile_scores has applied the scale. */
 static inline real score_factor(const struct attention *a, const void *bias)
 {
     return bias ? 1 : (real)a->scale;
@@ -185,8 +183,8 @@ static inline void tile_weights(const struct attention_tile *t, int64_t r, real 
 }
 
 /*
- * One pair after the other: z_r += w_rc y_c, or transposed z_c += w_rc y_r, for the kept pairs
- * only: a product over all pairs would make 0 NaN = NaN of what the mask blocks.
+ * Pair by pair: z_r += w_rc y_c, or transposed z_c += w_rc y_r, for the kept pairs only. A matrix
+ * product would add 0 NaN = NaN for blocked pairs.
  */
 OUTLINED void tile_add_by_pairs(const struct attention_tile *t, bool transposed, int64_t n,
                                 const real *w, const real *y, int64_t ldy, real *z, int64_t ldz)
@@ -228,8 +226,8 @@ static inline void tile_add_over_queries(const struct attention_tile *t, bool fi
         tile_add_by_pairs(t, true, n, w, y, ldy, z, ldz);
 }
 
-/* Copies L rows of n together, each filled up to whole vectors; returns whether all are finite:
-   0 x is 0 for every x, and not NaN. */
+/* Copies L rows of n into contiguous rows, padded to whole vectors; returns whether all numbers are
+   finite, so that 0 x = 0 and not NaN. */
 static inline bool copy_rows(int64_t L, int64_t n, const real *x, int64_t step, real *y)
 {
     const int64_t whole = n / LANES * LANES;

@@ -1,11 +1,11 @@
 /*
- * Walking a broadcast in strips: runs of up to STRIP elements along the last axis. A formula is a
- * flat loop over a strip; whatever stretches along the last axis is written out into a buffer
- * first, so that formulas know nothing of broadcasting.
+ * Traverses broadcast operands in strips: runs of up to STRIP elements along the last axis. A
+ * formula is a flat loop over a strip. An operand that is broadcast along the last axis is expanded
+ * into a buffer first, so formulas do not handle broadcasting.
  *
- * broadcast_map writes a formula's value, and broadcast_sum sums it over the axes along which one
- * operand stretches: the gradient of that operand. Sums are held in float64 and added in an order
- * that the shape fixes.
+ * broadcast_map writes a formula's value. broadcast_sum sums it over the axes on which one operand
+ * is broadcast, which gives the gradient of that operand. Sums are in float64, in an order that the
+ * shape determines.
  */
 #ifndef SOFTBACK_OPS_CPU_BROADCAST_H
 #define SOFTBACK_OPS_CPU_BROADCAST_H
@@ -24,18 +24,18 @@ struct strip {
 
 struct walk {
     const struct broadcast *plan;
-    const void *operand[BROADCAST_OPERANDS]; /* NULL where the formula does not ask for one */
+    const void *operand[BROADCAST_OPERANDS]; /* NULL if the formula does not read it */
     void (*formula)(const struct strip *s, real *restrict out);
     real factor; /* for the formula */
 };
 
-/* Some axes of a walk, and the number of their index tuples. */
+/* Some axes of a traversal, and the number of their index tuples. */
 struct axes {
     int count, axis[SB_MAX_RANK];
     int64_t size;
 };
 
-/* Room for the operands of a strip that stretch. */
+/* Buffers for the expanded operands of a strip. */
 struct strip_room {
     real fill[3][STRIP];
     uint8_t fill_condition[STRIP];
@@ -63,7 +63,7 @@ static inline void axes_locate(const struct axes *axes, const struct walk *walk,
     }
 }
 
-/* Operand k as n contiguous elements: in place, or written out where it stretches. */
+/* Operand k as n contiguous elements: in place, or expanded if it is broadcast. */
 static inline const real *strip_operand(const struct walk *walk, int k, int64_t n, int64_t at,
                                         real *restrict fill)
 {
@@ -92,7 +92,7 @@ static inline void strip_run(const struct walk *walk, int64_t n,
     walk->formula(&s, out);
 }
 
-/* The columns from `column` on that a block of this width holds. */
+/* The number of columns from `column` on in a block of this width. */
 static inline int64_t strip_length(int64_t columns, int64_t column, int64_t width)
 {
     return columns - column < width ? columns - column : width;
@@ -151,14 +151,14 @@ static inline void sum_store(double total, double divisor, bool add, real *x)
     *x = (add ? *x : 0) + (real)(total / divisor);
 }
 
-/* The target stretches along the last axis: each of its elements is a sum of strips. */
+/* The target is broadcast along the last axis: each of its elements is a sum of strips. */
 static inline void sum_last(const struct walk *walk, const struct axes *kept,
                             const struct axes *summed, int target, double divisor, bool add,
                             real *x)
 {
     const int64_t n = walk->plan->dim[walk->plan->rank - 1], pieces = (n + STRIP - 1) / STRIP;
     const int64_t strips = summed->size * pieces;
-    if (kept->size == 1) { /* one number: in slabs, so that threads can share the work */
+    if (kept->size == 1) { /* a single sum: in slabs, so that threads share the work */
         double part[SLABS], total = 0;
 #pragma omp parallel for schedule(static) if (summed->size * n > PARALLEL_WORK)
         for (int64_t slab = 0; slab < SLABS; slab++)
@@ -211,8 +211,8 @@ static inline void sum_columns(const struct walk *walk, const struct axes *kept,
 }
 
 /*
- * x = formula / divisor, or x += formula / divisor, summed over the axes along which the operand
- * `target`, whose place x takes, stretches.
+ * x = formula / divisor, or x += formula / divisor, summed over the axes on which operand `target`
+ * is broadcast. x has the shape of that operand.
  */
 static inline void broadcast_sum(const struct walk *walk, int target, double divisor, bool add,
                                  real *x)

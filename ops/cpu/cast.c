@@ -67,7 +67,7 @@ static bool to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
     return true;
 }
 
-/* Cut towards zero; what lies outside becomes the nearest that an i32 holds, NaN becomes 0. */
+/* Truncates towards zero; numbers out of range become the nearest i32, NaN becomes 0. */
 static inline int32_t whole(real x)
 {
     const real limit = (real)2147483648.0;

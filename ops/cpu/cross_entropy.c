@@ -36,11 +36,11 @@ static struct plan make_plan(const struct cross_entropy_targets *t)
 }
 
 /*
- * The loops over a row are inlined, and called with a literal NULL where there are no weights w or
- * no probabilities t, so that no loop has a choice in it.
+ * The loops over a row are inlined and called with a literal NULL when there are no weights w or no
+ * probabilities t, so that no loop contains a branch.
  *
- * loss = -sum_v w_v t_v log p_v, log p_v = (x_v - max) - log_sum; first the smoothing's share of
- * it.
+ * loss = -sum_v w_v t_v log p_v, log p_v = (x_v - max) - log_sum; this is the part of label
+ * smoothing.
  */
 static inline __attribute__((always_inline)) real
 smoothing_loss(const struct plan *p, const real *w, const real *x, real max, real log_sum)
@@ -52,7 +52,7 @@ smoothing_loss(const struct plan *p, const real *w, const real *x, real max, rea
     return p->spread_weight * log_sum - p->spread * sum;
 }
 
-/* The target's own share, and its weight. */
+/* The part of the target, and its weight. */
 static inline __attribute__((always_inline)) real target_loss(const struct plan *p, const real *w,
                                                               const real *t, const real *x,
                                                               real max, real log_sum, real *weight)
@@ -80,7 +80,7 @@ static real row_loss(const struct plan *p, const real *t, const int32_t *id, con
         *weight = w ? w[*id] : 1;
         loss = *weight == 0 ? 0 : p->keep * *weight * (log_sum - (x[*id] - max));
     }
-    if (p->spread == 0) /* not 0 times an infinite x_v */
+    if (p->spread == 0) /* avoids 0 times an infinite x_v */
         return loss;
     return loss +
            (w ? smoothing_loss(p, w, x, max, log_sum) : smoothing_loss(p, NULL, x, max, log_sum));
@@ -110,7 +110,7 @@ static bool forward(const struct cross_entropy_targets *targets, const void *x_,
     return true;
 }
 
-/* The sums are short beside the rows themselves; in float64 they do not depend on luck. */
+/* float64 costs little here: one number for each row of x. */
 static bool reduce(int64_t rows, bool mean, const void *loss_, const void *weight_, void *divisor_,
                    void *y, bool *counted)
 {
@@ -127,7 +127,7 @@ static bool reduce(int64_t rows, bool mean, const void *loss_, const void *weigh
     return true;
 }
 
-/* What backward knows of a row. */
+/* What backward reads for a row. */
 struct row {
     const real *x;
     real max, inverse, weight;
@@ -135,8 +135,8 @@ struct row {
     bool fresh;
 };
 
-/* loss = -sum_v w_v t_v log softmax(x)_v. For ids, t is NULL here and the id's own share is left to
-   the caller. dx may be x. */
+/* loss = -sum_v w_v t_v log softmax(x)_v. For ids, t is NULL and the caller adds the part of the
+   target. dx may be x. */
 static inline __attribute__((always_inline)) void
 backward_row(const struct plan *p, const struct row *row, const real *w, const real *t, real *dx)
 {

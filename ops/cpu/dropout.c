@@ -1,14 +1,14 @@
 #include "ops/dropout.h"
 #include "ops/cpu/dropout_bits.h"
 
-/* How many elements from `first` on are worked on together. */
+/* The number of elements from `first` on that are processed together. */
 static int64_t chunk_length(int64_t first, int64_t n)
 {
     return n - first < DROPOUT_CHUNK ? n - first : DROPOUT_CHUNK;
 }
 
-/* The elements here from `first` on after dropout: of at most a chunk, which one draw serves where
-   they lie together in the whole and begin a group. */
+/* Applies dropout to at most a chunk of elements from `first` on. One draw of bits suffices when
+   they are contiguous in the unsharded tensor and start at a group of 8. */
 static void drop(const struct dropout *dropout, int64_t first, int64_t count, const real *x,
                  real *y)
 {

@@ -1,15 +1,15 @@
-/* Philox for several counters at a time: vector instructions do ten rounds of all in a register. */
+/* Philox for several counters at a time, ten rounds in vector registers. */
 #include "ops/cpu/dropout_bits.h"
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
-/* As many counters as a register has room for, each in 64 bits, of which the low half counts. */
+/* A register holds one counter word in the low half of each 64-bit lane. */
 enum { COUNTERS = VECTOR_BYTES / 8 };
 
 typedef uint64_t counters __attribute__((vector_size(VECTOR_BYTES), aligned(2), may_alias));
 
-/* Elements of two registers in turns. */
+/* Interleaves the elements of two registers. */
 #if VECTOR_BYTES == 64
 #define FIRST_HALVES 0, 8, 1, 9, 2, 10, 3, 11
 #define SECOND_HALVES 4, 12, 5, 13, 6, 14, 7, 15
@@ -21,7 +21,7 @@ typedef uint64_t counters __attribute__((vector_size(VECTOR_BYTES), aligned(2), 
 #define SECOND_HALVES 1, 3
 #endif
 
-/* The products of the low halves, in 64 bits. */
+/* The 64-bit products of the low halves. */
 static inline counters half_products(counters a, uint32_t b)
 {
     const counters factor = (counters){0} + b;

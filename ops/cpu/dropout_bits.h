@@ -1,8 +1,8 @@
 /*
  * The random bits of dropout: 16 for each element, eight elements from each Philox counter.
  *
- * Element e of the whole has the bits of counter (e / 8, position): word (e % 8) / 2, the low half
- * first. Bits are made for 256 elements at a time and never stored beyond that.
+ * Element e of the unsharded tensor has the bits of counter (e / 8, position): word (e % 8) / 2,
+ * the low half first. Bits are computed for 256 elements at a time and not stored.
  */
 #ifndef SOFTBACK_OPS_CPU_DROPOUT_BITS_H
 #define SOFTBACK_OPS_CPU_DROPOUT_BITS_H
@@ -19,7 +19,7 @@ struct dropout_bits {
 /* The bits of the elements 8 group .. 8 group + 255. */
 struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t group);
 
-/* y = what dropout leaves of the x's with these bits; x and y may be the same. */
+/* y = dropout(x) with these bits; x and y may be the same. */
 static inline void dropout_apply(const struct dropout *dropout, const uint16_t *bits, int64_t count,
                                  const real *x, real *y)
 {
@@ -29,14 +29,14 @@ static inline void dropout_apply(const struct dropout *dropout, const uint16_t *
         y[e] = bits[e] < threshold ? 0 : x[e] * scale;
 }
 
-/* Bits for elements in rising order, as rows need them: a chunk serves several short rows. */
+/* Reads bits for elements in increasing order: one chunk serves several short rows. */
 struct dropout_reader {
     const struct dropout *dropout;
-    int64_t end; /* the element of the whole after the chunk at hand; 0: there is none yet */
+    int64_t end; /* the unsharded element after the current chunk; 0: no chunk yet */
     struct dropout_bits bits;
 };
 
-/* The bits of elements of the whole from `first` on; of *count, at most those at hand. */
+/* The bits of unsharded elements from `first` on. *count is reduced to the number available. */
 static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_t first,
                                            int64_t *count)
 {
@@ -49,7 +49,7 @@ static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_
     return reader->bits.of + (DROPOUT_CHUNK - room);
 }
 
-/* The same from element e of those here on, which are in rows that lie one after the other. */
+/* The same from this rank's element e on. */
 static inline const uint16_t *dropout_read_here(struct dropout_reader *reader, int64_t e,
                                                 int64_t *count)
 {

@@ -4,7 +4,7 @@
 
 enum { BLOCK = 512 };
 
-/* The table's y and dx. Called with a constant, they leave no choice to a loop. */
+/* The table's y and dx. Called with a constant kind, a loop over them contains no branch. */
 static inline __attribute__((always_inline)) real value(enum elementwise kind, real factor, real x)
 {
 #define VALUE(NAME, name, y, dx)                                                                   \
@@ -63,7 +63,7 @@ static void slopes(enum elementwise kind, real factor, int64_t n, const real *re
         ELEMENTWISE_TABLE(LOOP)
     case ELEMENTWISE_KINDS:
     default:
-        __builtin_unreachable(); /* so dx is always written, as compilers want to see */
+        __builtin_unreachable(); /* tells compilers that dx is always written */
     }
 #undef LOOP
 }

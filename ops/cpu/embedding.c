@@ -20,8 +20,8 @@ static bool forward(int64_t count, int64_t V, int64_t C, const void *table_, con
     return true;
 }
 
-/* y_i = table[ids_i]. An id may come twice, so the work is cut by columns: each thread adds to
-   columns of its own, in the order of i. */
+/* y_i = table[ids_i]. An id may occur twice, so threads share the work by columns and add in the
+   order of i. */
 static bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void *dy_,
                      void *dtable_)
 {

@@ -6,13 +6,13 @@
  * gemm_serial    the same on the calling thread, for use inside a parallel loop
  * gemm_builtin   never BLAS, by several threads unless it is called in a parallel loop: each row of
  *                C depends on that row of A, on B and on k alone, not on m or on where the row
- *                stands, so that a sentence decodes alike in every batch
+ *                is, so that a sequence decodes alike in every batch
  *
  * gemm_weight    gemm_builtin for A W' with a W (n, k) that gemm_pack_weight has packed: the same
  *                bits, and nothing is left to pack
  * gemm_bf16      gemm_parallel of bf16, with products and sums in f32; of f32's rows alone
  *
- * They return true, since none but the last needs memory that it cannot do without.
+ * They return true, except gemm_bf16, which returns false when out of memory.
  */
 #ifndef SOFTBACK_OPS_CPU_GEMM_H
 #define SOFTBACK_OPS_CPU_GEMM_H

@@ -5,7 +5,7 @@
 #include "tensor/memory.h"
 
 #if REAL_IS_FLOAT
-/* Whether pairs along k lie together, in words, wherever a row begins. */
+/* Whether pairs along k are contiguous and aligned to words in every row. */
 static bool has_pairs(bool along_rows, const uint16_t *x, int64_t ldx)
 {
     return !along_rows || (ldx % 2 == 0 && (uintptr_t)x % sizeof(uint32_t) == 0);
@@ -18,7 +18,7 @@ static void widen(int64_t rows, int64_t columns, const uint16_t *x, int64_t ldx,
             y[r * columns + c] = sb_bf16_widen(x[r * ldx + c]);
 }
 
-/* Any product: of f32 copies. */
+/* The general case: multiplies f32 copies. */
 static bool multiply_widened(const struct product *s, const uint16_t *a, const uint16_t *b)
 {
     const int64_t rows_a = s->transpose_a ? s->k : s->m, columns_a = s->transpose_a ? s->m : s->k;

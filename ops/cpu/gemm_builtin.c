@@ -1,12 +1,11 @@
 /*
- * The built-in product. C is cut into tasks, which threads share. A task packs its columns of B,
- * some panels at a time (DEPTH rows, as wide as a tile), and multiplies each panel with all of its
- * rows of A, some rows at a time: panels and rows then stay in the second-level cache.
+ * The built-in product. C is divided into tasks, which threads share. A task packs its columns of
+ * B, some panels at a time (DEPTH rows, as wide as a tile), and multiplies each panel with all of
+ * its rows of A, some rows at a time: panels and rows then stay in the second-level cache.
  *
- * k is cut into equal blocks of at most DEPTH. The sum over a block starts at zero and is added to
- * C, so that every element of C is the same sequence of operations wherever it stands, however C is
- * cut, however many rows there are, and on any vector width; only whether a multiplication and an
- * addition are fused is up to the processor.
+ * k is divided into equal blocks of at most DEPTH. The sum over a block starts at zero and is added
+ * to C. So every element of C is the same sequence of operations for any position, division of C,
+ * number of rows and vector width; only fused multiply-add depends on the processor.
  */
 #include "ops/cpu/gemm_builtin.h"
 #include "tensor/memory.h"
@@ -18,7 +17,7 @@
    together: 256 KB of B, which small second-level caches hold beside these rows. */
 enum { ROWS = 120, PANELS = (1 << 18) / (DEPTH * TILE_VECTORS * VECTOR_BYTES) };
 
-/* How C is cut into tasks, and its rows of vectors into panels. */
+/* How C is divided into tasks, and its rows of vectors into panels. */
 struct cut {
     int64_t vectors, panels, row_blocks, column_blocks;
 };
@@ -43,7 +42,7 @@ static int64_t most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Whether B is read where it lies: for a few rows, packing costs more than it saves. */
+/* Whether B is read in place: for few rows, packing costs more than it saves. */
 static bool is_strip(const struct product *s)
 {
     return s->transpose_b && s->m <= STRIP_ROWS && !s->bf16 && !s->packed;
@@ -64,7 +63,7 @@ static const void *b_at(const struct product *s, int64_t p, int64_t column)
     return s->bf16 ? (const void *)((const uint16_t *)s->b + i) : (const real *)s->b + i;
 }
 
-/* The columns of a panel; its B lies from row p on, unless it is packed. */
+/* The columns of a panel; reads B from row p on, unless B is packed. */
 static struct tile panel_at(const struct task *task, int64_t panel, int64_t p, struct tile t)
 {
     const struct product *s = task->s;
@@ -76,7 +75,7 @@ static struct tile panel_at(const struct task *task, int64_t panel, int64_t p, s
     return t;
 }
 
-/* A panel whose B is read where it lies; false where it is to be packed. */
+/* Multiplies a panel with B in place; false if B has to be packed. */
 static bool multiply_direct(const struct task *task, const struct tile *panel)
 {
     const int64_t rows = task->end_row - task->row;
@@ -92,8 +91,8 @@ static bool multiply_direct(const struct task *task, const struct tile *panel)
     return true;
 }
 
-/* Rows of a transposed A are packed, reals by tiles: where they lie, they would share a few sets of
-   the cache; and pairs lie apart. */
+/* Packs rows of a transposed A: in place, they map to few cache sets, and the numbers of a pair are
+   not adjacent. */
 static void pack_a(const struct task *task, struct tile *t, int64_t rows)
 {
     const struct product *s = task->s;
@@ -108,7 +107,7 @@ static void pack_a(const struct task *task, struct tile *t, int64_t rows)
     t->a = task->copy;
 }
 
-/* Panels that were packed one behind the other, with all rows of the task. */
+/* Multiplies consecutive packed panels with all rows of the task. */
 static void multiply_packed(const struct task *task, const struct tile *block, int64_t p,
                             int64_t panel, int64_t count, const real *panels)
 {
@@ -133,8 +132,8 @@ static void multiply_packed(const struct task *task, const struct tile *block, i
     }
 }
 
-/* Packs panels from this one on, as many as there is room for; how many those were. Pairs that lie
-   together are moved like reals. */
+/* Packs panels from this one on while there is room, and returns their number. Contiguous pairs are
+   copied like reals. */
 static int64_t pack(const struct task *task, const struct tile *block, int64_t p, int64_t panel)
 {
     const struct product *s = task->s;
@@ -154,7 +153,7 @@ static int64_t pack(const struct task *task, const struct tile *block, int64_t p
     return count;
 }
 
-/* Whether the panel's B lies packed, as it does when it is all of B. */
+/* Whether the panel's B is already in packed order, as when it is all of B. */
 static bool lies_packed(const struct product *s, const struct tile *panel)
 {
     const bool is_all = !s->transpose_b && panel->columns == s->ldb && s->ldb % LANES == 0;
@@ -192,7 +191,7 @@ static void multiply_task(const struct task *task)
     }
 }
 
-/* Matrices of bf16 are multiplied by f32's row alone. */
+/* Only the f32 row multiplies bf16 matrices. */
 static tiles_function *tiles_for(const struct product *s)
 {
 #if REAL_IS_FLOAT
@@ -222,8 +221,8 @@ static struct task task_at(const struct product *s, const struct cut *cut, int64
     };
 }
 
-/* Packing a transposed A of reals pays where several panels read it, and only tiles of one kind
-   can. */
+/* Packing a transposed A of reals is worthwhile when several panels read it; only full tiles can
+   read it. */
 static bool copies_a(const struct task *task)
 {
     const struct product *s = task->s;
@@ -236,8 +235,8 @@ static int64_t size_of_copy(const struct product *s, int64_t depth)
     return s->bf16 ? ROWS * depth : (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(depth);
 }
 
-/* With memory for a few deep panels, or without: then those do for which the stack has room, but
-   for a transposed A of bf16. */
+/* Runs a task with memory for a few deep panels. When out of memory it uses panels on the stack,
+   except for a transposed A of bf16. */
 static bool run_task(const struct product *s, const struct cut *cut, int64_t number)
 {
     real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
@@ -260,9 +259,9 @@ static bool run_task(const struct product *s, const struct cut *cut, int64_t num
 }
 
 /*
- * Columns are cut first: each column of B is then packed once. Rows are cut only where columns are
- * too few for the threads, or cannot be shared fairly. A transposed A costs more to pack, which is
- * done once for so many panels as are packed together: they are not cut.
+ * Columns are divided first, so that each column of B is packed once. Rows are divided only when
+ * there are too few columns for the threads or the columns cannot be shared evenly. A transposed A
+ * costs more to pack, once for each group of panels, so these groups are not divided.
  */
 static struct cut cut_of(const struct product *s, int64_t threads)
 {
@@ -280,7 +279,7 @@ static struct cut cut_of(const struct product *s, int64_t threads)
     return cut;
 }
 
-/* How many threads it is worth. */
+/* The number of threads that the product is worth. */
 static int64_t threads_for(const struct product *s)
 {
 #ifdef _OPENMP
@@ -301,8 +300,8 @@ static void scale(const struct product *s)
 }
 
 /*
- * On small products, such as those of a head of a short sentence, the plan takes longer than
- * multiplying: they go to the tiles at once, which gives the same bits. False where this is none.
+ * For small products, such as one head of a short sequence, planning takes longer than multiplying:
+ * they call the tiles directly, which gives the same bits. False if the product is not small.
  */
 enum { SMALL = 64 };
 
@@ -329,7 +328,7 @@ bool CPU(gemm_multiply)(const struct product *s, bool threads)
     if (s->m <= 0 || s->n <= 0)
         return true;
     if (s->beta != 0 && s->beta != 1)
-        scale(s); /* apart, so that no compiler fuses it with the addition in one place only */
+        scale(s); /* separate, so that compilers fuse it with the addition everywhere or nowhere */
     if (s->k <= 0) {
         if (s->beta == 0)
             scale(s);

@@ -5,9 +5,9 @@
 #include "ops/cpu/vector.h"
 
 /*
- * C = A B + beta C, as in ops/gemm.h. Where A and B are of bf16, an element is a pair of numbers
- * that follow each other along k: k counts pairs, lda and ldb numbers. Matrices in whose rows pairs
- * lie together have rows of whole pairs.
+ * C = A B + beta C, as in ops/gemm.h. For bf16 A and B, an element is a pair of numbers that are
+ * adjacent along k: k counts pairs, lda and ldb count numbers. Matrices whose rows extend along k
+ * have rows of whole pairs.
  */
 struct product {
     bool transpose_a, transpose_b;
@@ -21,8 +21,8 @@ struct product {
     bool bf16, packed; /* packed: B was packed by gemm_pack_weight */
 };
 
-/* The whole product, by several threads where that pays and they are allowed. False when there is
-   no memory, which only bf16 cannot do without. */
+/* The whole product, with several threads if `threads` and if that is faster. False when out of
+   memory, which happens for bf16 only. */
 bool CPU(gemm_multiply)(const struct product *s, bool threads);
 
 /*
@@ -44,18 +44,19 @@ enum { TILE_VECTORS = 2, MOST_ROWS = 4 };
 #endif
 enum { TILE_SUMS = 2 * MOST_ROWS }; /* vectors of a tile, at most */
 
-/* At most so many rows of B are multiplied at a time: a panel of them, as wide as a tile, stays in
-   the first-level cache or next to it. Results depend on this number, on nothing else here. */
+/* The largest number of rows of B that are multiplied at a time: a panel of them, as wide as a
+   tile, stays in the first- or second-level cache. Of all numbers here, results depend on this one
+   only. */
 enum { DEPTH = 256 };
 
-/* Blocks of k are of equal depth, but for rounding, which keeps them whole in vectors. */
+/* Blocks of k have equal depth, rounded up to whole vectors. */
 static inline int64_t block_depth(int64_t k)
 {
     int64_t blocks = (k + DEPTH - 1) / DEPTH;
     return ((k + blocks - 1) / blocks + 15) / 16 * 16;
 }
 
-/* Where part i of n begins, cut into parts that differ by at most one. */
+/* Where part i of n begins; the sizes of parts differ by at most one. */
 static inline int64_t part(int64_t i, int64_t parts, int64_t n)
 {
     return i * n / parts;
@@ -85,8 +86,8 @@ tiles_function CPU(gemm_tiles), CPU(gemm_tiles_bf16), CPU(gemm_tiles_bf16_native
 enum { STRIP_ROWS = 4, STRIP_VECTORS = 2, STRIP_COLUMNS = STRIP_VECTORS * LANES };
 void CPU(gemm_strip)(const struct tile *t, int64_t rows);
 
-/* Rows of a transposed B are short where a strip of them is small next to a page, so that no
-   hardware prefetcher finds the next strip in time; then a step through p fetches a part of it. */
+/* Short rows of a transposed B end before the hardware prefetcher finds the next strip; then each
+   step along p fetches a part of the next strip. */
 static inline void prefetch_rows(int64_t rows, const real *b, int64_t ldb, int64_t p, int64_t step)
 {
     const int64_t line = 64 / (int64_t)sizeof(real);
@@ -109,7 +110,7 @@ struct factor {
 
 void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, const real *b,
                     int64_t ldb, bool add, real *c, int64_t ldc);
-/* At least the columns from .. to - 1 of C. */
+/* Computes at least the columns from .. to - 1 of C. */
 void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
                       struct factor a, const real *packed, real *c, int64_t ldc);
 
@@ -125,7 +126,7 @@ static inline int64_t packed_at(int64_t n, int64_t p, int64_t depth, int64_t col
 void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *packed);
 
 /* Copies depth rows of `columns` columns of B to panel[p * width + j], width being the next whole
-   number of vectors. Columns past the last hold numbers that nobody needs. */
+   number of vectors. Columns past the last are undefined. */
 void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real *b, int64_t ldb,
                     real *panel);
 

@@ -1,8 +1,7 @@
 #include "ops/cpu/gemm_builtin.h"
 #include "ops/cpu/vector_transpose.h"
 
-/* Rows of a vector that has fewer than LANES, side by side: the last one stands for those that are
-   not there. */
+/* Loads fewer than LANES rows of a vector; the last row takes the place of missing ones. */
 static void load_some(int64_t count, const real *b, int64_t ldb, vector y[QUARTER])
 {
     real some[LANES * QUARTER];
@@ -58,7 +57,7 @@ void CPU(gemm_pack)(bool transposed, int64_t depth, int64_t columns, const real 
     }
 }
 
-/* Rows of one tile. What is copied behind a row's last element, the next row overwrites. */
+/* Packs the rows of one tile. The next row overwrites what is copied past the end of a row. */
 static void pack_tile(int64_t depth, const real *a, int64_t lda, real *packed)
 {
     enum { UNIT = TILE_ROWS(TILE_VECTORS), COPIED = UNIT == 6 ? 8 : UNIT };
@@ -67,7 +66,7 @@ static void pack_tile(int64_t depth, const real *a, int64_t lda, real *packed)
         memcpy(packed, a, COPIED * sizeof(real));
 }
 
-/* The last tiles, behind whose rows there may be nothing to copy. */
+/* The last tiles, where reading past the end of a row is not allowed. */
 static void pack_edge(int64_t depth, int64_t rows, const real *a, int64_t lda, real *packed)
 {
     enum { UNIT = TILE_ROWS(TILE_VECTORS) };

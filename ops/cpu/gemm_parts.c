@@ -1,4 +1,4 @@
-/* Small products on one thread, with a B that is packed once or lies together already. */
+/* Small products on one thread, with a B that is packed once or contiguous. */
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/gemm_builtin.h"
 

@@ -2,8 +2,8 @@
  * Micro-kernels: sums of a tile of C, which stay in registers along k. Each element of C is one
  * chain of additions along k, in the same order in every tile.
  *
- * Whoever includes this says before what a multiplication is: factor_type, factor_of and
- * multiply_add, of an element of A and a vector of B.
+ * The including file first defines multiplication of an element of A and a vector of B:
+ * factor_type, factor_of and multiply_add.
  */
 #ifndef SOFTBACK_OPS_CPU_GEMM_TILE_H
 #define SOFTBACK_OPS_CPU_GEMM_TILE_H
@@ -43,7 +43,7 @@ UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const 
     }
 }
 
-/* The tile of C is fetched while its sums are made. */
+/* Prefetches the tile of C while its sums are computed. */
 UNROLLED void fetch_sums(int rows, int vectors, const struct tile *t)
 {
 #pragma GCC unroll 16
@@ -56,9 +56,9 @@ UNROLLED void fetch_sums(int rows, int vectors, const struct tile *t)
 enum { LINE = 64 / (int)sizeof(real), AHEAD = 64 };
 
 /*
- * Fetches what LINE steps along k will read of A in AHEAD steps, of the rows of the next tile where
- * those of this one end: not earlier, since the panel of B, which is as large as the first-level
- * cache, would push it out again. Where rows do not lie together along k, each step is a line.
+ * Prefetches the part of A that is read AHEAD steps later along k, from the next tile where this
+ * one ends. Not earlier, since the panel of B fills the first-level cache and would evict it. Where
+ * rows of A are not contiguous along k, each step is a cache line.
  */
 UNROLLED void fetch_factors(int rows, const struct tile *t, int64_t p)
 {
@@ -75,7 +75,7 @@ UNROLLED void fetch_factors(int rows, const struct tile *t, int64_t p)
     }
 }
 
-/* Loops over rows and vectors are unrolled before compilers look for what fits into registers. */
+/* Loops over rows and vectors are unrolled, so that the sums are allocated to registers. */
 UNROLLED void tile(int rows, int vectors, const struct tile *t)
 {
     vector sum[MOST_ROWS][TILE_VECTORS];

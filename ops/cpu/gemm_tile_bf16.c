@@ -1,8 +1,8 @@
 /*
- * The micro-kernels of bf16: an element is a pair of numbers that follow each other along k, whose
- * products are added to an f32 sum, the first before the second. Processors with AVX512-BF16 have
- * an instruction for that, for which this file is compiled once more; it takes denormal numbers for
- * zeros and rounds otherwise, so that the last bits of a sum may differ.
+ * The micro-kernels of bf16: an element is a pair of numbers that are adjacent along k; their
+ * products are added to an f32 sum, the first before the second. This file is compiled once more
+ * for the AVX512-BF16 instruction, which treats subnormal numbers as zeros and rounds differently,
+ * so the last bits of a sum may differ.
  */
 #include "ops/cpu/gemm_builtin.h"
 

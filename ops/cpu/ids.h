@@ -1,4 +1,4 @@
-/* Checking ids in a kernel, since only there their data can be read. */
+/* Checks ids in a kernel, since only kernels can read data on a device. */
 #ifndef SOFTBACK_OPS_CPU_IDS_H
 #define SOFTBACK_OPS_CPU_IDS_H
 

@@ -10,7 +10,7 @@ static real sum_of_squares(int64_t C, const real *x, real scale)
     return sum;
 }
 
-/* Squares that overflow though the elements are finite are taken of x / max instead. */
+/* If the squares of finite elements overflow, uses x / max instead. */
 static real row_length(int64_t C, const real *x)
 {
     real sum = sum_of_squares(C, x, 1), max = 0;
@@ -44,8 +44,8 @@ static bool is_zero(int64_t C, const real *x)
     return zero;
 }
 
-/* y = x / |x|; or y = x / least for a row that is shorter, but not 0. A row on which nothing
-   depends, such as a masked key, has gradient 0 whatever is in it. */
+/* y = x / |x|; or y = x / least for a smaller norm that is not 0. Where dy = 0, as for a masked
+   key, dx = 0 whatever x is. */
 static void backward_row(int64_t C, const real *restrict y, real length, const real *restrict dy,
                          bool fresh, real *restrict dx)
 {

@@ -7,8 +7,8 @@ struct moments {
     real mean, variance;
 };
 
-/* The sums of d = x - (a first mean) correct that mean's rounding (Chan, Golub and LeVeque 1983),
-   so a row of equal values has variance 0 however large they are. */
+/* The sums of d = x - (first mean) correct the rounding of that mean (Chan, Golub and LeVeque
+   1983), so a row of equal values has variance 0 for any magnitude. */
 static struct moments row_moments(int64_t C, const real *x)
 {
     real sum = 0, sum_d = 0, sum_d2 = 0;
@@ -57,7 +57,7 @@ static void add_dropped_row(struct dropout_reader *reader, int64_t first, int64_
     }
 }
 
-/* What is normed of a row: x, or the sum, which this makes. */
+/* The row to normalise: x, or the sum, which this computes. */
 static const real *input_row(const struct layer_norm_forward *f, struct dropout_reader *reader,
                              int64_t r)
 {
@@ -73,7 +73,7 @@ static const real *input_row(const struct layer_norm_forward *f, struct dropout_
     return sum + first;
 }
 
-/* Shared by the threads of the region that this is called in. */
+/* Called inside a parallel region, whose threads share the rows. */
 static void forward_rows(const struct layer_norm_forward *f)
 {
     const int64_t C = f->C;
@@ -174,7 +174,7 @@ static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
     }
 }
 
-/* A fresh dx holds the row's gradient and nothing else, so dbranch is made from it. */
+/* A fresh dx holds only the row's gradient, so dbranch is computed from it. */
 static void add_gradients(const struct layer_norm_backward *b, struct dropout_reader *reader,
                           int64_t r, const struct row *row, bool streamed)
 {

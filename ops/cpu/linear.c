@@ -18,7 +18,7 @@ static bool multiply(const struct linear_shape *s, const real *x, const real *we
                : CPU(gemm_parallel)(false, true, rows, out, in, x, in, weight, in, 0, z, out);
 }
 
-/* y = activation(z + bias); shared by the threads of the region that this is called in. */
+/* y = activation(z + bias). Called inside a parallel region, whose threads share the rows. */
 static void activate_rows(const struct linear_shape *s, const real *bias, real *z, real *y)
 {
 #pragma omp for schedule(static)

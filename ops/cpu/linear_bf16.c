@@ -1,5 +1,5 @@
 /*
- * linear on bf16: products are summed in f32, and what is stored is rounded once: z, then y of the
+ * linear in bf16: products are summed in f32, and results are rounded once: z, then y of the
  * rounded z, dx, dweight and dbias. With `wide` all of these are f32.
  */
 #include "ops/cpu/gemm.h"
@@ -54,7 +54,7 @@ static void finish(const struct linear_shape *s, const uint16_t *bias, real *sum
         finish_row(s, bias, sums + r * out, z ? z + r * out : NULL, y + r * out);
 }
 
-/* In f32 there is no activation: logits of a loss. */
+/* `wide` has no activation: it computes the logits of a loss. */
 static bool forward_wide(const struct linear_shape *s, const uint16_t *x, const uint16_t *weight,
                          const uint16_t *bias, real *y)
 {

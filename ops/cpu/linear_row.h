@@ -7,8 +7,8 @@
 
 enum { BUFFER = 256 };
 
-/* z += bias, y = activation(z); z may be y. The values go through a buffer, without which compilers
-   would not dare to compute several at a time. */
+/* z += bias, y = activation(z); z may be y. A buffer rules out aliasing, so that compilers
+   vectorise the loop. */
 static inline __attribute__((always_inline)) void activate(sb_activation activation, int64_t out,
                                                            const real *bias, real *z, real *y)
 {
@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) void activate(sb_activation activat
 static inline void activate_row(sb_activation activation, int64_t out, const real *bias, real *z,
                                 real *y)
 {
-    switch (activation) { /* a loop for each, without a choice inside */
+    switch (activation) { /* one loop for each, without a branch inside */
     case SB_IDENTITY:
         activate(SB_IDENTITY, out, bias, z, y);
         break;
@@ -53,7 +53,7 @@ static inline void activate_row(sb_activation activation, int64_t out, const rea
     }
 }
 
-/* The activation's slope, from z or from y as linear_keeps_y says. */
+/* The activation's slope, from y if linear_keeps_y, else from z. */
 static inline __attribute__((always_inline)) real slope(sb_activation activation, real kept)
 {
     switch (activation) {
@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) real slope(sb_activation activation
         return 1 - kept * kept;
     case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
         return kept * (1 - kept);
-    default: /* for relu too, where y > 0 just where z > 0 */
+    default: /* also relu, where y > 0 exactly when z > 0 */
         return activation_slope(activation, kept);
     }
 }

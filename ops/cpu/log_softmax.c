@@ -50,7 +50,7 @@ static void block_of(int64_t n, const real *restrict x, const real *restrict bia
         y[c] = (x[c] - max) - log_sum + bias[c];
 }
 
-/* Where y + bias is largest, if none is NaN: in which block, then where in it. */
+/* The index of the largest y + bias if none is NaN: first its block, then its index there. */
 static int64_t best_place(int64_t C, const real *x, const real *bias, real max, real log_sum)
 {
     real y[BLOCK], best = -INFINITY;
@@ -68,7 +68,7 @@ static int64_t best_place(int64_t C, const real *x, const real *bias, real max, 
     return at + place;
 }
 
-/* Something that is not finite makes the sum NaN, and all y with it. */
+/* A NaN or +infinity in x makes the sum NaN, and so all y. */
 static int32_t best_of_row(int64_t C, const real *x, const real *bias, double *value)
 {
     real max = row_max(C, x), log_sum = real_log(row_sum_exp(C, x, max));

@@ -1,7 +1,7 @@
 #include "ops/logsumexp.h"
 #include "ops/cpu/rows.h"
 
-/* An infinite maximum is no shift: inf - inf is NaN, where the sum itself is plainly inf or 0. */
+/* No shift by an infinite maximum: inf - inf is NaN, but the sum is inf or 0. */
 static real forward_row(int64_t C, const real *x)
 {
     real max = row_max(C, x), shift = real_abs(max) < INFINITY ? max : 0;

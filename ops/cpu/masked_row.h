@@ -1,12 +1,11 @@
 /*
  * Softmax over the keys that a mask keeps, row by row, for masked_softmax and attention.
  *
- * Terms without a dense pattern leave a range of keys, and the loops go over nothing else. Where a
- * mask has dense terms, the range is taken in chunks, each with its bytes keep[j], computed where
- * they are needed and never stored. Which entries are zero is decided by the mask alone: a NaN in a
- * blocked entry has no effect, and one in a kept entry makes all kept weights of its row NaN.
- * The sums go over the range in an order that depends on its length only, so that padding behind a
- * sentence leaves the bits of its rows as they are.
+ * Terms without a dense pattern keep one range of keys, and the loops visit only that range. With
+ * dense terms, the range is processed in chunks, each with bytes keep[j] that are computed when
+ * needed and never stored. The mask alone decides which entries are zero: NaN in a blocked entry
+ * has no effect, NaN in a kept entry makes all kept weights of its row NaN. The order of a sum
+ * depends only on the length of the range, so padding does not change the bits of a row.
  */
 #ifndef SOFTBACK_OPS_CPU_MASKED_ROW_H
 #define SOFTBACK_OPS_CPU_MASKED_ROW_H
@@ -36,7 +35,7 @@ struct masked_chunk {
     const uint8_t *keep;
 };
 
-/* A run of keys of one block at a time. */
+/* One run of keys in the same block at a time. */
 static inline void keep_blocks(const struct mask_term *term, const struct masked_row *row,
                                int64_t j, int64_t n, uint8_t *keep)
 {
@@ -107,9 +106,8 @@ static inline void masked_row_clear(const struct masked_row *row, real *x)
 
 /*
  * The weights of a row: y_j = exp(scale x_j - max) / sum over the kept keys, and 0 elsewhere. x and
- * y may be the same. Blocked scores in the range count as -infinity, which gives exactly 0 but
- * where the sum is not a positive number: when all are blocked, or something is wrong with a kept
- * one.
+ * y may be the same. Blocked scores in the range are set to -infinity, which gives exactly 0 unless
+ * the sum is not positive: when all scores are blocked, or a kept one is not finite.
  */
 static inline void masked_row_softmax(const struct masked_row *row, real scale, const real *x,
                                       real *y)

@@ -1,7 +1,7 @@
 /*
  * Elementary functions for the loops of kernels: without branches, so that a plain loop over
- * elements becomes vector code. A double takes the library's one definition, from
- * tensor/mathematics.h; this header adds the one for float, by the same methods.
+ * elements becomes vector code. double uses the definitions of tensor/mathematics.h; this header
+ * adds those of float, by the same methods.
  *
  * Zeros (with their sign), infinities, NaN and overflow are right. Largest errors over all floats,
  * in units in the last place: exp 1.2, expm1 1.4, log 0.9, log1p 0.9, sigmoid 2.5, tanh 2.7,

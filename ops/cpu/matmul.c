@@ -2,8 +2,8 @@
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/real.h"
 
-/* Products from this many multiplications on are cut for the threads themselves; smaller ones are
-   dealt to them whole. */
+/* From this many multiplications on, threads share one product; smaller products are distributed
+   over threads. */
 enum { LARGE_PRODUCT = 1 << 22 };
 
 static int64_t places(const struct matmul_shape *s, int from, int to)
@@ -14,7 +14,7 @@ static int64_t places(const struct matmul_shape *s, int from, int to)
     return n;
 }
 
-/* How far the place of this number along the axes from..to-1 lies from the first one. */
+/* The offset of index tuple number `place` along the axes from..to-1. */
 static int64_t offset(const struct matmul_shape *s, const int64_t *stride, int from, int to,
                       int64_t place)
 {

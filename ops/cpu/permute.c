@@ -4,9 +4,9 @@
 #define INLINE static inline __attribute__((always_inline))
 
 /*
- * Two ways to walk. Where x and y end with the same axis, runs of it are moved whole. Else x's
- * last axis lies somewhere inside y, and the two axes are moved in tiles of TILE x TILE elements:
- * each row of a tile is read as one run, and, turned, written as one.
+ * If x and y have the same last axis, contiguous runs are copied. Otherwise x's last axis is an
+ * inner axis of y, and tiles of TILE x TILE elements of the two axes are transposed: each row of a
+ * tile is read and written as one run.
  */
 enum { TILE = 16 };
 
@@ -53,7 +53,7 @@ INLINE void turn_block(size_t width, bool add, int64_t rows, int64_t columns, co
     }
 }
 
-/* What a block of work is, for each width that an element can have. */
+/* Transposes a block, with one copy of the loop for each element width. */
 static void turn(size_t width, bool add, int64_t rows, int64_t columns, const char *x,
                  size_t x_stride, char *y, size_t y_stride)
 {

@@ -28,8 +28,7 @@ static bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, 
     return true;
 }
 
-/* The keys within R of query i: the first, and the one after the last. Keys before them are farther
-   away to the left, keys behind them to the right. */
+/* The keys at distance at most R from query i: the first, and the one after the last. */
 struct near {
     int64_t from, to;
 };
@@ -67,7 +66,8 @@ static bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const
     return true;
 }
 
-/* y_ij = table[clip(j - (i + Lk - Lq), -R, R) + R]. The two ends gather many numbers, in double. */
+/* y_ij = table[clip(j - (i + Lk - Lq), -R, R) + R]. The two ends sum many numbers, so they use
+   double. */
 static void relative_backward_head(int64_t R, int64_t Lq, int64_t Lk, const real *dy, real *dtable)
 {
     double low = 0, high = 0;

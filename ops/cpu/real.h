@@ -1,5 +1,5 @@
 /*
- * What every file of CPU kernels begins with. Each is compiled once for each real dtype and
+ * Included first by every file of CPU kernels. Each file is compiled once for each real dtype and
  * instruction set, with
  *     REAL           float or double
  *     REAL_IS_FLOAT  1 or 0
@@ -7,8 +7,8 @@
  *     SET            cpu, cpu_v3, ...: what that of a row of bf16 begins with
  *     VECTOR_BYTES   the width of a vector register: 16, 32 or 64
  *
- * Loops that sum are marked `#pragma omp simd reduction(+ : sum)`, which lets the compiler add in
- * vector lanes; a portable build ignores the mark and adds in order.
+ * Sums use `#pragma omp simd reduction(+ : sum)`, which lets the compiler add in vector lanes; a
+ * portable build ignores the pragma and adds in order.
  */
 #ifndef SOFTBACK_OPS_CPU_REAL_H
 #define SOFTBACK_OPS_CPU_REAL_H
@@ -22,21 +22,20 @@ typedef REAL real;
 
 #define CPU_PASTE_(name, row) name##_##row
 #define CPU_PASTE(name, row) CPU_PASTE_(name, row)
-/* A name of this dtype and instruction set, for what several files of one set share. */
+/* A name for this dtype and instruction set, for functions that several files share. */
 #define CPU(name) CPU_PASTE(name, ROW)
 /* The definition of this set's row: KERNELS(softmax) = {forward, backward}; */
 #define KERNELS(op) const struct op##_kernels CPU(op)
 /* That of its row of bf16, which is compiled with f32's. */
 #define KERNELS_BF16(op) const struct op##_kernels CPU_PASTE(CPU_PASTE(op, SET), bf16)
 
-/* What is called once for many elements, and is not worth a copy in each loop: inlined everywhere,
-   these functions take compilers longer than the kernels themselves. */
+/* For functions that are called once for many elements: inlining them in every loop would take
+   compilers longer than the kernels themselves. */
 #define OUTLINED static __attribute__((noinline, unused))
 
-/* Work, in elements touched, below which a second thread costs more than it saves. It only chooses
-   between one thread and several, never how work is cut; tests set it to 0. A parallel region of
-   one thread costs 0.4 us too, by the call that would wake others: the kernels of which a step of
-   decoding consists enter none below it. */
+/* Work, in elements, below which a second thread costs more than it saves. It selects one thread or
+   several, never how work is divided; tests set it to 0. A parallel region of one thread also costs
+   0.4 us, so the kernels of a decoding step enter none below this limit. */
 extern int64_t kernel_parallel_work;
 #define PARALLEL_WORK kernel_parallel_work
 

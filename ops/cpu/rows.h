@@ -1,4 +1,4 @@
-/* What kernels that go row by row share. */
+/* Functions that row-wise kernels share. */
 #ifndef SOFTBACK_OPS_CPU_ROWS_H
 #define SOFTBACK_OPS_CPU_ROWS_H
 
@@ -11,7 +11,7 @@ static inline int64_t slab_end(int64_t slab, int64_t rows)
     return (slab + 1) * SLAB_ROWS < rows ? (slab + 1) * SLAB_ROWS : rows;
 }
 
-/* What a gradient holds before a part is added to it: nothing yet, if it is fresh. */
+/* The value of a gradient before a part is added: 0 if it is fresh. */
 static inline real before(bool fresh, real dx)
 {
     return fresh ? 0 : dx;

@@ -1,7 +1,7 @@
 #include "ops/slice.h"
 #include "ops/cpu/real.h"
 
-/* Long runs are cut into pieces that threads can share. */
+/* Long runs are split into pieces, so that threads share them. */
 enum { PIECE = 4096 };
 
 struct piece {

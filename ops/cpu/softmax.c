@@ -22,7 +22,7 @@ static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
     return true;
 }
 
-/* y_c = exp(x_c - max) / sum. The row that follows is fetched meanwhile. */
+/* y_c = exp(x_c - max) / sum. Prefetches the next row. */
 static void backward_row(int64_t C, const real *y, const real *dy, bool fresh, bool streamed,
                          real *dx)
 {

@@ -1,7 +1,7 @@
 /*
  * Softmax of one row, in vectors. Rows of attention are short, often shorter than two vectors, so
- * their ends matter: the last part of a row is one more vector, filled up with what has no effect.
- * Lane l sums the elements l, l + LANES, ...: an order that depends on no more than the length.
+ * the end of a row is processed as one more vector, padded with values that have no effect. Lane l
+ * sums the elements l, l + LANES, ...: an order that depends on the length only.
  */
 #ifndef SOFTBACK_OPS_CPU_SOFTMAX_ROW_H
 #define SOFTBACK_OPS_CPU_SOFTMAX_ROW_H
@@ -87,9 +87,9 @@ static inline void tail_store(real *x, int64_t n, int64_t room, vector y)
 }
 
 /*
- * y_j = exp(scale (x_j - max x)) / sum for the n > 0 numbers of x, with scale > 0; returns the sum,
- * which is NaN when a number is. x and y may be the same; both have room for `room` numbers, and of
- * those behind the n, y's may change.
+ * y_j = exp(scale (x_j - max x)) / sum for the n > 0 numbers of x, with scale > 0. Returns the sum,
+ * which is NaN if a number is NaN. x and y may be the same; both have room for `room` numbers, and
+ * those of y past n may change.
  */
 static inline real row_softmax(int64_t n, int64_t room, real scale, const real *x, real *y)
 {
@@ -101,7 +101,7 @@ static inline real row_softmax(int64_t n, int64_t room, real scale, const real *
         largest = vector_larger(largest, vector_load(x + j));
     real max = vector_max(largest);
     for (int64_t j = 0; j < whole; j += LANES) {
-        __builtin_prefetch(x + room + j); /* the next row, most often */
+        __builtin_prefetch(x + room + j); /* usually the next row */
         vector e = vector_exp(scale * (vector_load(x + j) - max));
         vector_store(y + j, e);
         sums += e;

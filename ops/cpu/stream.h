@@ -1,25 +1,25 @@
 /*
- * Stores that go past the caches. A plain store first reads the line that it overwrites; where a
- * result is larger than the caches, that is traffic for nothing.
+ * Streaming (non-temporal) stores, which bypass the caches. A plain store first reads the cache
+ * line that it overwrites, which wastes bandwidth when the result is larger than the caches.
  */
 #ifndef SOFTBACK_OPS_CPU_STREAM_H
 #define SOFTBACK_OPS_CPU_STREAM_H
 
 #include "ops/cpu/vector.h"
 
-/* Numbers of a row, at most, that is made first and then streamed. */
+/* The longest row, in numbers, that is computed first and then streamed. */
 enum { STREAM_ROW = 32768 / sizeof(real) };
 
-/* Whether rows of C, of whole vectors, are streamed to y. What is small is left in the caches, for
-   whoever reads it next. */
+/* Whether rows of C, of whole vectors, are streamed to y. Small results stay in the caches for the
+   next operation. */
 static inline bool streams(int64_t rows, int64_t C, const real *y)
 {
     const bool is_large = rows * C * (int64_t)sizeof(real) >= kernel_streamed_bytes;
     return is_large && C % LANES == 0 && C <= STREAM_ROW && (uintptr_t)y % VECTOR_BYTES == 0;
 }
 
-/* To an address of whole vectors. The compiler's own names: immintrin.h alone takes longer to read
-   than a kernel to compile. */
+/* Stores to an aligned address. Uses compiler builtins, because including immintrin.h takes longer
+   than compiling a kernel. */
 static inline void vector_stream(real *to, vector x)
 {
 #if !defined(__x86_64__)
@@ -45,7 +45,7 @@ static inline void stream_row(int64_t C, const real *x, real *y)
         vector_stream(y + c, vector_load(x + c));
 }
 
-/* Once for each thread: what it has streamed is there for the others, too. */
+/* Called once by each thread: makes its streamed data visible to other threads. */
 static inline void stream_end(void)
 {
 #if defined(__x86_64__)
