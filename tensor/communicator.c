@@ -86,7 +86,7 @@ bool sb_communicator_broadcast(sb_communicator *c, int root, void *data, size_t 
         return fail_null("communicator_broadcast", "data");
     if (!is_rank(c, "communicator_broadcast", root))
         return false;
-    const size_t most = (size_t)1 << 30; /* MPI counts with an int */
+    const size_t most = (size_t)1 << 30; /* MPI counts are of type int */
     for (size_t at = 0, part; c && c->plugin && at < bytes; at += part) {
         part = bytes - at < most ? bytes - at : most;
         if (!c->plugin->broadcast(c->group, (char *)data + at, part, root))
@@ -134,7 +134,7 @@ static bool post(sb_exchange *e, sb_communicator *c, int to, const void *data, s
            communicator_send(c, data, bytes, to, EXCHANGE_TAG, &e->sent);
 }
 
-/* With itself. */
+/* An exchange of a rank with itself. */
 static bool copy(const void *data, size_t bytes, void *room, size_t room_bytes)
 {
     if (bytes != room_bytes)

@@ -1,6 +1,6 @@
 /*
- * What the library and the plug-in that talks between ranks tell each other: the part of MPI that
- * is needed, so that no other file knows MPI.
+ * The interface between the library and the MPI plug-in: the part of MPI that softback needs. No
+ * other file depends on MPI.
  */
 #ifndef SOFTBACK_TENSOR_COMMUNICATOR_PLUGIN_H
 #define SOFTBACK_TENSOR_COMMUNICATOR_PLUGIN_H
@@ -9,27 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the library gives. */
+/* What the library provides. */
 struct communicator_host {
-    uint64_t abi; /* of the headers that both sides read; first, so that it can always be read */
+    uint64_t abi; /* hash of the headers that both sides include; the first member, so that it is
+                     always readable */
     void *(*fail)(const char *format, ...)SB_PRINTF(1, 2); /* sb_fail */
 };
 
-struct group; /* ranks that talk with each other: an MPI_Comm */
+struct group; /* an MPI_Comm */
 
-/* A message under way: an MPI_Request. */
+/* A pending message: an MPI_Request. */
 struct transfer {
     uint64_t word;
 };
 
-enum { MOST_TAG = 32767 }; /* what every MPI allows */
+enum { MOST_TAG = 32767 }; /* every MPI allows this tag */
 
-/* What the plug-in gives. Calls return NULL or false, with a message, when MPI reports a failure.
- */
+/* What the plug-in provides. Calls return NULL or false, with a message, when MPI reports an
+   error. */
 struct communicator_plugin {
     struct group *(*open)(void); /* all ranks of the job */
     struct group *(*split)(struct group *group, int color, int key);
-    void (*close)(struct group *group); /* of the job's: waits for all ranks, and ends MPI */
+    void (*close)(struct group *group); /* closing the group of the job waits for all ranks and
+                                           finalises MPI */
     int (*rank)(const struct group *group);
     int (*size)(const struct group *group);
     int (*processors)(const struct group *group);
@@ -37,7 +39,8 @@ struct communicator_plugin {
                  struct transfer *transfer);
     bool (*receive)(struct group *group, void *room, size_t bytes, int from, int tag,
                     struct transfer *transfer);
-    bool (*test)(struct transfer *transfer, bool *done); /* also moves what is under way */
+    bool (*test)(struct transfer *transfer,
+                 bool *done); /* also makes progress on pending messages */
     bool (*wait)(struct transfer *transfer);
     bool (*broadcast)(struct group *group, void *data, size_t bytes, int root);
     bool (*barrier)(struct group *group);
@@ -45,7 +48,8 @@ struct communicator_plugin {
     void (*abort)(void); /* does not return */
 };
 
-/* The function that a plug-in exports as "softback_communicator"; NULL, having failed. */
+/* The function that a plug-in exports as "softback_communicator"; returns NULL, with a message, on
+   failure. */
 typedef const struct communicator_plugin *communicator_open(const struct communicator_host *host);
 
 #endif

@@ -1,11 +1,11 @@
-/* The ranks that mpirun has started: the plug-in that reaches them is opened here. */
+/* The world: opens the MPI plug-in when mpirun has started several ranks. */
 #include "communicator_abi.h"
 #include "tensor/plugin_file.h"
 #include "tensor/ranks.h"
 #include <stdlib.h>
 
-/* What Open MPI, MPICH and Slurm tell the processes that they start; each value is the number of
-   ranks, but for PMIx, which does not tell it. */
+/* Environment variables that Open MPI, MPICH and Slurm set in the processes that they start. Each
+   is the number of ranks, except PMIX_RANK, from which the number is not known. */
 static const char *const signs[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
 
 /* Whether there may be other ranks. */

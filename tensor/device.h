@@ -1,8 +1,8 @@
 /*
- * A device: where data lies and how it moves. The CPU is always there.
+ * A device: it allocates memory for tensors and copies data. The CPU is always available.
  *
- * Each operation has a row of kernels for each device (ops/kernel.h); this table holds only what
- * tensors need.
+ * Each operation has a row of kernels for each device (ops/kernel.h); a device has only the
+ * functions that tensors need.
  */
 #ifndef SOFTBACK_TENSOR_DEVICE_H
 #define SOFTBACK_TENSOR_DEVICE_H
@@ -18,43 +18,44 @@ SB_API const sb_device *sb_device_cpu(void);
 SB_API const char *sb_device_name(const sb_device *device);
 
 /*
- * The GPU: the first one that the CUDA driver shows. NULL, with the reason as the message, where
- * there is none, or no driver, or no libsoftback_cuda.so that fits.
+ * The first GPU that the CUDA driver lists. NULL, with the reason as the message, when there is no
+ * GPU, no driver, or no matching libsoftback_cuda.so.
  *
- * That plug-in is looked for beside the library or the program that holds this function, then where
- * the system looks for libraries. The environment's SOFTBACK_CUDA names another file; "emulated"
- * stands for libsoftback_cuda_emulated.so, whose kernels run on the processor: slow and checked.
+ * This plug-in is searched for in the folder of the library or program that contains this function,
+ * then on the system's library path. The environment variable SOFTBACK_CUDA names another file;
+ * "emulated" stands for libsoftback_cuda_emulated.so, which runs the kernels on the CPU: slow, but
+ * with memory and race checks.
  */
 SB_API const sb_device *sb_device_cuda(void);
 
-/* What a device is, in a few words. */
+/* A short description of a device, such as its model. */
 SB_API const char *sb_device_description(const sb_device *device);
 
-/* Where constructors make tensors, parameters and batches from now on, in all threads; NULL stands
-   for the CPU, which is the default. */
+/* Sets the device on which constructors make tensors, parameters and batches from now on, in all
+   threads; NULL stands for the CPU, the default. */
 SB_API void sb_use_device(const sb_device *device);
 SB_API const sb_device *sb_device_in_use(void);
 
-/* Waits for what was queued on a device; false, with a message, when something of it failed. */
+/* Waits for all work queued on a device; false, with a message, when some of it failed. */
 SB_API bool sb_device_synchronize(const sb_device *device);
 
-/* What a device's memory holds, in bytes, counted by the library itself. */
+/* Memory statistics of a device, as the library counts them. */
 typedef struct {
     int64_t live_blocks;  /* blocks in use */
     int64_t live_bytes;   /* bytes in use */
-    int64_t peak_bytes;   /* the most that was in use since the last reset */
-    int64_t system_calls; /* how often the system was asked for memory, since the start */
+    int64_t peak_bytes;   /* the largest live_bytes since the last reset */
+    int64_t system_calls; /* number of allocations from the system since the start */
 } sb_memory;
 
 SB_API sb_memory sb_device_memory(const sb_device *device);
 SB_API void sb_device_reset_peak(const sb_device *device);
-SB_API void sb_device_trim(const sb_device *device); /* gives cached memory back to the system */
+SB_API void sb_device_trim(const sb_device *device); /* returns cached memory to the system */
 
-/* Frees a text or an array that the library returned; NULL is allowed. */
+/* Frees a string or an array that the library returned; NULL is allowed. */
 SB_API void sb_free(void *memory);
 
-/* The number of threads that kernels use (default: one for each core); results never depend on
-   it. Fails below 1. A build without OpenMP always has one thread. */
+/* Sets the number of threads that kernels use (default: one for each core). Results do not depend
+   on it. Fails below 1. A build without OpenMP always uses one thread. */
 SB_API bool sb_set_threads(int threads);
 SB_API int sb_threads(void);
 

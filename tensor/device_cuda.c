@@ -13,7 +13,7 @@ static struct pool graphs_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct pool staging_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct sb_device cuda;
 static const struct plugin *plugin;
-static char reason[512]; /* why there is none */
+static char reason[512]; /* why there is no CUDA device */
 
 static void *take(size_t bytes)
 {
@@ -38,7 +38,7 @@ static const void *row(const char *operation, sb_dtype dtype)
     return NULL;
 }
 
-/* What SOFTBACK_CUDA names, or else the library's own plug-in. */
+/* The file that SOFTBACK_CUDA names, or the default plug-in. */
 static const char *file_name(void)
 {
     const char *name = getenv("SOFTBACK_CUDA");

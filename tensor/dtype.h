@@ -1,4 +1,4 @@
-/* Element types. The real types come first, so that they index rows of kernels. */
+/* Element types. Real types come first, because they index rows of kernels. */
 #ifndef SOFTBACK_TENSOR_DTYPE_H
 #define SOFTBACK_TENSOR_DTYPE_H
 
@@ -10,7 +10,7 @@
 typedef enum {
     SB_F32,  /* float */
     SB_F64,  /* double */
-    SB_BF16, /* the upper 16 bits of a float: its exponent, and 8 bits of precision; for storage */
+    SB_BF16, /* bfloat16: the upper 16 bits of a float, with 8 bits of precision; for storage */
     SB_I32,  /* int32_t, for ids */
     SB_BOOL, /* one byte, 0 or 1, for masks */
 } sb_dtype;
@@ -19,10 +19,10 @@ enum { SB_DTYPES = 5, SB_REAL_DTYPES = 3 };
 
 SB_API const char *sb_dtype_name(sb_dtype dtype); /* "f32", "f64", "bf16", "i32", "bool" */
 SB_API size_t sb_dtype_bytes(sb_dtype dtype);     /* bytes of an element */
-SB_API bool sb_dtype_is_real(sb_dtype dtype);     /* whether it may carry a gradient */
+SB_API bool sb_dtype_is_real(sb_dtype dtype);     /* whether tensors of it can have a gradient */
 
-/* bf16, of which an element is stored as a uint16_t: to a float, exactly, and from one, to the
-   nearest, of two equally near to the even one; NaN stays NaN. */
+/* Converts bf16, stored as uint16_t, to float (exact) and from float (round to nearest, ties to
+   even; NaN stays NaN). */
 static inline float sb_bf16_widen(uint16_t bits)
 {
     const uint32_t wide = (uint32_t)bits << 16;

@@ -12,7 +12,7 @@ static _Thread_local bool *watching;
 
 const char *sb_error(void)
 {
-    unsettled = false; /* whoever has read it knows why a NULL is one */
+    unsettled = false; /* the caller has now read why a NULL was returned */
     return message;
 }
 

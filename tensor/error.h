@@ -1,15 +1,15 @@
 /*
- * One message for each thread: what the last failure was.
+ * The error message of each thread: what the last failure was.
  *
- * A function that fails returns NULL or false and leaves one sentence here. It names the function,
- * the value that it met and what it expected.
+ * A function that fails returns NULL or false and sets this message. It names the function, the
+ * value that it was given and what it expected.
  */
 #ifndef SOFTBACK_TENSOR_ERROR_H
 #define SOFTBACK_TENSOR_ERROR_H
 
 #include <stdbool.h>
 
-/* What the library exports, to C and C++. */
+/* Marks what the library exports to C and C++. */
 #if defined(__GNUC__) && defined(__cplusplus)
 #define SB_API extern "C" __attribute__((visibility("default")))
 #elif defined(__GNUC__)
@@ -27,9 +27,9 @@
 SB_API const char *sb_error(void);
 
 /*
- * Sets the message, marks the open tape as failed, and returns NULL, so that failing code is one
- * line: `return sb_fail("softmax: x is a scalar")`, in functions that return a pointer or a bool.
- * While the open tape is failed already, its first message stays.
+ * Sets the message, marks the open tape as failed, and returns NULL. In functions that return a
+ * pointer or a bool, failing code is one line: `return sb_fail("softmax: x is a scalar")`. If the
+ * open tape has failed already, its first message stays.
  */
 SB_API void *sb_fail(const char *format, ...) SB_PRINTF(1, 2);
 

@@ -1,19 +1,20 @@
-/* How the parts of the library report failures; callers outside see error.h. */
+/* Failures inside the library; callers use error.h. */
 #ifndef SOFTBACK_TENSOR_FAILURE_H
 #define SOFTBACK_TENSOR_FAILURE_H
 
 #include "tensor/error.h"
 
 /*
- * An argument is NULL. When a failure is still unread, it is most likely the reason, and the
- * message goes on with it. Returns NULL.
+ * Fails because an argument is NULL. An earlier failure that nobody has read is the likely reason,
+ * so its message is appended. Returns NULL.
  */
 void *fail_null(const char *function, const char *argument);
 
-/* Failures set *failed from here on, until another flag (or NULL) takes its place. */
+/* From now on failures set *failed, until another flag (or NULL) replaces it. */
 void failure_watch(bool *failed);
 
-/* Whatever failed has been dealt with: it explains no later NULL. The message itself stays. */
+/* The caller has handled the last failure, so it does not explain a later NULL. The message
+   stays. */
 void failure_settled(void);
 
 #endif

@@ -40,7 +40,7 @@ void file_close(struct file *file)
     memory_free(file);
 }
 
-/* Without O_NONBLOCK, opening a pipe that nobody writes to would wait for ever. */
+/* Without O_NONBLOCK, opening a pipe that has no writer would block forever. */
 static bool open_regular(struct file *file)
 {
     struct stat about;

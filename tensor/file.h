@@ -1,8 +1,8 @@
 /*
- * File access, all of it: reading, and replacing a file as a whole.
+ * All file access: reading files, and replacing a file atomically.
  *
- * `who` opens the messages, each of which names the file and the system's reason. It must be a
- * text that outlives the call, or the object that is returned.
+ * `who` opens the messages, which name the file and the system's reason. It must outlive the call
+ * and the object that the call returns.
  */
 #ifndef SOFTBACK_TENSOR_FILE_H
 #define SOFTBACK_TENSOR_FILE_H
@@ -16,34 +16,34 @@ struct file;
 
 struct file *file_open(const char *who, const char *path);
 int64_t file_size(const struct file *file); /* in bytes, when it was opened */
-/* Reads exactly these bytes; a file that ends before them is a failure. */
+/* Reads exactly these bytes; fails when the file ends before them. */
 bool file_read(const struct file *file, int64_t offset, void *bytes, size_t size);
 void file_close(struct file *file); /* NULL is allowed */
 
-/* All that a file (or a pipe) holds, followed by a NUL; to be freed with memory_free. Fails when
-   it is more than `limit` bytes. */
+/* Reads all of a file or pipe and appends a NUL; free it with memory_free. Fails above `limit`
+   bytes. */
 char *file_text(const char *who, const char *path, size_t limit, size_t *size);
 
-/* Whether something is there. */
+/* Whether the path exists. */
 bool file_exists(const char *path);
 
-/* Adds to the end of a file, which is made if it is not there. */
+/* Appends to a file, which is created if it does not exist. */
 bool file_append(const char *who, const char *path, const void *bytes, size_t size);
 
 /*
- * The replacement of a file by another, at once: whoever opens `path` sees the whole old file or
- * the whole new one, also when the process is killed or the machine stops at any moment.
+ * Replaces a file atomically: a reader of `path` gets the complete old file or the complete new
+ * one, even if the process is killed or the machine stops at any moment.
  *
- * The new contents go to <path>.softback-part in the same folder; file_commit syncs that, renames
- * it, and syncs the folder. Permissions, and where possible the owner, are the old file's, or else
- * what the umask leaves. A symbolic link is followed and stays. On a failure the old file stays as
- * it was and the temporary file is removed; one that a killed process left behind is removed by the
- * next replacement of the same file. Two replacements of one file at a time are refused.
+ * The new contents go to <path>.softback-part in the same folder; file_commit syncs that file,
+ * renames it, and syncs the folder. The new file gets the permissions, and if possible the owner,
+ * of the old file, or the permissions of the umask. A symbolic link is followed and stays. On
+ * failure the old file is unchanged and the temporary file is removed; after a killed process, the
+ * next replacement of the file removes it. Two concurrent replacements of one file are refused.
  */
 struct file_replacement;
 
 struct file_replacement *file_replace(const char *who, const char *path);
-/* After a failure, all further writes and the commit fail too; the first one leaves the message. */
+/* After a failure, all further writes and the commit fail too and keep the first message. */
 bool file_write(struct file_replacement *file, const void *bytes, size_t size);
 /* Puts the new file in place, and frees the object in any case. */
 bool file_commit(struct file_replacement *file);

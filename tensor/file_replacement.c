@@ -15,7 +15,7 @@ enum { BUFFER_BYTES = 1 << 16, LINKS_FOLLOWED = 40, ATTEMPTS = 100 };
 
 struct file_replacement {
     const char *who;
-    char *path;      /* where the file really lies: behind symbolic links */
+    char *path;      /* the path of the file after following symbolic links */
     char *temporary; /* in the same folder, so that it can be renamed */
     char *folder;
     int descriptor; /* of the temporary file, locked; -1: none */
@@ -26,7 +26,7 @@ struct file_replacement {
 
 bool file_put(int descriptor, const void *bytes, size_t size)
 {
-    const size_t most = 1 << 30; /* Linux writes at most 2^31 - 4096 bytes at once */
+    const size_t most = 1 << 30; /* Linux writes at most 2^31 - 4096 bytes in one call */
     for (const char *at = bytes; size > 0;) {
         ssize_t count = write(descriptor, at, size < most ? size : most);
         if (count == 0)
@@ -46,7 +46,7 @@ static int folder_length(const char *path)
     return slash ? (int)(slash - path) + 1 : 0;
 }
 
-/* Where a path leads when symbolic links are followed, whether or not a file is there. */
+/* The target of a path after following symbolic links; the target need not exist. */
 static char *follow_links(const char *who, const char *path)
 {
     char *target = memory_text(path);
@@ -54,7 +54,7 @@ static char *follow_links(const char *who, const char *path)
         char link[PATH_MAX];
         ssize_t size = readlink(target, link, sizeof link - 1);
         if (size < 0 && (errno == EINVAL || errno == ENOENT))
-            return target; /* no link, or nothing there */
+            return target; /* not a link, or does not exist */
         if (size >= 0 && links == LINKS_FOLLOWED)
             errno = ELOOP;
         if (size < 0 || links == LINKS_FOLLOWED) {
@@ -79,8 +79,8 @@ static bool leads_to(const char *path, int descriptor)
            at_path.st_dev == open_one.st_dev && at_path.st_ino == open_one.st_ino;
 }
 
-/* Locks a temporary file. Whoever writes one holds its lock, which the system lifts when a process
-   dies; file systems without locks count as locked. */
+/* Locks a temporary file. Its writer holds the lock, which the system releases when a process ends;
+   without support for locks this succeeds. */
 static bool lock(struct file_replacement *file, int descriptor)
 {
     if (flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -102,7 +102,8 @@ static bool remove_stale(struct file_replacement *file)
     return ok;
 }
 
-/* Makes the temporary file and locks it, before or after which somebody may take it for stale. */
+/* Makes the temporary file and locks it. Before it has the lock, another process may remove the
+   file as stale; then it tries again. */
 static bool make_temporary(struct file_replacement *file, unsigned mode)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -126,8 +127,8 @@ static bool make_temporary(struct file_replacement *file, unsigned mode)
                    utf8_quote(file->temporary).text);
 }
 
-/* The new file gets the old one's owner and permissions as far as the system allows; where the
-   group cannot be kept, nobody gets rights as a member of another. */
+/* Copies owner and permissions of the old file as far as the system allows. If the group cannot be
+   copied, the new file grants no rights to its group. */
 static void copy_permissions(int descriptor, const struct stat *old)
 {
     bool same_group = fchown(descriptor, old->st_uid, old->st_gid) == 0 ||
@@ -231,8 +232,8 @@ static bool sync_retrying(int descriptor)
     return result == 0;
 }
 
-/* Makes a rename last. Some file systems do not sync folders (EINVAL), and a folder that may be
-   written to need not be readable (EACCES): there nothing more can be done. */
+/* Makes a rename durable. Some file systems cannot sync folders (EINVAL), and a writable folder may
+   be unreadable (EACCES): these are not failures. */
 static bool sync_folder(const struct file_replacement *file)
 {
     int descriptor = file_descriptor(file->folder, O_RDONLY | O_DIRECTORY, 0);
@@ -253,7 +254,7 @@ bool file_commit(struct file_replacement *file)
     bool ok = flush(file);
     if (ok && !sync_retrying(file->descriptor))
         ok = file_fail(file->who, "sync", file->temporary);
-    /* The lock is held until after the rename: the file must not be taken for stale. */
+    /* Keeps the lock until after the rename, so that no other process removes the file as stale. */
     if (ok && rename(file->temporary, file->path) != 0)
         ok = file_fail(file->who, "rename the temporary file to", file->path);
     if (!ok) {

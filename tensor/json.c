@@ -5,8 +5,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-/* What Jansson 2.14 takes on a 64-bit machine, in units of ALIGNMENT. Tables and arrays grow by
-   doubling, and what they grew out of is not used again, which comes to twice their last size. */
+/* Memory that Jansson 2.14 allocates on a 64-bit machine, in units of ALIGNMENT. Tables and arrays
+   grow by doubling; old blocks are not reused, so the total is twice the last size. */
 enum {
     ALIGNMENT = 16,
     OBJECT_BYTES = 80 + 8 * 16,
@@ -23,8 +23,8 @@ static size_t round_up(size_t size)
     return (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The most memory that reading a text can take. Texts are stored once; each word, text or number,
-   goes through a buffer that grows by doubling. */
+/* The most memory that parsing a text can need. Strings are stored once; each token passes through
+   a buffer that grows by doubling. */
 static size_t most_memory(const char *text, size_t size)
 {
     size_t most = SMALL + size, word = 0, longest = 0;
@@ -46,11 +46,11 @@ static size_t most_memory(const char *text, size_t size)
         else if (text[i] == ',')
             most += VALUE_BYTES + ITEM_BYTES;
     }
-    return most + 4 * 2 * longest; /* an escape counts once, and is two bytes or more */
+    return most + 4 * 2 * longest; /* an escape sequence has two bytes or more and counts as one */
 }
 
-/* The program around the library may have given Jansson an allocator of its own: it goes on serving
-   all but the thread that is reading here. */
+/* The calling program may have set its own allocator in Jansson; it still serves all threads except
+   the one that is reading here. */
 static _Atomic(json_malloc_t) others_take;
 static _Atomic(json_free_t) others_give;
 static _Thread_local struct json *reading;

@@ -1,9 +1,9 @@
 /*
- * JSON from strangers, read by Jansson.
+ * Parses untrusted JSON with Jansson.
  *
- * Jansson (2.14) does not survive a lack of memory: a text for which it cannot make room loses a
- * letter, or an assertion ends the program. So all the memory that it can need is found out from
- * the text and taken beforehand, in one block, from which it is then served.
+ * Jansson 2.14 does not handle out of memory: a string may lose a character, or an assertion ends
+ * the program. So the most memory that a text can need is computed first and allocated in one
+ * block, from which Jansson is served.
  */
 #ifndef SOFTBACK_TENSOR_JSON_H
 #define SOFTBACK_TENSOR_JSON_H
@@ -12,15 +12,15 @@
 #include <stdbool.h>
 
 struct json {
-    json_t *value; /* to be looked at, not to be changed or kept */
+    json_t *value; /* read-only; valid until json_free */
     char *block;
     size_t size, used;
 };
 
 /*
- * Reads a text: no key twice in an object, all texts UTF-8 without NUL, and not so much nested that
- * it takes more than 36 bytes of memory for each byte of text. When it is malformed or memory runs
- * out there is a message, which `what` opens, and nothing to free.
+ * Parses a text. Fails when it is malformed, when an object has a key twice, when a string is not
+ * UTF-8 or contains NUL, when nesting needs more than 36 bytes of memory for each byte of text, and
+ * when memory runs out; then there is nothing to free. `what` opens the message.
  */
 bool json_read(struct json *json, const char *what, const char *text, size_t size);
 

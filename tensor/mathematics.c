@@ -1,9 +1,8 @@
 #include "tensor/mathematics.h"
 
 /*
- * Where more than 53 bits are needed, numbers are unevaluated sums of two doubles. Products are
- * taken only of halves, so that they are exact: the results are right whether or not the compiler
- * fuses multiplications with additions.
+ * Where more than 53 bits are needed, numbers are unevaluated sums of two doubles. Only halves are
+ * multiplied, so products are exact, whether or not the compiler uses fused multiply-add.
  */
 struct pair {
     double high, low;
@@ -111,7 +110,8 @@ static struct pair log_pair(double x)
     return (struct pair){high, (b.high - high) + low};
 }
 
-/* exp(x + low) for |x| < 800 to little more than half a unit in the last place; see math_exp. */
+/* exp(x + low) for |x| < 800, with an error of little more than half a unit in the last place; see
+   math_exp. */
 static double exp_of_sum(double x, double low)
 {
     const double magic = 0x1.8p52 + 2046;

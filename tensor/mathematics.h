@@ -1,13 +1,12 @@
 /*
- * The library's own elementary functions of a double: one definition for every build, so that a
- * portable build computes the same bits with every compiler, without libm.
+ * The library's own elementary functions of a double, without libm, so that a portable build
+ * computes the same bits with every compiler.
  *
- * The functions in this header take no branch, so that a compiler can use them in vector loops
- * (ops/cpu/mathematics.h). They are right at zeros (with their sign), subnormal numbers,
- * infinities and NaN. The coefficients of all polynomials are minimax ones (Remez's exchange in 60
- * digits, rounded to double). Largest errors seen, in units in the last place, without fused
- * multiply-add: exp 1.0, expm1 1.5, log 0.9, log1p 0.9, sigmoid 2.5, tanh 2.5, erf 1.6, sin and
- * cos 0.8, pow 1.1.
+ * The inline functions in this header have no branches, so that compilers vectorise loops over them
+ * (ops/cpu/mathematics.h). They are correct for signed zeros, subnormal numbers, infinities and
+ * NaN. The coefficients of all polynomials are minimax (Remez algorithm in 60 digits, rounded to
+ * double). Largest errors seen, in units in the last place, without fused multiply-add: exp 1.0,
+ * expm1 1.5, log 0.9, log1p 0.9, sigmoid 2.5, tanh 2.5, erf 1.6, sin and cos 0.8, pow 1.1.
  */
 #ifndef SOFTBACK_TENSOR_MATHEMATICS_H
 #define SOFTBACK_TENSOR_MATHEMATICS_H
@@ -16,9 +15,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* sin and cos of x radians, to the last place for |x| < 10^7. Beyond, the error grows like that of
-   an angle known to 53 bits; from 2^50 on, where neighbouring doubles are too far apart for an
-   angle to mean anything, it counts as 0. */
+/* sin and cos of x radians, accurate to the last place for |x| < 10^7. Beyond, the error grows in
+   proportion to x. From 2^50 on, where adjacent doubles are too far apart for a meaningful angle, x
+   counts as 0. */
 double math_sin(double x);
 double math_cos(double x);
 
@@ -71,7 +70,7 @@ static inline double math_exp(double x)
     return y * math_from_bits(half << 52) * math_from_bits((both - half) << 52);
 }
 
-/* exp(x) - 1 = 2 (2^(n-1) exp(r) - 1/2), summed so that nothing is lost around 0, where n is 0. */
+/* exp(x) - 1 = 2 (2^(n-1) exp(r) - 1/2), summed without cancellation around 0, where n is 0. */
 static inline double math_expm1(double x)
 {
     const double magic = 0x1.8p52 + 1022;
@@ -111,7 +110,7 @@ static inline double math_log(double x)
     return x < 0 ? NAN : y;
 }
 
-/* log(1 + x): u is 1 + x rounded, and what rounding took away comes back as a correction. */
+/* log(1 + x): u is 1 + x rounded, and the rounding error becomes a correction. */
 static inline double math_log1p(double x)
 {
     double u = 1 + x;

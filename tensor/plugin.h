@@ -1,6 +1,6 @@
 /*
- * What the library and the plug-in of a device tell each other. Both include this file, the plug-in
- * as C++; neither links a symbol of the other but the one that opens it.
+ * The interface between the library and the plug-in of a device. Both include this file, the
+ * plug-in as C++. The only symbol between them is the function that opens the plug-in.
  */
 #ifndef SOFTBACK_TENSOR_PLUGIN_H
 #define SOFTBACK_TENSOR_PLUGIN_H
@@ -8,12 +8,13 @@
 #include "tensor/dtype.h"
 #include <stdint.h>
 
-/* What the library gives. */
+/* What the library provides. */
 struct plugin_host {
-    uint64_t abi; /* of all headers that both sides read; first, so that it can always be read */
+    uint64_t abi; /* hash of all headers that both sides include; the first member, so that it is
+                     always readable */
     void *(*fail)(const char *format, ...)SB_PRINTF(1, 2); /* sb_fail */
-    /* The device's memory, from the caching pool. A kernel's scratch memory may be given back when
-       the kernel is queued: whoever gets it next is queued behind. */
+    /* Device memory from the caching pool. Scratch memory can be returned as soon as its kernel is
+       queued, because the next user is queued after it. */
     void *(*take)(size_t bytes);
     void (*give)(void *block, size_t bytes);
 };
@@ -24,28 +25,27 @@ struct plugin_row {
     const void *row[SB_REAL_DTYPES];
 };
 
-/* Work that is queued once and then again as a whole, at the cost of one launch: a CUDA graph. */
+/* A CUDA graph: work that is captured once and then repeated with one launch. */
 struct plugin_graph;
 struct plugin_graphs {
-    /* From `begin` to `end` what is queued is noted and not run. Memory that it takes must stay its
-       own; what is uploaded is kept and uploaded again each time. Nothing can be downloaded. */
+    /* From `begin` to `end` queued work is captured and not run. Memory allocated meanwhile must
+       stay reserved for the graph; uploads are kept and repeated with each launch. Downloads
+       fail. */
     bool (*begin)(void);
-    /* NULL, with a message, when something in between cannot be part of a graph. */
+    /* NULL, with a message, when some of the work cannot be part of a graph. */
     struct plugin_graph *(*end)(void);
-    /* Queues it all. What was drawn at a position of a random stream is now drawn `offset` further
-       on (ops/dropout.h). */
+    /* Launches the graph. `offset` is added to all positions of random streams (ops/dropout.h). */
     bool (*launch)(struct plugin_graph *graph, uint64_t offset);
     void (*free)(struct plugin_graph *graph); /* NULL is allowed */
-    const uint64_t *offset;                   /* in the device's memory */
+    const uint64_t *offset;                   /* in device memory */
 };
 
-/* What the plug-in gives. */
+/* What the plug-in provides. */
 struct plugin {
     const char *description; /* the device: name, memory, versions */
     void *(*system_take)(size_t bytes);
     void (*system_give)(void *block);
-    /* Memory of the host that the device reads and writes by itself, also after a call that queued
-       this has returned: pinned. */
+    /* Pinned host memory, which the device reads and writes asynchronously. */
     void *(*staging_take)(size_t bytes);
     void (*staging_give)(void *block);
     void (*poison)(void *block, size_t bytes);
@@ -58,7 +58,8 @@ struct plugin {
     const struct plugin_row *const *rows; /* ends with NULL */
 };
 
-/* The function that a plug-in exports as "softback_plugin"; NULL, having failed with a message. */
+/* The function that a plug-in exports as "softback_plugin"; returns NULL, with a message, on
+   failure. */
 typedef const struct plugin *plugin_open(const struct plugin_host *host);
 
 #endif

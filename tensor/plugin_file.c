@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the library or program that holds this function, with a slash at its end, or "". */
+/* The folder of the library or program that contains this function, ending in a slash, or "". */
 static void own_folder(size_t size, char *folder)
 {
     Dl_info about;
@@ -42,7 +42,8 @@ void *plugin_file_open(const char *who, const char *name, const char *symbol, vo
     if (!library)
         return sb_fail("%s: cannot open the plug-in %s: %s", who, name, dlerror());
     void *found = dlsym(library, symbol);
-    memcpy(function, &found, sizeof found); /* a data pointer is no function pointer in ISO C */
+    memcpy(function, &found,
+           sizeof found); /* ISO C has no conversion from data pointers to function pointers */
     if (found)
         return library;
     sb_fail("%s: %s is not a softback plug-in: it has no %s", who, name, symbol);

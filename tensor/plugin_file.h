@@ -1,14 +1,13 @@
-/* Plug-ins: shared libraries that are found and opened at run time. */
+/* Plug-ins: shared libraries that are opened at run time. */
 #ifndef SOFTBACK_TENSOR_PLUGIN_FILE_H
 #define SOFTBACK_TENSOR_PLUGIN_FILE_H
 
 #include <stdbool.h>
 
 /*
- * Opens a plug-in and finds the function that it exports as `symbol`, whose pointer is put where
- * `function` points. A name without a slash is looked for beside the library or program that holds
- * this function, then where the system looks for libraries. NULL, with a message that begins with
- * `who`, when it cannot be opened.
+ * Opens a plug-in and stores the address of its function `symbol` in *function. A name without a
+ * slash is searched for in the folder of the library or program that contains this function, then
+ * on the system's library path. Returns NULL, with a message that begins with `who`, on failure.
  */
 void *plugin_file_open(const char *who, const char *name, const char *symbol, void *function);
 void plugin_file_close(void *library);

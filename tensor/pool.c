@@ -25,7 +25,7 @@ static bool made_to_fail(void)
     return true;
 }
 
-/* The class of a size, and the size that its blocks have: 64, 80, 96, 112, 128, 160, ... */
+/* The class of a size, and the block size of that class: 64, 80, 96, 112, 128, 160, ... */
 static int class_of(size_t bytes, size_t *block_bytes)
 {
     if (bytes <= 64) {
@@ -62,8 +62,8 @@ static void empty_shelves(struct pool *pool)
     pool_loans_trim(&pool->loans);
 }
 
-/* A cached block of the class, or of a larger one that it does not waste: at most four times as
-   large, or small anyway. NULL when there is none. */
+/* A cached block of the class or of a larger one, at most four times as large unless small, so that
+   little memory is wasted. NULL when there is none. */
 static void *from_shelves(struct pool *pool, int class)
 {
     enum { LARGER = 8, SMALL = 40 }; /* classes: a factor of 4, and 64 KiB */
@@ -82,7 +82,7 @@ static void *from_system(struct pool *pool, size_t bytes)
 {
     pool->system_calls++;
     void *block = pool->system_take(bytes);
-    if (!block) { /* what is cached in other sizes may be what is missing */
+    if (!block) { /* returning cached blocks of other sizes may free enough memory */
         pool->scarce = true;
         empty_shelves(pool);
         block = pool->system_take(bytes);
@@ -98,7 +98,7 @@ void *pool_take(struct pool *pool, size_t bytes)
     int class = class_of(bytes, &block_bytes);
     lock(pool);
     void *block = from_shelves(pool, class);
-    if (!block) /* exact sizes let the sanitizer see an overrun */
+    if (!block) /* exact sizes let the sanitizer detect an overrun */
         block = from_system(pool, POOL_CACHES ? block_bytes : bytes);
     if (block) {
         pool->live_blocks++;

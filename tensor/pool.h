@@ -1,12 +1,11 @@
 /*
- * A caching allocator: blocks that are given back are kept by size and handed out again, so that
- * after its first steps a training loop asks the system for nothing.
+ * A caching allocator: it keeps freed blocks by size and reuses them, so that a training loop makes
+ * no system allocations after its first steps.
  *
- * Sizes are rounded up to four classes for each power of two. Where no block of a class is cached,
- * a somewhat larger one is lent instead: the batches of an epoch have other shapes than those of
- * the last, and would otherwise go on asking the system now and then. A pool serves one kind of
- * memory (host, or one CUDA device) and may be used by several threads. Under the address sanitizer
- * nothing is cached, so that a use after free is seen.
+ * Sizes are rounded up to four classes for each power of two. If no block of a class is cached, the
+ * pool uses a somewhat larger one, because the batches of one epoch have other shapes than those of
+ * the last. A pool serves one kind of memory (host, or one CUDA device) and is thread-safe. Under
+ * the address sanitizer nothing is cached, so that it detects use after free.
  */
 #ifndef SOFTBACK_TENSOR_POOL_H
 #define SOFTBACK_TENSOR_POOL_H
@@ -25,7 +24,7 @@
 #define POOL_CACHES 0
 #endif
 #ifndef POOL_CACHES
-#define POOL_CACHES 1 /* whether blocks that are given back are kept */
+#define POOL_CACHES 1 /* whether freed blocks are cached */
 #endif
 
 enum { POOL_CLASSES = 256 };
@@ -38,31 +37,30 @@ struct pool_shelf {
 struct pool {
     void *(*system_take)(size_t bytes); /* 64-byte aligned memory, or NULL */
     void (*system_give)(void *block);
-    /* Fills blocks with 0xff, NaN in every float, before they are handed out; NULL: they are left
-       as they are. */
+    /* Fills new blocks with 0xff, NaN in every float; NULL: blocks stay undefined. */
     void (*poison)(void *block, size_t bytes);
     atomic_flag lock;
     struct pool_shelf shelf[POOL_CLASSES];
     struct pool_loans loans;
-    bool scarce; /* the system has refused a block once: larger ones are lent no more */
+    bool scarce; /* an allocation has failed once, so larger blocks are no longer substituted */
     int64_t live_blocks, live_bytes, peak_bytes, system_calls;
 };
 
 /* A block of at least `bytes` bytes, contents undefined, or NULL when there is no memory. */
 void *pool_take(struct pool *pool, size_t bytes);
 
-/* Gives back a block that pool_take returned for this many bytes; NULL is allowed. */
+/* Frees a block that pool_take returned for this many bytes; NULL is allowed. */
 void pool_give(struct pool *pool, void *block, size_t bytes);
 
 /* Returns every cached block to the system. */
 void pool_trim(struct pool *pool);
 
-/* What poisons host memory. */
+/* Poisons host memory. */
 void pool_poison_host(void *block, size_t bytes);
 
 /*
- * For tests: let `after` more requests succeed (in all pools), then fail the next one; with
- * `for_good` also all that follow. A negative `after` ends the failing.
+ * For tests: `after` more requests succeed (in all pools), then the next one fails, and with
+ * `for_good` all later ones too. A negative `after` ends this.
  */
 void pool_fail_after(int64_t after, bool for_good);
 

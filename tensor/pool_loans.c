@@ -4,7 +4,7 @@
 
 enum { FIRST_ROOM = 64 };
 
-/* Where a block's search begins: the upper bits of a product (Fibonacci hashing, Knuth 1973). */
+/* The first slot for a block: the upper bits of a product (Fibonacci hashing, Knuth 1973). */
 static size_t home(const struct pool_loans *loans, const void *block)
 {
     uint64_t hash = (uint64_t)(uintptr_t)block * 0x9e3779b97f4a7c15u;
@@ -47,8 +47,8 @@ bool pool_loans_add(struct pool_loans *loans, void *block, int class)
     return true;
 }
 
-/* Empties a place. Those behind it, up to the next empty one, move up where their search would
-   otherwise stop at the gap. */
+/* Empties a slot. Later entries, up to the next empty slot, move up if the gap would otherwise end
+   their search. */
 static void empty(struct pool_loans *loans, size_t gap)
 {
     size_t mask = loans->room - 1;

@@ -2,9 +2,9 @@
  * Random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, "Parallel random numbers: as
  * easy as 1, 2, 3"), a bijection of a 128-bit counter under a 64-bit key.
  *
- * Being counter-based, any number of a stream can be computed alone: the same seed gives the same
- * numbers whatever the thread count, and no state is stored but a position. The integer stream is
- * cuRAND's: key = seed, counter = (offset / 4, subsequence).
+ * The generator is counter-based: any number of a stream can be computed alone, so the same seed
+ * gives the same numbers for any number of threads, and the state is only a position. The integer
+ * stream is that of cuRAND: key = seed, counter = (offset / 4, subsequence).
  */
 #ifndef SOFTBACK_TENSOR_RANDOM_H
 #define SOFTBACK_TENSOR_RANDOM_H
@@ -12,7 +12,7 @@
 #include "error.h"
 #include <stdint.h>
 
-/* What a stream is for; streams of one seed are independent. */
+/* The purpose of a stream; streams of one seed are independent. */
 typedef enum {
     SB_STREAM_INITIAL, /* initial weights */
     SB_STREAM_TRAIN,   /* dropout */
@@ -32,11 +32,11 @@ SB_API sb_random sb_random_new(uint64_t seed, sb_stream stream);
    position of the stream. */
 SB_API uint32_t sb_random_bits(sb_random *random);
 SB_API double sb_random_uniform(sb_random *random);
-/* A whole number in 0..limit-1, without bias. Fails, giving 0, when the limit is 0. */
+/* An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0. */
 SB_API uint32_t sb_random_below(sb_random *random, uint32_t limit);
-/* A normal variate, mean 0 and deviation 1 (Box and Muller 1958). */
+/* A standard normal variate (Box and Muller 1958). */
 SB_API double sb_random_normal(sb_random *random);
-/* Puts 0..n-1 into `order` in random order (Fisher and Yates 1938). */
+/* Writes a random permutation of 0..n-1 into `order` (Fisher and Yates 1938). */
 SB_API void sb_random_shuffle(sb_random *random, int64_t n, int64_t *order);
 
 #endif

@@ -1,4 +1,4 @@
-/* The inside of communicators, for the library's own files. */
+/* The internals of communicators, for the library's own files. */
 #ifndef SOFTBACK_TENSOR_RANKS_H
 #define SOFTBACK_TENSOR_RANKS_H
 
@@ -6,16 +6,16 @@
 #include "tensor/communicator_plugin.h"
 
 struct sb_communicator {
-    const struct communicator_plugin *plugin; /* NULL: alone */
+    const struct communicator_plugin *plugin; /* NULL: a single rank */
     struct group *group;
     int rank, size;
-    int job_rank;           /* among all ranks of the job, by which it is named */
-    int64_t sent;           /* bytes, to others */
-    sb_communicator *whole; /* that it was split from; NULL: none */
-    uint32_t reductions;    /* how many were begun: they tell their messages apart by it */
+    int job_rank;           /* the rank in the whole job, for messages */
+    int64_t sent;           /* bytes sent to other ranks */
+    sb_communicator *whole; /* the communicator that it was split from, or NULL */
+    uint32_t reductions;    /* number of reductions begun; determines the tags of messages */
 };
 
-/* A communicator of a group, which it takes; with NULL for both of a rank that is alone. */
+/* A communicator of a group, of which it takes ownership; with NULL for both, a single rank. */
 sb_communicator *communicator_new(const struct communicator_plugin *plugin, struct group *group);
 
 /* The plug-in's `send`, counted. */

@@ -2,19 +2,19 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-enum phase { IDLE, SCATTERED, GATHERED }; /* which messages are under way */
+enum phase { IDLE, SCATTERED, GATHERED }; /* which messages are pending */
 
 struct reduction {
     sb_communicator *c;
     const sb_device *device;
     sb_dtype dtype;
     int64_t count;
-    char *staged;              /* for what lies on a device; NULL on the CPU */
-    char *received;            /* the others' pieces r, in the order of the ranks */
+    char *staged;              /* a copy in host memory of device data; NULL on the CPU */
+    char *received;            /* piece r of the other ranks, in the order of ranks */
     struct transfer *transfer; /* 2 (P - 1) */
-    int over;                  /* how many of them are */
+    int over;                  /* how many of them have finished */
     enum phase phase;
-    char *x; /* where the sum is wanted, and where it is made in host memory */
+    char *x; /* x of reduction_start, and the memory in which the sum is made */
     char *host;
     int tag;
 };
@@ -63,7 +63,7 @@ struct reduction *reduction_new(sb_communicator *c, const sb_device *device, sb_
     if (!r)
         return sb_fail("sum over ranks: out of memory");
     *r = (struct reduction){.device = device, .dtype = dtype, .count = count};
-    r->c = sb_communicator_size(c) > 1 ? c : NULL; /* NULL: there is nobody to talk to */
+    r->c = sb_communicator_size(c) > 1 ? c : NULL; /* NULL: a single rank */
     if (!r->c || allocate(r))
         return r;
     reduction_free(r);
@@ -72,7 +72,7 @@ struct reduction *reduction_new(sb_communicator *c, const sb_device *device, sb_
 
 void reduction_free(struct reduction *r)
 {
-    if (!r || r->phase != IDLE) /* the messages that are under way still use its memory */
+    if (!r || r->phase != IDLE) /* pending messages still use its memory */
         return;
     if (r->c)
         pool_give(memory_pool(), r->received, received_bytes(r));
@@ -104,7 +104,7 @@ static void add(const struct reduction *r, int64_t n, const void *x, void *sum)
         add_f64(n, x, sum);
 }
 
-/* Adds all ranks' pieces, in their order, a block at a time. The sum grows where rank 0's lies. */
+/* Adds the pieces of all ranks in order, a block at a time, in the memory of rank 0's piece. */
 static void add_in_rank_order(const struct reduction *r)
 {
     enum { BLOCK = 2048 };
@@ -132,7 +132,7 @@ static bool post(struct reduction *r, bool gather)
     const int rank = r->c->rank, size = r->c->size;
     const int tag = r->tag + gather;
     r->over = 0;
-    for (int step = 1; step < size; step++) { /* nobody is everybody's first */
+    for (int step = 1; step < size; step++) { /* each rank starts with a different partner */
         const int to = (rank + step) % size, from = (rank + size - step) % size;
         const int place = from < rank ? from : from - 1;
         char *room = gather ? piece(r, from) : r->received + (size_t)place * piece_bytes(r, rank);
@@ -159,7 +159,7 @@ bool reduction_start(struct reduction *r, void *x)
     return post(r, false);
 }
 
-/* What follows when all messages of a phase have arrived. */
+/* Starts the next phase when all messages of a phase have arrived. */
 static bool advance(struct reduction *r)
 {
     if (r->phase == SCATTERED) {

@@ -12,11 +12,11 @@ struct sb_safetensors {
     char *label; /* opens messages: safetensors: "model.safetensors" */
     struct file *file;
     const unsigned char *memory; /* instead of a file */
-    int64_t data;                /* where the data begin in it */
+    int64_t data;                /* offset of the data */
     struct header header;
 };
 
-/* What elements pass through between the file and a tensor. */
+/* Buffers between the file and a tensor. */
 struct buffers {
     unsigned char stored[CODEC_BYTES], element[CODEC_BYTES];
 };
@@ -31,7 +31,7 @@ void sb_safetensors_close(sb_safetensors *file)
     memory_free(file);
 }
 
-/* These bytes of the file, in place or in `buffer`; NULL on failure. */
+/* The given bytes of the file, in place or in `buffer`; NULL on failure. */
 static const unsigned char *bytes_at(const sb_safetensors *file, int64_t offset, size_t size,
                                      unsigned char *buffer)
 {
@@ -133,7 +133,7 @@ int sb_safetensors_find(const sb_safetensors *file, const char *name)
     return -1;
 }
 
-/* Tensor i, or NULL with a message in the name of `who`. */
+/* Tensor i; NULL, with `who` opening the message, if i is out of range. */
 static const struct header_tensor *tensor_at(const char *who, const sb_safetensors *file, int i)
 {
     if (!file)
@@ -167,7 +167,7 @@ const int64_t *sb_safetensors_shape(const sb_safetensors *file, int i)
     return stored ? stored->dim : NULL;
 }
 
-/* The tensor of this name, if its elements can be read. */
+/* The tensor of this name; fails if there is none or its elements cannot be read. */
 static const struct header_tensor *readable(const char *who, const sb_safetensors *file,
                                             const char *name)
 {

@@ -6,11 +6,10 @@
  *                        "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...}
  *     the rest    the elements, row-major, little-endian; offsets count from here
  *
- * A file may come from anywhere. Opening checks all of it but the elements: the header (at most
- * 16 MB) is strict JSON with unique names, no shape overflows, each tensor's bytes fit its shape
- * and dtype, and together they cover the data without overlap, hole or rest. Opening reads only
- * the header and takes no more than some ten times its size in memory; tensors are read when they
- * are asked for.
+ * Files are untrusted. Opening one checks everything except the elements: the header (at most
+ * 16 MB) is strict JSON with unique names, no shape overflows, the bytes of each tensor match its
+ * shape and dtype, and together they cover the data without overlap or gap. Opening reads only the
+ * header and needs about ten times its size in memory; elements are read on request.
  */
 #ifndef SOFTBACK_TENSOR_SAFETENSORS_H
 #define SOFTBACK_TENSOR_SAFETENSORS_H
@@ -19,35 +18,37 @@
 
 typedef struct sb_safetensors sb_safetensors;
 
-/* Opens a file. It may be read by several threads. */
+/* Opens a file. Several threads may read it. */
 SB_API sb_safetensors *sb_safetensors_open(const char *path);
-/* The same for the bytes of a file, which the caller keeps until it is closed. */
+/* The same for a file in memory, which the caller keeps until sb_safetensors_close. */
 SB_API sb_safetensors *sb_safetensors_open_memory(const void *bytes, size_t size);
 SB_API void sb_safetensors_close(sb_safetensors *file); /* NULL is allowed */
 
-/* The tensors are numbered from 0 in the order of their names' bytes. The texts and shapes live
-   until the file is closed. */
+/* Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
+   the file is closed. */
 SB_API int sb_safetensors_count(const sb_safetensors *file);
-SB_API int sb_safetensors_find(const sb_safetensors *file, const char *name); /* -1: not there */
+SB_API int sb_safetensors_find(const sb_safetensors *file,
+                               const char *name); /* -1 if there is none */
 SB_API const char *sb_safetensors_name(const sb_safetensors *file, int i);
-SB_API const char *sb_safetensors_dtype(const sb_safetensors *file, int i); /* as there: "BF16" */
-SB_API int sb_safetensors_rank(const sb_safetensors *file, int i);          /* -1 on failure */
+SB_API const char *sb_safetensors_dtype(const sb_safetensors *file,
+                                        int i);                    /* as in the file: "BF16" */
+SB_API int sb_safetensors_rank(const sb_safetensors *file, int i); /* -1 on failure */
 SB_API const int64_t *sb_safetensors_shape(const sb_safetensors *file, int i);
 
 /*
- * A new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL are read as they are; F16
- * and BF16 become f32; the other integers become i32.
+ * Reads a tensor into a new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL keep
+ * their dtype; F16 and BF16 become f32; other integers become i32.
  *
- * Fails when no tensor has the name, on 8-bit floats, when an integer does not fit i32 or a BOOL is
- * neither 0 nor 1, and when the file has become shorter.
+ * Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
+ * fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated.
  */
 SB_API sb_tensor *sb_safetensors_tensor(const sb_safetensors *file, const char *name);
-/* The same into a tensor that is there already, on any device, with that dtype and shape. On
-   failure its contents are undefined. */
+/* Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
+   undefined. */
 SB_API bool sb_safetensors_read(const sb_safetensors *file, const char *name, sb_tensor *into);
 
-/* The metadata: texts by key, NULL without a message when the key is not there; and all pairs by
-   number, in the order of their keys' bytes, where i below the count gives the key and its text. */
+/* Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
+   the byte order of keys: returns the key, and its value in *text. */
 SB_API const char *sb_safetensors_metadata(const sb_safetensors *file, const char *key);
 SB_API int sb_safetensors_metadata_count(const sb_safetensors *file);
 SB_API const char *sb_safetensors_metadata_pair(const sb_safetensors *file, int i,

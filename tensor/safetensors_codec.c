@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Little-endian words, put together byte by byte so that the host's own order does not matter;
-   compilers make plain loads and stores of them. */
+/* Little-endian words, byte by byte, so that the byte order of the host does not matter; compilers
+   turn them into plain loads and stores. */
 static inline uint16_t word16(const unsigned char *from)
 {
     return (uint16_t)(from[0] | from[1] << 8);
@@ -204,7 +204,7 @@ void codec_write(sb_dtype dtype, int64_t n, const void *from, unsigned char *to)
     case 2:
         write_words(2, n, from, to);
         break;
-    default: /* a bool, whatever a caller may have put there */
+    default: /* a bool: any nonzero byte becomes 1 */
         for (int64_t i = 0; i < n; i++)
             to[i] = ((const unsigned char *)from)[i] != 0;
     }

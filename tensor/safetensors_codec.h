@@ -6,25 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Elements at a time, so that the buffers on the way stay in the cache; 8 bytes each at most. */
+/* Elements are converted in chunks, so that the buffers stay in the cache; at most 8 bytes each. */
 enum { CODEC_ELEMENTS = 8192, CODEC_BYTES = 8 * CODEC_ELEMENTS };
 
 struct codec {
     const char *name; /* in the file */
-    size_t bytes;     /* of an element there */
-    sb_dtype dtype;   /* that it is read as */
-    /* Reads n elements to an array of that dtype. Returns the position of the first one that the
-       dtype cannot hold, or -1. NULL: such elements cannot be read. */
+    size_t bytes;     /* of an element in the file */
+    sb_dtype dtype;   /* of the tensor that it is read into */
+    /* Converts n elements to that dtype. Returns the index of the first one that is out of range,
+       or -1. NULL: such elements cannot be read. */
     int64_t (*read)(int64_t n, const unsigned char *from, void *to);
 };
 
-/* By a file's name for it; NULL when it is not one of the format's. */
+/* The codec of a dtype's name in files; NULL if the format has no such dtype. */
 const struct codec *codec_find(const char *name);
 
-/* The one that writes a dtype as it is. */
+/* The codec that writes a dtype without conversion. */
 const struct codec *codec_of(sb_dtype dtype);
 
-/* The whole number at `from`, for the message when it cannot be read. */
+/* The integer at `from`, for the message when it is out of range. */
 struct codec_text {
     char text[24];
 };

@@ -52,7 +52,7 @@ static bool read_dtype(struct header_tensor *tensor, const char *what, const jso
                                     utf8_quote(name).text);
 }
 
-/* Reads an array of at most `most` whole numbers, and how many there are; -1 on failure. */
+/* Reads an array of at most `most` integers; returns their number, or -1 on failure. */
 static int read_numbers(struct header_tensor *tensor, const char *what, const json_t *array,
                         const char *name, int most, int64_t *number)
 {
@@ -121,7 +121,7 @@ static bool read_all(struct header *header, const char *what)
     return true;
 }
 
-/* The tensor's own numbers agree: shape times element is what the offsets span. */
+/* Checks one tensor: the size of its elements equals the range of its offsets. */
 static bool check_tensor(const struct header_tensor *t, const char *what, int64_t data_bytes)
 {
     int64_t size = shape_size(t->rank, t->dim);
@@ -160,14 +160,14 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct header_pair *)a)->key, ((const struct header_pair *)b)->key);
 }
 
-/* C gives no meaning to sorting at NULL, which an empty array is. */
+/* An empty array is NULL, for which qsort is undefined. */
 static void sort(void *array, int64_t count, size_t bytes, int (*order)(const void *, const void *))
 {
     if (count > 1)
         qsort(array, (size_t)count, bytes, order);
 }
 
-/* Together the tensors cover the data once. */
+/* Checks that the tensors cover the data exactly once. */
 static bool check_places(struct header *header, const char *what, int64_t data_bytes)
 {
     int64_t covered = 0;

@@ -1,4 +1,4 @@
-/* The header of a safetensors file: read, and checked before anything is believed. */
+/* The header of a safetensors file, checked before it is used. */
 #ifndef SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
 #define SOFTBACK_TENSOR_SAFETENSORS_HEADER_H
 
@@ -6,7 +6,7 @@
 #include "tensor/safetensors_codec.h"
 #include "tensor/shape.h"
 
-/* The most that is read or written. GPT-2 has 15 kB. */
+/* The largest header that is read or written. That of GPT-2 has 15 kB. */
 enum { HEADER_LENGTH_BYTES = 8, HEADER_LIMIT = 16 << 20 };
 #define HEADER_METADATA "__metadata__"
 
@@ -22,7 +22,7 @@ struct header_pair {
     const char *key, *text;
 };
 
-/* All texts lie in `json`. Tensors are sorted by name, pairs by key. */
+/* `json` owns all strings. Tensors are sorted by name, pairs by key. */
 struct header {
     struct json json;
     struct header_tensor *tensor;
@@ -31,8 +31,8 @@ struct header {
     int64_t pairs, pair_room;
 };
 
-/* Reads a text of `size` bytes, and checks it against the number of bytes that follow it in the
-   file. `what` opens the messages. The caller frees the header, on failure too. */
+/* Parses a text of `size` bytes, and checks it against the number of data bytes in the file. `what`
+   opens the messages. The caller frees the header, on failure too. */
 bool header_read(struct header *header, const char *what, const char *text, size_t size,
                  int64_t data_bytes);
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The header as it grows. */
+/* A growing text: the header. */
 struct text {
     char *bytes;
     size_t used, room;
@@ -53,7 +53,8 @@ static void put_number(struct text *text, int64_t value)
     put(text, number);
 }
 
-/* A text in quotes. RFC 8259 wants quotes, backslashes and control characters escaped. */
+/* Appends a quoted string. RFC 8259 requires quotes, backslashes and control characters to be
+   escaped. */
 static void put_quoted(struct text *text, const char *piece)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
@@ -92,7 +93,7 @@ static void put_metadata(struct text *text, int pairs, const char *const metadat
 /* An item, in the order of the file. */
 struct entry {
     const struct source_item *item;
-    int i; /* its number */
+    int i; /* its number in the caller's order */
     int64_t bytes;
 };
 
@@ -154,7 +155,7 @@ static bool check_name(const struct source_item *item)
     return true;
 }
 
-/* How wide, and within a width which first: f64, f32, i32, bf16, bool. */
+/* The order of dtypes in the file: wide elements first. */
 static int by_format(const void *a, const void *b)
 {
     static const int place[SB_DTYPES] = {
@@ -196,7 +197,7 @@ static bool check_metadata(int pairs, const char *const metadata[][2])
     return true;
 }
 
-/* Checks the items and puts them in the file's order. */
+/* Checks the items and sorts them in the order of the file. */
 static bool sort(int n, const struct source_item *items, struct entry *entries)
 {
     for (int i = 0; i < n; i++) {
@@ -235,7 +236,7 @@ static bool write_tensor(struct file_replacement *file, const sb_tensor *t, stru
     return true;
 }
 
-/* Fetches each tensor, and writes it where there is a file. */
+/* Fetches each tensor, and writes it if there is a file. */
 static bool write_items(struct file_replacement *file, const struct source *source,
                         const struct entry *entries, struct buffers *buffers)
 {

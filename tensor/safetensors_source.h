@@ -1,4 +1,4 @@
-/* Files of tensors that are there only while they are written, one after the other. */
+/* Writes files from tensors that exist only while they are written, one at a time. */
 #ifndef SOFTBACK_TENSOR_SAFETENSORS_SOURCE_H
 #define SOFTBACK_TENSOR_SAFETENSORS_SOURCE_H
 
@@ -12,8 +12,8 @@ struct source_item {
     int64_t dim[SB_MAX_RANK];
 };
 
-/* The elements of item i: a new reference to a tensor with that dtype and so many of them; NULL,
-   with a message, on failure. */
+/* The elements of item i: a new reference to a tensor of its dtype and size; NULL, with a message,
+   on failure. */
 typedef sb_tensor *source_fetch(void *context, int i);
 
 struct source {
@@ -23,8 +23,8 @@ struct source {
     void *context;
 };
 
-/* As sb_safetensors_save, with items that are fetched in the order in which the file has them. path
-   NULL: they are fetched all the same, and nothing is written. */
+/* Like sb_safetensors_save, but fetches items in the order of the file. With path NULL, items are
+   fetched but nothing is written. */
 bool source_save(const char *path, const struct source *source, int pairs,
                  const char *const metadata[][2]);
 

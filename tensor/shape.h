@@ -11,8 +11,8 @@ struct shape_text {
     char text[160];
 };
 
-/* The number of elements; -1 (with no message) when a dimension is negative or the product
-   exceeds 2^56, far beyond any memory. */
+/* The number of elements; -1, without a message, when a dimension is negative or the product
+   exceeds 2^56. */
 int64_t shape_size(int rank, const int64_t *dim);
 
 /* "(2, 3, 4)"; "()" for a scalar. */
@@ -24,17 +24,17 @@ bool shape_check(const char *who, int rank, const int64_t *dim);
 bool shape_equal(int rank_a, const int64_t *a, int rank_b, const int64_t *b);
 
 /*
- * NumPy's broadcasting: shapes are aligned at their last axes, and a dimension of 1 stretches.
- * False, without a message, when they do not fit.
+ * Broadcasting as in NumPy: shapes are aligned at their last axes, and dimensions of 1 are
+ * repeated. False, without a message, when the shapes do not match.
  */
 bool shape_broadcast(int rank_a, const int64_t *a, int rank_b, const int64_t *b, int *rank,
                      int64_t *dim);
 
-/* Strides in elements with which a tensor of shape `dim` is read as shape `to`; 0 where it
-   stretches. `to` must be a shape that `dim` broadcasts to. */
+/* The strides in elements with which a tensor of shape `dim` is read as shape `to`; 0 on broadcast
+   axes. `dim` must broadcast to `to`. */
 void shape_strides(int rank, const int64_t *dim, int to_rank, const int64_t *to, int64_t *stride);
 
-/* Maps -1 to the last axis and so on; -1 when the axis is not one of `rank`. */
+/* Maps negative axes to 0..rank-1; returns -1 when the axis does not exist. */
 int shape_axis(int rank, int axis);
 
 #endif

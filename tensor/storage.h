@@ -1,4 +1,4 @@
-/* The inside of devices and tensors, for the library's own files. */
+/* The internals of devices and tensors, for the library's own files. */
 #ifndef SOFTBACK_TENSOR_STORAGE_H
 #define SOFTBACK_TENSOR_STORAGE_H
 
@@ -14,29 +14,29 @@ struct sb_device {
     enum device_kind kind;
     const char *name;
     struct pool *pool;
-    struct pool *staging;    /* host memory for what goes through the host; NULL on the CPU */
-    const char *description; /* what it is: "NVIDIA H200, ..." */
-    /* Work may be queued: a failure is reported by the next download or synchronisation. */
+    struct pool *staging;    /* pinned host memory for transfers; NULL on the CPU */
+    const char *description; /* "NVIDIA H200, ..." */
+    /* Work may be queued; the next download or synchronisation reports its failure. */
     bool (*upload)(void *to, const void *host, size_t bytes);
     bool (*download)(void *host, const void *from, size_t bytes);
     bool (*copy)(void *to, const void *from, size_t bytes);
     bool (*zero)(void *to, size_t bytes);
     bool (*synchronize)(void);
-    /* The row of kernels of an operation for a real dtype, or NULL (ops/kernel.h). On the CPU,
-       whose rows are part of the library, this is NULL itself. */
+    /* The row of kernels of an operation for a real dtype, or NULL (ops/kernel.h). The CPU has no
+       such function, since its rows are part of the library. */
     const void *(*row)(const char *operation, sb_dtype dtype);
-    /* Work that is noted and launched as a whole; NULL where there is no such thing. While
-       private_memory is on, tensors are made in memory that nobody else gets. */
+    /* CUDA graphs; NULL if not supported. While private_memory is on, new tensors use memory that
+       is reserved for a graph. */
     const struct plugin_graphs *graphs;
     void (*private_memory)(bool on);
-    /* Fills a block with 0xff; tests give it to the pool. */
+    /* Fills a block with 0xff; tests install it in the pool. */
     void (*poison)(void *block, size_t bytes);
 };
 
 /*
- * A tensor either owns a block of its device's memory or is a view of one that does (`base`).
- * The block is given back when nobody holds its data any more: the owner's `holders` counts the
- * owner and the views that have not let go of their data.
+ * A tensor either owns a block of its device's memory or is a view of a tensor that does (`base`).
+ * The owner's `holders` counts the owner and the views whose data is not freed; at 0 the block is
+ * freed.
  */
 struct sb_tensor {
     atomic_int refs;
@@ -44,15 +44,15 @@ struct sb_tensor {
     const sb_device *device;
     int rank;
     int64_t dim[SB_MAX_RANK];
-    void *data; /* NULL once it was let go (data_gone) */
+    void *data; /* NULL once it is freed (data_gone) */
     sb_tensor *base;
     atomic_int holders;
     sb_tensor *grad;
     bool requires_grad;
-    uint64_t tape; /* the serial number of the tape that made it; 0: a leaf */
+    uint64_t tape; /* serial number of the tape whose operation made it; 0: a leaf */
     bool keep;     /* backward keeps its data and gradient */
     bool data_gone;
-    bool grad_current;  /* grad holds this round's gradient; otherwise its contents are stale */
+    bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
 };
 
@@ -60,24 +60,23 @@ struct sb_tensor {
 sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
                       const int64_t *dim);
 
-/* t itself if it lies on the device, else a copy there that takes the caller's reference's place.
-   NULL when t is NULL or cannot be copied; t is released then. */
+/* t itself if it is on the device; else a copy there, and t is released. NULL when t is NULL or
+   cannot be copied; t is released then too. */
 sb_tensor *tensor_moved(sb_tensor *t, const sb_device *device);
 
 /* A view of t's data from element `offset` on, with its own shape. The caller owns it. */
 sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, const int64_t *dim);
 
-/* Gives up the data but not the handle; reading it is an error from here on. */
+/* Frees the data but not the tensor; reading the data is an error from now on. */
 void tensor_let_go(sb_tensor *t);
 
-/* Gives up the gradient, unless `t` is a parameter whose gradient lies in a flat buffer: there it
-   becomes stale. */
+/* Frees the gradient. If it is a view of a flat buffer of parameters, marks it as stale instead. */
 void tensor_drop_grad(sb_tensor *t);
 
-/* Checks that t's data can be read; otherwise fails in the name of `who`. */
+/* Checks that t's data is not freed; `who` opens the message. */
 bool tensor_readable(const char *who, const sb_tensor *t);
 
-/* Copies `count` elements from number `start` on out, or in, as doubles. */
+/* Copies `count` elements from index `start` on to `values`, or from `values`, as doubles. */
 bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values);
 bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values);
 

@@ -90,7 +90,8 @@ void sb_tensor_release(sb_tensor *t)
 void tensor_drop_grad(sb_tensor *t)
 {
     t->grad_current = false;
-    if (t->grad && (!t->grad->base || t->tape != 0)) { /* a leaf's may lie in a flat buffer */
+    if (t->grad && (!t->grad->base ||
+                    t->tape != 0)) { /* the gradient of a leaf may be a view of a flat buffer */
         sb_tensor_release(t->grad);
         t->grad = NULL;
     }
@@ -109,7 +110,7 @@ bool tensor_zero(sb_tensor *t)
     return t->device->zero(t->data, tensor_bytes(t));
 }
 
-/* t, or NULL without it when it could not be filled. */
+/* Returns t if it was filled; else releases it and returns NULL. */
 static sb_tensor *kept_if(sb_tensor *t, bool filled)
 {
     if (!filled)

@@ -79,7 +79,7 @@ static char *show(char *to, const char *text, size_t size)
     return to;
 }
 
-/* Whether a character cannot begin here, because the byte continues one. */
+/* Whether the byte continues a character. */
 static bool is_inside(const char *at)
 {
     return ((unsigned char)*at & 0xC0) == 0x80;
@@ -107,7 +107,7 @@ struct quoted utf8_quote(const char *text)
     return quoted;
 }
 
-/* How many columns a code point takes: none for a combining accent, two for East Asian ones. */
+/* The number of columns of a code point: 0 for combining accents, 2 for East Asian characters. */
 static int columns_of(int32_t c)
 {
     if (c >= 0x300 && c < 0x370)

@@ -1,4 +1,4 @@
-/* UTF-8: checking text that comes from outside, and showing it safely in messages. */
+/* UTF-8: checks untrusted text, and quotes it safely in messages. */
 #ifndef SOFTBACK_TENSOR_UTF8_H
 #define SOFTBACK_TENSOR_UTF8_H
 
@@ -12,15 +12,14 @@
  */
 size_t utf8_length(const char *text, size_t size);
 
-/* The code point at text[*at], which moves behind it; -1, with *at unchanged, at the end of the
-   text and where the bytes are not UTF-8. */
+/* The code point at text[*at]; advances *at past it. -1, with *at unchanged, at the end of the text
+   and where the bytes are not UTF-8. */
 int32_t utf8_next(const char *text, size_t size, size_t *at);
 
 /* Whether all of a text is UTF-8. */
 bool utf8_valid(const char *text, size_t size);
 
-/* How many of a text's bytes are UTF-8 up to the first that are not; `size` when all of them are.
- */
+/* The length in bytes of the longest prefix that is valid UTF-8. */
 size_t utf8_valid_size(const char *text, size_t size);
 
 /* A text in double quotes, for a message: with '?' in place of control characters and of bytes
@@ -30,7 +29,7 @@ struct quoted {
 };
 struct quoted utf8_quote(const char *text);
 
-/* How many columns of a terminal a text takes. */
+/* The number of terminal columns of a text. */
 int utf8_columns(const char *text);
 
 #endif
