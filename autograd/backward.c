@@ -1,4 +1,4 @@
-/* The walk from the loss back to the leaves. */
+/* Backward: visits the nodes from the loss to the leaves. */
 #include "autograd/listener.h"
 #include "autograd/node.h"
 #include "autograd/watch.h"
@@ -15,9 +15,9 @@ static bool is_repeated(const sb_node *node, int i)
 }
 
 /*
- * Makes sure that input i has a gradient to add to. One that holds nothing yet is zeroed, or left
- * for the operation to overwrite if it can; not so when the operation has the same tensor in two
- * places, since then its second part must add to its first.
+ * Makes sure that input i has a gradient to add to. A new gradient is zeroed, unless the operation
+ * can write a fresh one. When a tensor is two inputs of the operation it is always zeroed, since
+ * the second part must add to the first.
  */
 static bool open_gradient(sb_node *node, int i)
 {
@@ -54,12 +54,12 @@ static bool step_back(sb_node *node)
             return false;
     const struct open_tape *tape = tape_open();
     bool ok = node->operation->backward(node);
-    if (!ok || tape->failed || tape_open() != tape) /* also a failure that it passed over */
+    if (!ok || tape->failed || tape_open() != tape) /* also when it ignored a failure */
         return sb_fail("%s: backward failed", node->operation->name);
     return true;
 }
 
-/* All that used these outputs came later on the tape and is done. */
+/* All operations that read these outputs come later on the tape and are done. */
 static void let_go(sb_node *node, const sb_tensor *loss)
 {
     for (int i = 0; i < node->made; i++) {
@@ -73,7 +73,8 @@ static void let_go(sb_node *node, const sb_tensor *loss)
     node_let_go(node);
 }
 
-/* After a failure: no leaf that the tape reaches keeps a part of a gradient. */
+/* After a failure: clears the gradients of all leaves that the tape reaches, which may be
+   incomplete. */
 static void forget_gradients(const struct open_tape *tape)
 {
     for (sb_node *node = tape->last; node; node = node->previous)
@@ -100,8 +101,8 @@ static bool may_run(const struct open_tape *tape, const sb_tensor *y)
     return true;
 }
 
-/* y's gradient becomes dy, or all ones; that of a leaf may hold something to add to. Where nobody
-   else reads or adds to it, it is dy itself. */
+/* Sets y's gradient to dy (NULL: ones); the gradient of a leaf is added to. Shares dy instead of a
+   copy when no other reader or writer exists. */
 static bool seed(sb_tensor *y, sb_tensor *dy)
 {
     bool add = y->grad_current;
@@ -123,7 +124,7 @@ static bool seed(sb_tensor *y, sb_tensor *dy)
     return true;
 }
 
-/* Tells the listener which nodes add to leaves. */
+/* Announces the nodes that add to leaves to the listener. */
 static void announce(const struct open_tape *tape, const struct listener *listener)
 {
     for (const sb_node *node = tape->last; node; node = node->previous)

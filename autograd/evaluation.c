@@ -3,7 +3,7 @@
 #include <float.h>
 #include <math.h>
 
-/* Fractional parts of multiples of the golden ratio: spread evenly, without a period. */
+/* Fractional parts of multiples of the golden ratio: evenly distributed, without a period. */
 double evaluation_weight(int64_t i)
 {
     double turn = 0.618033988749895 * (double)(i + 1);
@@ -101,6 +101,6 @@ bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double
         sb_put(x, i, up) && evaluate(e, &e->up) && sb_put(x, i, down) && evaluate(e, &e->down);
     sb_put(x, i, value);
     if (ok)
-        *d = difference_of(e, up - down); /* 2h as x's own rounding made it */
+        *d = difference_of(e, up - down); /* 2h after rounding in x */
     return ok;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { ARRAYS = 7 }; /* of a struct gradient */
+enum { ARRAYS = 7 }; /* number of arrays in a struct gradient */
 
 struct aside {
     sb_tensor *grad;
@@ -19,10 +19,10 @@ struct check {
     int n;
     double tolerance;
     struct gradient *gradient; /* of each input */
-    struct aside *aside;       /* what each input had before */
+    struct aside *aside;       /* the gradient that each input had before */
 };
 
-/* The first backward finds no gradients. */
+/* Runs the first backward, without existing gradients. */
 static bool backward_afresh(struct check *c)
 {
     if (!evaluation_backward(&c->evaluation, &c->evaluation.up))
@@ -35,11 +35,12 @@ static bool backward_afresh(struct check *c)
             return false;
     }
     for (int j = 0; j < c->n; j++)
-        sb_clear_grad(c->x[j]); /* only now: a tensor may be two of the inputs */
+        sb_clear_grad(c->x[j]); /* only now, because a tensor may be two inputs */
     return true;
 }
 
-/* Gives an input a gradient as large as the one that backward gave, for backward to add to. */
+/* Gives an input a gradient of the same magnitude as the one from backward, for backward to add
+   to. */
 static bool fill_before(struct gradient *g)
 {
     sb_tensor *x = g->x;
@@ -48,14 +49,14 @@ static bool fill_before(struct gradient *g)
         largest = isfinite(g->backward[i]) ? fmax(largest, fabs(g->backward[i])) : largest;
     for (int64_t i = 0; i < g->n; i++)
         g->before[i] = evaluation_weight(i + 1) * (largest > 0 ? largest : 1);
-    if (g->n == 0 || x->grad_current) /* a tensor that is two of the inputs has it already */
+    if (g->n == 0 || x->grad_current) /* a tensor that is two inputs has it already */
         return true;
     x->grad = tensor_new("gradcheck", x->device, x->dtype, x->rank, x->dim);
     x->grad_current = x->grad != NULL;
     return x->grad && sb_tensor_write(x->grad, g->before);
 }
 
-/* The second backward finds gradients that it must add to. */
+/* Runs the second backward, which must add to existing gradients. */
 static bool backward_again(struct check *c)
 {
     for (int j = 0; j < c->n; j++)
@@ -82,7 +83,7 @@ static double extrapolate(double whole, double half)
     return (4 * half - whole) / 3;
 }
 
-/* Richardson's extrapolation takes off the error in h^2. */
+/* Richardson extrapolation cancels the error in h^2. */
 static bool refine(struct check *c, struct gradient *g, int64_t i)
 {
     struct difference half;
@@ -103,11 +104,11 @@ static double scale_of(const struct gradient *g)
     return scale;
 }
 
-/* How far element i of `values` is from the difference, relative to the scale. */
+/* The error of element i of `values` against the difference, relative to the scale. */
 static double error_at(const struct gradient *g, const double *values, int64_t i, double scale)
 {
     double floor = g->rounding[i], off = fabs(values[i] - g->difference[i]);
-    if (values == g->again) /* adding to what was there rounds too */
+    if (values == g->again) /* adding to an existing gradient rounds too */
         floor += 4 * DBL_EPSILON * g->before[i];
     return off <= floor ? 0 : (off - floor) / scale;
 }
@@ -130,7 +131,7 @@ static bool differentiate(struct check *c, struct gradient *g)
     return true;
 }
 
-/* Enters the worst of an input's elements in the result if it is the worst so far. */
+/* Stores the worst element of an input in the result if it is the worst so far. */
 static void judge(const struct check *c, int input, sb_gradcheck_result *result)
 {
     const struct gradient *g = &c->gradient[input];
@@ -211,7 +212,7 @@ static void set_aside(struct check *c)
     }
 }
 
-/* From last to first, since a tensor that comes twice had its gradient taken the first time. */
+/* From last to first: of a tensor that is two inputs, the first entry has the original gradient. */
 static void put_back(struct check *c)
 {
     for (int j = c->n - 1; j >= 0; j--) {

@@ -1,24 +1,23 @@
 /*
- * The gradient check: backward against central differences, in float64.
+ * The gradient check: compares backward with central differences in float64.
  *
- * f's output y is reduced to one number, sum_i w_i y_i with fixed weights w in (0.25, 1.25), so
+ * The output y of f is reduced to a scalar, sum_i w_i y_i with fixed weights w in (0.25, 1.25), so
  * that every element counts and no two cancel by symmetry. For each element of each input that
- * requires a gradient the difference (f(x + h) - f(x - h)) / 2h is compared with what backward
- * gives. The error of an input is
+ * requires a gradient, the result of backward is compared with the difference
+ * (f(x + h) - f(x - h)) / 2h. The error of an input is
  *
  *     max |backward - difference| / max(max |difference|, max |backward|)
  *
- * after what the rounding of f explains is taken off: 4 ulp of every element of y that differs
- * between the two evaluations, and of the largest, over 2h. This floor shrinks with y, so that
- * a function of tiny values is checked like any other. Where the two differ by more than the
- * tolerance allows, the difference is first refined by Richardson's extrapolation,
- * (4 D(h/2) - D(h)) / 3, so that a strong curvature does not pass for a mistake.
+ * after subtracting a bound for the rounding of f: 4 ulp of every element of y that differs between
+ * the two evaluations, and of the largest element, divided by 2h. This bound scales with y, so the
+ * check works for tiny values too. If the error exceeds the tolerance, the difference is first
+ * refined by Richardson extrapolation, (4 D(h/2) - D(h)) / 3, so that strong curvature is not
+ * reported as a mistake.
  *
- * A NaN anywhere fails; a missing gradient counts as zero. Backward also runs with gradients
- * already present, which it must add to and not overwrite. Whatever gradients the inputs had are
- * set aside before and put back after, the values are restored to the bit, and the random stream is
- * rewound for each evaluation, and at the end. Leaves that f reaches but that are not among the
- * inputs get gradients as from any backward.
+ * A NaN anywhere fails; a missing gradient counts as zero. Backward also runs with existing
+ * gradients, to which it must add. The check restores the gradients and the values of the inputs to
+ * the bit, and rewinds the random stream for each evaluation and at the end. Other leaves that f
+ * reads get gradients as from any backward.
  */
 #ifndef SOFTBACK_AUTOGRAD_GRADCHECK_H
 #define SOFTBACK_AUTOGRAD_GRADCHECK_H
@@ -28,27 +27,26 @@
 typedef struct {
     double step;       /* h, relative to max(1, |x|); 0: 1e-5 */
     double tolerance;  /* the largest error that passes; 0: 1e-6 */
-    sb_random *random; /* the stream for f's dropout; NULL: the open tape's, if any */
+    sb_random *random; /* stream of f's dropout; NULL: the open tape's, if any */
 } sb_gradcheck_options;
 
 typedef struct {
     bool ok;
-    double error;      /* the worst of all inputs; NaN if a gradient is, or if f cannot be run */
-    int input;         /* where the worst is: the input (-1 if f cannot be run), */
+    double error;      /* the largest of all inputs; NaN if a gradient is NaN or f fails */
+    int input;         /* where it is: the input (-1 if f fails), */
     int64_t index;     /*     and its row-major index */
-    double backward;   /* what backward gave there */
-    double difference; /* what the difference gave */
+    double backward;   /* the gradient from backward there */
+    double difference; /* the difference there */
     double step;       /* the h used there */
-    char mistake[160]; /* what the mistake looks like, such as "exactly 2.000 times too large
-                          everywhere: a factor is lost"; "" when it looks like none known */
+    char mistake[160]; /* the probable mistake, such as "exactly 2.000 times too large everywhere: a
+                          factor is lost"; "" if unknown */
 } sb_gradcheck_result;
 
 /*
- * Checks f at the n inputs, which are leaves. Those that require a gradient must be of f64; the
- * others, such as ids and masks, are held fixed. True when it passes. False when it does not (the
- * message says where and by how much), and when f cannot be run; *result (which may be NULL)
- * tells. The number of evaluations is twice the number of elements, up to four times where
- * something is wrong.
+ * Checks f at the n inputs, which must be leaves. Inputs that require a gradient must be f64; the
+ * others, such as ids and masks, stay constant. Returns true if the check passes. Returns false if
+ * it does not, or if f fails: the message says where and by how much, and *result has the numbers
+ * (result may be NULL). Needs two evaluations for each element, up to four in case of mistakes.
  */
 SB_API bool sb_gradcheck(sb_function f, void *context, sb_tensor *const inputs[], int n,
                          const sb_gradcheck_options *options, sb_gradcheck_result *result);

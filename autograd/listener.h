@@ -1,20 +1,21 @@
-/* Listening to backward: for whoever has something to do with a leaf's gradient as soon as it is
-   whole, while backward still computes others. */
+/* A listener of backward, for code that uses the gradient of a leaf as soon as it is complete,
+   while backward still computes others. */
 #ifndef SOFTBACK_AUTOGRAD_LISTENER_H
 #define SOFTBACK_AUTOGRAD_LISTENER_H
 
 #include "autograd/node.h"
 
 struct listener {
-    /* Told before backward runs: each node that adds to a leaf's gradient, in the order in which
-       they will run; so a leaf's gradient is whole after the last one that is told of it. */
+    /* Called before backward runs, for each node that adds to a leaf's gradient, in the order in
+       which these nodes will run. The gradient of a leaf is complete after the last of its
+       nodes. */
     void (*adds)(void *context, const sb_tensor *leaf, const sb_node *node);
-    /* The node is done. False, with a message, ends backward as a failure. */
+    /* Called when a node is done. Returning false, with a message, makes backward fail. */
     bool (*done)(void *context, const sb_node *node);
     void *context;
 };
 
-/* sb_backward, heard by a listener; NULL: by nobody. */
+/* sb_backward with a listener, which may be NULL. */
 bool backward_heard(sb_tensor *loss, const struct listener *listener);
 
 #endif

@@ -19,7 +19,8 @@ static bool all_finite(int64_t n, const double *a)
     return true;
 }
 
-/* Whether a = factor b, up to the tolerance, relative to the larger, and f's rounding. */
+/* Whether a = factor b, up to the tolerance relative to the larger of both and the rounding of
+   f. */
 static bool fits(const struct gradient *g, const double *a, const double *b, double factor,
                  double tolerance)
 {
@@ -31,7 +32,7 @@ static bool fits(const struct gradient *g, const double *a, const double *b, dou
     return true;
 }
 
-/* The second backward left what the first one gave, in place of that added to what was there. */
+/* Whether the second backward overwrote the existing gradient instead of adding to it. */
 static bool is_assigned(const struct gradient *g, double tolerance)
 {
     double allowed = tolerance * largest(g->n, g->before);
@@ -46,7 +47,7 @@ static bool is_whole(double factor)
     return factor >= 1 && fabs(factor - round(factor)) < 1e-6 * factor;
 }
 
-/* The factor by which backward differs from the difference everywhere, or 0. */
+/* The factor between backward and the difference if it is the same for all elements, or 0. */
 static double common_factor(const struct gradient *g, double tolerance)
 {
     double product = 0, square = 0;
@@ -57,7 +58,7 @@ static double common_factor(const struct gradient *g, double tolerance)
     double factor = square > 0 ? product / square : 0, size = fabs(factor);
     if (factor == 0 || !fits(g, g->backward, g->difference, factor, tolerance))
         return 0;
-    /* one number alone is always some multiple of another */
+    /* a single number is always a multiple of another */
     return g->n > 1 || is_whole(size) || is_whole(1 / size) ? factor : 0;
 }
 
@@ -73,7 +74,7 @@ static void name_factor(double factor, char text[MISTAKE_SIZE])
                  size > 1 ? size : 1 / size, size > 1 ? "large" : "small", sign);
 }
 
-/* Whether the gradient's last two axes lie in memory the other way round. */
+/* Whether the gradient's last two axes are swapped in memory. */
 static bool is_transposed(const struct gradient *g, double tolerance)
 {
     const sb_tensor *x = g->x;
@@ -127,8 +128,8 @@ static bool transpose(sb_tensor *x)
     return true;
 }
 
-/* Whether backward gives what f's derivative would be with another input transposed, as when a
-   product takes a matrix the wrong way round. */
+/* Whether backward equals the derivative of f with another input transposed, as after a product
+   with a matrix that should have been transposed. */
 static bool fits_transposed(struct evaluation *e, const struct gradient *g, sb_tensor *turned,
                             double tolerance)
 {

@@ -1,28 +1,28 @@
-/* What a wrong gradient looks like: the mistakes that are made when a backward is written. */
+/* Recognises common mistakes in a backward from the wrong gradient. */
 #ifndef SOFTBACK_AUTOGRAD_MISTAKE_H
 #define SOFTBACK_AUTOGRAD_MISTAKE_H
 
 #include "autograd/evaluation.h"
 
-/* What the gradient check learns of one input x; each array has one number for each element. */
+/* The measurements of the gradient check for one input x; each array has one number for each
+   element. */
 struct gradient {
     sb_tensor *x;
     int64_t n;            /* elements of x; 0: its gradient is not checked */
-    bool missing;         /* backward left none */
-    double *backward;     /* what backward gave */
-    double *before;       /* what the gradient held before backward ran again, */
-    double *again;        /*     and what that added */
-    double *difference;   /* what the differences give */
-    double *rounding;     /* how far f's rounding may put that off */
-    double *first, *last; /* the part of it that comes from the first and the last of the outputs
-                             that x reaches */
-    double *parts;        /* where the arrays lie */
+    bool missing;         /* backward produced none */
+    double *backward;     /* gradient from backward */
+    double *before;       /* gradient before the second backward, */
+    double *again;        /* and what the second backward added */
+    double *difference;   /* numerical derivative */
+    double *rounding;     /* bound of its error from the rounding of f */
+    double *first, *last; /* its parts from the first and the last output that depend on x */
+    double *parts;        /* the memory of all arrays */
 };
 
 enum { MISTAKE_SIZE = sizeof(((sb_gradcheck_result *)0)->mistake) };
 
-/* Puts into `text` what the mistake in the gradient of gradients[input], one of n, looks like; ""
-   when it looks like none known. */
+/* Writes the probable mistake in the gradient of input number `input`, of n inputs, to `text`; ""
+   if unknown. */
 void mistake_name(struct evaluation *e, const struct gradient *gradients, int n, int input,
                   double tolerance, char text[MISTAKE_SIZE]);
 

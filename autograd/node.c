@@ -13,7 +13,7 @@ struct input_name input_name(const sb_operation *operation, int i)
     for (const char *space; i > 0 && (space = strchr(from, ' ')); i--)
         from = space + 1;
     int size = (int)strcspn(from, " []");
-    if (from[size] == '[') /* "x[]": the rest are an array's */
+    if (from[size] == '[') /* "x[]": the remaining inputs are an array */
         snprintf(name.text, sizeof name.text, "%.*s[%d]", size, from, i);
     else
         snprintf(name.text, sizeof name.text, "%.*s", size, from);

@@ -1,4 +1,4 @@
-/* The inside of tapes and nodes, for the library's own files. */
+/* The internals of tapes and nodes, for the library's own files. */
 #ifndef SOFTBACK_AUTOGRAD_NODE_H
 #define SOFTBACK_AUTOGRAD_NODE_H
 
@@ -12,55 +12,56 @@ struct sb_node {
     sb_node *previous;
     const sb_operation *operation;
     int inputs, outputs, made, saves; /* `made` of `outputs` exist so far */
-    uint64_t fresh;                   /* bit i: dx of input i is to be written, not added to */
-    bool widened; /* inputs are casts of bf16, to which outputs are to be cast (ops/call.h) */
+    uint64_t fresh;                   /* bit i: write dx of input i instead of adding to it */
+    bool widened; /* inputs are casts of bf16, and outputs will be cast to bf16 (ops/call.h) */
     sb_tensor **in, **out; /* in the node's own block */
     sb_tensor *saved[NODE_SAVED];
     void *options;
-    void (*release)(void *object); /* instead of an operation: an object that the tape owns */
+    void (*release)(
+        void *object); /* for a node that is no operation, but an object that the tape owns */
     void *object;
 };
 
-/* An open tape: one entry of a thread's stack of them. */
+/* An open tape: one entry in a thread's stack of tapes. */
 struct open_tape {
     const sb_tape *handle;
     uint64_t serial;
     sb_mode mode;
     bool failed, backward_ran;
     sb_random *random;
-    const sb_context *context; /* for operations (ops/context.h); NULL: a zero one */
+    const sb_context *context; /* for operations (ops/context.h); NULL: zero */
     sb_node *last;
 };
 
 /* The innermost open tape, or NULL. */
 struct open_tape *tape_open(void);
 
-/* The open tape; NULL, with a message in the name of `who`, when none is open or it has failed. */
+/* The open tape; NULL, with `who` opening the message, when none is open or it has failed. */
 struct open_tape *tape_need(const char *who);
 
 /* Whether backward on the tape computes a gradient for t. */
 bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);
 
-/* Hands an object to the open tape, which calls release(object) at its end; at once on failure.
-   Returns the object, or NULL. */
+/* Gives an object to the open tape, which calls release(object) at its end. On failure, releases it
+   immediately and returns NULL. Returns the object. */
 void *tape_own_object(void *object, void (*release)(void *object), const char *who);
 
-/* Makes a tensor that the tape owns already the node's output. */
+/* Makes a tensor that the tape already owns the node's output. */
 sb_tensor *node_adopt(sb_node *node, sb_tensor *y);
 
-/* Like sb_node_output: an output that shares the data of input 0 from element `offset` on. */
+/* Like sb_node_output, for an output that shares the data of input 0 from element `offset` on. */
 sb_tensor *node_view(sb_node *node, int64_t offset, int rank, const int64_t *dim);
 
-/* For a backward in which dx of input 0 is dy in another shape: makes dy that gradient, so that
-   nothing is copied. False when it must be copied or added: when there is a gradient already, or
-   somebody else may read dy or hold dx. */
+/* For a backward where dx of input 0 is dy in another shape: uses dy itself as dx, without a copy.
+   Returns false if that is impossible, because dx exists already or dy has other readers; then the
+   caller copies or adds. */
 bool node_hand_on(sb_node *node);
 
-/* Drops what a node holds on to for backward: saved tensors and inputs. Leaves that want a gradient
-   stay listed until the tape ends, so that a failure later on can take it back. */
+/* Releases the inputs and saved tensors of a node. Leaves that require a gradient stay until the
+   tape ends, so that a later failure can clear their gradients. */
 void node_let_go(sb_node *node);
 
-/* The name of input i, out of the operation's "x weight bias"; the last when there are fewer. */
+/* The name of input i, from the operation's "x weight bias"; the last name if there are fewer. */
 struct input_name {
     char text[32];
 };

@@ -5,13 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The node's options, followed by the context. Its inputs are x, then the leaves that f found
-   elsewhere. */
+/* The node's options, followed by the context. The node's inputs are x, then the other leaves that
+   f reads. */
 struct segment {
     sb_function f;
     int n;
     bool draws;
-    sb_random random; /* where the stream stood */
+    sb_random random; /* the stream at the start of f */
     max_align_t context[];
 };
 
@@ -22,8 +22,8 @@ static const sb_operation checkpoint = {"checkpoint", "x[]", backward, true};
 /* ---- backward ---- */
 
 /*
- * In place of an input of the outer tape, a leaf that shares its data and gradient, so that nodes
- * of the inner tape add to it as they would to the input itself. A new reference.
+ * A leaf on the inner tape that shares data and gradient with an input of the outer tape, so that
+ * inner nodes add directly to the input's gradient. Returns a new reference.
  */
 static sb_tensor *stand_in(const sb_node *node, int i)
 {
@@ -39,7 +39,7 @@ static sb_tensor *stand_in(const sb_node *node, int i)
     return leaf;
 }
 
-/* Leaves that hold nothing yet are written by the first node that has a part for them. */
+/* Marks leaves without a gradient as fresh: the first node that has a part for them writes it. */
 static void open_leaves(const sb_node *node)
 {
     for (int i = 0; i < node->inputs; i++)
@@ -47,7 +47,7 @@ static void open_leaves(const sb_node *node)
             node->in[i]->grad_current = false;
 }
 
-/* What no node had a part for is zero. */
+/* Zeroes gradients to which no node added. */
 static bool close_gradients(const sb_node *node, sb_tensor *const x[], int n)
 {
     bool ok = true;
@@ -72,7 +72,7 @@ static bool run_again(sb_node *node, struct segment *s, sb_tensor **x)
     sb_tensor *y = s->f(s->context, x);
     bool ok = y && (!tape_wants_grad(tape_open(), y) || sb_backward_from(y, sb_node_dy(node, 0))) &&
               close_gradients(node, x, s->n);
-    return (sb_tape_end(&inner) && ok) || sb_fail("%s", sb_error()); /* fails the tape around too */
+    return (sb_tape_end(&inner) && ok) || sb_fail("%s", sb_error()); /* fails the outer tape too */
 }
 
 static bool backward(sb_node *node)

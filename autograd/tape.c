@@ -6,7 +6,7 @@
 
 static _Thread_local struct open_tape stack[TAPE_DEPTH];
 static _Thread_local int depth;
-static _Atomic uint64_t last_serial; /* unique in the process, whose threads may share tensors */
+static _Atomic uint64_t last_serial; /* unique in the process, because threads may share tensors */
 
 struct open_tape *tape_open(void)
 {
@@ -83,7 +83,7 @@ static void node_free(sb_node *node)
     memory_free(node);
 }
 
-/* Frees the innermost tape; true when nothing failed on it. */
+/* Frees the innermost tape; true if nothing failed on it. */
 static bool pop(void)
 {
     struct open_tape *tape = &stack[depth - 1];
@@ -121,7 +121,7 @@ sb_tensor *sb_tape_end_keep(sb_tape *tape, sb_tensor *y)
     sb_tensor_retain(y);
     if (!sb_tape_end(tape)) {
         sb_tensor_release(y);
-        return sb_fail("%s", sb_error()); /* fails the tape around too */
+        return sb_fail("%s", sb_error()); /* fails the outer tape too */
     }
     if (y && depth > 0)
         return sb_tape_own(y);

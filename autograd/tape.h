@@ -1,6 +1,6 @@
 /*
- * The tape: it records operations in the order in which they run, walks them backwards for the
- * gradients, and owns every tensor that operations make while it is open.
+ * The tape records operations in the order in which they run, visits them in reverse order to
+ * compute gradients, and owns every tensor that operations make while it is open.
  *
  *     sb_tape tape;
  *     sb_tape_begin(&tape, SB_RECORD);
@@ -8,9 +8,9 @@
  *     bool ok = sb_backward(loss);
  *     sb_tape_end(&tape);
  *
- * Tapes nest and close in order. Each thread has its own. An operation that fails returns NULL and
- * marks the open tape as failed: until it is closed every further operation, and sb_backward,
- * fails too and leaves the first message. So a chain of calls is checked once, at its end.
+ * Tapes nest and close in reverse order. Each thread has its own. An operation that fails returns
+ * NULL and marks the open tape as failed: until the tape ends, all further operations and
+ * sb_backward fail too and keep the first message. So a chain of calls is checked once, at its end.
  */
 #ifndef SOFTBACK_AUTOGRAD_TAPE_H
 #define SOFTBACK_AUTOGRAD_TAPE_H
@@ -19,68 +19,67 @@
 #include "../tensor/tensor.h"
 
 typedef enum {
-    SB_RECORD,    /* records for backward, and owns */
-    SB_NO_RECORD, /* only owns: evaluation and decoding */
+    SB_RECORD,    /* records operations for backward */
+    SB_NO_RECORD, /* for evaluation and decoding, like torch.no_grad */
 } sb_mode;
 
-/* A tape lives in its user's stack frame; what it records is kept elsewhere. */
+/* A handle, usually a local variable; the recorded nodes are stored elsewhere. */
 typedef struct {
     uint64_t serial;
 } sb_tape;
 
-/* What operations know of where they run (ops/context.h); the tape only carries it. */
+/* The context of operations (ops/context.h), which the tape only stores. */
 typedef struct sb_context sb_context;
 
-/* Opens a tape. It cannot fail; a mistake (opening one that is open already, or more than 64 in
-   each other) marks the tape as failed. The tape inherits the random stream, and the context, of
-   the one around. */
+/* Opens a tape, which inherits the random stream and the context of the outer tape. This cannot
+   fail; a mistake (the tape is open already, or more than 64 tapes are nested) marks it as
+   failed. */
 SB_API void sb_tape_begin(sb_tape *tape, sb_mode mode);
 
-/* The same with a context of its own, which stays the caller's and as it is until the tape ends. */
+/* The same with another context, which the caller keeps unchanged until the tape ends. */
 SB_API void sb_tape_begin_with(sb_tape *tape, sb_mode mode, const sb_context *context);
 
 /*
- * Closes the innermost tape and frees what it owns, except what was retained: that is a constant
- * from here on. True when all went well on the tape. Closing a tape in which others are still open
- * closes these too, and is reported as the mistake that it is; closing one that is not open is
- * reported and does nothing.
+ * Closes the innermost tape and frees its tensors, except those that were retained, which become
+ * constants. Returns true if nothing failed on the tape. If inner tapes are still open, it closes
+ * them too and fails. If the tape is not open, it fails and does nothing.
  */
 SB_API bool sb_tape_end(sb_tape *tape);
 
-/* Closes the tape and hands y, now a constant, to the tape around it. Returns y. When something
-   failed on the tape, y is NULL or no tape is around, it returns NULL and fails the tape around
-   it, so that a missing result can never pass for one left out. */
+/* Closes the tape and gives y, now a constant, to the outer tape. Returns y. When the tape has
+   failed, y is NULL or there is no outer tape, it returns NULL and marks the outer tape as failed,
+   so that a missing result is never mistaken for an omitted argument. */
 SB_API sb_tensor *sb_tape_end_keep(sb_tape *tape, sb_tensor *y);
 
-/* Gives the caller's reference of t to the open tape, which releases it at its end. Returns t;
-   on failure t is released, and NULL returned. */
+/* Gives the caller's reference of t to the open tape, which releases it at its end. Returns t; on
+   failure, releases t and returns NULL. */
 SB_API sb_tensor *sb_tape_own(sb_tensor *t);
 
-/* Dropout draws from this stream while the tape is open; without one (NULL) it is the identity. */
+/* Dropout uses this stream while the tape is open; without a stream (NULL) it is the identity. */
 SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
 
 /*
  * Computes the gradient of the loss, a tensor of one element, with respect to every leaf that
- * requires one, and adds it to what the leaf has (sb_grad). Once for each tape.
+ * requires a gradient, and adds it to the leaf's gradient (sb_grad). Call it once for each tape.
  *
- * The data and gradients of intermediate results are let go on the way, as soon as no operation
- * needs them any more; the loss keeps its value. When it fails, the leaves that the tape reaches
- * are left without a gradient, so that a second try does not add to a half-finished first.
+ * Backward frees the data and gradients of intermediate results as soon as no operation needs them;
+ * the loss keeps its value. On failure it clears the gradients of all leaves that the tape reaches,
+ * so that another attempt does not add to incomplete ones.
  */
 SB_API bool sb_backward(sb_tensor *loss);
-/* The same for any y, from a given gradient dy of y's shape. When y is itself a leaf, dy is added
-   to its gradient. */
+/* The same for any y, from a gradient dy of y's shape. If y is a leaf, dy is added to its
+   gradient. */
 SB_API bool sb_backward_from(sb_tensor *y, sb_tensor *dy);
 
-/* Makes backward keep the value and the gradient of t, which stay readable until the tape ends
-   (or longer, if retained). Returns t. */
+/* Makes backward keep the value and the gradient of t (compare retain_grad in PyTorch). They stay
+   readable until the tape ends, or longer if t is retained. Returns t. */
 SB_API sb_tensor *sb_keep(sb_tensor *t);
 
 /*
- * Where a value that is not finite first came from: the first recorded operation with one in its
- * output, as in "log output (4, 4)"; or an input of it that was not finite to begin with, as in
- * "linear input weight (8, 4)". A text to be freed with sb_free. NULL when all values are finite,
- * and after backward, which lets go of them.
+ * Finds the origin of non-finite values: the first recorded operation with one in its output, such
+ * as "log output (4, 4)", or the input of this operation that was not finite, such as "linear input
+ * weight (8, 4)". Free the string with sb_free. NULL when all values are finite, and after
+ * backward, which frees them.
  */
 SB_API char *sb_tape_find_nonfinite(void);
 

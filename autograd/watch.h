@@ -1,6 +1,6 @@
 /*
- * Watching operations as they run: for profiles. One watcher for the whole process, which hears of
- * every thread's; it is not to be changed while operations run.
+ * Observes operations as they run, for profiling. One watcher serves the whole process and all
+ * threads; do not change it while operations run.
  */
 #ifndef SOFTBACK_AUTOGRAD_WATCH_H
 #define SOFTBACK_AUTOGRAD_WATCH_H
@@ -8,9 +8,9 @@
 #include "autograd/node.h"
 
 enum watched {
-    WATCHED_FORWARD,  /* the node was made, and its operation runs from here on */
-    WATCHED_BACKWARD, /* its backward runs from here on */
-    WATCHED_DONE,     /* what ran is done: backward is, or a tape ends; the node is NULL */
+    WATCHED_FORWARD,  /* the node was made; its operation starts */
+    WATCHED_BACKWARD, /* its backward starts */
+    WATCHED_DONE,     /* backward has finished, or a tape ends; the node is NULL */
 };
 
 struct watcher {
@@ -18,7 +18,7 @@ struct watcher {
     void *context;
 };
 
-void watch_operations(const struct watcher *watcher); /* which stays the caller's; NULL: nobody */
+void watch_operations(const struct watcher *watcher); /* the caller keeps it; NULL: none */
 
 /* For the tape. */
 void watch_tell(enum watched what, const sb_node *node);
