@@ -1,4 +1,4 @@
-/* The plug-in that talks between ranks: what softback needs of MPI, and no more. */
+/* The MPI plug-in: the part of MPI that softback needs. */
 #include "communicator_abi.h"
 #include "mpi/group.h"
 #include <limits.h>
@@ -8,7 +8,7 @@
 _Static_assert(sizeof(MPI_Request) <= sizeof(uint64_t), "a transfer holds a request");
 
 static const struct communicator_host *host;
-static bool own_mpi; /* begun here, and so to be ended here */
+static bool own_mpi; /* initialised by this plug-in, which must finalise it */
 
 bool mpi_ok(const char *what, int code)
 {
@@ -27,7 +27,7 @@ bool mpi_fail(const char *message)
 
 /* ---- groups ---- */
 
-/* Takes the communicator. */
+/* Takes ownership of the communicator. */
 static struct group *group_of(MPI_Comm comm, bool world)
 {
     struct group *group = calloc(1, sizeof *group);
@@ -71,7 +71,7 @@ static void close_group(struct group *group)
 {
     const bool world = group->world;
     if (world)
-        MPI_Barrier(group->comm); /* nobody is missed from here on */
+        MPI_Barrier(group->comm); /* from now on no rank waits for another */
     if (world)
         heartbeat_end();
     MPI_Comm_free(&group->comm);

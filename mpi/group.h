@@ -1,4 +1,4 @@
-/* What the files of the plug-in share. Nobody else includes MPI's header. */
+/* Declarations that the files of the plug-in share. No other file includes mpi.h. */
 #ifndef SOFTBACK_MPI_GROUP_H
 #define SOFTBACK_MPI_GROUP_H
 
@@ -11,14 +11,14 @@ struct group {
     int rank, size, processors;
 };
 
-/* Whether a call went well; otherwise false, with MPI's reason as the message. */
+/* True if `code` is success; otherwise fails with MPI's reason as the message. */
 bool mpi_ok(const char *what, int code);
 bool mpi_fail(const char *message);
 
 /* The processors that a rank has for itself (processors.c). */
 int processors_of(MPI_Comm comm);
 
-/* Signs of life (heartbeat.c): begun once, for all ranks of the job. */
+/* Heartbeats (heartbeat.c): started once, for all ranks of the job. */
 bool heartbeat_begin(const struct group *group, double seconds);
 void heartbeat_end(void);
 

@@ -1,8 +1,8 @@
 /*
- * Signs of life. MPI ends the job when a rank dies, but not when one stops: the others wait for it
- * for ever. So a thread on each rank sends the next one a beat, each second at the least, and
- * listens to the one before it. It beats while the rank computes; it is silent when the process is
- * stopped, or its machine is lost.
+ * Heartbeats. MPI ends the job when a process dies, but not when one is stopped or its machine
+ * fails: the other ranks would wait forever. So a thread on each rank sends a message to the next
+ * rank at least once a second, also while the rank computes, and receives those of the previous
+ * rank.
  */
 #include "mpi/group.h"
 #include <pthread.h>
@@ -14,7 +14,7 @@
 static struct {
     MPI_Comm comm;
     int next, before;
-    double limit; /* seconds of silence */
+    double limit; /* the longest silence in seconds */
     pthread_t thread;
     atomic_bool on;
 } heart;
@@ -44,12 +44,12 @@ static void name_the_silent(void)
 enum { BEAT, FAREWELL };
 
 struct talk {
-    char sign[2]; /* as they are sent */
+    char sign[2]; /* the two messages, BEAT and FAREWELL */
     MPI_Request sent, received;
-    char heard; /* what was received last */
+    char heard; /* the last message received */
 };
 
-/* Nothing is sent while the last sign is still under way: whoever is stopped takes none. */
+/* Sends a beat unless the last one is still pending: a stopped rank receives none. */
 static void beat(struct talk *t)
 {
     int over = 1;
@@ -63,7 +63,7 @@ static void listen(struct talk *t)
     MPI_Irecv(&t->heard, 1, MPI_BYTE, heart.before, 0, heart.comm, &t->received);
 }
 
-/* Whether a sign has arrived, or the last of them did before. */
+/* Whether a message has arrived, or the last one had arrived before. */
 static bool hear(struct talk *t)
 {
     int arrived = 0;
@@ -73,7 +73,7 @@ static bool hear(struct talk *t)
     return arrived;
 }
 
-/* All ranks part; no message is left that nobody receives. */
+/* Ends the exchange on all ranks, so that no message remains without a receiver. */
 static void part(struct talk *t)
 {
     MPI_Wait(&t->sent, MPI_STATUS_IGNORE);
@@ -97,7 +97,7 @@ static void *live(void *nothing)
             beat(&talk);
             beaten = time;
         }
-        /* Time in which this rank was stopped itself, or starved, is nobody's silence. */
+        /* Do not count time in which this rank itself was stopped or had no processor. */
         silence = hear(&talk) ? 0 : silence + (passed < 2 * nap ? passed : 2 * nap);
         if (silence > heart.limit)
             name_the_silent();

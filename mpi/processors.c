@@ -1,7 +1,7 @@
 /*
- * How many processors a rank has for itself. mpirun may bind each rank to some of its own, or leave
- * all of a machine's ranks on all processors; so those on which a rank may run are divided by the
- * ranks of its machine that may run on just the same ones.
+ * The number of processors for a rank. mpirun may bind each rank to its own processors or let all
+ * ranks of a machine share them. So the number of processors on which a rank may run is divided by
+ * the number of ranks of its machine with the same set of processors.
  */
 #include "mpi/group.h"
 #include <sched.h>

@@ -5,7 +5,7 @@
 #include "ops/runs.h"
 #include "tensor/failure.h"
 
-/* C: the width; K: that of keys and values, of all heads. */
+/* C: the width; K: the width of keys and of values, over all heads. */
 static bool add_projections(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
                             int64_t C, int64_t K)
 {
@@ -27,7 +27,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
     sb_transformer_options o = options ? *options : (sb_transformer_options){0};
     struct layer_start start;
     o.positions =
-        rotary ? SB_POSITIONS_ROTARY : SB_POSITIONS_NONE; /* the only ones that it knows */
+        rotary ? SB_POSITIONS_ROTARY : SB_POSITIONS_NONE; /* this layer has no other positions */
     if (!layer_begin(&start, "multi_head_attention", layer, sizeof *layer, set, name) ||
         !layer_complete("multi_head_attention", USES_HEADS | USES_ATTENTION, &o, &o))
         return false;
@@ -46,14 +46,14 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
     return layer_end(&start, add_projections(layer, set, name, o.width, o.key_heads * layer->size));
 }
 
-/* A projection of x (B, L, C), cut into heads: (B, L, heads, D). */
+/* A projection of x (B, L, C), split into heads: (B, L, heads, D). */
 static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64_t heads, int64_t D)
 {
     sb_tensor *y = sb_linear_layer_forward(projection, x, SB_IDENTITY);
     return sb_reshape(y, 4, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), heads, D});
 }
 
-/* x turned by its positions, which may be two runs of its sequence. */
+/* x rotated by its positions, which may be two runs of its sequence. */
 static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
 {
     struct run run[2];
@@ -68,7 +68,7 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
     return sb_concatenate(part, runs, 1);
 }
 
-/* x and the memory where the ranks' parts begin. */
+/* Passes x and the memory through sb_to_ranks, once if they are the same tensor. */
 static void enter(const sb_multi_head_attention *layer, sb_tensor **x, sb_tensor **memory)
 {
     const bool same = *memory == *x;
@@ -89,7 +89,7 @@ static sb_tensor *attend(const sb_attending *a, sb_tensor *q, sb_tensor *k, sb_t
     return sb_attention_cached(q, a->cache, options);
 }
 
-/* Which of all heads are here, where ranks have some each. */
+/* The heads of this rank, with tensor parallelism. */
 static sb_piece heads_here(const sb_multi_head_attention *layer)
 {
     const int rank = sb_communicator_rank(layer->ranks), ranks = sb_communicator_size(layer->ranks);

@@ -18,7 +18,8 @@ struct squares {
     int64_t bad;
 };
 
-/* Of the parameters that are cut, or of the others; those that lie together at once. */
+/* Adds the squares of the distributed parameters, or of the others. Contiguous gradients are one
+   pass. */
 static bool add_squares(const sb_parameters *set, bool cut, struct squares *squares)
 {
     const sb_tensor *g = parameters_gradients(set);
@@ -43,11 +44,12 @@ static bool add_squares(const sb_parameters *set, bool cut, struct squares *squa
     return k != NULL;
 }
 
-/* Adds up what the ranks have of parameters that are cut. */
+/* Sums the squares of distributed parameters over ranks. */
 static bool join(sb_communicator *ranks, struct squares *squares)
 {
     const int n = sb_communicator_size(ranks);
-    double *all = memory_new((size_t)(1 + n) * sizeof *all); /* the sum; and who found one, + 1 */
+    /* The sum; then, for each rank, 1 + the index of its first parameter that is not finite. */
+    double *all = memory_new((size_t)(1 + n) * sizeof *all);
     if (!all)
         return sb_fail("optimiser_step: out of memory");
     all[0] = squares->sum;
@@ -61,7 +63,8 @@ static bool join(sb_communicator *ranks, struct squares *squares)
     return ok;
 }
 
-/* Of the whole gradient: what each rank has a part of is summed over them, the rest counts once. */
+/* The squares of the whole gradient: distributed parameters are summed over ranks, others count
+   once. */
 static bool square(const sb_parameters *set, struct squares *whole)
 {
     sb_communicator *ranks = parameters_ranks(set);

@@ -5,11 +5,10 @@
 #include "nn/parameters.h"
 
 /*
- * The norm of all gradients together, times `factor`; and the scale, `factor` times what brings
- * that norm down to `limit`: min(1, limit / (norm + 1e-6)) as in PyTorch, so that training there
- * and here stay together (1 where limit is 0). Fails when there is no gradient, and when the norm
- * is not finite: the message names the first parameter concerned. Where ranks hold parts of
- * parameters, all of them call it, and get the same.
+ * *norm = `factor` times the global norm of all gradients; *scale = `factor` times
+ * min(1, limit / (*norm + 1e-6)), as in PyTorch's clip_grad_norm_ (limit 0: no clipping). Fails
+ * when there is no gradient, and when the norm is not finite: the message names the first such
+ * parameter. With tensor parallelism all ranks call it and get the same result.
  */
 bool clip_scale(sb_parameters *set, double limit, double factor, double *norm, double *scale);
 

@@ -43,7 +43,7 @@ int sb_decoder_layers(const sb_decoder *decoder)
     return decoder ? decoder->stack.layers : 0;
 }
 
-/* `held`: whether a state has the keys and values of the memory already. */
+/* `held`: whether a state already has the keys and values of the memory. */
 static bool memory_fits(const sb_decoder *d, const sb_tensor *memory, const sb_tensor *lengths,
                         bool held)
 {
@@ -57,7 +57,7 @@ static bool memory_fits(const sb_decoder *d, const sb_tensor *memory, const sb_t
     return true;
 }
 
-/* Of the new positions from `start` on, which see those before them, and of the memory. */
+/* The attention of the new positions from `start` on to earlier positions and to the memory. */
 static struct stack_use use_of(const sb_decoder *d, sb_mask *causal, int64_t start,
                                sb_tensor *memory, sb_tensor *lengths,
                                const sb_decoder_weights *weights)

@@ -1,7 +1,7 @@
 /*
  * The decoder: layers of causal self-attention, cross-attention to the encoder's memory, and
- * feed-forward, over a target sequence; and its state, with which it goes on by a few positions at
- * a time. Without a memory it is a decoder-only language model.
+ * feed-forward, over a target sequence; and its state for incremental decoding. Without a memory it
+ * is a decoder-only language model.
  */
 #ifndef SOFTBACK_NN_DECODER_H
 #define SOFTBACK_NN_DECODER_H
@@ -10,8 +10,8 @@
 
 typedef struct sb_decoder sb_decoder;
 
-/* A decoder for V symbols. `shared`, unless NULL, is a table of embeddings (V, C) to use instead of
-   one of its own. Names as the encoder's. */
+/* A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+   use instead of a new one. Parameters are named as in the encoder. */
 SB_API sb_decoder *sb_decoder_new(sb_parameters *set, const char *name, int64_t V,
                                   const sb_transformer_options *options, bool crosses,
                                   sb_tensor *shared);
@@ -19,7 +19,7 @@ SB_API void sb_decoder_free(sb_decoder *decoder);
 SB_API sb_tensor *sb_decoder_table(const sb_decoder *decoder);
 SB_API int sb_decoder_layers(const sb_decoder *decoder);
 
-/* Where the attention weights of each layer go; a NULL array collects nothing. */
+/* Receives the attention weights of each layer; arrays may be NULL. */
 typedef struct {
     sb_tensor **self;  /* (B, H, Lt, Lt) for each layer */
     sb_tensor **cross; /* (B, H, Lt, Ls) for each layer */
@@ -29,22 +29,21 @@ typedef struct {
 SB_API sb_tensor *sb_decoder_forward(const sb_decoder *decoder, sb_tensor *ids, sb_tensor *memory,
                                      sb_tensor *lengths, const sb_decoder_weights *weights);
 
-/* What a decoder has computed so far for B sequences that grow together: the keys and values of
-   each layer, its own and those of the memory. */
+/* The state of incremental decoding for B sequences: the key/value caches of self-attention and of
+   cross-attention in each layer. */
 typedef struct sb_decoder_state sb_decoder_state;
 
 SB_API sb_decoder_state *sb_decoder_state_new(const sb_decoder *decoder);
 SB_API void sb_decoder_state_free(sb_decoder_state *state);
-/* How many positions it holds. */
+/* The number of positions in the state. */
 SB_API int64_t sb_decoder_state_length(const sb_decoder_state *state);
-/* Sequence i becomes what sequence rows[i] was, for i in 0..n-1; n may differ from before. When
-   there is no memory for it, the state can only be freed. */
+/* For beam search: sequence i becomes a copy of the former sequence rows[i], for i in 0..n-1; n may
+   differ from B. If this runs out of memory, the state can only be freed. */
 SB_API bool sb_decoder_state_reorder(sb_decoder_state *state, int64_t n, const int32_t *rows);
 
-/* As sb_decoder_forward for the next positions of the sequences, on a tape that does not record:
-   ids (B, L) of the new positions -> (B, L, C). The memory is read in the first step only, and may
-   be NULL from then on; the lengths are those of the sequences as they stand. A step that fails
-   leaves the state as it was. */
+/* Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
+   new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
+   lengths (B) belong to the present sequences. A step that fails leaves the state unchanged. */
 SB_API sb_tensor *sb_decoder_step(const sb_decoder *decoder, sb_decoder_state *state,
                                   sb_tensor *ids, sb_tensor *memory, sb_tensor *lengths,
                                   const sb_decoder_weights *weights);

@@ -62,8 +62,8 @@ int64_t sb_decoder_state_length(const sb_decoder_state *state)
     return state ? state->length : 0;
 }
 
-/* The origins of the sequences rows[0..n-1], and whether they are the same as before, one by one:
-   the memory then stays as it is, as in most steps of a beam search. */
+/* Finds the origins of the sequences rows[0..n-1]. *same: they equal the present ones, as in most
+   steps of beam search; then the cross-attention caches stay unchanged. */
 static bool trace(sb_decoder_state *state, int64_t n, const int32_t *rows, bool *same)
 {
     int32_t *origin = memory_new((size_t)(n > 0 ? n : 1) * sizeof *origin);
@@ -90,7 +90,7 @@ bool sb_decoder_state_reorder(sb_decoder_state *state, int64_t n, const int32_t 
             return false;
     if (!state->cross)
         return true;
-    if (!trace(state, n, rows, &same)) /* the rows are known to be there by now */
+    if (!trace(state, n, rows, &same)) /* all rows exist, as the caches have checked */
         return false;
     for (int i = 0; i < state->layers && !same; i++)
         if (!sb_kv_cache_reorder(state->cross[i], n, rows))

@@ -1,4 +1,4 @@
-/* The inside of a decoder's state. */
+/* The internals of a decoder's state. */
 #ifndef SOFTBACK_NN_DECODER_STATE_H
 #define SOFTBACK_NN_DECODER_STATE_H
 
@@ -10,13 +10,13 @@ struct sb_decoder_state {
     int64_t length;
     sb_kv_cache **self, **cross; /* one for each layer; cross NULL in a language model */
     int64_t count;
-    int32_t *origin; /* which sequence of the first step each of `count` comes from */
+    int32_t *origin; /* for each of the `count` sequences, its sequence in the first step */
 };
 
-/* A state of a decoder with so many layers. */
+/* A new state for a decoder with this number of layers. */
 sb_decoder_state *decoder_state_new(const sb_decoder *decoder, int layers, bool crosses);
 
-/* Takes back what the first layers of a step that failed have added. Returns NULL. */
+/* Undoes a failed step: removes what its first layers have appended. Returns NULL. */
 void *decoder_state_take_back(sb_decoder_state *state);
 
 #endif

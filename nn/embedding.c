@@ -54,7 +54,7 @@ static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dty
     return sb_scale(sb_slice(layer->position, 0, start, L), sqrt((double)layer->C));
 }
 
-/* Those of x, which may have two runs of its sequence. */
+/* The positions of x, which may be two runs of its sequence. */
 static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64_t start)
 {
     struct run run[2];

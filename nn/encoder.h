@@ -6,8 +6,9 @@
 
 typedef struct sb_encoder sb_encoder;
 
-/* An encoder for V symbols with its embedding ("<name>.embedding"), its layers
-   ("<name>.layers.0", ...) and, pre-norm, a last norm ("<name>.norm"). The set owns the weights. */
+/* An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
+   ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
+   weights. */
 SB_API sb_encoder *sb_encoder_new(sb_parameters *set, const char *name, int64_t V,
                                   const sb_transformer_options *options);
 SB_API void sb_encoder_free(sb_encoder *encoder);
@@ -15,7 +16,7 @@ SB_API void sb_encoder_free(sb_encoder *encoder);
    one tensor (B, H, L, L) for each layer. */
 SB_API sb_tensor *sb_encoder_forward(const sb_encoder *encoder, sb_tensor *ids, sb_tensor *lengths,
                                      sb_tensor *weights[]);
-/* The table of embeddings (V, C), to be shared. */
+/* The embedding table (V, C), for weight sharing. */
 SB_API sb_tensor *sb_encoder_table(const sb_encoder *encoder);
 SB_API int sb_encoder_layers(const sb_encoder *encoder);
 

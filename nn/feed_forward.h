@@ -1,5 +1,5 @@
-/* The feed-forward part of a layer: y = activation(x U' + a) W' + b, or gated. Ranks may hold parts
-   of it, by hidden units (Shoeybi et al. 2019). */
+/* The feed-forward network of a layer: y = activation(x U' + a) W' + b, or gated. With tensor
+   parallelism each rank holds some hidden units (Shoeybi et al. 2019). */
 #ifndef SOFTBACK_NN_FEED_FORWARD_H
 #define SOFTBACK_NN_FEED_FORWARD_H
 
@@ -8,7 +8,7 @@
 
 typedef struct {
     sb_activation activation;
-    sb_communicator *ranks;         /* of which each has some hidden units; or NULL */
+    sb_communicator *ranks;         /* tensor parallelism over these ranks; or NULL */
     sb_linear_layer up, gate, down; /* gate.weight is NULL unless gated */
 } sb_feed_forward;
 

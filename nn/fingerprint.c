@@ -1,7 +1,7 @@
 /* The fingerprint of a set of parameters. */
 #include "nn/flat.h"
 
-/* Goes on with a hash. */
+/* Updates a hash with the values of a tensor. */
 static bool hash_values(const sb_tensor *t, uint64_t *hash)
 {
     enum { CHUNK = 4096 };
@@ -16,7 +16,7 @@ static bool hash_values(const sb_tensor *t, uint64_t *hash)
     return true;
 }
 
-/* Of parameters that are whole, and of those that are cut. */
+/* The fingerprint of the undistributed parameters, of the distributed ones, or of both. */
 static uint64_t fingerprint(const sb_parameters *set, bool whole, bool cut)
 {
     uint64_t hash = 0xcbf29ce484222325u;

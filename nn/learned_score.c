@@ -8,7 +8,8 @@
 #include "tensor/storage.h"
 #include <math.h>
 
-/* Dq and Dk: the sizes that queries and keys must have. There are no weights yet, or ever. */
+/* Checks the operands; Dq and Dk are the required sizes of queries and keys. Sets *weights to
+   NULL. */
 static bool check_operands(const char *who, const sb_tensor *q, const sb_tensor *k,
                            const sb_tensor *v, int64_t Dq, int64_t Dk, sb_tensor **weights)
 {
@@ -67,9 +68,8 @@ static sb_tensor *zeros(const sb_tensor *x, int rank, const int64_t *dim)
     return sb_tape_own(t);
 }
 
-/* u (B, Lq, Lk, A), with 0 for each pair that the mask blocks: what is wrong there would come back
-   as 0 * NaN, since the gradient of tanh is a product. Equal scores make weights that are 0 for
-   these pairs only. */
+/* u (B, Lq, Lk, A), with 0 for blocked pairs: a NaN there would give 0 * NaN in the gradient of
+   tanh. A mask on equal scores gives weights that are 0 for exactly these pairs. */
 static sb_tensor *keep_pairs(sb_tensor *u, sb_mask *mask)
 {
     if (!u || !mask)
@@ -95,7 +95,7 @@ sb_tensor *sb_additive_attention_forward(const sb_additive_attention *layer, sb_
                           sb_reshape(from_k, SB_SHAPE(B, 1, Lk, A)));
     sb_tensor *t = sb_tanh(keep_pairs(u, mask));
     sb_tensor *s = sb_linear_layer_forward(&layer->score, t, SB_IDENTITY);
-    /* The rest is the attention of queries and keys that are 0, with s as its bias. */
+    /* The rest is attention with zero queries and keys, and s as the bias. */
     const sb_attention_options options = {.mask = mask,
                                           .bias = sb_reshape(s, SB_SHAPE(B, 1, Lq, Lk)),
                                           .dropout = layer->dropout,

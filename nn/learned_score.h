@@ -1,19 +1,19 @@
 /*
- * Attention whose score is learned: the additive, the multiplicative and the cosine one, to compare
- * with the scaled dot product of attention.h. Each is one head.
+ * Attention with a learned score: additive, multiplicative and cosine attention, for comparison
+ * with the scaled dot product of attention.h. Each has one head.
  *
- * They take queries q (B, Lq, Dq), keys k (B, Lk, Dk) and values v (B, Lk, Dv), score each pair by
- * a number s_ij, and give
+ * From queries q (B, Lq, Dq), keys k (B, Lk, Dk) and values v (B, Lk, Dv) they compute a score s_ij
+ * for each pair, and
  *
  *     a_i = softmax over the kept j of s_ij,   y_i = sum_j a_ij v_j     (B, Lq, Dv)
  *
- * with dropout of the weights a, by the tape's random stream. The mask speaks of the scores
- * (B, 1, Lq, Lk); NULL keeps every pair. `weights`, unless it is NULL, receives a, before dropout,
- * as (B, 1, Lq, Lk). A query that may see no key gets y = 0 and passes no gradient, by the mask
- * alone. A NaN in a blocked key or value changes neither y nor the gradients of queries, of values
- * and of other keys; W_k's, a sum over the keys, does show it.
+ * with dropout of the weights a, by the tape's random stream. The mask applies to the scores
+ * (B, 1, Lq, Lk); NULL keeps every pair. `weights`, unless NULL, receives a, before dropout, as
+ * (B, 1, Lq, Lk). A fully masked query has y = 0 and zero gradients, whatever the values are. A NaN
+ * in a blocked key or value changes neither y nor the gradients of queries, values and other keys;
+ * only the gradient of W_k, a sum over all keys, becomes NaN.
  *
- * Backward begins alike in all: ds_ij = a_ij (g_ij - sum_n a_in g_in) with g_ij = v_j . dy_i.
+ * Backward always begins with ds_ij = a_ij (g_ij - sum_n a_in g_in), g_ij = v_j . dy_i.
  */
 #ifndef SOFTBACK_NN_LEARNED_SCORE_H
 #define SOFTBACK_NN_LEARNED_SCORE_H
@@ -21,9 +21,9 @@
 #include "linear.h"
 
 /*
- * Additive attention: s_ij = w . tanh(W_q q_i + W_k k_j), a small network of A hidden units. It
- * holds A numbers for each pair. One bias, added to W_q q_i, would serve both projections, and one
- * added to s_ij would change nothing. Without it the score is odd: s(-q, -k) = -s(q, k).
+ * Additive attention: s_ij = w . tanh(W_q q_i + W_k k_j), a small network with A hidden units. It
+ * stores A numbers for each pair. A bias of W_q q_i also serves W_k k_j, and a bias of s_ij would
+ * have no effect. Without a bias the score is odd: s(-q, -k) = -s(q, k).
  *
  * Backward  with t_ij = tanh(...), u_ij = ds_ij w (1 - t_ij^2):   dw = sum_ij ds_ij t_ij
  *           dW_q = sum_ij u_ij q_i'   dq_i = W_q' sum_j u_ij   dW_k, dk_j likewise over i

@@ -11,18 +11,19 @@ typedef struct {
 } sb_linear_layer;
 
 /* Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
-   size is below 1, or a name is taken; the layer is then zero, and the set as it was before. */
+   size is below 1, or a name is taken; then the layer is zero and the set is unchanged. */
 SB_API bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name,
                                  int64_t in, int64_t out, bool bias);
-/* The same, of which each rank holds an equal part: with axis 0 of the outputs, from all inputs;
-   with axis 1 of the inputs, and all of the bias. */
+/* The same for tensor parallelism, where each rank holds an equal part of the weight: of its
+   outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
+   bias). */
 SB_API bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const char *name,
                                      int64_t in, int64_t out, bool bias, sb_cut cut);
 /* x (..., in) -> y (..., out) */
 SB_API sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
                                           sb_activation activation);
-/* The same where ranks hold parts of the inputs: x (..., in / P) -> y (..., out), the sum of what
-   they make of x, and the bias. NULL: this rank is alone. */
+/* The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
+   bias. `ranks` is NULL for a single rank. */
 SB_API sb_tensor *sb_linear_layer_join(const sb_linear_layer *layer, sb_tensor *x,
                                        sb_communicator *ranks);
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 struct name {
-    char text[256]; /* one that does not fit is cut here and refused by sb_parameters_add */
+    char text[256]; /* a longer name is truncated, and sb_parameters_add rejects it */
 };
 
 /* "encoder.layers.0" and "norm" make "encoder.layers.0.norm"; an empty path adds nothing. */

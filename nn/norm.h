@@ -1,4 +1,4 @@
-/* A norm over the last axis, with its learned gain (and bias). */
+/* Layer norm or RMS norm over the last axis, with a learned gain (and bias). */
 #ifndef SOFTBACK_NN_NORM_H
 #define SOFTBACK_NN_NORM_H
 
@@ -19,8 +19,8 @@ SB_API bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const c
                                int64_t C, sb_norm_kind kind);
 /* x (..., C) -> y (..., C) */
 SB_API sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x);
-/* The norm of x + dropout(branch, p), and that sum itself through *sum. Positions are `along` a
-   sequence, for dropout where a batch is cut over ranks. */
+/* The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
+   dropout with a partition. */
 SB_API sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x,
                                          sb_tensor *branch, double p, sb_sequence along,
                                          sb_tensor **sum);

@@ -51,8 +51,8 @@ static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optim
     return sb_schedule_check(&o->schedule);
 }
 
-/* Flat buffers for the parameters, and moments of their size; parameters added since the last
-   call begin with moments of 0. */
+/* Flattens the parameters and allocates moments of the same size; parameters added since the last
+   call start with moments of 0. */
 static bool prepare(sb_optimiser *o)
 {
     if (!parameters_flatten(o->set))

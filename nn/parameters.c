@@ -13,18 +13,18 @@ struct parameter {
     char *name;
     sb_tensor *tensor;
     int64_t offset;
-    sb_cut cut; /* ranks: NULL where it is whole */
+    sb_cut cut; /* ranks: NULL if it is not distributed */
 };
 
 struct sb_parameters {
     sb_dtype dtype;
     sb_random random;
-    sb_communicator *ranks; /* that parameters are cut over; NULL: none is */
+    sb_communicator *ranks; /* over which parameters are distributed; NULL: none */
     int64_t count, room, size;
     struct parameter *item;
-    int64_t flattened; /* how many of them lie in the flat buffers */
+    int64_t flattened; /* how many of them are in the flat buffers */
     sb_tensor *values, *gradients;
-    parameters_check *fits; /* if set, asked with `context` about each new parameter */
+    parameters_check *fits; /* if set, called with `context` for each new parameter */
     const void *context;
 };
 
@@ -100,7 +100,7 @@ static bool cut_shape(const sb_parameters *set, const char *name, int rank, int6
                       sb_cut cut)
 {
     const int ranks = sb_communicator_size(cut.ranks);
-    if (!cut.ranks || rank > SB_MAX_RANK) /* too many axes are refused with the tensor */
+    if (!cut.ranks || rank > SB_MAX_RANK) /* tensor_new rejects too many axes */
         return true;
     if (set->ranks && set->ranks != cut.ranks)
         return sb_fail("parameters_add: \"%s\" is split over other ranks than the others", name);
@@ -113,7 +113,7 @@ static bool cut_shape(const sb_parameters *set, const char *name, int rank, int6
 
 /* ---- adding ---- */
 
-/* Draws the whole, (dim), of which t keeps its part. */
+/* Draws the values of the unsharded tensor, (dim), and stores this rank's part in t. */
 static void draw(sb_tensor *t, const int64_t *dim, sb_cut cut, sb_initial initial,
                  sb_random *random)
 {
@@ -218,7 +218,7 @@ void parameters_restrict(sb_parameters *set, parameters_check *fits, const void 
     set->context = context;
 }
 
-/* Moves a parameter's values into the flat buffer, of which it becomes a view. */
+/* Moves a parameter's values into the flat buffer; the parameter becomes a view of it. */
 static void move(struct parameter *p, sb_tensor *values, sb_tensor *gradient)
 {
     sb_tensor *t = p->tensor;

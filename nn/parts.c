@@ -12,7 +12,7 @@ int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count)
     return n;
 }
 
-/* Where parameter i lies in a flat buffer, and how many bytes it has there. */
+/* The address of parameter i in a flat buffer, and its size in bytes. */
 static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, size_t *bytes)
 {
     const size_t width = sb_dtype_bytes(flat->dtype);
@@ -21,7 +21,7 @@ static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, s
     return (char *)flat->data + (size_t)offset * width;
 }
 
-/* Rank `root`'s bytes go to all, so many at a time that MPI can count them. */
+/* Broadcasts bytes of rank `root`, in chunks that fit MPI's counts. */
 static bool broadcast(sb_communicator *c, int root, char *data, size_t bytes)
 {
     const size_t most = (size_t)1 << 28;
@@ -33,7 +33,8 @@ static bool broadcast(sb_communicator *c, int root, char *data, size_t bytes)
     return ok;
 }
 
-/* Copies the rows of a part, whose columns begin in the whole at `first`, there or back. */
+/* Copies the rows of a part into the unsharded tensor, where its columns begin at `first`, or
+   back. */
 static void copy_rows(const struct part *part, int64_t first, size_t width, char *whole, char *rows,
                       bool back)
 {
@@ -44,7 +45,7 @@ static void copy_rows(const struct part *part, int64_t first, size_t width, char
     }
 }
 
-/* All ranks' parts of parameter i, one rank's after the other. */
+/* Collects the parts of parameter i from all ranks. */
 static bool join_parts(const sb_parameters *set, const sb_tensor *flat, int64_t i, char *whole)
 {
     sb_communicator *c = parameters_ranks(set);

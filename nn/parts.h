@@ -1,22 +1,22 @@
-/* From the parts of parameters that ranks hold to the whole, and back: for files, and for tests. */
+/* Gathers distributed parameters and scatters them again, for files and for tests. */
 #ifndef SOFTBACK_NN_PARTS_H
 #define SOFTBACK_NN_PARTS_H
 
 #include "nn/flat.h"
 
 /*
- * The numbers of `count` parameters from number `first` on, one whole parameter after the other, in
- * a new tensor (n) on the CPU, out of a flat buffer as the parameters' own or their moments are.
- * All ranks that hold parts call it, and get the same.
+ * The unsharded values of `count` parameters from number `first` on, concatenated in a new tensor
+ * (n) on the CPU. `flat` is a flat buffer: of the parameters or of their moments. All ranks call it
+ * and get the same.
  */
 sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t first,
                       int64_t count);
 
-/* The opposite: what is here of such a tensor goes into the flat buffer. */
+/* The inverse: copies this rank's part of such a tensor into the flat buffer. */
 bool parts_take(const sb_parameters *set, sb_tensor *flat, int64_t first, int64_t count,
                 const sb_tensor *whole);
 
-/* How many numbers the parameters have, those of other ranks too. */
+/* The number of unsharded values of the parameters. */
 int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count);
 
 #endif

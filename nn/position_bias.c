@@ -3,7 +3,7 @@
 #include "nn/name.h"
 #include "ops/runs.h"
 
-enum { FARTHEST = 32 }; /* distances beyond it share one bias */
+enum { FARTHEST = 32 }; /* larger distances share one bias */
 
 bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const char *name,
                            const sb_transformer_options *options)
@@ -27,7 +27,7 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
     return layer_end(&start, bias->table != NULL);
 }
 
-/* ALiBi's slopes go by a head's number among all. */
+/* The slopes of ALiBi depend on the index of a head among all heads. */
 static sb_tensor *alibi(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
 {
     const int64_t here = bias->heads / sb_communicator_size(bias->ranks);
@@ -35,14 +35,14 @@ static sb_tensor *alibi(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
     return here == bias->heads ? y : sb_slice(y, 1, here * sb_communicator_rank(bias->ranks), here);
 }
 
-/* Of the last Lq of Lk positions. */
+/* The bias rows of the last Lq of Lk positions. */
 static sb_tensor *last_rows(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
 {
     return bias->positions == SB_POSITIONS_ALIBI ? alibi(bias, Lq, Lk)
                                                  : sb_relative_bias(bias->table, Lq, Lk);
 }
 
-/* Of the `here` positions that are here of Lk. */
+/* The bias rows of this rank's positions, `here` of Lk. */
 static sb_tensor *rows_here(const sb_position_bias *bias, int64_t here, int64_t Lk)
 {
     struct run run[2];

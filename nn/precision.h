@@ -1,9 +1,9 @@
 /*
- * Mixed precision (Micikevicius et al. 2018): what layers hand on is bf16, parameters stay f32 and
- * are rounded where they are used, so that small steps of the optimiser are not lost; their
- * gradients, the optimiser's moments, losses, and sums within operations are f32 too.
+ * Mixed precision (Micikevicius et al. 2018): activations are bf16. Parameters stay f32, so that
+ * small optimiser steps are not lost, and are rounded where they are used. Gradients of parameters,
+ * optimiser moments, losses, and sums within operations are f32 too.
  *
- * It is for tapes that record: evaluation and decoding use the parameters as they are.
+ * It applies to tapes that record: evaluation and decoding use unrounded parameters.
  */
 #ifndef SOFTBACK_NN_PRECISION_H
 #define SOFTBACK_NN_PRECISION_H
@@ -11,14 +11,14 @@
 #include "autograd/node.h"
 #include "nn/transformer.h"
 
-/* A parameter (or NULL) in the dtype of the x that it meets. */
+/* A parameter (or NULL) in the dtype of the activations x. */
 static inline sb_tensor *precision_of(sb_tensor *parameter, const sb_tensor *x)
 {
     const bool rounds = parameter && x && sb_tensor_dtype(x) == SB_BF16;
     return rounds ? sb_cast(parameter, SB_BF16) : parameter;
 }
 
-/* What enters the layers: rounded, if the model is to be trained in bf16 and the tape records. */
+/* The input of the layers: rounded to bf16 if the model trains in bf16 and the tape records. */
 static inline sb_tensor *precision_enter(sb_precision precision, sb_tensor *x)
 {
     const bool rounds = x && precision == SB_PRECISION_BF16 && tape_open()->mode == SB_RECORD;

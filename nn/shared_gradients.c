@@ -4,23 +4,23 @@
 #include "tensor/reduction.h"
 #include <time.h>
 
-/* Large enough that latency does not tell, small enough that the first sums begin early. */
+/* Large enough that latency is negligible, small enough that the first sums begin early. */
 int64_t shared_gradients_bucket = 1 << 19;
 
 struct bucket {
     struct reduction *sum;
-    const sb_node *last; /* that adds to it; NULL: none does */
+    const sb_node *last; /* the last node that adds to it; NULL: none */
     bool ready, over;
 };
 
 struct shared_gradients {
     sb_communicator *c;
     sb_parameters *set;
-    const sb_tensor *cut; /* the buffer that the buckets are made for */
+    const sb_tensor *cut; /* the buffer to which the buckets belong */
     int64_t size;         /* of a bucket; the last one may be smaller */
     int64_t buckets;
     struct bucket *bucket;
-    int64_t left; /* buckets whose sum has not begun: the first ones */
+    int64_t left; /* number of buckets, the first ones, whose sum has not begun */
     struct listener listener;
     double seconds;
 };
@@ -48,7 +48,7 @@ static int64_t bucket_size(const struct shared_gradients *s, int64_t b)
     return left < s->size ? left : s->size;
 }
 
-/* Makes the buckets, where the flat buffer is another than it was. */
+/* Makes new buckets when the flat buffer has changed. */
 static bool cut(struct shared_gradients *s)
 {
     if (!parameters_flatten(s->set))
@@ -89,14 +89,14 @@ static void adds(void *context, const sb_tensor *leaf, const sb_node *node)
     struct shared_gradients *s = context;
     const sb_tensor *values = parameters_values(s->set);
     if (leaf->base != values)
-        return; /* a leaf of somebody else */
+        return; /* a leaf that is not in the set */
     const int64_t first = ((const char *)leaf->data - (const char *)values->data) /
                           (int64_t)sb_dtype_bytes(leaf->dtype);
     for (int64_t b = first / s->size; b * s->size < first + tensor_size(leaf); b++)
         s->bucket[b].last = node;
 }
 
-/* From the end on, so that the order is the same on every rank. */
+/* Starts sums from the last bucket on, so that the order is the same on every rank. */
 static bool start(struct shared_gradients *s, bool all)
 {
     const sb_tensor *g = parameters_gradients(s->set);
@@ -156,7 +156,7 @@ const struct listener *shared_gradients_listener(const struct shared_gradients *
     return s ? &s->listener : NULL;
 }
 
-/* Which parameters have a gradient here, a number for each; NULL without memory. */
+/* 1 for each parameter that has a gradient on this rank, else 0; NULL when out of memory. */
 static double *count_gradients(const sb_parameters *set)
 {
     const int64_t n = sb_parameters_count(set);

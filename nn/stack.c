@@ -43,7 +43,8 @@ void stack_clear(struct stack *stack)
     *stack = (struct stack){0};
 }
 
-/* A layer as a function of x and of the memory and the bias, if there are such. */
+/* A layer as a function of x and, if there are any, of the memory and the bias, for
+   recomputation. */
 struct segment {
     const sb_transformer_layer *layer;
     sb_attending self, cross;

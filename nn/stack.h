@@ -1,5 +1,5 @@
-/* What encoders and decoders are inside: an embedding, layers one after the other, and, pre-norm, a
-   last norm. */
+/* The stack that encoders and decoders share: an embedding, layers, and with pre-norm a final
+   norm. */
 #ifndef SOFTBACK_NN_STACK_H
 #define SOFTBACK_NN_STACK_H
 
@@ -16,7 +16,7 @@ struct stack {
     sb_transformer_layer *layer;
 };
 
-/* What one use of a stack may look at. In arrays, one for each layer; NULL: none. */
+/* The inputs of one use of a stack. Arrays have one entry for each layer, and may be NULL. */
 struct stack_use {
     sb_attending self, cross; /* of all layers; without caches and weights */
     sb_tensor *memory;        /* for cross-attention */
@@ -26,14 +26,14 @@ struct stack_use {
 
 /*
  * Adds "<name>.embedding" for V symbols (unless `shared` is a table to use instead), the layers
- * "<name>.layers.0", ..., and "<name>.norm". The options are complete. When it fails, the stack is
- * zero, and the set as it was.
+ * "<name>.layers.0", ..., and "<name>.norm". The options are complete. On failure the stack is zero
+ * and the set is unchanged.
  */
 bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V, int layers,
                 const sb_transformer_options *options, bool crosses, sb_tensor *shared);
 void stack_clear(struct stack *stack);
 
-/* ids (B, L) of i32, the last of `length` positions -> (B, L, C). */
+/* ids (B, L) of i32, the last L of `length` positions -> (B, L, C). */
 sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t length,
                          struct stack_use *use);
 

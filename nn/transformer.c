@@ -9,14 +9,14 @@ static bool in_range(const char *who, const char *what, int64_t value, int64_t m
                    (long long)value, (long long)most);
 }
 
-/* Whether a choice is one of its enum, 0..last. */
+/* Checks that a choice is a value of its enum, 0..last. */
 static bool is_one(const char *who, const char *what, int value, int last)
 {
     return (value >= 0 && value <= last) ||
            sb_fail("%s: %s is %d, not in 0..%d", who, what, value, last);
 }
 
-/* Whether each rank can have as much as the others. */
+/* Checks that a size can be split equally over ranks. */
 static bool divides(const char *who, const char *what, int64_t value, sb_communicator *c)
 {
     const int ranks = sb_communicator_size(c);
@@ -118,7 +118,7 @@ bool layer_complete(const char *who, unsigned uses, const sb_transformer_options
     sb_transformer_options o = options ? *options : (sb_transformer_options){0};
     o.width = o.width ? o.width : 128;
     *complete = o;
-    if (!in_range(who, "width", o.width, 1 << 20)) /* or 4 C may overflow */
+    if (!in_range(who, "width", o.width, 1 << 20)) /* so that 4 C does not overflow */
         return false;
     o.heads = o.heads ? o.heads : 4;
     o.key_heads = o.key_heads ? o.key_heads : o.heads;

@@ -1,9 +1,9 @@
 /*
- * The sizes and variants that all layers of a transformer share. Zero is the default, for a whole
- * model as for one layer: each init completes its options by itself, and NULL stands for zeros.
+ * The sizes and variants of the layers of a transformer. Zero is the default in a whole model and
+ * in a single layer: each init fills in defaults, and a NULL pointer stands for all defaults.
  *
  * An init fails when the layer, the set or the name is NULL, when a size or a choice that the layer
- * uses cannot be, or when a name is taken. The layer is then zero, and the set as it was before.
+ * uses is invalid, or when a name is taken. Then the layer is zero and the set is unchanged.
  */
 #ifndef SOFTBACK_NN_TRANSFORMER_H
 #define SOFTBACK_NN_TRANSFORMER_H
@@ -13,51 +13,50 @@
 #include "norm.h"
 
 typedef enum {
-    SB_NORM_PRE,  /* x + f(norm(x)), with a last norm after all layers: trains without care */
-    SB_NORM_POST, /* norm(x + f(x)): as published in 2017; wants a warm-up */
+    SB_NORM_PRE,  /* x + f(norm(x)), and a final norm after all layers; trains without warm-up */
+    SB_NORM_POST, /* norm(x + f(x)), as published in 2017; needs warm-up */
 } sb_norm_place;
 
 typedef enum {
     SB_POSITIONS_SINUSOIDAL, /* a fixed table added to the embeddings */
     SB_POSITIONS_LEARNED,    /* a learned table added to the embeddings */
-    SB_POSITIONS_ROTARY,     /* queries and keys of self-attention are turned */
-    SB_POSITIONS_ALIBI,      /* self-attention is biased by distance */
+    SB_POSITIONS_ROTARY,     /* rotary embedding of queries and keys in self-attention */
+    SB_POSITIONS_ALIBI,      /* ALiBi: self-attention has a fixed bias by distance */
     SB_POSITIONS_RELATIVE,   /* self-attention has a learned bias by distance */
     SB_POSITIONS_NONE,
 } sb_positions;
 
 typedef enum {
     SB_PRECISION_F32,
-    SB_PRECISION_BF16, /* training hands bf16 from layer to layer; parameters stay f32 */
+    SB_PRECISION_BF16, /* mixed precision: bf16 activations in training; parameters stay f32 */
 } sb_precision;
 
 typedef struct {
     int64_t width;        /* C: of embeddings and layers; default 128 */
     int64_t heads;        /* H: attention heads, a divisor of the width; default 4 */
     int64_t key_heads;    /* heads of keys and values, a divisor of H; default H */
-    int64_t feed_forward; /* hidden width of the feed-forward part; default 4 C */
+    int64_t feed_forward; /* hidden width of the feed-forward network; default 4 C */
     int encoder_layers;   /* default 3 */
     int decoder_layers;   /* default 3 */
     double dropout;       /* of embeddings, branches and attention weights; in [0, 1) */
     sb_norm_place norm_place;
     sb_norm_kind norm_kind;
     sb_activation activation;         /* default (SB_IDENTITY): SB_RELU */
-    bool gated;                       /* the feed-forward part is (activation(x U') * (x G')) W' */
-    sb_score score;                   /* of all attentions */
-    double temperature;               /* what their scores are divided by besides; default 1 */
-    sb_attention_algorithm attention; /* of all attentions but where weights are asked for */
+    bool gated;                       /* gated feed-forward: (activation(x U') * (x G')) W' */
+    sb_score score;                   /* of all attention layers */
+    double temperature;               /* extra divisor of attention scores; default 1 */
+    sb_attention_algorithm attention; /* except where attention weights are requested */
     sb_positions positions;
     sb_precision precision;
-    bool recompute; /* of a layer only its result is kept, and the rest computed again in backward;
-                       not where weights are asked for */
-    sb_sequence along; /* of a batch that is cut over ranks: the sequence that positions are of;
-                          a decoder takes the target's by itself */
-    int64_t longest;   /* of SB_POSITIONS_LEARNED: how many positions there are; default 512 */
-    sb_communicator *ranks; /* over which heads and hidden units are cut, each rank holding an equal
-                               part of both; it must outlive the model. NULL: all are here */
+    bool recompute;    /* activation checkpointing of each layer, except where attention weights are
+                          requested */
+    sb_sequence along; /* the sequence of x in a partition; decoders always use the target */
+    int64_t longest;   /* number of positions with SB_POSITIONS_LEARNED; default 512 */
+    sb_communicator *ranks; /* tensor parallelism: each rank holds an equal part of the heads and
+                               hidden units; must outlive the model. NULL: none */
 } sb_transformer_options;
 
-/* The same with every default filled in, checked: false, with a message, when sizes do not fit. */
+/* Fills in all defaults and checks the result; fails when sizes do not match. */
 SB_API bool sb_transformer_complete(const sb_transformer_options *options,
                                     sb_transformer_options *complete);
 

@@ -1,8 +1,8 @@
 /*
  * One layer of a transformer: self-attention, cross-attention to a memory if it has one, and
- * feed-forward, each a branch beside a residual path. Without cross-attention it is an encoder's
- * layer; with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where
- * the norms stand: Xiong et al. 2020.
+ * feed-forward, each with a residual connection. Without cross-attention it is an encoder's layer;
+ * with a causal mask, a language model's. Source: Vaswani et al. 2017, section 3.1; where the norms
+ * stand: Xiong et al. 2020.
  */
 #ifndef SOFTBACK_NN_TRANSFORMER_LAYER_H
 #define SOFTBACK_NN_TRANSFORMER_LAYER_H
@@ -23,14 +23,14 @@ typedef struct {
 
 typedef sb_transformer_layer sb_encoder_layer, sb_decoder_layer;
 
-/* Adds "<name>.self_attention", ".cross_attention" if it crosses, ".feed_forward", and the norms
-   ".self_norm", ".cross_norm" and ".feed_norm". */
+/* Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
+   cross-attention ".cross_attention" and ".cross_norm". */
 SB_API bool sb_transformer_layer_init(sb_transformer_layer *layer, sb_parameters *set,
                                       const char *name, const sb_transformer_options *options,
                                       bool crosses);
 /*
- * x (B, L, C), memory (B, Lm, C) or NULL if it does not cross -> y (B, L, C), with dropout on each
- * branch.
+ * x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
+ * each branch.
  *
  * Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
  * Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))
@@ -39,12 +39,12 @@ SB_API sb_tensor *sb_transformer_layer_forward(const sb_transformer_layer *layer
                                                sb_tensor *memory, const sb_attending *self,
                                                const sb_attending *cross);
 
-/* The same for an encoder, whose layers do not cross. */
+/* The same for an encoder, whose layers have no cross-attention. */
 SB_API bool sb_encoder_layer_init(sb_encoder_layer *layer, sb_parameters *set, const char *name,
                                   const sb_transformer_options *options);
 SB_API sb_tensor *sb_encoder_layer_forward(const sb_encoder_layer *layer, sb_tensor *x,
                                            const sb_attending *attending);
-/* And for a decoder, whose positions are those of the target. */
+/* The same for a decoder, whose positions belong to the target sequence. */
 SB_API bool sb_decoder_layer_init(sb_decoder_layer *layer, sb_parameters *set, const char *name,
                                   const sb_transformer_options *options, bool crosses);
 SB_API sb_tensor *sb_decoder_layer_forward(const sb_decoder_layer *layer, sb_tensor *x,
