@@ -196,8 +196,9 @@ bool reduce(int64_t rows, bool mean, const void *loss, const void *weight, void 
 {
     bad_question question = {};
     if (mean && weight && rows > 0)
-        question = ask_kernel("cross_entropy: of %lld targets none is counted, so their mean is "
-                              "0/0");
+        question =
+            ask_kernel("cross_entropy: none of %lld targets counts (ignored or weight 0): the "
+                       "mean is 0/0");
     LAUNCH(reduce_rows<T>, dim3(1), dim3(ROW_THREADS), 0, stream, rows, mean, (const T *)loss,
            (const T *)weight, (T *)divisor, (T *)y, question);
     *counted = !mean || rows > 0;
