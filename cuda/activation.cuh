@@ -1,7 +1,7 @@
 /*
  * The activations as formulas: the twin of ops/cpu/activation.h. activation_value and
- * activation_slope choose by name; called with a template argument they leave no choice to the
- * kernel.
+ * activation_slope select the function by name; with a template argument the selection happens at
+ * compile time.
  */
 #ifndef SOFTBACK_CUDA_ACTIVATION_CUH
 #define SOFTBACK_CUDA_ACTIVATION_CUH
@@ -16,7 +16,7 @@ template <class T> __device__ T real_sigmoid(T x)
     return (x < 0 ? e : 1) / (1 + e);
 }
 
-/* max(z, 0), where a NaN stays a NaN. */
+/* max(z, 0); NaN stays NaN. */
 template <class T> __device__ T real_relu(T z)
 {
     return z <= 0 ? 0 : z;
@@ -27,7 +27,7 @@ template <class T> __device__ bool real_positive(T x)
     return x > 0;
 }
 
-/* 0 at 0, the choice among the subgradients 0..1 that leaves a dead unit alone. */
+/* 0 at z = 0, where every number in 0..1 is a subgradient: a dead unit gets no gradient. */
 template <class T> __device__ T real_relu_slope(T z)
 {
     return z > 0 ? 1 : 0;

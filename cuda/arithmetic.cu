@@ -26,7 +26,7 @@ template <arithmetic KIND> struct value {
     }
 };
 
-/* What the gradient of a sums; e.y is dy. */
+/* The terms of the gradient of a; e.y is dy. */
 template <arithmetic KIND> struct slope_a {
     template <class T> __device__ T operator()(const element<T> &e) const
     {

@@ -1,6 +1,6 @@
 /*
- * Attention, composed: the weights are stored, and each step is a kernel. This file has the
- * forward, attention_backward.cu the backward, step by step:
+ * Composed attention: the weights are stored, and each step is a kernel. This file has the forward,
+ * attention_backward.cu the backward:
  *
  *     s = q k'                                    dk += scale ds' q   dq += scale ds k
  *     a = softmax(scale s + bias), masked         ds = a (da - rowsum(a da))   dbias += ds
@@ -12,8 +12,8 @@
 namespace
 {
 
-/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere. Where that is
-   not how weights are stored, they are rounded from it. */
+/* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere. If weights
+   are stored in a narrower type, they are rounded from a. */
 template <class T, int GROUP>
 __global__ void softmax_rows(int64_t rows, int64_t Lk, attention a, const T *bias, real_of<T> *s,
                              T *weights)

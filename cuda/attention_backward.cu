@@ -5,9 +5,9 @@ namespace
 {
 
 /*
- * m = dropout(a): da = dropout(dm), with what else the weights were used for added.
- * a_ij = exp(s_ij - max_i) / sum_j exp(s_ij - max_i), as softmax: ds_ij = a_ij (da_ij - dot_i),
- * dot_i = sum_j a_ij da_ij. dm becomes scale ds; dscores, unless NULL, receives ds for the bias.
+ * m = dropout(a): da = dropout(dm), plus the gradient from other uses of the weights. a_ij =
+ * exp(s_ij - max_i) / sum_j exp(s_ij - max_i), as softmax: ds_ij = a_ij (da_ij - dot_i), dot_i =
+ * sum_j a_ij da_ij. dm becomes scale ds; dscores, unless NULL, receives ds for the bias.
  */
 template <class T, int GROUP>
 __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *weights, T *total,
@@ -47,7 +47,7 @@ __global__ void score_gradient(int64_t rows, int64_t Lk, attention a, const T *w
     }
 }
 
-/* The places of a bias, and how many scores each serves along (B, H, Lq, Lk). */
+/* The shape of a bias, and how many scores share each element along (B, H, Lq, Lk). */
 struct bias_walk {
     int64_t size[4], kept[4];
     int64_t places;
@@ -64,9 +64,9 @@ bias_walk walk_of(const attention &a)
 }
 
 /*
- * Scores are scale s_ij + bias_ij: dbias += ds, summed over the axes along which the bias
- * stretches. A group of threads for each place of the bias; many small numbers meet, so the sum is
- * taken in double.
+ * Scores are scale s_ij + bias_ij: dbias += ds, summed over the axes on which the bias is
+ * broadcast. One group of threads for each element of the bias; long sums of small numbers, so in
+ * double.
  */
 template <class T, int GROUP>
 __global__ void sum_bias(int64_t places, int64_t terms, bias_walk w, const real_of<T> *ds,
@@ -135,7 +135,7 @@ template <class T> bool attention_composed_backward(const attention *a, const at
     const pair_product<T> dv = {
         (const T *)g->weights, drop, g->dy, a->y, g->dv.data, a->v, a->Dv, g->dv.fresh};
     attention terms = *a;
-    terms.Lq = g->dy ? a->Lq : 0; /* a sum of nothing */
+    terms.Lq = g->dy ? a->Lq : 0; /* an empty sum */
     return (!dq.z || over_keys<T>(*a, dq)) && (!dk.z || over_queries<T>(*a, dk)) &&
            (!dv.z || over_queries<T>(terms, dv)) &&
            (!g->dbias.data || bias_gradient<T>(*a, (const real *)g->dscores, g->dbias));

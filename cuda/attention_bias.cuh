@@ -1,11 +1,12 @@
-/* The gradient of a bias in tiled attention: which tiles of pairs meet in one tile of the bias. */
+/* The gradient of a bias in tiled attention: which tiles of scores contribute to a tile of the
+   bias. */
 #ifndef SOFTBACK_CUDA_ATTENTION_BIAS_CUH
 #define SOFTBACK_CUDA_ATTENTION_BIAS_CUH
 
 #include "cuda/attention_tiles.cuh"
 
-/* The scores whose bias is the same number, or of which a block sums up a tile of SIZE x SIZE: a
-   range along each axis. */
+/* The scores that contribute to one tile of SIZE x SIZE of the bias, which one block sums: a range
+   along each axis. */
 template <int SIZE> struct bias_region {
     int64_t from[2], to[2]; /* sentences, heads */
     int64_t i, queries_end, j, keys_end;
@@ -15,7 +16,7 @@ template <int SIZE> struct bias_region {
         return (n + SIZE - 1) / SIZE;
     }
 
-    /* How many there are: a block for each. */
+    /* The number of regions, with one block for each. */
     static int64_t count(const attention &a)
     {
         return (a.bias[0] ? a.B : 1) * (a.bias[1] ? a.H : 1) * (a.bias[2] ? tiles(a.Lq) : 1) *
@@ -37,8 +38,7 @@ template <int SIZE> struct bias_region {
         keys_end = a.bias[3] ? smaller(j + SIZE, a.Lk) : a.Lk;
     }
 
-    /* Adds up a tile of sums along the axes that the bias stretches along, and puts what is left to
-       its place. */
+    /* Sums a tile along the axes on which the bias is broadcast, and stores the result. */
     template <class T, int THREADS_OF_BLOCK>
     __device__ void store(const attention &a, double (*sum)[SIZE + 1],
                           attention_gradient dbias) const

@@ -1,5 +1,5 @@
-/* Tiled attention on tensor cores, for bf16: the forward (attention_tiled.cu), and the order of the
-   backward's parts. */
+/* Tiled attention on tensor cores, for bf16: the forward (attention_tiled.cu), and the sequence of
+   kernels of the backward. */
 #include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_mma_unfinite.cuh"
 #include "cuda/attention_steps.cuh"
@@ -7,8 +7,8 @@
 namespace
 {
 
-/* A block owns 128 queries. The largest heads, and large ones with a bias, leave registers for one
-   fragment of them in a warp. */
+/* A block owns 128 queries. For the largest heads, and large heads with a bias, a warp has
+   registers for one fragment of them only. */
 template <int D, bool BIASED, bool LARGE = (BIASED ? D >= 128 : D > 128)>
 struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, LARGE ? 32 : 64> {
     static constexpr bool biased = BIASED;
@@ -21,7 +21,7 @@ template <class S> struct forward_memory {
     unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_v;
 };
 
-/* What a warp makes of its queries: the largest score so far, this lane's part of the sum of
+/* The results of a warp for its queries: the largest score so far, this lane's part of the sum of
    exponentials, whether the mask kept a key, and y. */
 template <class S> struct query_sums {
     enum { N = S::COLUMNS / 8, WORDS = S::COLUMNS / 32 };
@@ -39,9 +39,9 @@ template <class S> struct query_sums {
         clear<S::D, S::M>(y);
     }
 
-    /* Scores become p = 2^(factor (s - max)), rounded the same way wherever this is computed, with
-       the largest score so far; what was summed up before is scaled. ALL pairs are kept, or row 8 r
-       of `keep` has the bits of row 8 r + group. */
+    /* Replaces scores by p = 2^(factor (s - max)), rounded the same way in all kernels, with the
+       largest score so far; rescales earlier sums. Either ALL pairs are kept, or row 8 r of `keep`
+       has the bits of row 8 r + group. */
     template <bool ALL>
     __device__ void exponentials(const uint32_t (*keep)[WORDS], float factor,
                                  float (&s)[S::M][N][4])
@@ -112,7 +112,7 @@ __device__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
     add_products<S::D, S::M, N>(s, m.v[stage], 0, careful, sums.y);
 }
 
-/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+/* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
 template <class S>
 __device__ void finish(forward_memory<S> &m, const attention &a, const attention_tiled &f,
                        const tile_place &t, query_sums<S> &sums)
@@ -162,7 +162,7 @@ __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
     cp_async_commit();
 }
 
-/* The last queries of all heads first: with a causal mask they see most. */
+/* The last queries of all heads first: with a causal mask they attend to the most keys. */
 template <class S>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     forward_tiles(attention a, attention_tiled f, bool aligned)
@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     load_keys(*m, 0, a, f, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
     for (int stage = 0;; stage ^= 1) {
         cp_async_wait<0>();
-        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
         mma_tile next = m->tile[stage];
         const bool some = next.kind == SOME;
         if (next.kind == NOTHING)
@@ -210,15 +210,14 @@ template <int D, bool BIASED> bool launch_forward(const attention &a, const atte
     return true;
 }
 
-/* Where a query sees few keys, its ds come from differences in which much cancels, and y, which is
-   rounded to bf16, would not give delta well enough: it is made from the p dp that it is subtracted
-   from. */
+/* Whether delta is computed as rowsum(p dp) and not from y. With few keys, p dp - delta cancels,
+   and y, which is rounded to bf16, is not accurate enough. */
 bool delta_from_products(const attention &a)
 {
     return a.Lk <= 256;
 }
 
-/* Whether stay_word can find the pairs' places. */
+/* Whether stay_word can compute the positions of pairs. */
 bool draws_in_order(const attention &a)
 {
     return a.dropout.threshold == 0 || a.dropout.place.flat;
@@ -235,7 +234,7 @@ bool attention_mma_forward(const attention &a, const attention_tiled &f)
            });
 }
 
-/* First asks whether the device has enough shared memory for all parts. */
+/* First checks whether the device has enough shared memory for all kernels. */
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g)
 {
     const bool aligned = rows_aligned(g.q, a.q) && rows_aligned(g.k, a.k) &&

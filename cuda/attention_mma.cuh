@@ -1,15 +1,15 @@
 /*
- * Tiled attention of bf16 on tensor cores: what its kernels share.
+ * Tiled attention of bf16 on tensor cores: the code that its kernels share.
  *
- * A block owns some queries, or some keys, and goes through tiles of what it needs of the others:
- * while it works on one tile, cp.async fetches the next. Products are made by mma.m16n8k16 with
- * sums in float. A warp owns 16 M rows, and its pairs with the columns of a tile stay in its
- * registers, in the layout of sums (cuda/tensor_core.cuh): for lane = 4 group + part, element e of
- * fragment (m, n) is row 16 m + group + 8 (e / 2), column 8 n + 2 part + e % 2. Rounded to bf16,
- * two such fragments are one fragment a of the next product, without any exchange.
+ * A block owns some queries, or some keys, and visits tiles of the other operand: while it computes
+ * one tile, cp.async loads the next. Products use mma.m16n8k16 with sums in float. A warp owns 16 M
+ * rows, and their scores with the columns of a tile stay in registers, in the layout of sums
+ * (cuda/tensor_core.cuh): for lane = 4 group + part, element e of fragment (m, n) is row 16 m +
+ * group + 8 (e / 2), column 8 n + 2 part + e % 2. Rounded to bf16, two such fragments are one
+ * fragment a of the next product, without shuffles.
  *
- * Heads of up to 256 numbers are filled up with zeros to 16, 32, 64, 96, 128 or 256. Every sum has
- * a fixed order, and no two blocks add to the same number: the bits are the same at every run.
+ * Heads of up to 256 numbers are padded with zeros to 16, 32, 64, 96, 128 or 256. Every sum has a
+ * fixed order, and no two blocks add to the same number, so the bits are reproducible.
  */
 #ifndef SOFTBACK_CUDA_ATTENTION_MMA_CUH
 #define SOFTBACK_CUDA_ATTENTION_MMA_CUH
@@ -21,21 +21,21 @@
 
 enum { LARGEST_HEAD = 256 };
 
-/* The shared memory that a block may have at compute capability 8.0; at 9.0 it is 227 KiB. Devices
+/* The largest shared memory of a block at compute capability 8.0; at 9.0 it is 227 KiB. Devices
    with less (8.6, 8.9) compute large heads without tensor cores. */
 enum { MOST_SHARED = 163 << 10 };
 
 /*
- * How a kernel's block is cut. M fragments of 16 rows for each warp: with two, an operand that is
- * read from shared memory serves twice. What of registers and shared memory is left decides how
- * wide the tiles are that stream past.
+ * The shape of a block. Each warp has M fragments of 16 rows: with two, each operand that is read
+ * from shared memory is used twice. The remaining registers and shared memory limit the width of
+ * streamed tiles.
  */
 template <int HEAD, int WARPS_OF_BLOCK, int FRAGMENTS, int OWNED, int STREAMED> struct mma_shape {
     enum {
         D = HEAD,
         WARPS = WARPS_OF_BLOCK,
         THREADS = WARP * WARPS,
-        BLOCKS = 8 / WARPS, /* of a multiprocessor, so that a thread may have all 255 registers */
+        BLOCKS = 8 / WARPS, /* per multiprocessor, so that a thread can use all 255 registers */
         M = FRAGMENTS,
         WARP_ROWS = 16 * M,
         ROWS = OWNED,      /* owned by the block */
@@ -54,8 +54,8 @@ __device__ inline int lane_part()
 }
 
 /*
- * Rows of D numbers in shared memory. ldmatrix reads eight numbers of each of eight rows at a time,
- * so that rows lie an odd number of 16 bytes apart, for these to come from different banks.
+ * Rows of D numbers in shared memory. ldmatrix reads eight numbers of each of eight rows at a time;
+ * rows are an odd multiple of 16 bytes apart, so that there are no bank conflicts.
  */
 template <int D> constexpr int PITCH = D + 8;
 
@@ -65,8 +65,8 @@ inline bool rows_aligned(const void *data, attention_strides s)
     return (uintptr_t)data % 16 == 0 && s.batch % 8 == 0 && s.row % 8 == 0 && s.head % 8 == 0;
 }
 
-/* Starts loading ROWS rows, with zeros beyond their number and their length. Unrolled, the places
-   of all chunks would be kept in registers from one tile to the next. */
+/* Starts loading ROWS rows, with zeros beyond their number and their length. Not unrolled, because
+   the addresses of all chunks would then stay in registers between tiles. */
 template <int D, int ROWS, int THREADS>
 __device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length, bool aligned)
 {
@@ -84,8 +84,8 @@ __device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t l
     }
 }
 
-/* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or TRANSPOSED as the two
-   fragments b of which the columns become the columns, 0 and 1 of the first and 2 and 3. */
+/* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or TRANSPOSED as two fragments
+   b, elements 0 and 1 of the first and 2 and 3 of the second. */
 template <int D> __device__ void load_a(uint32_t (&x)[4], const bf16 *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
@@ -98,7 +98,7 @@ __device__ void load_b_across(uint32_t (&y)[4], const bf16 *tile, int row, int c
     ldmatrix_x4_trans(y, tile + (row + lane % 16) * PITCH<D> + 8 * (chunk + lane / 16));
 }
 
-/* The same part as two fragments b of which the rows become the columns. */
+/* The same part as two fragments b whose columns are its rows. */
 template <int D> __device__ void load_b(uint32_t (&y)[4], const bf16 *tile, int row, int chunk)
 {
     const int lane = threadIdx.x % WARP;
@@ -113,7 +113,7 @@ __device__ inline uint32_t bf16_pair(float low, float high)
     return bits;
 }
 
-/* d += x y for two neighbouring fragments. */
+/* d += x y for two adjacent fragments. */
 __device__ inline void multiply_add(float (&d)[4], float (&next)[4], const uint32_t (&x)[4],
                                     const uint32_t (&y)[4])
 {
@@ -147,15 +147,15 @@ __device__ void pair_products(const bf16 *x, int row, const bf16 *y, int column,
     }
 }
 
-/* Two numbers, with 0 for those that are not finite. */
+/* Two numbers; non-finite ones are replaced by 0. */
 __device__ inline uint32_t finite_pair(uint32_t pair)
 {
     return ((pair & 0x7f80u) == 0x7f80u ? 0 : pair & 0xffffu) |
            ((pair & 0x7f800000u) == 0x7f800000u ? 0 : pair & 0xffff0000u);
 }
 
-/* z += p y: a warp's pairs, rounded to bf16, with 8 N rows of y from `row` on. With `careful`, 0
-   stands for what is not finite in y (cuda/attention_mma_unfinite.cuh). */
+/* z += p y: a warp's pairs, rounded to bf16, times 8 N rows of y from `row` on. With `careful`,
+   non-finite numbers in y are replaced by 0 (cuda/attention_mma_unfinite.cuh). */
 template <int D, int M, int N>
 __device__ void add_products(const float (&p)[M][N][4], const bf16 *y, int row, bool careful,
                              float (&z)[M][D / 8][4])
@@ -187,8 +187,8 @@ template <int D, int M> __device__ void clear(float (&z)[M][D / 8][4])
         z[n / (D / 2)][n / 4 % (D / 8)][n % 4] = 0;
 }
 
-/* Puts a warp's rows to their places, times a factor: adds them, or writes them where that is
-   fresh. So many of them exist, and so many columns. */
+/* Stores a warp's rows times a factor: writes them if fresh, else adds them. `count` rows and
+   `columns` columns exist. */
 template <int D, int M>
 __device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t count,
                            int64_t columns, bool fresh, float factor)
@@ -214,7 +214,7 @@ __device__ void store_rows(const float (&z)[M][D / 8][4], rows<bf16> to, int64_t
             }
 }
 
-/* Calls launch(std::integral_constant<int, D>()) with the size that heads are filled up to. */
+/* Calls launch(std::integral_constant<int, D>()) with the padded head size. */
 template <class Launch> bool with_head_size(int64_t size, Launch launch)
 {
     if (size <= 16)
@@ -230,13 +230,13 @@ template <class Launch> bool with_head_size(int64_t size, Launch launch)
     return launch(std::integral_constant<int, LARGEST_HEAD>());
 }
 
-/* Whether the device lets a block of this kernel have so much shared memory. */
+/* Whether a block of this kernel can have this much shared memory on the device. */
 template <class Kernel> bool shared_memory_allowed(Kernel *kernel, size_t bytes)
 {
     if (cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes) ==
         cudaSuccess)
         return true;
-    cudaGetLastError(); /* it is no error: other kernels need less */
+    cudaGetLastError(); /* not an error: other kernels need less */
     return false;
 }
 

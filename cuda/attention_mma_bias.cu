@@ -1,5 +1,5 @@
 /* The gradient of the bias in the backward of tiled attention, on tensor cores: dbias += ds, summed
-   over the axes along which the bias stretches, in double, since many small numbers meet. */
+   in double over the axes on which the bias is broadcast. */
 #include "cuda/attention_bias.cuh"
 #include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_steps.cuh"
@@ -7,7 +7,7 @@
 namespace
 {
 
-/* A block for each tile of the bias. */
+/* One block for each tile of the bias. */
 template <int D>
 struct bias_shape : mma_shape<D, D <= 128 ? 4 : 2, 1, D <= 128 ? 64 : 32, D <= 128 ? 64 : 32> {
 };
@@ -25,7 +25,7 @@ __device__ void load_tile(bias_memory<S> &m, const attention &a, const attention
                           const tile_place &t, tile_kind kind, bool aligned)
 {
     const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
-    __syncthreads(); /* nobody reads the tile before it any more */
+    __syncthreads(); /* no thread reads the previous tile any more */
     load_rows<S::D, S::ROWS, S::THREADS>(m.q, of.q, a.Lq - t.i, a.D, aligned);
     load_rows<S::D, S::ROWS, S::THREADS>(m.dy, of.dy, a.Lq - t.i, a.Dv, aligned);
     load_rows<S::D, S::COLUMNS, S::THREADS>(m.k, of.k, a.Lk - t.j, a.D, aligned);
@@ -38,7 +38,7 @@ __device__ void load_tile(bias_memory<S> &m, const attention &a, const attention
     __syncthreads();
 }
 
-/* sum += ds of a tile; each pair is the same lane's every time. */
+/* sum += ds of a tile; a pair always belongs to the same lane. */
 template <class S>
 __device__ void add_tile(bias_memory<S> &m, const attention &a, const attention_tiled_backward &g,
                          const tile_place &t, tile_kind kind)

@@ -4,8 +4,8 @@
  *
  *     dv_j += sum_i m_ij dy_i     dk_j += scale sum_i ds_ij q_i
  *
- * over the heads that share them. A block owns keys, so that its warps hold p' and ds', and goes
- * through the queries.
+ * over the heads that share them. A block owns keys, so its warps hold p' and ds', and visits the
+ * queries.
  */
 #include "cuda/attention_mma_scores.cuh"
 #include "cuda/attention_mma_unfinite.cuh"
@@ -16,7 +16,7 @@ namespace
 
 template <int D>
 struct keys_shape : mma_shape<D, 4, D <= 64 ? 2 : 1, D <= 64 ? 128 : 64, D <= 128 ? 64 : 32> {
-    enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are worked on at a time */
+    enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are processed at a time */
 };
 
 template <class S> struct keys_memory {
@@ -28,7 +28,7 @@ template <class S> struct keys_memory {
     unfinite<S::D, S::ROWS, S::COLUMNS, S::THREADS> in_q, in_dy;
 };
 
-/* The next tile of queries, head after head, of which the mask leaves something. */
+/* The next tile of queries, head after head, that is not fully masked. */
 template <class S> __device__ void next_queries(const attention &a, mma_tile &tile)
 {
     tile.kind = NOTHING;
@@ -44,7 +44,7 @@ template <class S> __device__ void next_queries(const attention &a, mma_tile &ti
     }
 }
 
-/* The first one. */
+/* The first such tile. */
 template <class S>
 __device__ mma_tile first_queries(const attention &a, int64_t b, int64_t group, int64_t j)
 {
@@ -54,8 +54,8 @@ __device__ mma_tile first_queries(const attention &a, int64_t b, int64_t group, 
     return tile;
 }
 
-/* Starts loading a tile, if there is one; returns what is to become of its queries' rows when it
-   has come, one for each thread. */
+/* Starts loading a tile, if there is one; returns the numbers of its queries, one query for each
+   thread, which are stored when the tile is loaded. */
 template <class S>
 __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attention &a,
                                       const attention_tiled_backward &g, const mma_tile &tile,
@@ -77,7 +77,7 @@ __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attent
     return numbers;
 }
 
-/* Of a warp's keys the bits that say whether they are kept with, or stay with, a query. */
+/* The bits of a warp's keys for one query: kept by the mask, or by dropout. */
 template <class S> __device__ uint32_t key_bits(const uint32_t (&words)[S::ROWS / 32], bool all)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
@@ -114,7 +114,7 @@ __device__ void add_key_bias(keys_memory<S> &m, int stage, const attention &a, c
     }
 }
 
-/* Scores become p', 0 for pairs that are not kept. */
+/* Replaces scores by p', with 0 for blocked pairs. */
 template <class S>
 __device__ void key_weights(keys_memory<S> &m, int stage, bool all, float factor, int column,
                             float (&s)[S::M][S::N][4])
@@ -132,7 +132,7 @@ __device__ void key_weights(keys_memory<S> &m, int stage, bool all, float factor
     }
 }
 
-/* dp' becomes ds', 0 for pairs that are not kept. */
+/* Replaces dp' by ds', with 0 for blocked pairs. */
 template <class S>
 __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, bool all, int column,
                              const float (&p)[S::M][S::N][4], float (&dp)[S::M][S::N][4])
@@ -155,7 +155,7 @@ __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, b
     }
 }
 
-/* p' becomes what dropout leaves of it, before its scale. */
+/* Applies dropout to p', without its scale. */
 template <class S>
 __device__ void drop_weights(keys_memory<S> &m, int stage, int column, float (&p)[S::M][S::N][4])
 {
@@ -170,7 +170,7 @@ __device__ void drop_weights(keys_memory<S> &m, int stage, int column, float (&p
     }
 }
 
-/* Whether any pair of a warp's keys with the queries that are worked on is kept. */
+/* Whether any pair of a warp's keys and the present queries is kept. */
 template <class S> __device__ bool any_kept(const keys_memory<S> &m, int stage, int column)
 {
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
@@ -190,7 +190,7 @@ template <class S> __device__ uint64_t kept_queries(const keys_memory<S> &m, int
     return kept;
 }
 
-/* What a block makes: dk, dv or both, as far as registers suffice. */
+/* What a block computes: dk, dv or both, as registers allow. */
 enum wanted { DK = 1, DV = 2 };
 
 template <class S> struct key_sums {
@@ -248,7 +248,7 @@ __device__ void store(keys_memory<S> &m, const attention &a, const attention_til
     }
 }
 
-/* The first keys of all groups first: with a causal mask most queries see them. */
+/* The first keys of all groups first: with a causal mask they have the most queries. */
 template <class S, int WANTED>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     key_gradients(attention a, attention_tiled_backward g, bool aligned)
@@ -272,7 +272,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         if (threadIdx.x < S::COLUMNS)
             m->rows[stage].set(threadIdx.x, query, factor);
         cp_async_wait<0>();
-        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
         mma_tile next = m->tile[stage];
         const bool some = next.kind == SOME;
         if (next.kind == NOTHING)
@@ -304,7 +304,7 @@ bool launch_keys(const attention &a, const attention_tiled_backward &g, bool ali
     return true;
 }
 
-/* Sums for the largest heads fill the registers one at a time. */
+/* For the largest heads, one sum fills the registers, so there are two launches. */
 template <int D>
 bool launch_wanted(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
 {

@@ -1,13 +1,13 @@
-/* The mask and the dropout of tiles on tensor cores: which tiles there are, and bits for pairs. */
+/* Mask and dropout of tiles on tensor cores: which tiles are visited, and bits for pairs. */
 #ifndef SOFTBACK_CUDA_ATTENTION_MMA_MASK_CUH
 #define SOFTBACK_CUDA_ATTENTION_MMA_MASK_CUH
 
 #include "cuda/attention_mma.cuh"
 
-/* What the mask leaves of a tile. Only of SOME it needs to be asked pair by pair. */
+/* What the mask keeps of a tile. Only SOME needs a test for each pair. */
 enum tile_kind { NOTHING, SOME, WHOLE };
 
-/* Asking block by block pays only for blocks that are not small. */
+/* Testing block by block is worthwhile only for large blocks. */
 __device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t, int64_t last_query,
                                         int64_t last_key)
 {
@@ -29,7 +29,8 @@ __device__ inline tile_kind blocks_kind(const attention &a, const tile_place &t,
     return kind;
 }
 
-/* The same in all threads of the block. A tile that reaches beyond Lq or Lk is not whole. */
+/* All threads of the block get the same result. A tile that extends beyond Lq or Lk is not
+   whole. */
 template <int QUERIES, int KEYS>
 __device__ tile_kind kind_of(const attention &a, const tile_place &t)
 {
@@ -37,7 +38,7 @@ __device__ tile_kind kind_of(const attention &a, const tile_place &t)
     const key_range some = mask_range(&a.mask, t.b, t.i, last, a.Lk);
     if (last_key < some.from || some.to <= t.j)
         return NOTHING;
-    /* from the last query's first key to the first one's last: what all of them see */
+    /* from the last query's first key to the first query's last key: the keys of all queries */
     const key_range all = mask_range(&a.mask, t.b, last, t.i, a.Lk);
     const bool whole =
         t.i + QUERIES <= a.Lq && t.j + KEYS <= a.Lk && all.from <= t.j && last_key < all.to;
@@ -51,7 +52,7 @@ template <int QUERIES, int KEYS> struct pair_bits {
     uint32_t keep[QUERIES][WORDS], stay[QUERIES][WORDS];
 };
 
-/* Ones in the bits from .. to - 1 of a word, as far as it has them. */
+/* A word with ones in the bits from .. to - 1, clipped to the word. */
 __device__ inline uint32_t ones(int64_t from, int64_t to)
 {
     const uint32_t below = to >= 32 ? ~0u : to <= 0 ? 0 : (1u << to) - 1;
@@ -71,8 +72,8 @@ __device__ inline uint32_t keep_word(const attention &a, const tile_place &t, in
     return word;
 }
 
-/* The pairs that dropout lets stay, among 32: of a place that is flat, since these kernels have no
-   registers to spare for another. */
+/* The pairs among 32 that dropout keeps. The place must be flat: other places need more registers
+   than these kernels have. */
 __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, int64_t i, int64_t j)
 {
     const place &whole = a.dropout.place;
@@ -87,7 +88,7 @@ __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, in
     return word;
 }
 
-/* Sets the bits that a tile's threads will read: of the mask where it is not whole, and of
+/* Sets the bits that a tile's threads read: of the mask if the tile is not whole, and of
    dropout. */
 template <int THREADS, int QUERIES, int KEYS>
 __device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, const tile_place &t,
@@ -103,8 +104,8 @@ __device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, con
     }
 }
 
-/* Keys of one of a lane's queries, in bits that are moved so that column 8 n + 2 part + e of them
-   is bit 8 n + e. */
+/* The bits of the keys of one of a lane's queries, shifted so that column 8 n + 2 part + e is bit 8
+   n + e. */
 template <int WORDS> struct row_bits {
     uint32_t word[WORDS];
 
@@ -129,8 +130,7 @@ template <int WORDS> __device__ uint64_t whole_row(const uint32_t *words)
 }
 
 /*
- * Where a block is in its walk through tiles. It lies in shared memory, one for each stage, so that
- * registers need not keep it while products are made.
+ * The current tile of a block. It is in shared memory, one for each stage, to save registers.
  */
 struct mma_tile {
     tile_place t;
@@ -138,7 +138,7 @@ struct mma_tile {
     tile_kind kind; /* NOTHING at the end */
 };
 
-/* The next tile of keys for a block of queries of which the mask leaves something. */
+/* The next tile of keys for a block of queries that is not fully masked. */
 template <int QUERIES, int KEYS> __device__ void next_keys(const attention &a, mma_tile &tile)
 {
     tile.kind = NOTHING;
@@ -147,7 +147,7 @@ template <int QUERIES, int KEYS> __device__ void next_keys(const attention &a, m
     tile.t.j -= KEYS;
 }
 
-/* The first one. */
+/* The first such tile. */
 template <int QUERIES, int KEYS>
 __device__ mma_tile first_keys(const attention &a, int64_t b, int64_t h, int64_t i)
 {

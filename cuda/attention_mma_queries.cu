@@ -7,7 +7,7 @@
 namespace
 {
 
-/* Two blocks fit a multiprocessor of compute capability 9.0 for heads of up to 128. */
+/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. */
 template <int D>
 struct queries_shape : mma_shape<D, 4, D <= 128 ? 2 : 1, D <= 128 ? 128 : 64, D <= 64 ? 64 : 32> {
 };
@@ -79,7 +79,7 @@ __device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
     }
 }
 
-/* Adds up the parts of four lanes. */
+/* Sums the parts of four lanes. */
 template <class S>
 __device__ void store_delta(const attention &a, const attention_tiled_backward &g,
                             const tile_place &t, const float (&delta)[S::M][2])
@@ -97,7 +97,7 @@ __device__ void store_delta(const attention &a, const attention_tiled_backward &
     }
 }
 
-/* dq; or DELTA, which the other kernels then read. */
+/* Computes dq, or with DELTA delta, which the other kernels then read. */
 template <class S, bool DELTA>
 __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     query_gradient(attention a, attention_tiled_backward g, bool aligned)
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     load_keys(*m, 0, a, g, first_keys<S::ROWS, S::COLUMNS>(a, b, h, i), aligned);
     for (int stage = 0;; stage ^= 1) {
         cp_async_wait<0>();
-        __syncthreads(); /* the tile has come, and nobody reads the one before it any more */
+        __syncthreads(); /* the tile is loaded, and no thread reads the previous one any more */
         mma_tile next = m->tile[stage];
         const bool some = !DELTA && next.kind == SOME;
         if (next.kind == NOTHING)

@@ -1,6 +1,6 @@
 /*
- * Scores and their gradient on tensor cores. Forward and backward compute each weight from the same
- * products by the same roundings, so that a row's weights have the sum that the forward found:
+ * Scores and their gradient on tensor cores. Forward and backward compute each weight with the same
+ * products and roundings, so that the weights of a row have the sum that forward computed:
  *
  *     p = 2^(factor s - shift)      factor = scale log2(e)      shift = factor m, rounded
  *
@@ -17,7 +17,7 @@ __device__ inline float base2_factor(const attention &a, const void *bias)
     return (bias ? 1 : (float)a.scale) * 1.44269504f;
 }
 
-/* Of a row with nothing but -infinity and NaN, none. */
+/* 0 for a row that has only -infinity and NaN. */
 __device__ inline float score_shift(float max, float factor)
 {
     return max == -INFINITY ? 0 : __fmul_rn(max, factor);
@@ -45,7 +45,7 @@ __device__ void add_bias(const attention &a, const tile_place &t, const bf16 *bi
             (t.j + column + 2 * lane_part()) * step[3];
 #pragma unroll
     for (int r = 0; r < 2 * M; r++) {
-        __syncwarp(); /* for registers' sake: what is loaded for one row at a time is enough */
+        __syncwarp(); /* saves registers: limits loads to one row at a time */
         const row_bits<N / 4> kept = bits_of<N / 4>(keep[8 * r] + column / 32, all);
 #pragma unroll
         for (int c = 0; c < 2 * N; c++)
@@ -57,12 +57,12 @@ __device__ void add_bias(const attention &a, const tile_place &t, const bf16 *bi
     }
 }
 
-/* What the backward knows of a query: its row of the forward's statistics, and delta. */
+/* What backward reads for a query: its row of forward's statistics, and delta. */
 struct query_numbers {
     float max, inverse, delta;
 };
 
-/* Zeros for a query beyond Lq, and for delta while it is not known. */
+/* Zeros for a query beyond Lq, and for delta before it is computed. */
 __device__ inline query_numbers numbers_of(const attention &a, const attention_tiled_backward &g,
                                            int64_t b, int64_t h, int64_t i, bool delta_known)
 {
@@ -73,7 +73,7 @@ __device__ inline query_numbers numbers_of(const attention &a, const attention_t
     return {stats[0], stats[1], delta_known ? ((const float *)g.delta)[row] : 0};
 }
 
-/* Those of a tile's queries, in shared memory. */
+/* The numbers of a tile's queries, in shared memory. */
 template <int QUERIES> struct query_rows {
     float shift[QUERIES], inverse[QUERIES], delta[QUERIES];
 
@@ -110,7 +110,7 @@ __device__ bool any_kept(const pair_bits<QUERIES, KEYS> &bits, int first, int co
 }
 
 /* ds of a warp's queries, from row `first` of the tile on, with 32 keys from `column` on; 0 for
-   those that are not kept. */
+   blocked pairs. */
 template <int D, int M, int QUERIES, int KEYS>
 __device__ void score_gradient(const tile_rows &of, const attention &a,
                                const attention_tiled_backward &g, const tile_place &t, int first,
@@ -141,8 +141,8 @@ __device__ void score_gradient(const tile_rows &of, const attention &a,
     }
 }
 
-/* The parts of the backward, in attention_mma_*.cu: queue their kernel, or tell whether the device
-   has the shared memory for it. */
+/* The parts of the backward, in attention_mma_*.cu. Each queues its kernel, or only checks whether
+   the device has enough shared memory for it. */
 bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
                          bool queue);
 bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,

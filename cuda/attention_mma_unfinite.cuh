@@ -1,10 +1,10 @@
 /*
- * Numbers that are not finite, in what pairs are multiplied with on tensor cores: v, k, q or dy.
+ * Non-finite numbers in v, k, q or dy in products on tensor cores.
  *
- * 0 times such a number is NaN, and pairs that the mask blocks count nothing. So tiles of which
- * some pairs are blocked are searched for such numbers first. Products then take 0 in their place,
- * and where one belongs to a kept pair it is noted that the result is NaN; that is written last.
- * (In a tile that is whole, products are what they are.)
+ * 0 times such a number is NaN, but blocked pairs must not contribute. So tiles with blocked pairs
+ * are first searched for non-finite numbers. Products use 0 in their place, and results to which
+ * one belongs by a kept pair are marked and set to NaN at the end. A tile that is whole needs none
+ * of this.
  */
 #ifndef SOFTBACK_CUDA_ATTENTION_MMA_UNFINITE_CUH
 #define SOFTBACK_CUDA_ATTENTION_MMA_UNFINITE_CUH
@@ -14,7 +14,7 @@
 /* For ROWS rows of a result, COLUMNS rows of a tile at a time, D numbers each. */
 template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
     enum { WORDS = (D + 31) / 32 };
-    uint64_t in_column[D];     /* bit n: row n of the tile has such a number there */
+    uint64_t in_column[D];     /* bit n: row n of the tile is not finite there */
     uint32_t nan[ROWS][WORDS]; /* the results that are NaN */
 
     __device__ void begin()
@@ -23,8 +23,9 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
             nan[n / WORDS][n % WORDS] = 0;
     }
 
-    /* Whether the tile has any; if so, notes it. Bit n of kept(row) tells whether row n of the tile
-       makes a kept pair with that row of the result. All threads of the block call it. */
+    /* Finds and marks non-finite numbers in the tile; returns whether there are any. Bit n of
+       kept(row): row n of the tile and that row of the result are a kept pair. All threads of the
+       block must call it. */
     template <class Kept> __device__ bool find(const bf16 *y, Kept kept)
     {
         bool all_finite = true;
@@ -51,7 +52,8 @@ template <int D, int ROWS, int COLUMNS, int THREADS> struct unfinite {
         return true;
     }
 
-    /* Writes NaN over a warp's rows, from `first` on, that begin at `to`. */
+    /* Overwrites the marked results with NaN, in a warp's rows from `first` on, which begin at
+       `to`. */
     __device__ void show(int first, int warp_rows, rows<bf16> to, int64_t count, int64_t columns)
     {
         __syncwarp();

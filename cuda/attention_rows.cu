@@ -1,12 +1,12 @@
-/* Rows of tiled attention's weights, and of their gradient, made again when somebody asks. */
+/* Recomputes rows of the weights of tiled attention, and of their gradient. */
 #include "cuda/attention_steps.cuh"
 #include "cuda/attention_tiled.cuh"
 
 namespace
 {
 
-/* One tile of what is asked for, (B, H, count, Lk), from query `first` on: weights of f, where that
-   is wanted, or else their gradient from g. */
+/* One tile of the requested rows, (B, H, count, Lk), from query `first` on: weights from f, or
+   their gradient from g. */
 template <class T>
 __global__ void make_rows(attention a, attention_tiled f, attention_tiled_backward g, bool weights,
                           int64_t first, int64_t count, T *to)

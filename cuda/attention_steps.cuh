@@ -1,11 +1,11 @@
-/* Products of composed attention, forward and backward, over weights or their gradients that lie in
-   memory as (B, H, Lq, Lk), zero where the mask blocks. */
+/* Products of composed attention, forward and backward, with stored weights or their gradients (B,
+   H, Lq, Lk), which are zero for blocked pairs. */
 #ifndef SOFTBACK_CUDA_ATTENTION_STEPS_CUH
 #define SOFTBACK_CUDA_ATTENTION_STEPS_CUH
 
 #include "cuda/attention_tiles.cuh"
 
-/* A tile of pairs out of memory, after dropout if there is any; zeros beyond Lq and Lk. */
+/* Loads a tile of pairs, after dropout if any; zeros beyond Lq and Lk. */
 template <class P, class real>
 __device__ void load_pairs(tile_memory<real> &m, const attention &a, bool drop, tile_place t,
                            const P *pairs)
@@ -21,8 +21,8 @@ __device__ void load_pairs(tile_memory<real> &m, const attention &a, bool drop, 
     }
 }
 
-/* s_ij = x_i . y_j in all tiles of which the mask leaves something: the scores, and dm. With
-   cosine, over the length of y_j, which a cache holds as it came. */
+/* s_ij = x_i . y_j in all tiles that are not fully masked: the scores, and dm. With cosine, divided
+   by the norm of y_j, since cached keys are not normalised. */
 template <class T>
 __global__ void make_pairs(attention a, int64_t depth, const void *x, attention_strides x_strides,
                            const void *y, attention_strides y_strides, bool cosine, real_of<T> *s)
@@ -70,10 +70,10 @@ bool pairs(const attention &a, int64_t depth, const void *x, attention_strides x
     return launched("attention");
 }
 
-/* What a product over weights, or their gradients, reads and makes; the pairs are of type P. */
+/* The operands and the result of a product with weights or their gradients, of type P. */
 template <class P> struct pair_product {
     const P *pairs;
-    bool drop; /* the pairs are weights, of which dropout takes some */
+    bool drop; /* the pairs are weights, to which dropout applies */
     const void *y;
     attention_strides y_strides;
     void *z;
@@ -164,8 +164,8 @@ bool attention_tiles_rows(const attention *a, const attention_tiled *f,
                           const attention_tiled_backward *g, int64_t first, int64_t count,
                           void *to);
 
-/* In attention_mma*.cu: the same for bf16 on tensor cores. False, and nothing is queued, where the
-   heads are too large for them. */
+/* In attention_mma*.cu: the same for bf16 on tensor cores. False, without queued work, when the
+   heads are too large. */
 bool attention_mma_forward(const attention &a, const attention_tiled &f);
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g);
 

@@ -1,12 +1,12 @@
 /*
- * Attention, tiled: softmax over tiles of keys, one after the other (Milakov and Gimelshein 2018).
+ * Tiled attention: online softmax over tiles of keys (Milakov and Gimelshein 2018).
  *
- *     for each tile of keys:   s = scale q k' + bias          what the mask blocks is left out
+ *     for each tile of keys:   s = scale q k' + bias          without blocked pairs
  *                              m' = max(m, rowmax(s))         the largest score so far
  *                              p = exp(s - m')
  *                              l = l exp(m - m') + rowsum(p)
  *                              y = y exp(m - m') + dropout(p) v
- *     at the end:              y = y / l; m and 1 / l are kept, whose log-sum-exp is m + log l
+ *     at the end:              y = y / l; saves m and 1 / l (log-sum-exp is m + log l)
  */
 #include "cuda/attention_steps.cuh"
 #include "cuda/attention_tiled.cuh"
@@ -16,8 +16,8 @@ namespace
 
 enum { MAX, SUM, FACTOR }; /* rows of tile_memory.row */
 
-/* p = exp(scale (s - max)) with the largest score so far, of a tile of scores in shared memory; a
-   warp for each row. */
+/* p = exp(scale (s - max)) with the largest score so far, for a tile of scores in shared memory;
+   one warp for each row. */
 template <class T> __device__ void exponentials(tile_memory<T> &m, T scale)
 {
     const int lane = threadIdx.x % WARP;
@@ -25,7 +25,7 @@ template <class T> __device__ void exponentials(tile_memory<T> &m, T scale)
         const bool kept = tile_keeps(m, r, lane);
         const T s = kept ? m.p[r][lane] : (T)-INFINITY, before = m.row[MAX][r];
         const T max = real_max(before, warp_reduce(s, greater()));
-        const T shift = max == (T)-INFINITY ? 0 : max; /* nothing but -infinity or NaN */
+        const T shift = max == (T)-INFINITY ? 0 : max; /* only -infinity or NaN */
         const T p = kept ? real_exp(scale * (s - shift)) : 0;
         const T sum = warp_reduce(p, add());
         m.p[r][lane] = p;
@@ -67,7 +67,7 @@ template <class T> __device__ void drop_tile(tile_memory<T> &m, const attention 
     __syncthreads();
 }
 
-/* y / l, m and 1 / l; zeros for a query that may see no key, by the mask alone. */
+/* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
 template <class T>
 __device__ void finish(tile_memory<real_of<T>> &m, const attention &a, const attention_tiled &f,
                        tile_place t, const uint32_t *seen, piece<real_of<T>> &y, int64_t column)

@@ -1,4 +1,4 @@
-/* What the forward and the backward of tiled attention share: weights and gradients of a tile. */
+/* Weights and gradients of a tile, which forward and backward of tiled attention share. */
 #ifndef SOFTBACK_CUDA_ATTENTION_TILED_CUH
 #define SOFTBACK_CUDA_ATTENTION_TILED_CUH
 
@@ -21,7 +21,7 @@ template <class T> struct tile_operands {
     }
 };
 
-/* What multiplies the differences of scores: with a bias, tile_score has done that. */
+/* The factor of score differences: 1 with a bias, since tile_score has applied the scale. */
 template <class T> __device__ real_of<T> score_factor(const attention &a, const T *bias)
 {
     return bias ? 1 : (real_of<T>)a.scale;
@@ -39,7 +39,7 @@ __device__ real_of<T> tile_score(const attention &a, tile_place t, const T *bias
                 : s;
 }
 
-/* p = exp(scale (s - m)) / l for this thread's pairs, and 0 for those that are not kept. */
+/* p = exp(scale (s - m)) / l for this thread's pairs, and 0 for blocked ones. */
 template <class T>
 __device__ void tile_weights(tile_memory<real_of<T>> &m, const attention &a, tile_place t,
                              const tile_operands<T> &of, const T *bias, const real_of<T> *stats,

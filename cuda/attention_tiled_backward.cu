@@ -1,6 +1,6 @@
 /*
- * The backward of tiled attention (Dao et al. 2022): each tile's weights are computed again, from
- * the row's largest score m and its sum of exponentials l, and no tile is kept.
+ * The backward of tiled attention (Dao et al. 2022): it recomputes the weights of each tile from
+ * the row's largest score m and its sum of exponentials l, and stores no tile.
  *
  *     p = exp(scale q k' + bias - m) / l     a, the softmax of the forward
  *     m = dropout(p)                         dv += m' dy
@@ -8,7 +8,7 @@
  *     ds = p (dp - delta)                    delta = rowsum(p dp), which is rowsum(dy y)
  *     dq += scale ds k    dk += scale ds' q    dbias += ds
  *
- * A block makes one piece of one gradient, and goes through all tiles that add to it. So tiles are
+ * A block computes one piece of one gradient and visits all tiles that add to it. So tiles are
  * computed once for each piece, and no two blocks add to the same number.
  */
 #include "cuda/attention_bias.cuh"
@@ -18,7 +18,7 @@
 namespace
 {
 
-/* delta = rowsum(dy y), a group of threads for each query */
+/* delta = rowsum(dy y), one group of threads for each query */
 template <class T, int GROUP>
 __global__ void row_sums(int64_t rows, int64_t Dv, attention a, attention_tiled_backward g)
 {
@@ -37,7 +37,7 @@ __global__ void row_sums(int64_t rows, int64_t Dv, attention a, attention_tiled_
         ((real *)g.delta)[group.row] = sum;
 }
 
-/* What a tile is computed for. */
+/* What to compute of a tile. */
 enum tile_purpose { WEIGHTS, SCORE_GRADIENT };
 
 /* The tile's weights after dropout, or the gradient ds of its scores, into shared memory. */
@@ -120,8 +120,8 @@ __global__ void key_gradient(attention a, attention_tiled_backward g, tile_purpo
               dv ? a.Dv : a.D, dv ? 1 : (real)a.scale);
 }
 
-/* dbias += ds, summed over the axes along which the bias stretches, in double: many small numbers
-   meet. A block for each tile of the bias. */
+/* dbias += ds, summed in double over the axes on which the bias is broadcast. One block for each
+   tile of the bias. */
 template <class T> __global__ void bias_gradient(attention a, attention_tiled_backward g)
 {
     SHARED(tile_memory<real_of<T>>, m);

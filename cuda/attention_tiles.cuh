@@ -1,13 +1,13 @@
 /*
- * What all kernels of attention are made of: products of tiles.
+ * Products of tiles, the building blocks of all attention kernels.
  *
- * Scores are cut into tiles of TILE x TILE pairs at fixed places; a block of TILE_THREADS threads
- * works on one at a time, thread (ty, tx) of 8 x 8 on the rows 4 ty .. 4 ty + 3 and the columns
- * tx, tx + 8, ... A result of attention, (L, D), is made in pieces of TILE rows and COLUMNS
- * columns, each by one block, which adds up its terms in a fixed order: the bits are the same at
- * every run.
+ * Scores are divided into tiles of TILE x TILE pairs at fixed positions. A block of TILE_THREADS
+ * threads computes one at a time: thread (ty, tx) of 8 x 8 has the rows 4 ty .. 4 ty + 3 and the
+ * columns tx, tx + 8, ... A result of attention, (L, D), is divided into pieces of TILE rows and
+ * COLUMNS columns. One block computes a piece and adds its terms in a fixed order, so the bits are
+ * reproducible.
  *
- * Whether a pair is kept is a bit in a word of its row, as is whether dropout lets it stay.
+ * Each row has a word with one bit for each pair that the mask keeps, and one for dropout.
  */
 #ifndef SOFTBACK_CUDA_ATTENTION_TILES_CUH
 #define SOFTBACK_CUDA_ATTENTION_TILES_CUH
@@ -18,9 +18,9 @@
 #include "ops/attention.h"
 
 enum { TILE = 32, TILE_THREADS = 64, DEPTH = 16, COLUMNS = 64 };
-enum { PAIRS = TILE / 8, WIDTH = COLUMNS / 8 }; /* columns of a thread in a tile, in a piece */
+enum { PAIRS = TILE / 8, WIDTH = COLUMNS / 8 }; /* columns of a thread in a tile, and in a piece */
 
-/* A head's first row, and how far apart its rows are. */
+/* The first row of a head, and the distance between rows. */
 template <class T> struct rows {
     T *at;
     int64_t step;
@@ -37,12 +37,12 @@ template <class T> __device__ rows<T> rows_in(void *data, attention_strides s, i
     return {(T *)data + b * s.batch + h * s.head, s.row};
 }
 
-/* The shared memory of a block. What is computed, and lies here, is of another type than what lies
-   in device memory where that is bf16: T, which is stored, and real. */
+/* The shared memory of a block. T is the type of numbers here; for bf16 data in device memory it is
+   float. */
 template <class T> struct tile_memory {
-    T x[TILE][DEPTH + 1], y[TILE][DEPTH + 1]; /* a part of what is multiplied to pairs */
+    T x[TILE][DEPTH + 1], y[TILE][DEPTH + 1]; /* parts of the operands of scores */
     T p[TILE][TILE + 1];                      /* a tile of pairs */
-    T wide[TILE][COLUMNS + 1];                /* what a tile of pairs is multiplied with */
+    T wide[TILE][COLUMNS + 1];                /* the right operand of a tile of pairs */
     T row[3][TILE];                           /* a number for each row */
     uint32_t keep[TILE];
     uint8_t stay[TILE][TILE / 8];
@@ -52,7 +52,7 @@ struct tile_place {
     int64_t b, h, i, j; /* the first query and the first key */
 };
 
-/* What a mask leaves of a tile: nothing, if not any; everything, if whole. */
+/* What a mask keeps of a tile: nothing if not `any`, everything if `whole`. */
 struct tile_kept {
     bool any, whole;
 };
@@ -72,7 +72,7 @@ __device__ inline int tile_column(int c)
     return threadIdx.x % 8 + 8 * c;
 }
 
-/* Sets the bits of the tile's kept pairs; those beyond Lq and Lk are not. */
+/* Sets the bits of the tile's kept pairs; pairs beyond Lq and Lk are not kept. */
 template <class T>
 __device__ tile_kept tile_keep(tile_memory<T> &m, const attention &a, tile_place t)
 {
@@ -103,8 +103,7 @@ template <class T> __device__ bool tile_keeps(const tile_memory<T> &m, int row, 
     return m.keep[row] >> column & 1;
 }
 
-/* Whether the mask, before its dense terms, may leave something of the tile: the same in all
-   threads. */
+/* Whether the mask may keep a pair of the tile, before dense terms: the same in all threads. */
 __device__ inline bool tile_in_range(const attention &a, tile_place t)
 {
     const int64_t last = smaller(t.i + TILE, a.Lq) - 1;
@@ -112,7 +111,7 @@ __device__ inline bool tile_in_range(const attention &a, tile_place t)
     return keys.from < t.j + TILE && t.j < keys.to;
 }
 
-/* Sets the bits of the pairs that dropout lets stay. */
+/* Sets the bits of the pairs that dropout keeps. */
 template <class T> __device__ void tile_stay(tile_memory<T> &m, const attention &a, tile_place t)
 {
     for (int n = threadIdx.x; n < TILE * (TILE / 8); n += TILE_THREADS) {
@@ -130,7 +129,7 @@ __device__ T tile_drop(const tile_memory<T> &m, T scale, int row, int column, T 
     return m.stay[row][column / 8] >> (column % 8) & 1 ? p * scale : 0;
 }
 
-/* Elements d .. of some rows, zeros beyond their number and their length. */
+/* Loads elements from d on of some rows, with zeros beyond their number and their length. */
 template <class T, class real, int N>
 __device__ void load_part(real (*to)[N], rows<const T> x, int64_t count, int64_t d, int64_t length)
 {
@@ -173,8 +172,8 @@ template <class real> struct piece {
     }
 
     /* z_r += sum_n p_rn y_n, or TRANSPOSED z_r += sum_n p_nr y_n, over the `count` rows of y, from
-       its column on. Where y has numbers that are not finite only kept pairs are added: for all
-       others 0 times such a number would be NaN. */
+       its column on. If y has non-finite numbers, adds kept pairs only, since 0 times such a number
+       is NaN. */
     template <bool TRANSPOSED, class T>
     __device__ void add(tile_memory<real> &m, bool whole, rows<const T> y, int64_t count,
                         int64_t column, int64_t columns)
@@ -195,7 +194,7 @@ template <class real> struct piece {
         __syncthreads();
     }
 
-    /* Puts it to its place, times a factor: adds it, or writes it where that is fresh. */
+    /* Stores the piece times a factor: writes it if fresh, else adds it. */
     template <class T>
     __device__ void store(rows<T> to, bool fresh, int64_t count, int64_t column, int64_t columns,
                           real factor) const

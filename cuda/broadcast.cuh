@@ -1,7 +1,7 @@
 /*
- * Walking a broadcast: the twin of ops/cpu/broadcast.h. A formula is a function object that makes a
- * number of an element, the operands' values at one place; what stretches, and where the values
- * lie, it does not see.
+ * Traverses broadcast operands: the twin of ops/cpu/broadcast.h. A formula is a function object
+ * that maps an element, the operands' values at one index, to a number. It does not handle
+ * broadcasting or memory layout.
  */
 #ifndef SOFTBACK_CUDA_BROADCAST_CUH
 #define SOFTBACK_CUDA_BROADCAST_CUH
@@ -11,20 +11,20 @@
 #include "cuda/sums.cuh"
 #include "ops/broadcast.h"
 
-/* The values of operands 0, 1, 2 and 3 at one place; those without memory are 0. */
+/* The values of operands 0, 1, 2 and 3 at one index; missing operands are 0. */
 template <class real> struct element {
     real y, a, b;
     bool condition;
     real factor;
 };
 
-/* Where each operand lies, in elements from its begin. */
+/* The offset of each operand, in elements. */
 struct offsets {
     int64_t of[BROADCAST_OPERANDS];
 };
 
 template <class T> struct operands {
-    const T *y, *a, *b; /* NULL where the formula does not ask for one */
+    const T *y, *a, *b; /* NULL if the formula does not read it */
     const uint8_t *condition;
     real_of<T> factor; /* for the formula */
 
@@ -39,7 +39,7 @@ template <class T> struct operands {
     }
 };
 
-/* Some axes of a walk, and the number of their index tuples. */
+/* Some axes of a traversal, and the number of their index tuples. */
 struct axes {
     int count = 0;
     int64_t size = 1;
@@ -55,7 +55,7 @@ struct axes {
         count++;
     }
 
-    /* `at`, with what the index-th tuple contributes. */
+    /* `at` plus the offsets of the index-th tuple. */
     __device__ offsets locate(offsets at, int64_t index) const
     {
         for (int j = count - 1; j >= 0; j--) {
@@ -139,7 +139,7 @@ bool broadcast_map(const char *operation, const broadcast &plan, const operands<
     return launched(operation);
 }
 
-/* What is summed: the formula at the index tuples of `summed`, for each tuple of `kept`. */
+/* The terms of a sum: the formula at the index tuples of `summed`, for each tuple of `kept`. */
 template <class T, class Formula> struct formula_terms {
     axes kept, summed;
     operands<T> in;
@@ -155,9 +155,9 @@ template <class T, class Formula> struct formula_terms {
 };
 
 /*
- * x = formula / divisor, or x += formula / divisor, summed over the axes along which the operand
- * `target`, whose place x takes, stretches. The operand is contiguous, so that the i-th tuple of
- * the axes that it keeps is its i-th element.
+ * x = formula / divisor, or x += formula / divisor, summed over the axes on which operand `target`
+ * is broadcast. x has the shape of that operand, which is contiguous, so the i-th tuple of its axes
+ * is its i-th element.
  */
 template <class T, class Formula>
 bool broadcast_sum(const char *operation, const broadcast &plan, const operands<T> &in, int target,

@@ -54,7 +54,7 @@ template <class T> bool to_real(sb_dtype from, bool fresh, int64_t n, const void
     return launched("cast");
 }
 
-/* Cut towards zero; what lies outside becomes the nearest that an i32 holds, NaN becomes 0. */
+/* Truncates towards zero; numbers out of range become the nearest i32, NaN becomes 0. */
 template <class T> __device__ void convert(T x, int32_t *y)
 {
     const T limit = (T)2147483648.0;

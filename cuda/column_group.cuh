@@ -1,7 +1,7 @@
 /*
- * The threads that share a row whose terms lie far apart, where it is the rows that lie side by
- * side: a column of a matrix. A block has ROW_THREADS / LANES neighbouring columns, so that a warp
- * reads whole lines of memory. Made like a row_group, so that one kernel serves for both.
+ * A group of threads that shares a column of a matrix, whose terms are not contiguous. A block has
+ * ROW_THREADS / LANES adjacent columns, so that a warp reads whole cache lines. It has the
+ * interface of row_group, so that one kernel serves both.
  */
 #ifndef SOFTBACK_CUDA_COLUMN_GROUP_CUH
 #define SOFTBACK_CUDA_COLUMN_GROUP_CUH
@@ -18,7 +18,8 @@ template <int THREADS_OF_COLUMN> struct column_group {
     {
     }
 
-    /* Over the group, by halves; every thread of it gets the result. All of the block must call. */
+    /* A reduction over the group, by halves; every thread of the group gets the result. All threads
+       of the block must call it. */
     template <class T, class Combine> __device__ T reduce(T value, Combine combine) const
     {
         if (LANES == 1)
@@ -45,11 +46,11 @@ template <class Group> struct group_kind {
     typedef Group type;
 };
 
-/* Calls run(group_kind<...>()) for the groups that suit `rows` results of `count` terms each, where
-   the terms of one lie side by side (`along`), or else the results do. */
+/* Calls run(group_kind<...>()) with the kind of group for `rows` results of `count` terms each.
+   `along`: the terms of a result are contiguous; otherwise adjacent results are. */
 template <class Run> void with_group(int64_t rows, int64_t count, bool along, Run run)
 {
-    const int64_t FEW = 32, PLENTY = 1 << 18; /* rows that fill a device by themselves */
+    const int64_t FEW = 32, PLENTY = 1 << 18; /* enough rows to occupy the device */
     if (along && count > SHORT_ROW)
         run(group_kind<row_group<ROW_THREADS>>());
     else if (along && count >= FEW / 2)

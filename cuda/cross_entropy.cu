@@ -17,7 +17,7 @@ template <class T> __global__ void look_at_weights(int64_t V, const T *w, bad_qu
         report_bad(question, v);
 }
 
-/* As with ids, the next download reports it. */
+/* As with ids, the next download reports a bad weight. */
 template <class T> int64_t find_bad_weight(int64_t V, const void *class_weight)
 {
     const bad_question question =
@@ -60,7 +60,7 @@ __global__ void add_class_weights(int64_t V, double spread, const T *w, T *weigh
         *weighted_spread = (T)(spread * total);
 }
 
-/* room has a place for the weighted spread. */
+/* `room` has memory for the weighted spread. */
 template <class T> plan<T> make_plan(const struct cross_entropy_targets *t, const scratch &room)
 {
     const double spread = t->label_smoothing / (double)t->V;
@@ -79,8 +79,8 @@ template <class T> plan<T> make_plan(const struct cross_entropy_targets *t, cons
 }
 
 /*
- * loss = -sum_v w_v t_v log p_v, log p_v = (x_v - max) - log_sum; first the smoothing's share of
- * it.
+ * loss = -sum_v w_v t_v log p_v, log p_v = (x_v - max) - log_sum; this is the part of label
+ * smoothing.
  */
 template <class T, int GROUP>
 __device__ T smoothing_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V, const T *x,
@@ -92,7 +92,7 @@ __device__ T smoothing_loss(const row_group<GROUP> &group, const plan<T> &p, int
     return p.spread_weight() * log_sum - p.spread * group.sum(sum);
 }
 
-/* The target's own share, and its weight. */
+/* The part of the target, and its weight. */
 template <class T, int GROUP>
 __device__ T target_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V, const T *x,
                          T max, T log_sum, T &weight)
@@ -119,7 +119,7 @@ __device__ T row_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V
         weight = p.weight(id);
         loss = weight == 0 ? 0 : p.keep * weight * (log_sum - (x[id] - max));
     }
-    if (p.spread == 0) /* not 0 times an infinite x_v */
+    if (p.spread == 0) /* avoids 0 times an infinite x_v */
         return loss;
     return loss + smoothing_loss(group, p, V, x, max, log_sum);
 }
@@ -129,7 +129,7 @@ template <class T> struct found_in_rows {
     T *max, *inverse, *loss, *weight;
 };
 
-/* An id that is V or more has been reported; its row has no loss. */
+/* An id >= V has been reported; its row has no loss. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t V, plan<T> p, const T *x, found_in_rows<T> found)
 {
@@ -167,7 +167,7 @@ bool forward(const struct cross_entropy_targets *targets, const void *x,
     return launched("cross_entropy");
 }
 
-/* The sums are short beside the rows themselves; in float64 they do not depend on luck. */
+/* float64 costs little here: one number for each row of x. */
 template <class T>
 __global__ void reduce_rows(int64_t rows, bool mean, const T *loss, const T *weight, T *divisor,
                             T *y, bad_question question)
@@ -189,7 +189,7 @@ __global__ void reduce_rows(int64_t rows, bool mean, const T *loss, const T *wei
         report_bad(question, rows);
 }
 
-/* Whether ids are counted, the host does not wait to know: that none is, the next download says. */
+/* The host does not wait for the sum of weights: if it is 0, the next download fails. */
 template <class T>
 bool reduce(int64_t rows, bool mean, const void *loss, const void *weight, void *divisor, void *y,
             bool *counted)
@@ -205,7 +205,7 @@ bool reduce(int64_t rows, bool mean, const void *loss, const void *weight, void 
     return launched("cross_entropy");
 }
 
-/* What backward knows of all rows. */
+/* What backward reads for all rows. */
 template <class T> struct backward_arguments {
     plan<T> p;
     const T *max, *inverse, *weight, *dy, *divisor;

@@ -1,4 +1,4 @@
-/* The device itself: found, opened, and its memory moved. */
+/* The device: opens it, allocates memory and copies data. */
 #include "abi.h"
 #include "cuda/device.cuh"
 #include "cuda/graph.cuh"
@@ -9,14 +9,14 @@
 const struct plugin_host *host;
 cudaStream_t stream;
 
-static bool lost; /* a kernel did something that the device does not recover from */
+static bool lost; /* a kernel caused an error from which the device does not recover */
 
 bool cuda_ok(cudaError_t error, const char *who)
 {
     if (error == cudaSuccess)
         return true;
-    cudaGetLastError();              /* forgets it, */
-    if (cudaGetLastError() == error) /* unless it stays for good */
+    cudaGetLastError();              /* clears the error, */
+    if (cudaGetLastError() == error) /* unless it is permanent */
         lost = true;
     const char *after = lost ? "; the device is lost to this program" : "";
     return host->fail("%s: cuda: %s%s", who, cudaGetErrorString(error), after) != nullptr;
@@ -32,7 +32,7 @@ static void *system_take(size_t bytes)
     void *block = nullptr;
     if (cudaMalloc(&block, bytes ? bytes : 1) == cudaSuccess)
         return block;
-    cudaGetLastError(); /* the pool may try again, and the caller says what was wanted */
+    cudaGetLastError(); /* the pool may try again, and the caller reports the failure */
     return nullptr;
 }
 
@@ -63,13 +63,13 @@ static void poison(void *block, size_t bytes)
 static bool synchronize()
 {
     if (capturing)
-        return host->fail("cuda: nothing can be read while a graph is noted");
+        return host->fail("cuda: nothing can be read while a graph is captured");
     ids_collect();
     bool ok = cuda_ok(cudaStreamSynchronize(stream), "a kernel");
     return ok && ids_settle();
 }
 
-/* Where the host's memory is pageable, CUDA has taken the data when the call returns. */
+/* For pageable host memory, CUDA has copied the data when the call returns. */
 static bool upload(void *to, const void *from, size_t bytes)
 {
     const void *kept = capturing ? graph_keep(from, bytes) : from;

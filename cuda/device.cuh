@@ -1,10 +1,10 @@
 /*
- * What every file of cuda/ begins with: the stream that all work is queued on, how a launch's
- * failure becomes a message, scratch memory, and how a file gives its row of kernels.
+ * Included first by every file of cuda/: the stream for all work, error messages of launches,
+ * scratch memory, and the definition of a file's row of kernels.
  *
  * cuda/<op>.cu is the twin of ops/cpu/<op>.c: the same functions in the same order, as templates
- * over the element type T, and the formula of each reads the same. A function queues its kernels
- * and returns; what goes wrong while they run is reported by the next download.
+ * over the element type T, with the same formulas. A function queues its kernels and returns; the
+ * next download reports errors while they run.
  */
 #ifndef SOFTBACK_CUDA_DEVICE_CUH
 #define SOFTBACK_CUDA_DEVICE_CUH
@@ -16,16 +16,16 @@
 extern const struct plugin_host *host;
 extern cudaStream_t stream;
 
-/* Whether a call of CUDA's went well; otherwise fails with "<who>: <what CUDA says>". */
+/* True if a CUDA call succeeded; otherwise fails with "<who>: <CUDA's message>". */
 bool cuda_ok(cudaError_t error, const char *who);
 
-/* Whether a graph is being noted (graph.cu). */
+/* Whether a graph is being captured (graph.cu). */
 extern bool capturing;
 
-/* The same for the launches since the last call. */
+/* Like cuda_ok, for the launches since the last call. */
 bool launched(const char *operation);
 
-/* Scratch memory for the kernels that a function queues: given back when it returns. */
+/* Scratch memory for the kernels that a function queues; freed when the function returns. */
 class scratch
 {
   public:
@@ -53,9 +53,9 @@ class scratch
     void *block;
 };
 
-/* The file's row: KERNELS(softmax, forward<T>, backward<T>); for float and double, and where it is
-   KERNELS_AND_BF16, for bf16 too. What an operation has no row for, it computes in f32
-   (ops/call.h). The order is that of sb_dtype. */
+/* Defines the file's rows: KERNELS(softmax, forward<T>, backward<T>) for float and double,
+   KERNELS_AND_BF16 for bf16 too. Without a bf16 row, an operation computes in f32 (ops/call.h). The
+   order is that of sb_dtype. */
 #define KERNELS_OF(op, bf16_kernels, ...)                                                          \
     template <class T> const struct op##_kernels op##_kernels_of = {__VA_ARGS__};                  \
     extern const struct plugin_row op##_cuda_row;                                                  \
@@ -64,7 +64,7 @@ class scratch
 #define KERNELS(op, ...) KERNELS_OF(op, nullptr, __VA_ARGS__)
 #define KERNELS_AND_BF16(op, ...) KERNELS_OF(op, &op##_kernels_of<bf16>, __VA_ARGS__)
 
-/* Blocks for n threads' work in blocks of `size`; kernels go on in strides of the whole grid. */
+/* The number of blocks of `size` threads for n elements; kernels use grid-stride loops. */
 inline unsigned blocks_for(int64_t n, int size)
 {
     const int64_t MOST = 65535;
@@ -72,9 +72,9 @@ inline unsigned blocks_for(int64_t n, int size)
     return static_cast<unsigned>(blocks < 1 ? 1 : blocks < MOST ? blocks : MOST);
 }
 
-enum { THREADS = 256 }; /* of a block whose threads have nothing to do with each other */
+enum { THREADS = 256 }; /* of a block whose threads are independent */
 
-/* for (int64_t i : every one of n elements), shared out among the grid's threads */
+/* A grid-stride loop: for each i < n, distributed over the threads of the grid. */
 #define GRID_STRIDE(i, n)                                                                          \
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (n);                      \
          i += (int64_t)gridDim.x * blockDim.x)

@@ -1,14 +1,14 @@
-/* Division of indices by a number that a kernel is launched with: a multiplication and a shift. */
+/* Fast division of indices by a kernel argument: a multiplication and a shift. */
 #ifndef SOFTBACK_CUDA_DIVISOR_CUH
 #define SOFTBACK_CUDA_DIVISOR_CUH
 
 #include "cuda/device.cuh"
 
 /*
- * For n < 2^31 and d <= 2^31, n / d is n m >> 32 + s with 2^(s - 1) < d <= 2^s and
- * m = ceil(2^(32 + s) / d) (Granlund and Montgomery 1994, "Division by invariant integers using
- * multiplication"): m d exceeds 2^(32 + s) by less than d, and so n m / 2^(32 + s) exceeds n / d by
- * less than 1 / (2 d). Greater numbers are divided.
+ * For n < 2^31 and d <= 2^31, n / d is n m >> 32 + s with 2^(s - 1) < d <= 2^s and m = ceil(2^(32 +
+ * s) / d) (Granlund and Montgomery 1994, "Division by invariant integers using multiplication"): m
+ * d exceeds 2^(32 + s) by less than d, and so n m / 2^(32 + s) exceeds n / d by less than 1 / (2
+ * d). Larger numbers use ordinary division.
  */
 struct divisor {
     int64_t d;

@@ -5,7 +5,7 @@
 namespace
 {
 
-/* A group's elements as numbers to compute with. */
+/* The elements of a group, in the type for arithmetic. */
 template <class T> using group = pack<real_of<T>, DROPOUT_GROUP>;
 
 /* The elements of a group after dropout. */

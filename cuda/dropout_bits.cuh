@@ -1,7 +1,8 @@
 /*
  * The random bits of dropout, as in ops/cpu/dropout_bits.h: 16 for each element, eight elements
- * from each Philox counter. Element e of the whole has the bits of counter (e / 8, position): word
- * (e % 8) / 2, the low half first. cuRAND's counters and keys are the library's (tensor/random.h).
+ * from each Philox counter. Element e of the unsharded tensor has the bits of counter (e / 8,
+ * position): word (e % 8) / 2, the low half first. Counters and keys are the same as in cuRAND
+ * (tensor/random.h).
  */
 #ifndef SOFTBACK_CUDA_DROPOUT_BITS_CUH
 #define SOFTBACK_CUDA_DROPOUT_BITS_CUH
@@ -12,7 +13,7 @@
 
 enum { DROPOUT_GROUP = 8 }; /* the elements of a counter */
 
-/* The bits of the elements 8 group .. 8 group + 7 of the whole. */
+/* The bits of the unsharded elements 8 group .. 8 group + 7. */
 struct dropout_group {
     uint4 word;
 
@@ -25,14 +26,15 @@ struct dropout_group {
         word = curand_Philox4x32_10(counter, key);
     }
 
-    /* Those of element e = 0..7 of them. Choosing, not indexing, keeps the words in registers. */
+    /* The bits of element e = 0..7 of the group. Selecting instead of indexing keeps the words in
+       registers. */
     __device__ uint32_t of(int e) const
     {
         const uint32_t low = e & 2 ? word.y : word.x, high = e & 2 ? word.w : word.z;
         return (e & 4 ? high : low) >> (e & 1 ? 16 : 0) & 0xffff;
     }
 
-    /* A one for each that stays. */
+    /* A one bit for each element that is kept. */
     __device__ uint32_t staying(const dropout &call) const
     {
         uint32_t stay = 0;
@@ -42,7 +44,7 @@ struct dropout_group {
     }
 };
 
-/* A one for each of n elements of the whole from `first` on, at most eight, that stays. */
+/* A one bit for each kept element of the n unsharded elements from `first` on; n <= 8. */
 __device__ inline uint32_t staying_from(const dropout &call, int64_t first, int64_t n)
 {
     const int skip = (int)(first % DROPOUT_GROUP);
@@ -53,8 +55,8 @@ __device__ inline uint32_t staying_from(const dropout &call, int64_t first, int6
     return stay >> skip & ((1u << n) - 1);
 }
 
-/* The same for the eight elements of a row from j on, a multiple of 8, as far as there are so many;
-   `start` is where the row begins in the whole. */
+/* The same for up to eight elements of a row from j on, a multiple of 8; `start` is the position of
+   the row within the unsharded tensor. */
 __device__ inline uint32_t staying_in_row(const dropout &call, int64_t start, int64_t j)
 {
     if (call.place.flat)
@@ -71,7 +73,7 @@ __device__ inline uint32_t staying_in_row(const dropout &call, int64_t start, in
     return stay;
 }
 
-/* The same for eight of all elements here from e on, of which `left` are left. */
+/* The same for up to eight of this rank's elements from e on; `left` elements remain. */
 __device__ inline uint32_t staying_here(const dropout &call, int64_t e, int64_t left)
 {
     uint32_t stay = 0;

@@ -1,6 +1,6 @@
 /*
- * What dropout drops of a row, told to the threads that share the row as they go over it. Each
- * thread of a warp draws the bits of eight elements and hands them to the threads that have these.
+ * Dropout for threads that share a row. Each thread of a warp draws the bits of eight elements and
+ * passes them to the threads that process these elements.
  */
 #ifndef SOFTBACK_CUDA_DROPOUT_ROW_CUH
 #define SOFTBACK_CUDA_DROPOUT_ROW_CUH
@@ -11,15 +11,15 @@
 template <int GROUP> class dropout_row
 {
   public:
-    /* For rows of C elements, each of which lies together in the whole. */
+    /* For rows of C elements that are contiguous in the unsharded tensor. */
     __device__ dropout_row(const dropout &call, const row_group<GROUP> &group, int64_t C)
         : call(call), lane(group.lane % WARP), step(STEPS),
           first(row_begin(call, group.row, C) + group.lane / WARP * WARP), drawn(0)
     {
     }
 
-    /* Whether this thread's next element is dropped: its lane's, then every GROUP-th. All threads
-       of a warp must call it, also those whose next element lies past the row's end. */
+    /* Whether this thread's next element is dropped: element `lane`, then every GROUP-th. All
+       threads of a warp must call it, even when their next element is past the end of the row. */
     __device__ bool next_is_dropped()
     {
         if (call.threshold == 0)
@@ -37,7 +37,7 @@ template <int GROUP> class dropout_row
     }
 
   private:
-    /* A warp's elements of one step lie side by side, in up to five groups of eight. */
+    /* The elements of a warp in one step are adjacent, in up to five groups of eight. */
     enum { GROUPS = WARP / DROPOUT_GROUP + 1, STEPS = WARP / GROUPS };
 
     __device__ static int64_t row_begin(const dropout &call, int64_t row, int64_t C)
@@ -46,7 +46,8 @@ template <int GROUP> class dropout_row
         return call.threshold == 0 ? 0 : place_of_element(&call.place, row * C, &n);
     }
 
-    /* A bit for each element of group lane % GROUPS of the step lane / GROUPS from now: dropped? */
+    /* A bit for each element of group lane % GROUPS in the step lane / GROUPS from now: 1 if
+       dropped. */
     __device__ uint32_t draw() const
     {
         const int64_t begin = first + lane / GROUPS * GROUP;

@@ -38,21 +38,21 @@ bool forward(int64_t count, int64_t V, int64_t C, const void *table, const void 
 }
 
 /*
- * y_i = table[ids_i]. An id may come many times, and its rows of dy are to be added in the same
- * order at every run. So the ids are taken in slabs, one after the other; each is sorted, and then
- * a block for each id of the slab adds up all that belongs to it.
+ * y_i = table[ids_i]. An id may occur many times, and its rows of dy must be added in the same
+ * order in every run. So ids are processed in slabs; each slab is sorted, and then one block for
+ * each id of the slab adds all of its rows.
  */
 const int64_t SLAB = 4096;
 enum { ROW_PACKS = WARP, ROWS = 4 };
 
-/* The ids of a slab in order: at place p stands id number `from[p]`. At the first place of an id
-   `same` says how many of it there are, at the others 0. */
+/* The sorted ids of a slab: position p has id number from[p]. same[p] is the number of equal ids at
+   the first position of an id, and 0 at the others. */
 struct sorted_ids {
     int32_t *from, *same;
 };
 
-/* The place of an id is the number of those that are smaller, or equal and earlier. A slab is short
-   enough to count them, a warp for each id. */
+/* Counting sort: the position of an id is the number of ids that are smaller, or equal and earlier.
+   One warp counts for each id. */
 __global__ void sort_ids(int count, const int32_t *__restrict__ ids, sorted_ids sorted)
 {
     const row_group<WARP> group;

@@ -17,12 +17,11 @@ bool blas_ok(cublasStatus_t status, const char *operation)
 cublasHandle_t handle;
 void *workspace;
 
-/* Memory of our own for what cuBLAS needs beside the matrices: it would take some in the middle of
-   work otherwise, and a captured graph must find the same. NVIDIA's advice for compute 9.0. */
+/* The workspace of cuBLAS. With its own, cuBLAS would allocate during work, which a captured graph
+   does not allow. NVIDIA recommends this size for compute 9.0. */
 const size_t WORKSPACE_BYTES = 32 << 20;
 
-/* Floats are multiplied as floats, not in TF32; and where a sum is cut in parts, those of bf16 are
-   kept and added as floats, not in bf16. */
+/* Float products without TF32; and bf16 products with split sums keep partial sums in float. */
 const cublasMath_t MATH_MODE =
     (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
 
@@ -47,7 +46,7 @@ bool ready(const char *operation)
     return true;
 }
 
-/* What cuBLAS calls a type, and how it sums products of it: with factors of type `real`. */
+/* The cuBLAS name of a type and of its compute type; alpha and beta are of type `real`. */
 template <class T> struct blas_type;
 template <> struct blas_type<float> {
     typedef float real;
@@ -93,7 +92,7 @@ template <class T, class C>
 bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
                  const T *b, double beta, C *c)
 {
-    const int64_t enough = 128; /* wide tiles to busy a device; strips are more */
+    const int64_t enough = 128; /* enough wide tiles to occupy a device; strips give more tiles */
     if (batch.count == 0 || s.m == 0 || s.n == 0)
         return true;
     const by_row_arguments<T, C> f = {s, batch, a, b, (real_of<T>)beta, c};
@@ -106,14 +105,14 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
     return launched(operation);
 }
 
-/* For cuBLAS, whose matrices lie column by column, ours are the transposed ones; so it is asked for
-   C' = op(B)' op(A)'. */
+/* cuBLAS matrices are column-major, so ours are transposed there: it computes C' = op(B)'
+   op(A)'. */
 template <class T, class C>
 bool gemm(const char *operation, const gemm_shape &s, const gemm_batch &batch, const T *a,
           const T *b, double beta, C *c)
 {
     if (batch.count == 0 || s.m == 0 || s.n == 0 || s.k == 0)
-        return gemm_by_row(operation, s, batch, a, b, beta, c); /* which knows of empty sums */
+        return gemm_by_row(operation, s, batch, a, b, beta, c); /* which handles empty sums */
     if (!fits_int(s, batch))
         return host->fail("%s: cuda: a product (%lld, %lld) by (%lld, %lld), %lld times, is too "
                           "large for cuBLAS",
@@ -171,5 +170,5 @@ bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
 
 } // namespace
 
-/* No peak: what the device could reach at best is not measured here. */
+/* The peak of the device is not measured, hence nullptr. */
 KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr, nullptr);

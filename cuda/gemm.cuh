@@ -2,12 +2,12 @@
  * Matrix products for the kernels of other operations: C = op(A) op(B) + beta C, row-major, with
  * leading dimensions in elements; with beta 0, C is not read. See ops/gemm.h.
  *
- * gemm         by cuBLAS, in float without TF32; deterministic, but how it sums depends on the size
- *              of the whole product
- * gemm_by_row  each row of C depends on that row of op(A), on B and on k alone, not on m or on
- * where the row stands, so that a sentence decodes alike in every batch
+ * gemm         by cuBLAS, in float without TF32; deterministic, but the order of additions depends
+ *              on the size of the whole product
+ * gemm_by_row  each row of C depends only on that row of op(A), on B and on k, not on m or on the
+ *              position of the row, so that a sequence decodes alike in every batch
  *
- * T is the type of A and B, and C of C: the same, or of bf16 the float that its sums are taken in.
+ * T is the type of A and B, and C of C: the same, or float, the type of sums, for bf16.
  */
 #ifndef SOFTBACK_CUDA_GEMM_CUH
 #define SOFTBACK_CUDA_GEMM_CUH
@@ -21,8 +21,8 @@ struct gemm_shape {
     int64_t m, n, k, lda, ldb, ldc;
 };
 
-/* So many products, whose matrices lie these steps apart, in elements; those of A and B may be 0.
- */
+/* The number of products, and the distances between their matrices in elements, which may be 0 for
+   A and B. */
 struct gemm_batch {
     int64_t count, a, b, c;
 };
@@ -38,16 +38,16 @@ bool gemm_by_row(const char *operation, const gemm_shape &s, const gemm_batch &b
                  const T *b, double beta, C *c);
 
 /*
- * y = x W' + bias for x (rows, in), W (out, in) and y (rows, out) that lie together, in one pass:
- * the bias is added by cublasLt's epilogue, and y rounded once. False, without a message, where
- * cublasLt has no way for it; then gemm and a pass of one's own have to do.
+ * y = x W' + bias for contiguous x (rows, in), W (out, in) and y (rows, out), in one kernel: the
+ * epilogue of cublasLt adds the bias, and y is rounded once. False, without a message, when
+ * cublasLt does not support it; then the caller uses gemm and adds the bias itself.
  */
 template <class T>
 bool gemm_with_bias(int64_t rows, int64_t in, int64_t out, const T *x, const T *weight,
                     const T *bias, T *y);
 
-/* Memory for what products need beside the matrices; NULL, with a message, when there is none. The
-   stream's products use it one after the other. */
+/* The workspace of products; NULL, with a message, when out of memory. Products on the stream share
+   it. */
 void *gemm_workspace(const char *operation, size_t *bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The product whose epilogue adds a bias, by cublasLt: one pass over y less than a product and an
- * addition take. What a product of some sizes is to do, and by which algorithm, is asked for once
- * and kept. Anything that cublasLt refuses is left to the caller's plain way.
+ * A product whose epilogue adds a bias, by cublasLt, which saves a pass over y. The descriptors and
+ * the algorithm for given sizes are cached. If cublasLt rejects a product, the caller computes it
+ * in two steps.
  */
 #include "cuda/gemm.cuh"
 #include <cublasLt.h>
@@ -12,7 +12,7 @@ namespace
 
 enum { PLANS = 64, ALIGNMENT = 16 };
 
-/* Sizes, and how their product is made. */
+/* Sizes, and the descriptors and the algorithm of their product. */
 struct plan {
     int64_t rows, in, out;
     cudaDataType_t type;
@@ -61,8 +61,8 @@ void forget(plan &p)
     p = {};
 }
 
-/* Row-major matrices are the transposed ones of cublasLt's: y' = W x' + bias, a number for each of
-   its rows. */
+/* cublasLt matrices are column-major, so it computes y' = W x' + bias, with one bias for each row
+   of y'. */
 bool describe(plan &p)
 {
     return done(cublasLtMatmulDescCreate(&p.what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) &&
@@ -75,8 +75,8 @@ bool describe(plan &p)
            done(cublasLtMatrixLayoutCreate(&p.y, p.type, (uint64_t)p.out, (uint64_t)p.rows, p.out));
 }
 
-/* The algorithm that cublasLt thinks best, with so much workspace and operands that lie at
-   multiples of ALIGNMENT. */
+/* Selects the algorithm by cublasLt's heuristic, for this workspace and operands aligned to
+   ALIGNMENT. */
 bool choose(plan &p, size_t workspace)
 {
     const uint32_t alignment = ALIGNMENT;
@@ -99,7 +99,7 @@ bool choose(plan &p, size_t workspace)
     return ok;
 }
 
-/* The plan for these sizes, made where there is none; an older one that is in its place goes. */
+/* The plan for these sizes, made if it is not in the cache, where it replaces an older one. */
 plan &plan_for(int64_t rows, int64_t in, int64_t out, cudaDataType_t type, size_t workspace)
 {
     const uint64_t mixed = ((uint64_t)rows * 31 + (uint64_t)in) * 31 + (uint64_t)out;

@@ -1,10 +1,10 @@
 /*
- * The product by rows: a block makes a tile of C, for which it brings DEPTH columns of op(A) and
- * rows of op(B) at a time into shared memory; each thread has some elements of the tile.
+ * The product by rows: a block computes a tile of C. It loads DEPTH columns of op(A) and rows of
+ * op(B) at a time into shared memory; each thread has some elements of the tile.
  *
- * An element is the sum of its k terms in order, but each SUM_DEPTH of them are summed apart, begun
- * at 0, since shorter sums round less. So it is for any tile: tiles of different shapes give the
- * same bits, and the one that suits the size can be taken.
+ * An element is the sum of its k terms in order, in partial sums of SUM_DEPTH terms that start at
+ * 0, since shorter sums round less. Tiles of all shapes give the same bits, so the shape can be
+ * chosen by size.
  */
 #ifndef SOFTBACK_CUDA_GEMM_TILE_CUH
 #define SOFTBACK_CUDA_GEMM_TILE_CUH
@@ -13,7 +13,8 @@
 
 enum { SUM_DEPTH = 64, TILE_THREADS = 256 };
 
-/* A wide tile works most for what it reads; a strip is for few rows, where all wait for B. */
+/* A wide tile computes most for each number that it reads; a strip is for few rows, where reading B
+   takes most of the time. */
 struct wide_tile {
     enum { ROWS = 64, COLUMNS = 64, DEPTH = 16, THREAD_ROWS = 4, THREAD_COLUMNS = 4 };
 };
@@ -29,9 +30,8 @@ template <class T, class C> struct by_row_arguments {
     C *c;
 };
 
-/* to[p][i] = from[i step + p depth_step] for i < width, p < depth; neighbouring threads read
-   neighbouring elements. Rows of `to` are an odd number long, so that threads which write down a
-   column meet different banks. */
+/* to[p][i] = from[i step + p depth_step] for i < width, p < depth; adjacent threads read adjacent
+   elements. Rows of `to` have odd length, so that writing a column has no bank conflicts. */
 template <int DEPTH, int WIDTH, class T>
 __device__ void load_block(real_of<T> (&to)[DEPTH][WIDTH + 1], const T *from, int64_t width,
                            int64_t depth, int64_t step, int64_t depth_step)
@@ -74,7 +74,7 @@ template <class real, class Tile> struct tile_sums {
                 part[i][j] = 0;
             }
     }
-    /* c is the tile's; so many rows and columns of it are in C. */
+    /* Stores the tile at c; `rows` rows and `columns` columns of it are inside C. */
     template <class C>
     __device__ void store(int64_t rows, int64_t columns, real beta, C *c, int64_t ldc) const
     {

@@ -4,7 +4,7 @@
 
 bool capturing;
 
-/* What a graph uploads, in memory that the device reads by itself. */
+/* A copy of uploaded data for a graph, in pinned memory. */
 struct kept_block {
     kept_block *next;
     alignas(16) unsigned char data[];
@@ -15,8 +15,9 @@ struct plugin_graph {
     kept_block *kept;
 };
 
-static kept_block *kept;                 /* of the graph that is being noted */
-static uint64_t *offset, *wanted_offset; /* on the device, and where it is uploaded from */
+static kept_block *kept; /* of the graph that is being captured */
+static uint64_t *offset,
+    *wanted_offset; /* on the device, and the host memory that it is uploaded from */
 
 const void *graph_keep(const void *from, size_t bytes)
 {
@@ -67,10 +68,10 @@ static plugin_graph *end()
     return nullptr;
 }
 
-/* The offset is back at 0 after the graph, for what is queued one by one. */
+/* The offset is reset to 0 after the graph, for work outside of graphs. */
 static bool launch(plugin_graph *graph, uint64_t by)
 {
-    if (!cuda_ok(cudaStreamSynchronize(stream), "graph")) /* the last offset has been uploaded */
+    if (!cuda_ok(cudaStreamSynchronize(stream), "graph")) /* until the last offset is uploaded */
         return false;
     *wanted_offset = by;
     ids_ask_again();

@@ -5,8 +5,8 @@ static bool open_questions;
 namespace
 {
 
-/* What is asked for at present, by number; a ring, of which an entry is used again long after its
-   answer was read. */
+/* The pending questions by number: a ring buffer, whose entries are reused long after their answers
+   were read. */
 struct question {
     const char *what;
     int64_t least, limit;
@@ -16,7 +16,8 @@ enum { QUESTIONS = 4096, LASTING = 12288 };
 question asked[QUESTIONS + LASTING];
 unsigned next_question, lasting;
 
-/* A number for a question. One that a graph asks at each launch is asked for good. */
+/* A number for a question. A question in a graph keeps its number, since each launch asks it
+   again. */
 unsigned number_of(const question &q)
 {
     unsigned number = next_question % QUESTIONS;
@@ -29,8 +30,9 @@ unsigned number_of(const question &q)
     return number;
 }
 
-/* On the device: the question's number in the upper 16 bits and the place of the bad id in the
-   lower 48; NOTHING where there is none. The least one wins, whatever the order of threads. */
+/* On the device: the question's number in the upper 16 bits and the index of the bad id in the
+   lower 48; NOTHING if there is none. The smallest finding is kept, independent of the order of
+   threads. */
 typedef unsigned long long finding;
 const finding NOTHING = ~0ull;
 finding *found, *fetched;

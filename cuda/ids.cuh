@@ -1,7 +1,7 @@
 /*
- * Checking ids in a kernel, since only there their data can be read. The host does not wait for the
- * answer: first_bad_id says -1, "none", and one that is found is reported by the next download, as
- * "<what>[17] is not in 0..4". Until then kernels must do nothing harmful with it (id_ok).
+ * Checks ids in a kernel, since only kernels can read them. The host does not wait for the answer:
+ * first_bad_id returns -1, "none", and the next download reports a bad id as "<what>[17] is not in
+ * 0..4". Until then kernels must ignore it (id_ok).
  */
 #ifndef SOFTBACK_CUDA_IDS_CUH
 #define SOFTBACK_CUDA_IDS_CUH
@@ -18,8 +18,8 @@ __device__ inline bool id_ok(int32_t id, int64_t limit)
 }
 
 /*
- * The same for whatever else only a kernel can see. It hands the place of what is wrong to
- * report_bad, and the next download fails with `sentence`, in which %lld stands for the place.
+ * The same for other checks in kernels. The kernel passes the index of the error to report_bad, and
+ * the next download fails with `sentence`, in which %lld stands for the index.
  */
 struct bad_question {
     unsigned long long number, *found;
@@ -32,10 +32,10 @@ __device__ inline void report_bad(const bad_question &q, int64_t place)
         atomicMin(q.found, q.number << 48 | (unsigned long long)place);
 }
 
-/* For the device: ids_collect queues the fetching of what was found; ids_settle, once the stream
-   was waited for, tells it and forgets it. */
+/* For the device: ids_collect queues the download of findings; ids_settle, after the stream is
+   synchronised, reports and clears them. */
 void ids_collect();
-void ids_ask_again(); /* a graph is launched, which may ask */
+void ids_ask_again(); /* called before a graph launch, which may ask */
 bool ids_settle();
 
 #endif

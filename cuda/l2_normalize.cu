@@ -15,8 +15,8 @@ __device__ real_of<T> sum_of_squares(const row_group<GROUP> &group, int64_t C, c
     return group.sum(sum);
 }
 
-/* Squares that overflow though the elements are finite are taken of x / max instead. All threads of
-   the group have the same sum, so they go the same way. */
+/* If the squares of finite elements overflow, uses x / max instead. All threads of the group have
+   the same sum, so they do not diverge. */
 template <class T, int GROUP>
 __device__ real_of<T> row_length(const row_group<GROUP> &group, int64_t C, const T *x)
 {
@@ -54,8 +54,8 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y,
     return launched("l2_normalize");
 }
 
-/* y = x / |x|; or y = x / least for a row that is shorter, but not 0. A row on which nothing
-   depends, such as a masked key, has gradient 0 whatever is in it. */
+/* y = x / |x|; or y = x / least for a smaller norm that is not 0. Where dy = 0, as for a masked
+   key, dx = 0 whatever x is. */
 template <class T, int GROUP>
 __global__ void backward_rows(int64_t rows, int64_t C, real_of<T> least, const T *y,
                               const real_of<T> *all_lengths, const T *dy, bool fresh, T *dx)

@@ -1,6 +1,5 @@
 /*
- * The few spellings in which nvcc and a plain C++ compiler differ. Every kernel is written with
- * these:
+ * The syntax in which nvcc and a plain C++ compiler differ. Every kernel uses these macros:
  *
  *     LAUNCH(kernel, grid, block, shared_bytes, stream, arguments...);
  *     SHARED(float, tile, [32][33]);            one variable of a block, any number of dimensions
@@ -21,9 +20,9 @@
 #define LAUNCH(kernel, grid, block, shared_bytes, stream, ...)                                     \
     emulator::launch(#kernel, emulator::Site(), kernel, grid, block, shared_bytes, stream,         \
                      ##__VA_ARGS__)
-/* A static variable would be one for all blocks, zeroed and with no room for a red zone. So each
-   place where a shared variable is declared remembers only where in the block's shared memory the
-   variable lies; the first thread of a block to come by allots it. */
+/* A static variable would be shared by all blocks, zeroed, and without a red zone. So each
+   declaration stores only the offset of the variable in the block's shared memory; the first thread
+   of a block to reach it allocates the variable. */
 #define SHARED_ALIGNED(alignment, type, name, ...)                                                 \
     static emulator::SharedPlace name##_place;                                                     \
     auto &name = emulator::shared_variable<type __VA_ARGS__>(name##_place, alignment)

@@ -14,8 +14,8 @@ template <class T> struct forward_arguments {
     real_of<T> *mean, *scale;
 };
 
-/* The sums of d = x - (a first mean) correct that mean's rounding (Chan, Golub and LeVeque 1983),
-   so a row of equal values has variance 0 however large they are. */
+/* The sums of d = x - (first mean) correct the rounding of that mean (Chan, Golub and LeVeque
+   1983), so a row of equal values has variance 0 for any magnitude. */
 template <class T, int GROUP>
 __device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x, real_of<T> &mean,
                             real_of<T> &variance)
@@ -54,8 +54,8 @@ __device__ void add_branch(const row_group<GROUP> &group, int64_t C, const forwa
     }
 }
 
-/* Each thread reads of a row what it wrote itself, so x may be the sum: of bf16 it is the rounded
-   one, which is what backward sees too. */
+/* Each thread reads only elements that it wrote itself, so x may be the sum. For bf16 it is the
+   rounded sum, which backward reads too. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
 {
@@ -144,7 +144,7 @@ __global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
     }
 }
 
-/* The parts of dgain_c = sum of dy_c h_c and dbias_c = sum of dy_c that each slab of rows has. */
+/* The part of each slab of rows in dgain_c = sum of dy_c h_c and dbias_c = sum of dy_c. */
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_arguments<T> b)
 {

@@ -8,9 +8,9 @@
 namespace
 {
 
-/* z += bias, y = activation(z); z may be y. A block takes SLAB_ROWS rows of some columns, so that a
-   thread reads its column's bias once. (Of activations, cublasLt has relu and gelu_tanh as
-   epilogues; what they make of NaN is not said.) */
+/* z += bias, y = activation(z); z may be y. A block processes SLAB_ROWS rows of some columns, so
+   that a thread reads the bias of its column once. (cublasLt has epilogues for relu and gelu_tanh,
+   but does not document their result for NaN.) */
 template <class T, class Y, sb_activation ACTIVATION>
 __global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, Y *z, Y *y)
 {
@@ -50,7 +50,7 @@ template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T 
     return broadcast_map<T, bias_itself>("linear", plan, in, false, z);
 }
 
-/* Queues that, where there is something to do; bias may be NULL. */
+/* Queues activate if there is work; bias may be NULL. */
 template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
@@ -66,8 +66,8 @@ bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
     return launched("linear");
 }
 
-/* Where z is narrower than the sums of products, the bias is what these begin with, so that z is
-   rounded once: a unit whose bias outweighs the rest would change its sign otherwise. */
+/* If z is narrower than the sums of products, the sums start with the bias, so that z is rounded
+   once. Otherwise rounding could change the sign of a unit with a large bias. */
 template <class T, class Y>
 bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const T *bias, Y *kept,
                 Y *y)
@@ -100,7 +100,7 @@ bool forward(const struct linear_shape *s, const void *x, const void *weight, co
                    : forward_to(s, in, w, b, (T *)kept, (T *)y);
 }
 
-/* The activation's slope, from z or from y as linear_keeps_y says. */
+/* The activation's slope, from y if linear_keeps_y, else from z. */
 template <class T> __device__ T slope(sb_activation activation, T kept)
 {
     switch (activation) {
@@ -108,7 +108,7 @@ template <class T> __device__ T slope(sb_activation activation, T kept)
         return 1 - kept * kept;
     case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
         return kept * (1 - kept);
-    default: /* for relu too, where y > 0 just where z > 0 */
+    default: /* also relu, where y > 0 exactly when z > 0 */
         return activation_slope(activation, kept);
     }
 }
@@ -140,7 +140,7 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
     return launched("linear");
 }
 
-/* z = x W' + b: the part of dbias that each slab of rows has. */
+/* z = x W' + b: the part of each slab of rows in dbias. */
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, const T *__restrict__ dz,
                           real_of<T> *__restrict__ partial)

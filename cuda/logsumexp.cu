@@ -4,7 +4,7 @@
 namespace
 {
 
-/* An infinite maximum is no shift: inf - inf is NaN, where the sum itself is plainly inf or 0. */
+/* No shift by an infinite maximum: inf - inf is NaN, but the sum is inf or 0. */
 template <class T, int GROUP>
 __global__ void forward_rows(int64_t rows, int64_t C, const T *x, T *y)
 {

@@ -1,11 +1,11 @@
-/* One query's keys under a mask: the twin of ops/cpu/masked_row.h, asked pair by pair. */
+/* The keys of one query under a mask: the twin of ops/cpu/masked_row.h, tested pair by pair. */
 #ifndef SOFTBACK_CUDA_MASKED_ROW_CUH
 #define SOFTBACK_CUDA_MASKED_ROW_CUH
 
 #include "cuda/device.cuh"
 #include "ops/mask_terms.h"
 
-/* Whether the mask's dense terms keep query i and key j; its other terms leave a range of keys
+/* Whether the mask's dense terms keep query i and key j; its other terms keep a range of keys
    (mask_range). */
 __device__ inline bool mask_keeps(const mask_terms &mask, int64_t b, int64_t h, int64_t i,
                                   int64_t j)

@@ -6,8 +6,8 @@
 namespace
 {
 
-/* Whether axis i goes on where i + 1 ends, in all three operands, so that the two are one; both
-   have places in c of their own, or neither. */
+/* Whether axes i and i + 1 are contiguous in all three operands, so that they can be merged; c must
+   have both or neither. */
 bool is_one_axis(const matmul_shape &s, int i)
 {
     const int64_t n = s.dim[i + 1];
@@ -36,7 +36,7 @@ void join_axes(matmul_shape &s)
         }
 }
 
-/* Takes the longest of the kept axes away, to be multiplied along in one call. */
+/* Removes the longest of the kept axes, which becomes the batch of one call. */
 gemm_batch take_batch(matmul_shape &s)
 {
     int longest = 0;
@@ -57,7 +57,7 @@ int64_t places(const matmul_shape &s)
     return n;
 }
 
-/* How far the place of this number lies from the first one. */
+/* The offset of index tuple number `place`. */
 int64_t offset(const matmul_shape &s, const int64_t *stride, int64_t place)
 {
     int64_t elements = 0;
@@ -68,7 +68,7 @@ int64_t offset(const matmul_shape &s, const int64_t *stride, int64_t place)
     return elements;
 }
 
-/* How many products are added up in each c. */
+/* The number of products that are summed into each c. */
 int64_t terms(const matmul_shape &s)
 {
     int64_t n = 1;
@@ -77,7 +77,7 @@ int64_t terms(const matmul_shape &s)
     return n;
 }
 
-/* The axes that c does not have are the inner ones, so the products of a sum follow each other. */
+/* The axes that c does not have are the inner ones, so the products of a sum are consecutive. */
 template <class T, class C>
 bool multiply(matmul_shape s, const T *a, const T *b, bool by_row, bool fresh, C *c)
 {
@@ -116,7 +116,7 @@ __global__ void add_rounded(bool fresh, int64_t n, const real_of<T> *__restrict_
     }
 }
 
-/* Where T is not what sums are taken in: c is rounded once, after all of its products. */
+/* If T is narrower than the type of sums: c is rounded once, after all of its products. */
 template <class T>
 bool sum_apart(const matmul_shape &s, const T *a, const T *b, bool by_row, bool fresh, T *c)
 {

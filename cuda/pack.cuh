@@ -1,20 +1,19 @@
 /*
- * Packs: neighbouring elements that a thread moves at once, 16 bytes where they lie so; the end of
- * an array, or one that does not begin at a multiple of 16 bytes, goes element by element.
+ * Packs: adjacent elements that a thread loads and stores together, 16 bytes if they are aligned;
+ * the end of an array, and unaligned arrays, are processed element by element.
  */
 #ifndef SOFTBACK_CUDA_PACK_CUH
 #define SOFTBACK_CUDA_PACK_CUH
 
 #include "cuda/device.cuh"
 
-/* The elements of a pack of T's; those that go with them in another type are as many. */
+/* The number of elements in a pack of T; packs of other types with it have the same number. */
 template <class T> constexpr int PACK = 16 / sizeof(T);
 
 template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) pack {
     T of[N];
 
-    /* The elements x[0] .. x[N - 1], or as many as are left; from one that is stored in another
-       type, or to it, each is converted. */
+    /* The elements x[0] .. x[N - 1], or only `left` of them, converted from the stored type. */
     template <class Stored> static __device__ pack load(const Stored *x, int64_t left)
     {
         const auto stored = pack<Stored, N>::load(x, left);
@@ -57,7 +56,7 @@ template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * size
     }
 };
 
-/* A pack's elements as numbers to compute with. */
+/* The elements of a pack, in the type for arithmetic. */
 template <class T> using real_pack = pack<real_of<T>, PACK<T>>;
 
 inline __host__ __device__ int64_t pack_count(int64_t n, int size)

@@ -5,9 +5,8 @@ namespace
 {
 
 /*
- * Two ways to walk, as on the CPU. Where x and y end with the same axis, runs of it are moved
- * whole. Else x's last axis lies somewhere inside y, and the two axes are moved in tiles: each is
- * read in rows of x and written in rows of y, through shared memory.
+ * As on the CPU: if x and y have the same last axis, contiguous runs are copied. Otherwise tiles of
+ * the two last axes are read in rows of x and written in rows of y, through shared memory.
  */
 enum { TILE = 32, TILE_ROWS = 8 };
 
@@ -27,7 +26,7 @@ struct turned {
 
 template <class Word> __global__ void turn_tiles(turned t, bool add, const Word *x, Word *y)
 {
-    SHARED(Word, tile, [TILE][TILE + 1]); /* + 1: its columns lie in different banks */
+    SHARED(Word, tile, [TILE][TILE + 1]); /* + 1: columns without bank conflicts */
     for (int64_t unit = blockIdx.x; unit < t.outer.size * t.row_tiles.d * t.column_tiles.d;
          unit += gridDim.x) {
         const int64_t above = t.column_tiles.quotient(unit), block = t.row_tiles.quotient(above);

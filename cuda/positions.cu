@@ -6,7 +6,7 @@
 namespace
 {
 
-/* What turns: rows (B L) of H heads of two halves, each of `half` elements in `packs` packs. */
+/* A rotation of rows (B L) of H heads with two halves, each of `half` elements in `packs` packs. */
 struct turns {
     int64_t rows, half;
     divisor L, H, packs;
@@ -54,11 +54,11 @@ bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, bool ba
     return launched("rotary");
 }
 
-/* Biases by distance: H heads, distances cut off at R. */
+/* Biases by distance: H heads, distances clipped to R. */
 struct distances {
     int64_t H, R, Lq, Lk;
 
-    /* The place in the table of key j's distance from query i. */
+    /* The index in the table for the distance of key j from query i. */
     __device__ int64_t place(int64_t i, int64_t j) const
     {
         const int64_t distance = j - (i + Lk - Lq);
@@ -88,9 +88,9 @@ bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *
 }
 
 /*
- * y_ij = table[clip(j - (i + Lk - Lq), -R, R) + R]. The two ends gather many numbers, in double:
- * first those of each row, beyond the R-th key to the left and to the right, and then, with what
- * lies at the other distances, down all rows of a head.
+ * y_ij = table[clip(j - (i + Lk - Lq), -R, R) + R]. The two ends sum many numbers, in double: first
+ * over each row, beyond distance R to the left and to the right, and then, like the other
+ * distances, over all rows of a head.
  */
 template <class T, int GROUP>
 __global__ void sum_row_ends(int64_t rows, int64_t Lk, distances d, const T *__restrict__ dy,
@@ -114,7 +114,7 @@ __global__ void sum_row_ends(int64_t rows, int64_t Lk, distances d, const T *__r
     }
 }
 
-/* Column h (2 R + 1) + r of the grid adds up dtable's element r of head h. */
+/* Column h (2 R + 1) + r of the grid sums element r of head h of dtable. */
 template <class T, class Group>
 __global__ void sum_distances(distances d, const T *__restrict__ dy, const double *__restrict__ low,
                               const double *__restrict__ high, T *__restrict__ dtable)

@@ -1,9 +1,9 @@
-/* Arithmetic of the element types: what sums are taken in, and functions under one name. */
+/* Arithmetic of the element types: the type of sums, and functions under common names. */
 #ifndef SOFTBACK_CUDA_REAL_CUH
 #define SOFTBACK_CUDA_REAL_CUH
 
-/* The element types are float, double and bf16, which is stored only: what is computed from it is
-   float. Without operators of its own, an expression that forgets to widen does not compile. */
+/* The element types are float, double and bf16. bf16 is for storage; arithmetic uses float. Without
+   bf16 operators, an expression that does not convert to float fails to compile. */
 #define __CUDA_NO_BFLOAT16_OPERATORS__
 #define __CUDA_NO_BFLOAT162_OPERATORS__
 #include <cuda_bf16.h>
@@ -65,13 +65,13 @@ template <class T> __device__ T real_abs(T x)
     return x < 0 ? -x : x;
 }
 
-/* The greater one; NaN is left out. */
+/* The larger number; ignores NaN. */
 template <class T> __device__ T real_max(T a, T b)
 {
     return b > a || a != a ? b : a;
 }
 
-/* What a gradient holds before a part is added to it: nothing yet, if it is fresh. */
+/* The value of a gradient before a part is added: 0 if it is fresh. */
 template <class T> __device__ real_of<T> before(bool fresh, const T &dx)
 {
     return fresh ? 0 : (real_of<T>)dx;

@@ -57,7 +57,7 @@ __global__ void backward_rows(int64_t rows, int64_t C, const T *x, const T *gain
     }
 }
 
-/* The part of dgain_c = sum of dy_c h_c that each slab of rows has. */
+/* The part of each slab of rows in dgain_c = sum of dy_c h_c. */
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, const T *__restrict__ x,
                           const real_of<T> *__restrict__ scale, const T *__restrict__ dy,

@@ -1,6 +1,6 @@
 /*
- * The threads that share a row: a warp where rows are short, a whole block where they are long.
- * Sums go up a tree of fixed shape, so that their bits depend on nothing but the row's length.
+ * A group of threads that shares a row: a warp for short rows, a block for long ones. Sums use a
+ * tree of fixed shape, so that their bits depend only on the length of the row.
  */
 #ifndef SOFTBACK_CUDA_ROW_GROUP_CUH
 #define SOFTBACK_CUDA_ROW_GROUP_CUH
@@ -22,7 +22,7 @@ struct greater {
     }
 };
 
-/* Over the lanes of a warp; every lane gets the result. */
+/* A reduction over the lanes of a warp; every lane gets the result. */
 template <class T, class Combine> __device__ T warp_reduce(T value, Combine combine)
 {
     for (int distance = WARP / 2; distance > 0; distance /= 2)
@@ -42,7 +42,7 @@ template <int GROUP> struct row_group {
     {
     }
 
-    /* Over the group; every thread of it gets the result. All must call it. */
+    /* A reduction over the group; every thread gets the result, and all must call it. */
     template <class T, class Combine> __device__ T reduce(T value, Combine combine) const
     {
         value = warp_reduce(value, combine);
@@ -68,7 +68,7 @@ template <int GROUP> struct row_group {
     }
 };
 
-/* The largest element of a row, NaN left out; -infinity for none. */
+/* The largest element of a row, ignoring NaN; -infinity for none. */
 template <class T, int GROUP>
 __device__ real_of<T> row_max(const row_group<GROUP> &group, int64_t C, const T *x)
 {
@@ -90,8 +90,8 @@ __device__ real_of<T> row_sum_exp(const row_group<GROUP> &group, int64_t C, cons
     return group.sum(sum);
 }
 
-/* Queues kernel<T, GROUP>(rows, C, ...), a group for each row; nothing for no rows, since an empty
-   grid is an error. */
+/* Queues kernel<T, GROUP>(rows, C, ...) with one group for each row; nothing without rows, since an
+   empty grid is an error. */
 #define LAUNCH_ROWS(kernel, T, rows, C, ...)                                                       \
     do {                                                                                           \
         if ((rows) > 0 && (C) <= SHORT_ROW)                                                        \

@@ -1,8 +1,8 @@
 /*
- * Sums over rows, in slabs as ops/rows.h has them: one kernel leaves a partial sum for each slab
- * and column, a second one adds them up. A block has SLAB_COLUMNS columns, side by side so that a
- * warp reads a line of memory, and up to SLAB_LANES threads for each, whose sums are added in order
- * at the end. The shape alone decides who adds what.
+ * Sums over rows, in the slabs of ops/rows.h: one kernel computes a partial sum for each slab and
+ * column, a second one adds them. A block has SLAB_COLUMNS adjacent columns, so that a warp reads a
+ * cache line, and up to SLAB_LANES threads for each, whose sums are added in order at the end. The
+ * shape alone determines the order of additions.
  */
 #ifndef SOFTBACK_CUDA_SLABS_CUH
 #define SOFTBACK_CUDA_SLABS_CUH
@@ -13,7 +13,7 @@
 
 enum { SLAB_COLUMNS = 32, SLAB_LANES = 8 };
 
-/* A block of columns, with no more threads than `terms` to add need. */
+/* A block of columns, with no more threads than there are `terms`. */
 inline dim3 column_block(int64_t terms)
 {
     return dim3(SLAB_COLUMNS, terms < 1            ? 1
@@ -31,7 +31,8 @@ __device__ inline int64_t slab_end(int64_t slab, int64_t rows)
     return (slab + 1) * SLAB_ROWS < rows ? (slab + 1) * SLAB_ROWS : rows;
 }
 
-/* The sum over the threads of a column; its first thread gets it. All of the block must call it. */
+/* The sum over the threads of a column; the first thread gets it. All threads of the block must
+   call it. */
 template <class T> __device__ T column_sum(T value)
 {
     SHARED(T, part, [SLAB_LANES][SLAB_COLUMNS]);
@@ -43,18 +44,18 @@ template <class T> __device__ T column_sum(T value)
     return value;
 }
 
-/* Where a sum over rows goes: added to it, or written while it is fresh. NULL: it is not wanted. */
+/* The target of a sum over rows: written if fresh, else added to. NULL: not needed. */
 template <class T> struct slab_sum {
     T *to;
     bool fresh;
 };
 
-/* SUMS sums of C columns each, side by side in `partial` (slabs, SUMS, C). */
+/* SUMS sums of C columns each, in `partial` (slabs, SUMS, C). */
 template <class T, int SUMS> struct slab_sums {
     slab_sum<T> sum[SUMS];
 };
 
-/* One after the other, since two of them may go to the same place. */
+/* In sequence, since two of them may have the same target. */
 template <class T, int SUMS>
 __global__ void add_slab_columns(int64_t slabs, int64_t C, const real_of<T> *__restrict__ partial,
                                  slab_sums<T, SUMS> sums)
@@ -73,7 +74,7 @@ __global__ void add_slab_columns(int64_t slabs, int64_t C, const real_of<T> *__r
     }
 }
 
-/* Queues the adding up; without slabs, a fresh sum is zero. */
+/* Queues the addition of partial sums; without slabs, a fresh sum is zero. */
 template <class T, int SUMS>
 void add_slabs(int64_t slabs, int64_t C, const real_of<T> *partial, slab_sums<T, SUMS> sums)
 {

@@ -11,7 +11,7 @@ struct x_itself {
     }
 };
 
-/* y = x, or y += x, elements of type Word: runs are the rows of a walk along two axes. */
+/* y = x, or y += x, elements of type Word: runs are the rows of a traversal of two axes. */
 template <class Word> bool move(bool add, runs runs, const void *x, void *y)
 {
     broadcast plan = {};

@@ -1,9 +1,9 @@
 /*
- * Many sums of many terms, held in float64. A sum of a great many terms is cut into slabs, whose
- * partial sums a second kernel adds; the number of sums and of terms alone decides how.
+ * Many sums of many terms, in float64. Long sums are divided into slabs, whose partial sums a
+ * second kernel adds; only the numbers of sums and terms determine the slabs.
  *
  * Terms is a class with
- *     start(sum)         what the terms of one sum have in common
+ *     start(sum)         the common data of the terms of one sum
  *     term(start, i)     its i-th term, a double
  */
 #ifndef SOFTBACK_CUDA_SUMS_CUH
@@ -11,7 +11,7 @@
 
 #include "cuda/column_group.cuh"
 
-/* Where sums go: x = sum / divisor, or x += sum / divisor. */
+/* The target of sums: x = sum / divisor, or x += sum / divisor. */
 template <class X> struct sum_target {
     double divisor;
     bool add;
@@ -23,7 +23,7 @@ template <class X> struct sum_target {
     }
 };
 
-/* Row slab * sums + i of the grid takes a slab of sum i; target.x has a place for each. */
+/* Row slab * sums + i of the grid computes a slab of sum i; target.x has room for all. */
 template <class X, class Group, class Terms>
 __global__ void sum_terms(int64_t sums, int64_t count, int64_t slabs, Terms terms,
                           sum_target<X> target)
@@ -67,7 +67,7 @@ struct partial_terms {
     }
 };
 
-/* As many as keep a device busy, but none with too little to do. */
+/* As many slabs as occupy a device, but none with too little work. */
 inline int64_t sum_slabs(int64_t sums, int64_t count, bool along)
 {
     const int64_t most = (along ? 1 << 12 : 1 << 15) / sums, worth = count / (along ? 4096 : 256);
@@ -75,7 +75,7 @@ inline int64_t sum_slabs(int64_t sums, int64_t count, bool along)
     return slabs < 1 ? 1 : slabs;
 }
 
-/* Queues the sums; `along`: the terms of one sum lie side by side, or else neighbouring sums do. */
+/* Queues the sums. `along`: the terms of a sum are contiguous; otherwise adjacent sums are. */
 template <class X, class Terms>
 bool sum_all(const char *operation, int64_t sums, int64_t count, bool along, Terms terms,
              sum_target<X> target)

@@ -2,12 +2,15 @@
  * Tensor cores, asynchronous copies and a fast power of 2: the only PTX of the project. Each
  * wrapper is one instruction; cuda/emulator/mma.h has the same functions in C++.
  *
- * Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"), for lane = 4 group +
- * part: a[0..3]  two bf16 each: rows group, group + 8, group, group + 8; columns 2 part + {0, 1},
- * the last two registers 8 columns further b[0..1]  two bf16 each: rows 2 part + {0, 1}, then 8
- * rows further; column group d[0..3]  rows group, group, group + 8, group + 8; columns 2 part + {0,
- * 1} ldmatrix loads these from rows of eight bf16 in shared memory, each 16-byte aligned: lane l
- * gives the address of row l % 8 of matrix l / 8, and register j receives matrix j.
+ * Fragments of mma.m16n8k16 (PTX ISA, "Matrix Fragments for mma.m16n8k16"), lane = 4 group + part:
+ *
+ *     a[0..3]  two bf16 each: rows group, group + 8, group, group + 8; columns 2 part + {0, 1}, and
+ *              8 columns further in a[2] and a[3]
+ *     b[0..1]  two bf16 each: rows 2 part + {0, 1}, and 8 rows further in b[1]; column group
+ *     d[0..3]  rows group, group, group + 8, group + 8; columns 2 part + {0, 1} of each
+ *
+ * ldmatrix loads these from rows of eight bf16 in shared memory, each 16-byte aligned: lane l gives
+ * the address of row l % 8 of matrix l / 8, and register j receives matrix j.
  */
 #ifndef SOFTBACK_CUDA_TENSOR_CORE_CUH
 #define SOFTBACK_CUDA_TENSOR_CORE_CUH
@@ -20,8 +23,8 @@
 #include "emulator/mma.h"
 #else
 
-/* 2^x to a relative error of 2^-22; 0 where that is below the normal floats. exp2f takes three
-   times as many instructions. */
+/* 2^x with a relative error of 2^-22; subnormal results become 0. exp2f needs three times as many
+   instructions. */
 static __device__ __forceinline__ float fast_exp2(float x)
 {
     float power;
@@ -92,7 +95,7 @@ static __device__ __forceinline__ void cp_async_commit()
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* Waits until at most the last `Pending` groups of this thread are under way. Other threads see the
+/* Waits until at most the last `Pending` groups of this thread are pending. Other threads see the
    copies after a barrier. */
 template <int Pending> static __device__ __forceinline__ void cp_async_wait()
 {

@@ -10,7 +10,7 @@ template <class T> dim3 blocks(int64_t n)
     return dim3(blocks_for(pack_count(n, PACK<T>), THREADS));
 }
 
-/* The step's numbers, as the CPU prepares them. */
+/* The parameters of the step, prepared as on the CPU. */
 template <class T> struct adam_numbers {
     T b1, b2, a1, a2, scale, l2, keep, rate, epsilon, root;
 
@@ -112,14 +112,14 @@ template <class T> __global__ void find_first_bad(int64_t n, const T *x, unsigne
         atomicMin(first, (unsigned long long)i);
 }
 
-/* Waits for the 8 bytes that a kernel has left. */
+/* Downloads 8 bytes and waits for them. */
 bool fetch(void *to, const void *from)
 {
     return cuda_ok(cudaMemcpyAsync(to, from, 8, cudaMemcpyDeviceToHost, stream), "squares") &&
            cuda_ok(cudaStreamSynchronize(stream), "squares");
 }
 
-/* The caller decides by the sum what to do next, so this waits for it. */
+/* The caller needs the sum for its next decision, so this waits. */
 template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *first_bad)
 {
     *sum = 0;
