@@ -78,7 +78,7 @@ static inline double __dmul_rn(double x, double y)
     return x * y;
 }
 
-/* min and max of two numbers, of two types as well; of a number and a NaN the number, as fmin. */
+/* min and max of two numbers, also of two types; a NaN operand is ignored, as in fmin. */
 template <class First, class Second>
 static inline std::common_type_t<First, Second> max(First first, Second second)
 {

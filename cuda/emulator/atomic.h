@@ -1,6 +1,6 @@
 /*
- * Atomic functions. They order nothing but themselves, as on a device ("relaxed"): whoever also
- * publishes other data needs __threadfence(), and the thread sanitizer sees its absence here.
+ * Atomic functions, with relaxed memory order as on a device: code that also publishes other data
+ * needs __threadfence(), and the thread sanitizer detects its absence here.
  */
 #ifndef SOFTBACK_EMULATOR_ATOMIC_H
 #define SOFTBACK_EMULATOR_ATOMIC_H
@@ -11,7 +11,7 @@
 namespace emulator
 {
 
-/* Replaces *address by change(*address) and gives what was there. */
+/* Replaces *address by change(*address) and returns the old value. */
 template <class Type, class Change> static inline Type atomically(Type *address, Change change)
 {
     static_assert(std::is_arithmetic_v<Type> && (sizeof(Type) == 4 || sizeof(Type) == 8),

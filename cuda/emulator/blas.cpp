@@ -1,8 +1,8 @@
 /*
  * cuBLAS's products on the host. Matrices are column-major: element (i, j) lies at i + j stride.
  * Every operand is first copied out, element by element through its stride, so that the address
- * sanitizer sees all that cuBLAS would touch; the product of the copies is OpenBLAS's or three
- * loops.
+ * sanitizer checks every access that cuBLAS would make; OpenBLAS or three loops multiply the
+ * copies.
  */
 #include "blas.h"
 #include "emulator.h"
@@ -223,7 +223,7 @@ cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The emulator needs no workspace and knows one way to multiply. */
+/* The emulator needs no workspace and has one algorithm. */
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *, size_t)
 {
     return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;

@@ -1,4 +1,4 @@
-/* A product of column-major matrices, as the emulated cuBLAS and cublasLt hand it on (blas.cpp). */
+/* A product of column-major matrices, for the emulated cuBLAS and cublasLt (blas.cpp). */
 #ifndef SOFTBACK_EMULATOR_BLAS_H
 #define SOFTBACK_EMULATOR_BLAS_H
 
@@ -15,7 +15,7 @@ struct Matrix {
     bool transposed;
 };
 
-/* C = alpha op(A) op(B) + beta C + bias, a number for each row, if there is one. */
+/* C = alpha op(A) op(B) + beta C + bias; the bias, if any, has one number for each row. */
 struct Product {
     int m, n, k, batch;
     double alpha, beta;
@@ -23,7 +23,7 @@ struct Product {
     const void *bias; /* of C's type */
 };
 
-/* Puts it into the stream. */
+/* Queues the product on the stream. */
 cublasStatus_t submit(cudaStream_t stream, const Product &product, cublasComputeType_t compute);
 
 } // namespace emulator

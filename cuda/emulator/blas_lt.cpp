@@ -1,4 +1,4 @@
-/* cublasLt's product with a bias. What a description lacks, or says wrongly, is refused. */
+/* cublasLt's product with a bias. Incomplete or wrong descriptions are rejected. */
 #include "blas.h"
 #include "emulator.h"
 #include <cublasLt.h>
@@ -21,13 +21,13 @@ struct cublasLtMatrixLayoutOpaque {
     int64_t stride;
 };
 
-/* By the number of the attribute; it was 256 for an alignment that is not given. */
+/* Indexed by attribute; alignments are 256 by default. */
 struct cublasLtMatmulPreferenceOpaque {
     uint64_t workspace;
     uint32_t alignment[4];
 };
 
-/* What was promised when the algorithm was asked for, in its data. */
+/* The promises of the heuristic query, stored in the algorithm's data. */
 enum { ALIGNMENT = 0, PROMISED = 4, WORKSPACE = 5 };
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)

@@ -1,11 +1,11 @@
 /*
- * A block runs as one fiber for each of its threads, on one processor of the host, one block after
- * the other. A thread runs until it waits at a barrier or in its warp, and then another continues.
- * When nobody can, either all have ended or the block is deadlocked; the host, which started the
- * first thread, finds out which.
+ * A block runs as one fiber for each of its threads, on one processor of the host; blocks run in
+ * sequence. A thread runs until it waits at a barrier or in its warp; then another thread
+ * continues. When no thread can continue, either all have ended or the block is deadlocked; the
+ * host, which started the first thread, distinguishes these cases.
  *
- * Blocks come in a shuffled order, since a device promises none: a kernel that relies on block 0
- * having finished before block 1 fails here with some seed.
+ * Blocks run in random order, since a device guarantees none: a kernel that relies on block 0
+ * ending before block 1 fails here with some seed.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -37,10 +37,9 @@ void *order_new()
 
 static void thread_main();
 
-/* The thread sanitizer takes each fiber for a thread and reports what two of them do without order.
-   So no fiber may run two threads of neighbouring blocks: two sets take turns, by the block. The
-   host makes them all before the first runs, since what a thread does comes before all in a thread
-   that it makes. */
+/* The thread sanitizer treats each fiber as a thread and reports unordered accesses. So no fiber
+   may run threads of two consecutive blocks: two sets of fibers alternate. The host creates all of
+   them before the first runs, because creation of a thread orders it after its creator. */
 static Fiber *watched_fiber(unsigned number)
 {
     static Fiber *sets[2][max_threads];
@@ -74,13 +73,13 @@ void let_others_run()
 {
     Thread *next = schedule_next();
     if (!next)
-        fiber_switch_to_host(); /* which reports the deadlock and never comes back */
+        fiber_switch_to_host(); /* which reports the deadlock and does not return */
     else if (next != running_thread)
         resume(next);
 }
 
-/* After a thread has ended, its fiber runs on: as a thread that has not begun, if one comes next,
-   which spares the switch; that makes kernels without barriers several times faster. */
+/* The fiber of a thread that has ended continues with a thread that has not begun, if one is next.
+   This saves the switch and makes kernels without barriers several times faster. */
 static void thread_ended()
 {
     Thread *self = running_thread;
@@ -136,8 +135,8 @@ static int barrier_result(Barrier kind)
     return 0;
 }
 
-/* Every thread of the block must come to the same barrier. CUDA leaves it undefined if some have
-   ended or stand at another one; here that is an error. */
+/* Every thread of the block must reach the same barrier. If some have ended or wait at another
+   barrier, CUDA's behaviour is undefined; here it is an error. */
 int barrier(Barrier kind, bool predicate, Site site)
 {
     static const char *const names[] = {"__syncthreads", "__syncthreads_count", "__syncthreads_and",
@@ -156,7 +155,7 @@ int barrier(Barrier kind, bool predicate, Site site)
                      first.site.file, first.site.line);
     meeting.arrived++;
     meeting.trues += predicate;
-    void *order = meeting.order; /* the next barrier has another one */
+    void *order = meeting.order; /* the next barrier uses another address */
     order_release(order);
     self->state = Thread::at_barrier;
     if (meeting.arrived == thread_count) {
@@ -177,7 +176,8 @@ void maybe_yield()
     let_others_run();
 }
 
-/* The sanitizer sees every fence ordered after all earlier ones, more order than a device gives. */
+/* For the sanitizer, every fence is ordered after all earlier ones, which is stronger than on a
+   device. */
 void fence()
 {
     order_acquire(fence_order);
@@ -227,8 +227,7 @@ static void run_block(const Grid &grid, uint64_t number)
         shared_check();
 }
 
-/* All blocks once: with a step that has no common factor with the count, a walk around the ring of
-   blocks visits each before it returns. */
+/* Runs all blocks once: a step that is coprime to the number of blocks visits each of them. */
 static void run_blocks(const Grid &grid)
 {
     uint64_t count = static_cast<uint64_t>(grid.size.x) * grid.size.y * grid.size.z;
@@ -260,7 +259,7 @@ static void number_threads(const Grid &grid)
     position.grid_size = grid.size;
 }
 
-/* The threads of a failed kernel stay where they are for ever; their fibers begin anew. */
+/* The threads of a failed kernel are abandoned; their fibers are restarted. */
 static void abandon_threads()
 {
     for (unsigned number = 0; number < thread_count; number++) {

@@ -1,8 +1,8 @@
 /*
  * cp.async: copies from device to shared memory at some time between their start and the wait for
- * the group that they belong to. In half of the blocks (in all, unless the order is random) they
- * are made as late as can be, so that a kernel that waits for too few groups reads NaN; in the
- * other half at once, so that a kernel that starts them too early overwrites what its slower warps
+ * the group that they belong to. In half of the blocks (in all, unless the order is random) copies
+ * run as late as possible, so that a kernel that waits for too few groups reads NaN; in the other
+ * half immediately, so that a kernel that starts them too early overwrites data that slower warps
  * still read.
  */
 #include "emulator.h"
@@ -20,7 +20,7 @@ struct Copy {
     int group;
 };
 
-/* A plain ring, since the thread sanitizer watches the functions that a container would call. */
+/* A plain ring buffer, since the thread sanitizer instruments the functions of containers. */
 static struct Pending {
     Copy copies[max_pending];
     unsigned begin, end; /* modulo max_pending */
@@ -38,7 +38,7 @@ void copy_begin_block()
     }
 }
 
-/* A size that the compiler does not know makes memcpy a call, which the sanitizers watch. */
+/* A size that the compiler does not know makes memcpy a call, which the sanitizers check. */
 static void carry_out(const Copy &copy)
 {
     char *to = static_cast<char *>(copy.shared);

@@ -1,6 +1,6 @@
 /*
  * The part of cublasLt that the project uses: a product whose epilogue adds a bias (blas_lt.cpp).
- * Descriptions are filled attribute by attribute, and an algorithm is asked for before it is used.
+ * Descriptors are set attribute by attribute, and an algorithm is queried before it is used.
  */
 #ifndef SOFTBACK_EMULATOR_CUBLASLT_H
 #define SOFTBACK_EMULATOR_CUBLASLT_H

@@ -31,11 +31,12 @@ struct __nv_bfloat16 {
     {
         unsigned word = __float_as_uint(value);
         if ((word & 0x7fffffffu) > 0x7f800000u)
-            return 0x7fff; /* the device's only NaN */
+            return 0x7fff; /* the only NaN that a device returns */
         return static_cast<unsigned short>((word + 0x7fffu + (word >> 16 & 1)) >> 16);
     }
-    /* The float towards zero with its last bit set where digits were lost: rounding that again to
-       fewer digits gives the same as rounding the double once (Boldo and Melquiond 2008). */
+    /* Round to odd: rounds towards zero and sets the last bit if the result is inexact. Rounding
+       that again to fewer bits gives the same as rounding the double once (Boldo and Melquiond
+       2008). */
     static float rounded_to_odd(double value)
     {
         float near = static_cast<float>(value);

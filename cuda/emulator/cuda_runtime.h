@@ -1,14 +1,14 @@
 /*
  * CUDA C++ for a plain C++17 compiler: with this folder on the include path, g++ and clang++
  * compile a .cu file (-x c++), and its kernels run on the host, one fiber for each CUDA thread.
- * Whatever this project does not use of CUDA is not declared, so it fails to compile rather than at
- * run time.
+ * Parts of CUDA that this project does not use are not declared, so their use fails at compile
+ * time.
  *
  *     g++ -x c++ -std=c++17 -fno-strict-aliasing -I. -Icuda/emulator kernel.cu -x none \
  *         cuda/emulator/?*.cpp
  *
- * (Kernels look at arrays of numbers as arrays of vectors, which strict aliasing forbids.)
- * emulator.h says what can be set from outside, and which idea is in which file.
+ * (Kernels access arrays of numbers as arrays of vectors, which strict aliasing forbids.)
+ * emulator.h lists the environment variables and the files.
  *
  * __shared__ is left undefined on purpose: no C++ variable behaves like it. Kernels write
  * SHARED(...) from cuda/launch.cuh.

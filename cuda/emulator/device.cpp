@@ -1,5 +1,5 @@
 /*
- * The device: what it is called and what it can do. It says it has compute capability 9.0.
+ * The device: its name and properties. It reports compute capability 9.0.
  */
 #include "emulator.h"
 #include <stdio.h>
@@ -91,7 +91,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int dev
     return fail(cudaErrorInvalidValue);
 }
 
-/* Everything of the device is lost: memory, streams, events, queued work, and the lasting error. */
+/* Resets all state of the device: memory, streams, events, queued work, and the sticky error. */
 cudaError_t cudaDeviceReset()
 {
     if (!settings().devices)

@@ -1,17 +1,17 @@
 /*
- * The inside of the emulator. Kernels and their launching code see cuda_runtime.h; this header
- * joins the emulator's own files, from the bottom up:
+ * The internals of the emulator. Kernels and launching code include cuda_runtime.h; this header is
+ * for the emulator's own files, from the bottom up:
  *
  *   settings    the environment variables
- *   error       messages, the last error and the error that stays
+ *   error       messages, the last error and the sticky error
  *   fiber       stacks and the switch between them
  *   scheduler   which of a block's threads runs next
  *   block       a block's threads: start, barrier, end; a grid's blocks
  *   warp, mma   what the lanes of a warp do together
  *   shared, copy   shared memory; cp.async
- *   memory, fault  device memory; what happens to a kernel that touches other memory
+ *   memory, fault  device memory; errors for kernels that access other memory
  *   stream, event, graph   queues of work, and their recordings
- *   launch, transfer, device, blas   the rest of the host's interface
+ *   launch, transfer, device, blas   the rest of the host interface
  *
  * One host thread at a time may call in. None of these files may be compiled with
  * -fsanitize=thread: they move values between threads as hardware does, and tell the sanitizer
@@ -60,13 +60,13 @@ const Settings &settings();
 /* The next random number of the scheduling (xorshift64*, Vigna 2016). */
 unsigned random_bits();
 
-/* error.cpp. A kernel's error stays (every later call gives it) until cudaDeviceReset. */
+/* error.cpp. A kernel's error is sticky: every later call returns it, until cudaDeviceReset. */
 struct Grid;
 extern const Grid *running_grid; /* null while no kernel runs */
 extern bool kernel_failed;
 extern cudaError_t lasting_error;
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-cudaError_t fail(cudaError_t error); /* also the last error; gives it back */
+cudaError_t fail(cudaError_t error); /* also sets the last error; returns it */
 cudaError_t fail_for_good(cudaError_t error);
 void forget_errors();
 
@@ -79,7 +79,7 @@ void fiber_switch_to_host();
 bool fiber_is_host();                          /* is this the host's own stack? */
 bool fiber_stack_is_full(const void *address); /* is this where it would grow next? */
 
-/* A CUDA thread, and how it waits. */
+/* A CUDA thread, and its waiting state. */
 struct Thread {
     uint3 index;     /* threadIdx */
     unsigned number; /* the same as one number: the warp is number / 32, the lane number % 32 */
@@ -89,9 +89,9 @@ struct Thread {
     const char *what;
     Site site;
     unsigned mask;
-    /* What it gives to the other lanes and gets from them. */
+    /* Values exchanged with other lanes. */
     uint64_t value, result;
-    int source; /* of a shuffle: the lane whose value it wants */
+    int source; /* of a shuffle: the lane to read from */
     const void *operands;
     void *order; /* for the thread sanitizer */
 };
@@ -100,7 +100,7 @@ extern Thread *running_thread;
 extern unsigned thread_count;
 
 /* scheduler.cpp */
-void schedule_block();         /* forget who was ready, choose a new order */
+void schedule_block();         /* clears the ready threads, chooses a new order */
 void schedule_all();           /* every thread of the block is ready */
 void schedule(Thread *thread); /* this one is */
 Thread *schedule_next();       /* takes one that is ready; null if none is */
@@ -115,10 +115,10 @@ struct Grid {
     std::vector<const void *> pointers;
 };
 void run_grid(const Grid &grid);
-void let_others_run(); /* the running thread waits until something makes it ready */
+void let_others_run(); /* the running thread waits until it becomes ready */
 
-/* warp.cpp. The lanes of the mask meet; the last to come calls `exchange` on all that are there
-   (absent lanes are null), and then all go on. */
+/* warp.cpp. The lanes of the mask meet; the last one to arrive calls `exchange` on all lanes
+   (absent lanes are null), and then all continue. */
 typedef void (*Exchange)(Thread *const lanes[32]);
 void warp_begin_block();
 void warp_meet(const char *what, unsigned mask, Site site, Exchange exchange);
@@ -134,9 +134,9 @@ void fill_unseen(void *memory, size_t bytes); /* with 0xff, unseen by the saniti
 /* memory.cpp */
 enum class Place { host, pinned, device, freed };
 Place place_of(const void *pointer, size_t bytes);
-void memory_open(); /* the device works: its memory may be touched */
+void memory_open(); /* the device runs: its memory is accessible */
 void memory_close();
-void memory_check(const Grid &grid); /* has a kernel written past the end of what it was given? */
+void memory_check(const Grid &grid); /* has a kernel written past the end of an allocation? */
 void memory_reset();
 bool memory_holds(const void *address); /* in the range reserved for device memory? */
 void faults_catch();                    /* a kernel's segmentation fault becomes a kernel error */

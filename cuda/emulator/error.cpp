@@ -1,5 +1,5 @@
 /*
- * What went wrong: one message on stderr, and an error code as the device would give it.
+ * Errors: one message on stderr, and the error code that a device would return.
  */
 #include "emulator.h"
 #include <stdarg.h>
@@ -43,7 +43,7 @@ void forget_errors()
     kernel_failed = false;
 }
 
-/* On a fiber this does not return: the kernel is over, and its fibers are left as they are. */
+/* On a fiber this does not return: it ends the kernel and abandons its fibers. */
 void kernel_error(const char *format, ...)
 {
     char text[3000];

@@ -11,7 +11,7 @@ using namespace emulator;
 struct CUevent_st {
     bool timed;
     Moment moment;                  /* its stream is null before the first record */
-    std::shared_ptr<double> time;   /* in milliseconds, once the moment has come; NaN before */
+    std::shared_ptr<double> time;   /* in milliseconds, once the moment is reached; NaN before */
     std::weak_ptr<Capture> capture; /* in which it was recorded last, if it was */
     bool captured;
     std::vector<size_t> frontier;
@@ -82,7 +82,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t handle)
     return cudaSuccess;
 }
 
-/* Waiting for an event of a capture takes the stream into that capture. */
+/* Waiting for an event of a capture makes the stream part of that capture. */
 static cudaError_t wait_in_capture(Stream *stream, cudaEvent_t event)
 {
     std::shared_ptr<Capture> capture = event->captured ? event->capture.lock() : nullptr;
@@ -111,7 +111,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned
     return enqueue(handle, [moment] { run_until(moment); });
 }
 
-/* The host cannot wait for what is only being recorded. */
+/* The host cannot wait for captured work. */
 static cudaError_t refuse_captured(cudaEvent_t event)
 {
     if (!find(event))

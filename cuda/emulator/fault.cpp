@@ -1,8 +1,7 @@
 /*
- * A kernel that touches memory which is not there makes the processor fault. The handler for that
- * signal does not return to the instruction: it leaves the thread as every kernel error does, by a
- * switch to the host, which goes on after the kernel. Under the sanitizers, faults are theirs to
- * report.
+ * A kernel that accesses unmapped memory causes a segmentation fault. The signal handler does not
+ * return to the instruction: like every kernel error, it switches to the host, which continues
+ * after the kernel. Under the sanitizers, the sanitizers report faults.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -12,7 +11,7 @@ namespace emulator
 {
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE};
-static struct sigaction before[3]; /* who handled them until now */
+static struct sigaction before[3]; /* the previous handlers */
 
 static const char *explain(int number, const siginfo_t *info)
 {
@@ -40,13 +39,13 @@ static void on_fault(int number, siginfo_t *info, void *)
     }
     if (number == SIGSEGV && memory_holds(info->si_addr))
         complain("the host touched device memory at %p", info->si_addr);
-    for (int i = 0; i < 3; i++) /* return and fault again, now for whoever was there before */
+    for (int i = 0; i < 3; i++) /* return and fault again, for the previous handler */
         if (signals[i] == number)
             sigaction(number, &before[i], nullptr);
 }
 
-/* The handler needs a stack of its own, in case that of the thread is full; each thread of the host
-   that calls in must name it. */
+/* The handler needs a separate stack, in case that of the thread is full; each calling host thread
+   must register it. */
 void faults_catch()
 {
     if (under_asan() || under_tsan())

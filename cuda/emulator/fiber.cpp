@@ -1,13 +1,13 @@
 /*
- * A fiber is a call stack of its own. Switching from one to another means: keep the registers that
- * a function must preserve on this stack, remember where its top is, take the other's top instead,
- * and take its registers from there. The other fiber then returns from the call in which it once
- * switched away. Nothing runs at the same time, and no operating system is asked: a switch costs
- * about as much as two function calls, so 1024 CUDA threads can wait for each other thousands of
- * times a millisecond.
+ * A fiber is a separate call stack. A switch saves the callee-saved registers on this stack, stores
+ * its top, loads the top of the other stack, and restores its registers. The other fiber then
+ * returns from the call in which it switched away. Nothing runs in parallel, and there are no
+ * system calls: a switch costs about as much as two function calls, so 1024 CUDA threads can wait
+ * for each other thousands of times in a millisecond.
  *
- * On x86-64 the switch is fifteen instructions; elsewhere, or with -DSOFTBACK_EMULATOR_UCONTEXT,
- * it is swapcontext, which is many times slower since it also asks the system for the signal mask.
+ * On x86-64 the switch has fifteen instructions; elsewhere, or with -DSOFTBACK_EMULATOR_UCONTEXT,
+ * it is swapcontext, which is many times slower since it also sets the signal mask by a system
+ * call.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -24,17 +24,17 @@ namespace emulator
 {
 
 const size_t stack_bytes = 256 << 10;
-/* As much as the local variables of a CUDA thread may take: whoever uses more than the stack has
-   lands in here and not in the next stack. Only pages that are touched cost memory. */
+/* As large as the local variables of a CUDA thread may be: a stack overflow lands here and not in
+   the next stack. Only touched pages cost memory. */
 const size_t guard_bytes = 512 << 10;
 
 struct Fiber {
-    const void *stack; /* its lowest address; below it lie guard_bytes that cannot be touched */
+    const void *stack; /* its lowest address; guard_bytes below it are inaccessible */
     size_t stack_size;
     void (*entry)();
     bool started;
-    void *tsan;       /* the thread sanitizer's name for it */
-    void *fake_stack; /* what the address sanitizer keeps while it waits */
+    void *tsan;       /* the thread sanitizer's handle */
+    void *fake_stack; /* the address sanitizer's state while it waits */
 #if IN_ASSEMBLER
     void *top; /* of the stack, while it waits */
 #else
@@ -44,11 +44,11 @@ struct Fiber {
 
 static Fiber host; /* the stack on which the program called in */
 static Fiber *running = &host;
-static Fiber *left; /* the one before */
+static Fiber *left; /* the previous fiber */
 
 #if IN_ASSEMBLER
-/* Saves the registers that the System V ABI lets a callee not lose. Modes of the floating-point
-   unit are the same everywhere, so they stay. */
+/* Saves the callee-saved registers of the System V ABI. Floating-point modes are the same in all
+   fibers, so they are not saved. */
 extern "C" __attribute__((visibility("hidden"))) void emulator_switch(void **from, void *to);
 asm(".text\n"
     ".globl emulator_switch\n"
@@ -73,7 +73,7 @@ asm(".text\n"
     ".size emulator_switch, . - emulator_switch\n");
 #endif
 
-/* The first thing on a stack that was just switched to, and the last thing of a switch. */
+/* The first code on a stack after a switch to it, and so the end of each switch. */
 static void arrived()
 {
     if (!__sanitizer_finish_switch_fiber)
@@ -97,8 +97,8 @@ static void set_start(Fiber *fiber)
 {
     char *end = static_cast<char *>(const_cast<void *>(fiber->stack)) + stack_bytes;
 #if IN_ASSEMBLER
-    /* If all stacks began at the same offset in their pages, the tops of all of them would compete
-       for the same few lines of the first cache. */
+    /* If all stacks began at the same page offset, their tops would compete for the same few lines
+       of the first-level cache. */
     static unsigned made;
     void **top = reinterpret_cast<void **>(end - made++ * 5 % 61 * 64 - 128);
     *--top = nullptr; /* `begin` would return to here; it also aligns the stack as in a call */

@@ -1,12 +1,11 @@
 /*
- * CUDA graphs. While a stream captures, its work is not done but recorded, with its arguments as
- * they are then; a graph replays the recording. Each node knows after which it runs: the previous
- * one of its stream, and those that its stream waited for. A replay takes any order that respects
- * this.
+ * CUDA graphs. While a stream captures, its work is not run but recorded, with its present
+ * arguments; a graph replays the recording. Each node has its predecessors: the previous node of
+ * its stream, and those that its stream waited for. A replay uses any order that respects them.
  *
- * What cannot be recorded (to allocate, to wait for the device, to copy from memory that may be
- * gone by then) fails and breaks the capture, as on a device: it can only be ended, and gives no
- * graph.
+ * Calls that cannot be recorded (allocation, waiting for the device, copies from memory that may be
+ * freed by then) fail and invalidate the capture, as on a device: it can only be ended, and gives
+ * no graph.
  */
 #include "stream.h"
 
@@ -162,7 +161,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *executable, cudaGraph_t graph,
     return cudaSuccess;
 }
 
-/* Any node whose predecessors are done may be next. */
+/* The next node is any whose predecessors are done. */
 static void replay(const Plan &plan)
 {
     std::vector<size_t> missing, ready;

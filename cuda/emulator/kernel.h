@@ -1,6 +1,6 @@
 /*
- * What a kernel sees of its place on the device: threadIdx and its relatives, shared memory,
- * barriers and fences; and how the host launches it.
+ * The device side of CUDA: threadIdx and similar variables, shared memory, barriers and fences; and
+ * kernel launches.
  */
 #ifndef SOFTBACK_EMULATOR_KERNEL_H
 #define SOFTBACK_EMULATOR_KERNEL_H
@@ -37,7 +37,7 @@ extern Position position;
 [[gnu::format(printf, 1, 2)]] void kernel_error(const char *format, ...);
 
 /* Shared memory: first the launch's dynamic part, then each SHARED variable behind a red zone. A
-   variable is allotted anew in every block: `block` counts them. */
+   variable is allocated again in every block: `block` counts them. */
 struct SharedPlace {
     uint64_t block;
     size_t offset;
@@ -59,7 +59,7 @@ int barrier(Barrier kind, bool predicate, Site site);
 void fence();
 void maybe_yield(); /* at an atomic or a fence another thread may go first */
 
-/* A kernel with its arguments, frozen as they were at the launch. */
+/* A kernel with its arguments at the time of the launch. */
 struct Call {
     virtual ~Call() = default;
     virtual void run() const = 0;

@@ -1,5 +1,5 @@
 /*
- * Launching a kernel: the checks that a device makes at once, and some that it cannot make.
+ * Kernel launches: the immediate checks of a device, and some that a device cannot make.
  */
 #include "emulator.h"
 #include <map>
@@ -35,7 +35,8 @@ static cudaError_t check_shape(const Launch &launch)
     return launch.shared_bytes > limit ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
 }
 
-/* A pointer argument lies in device memory or pinned memory, or is null, or just past a buffer. */
+/* Checks that a pointer argument is in device memory or pinned memory, null, or just past a
+   buffer. */
 static cudaError_t check_pointers(const Launch &launch)
 {
     for (size_t i = 0; i < launch.pointer_count; i++) {

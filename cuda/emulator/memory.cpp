@@ -1,9 +1,9 @@
 /*
- * Device memory: a range of address space that nobody else uses, of which each allocation opens
- * some pages. An allocation starts at a page, holds NaN (all bits set) at first, and is followed by
- * a red zone and a page that cannot be touched: a kernel that reads a little past the end gets NaN,
- * one that writes there is found out when it ends, and one that goes far faults. Freed memory is
- * closed, and used again only when the range has been gone through.
+ * Device memory: a reserved range of address space, of which each allocation makes some pages
+ * accessible. An allocation starts at a page, initially holds NaN (all bits set), and is followed
+ * by a red zone and an inaccessible page: reading a little past the end gives NaN, writing there is
+ * detected at the end of the kernel, and an access further away faults. Freed pages become
+ * inaccessible and are reused only when the range is exhausted.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -17,7 +17,7 @@ namespace emulator
 const size_t page = 4096, red_zone = 256;
 
 struct Allocation {
-    size_t bytes, extent; /* asked for; taken from the range */
+    size_t bytes, extent; /* requested size; size in the range */
 };
 
 static char *range; /* of settings().memory bytes, for the most, and room for closed pages */
@@ -176,7 +176,7 @@ Place place_of(const void *pointer, size_t bytes)
 static size_t written_past_end(char *memory, const Allocation &allocation)
 {
     if (under_asan())
-        return 0; /* which found it at once */
+        return 0; /* which detects it immediately */
     char *zone = memory + allocation.bytes;
     size_t bytes = allocation.extent - page - allocation.bytes, past = bytes;
     memory_open();

@@ -1,6 +1,7 @@
 /*
- * Which thread runs next. A device promises no order, so a kernel must be right in any. Threads
- * here run until they wait, which makes few orders likely unless we look for odd ones:
+ * Which thread runs next. A device guarantees no order, so a kernel must be correct in any order.
+ * Threads here run until they wait, which makes few orders likely, so unusual ones are chosen on
+ * purpose:
  *
  *   - Half of the blocks are fair: each time, any ready warp and any of its ready lanes.
  *   - The other half are unfair: one warp, and in it one lane, goes as far as it can before the

@@ -39,7 +39,7 @@ const Settings &settings()
 
 unsigned random_bits()
 {
-    /* Seeds 1, 2, 3 should not begin alike: spread them over the word; the state must not be 0. */
+    /* Multiplication gives seeds 1, 2, 3 different beginnings; the state must not be 0. */
     static uint64_t state = (settings().seed + 1) * 0x9E3779B97F4A7C15 | 1;
     state ^= state >> 12;
     state ^= state << 25;

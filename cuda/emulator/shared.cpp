@@ -1,9 +1,8 @@
 /*
- * Shared memory. It holds NaN (all bits set) at the start of each block, so that reading what
- * nobody wrote spoils the result. Behind each variable lies a red zone, which the address sanitizer
- * watches, and which without it is looked at when the block has ended. A variable is aligned as
- * declared and no better, so that a vector load from an array of float fails here as it may on a
- * device.
+ * Shared memory. It holds NaN (all bits set) at the start of each block, so that uninitialised
+ * reads spoil the result. A red zone follows each variable; the address sanitizer checks it, or
+ * else it is checked at the end of the block. A variable has exactly its declared alignment, so
+ * that a vector load from an array of float fails here as it may on a device.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -18,8 +17,8 @@ uint64_t blocks_begun;
 static size_t used, static_bytes, dynamic_bytes;
 static std::vector<size_t> red_zones; /* their offsets */
 
-/* Volatile, so that no compiler makes a call to memset of it, which the thread sanitizer would see
-   as a write by the thread that happens to run. */
+/* Volatile, so that compilers do not call memset, which the thread sanitizer would report as a
+   write by the running thread. */
 __attribute__((no_sanitize("address"))) void fill_unseen(void *memory, size_t bytes)
 {
     char *end = static_cast<char *>(memory) + bytes;
@@ -41,7 +40,7 @@ static void allot(size_t bytes)
     used += red_zone;
 }
 
-/* For the thread sanitizer, memory of another block is other memory. */
+/* For the thread sanitizer, shared memory of each block is new memory. */
 static void renew_for_tsan()
 {
     if (!__tsan_java_init || !__tsan_java_alloc)

@@ -1,8 +1,8 @@
 /*
- * A stream is a queue of work that the device does in order, some time after the host has queued
- * it. A program that forgets to wait usually gets away with it, since devices are fast. So here
- * nothing runs until somebody waits for it, and then only what must have run by then: a forgotten
- * wait always shows, as old data or NaN.
+ * A stream is a queue of work that the device runs in order, some time after the host has queued
+ * it. On a fast device a missing wait is often not noticed. So here work runs only when the host
+ * waits for it, and then only the work that is needed: a missing wait always shows, as old data or
+ * NaN.
  */
 #include "stream.h"
 
@@ -66,7 +66,7 @@ cudaError_t run_everything()
     }
 }
 
-/* The default stream runs after all that the blocking streams have, and they after it. */
+/* The default stream runs after all work of the blocking streams, and they run after it. */
 static std::vector<Moment> implied_order(const std::shared_ptr<Stream> &stream)
 {
     std::vector<Moment> after;
@@ -153,7 +153,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
     return lasting_error;
 }
 
-/* Whoever asks again and again makes progress: asking runs what it asks for. */
+/* A query runs the work that it asks for, so polling makes progress. */
 cudaError_t cudaStreamQuery(cudaStream_t handle)
 {
     std::shared_ptr<Stream> stream = stream_of(handle);

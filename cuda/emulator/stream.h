@@ -12,7 +12,7 @@ namespace emulator
 
 typedef CUstream_st Stream;
 
-/* When the first `count` operations of the stream are done. */
+/* The time when the first `count` operations of a stream are done. */
 struct Moment {
     std::shared_ptr<Stream> stream;
     uint64_t count;
@@ -36,7 +36,8 @@ struct Capture {
     bool broken;
 };
 
-/* graph.cpp. May this be called now? If not, every capture that minds is broken. */
+/* graph.cpp. Whether a call is allowed now. If not, the captures that it conflicts with become
+   invalid. */
 cudaError_t capture_refuses();          /* what allocates, or waits: not in a strict capture */
 cudaError_t capture_refuses_any_wait(); /* what waits for the whole device: in none */
 cudaError_t capture_refuses_legacy();   /* the default stream: not beside a blocking one's */
@@ -54,9 +55,9 @@ void events_reset(); /* event.cpp */
 struct CUstream_st {
     std::deque<emulator::Operation> queue;
     uint64_t queued, done;
-    bool blocking; /* keeps order with the default stream */
+    bool blocking; /* is ordered with the default stream */
     std::shared_ptr<emulator::Capture> capture;
-    std::vector<size_t> frontier; /* the nodes after which its next one runs */
+    std::vector<size_t> frontier; /* the predecessors of its next node */
 };
 
 #endif

@@ -43,8 +43,8 @@ static cudaError_t check_copy(const void *to, const void *from, size_t bytes, cu
     return cudaErrorInvalidValue;
 }
 
-/* Ordinary host memory is read at once, as the real one may: the caller may change it afterwards.
-   Pinned memory is read when the copy runs. A copy to the host is always made only then. */
+/* Pageable host memory is read immediately, as CUDA may do: the caller may change it afterwards.
+   Pinned memory is read when the copy runs, and copies to the host are made only then. */
 static Task copy_task(void *to, const void *from, size_t bytes)
 {
     if (place_of(from, bytes) != Place::host)

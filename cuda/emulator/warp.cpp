@@ -1,9 +1,10 @@
 /*
- * The lanes named in a mask meet at the same call with the same mask. On a device whoever disagrees
- * gets undefined values; here it is an error. Lanes that have ended are not waited for.
+ * The lanes named in a mask meet at the same call with the same mask. On a device, lanes with
+ * different masks get undefined values; here this is an error. Lanes that have ended are not waited
+ * for.
  *
- * Values change hands inside the emulator, which the thread sanitizer does not watch, so a shuffle
- * orders no memory accesses, as on a device: only __syncwarp does.
+ * Values are exchanged inside the emulator, which the thread sanitizer does not instrument, so a
+ * shuffle orders no memory accesses, as on a device: only __syncwarp does.
  */
 #include "emulator.h"
 #include "sanitizers.h"
@@ -49,8 +50,8 @@ static void join_orders(Thread *const lanes[32])
             lanes[i]->order = order;
 }
 
-/* If all lanes of the mask that are alive wait, they exchange and go on; `self`, one of them or
-   null, need not be scheduled, as it is running. */
+/* If all live lanes of the mask wait, they exchange values and continue; `self`, one of them or
+   null, is already running. */
 static void try_to_meet(unsigned number, unsigned mask, Exchange exchange, const Thread *self)
 {
     Warp &warp = warps[number];

@@ -1,7 +1,7 @@
 /*
- * What the 32 lanes of a warp do together: shuffles, votes, __syncwarp. The lanes named in the mask
- * meet; when the last has come, the values change hands and all go on. A value asked of a lane that
- * is not in the mask, or has ended, is undefined on a device: here all its bits are set (a NaN).
+ * Operations of the 32 lanes of a warp: shuffles, votes, __syncwarp. The lanes of the mask meet;
+ * when the last one arrives, they exchange values and continue. Reading from a lane that is not in
+ * the mask or has ended is undefined on a device; here it gives a value with all bits set (a NaN).
  */
 #ifndef SOFTBACK_EMULATOR_WARP_H
 #define SOFTBACK_EMULATOR_WARP_H
