@@ -1,4 +1,4 @@
-# For tests in shell: passed and failed count claims; what a command says goes to $work/output.
+# For tests in shell: passed and failed count checks; a command prints to $work/output.
 passed=0 failed=0
 
 claim() { # claim STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold

@@ -42,7 +42,7 @@ claims() {
         --filter="$filter" >$plant/log 2>&1
 }
 
-# Whether the claims fail under some schedule.
+# Whether the tests fail under some schedule.
 fails_when_scheduled() {
     for seed in 1 2 3 4 5; do
         SOFTBACK_EMULATOR_SEED=$seed claims || return 0

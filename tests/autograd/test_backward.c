@@ -57,7 +57,7 @@ CLAIM(backward, backward_from_starts_with_the_given_gradient)
     sb_tensor_release(dy);
 }
 
-/* reshape hands its gradient on, and times then adds to it. */
+/* reshape forwards its gradient, and times then adds to it. */
 CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
 {
     sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
@@ -163,8 +163,8 @@ CLAIM(backward, keep_keeps_value_and_gradient)
     EXPECT_ERROR("keep: t is NULL");
 }
 
-/* With no reuse of freed blocks in between, the bytes in use fall from the loss on: each step of
-   backward gives up an output and its gradient, and takes one gradient. */
+/* Without reuse of freed blocks, the bytes in use fall from the loss on: each step of backward
+   frees an output and its gradient, and allocates one gradient. */
 CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
 {
     enum { DEPTH = 8, SIZE = 1 << 14 };
@@ -194,7 +194,7 @@ CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
     sb_tensor_release(a);
 }
 
-/* What sb_backward and sb_backward_from refuse, each on a tape of its own. */
+/* Calls that sb_backward and sb_backward_from reject, each on a separate tape. */
 static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_tensor *a))
 {
     sb_tensor *a = leaf(3);
@@ -286,7 +286,7 @@ CLAIM(backward, when_it_fails_it_leaves_no_part_of_a_gradient)
                   {LEAVES_A_TAPE_OPEN, "never closed; before that: pass: backward failed"}};
     for (int i = 0; i < 4; i++) {
         sb_tensor *early = leaf(3), *late = leaf(5);
-        for (int step = 0; step < 2; step++) { /* without a gradient from before, and with one */
+        for (int step = 0; step < 2; step++) { /* without an existing gradient, and with one */
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
             sb_tensor *y = pass(times(early, early), faults[i].fault);
@@ -351,7 +351,7 @@ CLAIM(backward, the_first_value_that_is_not_finite_is_found)
     times(times(b, bad), y = times(b, b));
     expect_nonfinite("times input b (2)");
     cr_assert(sb_backward(total(times(y, bad))));
-    expect_nonfinite(NULL); /* the loss stays, but nothing that would explain it */
+    expect_nonfinite(NULL); /* the loss keeps its value, but its inputs are freed */
     sb_tape_end(&tape);
     sb_tensor_release(a);
     sb_tensor_release(b);

@@ -242,7 +242,7 @@ CPU_CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
     cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, &options, NULL), "%s", sb_error());
     cr_expect(random.position == start.position);
     sb_tape tape;
-    sb_tape_begin(&tape, SB_RECORD); /* the stream of the tape around */
+    sb_tape_begin(&tape, SB_RECORD); /* the stream of the outer tape */
     sb_tape_random(&tape, &random);
     cr_expect(sb_gradcheck(f_noise, NULL, &x, 1, NULL, NULL), "%s", sb_error());
     sb_tape_end(&tape);
@@ -324,7 +324,7 @@ CPU_CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
     sb_tensor_release(x);
 }
 
-/* y_i = x[ids_i], with a mask and a constant that are not looked at. */
+/* y_i = x[ids_i], with a mask and a constant that are not checked. */
 static bool pick_backward(sb_node *node)
 {
     const int32_t *ids = sb_tensor_data(sb_node_input(node, 1));

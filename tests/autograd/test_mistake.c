@@ -63,7 +63,7 @@ CPU_CLAIM(mistake, a_lost_factor_is_named)
                    "exactly 2.000 times too small everywhere: a factor is lost");
 }
 
-/* One number alone is always some multiple of another: only a simple factor is named. */
+/* A single number is always a multiple of another: only a simple factor is reported. */
 CPU_CLAIM(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
 {
     sb_tensor *x = sb_requires_grad(sb_scalar(SB_F64, 0.7));

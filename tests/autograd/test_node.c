@@ -87,7 +87,7 @@ CLAIM(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
     cr_expect(was_fresh[0] && was_fresh[1]);
     sb_clear_grad(b);
     sb_tape_begin(&tape, SB_RECORD);
-    cr_assert(sb_backward(total(plus(a, b)))); /* a has a gradient from before */
+    cr_assert(sb_backward(total(plus(a, b)))); /* a has a gradient already */
     sb_tape_end(&tape);
     cr_expect(!was_fresh[0] && was_fresh[1]);
     cr_expect(every(sb_grad(a), 2) && every(sb_grad(b), 1));

@@ -346,7 +346,7 @@ static void *visit(void *visitor_)
 {
     struct visitor *visitor = visitor_;
     sb_tape tape;
-    do { /* were serials counted for each thread, one would be the same */
+    do { /* serials counted for each thread would coincide */
         sb_tape_begin(&tape, SB_RECORD);
         visitor->wants_grad |= tape_wants_grad(tape_open(), visitor->theirs);
         sb_tape_end(&tape);

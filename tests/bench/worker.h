@@ -10,7 +10,7 @@
  *     steps N                    measures N times: {"seconds": [...]}
  *     rate NAME NUMBER ...       how fast this machine can be: {"rate": ...}
  *
- * The kinds, and their keys, are rows of compare_rows.py. What goes wrong is {"error": "..."}.
+ * The kinds, and their keys, are rows of compare_rows.py. A failure is {"error": "..."}.
  */
 #ifndef SOFTBACK_TESTS_BENCH_WORKER_H
 #define SOFTBACK_TESTS_BENCH_WORKER_H

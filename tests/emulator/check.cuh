@@ -1,8 +1,8 @@
 /*
- * What the tests of the emulator share. Each .cu file here is one program: it runs its kernels,
- * compares with plain C++, prints a line for each claim that fails, and ends with 1 if there was
- * one. Compiled with -DPLANTED_<NAME> it contains that mistake (tests/emulator.sh lists which mode
- * finds it).
+ * Functions that the tests of the emulator share. Each .cu file here is one program: it runs its
+ * kernels, compares with plain C++, prints a line for each check that fails, and exits with 1 if
+ * one failed. Compiled with -DPLANTED_<NAME> it contains that mistake (tests/emulator.sh lists the
+ * mode that finds it).
  */
 #ifndef SOFTBACK_TESTS_EMULATOR_CHECK_CUH
 #define SOFTBACK_TESTS_EMULATOR_CHECK_CUH
@@ -85,7 +85,7 @@ template <class Type> struct Array {
     {
         return data;
     }
-    /* After an error of the device: what cannot be a result. */
+    /* A value that cannot be a result, for errors of the device. */
     std::vector<Type> read() const
     {
         std::vector<Type> values(count);

@@ -68,7 +68,7 @@ static void touch_device_memory()
 }
 #endif
 
-/* The default stream keeps order with streams that are not told otherwise. */
+/* The default stream is ordered with streams that are not created as non-blocking. */
 static void try_default_stream()
 {
     cudaStream_t stream;
@@ -126,7 +126,7 @@ static void try_graph(cudaStream_t stream)
     Array<float> x(std::vector<float>(32, 1));
     float amount = 1;
     cudaGraphExec_t executable = capture_steps(stream, x, amount);
-    amount = 100; /* too late: arguments are frozen */
+    amount = 100; /* too late: arguments are copied at the launch */
     claim(first_of(x) == 1, "capturing does nothing yet");
     for (int replay = 0; replay < 3; replay++)
         cudaGraphLaunch(executable, stream);

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(Threads)
         __syncthreads();
         multiply(slices[now], sum, row, column);
 #ifndef PLANTED_NO_BARRIER_AFTER_MULTIPLY
-        __syncthreads(); /* nobody reads the slice any more that the next load overwrites */
+        __syncthreads(); /* no thread reads the slice any more that the next load overwrites */
 #endif
     }
     store(sum, c, n, row, column);

@@ -213,7 +213,7 @@ static void try_lasting_error()
     claim_error(cudaMalloc(&more, 4), cudaSuccess, "until the device is reset");
 }
 
-/* More than there is: an ordinary error, after which less can be had. */
+/* More than available: an ordinary error, after which smaller allocations succeed. */
 static void try_out_of_memory()
 {
     size_t free_bytes, total_bytes;

@@ -90,7 +90,7 @@ static void try_shapes()
     }
 }
 
-/* What nobody wrote is NaN, in each block anew. */
+/* Uninitialised shared memory is NaN, in every block. */
 __global__ void unwritten(float *y)
 {
     SHARED(float, fixed, [8]);

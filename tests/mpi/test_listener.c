@@ -6,7 +6,7 @@ struct ear {
     sb_tensor *leaf;
     const sb_node *last;
     int told, done;
-    double when_whole; /* its gradient after the last node that it was told of */
+    double when_whole; /* its gradient after the last announced node */
     bool fails;
 };
 

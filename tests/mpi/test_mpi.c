@@ -1,5 +1,5 @@
-/* The program on several ranks, started by mpirun on this machine. What ranks compute is claimed in
-   tests/tensor/test_parallel.c; here they are processes, which talk by MPI, and may die. */
+/* The program on several ranks, started by mpirun on this machine. tests/tensor/test_parallel.c
+   tests what ranks compute; here they are processes, which communicate by MPI and may die. */
 #include "tests/support/program.h"
 #include <dirent.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 static char mpirun[512];
 
-/* The command that starts so many ranks, with the options given. */
+/* The command that starts this number of ranks, with these options. */
 static const char *ranks(int count, const char *options)
 {
     snprintf(mpirun, sizeof mpirun, "mpirun --oversubscribe --bind-to none %s -n %d", options,
@@ -49,7 +49,7 @@ static bool has_mpi(void)
            system("mpirun --version 2>&1 | grep -q 'Open MPI'") == 0;
 }
 
-/* MPI itself keeps memory to the end; the address sanitizer is not to count that. */
+/* MPI does not free all memory; the address sanitizer must ignore that. */
 static void leave_foreign_leaks(void)
 {
     char options[512];
@@ -77,7 +77,8 @@ static void begin(void)
 
 /* ---- what they compute ---- */
 
-/* Runs so many workers; whether all went well. What they said is in the files out and err. */
+/* Runs this number of workers; returns whether all succeeded. Their output is in the files out and
+   err. */
 static bool run_workers(int count, const char *job)
 {
     char command[4096];
@@ -102,7 +103,7 @@ MPI_CLAIM(ranks_sum_exchange_and_learn_what_one_does)
         expect_worker(count, "learn");
 }
 
-/* The loss of each tenth step, from the log; how many there are. */
+/* Reads the loss of each tenth step from the log; returns their number. */
 static int read_losses(const char *log, double loss[], int most)
 {
     char *text = program_read(log, NULL);
@@ -292,7 +293,7 @@ MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
 /* Each rank holds half of the heads; the files hold all of them, and no word of that. */
 MPI_CLAIM(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
 {
-    static char launcher[600]; /* ranks that do not do the same wait for each other for ever */
+    static char launcher[600]; /* ranks that make different calls would wait forever */
     snprintf(launcher, sizeof launcher, "timeout 60 %s", ranks(2, ""));
     program_launcher(launcher);
     struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
@@ -327,7 +328,7 @@ static pid_t process_of(pid_t process, int rank)
     return found;
 }
 
-/* A job that does not end by itself is ended. */
+/* Kills a job that does not end. */
 static struct outcome wait_at_most(pid_t process, double seconds)
 {
     siginfo_t about = {.si_pid = 0};
@@ -341,7 +342,7 @@ static struct outcome wait_at_most(pid_t process, double seconds)
     return program_wait(process);
 }
 
-/* What a job says whose rank 1 got a signal; it must end. */
+/* The output of a job whose rank 1 received a signal; the job must end. */
 static struct outcome outcome_of_fault(int signal_number, const char *options)
 {
     program_launcher(ranks(3, ""));

@@ -70,7 +70,7 @@ CLAIM(decoder_state, steps_of_any_size_compute_what_one_pass_does)
         }
 }
 
-/* Sequences change their places, come twice, and are dropped; each goes on as it would have. */
+/* Sequences are swapped, duplicated and dropped; each continues as before. */
 CLAIM(decoder_state, sequences_can_be_reordered)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* What a layer begins with: defaults for zeros, and a refusal for what cannot be. */
+/* Inits of layers: defaults for zeros, and failures for invalid options. */
 #include "tests/support/tiny.h"
 #include <stdio.h>
 
@@ -124,7 +124,8 @@ static bool all_zero(const union layer *l, size_t size)
     return true;
 }
 
-/* The layer is refused with this message, stays empty, and the set has no parameter of it. */
+/* The init fails with this message; the layer stays zero, and the set has none of its
+   parameters. */
 static void expect_refused(const struct kind *kind, const sb_transformer_options *o,
                            const char *message)
 {
@@ -270,8 +271,8 @@ CLAIM(layer_init, numbers_and_choices_that_cannot_be_are_refused)
                    "decoder_layer: rotary positions need an even head size, not 3");
 }
 
-/* The last parameter of each layer has a name that is taken: what was added before it goes again,
-   and the numbers that are drawn next are those that would have been. */
+/* The last parameter of each layer has a name that is taken: the parameters added before are
+   removed, and the next random numbers are the same as without the failure. */
 CLAIM(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
 {
     const sb_transformer_options o = {.width = 4, .heads = 2};

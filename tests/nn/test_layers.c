@@ -18,7 +18,7 @@ static sb_transformer_options sizes(void)
                                     .longest = L};
 }
 
-/* A layer of any kind, with the leaves that it reads besides its parameters. */
+/* A layer of any kind, with the leaves that it reads in addition to its parameters. */
 struct layer {
     sb_parameters *weights;
     sb_transformer_options options;
@@ -59,7 +59,7 @@ static void expect_gradients(const char *name, sb_function f, struct layer *laye
     sb_tensor **inputs = tiny_parameters(layer->weights);
     int n = (int)sb_parameters_count(layer->weights);
     inputs = realloc(inputs, (size_t)(n + 2) * sizeof *inputs);
-    for (int i = 0; i < n; i++) /* gains of 1 and biases of 0 hide mistakes */
+    for (int i = 0; i < n; i++) /* replaces gains of 1 and biases of 0, which hide mistakes */
         for (int64_t k = 0; k < sb_tensor_size(inputs[i]); k++)
             sb_put(inputs[i], k, sb_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
     inputs[n++] = layer->x;
@@ -217,7 +217,7 @@ CLAIM(layers, encoder_and_decoder_layers_have_the_right_gradient)
             options.norm_place = (sb_norm_place)place;
             options.norm_kind = (sb_norm_kind)kind;
             struct layer l = layer_new(&options);
-            /* lengths speak of the memory; the encoder's queries are as many */
+            /* lengths refer to the memory; the encoder has as many queries */
             sb_tensor_release(l.x);
             l.x = test_leaf(SB_F64, 1, SB_SHAPE(B, MEMORY, C));
             cr_assert(sb_encoder_layer_init(&l.encoder_layer, l.weights, "encoder", &options));

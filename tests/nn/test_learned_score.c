@@ -52,7 +52,8 @@ static struct attention attention_new(enum kind kind, double dropout)
     a.lengths = sb_tensor_from(SB_I32, SB_SHAPE(B), (const int32_t[]){3, 2});
     a.allowed = sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(LQ, 1), (double[]){1, 0, 1});
     cr_assert(init(&a, "attend", DQ, Dk, dropout), "%s", sb_error());
-    for (int64_t i = 0; i < sb_parameters_count(a.weights); i++) { /* a bias of 0 hides mistakes */
+    for (int64_t i = 0; i < sb_parameters_count(a.weights);
+         i++) { /* replaces a bias of 0, which hides mistakes */
         sb_tensor *w = sb_parameters_get(a.weights, i);
         for (int64_t n = 0; n < sb_tensor_size(w); n++)
             sb_put(w, n, sb_get(w, n) + 0.3 * sin((double)(17 * i + 5 * n + 1)));
@@ -68,7 +69,7 @@ static void attention_free(struct attention *a)
     sb_parameters_free(a->weights);
 }
 
-/* Lengths, and a second query that sees nothing. */
+/* Lengths, and a second query that is fully masked. */
 static sb_mask *mask_of(const struct attention *a)
 {
     return a->masked ? sb_mask_and(sb_mask_lengths(a->lengths), sb_mask_allow(a->allowed)) : NULL;

@@ -64,7 +64,7 @@ CLAIM(optimiser, a_step_consumes_the_gradients)
     cr_expect(sb_grad(sb_parameters_find(set, "w")) == NULL);
     cr_expect(!sb_optimiser_step(sgd));
     EXPECT_ERROR("no parameter has a gradient");
-    backward(set, 1); /* starts afresh: the gradient is 2 w, not that plus the old one */
+    backward(set, 1); /* the gradient is 2 w, without the previous one */
     cr_expect(sb_get(sb_grad(sb_parameters_find(set, "w")), 0) ==
               2 * sb_get(sb_parameters_find(set, "w"), 0));
     sb_optimiser_free(sgd);
@@ -113,7 +113,7 @@ CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     sb_parameters_free(set);
 }
 
-/* More elements than are shared out at once: pages of zeros, which take no memory. */
+/* More elements than one pass processes: pages of zeros, which need no memory. */
 CPU_CLAIM(optimiser, the_norm_reaches_every_element)
 {
     const int64_t n = ((int64_t)1 << 26) + 5;

@@ -1,4 +1,4 @@
-/* Parameters of which ranks hold parts, and the norm of their gradients. Ranks are threads. */
+/* Distributed parameters and the norm of their gradients. Ranks are threads. */
 #include "nn/clip.h"
 #include "nn/parts.h"
 #include "nn/transformer.h"
@@ -8,7 +8,7 @@
 
 enum { RANKS = 3, NUMBERS = 36 + 5 + 12 + 18 };
 
-/* Parameters cut along each axis, and one that is not. */
+/* Parameters distributed along each axis, and one that is not distributed. */
 static sb_parameters *set_new(sb_communicator *c)
 {
     static const sb_initial xavier = {SB_INITIAL_XAVIER, 0}, normal = {SB_INITIAL_NORMAL, 2};
@@ -25,8 +25,9 @@ static sb_parameters *set_new(sb_communicator *c)
 }
 
 struct joined {
-    double number[RANKS][NUMBERS]; /* as each rank joins them */
-    double kept[RANKS][NUMBERS];   /* what joins again, after each took its part of twice as much */
+    double number[RANKS][NUMBERS]; /* as each rank gathers them */
+    double kept[RANKS]
+               [NUMBERS]; /* gathered again, after each rank took its part of doubled values */
     bool ok[RANKS];
     int64_t here[RANKS], whole[RANKS];
 };

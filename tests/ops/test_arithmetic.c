@@ -114,7 +114,7 @@ CLAIM(arithmetic, nan_and_infinity_follow_ieee)
     sb_tape_end(&tape);
 }
 
-/* The gradient of what was stretched over nothing is a sum of nothing. */
+/* The gradient of an operand that was broadcast to an empty shape is an empty sum. */
 CLAIM(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
 {
     sb_tape tape;

@@ -8,8 +8,8 @@ static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double
     return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
 }
 
-/* q = (2, 0) against the keys (0, 1), (ln 2, 5), (ln 4, -3) has the scores 0, ln 4, ln 16 over
-   sqrt 2, which a scale of 1/2 makes 0, ln 2, ln 4: the weights are (1, 2, 4) / 7. */
+/* q = (2, 0) and the keys (0, 1), (ln 2, 5), (ln 4, -3) has the scores 0, ln 4, ln 16 over sqrt 2,
+   which a scale of 1/2 makes 0, ln 2, ln 4: the weights are (1, 2, 4) / 7. */
 CLAIM(attention, one_query_gives_the_hand_worked_average)
 {
     const double ln2 = 0.6931471805599453;
@@ -185,7 +185,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
 
 CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
 {
-    sb_set_threads(1); /* the many small calls are not worth a second one */
+    sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
     const int64_t step = test_slow_device() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -237,7 +237,7 @@ CLAIM(attention, kept_weights_have_their_gradient)
     }
 }
 
-/* Two equal calls draw different masks, and a call without dropout leaves the stream alone. */
+/* Two equal calls draw different masks, and a call without dropout does not advance the stream. */
 CLAIM(attention, dropout_takes_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(4, SB_STREAM_TRAIN);

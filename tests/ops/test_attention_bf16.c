@@ -1,11 +1,11 @@
 /*
- * Attention of bf16 on the CUDA device, where it has kernels of its own: tiles on tensor cores, and
- * the composed path. Against float64 on the CPU, from the same bf16 numbers.
+ * Attention of bf16 on the CUDA device, which has separate kernels for it: tiles on tensor cores,
+ * and the composed path. Against float64 on the CPU, from the same bf16 numbers.
  */
 #include "tests/support/device.h"
 #include "tests/support/variant.h"
 
-/* What is run: inputs in bf16 or float64 with the gradient of the result. */
+/* A run: inputs in bf16 or float64 with the gradient of the result. */
 struct operands {
     sb_tensor *x[VARIANT_INPUTS], *dy;
 };
@@ -145,8 +145,8 @@ static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
     return worst == 0 ? 0 : worst / size / ROUNDING;
 }
 
-/* A gradient of scores is a difference of products dy v', which may cancel: it is judged by their
-   size, about sqrt(Dv), where it is smaller. */
+/* A gradient of scores is a difference of products dy v', which may cancel: if it is smaller than
+   these products, about sqrt(Dv), its error is relative to them. */
 static double least_size(const struct variant *c, int i)
 {
     const double dp = sqrt((double)c->Dv);
@@ -250,7 +250,7 @@ CLAIM(attention_bf16, tiles_are_taken_unless_weights_are_asked_for)
 
 enum { Q, K, V, DY, Y, DQ, DK, DV, PARTS };
 
-/* Rows of D numbers under a window: query i sees the keys i - 2 .. i + 1. */
+/* Rows of D numbers under a window: query i attends to the keys i - 2 .. i + 1. */
 struct window {
     int64_t L, D;
     double *of[PARTS];

@@ -1,4 +1,4 @@
-/* What attention accepts: shapes, layouts and options; and what it says of anything else. */
+/* The shapes, layouts and options that attention accepts, and its messages for all others. */
 #include "tests/support/test.h"
 
 static sb_tensor *own(sb_tensor *t)
@@ -8,7 +8,7 @@ static sb_tensor *own(sb_tensor *t)
 
 #define LEAF(...) own(test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__)))
 
-/* Asserts that the call fails with this message, on a tape of its own. */
+/* Asserts that the call fails with this message, on a separate tape. */
 #define EXPECT_FAILURE(message, ...)                                                               \
     do {                                                                                           \
         sb_tape tape;                                                                              \
@@ -37,7 +37,7 @@ CLAIM(attention_call, fewer_axes_are_one_head)
     cr_expect(sb_tape_end(&tape));
 }
 
-/* The layout is only a matter of where rows are read and written. */
+/* The layout only changes where rows are read and written. */
 CLAIM(attention_call, heads_first_gives_the_same_bits_in_its_own_order)
 {
     const int order[] = {0, 2, 1, 3};
@@ -175,7 +175,8 @@ CLAIM(attention_call, masks_and_biases_that_do_not_fit_are_named)
         sb_tensor_release(all[i]);
 }
 
-/* A bias that could not be made marks the tape, so that its NULL does not pass for "no bias". */
+/* A bias that could not be made marks the tape as failed, so that its NULL does not mean "no
+   bias". */
 CLAIM(attention_call, a_bias_that_failed_never_passes_for_no_bias)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 2));

@@ -1,5 +1,5 @@
-/* What a mask promises of attention: blocked pairs have no effect at all, whatever is in them; and
-   whatever is wrong in kept pairs shows. */
+/* Masks in attention: blocked pairs have no effect, whatever their values are; NaN and infinities
+   in kept pairs show. */
 #include "ops/kernel.h"
 #include "tests/support/test.h"
 
@@ -104,7 +104,8 @@ static sb_mask *four_keys_dense(void)
     return sb_mask_allow(sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(L), allowed)));
 }
 
-/* Queries 0..2 see keys 0..2 only, the others all. Here keys 3.. are blocked for some. */
+/* Queries 0..2 attend to the keys 0..2 only, the others to all. Here keys 3.. are blocked for
+   some. */
 static sb_mask *two_groups(void)
 {
     const double allowed[L * L] = {1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0,
@@ -169,7 +170,7 @@ CLAIM(attention_mask, what_is_in_padding_has_no_effect)
     in_all_ways(check_all_padding);
 }
 
-/* Key 4 and its value are NaN: the group that sees it is NaN, the other is as ever. */
+/* Key 4 and its value are NaN: the group that attends to it is NaN, the other is unchanged. */
 static void check_groups(sb_dtype dtype, bool biased, double dropout)
 {
     struct run clean = run_new(dtype), spoiled = run_new(dtype);
@@ -219,8 +220,8 @@ CLAIM(attention_mask, nan_in_the_last_key_reaches_only_the_last_query)
     in_all_ways(check_causal);
 }
 
-/* Query 2 may see no key: whatever q and dy hold there, y and dq are 0 and no gradient is passed.
- */
+/* Query 2 is fully masked: whatever q and dy are there, y and dq are 0, and other gradients get
+   nothing. */
 static void check_dead_query(sb_dtype dtype, bool biased, double dropout)
 {
     struct run clean = run_new(dtype), spoiled = run_new(dtype);

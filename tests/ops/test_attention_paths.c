@@ -1,5 +1,5 @@
-/* How far and how directly attention carries a signal, beside recurrence and convolution; what
-   depth does to it; and that it may be computed in parts. */
+/* Path lengths of attention, compared with recurrence and convolution; rank collapse with depth;
+   and computation in parts. */
 #include "autograd/node.h"
 #include "tests/support/test.h"
 
@@ -18,7 +18,7 @@ static sb_tensor *normal(uint64_t seed, double deviation, int rank, const int64_
     return sb_requires_grad(t);
 }
 
-/* How far a tensor is from the end of the path. */
+/* The distance of a tensor from the end of the path. */
 struct distance {
     const sb_tensor *of;
     int edges;

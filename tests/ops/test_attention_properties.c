@@ -1,5 +1,5 @@
-/* What attention is, whichever algorithm computes it: symmetries, the range of its outputs, and
-   the variances that its scale and its heads are made for. */
+/* Properties of attention that hold for every algorithm: symmetries, the range of outputs, and the
+   variances that scale and heads are designed for. */
 #include "tests/support/test.h"
 
 enum { MOST = 320 };
@@ -145,7 +145,8 @@ CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_o
     }
 }
 
-/* An average stays between the least and the largest of what it averages: of the keys seen. */
+/* An average lies between the smallest and the largest of its terms: the values of the kept
+   keys. */
 CLAIM(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 {
     enum { L = 300, D = 3 };

@@ -12,8 +12,8 @@ static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
     return sb_requires_grad(t);
 }
 
-/* What node i of a graph receives of its neighbours: their values, each in proportion to the
-   exponential of its message x_i . x_j; nothing where it has none. */
+/* What node i of a graph receives from its neighbours: their values, each in proportion to the
+   exponential of its message x_i . x_j; 0 without neighbours. */
 static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_tensor *x,
                           const sb_tensor *v, int64_t i, double *received)
 {
@@ -60,8 +60,8 @@ CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_t
     }
 }
 
-/* Recall of N stored patterns of length 1 from cues with noise of length 1/2 or so: the root mean
-   square error over all patterns. At no temperature, the error of the cue itself. */
+/* Recall of N stored patterns of length 1 from cues with noise of length about 1/2: the root mean
+   square error over all patterns. Without a temperature, the error of the cue itself. */
 static double recall_error(double temperature, sb_attention_algorithm algorithm)
 {
     enum { N = 100, D = 64 };

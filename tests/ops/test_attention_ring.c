@@ -1,4 +1,4 @@
-/* Attention over a sequence that is cut over ranks, here threads, against the tiled path on one. */
+/* Sequence parallelism, with threads as ranks, compared with tiled attention on one rank. */
 #include "autograd/node.h"
 #include "models/data/batch_parts.h"
 #include "tests/support/mailbox.h"
@@ -9,7 +9,7 @@
 
 enum { Y, PARTS = 1 + VARIANT_INPUTS, RANKS = 4 };
 
-/* What each rank gets of a variant: y and the gradients of all inputs. */
+/* The results of each rank for a variant: y and the gradients of all inputs. */
 struct job {
     struct variant c;
     sb_dtype dtype;
@@ -17,7 +17,7 @@ struct job {
     sb_tensor *part[RANKS][PARTS];
 };
 
-/* A rank that fails leaves others waiting. */
+/* When a rank fails, the others would wait forever. */
 static void need(bool ok, const sb_communicator *c)
 {
     if (ok)
@@ -32,7 +32,7 @@ static int length_axis(const struct variant *c)
     return c->layout == SB_LENGTH_FIRST ? 1 : 2;
 }
 
-/* Along which axis a bias has the queries; -1: it is the same for all. */
+/* The axis of a bias that has the queries; -1: it is broadcast over queries. */
 static int bias_axis(const struct variant *c)
 {
     return c->bias == BIAS_ALL ? 2 : c->bias == BIAS_HEADS || c->bias == BIAS_QUERIES ? 1 : -1;
@@ -44,7 +44,7 @@ static sb_partition pieces(const struct variant *c, int ranks, int rank, int64_t
                           .source = sb_piece_zigzag(c->Lk, ranks, rank, &here[1])};
 }
 
-/* Along which axis result or input i is cut: y and q by queries, k and v by keys. */
+/* The axis along which result or input i is distributed: y and q by queries, k and v by keys. */
 static int axis_of(const struct variant *c, int i)
 {
     return i == 1 + 3 ? bias_axis(c) : i == 1 + 4 ? -1 : length_axis(c);
@@ -76,7 +76,7 @@ static bool attend(const struct variant *c, sb_communicator *ring, const sb_part
     return sb_tape_end(&tape) && ok;
 }
 
-/* What a rank holds of an input, or of dy. */
+/* The part of an input, or of dy, that a rank holds. */
 static sb_tensor *held(const struct job *job, const sb_partition *share, const int64_t here[2],
                        int i)
 {
@@ -109,7 +109,7 @@ static void attend_rank(sb_communicator *ring, void *context)
         sb_tensor_release(x[i]);
 }
 
-/* The ranks' parts of a result, put together. */
+/* Joins the ranks' parts of a result. */
 static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tensor *like)
 {
     sb_tensor *whole = sb_tensor_zeros(like->dtype, like->rank, like->dim);
@@ -192,7 +192,7 @@ CPU_CLAIM(attention_ring, long_sequences_equal_the_tiled_path)
 
 /* ---- what is the same, and what is not possible ---- */
 
-/* Additions go by the ranks' order, whichever is faster. */
+/* Additions follow the order of ranks, whichever rank is faster. */
 CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
 {
     struct variant c = variant_draw(9);
@@ -362,7 +362,7 @@ static void attend_long(sb_communicator *ring, void *context)
     need(y && sb_backward_from(y, dy) && sb_tape_end(&tape), ring);
 }
 
-/* The most that the ranks hold together. */
+/* The peak memory of all ranks together. */
 static int64_t peak_bytes(int64_t length, int ranks)
 {
     struct cost cost = {.length = length};
@@ -403,7 +403,7 @@ struct training {
     struct tiny tiny[RANKS]; /* all alike */
 };
 
-/* The sum of losses of a batch, or of what a rank holds of it, and its gradients. */
+/* The sum of losses of a batch, or of a rank's part of it, and its gradients. */
 static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicator *ring,
                   const sb_partition *share, double *loss)
 {

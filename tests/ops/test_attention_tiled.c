@@ -1,4 +1,4 @@
-/* Attention by tiles against the composed path, which stores its weights. */
+/* Tiled attention compared with composed attention, which stores its weights. */
 #include "ops/kernel.h"
 #include "tests/support/test.h"
 #include "tests/support/variant.h"
@@ -123,7 +123,7 @@ static sb_tensor *own_leaf(uint64_t seed, int64_t L, int64_t H, int64_t D)
     return sb_tape_own(test_leaf(SB_F32, seed, SB_SHAPE(1, L, H, D)));
 }
 
-/* What forward and backward need besides inputs, result and gradients, at its peak. */
+/* The peak memory of forward and backward, without inputs, result and gradients. */
 static int64_t extra_bytes(int64_t L)
 {
     enum { H = 8, D = 64 };
@@ -177,7 +177,7 @@ CLAIM(attention_tiled, huge_scores_stay_finite)
     }
 }
 
-/* Minus infinity in all kept scores is no reason for a zero: that is the mask's to decide. */
+/* Minus infinity in all kept scores gives NaN and not 0: only the mask makes rows 0. */
 CLAIM(attention_tiled, infinite_scores_show)
 {
     const double scores[] = {-INFINITY, INFINITY, NAN};

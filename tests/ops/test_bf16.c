@@ -1,4 +1,4 @@
-/* bf16 is a way to store: what is computed is f32, and results and gradients are rounded. */
+/* bf16 is a storage format: computation is in f32, and results and gradients are rounded. */
 #include "tests/support/examples.h"
 #include "tests/support/values.h"
 #include <float.h>
@@ -62,7 +62,7 @@ CLAIM(bf16, every_operation_is_f32_s_but_for_rounding)
     for_each_example(agrees_with_f32);
 }
 
-/* The dtype of an example's result on bf16: a loss stays what it is computed in. */
+/* The dtype of an example's result for bf16: a loss keeps the dtype of its computation. */
 static sb_dtype dtype_of_result(const char *name)
 {
     static const struct {

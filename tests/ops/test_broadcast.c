@@ -1,4 +1,5 @@
-/* Long walks through ops/broadcast.c and ops/cpu/broadcast.h, against plain loops over indices. */
+/* Long traversals by ops/broadcast.c and ops/cpu/broadcast.h, compared with plain loops over
+   indices. */
 #include "ops/broadcast.h"
 #include "ops/kernel.h"
 #include "tests/support/values.h"

@@ -107,7 +107,7 @@ static sb_tensor *fused(void *unused, sb_tensor *const x[])
         x[0], x[1], &(sb_cross_entropy_options){.label_smoothing = 0.2, .class_weight = x[2]});
 }
 
-/* Targets as rows of probabilities, whatever they are. */
+/* Any targets as rows of probabilities. */
 static sb_tensor *distribution(sb_tensor *x, sb_tensor *targets)
 {
     if (sb_tensor_dtype(targets) != SB_I32)
@@ -189,7 +189,7 @@ CLAIM(cross_entropy, a_nan_in_a_counted_row_shows)
     sb_tape_end(&tape);
 }
 
-/* A class that is ruled out (-infinity) has probability 0, and 0 log 0 is 0. */
+/* A class with logit -infinity has probability 0, and 0 log 0 is 0. */
 CLAIM(cross_entropy, classes_that_are_ruled_out_do_not_count)
 {
     sb_tape tape;

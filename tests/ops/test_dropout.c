@@ -120,7 +120,7 @@ CLAIM(dropout, backward_drops_what_forward_dropped)
     sb_tensor_release(dy);
 }
 
-/* What is dropped is gone, also where it was NaN; the rest stays as it is. */
+/* Dropped elements are 0, even if x is NaN; the others are only scaled. */
 CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
@@ -166,7 +166,7 @@ static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
     return composed ? sb_add(x, sb_dropout(branch, 0.3)) : sb_residual_dropout(x, branch, 0.3);
 }
 
-/* Also for x = branch, whose gradient has two parts, and where a gradient is there before. */
+/* Also for x = branch, whose gradient has two parts, and with an existing gradient. */
 CLAIM(dropout, with_a_residual_it_is_their_sum)
 {
     for (int same = 0; same < 2; same++) {

@@ -62,7 +62,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 
 CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 {
-    sb_set_threads(1); /* the many small calls are not worth a second one */
+    sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (sb_score score = SB_SCALED; test_kernel_set(set) && score <= SB_COSINE; score++) {
@@ -72,7 +72,7 @@ CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
     kernel_use_cpu_set(usual);
 }
 
-/* q and the result may have their heads first; weights are given as ever. */
+/* q and the result may have the heads first; weights have the usual layout. */
 CLAIM(kv_cache, the_layout_of_queries_is_free)
 {
     const int order[] = {0, 2, 1, 3};

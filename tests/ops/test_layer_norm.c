@@ -165,7 +165,7 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
     sb_tensor_release(yg);
 }
 
-/* So a model's weights after training do not tell which of the two it uses. */
+/* So the weights of a trained model do not depend on which of the two it uses. */
 CPU_CLAIM(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
 {
     enum kernel_set usual = kernel_cpu_set();
@@ -342,7 +342,7 @@ CLAIM(layer_norm, nothing_gives_nothing)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-/* What the call with these shapes and this epsilon says. */
+/* Expects this message from the call with these shapes and this epsilon. */
 static void expect_refusal(const char *message, const char *shapes, double epsilon)
 {
     sb_tensor *x[EXAMPLE_INPUTS] = {NULL};

@@ -171,7 +171,7 @@ CLAIM(mask, combined_masks_keep_what_all_of_them_keep)
     cr_expect(sb_tape_end(&tape));
 }
 
-/* Query 0 may see no key, and has all that can go wrong in its scores. */
+/* Query 0 is fully masked, and its scores have NaN and infinities. */
 static void expect_dead_row(sb_dtype dtype, bool dense)
 {
     sb_tensor *x = sb_requires_grad(
@@ -262,7 +262,7 @@ CLAIM(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
     kernel_use_cpu_set(usual);
 }
 
-/* All kept scores are -infinity: 0 / 0, which shows, as it is not the mask that says so. */
+/* All kept scores are -infinity: 0 / 0 = NaN shows, because the mask does not block them. */
 CLAIM(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
 {
     sb_tape tape;

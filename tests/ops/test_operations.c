@@ -1,6 +1,6 @@
 /*
- * What holds for every operation, on every example that it lists (ops/example.h): a new operation
- * is tested here as soon as it is in Meson's list.
+ * Properties of every operation, on every example that it lists (ops/example.h): a new operation is
+ * tested here as soon as it is in Meson's list.
  */
 #include "autograd/node.h"
 #include "tests/support/examples.h"
@@ -293,8 +293,8 @@ static struct results run_with(const struct example *e, struct inputs *in, int i
     return o;
 }
 
-/* An input of nothing but NaN shows wherever other values of it would: not where a condition or a
-   mask leaves all of it out, nor in the integers of argmax. */
+/* An input of NaN shows wherever a change of its values would: not where a condition or a mask
+   excludes all of it, nor in the integers of argmax. */
 static void nan_shows(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1), other = inputs_new(shapes, SB_F32, 2);

@@ -1,4 +1,5 @@
-/* Dropout goes by the place in the whole: shares of a batch, however cut, drop what it would. */
+/* Dropout depends on the position within the unsharded tensor: any partition of a batch drops the
+   same elements. */
 #include "models/data/batch_parts.h"
 #include "ops/kernel.h"
 #include "ops/runs.h"
@@ -180,7 +181,8 @@ static void operands(sb_dtype dtype, int64_t keys, bool equal, sb_tensor *x[4])
     }
 }
 
-/* Cuts an axis of q, k, v and dy, and compares with the whole's part what the cut leaves whole. */
+/* Splits an axis of q, k, v and dy, and compares the results with parts of the unsharded
+   results. */
 static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t keys, int axis,
                        const sb_piece *piece, int64_t here)
 {
@@ -282,7 +284,7 @@ static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
     return part;
 }
 
-/* The sum of losses of a share, whose gradients are added to what there is. */
+/* The sum of losses of a part of a batch; adds its gradients to existing ones. */
 static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_partition *share)
 {
     sb_random random = random_at;

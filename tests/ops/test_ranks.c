@@ -1,4 +1,4 @@
-/* The borders of what is cut over ranks, which are threads here. */
+/* The operations of tensor parallelism, with threads as ranks. */
 #include "tests/support/mailbox.h"
 #include "tests/support/share.h"
 #include "tests/support/test.h"
@@ -14,7 +14,7 @@ struct layer {
     sb_tensor *y[RANKS], *dx[RANKS], *dup[RANKS], *ddown[RANKS];
 };
 
-/* What one rank has of it. */
+/* The part of one rank. */
 struct part {
     sb_communicator *ranks;
     sb_tensor *up, *down;
@@ -33,7 +33,7 @@ static void need(bool ok)
 {
     if (ok)
         return;
-    fprintf(stderr, "%s\n", sb_error()); /* the other ranks would wait */
+    fprintf(stderr, "%s\n", sb_error()); /* the other ranks would wait forever */
     abort();
 }
 

@@ -28,7 +28,7 @@ CLAIM(reshape, gradients_of_two_shapes_add_up)
     sb_tape_end(&tape);
 }
 
-/* dx takes over dy's memory, unless somebody may still read dy; what uses x besides adds to it. */
+/* dx takes ownership of dy's memory, unless dy has other readers; other uses of x add to it. */
 CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
 {
     for (int keeps = 0; keeps < 2; keeps++) {

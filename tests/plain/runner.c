@@ -1,7 +1,7 @@
 /*
- * Runs the tests that criterion.h has registered, several at a time, each in a process of its own,
- * so that a crash or an endless loop is one failure, and a device is opened by that process alone.
- * What a test prints is shown when it fails. Ends with "N passed, N failed".
+ * Runs the tests that criterion.h has registered, several at a time, each in a separate process, so
+ * that a crash or an endless loop is one failure, and only that process opens a device. The output
+ * of a test is shown when it fails. Ends with "N passed, N failed".
  */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
@@ -226,7 +226,7 @@ static void wait_for_one(struct job *jobs)
             finish(&jobs[i], status);
 }
 
-/* How many tests there was no time for. */
+/* The number of tests that were not run for lack of time. */
 static int run_in_processes(double end)
 {
     static struct job jobs[MOST_JOBS];

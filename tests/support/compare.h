@@ -1,4 +1,4 @@
-/* Ways to compare operations with each other, and a row with itself elsewhere. */
+/* Compares operations with each other, and rows at different positions. */
 #ifndef SOFTBACK_TESTS_SUPPORT_COMPARE_H
 #define SOFTBACK_TESTS_SUPPORT_COMPARE_H
 

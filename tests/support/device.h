@@ -1,6 +1,6 @@
 /*
- * The devices of the tests. SOFTBACK_TEST_DEVICE=cuda lets every claim make its tensors on the CUDA
- * device, which is what SOFTBACK_CUDA names, or else the emulated one.
+ * The devices of the tests. With SOFTBACK_TEST_DEVICE=cuda every test makes its tensors on the CUDA
+ * device that SOFTBACK_CUDA names, or else on the emulated one.
  */
 #ifndef SOFTBACK_TESTS_SUPPORT_DEVICE_H
 #define SOFTBACK_TESTS_SUPPORT_DEVICE_H
@@ -10,36 +10,36 @@
 
 const sb_device *device_cuda(void); /* NULL where there is none */
 
-/* The CUDA device, if this test has asked for it; otherwise NULL. */
+/* The CUDA device if it is the device of this run; otherwise NULL. */
 const sb_device *device_opened(void);
 
 /* Skips the rest of the test where there is none. */
 void device_needed(void);
 
-/* Makes what follows in this claim happen on the CPU: the claim says something about host memory,
-   threads, instruction sets, or what only the CPU reports at once. */
+/* Runs the rest of this test on the CPU: it is about host memory, threads, instruction sets, or
+   failures that only the CPU reports immediately. */
 void on_the_cpu(void);
 
-/* Whether the device in use reports a bad id, length or weight at once, as the CPU does; another
-   names it at the next download (tests/tensor/test_devices.c). */
+/* Whether the device in use reports a bad id, length or weight immediately, as the CPU does; other
+   devices report it at the next download (tests/tensor/test_devices.c). */
 bool told_at_once(void);
 
-/* Whether tensors are made on a device whose kernels are emulated: slow claims draw fewer cases. */
+/* Whether the device in use is emulated: slow tests draw fewer cases. */
 bool test_slow_device(void);
 
-/* How many of n cases to try: one in eight where kernels are emulated, one in forty where they are
-   watched by a sanitizer besides. */
+/* How many of n cases to try: one in eight with emulated kernels, one in forty if these run under a
+   sanitizer. */
 int test_some(int n);
 bool test_sanitized(void);
 
 /* Skips the rest of the test where kernels are emulated: it would take too long. */
 void fast_device_needed(void);
 
-/* Uses this set of the CPU's kernels; another device has one set, which stands for the first. False
-   where there is none. */
+/* Uses this set of CPU kernels; other devices have one set, which counts as the first. False if the
+   set does not exist. */
 bool test_kernel_set(enum kernel_set set);
 
-/* What the memory of the device in use holds, and its blocks together with the host's. */
+/* The memory statistics of the device in use, and the number of its and the host's live blocks. */
 sb_memory memory_in_use(void);
 int64_t live_blocks(void);
 

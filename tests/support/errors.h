@@ -1,4 +1,4 @@
-/* What bad calls are made with, and what is expected of each. */
+/* The arguments of bad calls, and the check of each call. */
 #ifndef SOFTBACK_TESTS_SUPPORT_ERRORS_H
 #define SOFTBACK_TESTS_SUPPORT_ERRORS_H
 
@@ -34,7 +34,7 @@ void errors_close(struct errors *errors);
 
 /* Opens the tape that a call runs on. Returns true. */
 bool errors_begin(struct errors *errors, const char *text, enum errors_tape on);
-/* Closes it, and compares the sentence with the golden one. */
+/* Closes it, and compares the message with the golden text. */
 void errors_judge(struct errors *errors, bool succeeded);
 
 #endif

@@ -8,7 +8,7 @@
 typedef void example_claim(const struct example *e, const char *shapes);
 
 void for_each_example(example_claim *claim);
-/* Only the first shapes of each example: for claims that hold whatever the shape. */
+/* Only the first shapes of each example: for properties that do not depend on the shape. */
 void for_each_example_once(example_claim *claim);
 /* Operations on rows, with rows of 1030 numbers. */
 void for_each_long_example(example_claim *claim);
@@ -30,7 +30,7 @@ struct results {
     double *value[1 + EXAMPLE_INPUTS];
 };
 
-/* What the operations draw from; example_begin opens a tape that starts it anew. */
+/* The random stream of the operations; example_begin opens a tape and rewinds the stream. */
 extern sb_random example_stream;
 void example_begin(sb_tape *tape, sb_mode mode);
 

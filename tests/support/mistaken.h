@@ -1,4 +1,4 @@
-/* Operations with a right backward and some wrong ones, and their gradient check. */
+/* Operations with a correct backward and some wrong ones, and their gradient check. */
 #ifndef SOFTBACK_TESTS_SUPPORT_MISTAKEN_H
 #define SOFTBACK_TESTS_SUPPORT_MISTAKEN_H
 
@@ -27,7 +27,7 @@ sb_tensor *square(sb_tensor *x, double scale, enum mistake mistake);
 /* y = a + b, where b (one row, one column or one number) is repeated. */
 sb_tensor *sum(sb_tensor *a, sb_tensor *b, enum sum_mistake mistake);
 
-/* What the functions that are checked take. */
+/* The inputs of the checked functions. */
 struct how {
     double scale;
     int mistake;

@@ -5,7 +5,7 @@
 #include "tests/support/test.h"
 #include <sys/types.h>
 
-/* What a run left; the texts live for some more runs. */
+/* The result of a run; its strings are valid for some more runs. */
 struct outcome {
     int code;  /* exit code; -1: ended by a signal */
     char *out; /* standard output */
@@ -15,19 +15,19 @@ struct outcome {
 /* `softback ARGUMENTS` for the shell, so that "<", ">" and "|" work. */
 struct outcome program_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, which goes on beside the test; its output is left in files called "out" and "err". */
+/* The same in the background; its output goes to the files "out" and "err". */
 pid_t program_start(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Waits for it. */
 struct outcome program_wait(pid_t process);
 
-/* The same with a terminal for its three standard files; what it shows there is `out`. */
+/* The same with a terminal for its three standard files; `out` is what it prints there. */
 struct outcome program_on_terminal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines a training run has printed for its evaluations, as a pipe or a file gets them; -1
    when the text has anything else. */
 int program_evaluations(const char *text);
 
-/* What starts the program from here on: "mpirun -n 2", or "" for nothing. */
+/* The prefix of commands from now on: "mpirun -n 2", or "" for none. */
 void program_launcher(const char *command);
 
 /* Writes, reads (NULL: not there), and compares files in that folder. */

@@ -1,5 +1,6 @@
-/* Comparison with what PyTorch computes, as tests/golden/make_references.py has stored it. There
-   are the names in the files, and the numbers that give each float32 result its limit. */
+/* Comparison with results of PyTorch, which tests/golden/make_references.py has stored. That file
+   documents the names in the files, and the numbers from which the limit of each float32 result is
+   computed. */
 #ifndef SOFTBACK_TESTS_SUPPORT_REFERENCE_H
 #define SOFTBACK_TESTS_SUPPORT_REFERENCE_H
 
@@ -46,7 +47,7 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
 void reference_each(void (*body)(const sb_safetensors *file, const void *context, sb_dtype dtype),
                     const sb_safetensors *file, const void *context);
 
-/* Asserts that the file has n cases "<group>/...", so that none is forgotten. */
+/* Asserts that the file has n cases "<group>/...", so that none is missing here. */
 void reference_expect_count(const sb_safetensors *file, const char *group, int n);
 
 /* An operation at inputs 0, 1, ... of the case of its name. */

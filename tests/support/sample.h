@@ -1,4 +1,4 @@
-/* Operations that the tests of the tape are made of, so that they need none of the library's. */
+/* Operations for the tests of the tape, so that these need none of the library's operations. */
 #ifndef SOFTBACK_TESTS_SUPPORT_SAMPLE_H
 #define SOFTBACK_TESTS_SUPPORT_SAMPLE_H
 
@@ -19,7 +19,7 @@ sb_tensor *pass(sb_tensor *x, enum fault fault);
 extern int64_t live_at[16];
 extern int backwards;
 
-/* A leaf (2) of f64 with both elements equal to the value, that wants a gradient. */
+/* A leaf (2) of f64 with both elements equal to the value, which requires a gradient. */
 sb_tensor *leaf(double value);
 
 /* Whether t is there and all its elements are equal to the value. */

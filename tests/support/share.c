@@ -5,7 +5,7 @@ static int64_t place_of(const sb_piece *piece, int64_t n)
     return piece->turn && n >= piece->turn ? piece->second + n - piece->turn : piece->first + n;
 }
 
-/* The element of t that element e of a share of it is, whose axis has `here` elements. */
+/* The index in t of element e of a part of t whose axis has `here` elements. */
 static int64_t element_of(const sb_tensor *t, int axis, const sb_piece *piece, int64_t here,
                           int64_t e)
 {

@@ -1,11 +1,11 @@
-/* Shares of tensors, as ranks of a job have them. */
+/* Parts of tensors, as ranks hold them. */
 #ifndef SOFTBACK_TESTS_SUPPORT_SHARE_H
 #define SOFTBACK_TESTS_SUPPORT_SHARE_H
 
 #include "tests/support/test.h"
 
-/* The `here` elements of t along an axis that a piece speaks of: a leaf that wants a
-   gradient where it can have one. */
+/* The `here` elements of t along an axis that a piece describes: a leaf, which requires a gradient
+   if it is real. */
 sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64_t here);
 
 /* Adds x to those elements of t. */

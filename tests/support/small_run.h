@@ -1,4 +1,4 @@
-/* Training runs so small that a test can afford many of them. */
+/* Small training runs, of which a test can afford many. */
 #ifndef SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
 #define SOFTBACK_TESTS_SUPPORT_SMALL_RUN_H
 

@@ -7,7 +7,7 @@
 static int64_t live_at_begin;
 static char folder[64];
 
-/* SOFTBACK_TEST_DEVICE=cuda runs the claims there. */
+/* With SOFTBACK_TEST_DEVICE=cuda tests run there. */
 static void use_device(void)
 {
     const char *name = getenv("SOFTBACK_TEST_DEVICE");
@@ -41,7 +41,7 @@ void test_nothing_live(void)
               (long long)sb_device_memory(cuda).live_blocks);
 }
 
-/* What test_data has copied; each copy begins with a pointer to the one before. */
+/* The copies of test_data; each begins with a pointer to the previous one. */
 enum { HEADER = 64 }; /* keeps the alignment of tensors */
 static void **copies;
 
@@ -54,7 +54,7 @@ static void free_copies(void)
     }
 }
 
-/* Also after a test that was given up. */
+/* Also after a test that was aborted. */
 void test_end(void)
 {
     free_copies();

@@ -1,4 +1,4 @@
-/* What the tests share: claims, and a few ways to compare. */
+/* Functions that all tests share: definitions of tests, and comparisons. */
 #ifndef SOFTBACK_TESTS_SUPPORT_TEST_H
 #define SOFTBACK_TESTS_SUPPORT_TEST_H
 
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A test named by the claim that it proves. It also asserts that nothing is live at its end: within
-   the test, since Criterion does not count what fails in a .fini. */
+/* Defines a test, whose name is the statement that it proves. It also asserts that no memory is
+   live at its end; inside the test, since Criterion does not count failures in a .fini. */
 #define CLAIM(suite, name) CLAIM_AFTER(test_begin, suite, name)
 
-/* A claim about host memory, threads, instruction sets, or operations that compute on the host: it
-   is tested on the CPU whatever device is asked for. */
+/* A test about host memory, threads, instruction sets, or operations that compute on the host: it
+   runs on the CPU whatever the device of the run is. */
 #define CPU_CLAIM(suite, name) CLAIM_AFTER(test_begin_on_the_cpu, suite, name)
 
 #define CLAIM_AFTER(begin, suite, name)                                                            \
@@ -33,10 +33,10 @@ void test_begin_on_the_cpu(void);
 void test_nothing_live(void);
 void test_end(void);
 
-/* Whether the long tests were asked for (`./run test --long`). */
+/* Whether the long tests were requested (`./run test --long`). */
 bool test_long(void);
 
-/* The path of a file that belongs to the tests, "golden/attention.safetensors"; static storage. */
+/* The path of a file of the tests, such as "golden/attention.safetensors"; static storage. */
 const char *test_path(const char *file);
 
 /* A path in a fresh temporary folder that is removed at the end of the test; static storage. */
@@ -50,14 +50,15 @@ double test_relative(const sb_tensor *a, const sb_tensor *b);
 /* max |a - b| / max |b| over plain arrays. */
 double test_relative_arrays(int64_t n, const double *a, const double *b);
 
-/* The elements of a tensor wherever it lies: a copy, in host memory until the end of the test. */
+/* The elements of a tensor on any device: a copy in host memory, valid until the end of the
+   test. */
 void *test_data(const sb_tensor *t);
-/* All its numbers, to be freed. */
+/* All numbers of a tensor, to be freed. */
 double *numbers_of(const sb_tensor *t);
 /* Whether both are of the same dtype and shape and have the same bits. */
 bool test_same_bits(const sb_tensor *a, const sb_tensor *b);
 
-/* A leaf of values in (-2, 2), fixed by the seed, that wants a gradient. */
+/* A leaf of values in (-2, 2), which the seed determines; it requires a gradient. */
 sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim);
 
 /* Runs `body(context)` with its first allocation failing, then its second, and so on, until it
@@ -65,7 +66,7 @@ sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim
    failure is reported and leaks nothing. Returns how many allocations the body makes. */
 int test_each_allocation_fails(bool (*body)(void *context), void *context);
 
-/* The text with "on cpu" become "on cuda" where that device is in use; static storage. */
+/* The text, with "on cpu" replaced by "on cuda" if that device is in use; static storage. */
 const char *on_device(const char *text);
 
 /* Asserts that the last error's text contains this. */

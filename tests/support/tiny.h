@@ -1,4 +1,4 @@
-/* Models so small that a test can afford many, in all variants. */
+/* Tiny models in all variants. */
 #ifndef SOFTBACK_TESTS_SUPPORT_TINY_H
 #define SOFTBACK_TESTS_SUPPORT_TINY_H
 
@@ -14,8 +14,7 @@ struct tiny_variant {
 /* Every variant of a transformer, each of few layers of width 12; NULL past the last. */
 const struct tiny_variant *tiny_variant(int i);
 
-/* How far apart the variants are that a claim tries: all, or one in three where kernels are
-   emulated. */
+/* The step between the variants that a test tries: 1, or 3 with emulated kernels. */
 int tiny_step(void);
 
 /* The options of the first variant, with pre-norm and sinusoidal positions. */

@@ -1,6 +1,6 @@
-/* A process traced from system call to system call, to see what it leaves when one of them fails
-   or the process dies there. Calls about memory and signals are not counted: sanitizers make some,
-   at times of their own. */
+/* Traces the system calls of a process, to test what it leaves when one of them fails or the
+   process dies there. Calls about memory and signals are not counted, because sanitizers make some
+   at arbitrary times. */
 #ifndef SOFTBACK_TESTS_SUPPORT_TRACE_H
 #define SOFTBACK_TESTS_SUPPORT_TRACE_H
 

@@ -19,7 +19,7 @@ static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim, 
     return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
 }
 
-/* The same in f64, with a gradient wanted. */
+/* The same in f64, requiring a gradient. */
 static inline sb_tensor *leaf(int rank, const int64_t *dim, int n, const double *values)
 {
     return sb_requires_grad(constant(SB_F64, rank, dim, n, values));

@@ -20,7 +20,7 @@ enum {
 enum { BIAS_NONE, BIAS_ALL, BIAS_HEADS, BIAS_KEYS, BIAS_BATCH, BIAS_QUERIES, BIAS_ONE, BIAS_KINDS };
 enum { TEMPERATURE_NONE, TEMPERATURE_FIXED, TEMPERATURE_ONE, TEMPERATURE_HEADS, TEMPERATURE_KINDS };
 
-/* Who computes: sb_attention in one of two ways, or other operations. */
+/* The implementation: sb_attention with one of two algorithms, or simple operations. */
 enum way { COMPOSED, TILED, OPERATIONS };
 
 struct variant {
@@ -30,7 +30,7 @@ struct variant {
     sb_score score;
     double scale, dropout;
     int mask, bias, temperature;
-    /* Of the queries, the ones that are here where a mask's pairs are made; `of` is 0: all. */
+    /* This rank's queries, for which the pairs of a mask are made; `of` is 0: all. */
     sb_piece rows;
     int64_t rows_here;
 };

@@ -1,6 +1,5 @@
-/* What travels in a step of training: each rank sends just as many bytes as the formula says.
-   Ranks are threads here; tests/mpi/test_mpi.c has the table of teach/ranks.md, measured with MPI.
- */
+/* The communication of a training step: each rank sends as many bytes as the formula says. Ranks
+   are threads here; tests/mpi/test_mpi.c has the table of teach/ranks.md, measured with MPI. */
 #include "nn/shared_gradients.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
@@ -9,15 +8,15 @@
 
 enum { STEPS = 4 };
 
-/* Numbers that a rank sends so that n are summed: the others' pieces, one to each, and the sum of
-   its own piece to all of these. On all ranks together 2 (P - 1) n. */
+/* The numbers that a rank sends in an all-reduce of n numbers: one piece to each other rank, and
+   the sum of its own piece to all of them. On all ranks together 2 (P - 1) n. */
 static int64_t sum_numbers(int64_t n, int ranks, int rank)
 {
     const int64_t piece = n * (rank + 1) / ranks - n * rank / ranks;
     return n - piece + (ranks - 1) * piece;
 }
 
-/* The gradient goes in buckets. */
+/* The gradient is sent in buckets. */
 static int64_t gradient_numbers(const struct small_run *run, int ranks, int rank)
 {
     int64_t numbers = 0, left = sb_parameters_size(run->weights);
@@ -28,9 +27,9 @@ static int64_t gradient_numbers(const struct small_run *run, int ranks, int rank
     return numbers;
 }
 
-/* Numbers of one attention over L keys, in a ring. Forward, and again in backward (with recompute
-   in both), blocks of k and v pass through: all but the next rank's, which need not come home. In
-   backward dk and dv of all others go after them. */
+/* The numbers that one attention over L keys sends in a ring. In forward, and again in backward
+   (with recompute twice), blocks of k and v pass through: all but the next rank's, which need not
+   return. In backward dk and dv of all other ranks follow. */
 static int64_t ring_numbers(const struct settings *s, int64_t L, int rank)
 {
     int64_t own, of_next;
@@ -41,12 +40,12 @@ static int64_t ring_numbers(const struct settings *s, int64_t L, int rank)
     return ranks == 1 ? 0 : 2 * s->model.transformer.width * (times * (L - of_next) + L - own);
 }
 
-/* Ranks that share batches, some of them or all, and ranks that share heads. */
+/* Data parallelism over some or all ranks, and tensor parallelism. */
 struct at {
     int ranks, rank, heads, head;
 };
 
-/* Pairs of a batch that a rank has; neighbours in a ring have the same. */
+/* The pairs of a batch on a rank; ranks of one ring have the same. */
 static int64_t pairs_of(const struct small_run *run, const struct at *at)
 {
     const int64_t pairs = sb_trainer_batch(run->trainer)->items;
@@ -67,9 +66,8 @@ static int64_t attention_numbers(const struct small_run *run, const struct at *a
                                 s->model.transformer.decoder_layers * (target + source));
 }
 
-/* Of all sums at the borders of layers that are cut by heads and hidden units: forward of y after
-   each attention and feed-forward, in backward of dx before each, and for the encoder's result once
-   more. */
+/* All sums of tensor parallelism: in forward of y after each attention and feed-forward, in
+   backward of dx before each, and once more for the encoder's result. */
 static int64_t border_numbers(const struct small_run *run, const struct at *at)
 {
     const sb_transformer_options *o = &run->settings.model.transformer;
@@ -90,8 +88,8 @@ struct job {
     int heads; /* ranks that share them */
 };
 
-/* In f64 there are the loss and dropout's position, of each batch; in the first step a number for
-   each parameter; and where heads are cut the norm, with who has what is not finite. */
+/* In f64: the loss and the dropout position of each batch; in the first step a number for each
+   parameter; with tensor parallelism the norm, with the first non-finite parameter of each rank. */
 static int64_t expected_bytes(const struct small_run *run, const struct job *job,
                               const struct at *at)
 {
@@ -104,7 +102,7 @@ static int64_t expected_bytes(const struct small_run *run, const struct job *job
            8 * cut * sum_numbers(1 + at->heads, at->heads, at->head);
 }
 
-/* A rank that fails leaves others waiting. */
+/* When a rank fails, the others would wait forever. */
 static void need(bool ok, const sb_communicator *c)
 {
     if (ok)

@@ -41,7 +41,7 @@ static double in_order(sb_dtype dtype, int ranks, int64_t i)
     return dtype == SB_F32 ? (double)sum_f32 : sum;
 }
 
-/* Some reductions of each rank are under way at a time, and whoever comes by chance goes on. */
+/* Several reductions of each rank are pending at a time, and progress in random order. */
 static void expect_sums_in_order(sb_dtype dtype, int ranks, int sums, int64_t n)
 {
     struct mailbox *m = mailbox_open(ranks);
@@ -147,7 +147,7 @@ struct counted {
     int64_t sent[MOST], of_part[MOST];
 };
 
-/* To itself, which costs nothing, to the next one, and to the other one of a part. */
+/* To itself, which sends nothing, to the next rank, and to the other rank of a part. */
 static void send_some(sb_communicator *c, void *context)
 {
     struct counted *counted = context;
@@ -178,7 +178,7 @@ struct passed {
     bool ok[MOST];
 };
 
-/* Rank 0's number goes round the ring, from each to the next. */
+/* The number of rank 0 travels round the ring. */
 static void pass_on(sb_communicator *c, void *context)
 {
     struct passed *p = context;

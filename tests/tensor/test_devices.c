@@ -324,7 +324,7 @@ static const struct late_failure late_failures[] = {
     {"2x7x1x8 i8:2", tiled_attention, "lengths[1] is not in 0..7", 1, 1 << 30},
 };
 
-/* y read, if it can be. */
+/* Reads y if possible. */
 static bool can_be_read(const sb_tensor *y)
 {
     double *numbers = calloc((size_t)sb_tensor_size(y) + 1, sizeof *numbers);
@@ -333,7 +333,7 @@ static bool can_be_read(const sb_tensor *y)
     return ok;
 }
 
-/* Forwards and backwards, with everything read; whether all of it succeeds. */
+/* Runs forward and backward and reads all results; returns whether all succeeded. */
 static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
 {
     sb_tape tape;
@@ -374,7 +374,7 @@ CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
     }
 }
 
-/* Backward reads the ids anew; what is wrong by then harms nothing either. That of
+/* Backward reads the ids again; ids that are bad by then do no harm either. That of
    linear_cross_entropy does not read them: forward has found the gradients. */
 CLAIM(devices, ids_that_change_before_backward_are_named)
 {

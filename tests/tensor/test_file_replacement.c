@@ -102,8 +102,8 @@ CLAIM(file_replacement, a_replaced_file_keeps_its_permissions)
     cr_expect(mode(path) == 0604, "%o", mode(path));
 }
 
-/* Runs `body` as a user without rights; true when it returns true. Skips the test's claim, that is
-   returns true, when this process cannot become another. */
+/* Runs `body` as a user without rights and returns its result. Returns true, which skips the check,
+   when this process cannot change its user. */
 static bool as_nobody(bool (*body)(const char *path), const char *path)
 {
     pid_t child = fork();
@@ -205,8 +205,8 @@ CLAIM(file_replacement, two_replacements_at_a_time_are_refused)
     cr_expect(save(path, "second") && holds(path, "second"), "%s", sb_error());
 }
 
-/* Saves a text of one letter again and again; true unless a save fails for a reason other than that
-   somebody else is at work. */
+/* Saves a text of one letter repeatedly; true unless a save fails for another reason than a
+   concurrent replacement. */
 static bool save_repeatedly(const char *path, char letter, int rounds)
 {
     char text[64];
@@ -244,7 +244,7 @@ CLAIM(file_replacement, processes_that_save_at_the_same_time_do_not_mix_their_fi
     cr_expect(failed == 0 && is_one_letter(path) && !file_exists(part(path)));
 }
 
-/* Somebody put a link where the temporary file goes, hoping that we write through it. */
+/* An attacker put a link at the path of the temporary file, so that we write through it. */
 CLAIM(file_replacement, a_link_in_the_place_of_the_temporary_file_is_not_followed)
 {
     const char *path = test_temporary("a.txt"), *victim = test_temporary("victim");
@@ -465,7 +465,8 @@ CLAIM(file_replacement, short_writes_are_continued)
     cr_expect(holds(path, s.text));
 }
 
-/* What a power failure leaves cannot be seen here, but the order that it depends on can. */
+/* The result of a power failure cannot be tested here, but the order of calls that it depends on
+   can. */
 CLAIM(file_replacement, it_is_written_then_synced_then_renamed_then_the_folder_is_synced)
 {
     struct saving s = {test_temporary("a.txt"), "text", ""};

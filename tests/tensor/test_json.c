@@ -57,7 +57,7 @@ CLAIM(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
     EXPECT_ERROR("'[' or '{' expected"); /* brackets in texts do not count */
 }
 
-/* The costliest texts that are let through. */
+/* The most expensive texts that are accepted. */
 CLAIM(json, memory_is_at_most_40_times_the_text)
 {
     static const char *const unit[] = {
@@ -93,7 +93,7 @@ CLAIM(json, memory_is_at_most_40_times_the_text)
     free(text);
 }
 
-/* A program may have told Jansson where to take memory from: that is what it goes on using. */
+/* A program may have set its own allocator in Jansson; it stays in use. */
 CLAIM(json, an_allocator_of_the_programs_own_stays)
 {
     json_memory_count();

@@ -22,7 +22,7 @@ static double random_between(double from, double to)
     return from + (to - from) * ((double)(random_bits() >> 11) * 0x1p-53);
 }
 
-/* How far y is from the exact value, in units in the last place of a number of `digits` bits. */
+/* The error of y in units in the last place of a number of `digits` bits. */
 static double error(long double y, long double exact, int digits, int least_exponent)
 {
     if (isnan(y) || isnan(exact))

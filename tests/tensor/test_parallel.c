@@ -1,5 +1,5 @@
-/* Training on several ranks is training on one: ranks are threads here, and processes under mpirun
-   in tests/mpi/test_mpi.c. */
+/* Training on several ranks equals training on one: ranks are threads here, and processes under
+   mpirun in tests/mpi/test_mpi.c. */
 #include "nn/shared_gradients.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/parallel_run.h"
@@ -12,7 +12,7 @@ struct job {
     const struct settings *settings;
     const sb_pairs *pairs;
     sb_dtype dtype;
-    int steps, heads;              /* heads: the ranks that they are cut over; 0: 1 */
+    int steps, heads;              /* ranks of tensor parallelism; 0: 1 */
     struct parallel_run run[MOST]; /* of each rank */
 };
 
@@ -81,8 +81,8 @@ CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
     }
 }
 
-/* Neighbours hold pieces of each sequence, of which short ones are empty; alone, and with shares of
-   the batch beside. */
+/* Sequence parallelism, with pieces that are empty for short sequences; alone, and with data
+   parallelism. */
 CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
@@ -95,8 +95,7 @@ CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
     }
 }
 
-/* Neighbours hold parts of the model, by heads and hidden units; alone, and with shares of the
-   batch beside. */
+/* Tensor parallelism, alone and with data parallelism. */
 CPU_CLAIM(parallel, ranks_that_share_heads_learn_what_one_does)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}, {4, 2}};
@@ -185,8 +184,8 @@ CPU_CLAIM(parallel, accumulated_batches_are_shared_too)
     sb_pairs_free(pairs);
 }
 
-/* Tied and shared tables get gradients in several places; layers that are computed again have them
-   in a node of their own. */
+/* Tied and shared tables get gradients in several places; recomputed layers have a node of their
+   own. */
 CPU_CLAIM(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
 {
     sb_pairs *pairs = small_pairs(40, 6);
@@ -235,7 +234,7 @@ struct spoiled {
     uint64_t before[MOST], after[MOST];
 };
 
-/* Rank 1 has an infinite gradient of its own, to which the step's is added. */
+/* Rank 1 has an infinite gradient, to which that of the step is added. */
 static void spoil(sb_communicator *c, void *context)
 {
     struct spoiled *s = context;
@@ -318,7 +317,7 @@ CPU_CLAIM(parallel, sums_begin_while_backward_runs)
 
 struct evaluated {
     const sb_pairs *pairs;
-    int heads; /* ranks that they are cut over */
+    int heads; /* ranks of tensor parallelism */
     sb_dtype dtype;
     double loss[MOST], wer[MOST];
     uint64_t texts[MOST]; /* a hash */
@@ -390,7 +389,7 @@ CPU_CLAIM(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
     sb_pairs_free(pairs);
 }
 
-/* What a trainer says that refuses. */
+/* Expects this message from a trainer that fails. */
 static void refuse(sb_communicator *c, void *context)
 {
     char(*message)[128] = context;

@@ -268,7 +268,8 @@ struct user {
     bool ok;
 };
 
-/* Takes and gives blocks of changing sizes, and looks whether anybody else writes into them. */
+/* Allocates and frees blocks of changing sizes, and checks that no other thread writes into
+   them. */
 static void *use(void *user_)
 {
     enum { HELD = 16 };

@@ -122,7 +122,7 @@ CLAIM(random, normal_numbers_are_box_and_mullers)
     }
 }
 
-/* Were the leftover of 2^32 not refused, the multiples of 3 would come up half of the time. */
+/* Without rejection of the remainder of 2^32, multiples of 3 would occur half of the time. */
 CLAIM(random, below_is_without_bias)
 {
     enum { N = 30000 };

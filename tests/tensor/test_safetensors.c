@@ -283,7 +283,7 @@ CLAIM(safetensors, long_tensors_and_views_survive)
     sb_tensor *x = test_leaf(SB_F32, 5, SB_SHAPE(n));
     sb_tensor *view = tensor_view("test", x, 10, SB_SHAPE(2, 4000));
     memset(yes, 1, n - 1);
-    yes[n - 1] = 7; /* a caller's carelessness must not spoil the file */
+    yes[n - 1] = 7; /* any nonzero byte of a bool becomes 1 in the file */
     sb_tensor *truth = sb_tensor_from(SB_BOOL, SB_SHAPE(n), yes);
     sb_named_tensor item[] = {{"x", x}, {"view", view}, {"truth", truth}};
     cr_assert(sb_safetensors_save(path, 3, item, 0, NULL), "%s", sb_error());

@@ -48,8 +48,8 @@ CLAIM(utf8, every_code_point_is_read_and_no_surrogate_is)
     }
 }
 
-/* With the claim above: there are as many characters as there are code points, so that no other
-   bytes pass for one: no longer form than necessary, nothing above U+10FFFF, no stray byte. */
+/* With the test above: there are as many characters as code points, so that no other bytes are
+   accepted: no overlong form, nothing above U+10FFFF, no stray byte. */
 CLAIM(utf8, no_other_bytes_are_characters)
 {
     int64_t found[5] = {0};

@@ -1,6 +1,6 @@
 /*
- * What the tests use of Criterion, for machines without it: the build takes this folder where it
- * finds no Criterion, and plain/runner.c for the rest.
+ * The part of Criterion that the tests use, for machines without it: the build uses this folder if
+ * it finds no Criterion, and plain/runner.c for the rest.
  *
  * A test is registered before main begins. It runs in a process of its own, between its `init` and
  * its `fini`; a failed cr_assert ends it, a failed cr_expect is counted and lets it go on.
