@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* q, k or v: where its rows lie, and how many. `dim` is its shape as users see it. */
+/* q, k or v: the strides and the numbers of its rows. `dim` is the shape that the caller sees. */
 struct operand {
     const char *name;
     int rank;

@@ -11,8 +11,7 @@ struct entry {
 struct packed_weights {
     struct entry *entry;
     int64_t count, room;
-    int64_t
-        next; /* the entry behind the last one found: weights come in the same order each time */
+    int64_t next; /* the entry after the last one found: each step uses weights in the same order */
 };
 
 struct packed_weights *packed_weights_new(void)
@@ -44,7 +43,7 @@ static struct entry *find(struct packed_weights *p, const sb_tensor *weight)
     return NULL;
 }
 
-/* Remembers a weight that is met for the first time. */
+/* Adds an entry for a weight at its first use. */
 static bool add(struct packed_weights *p, sb_tensor *weight)
 {
     if (p->count == p->room) {
@@ -73,8 +72,7 @@ static bool pack(struct entry *e, const struct linear_kernels *kernels)
     return e->packed != NULL;
 }
 
-/* Parameters only: what else is multiplied with may be another tensor at the same place next time,
-   or have another value. */
+/* Parameters only: other tensors may be replaced at the same address or change their values. */
 bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *kernels,
                          sb_tensor *weight, const void **packed)
 {

@@ -10,7 +10,7 @@ struct order {
     int axis[SB_MAX_RANK];
 };
 
-/* The walk over y, whose axis i is axis order.axis[i] of x. */
+/* The traversal of y, whose axis i is axis order.axis[i] of x. */
 static struct broadcast plan(const sb_tensor *x, struct order order)
 {
     int64_t stride[SB_MAX_RANK], step = 1;

@@ -73,8 +73,8 @@ SB_API bool sb_exchange_finish(sb_exchange *exchange); /* and frees it */
  */
 SB_API bool sb_communicator_watch(sb_communicator *c, double seconds);
 
-/* Prints "<who>: rank 2: <message>" to standard error and ends the whole job, every rank of it,
-   with a status that is not 0. Does not return. */
+/* Prints "<who>: rank 2: <message>" to standard error and ends all ranks of the job with a nonzero
+   exit status. Does not return. */
 SB_API void sb_communicator_abort(sb_communicator *c, const char *who, const char *message);
 
 #endif

@@ -60,16 +60,16 @@ typedef struct {
 } sb_named_tensor;
 
 /*
- * Writes n tensors, and metadata as pairs of key and text, and puts the file in the place of an old
- * one at once: when anything fails, or the process is killed, the old file stays as it was.
+ * Writes n tensors, and metadata as pairs of key and value. An existing file is replaced
+ * atomically: when anything fails, or the process is killed, it stays unchanged.
  *
- * The bytes depend on the arguments only: metadata in the given order; tensors as the format's own
- * library has them, wide elements first (f64, f32, i32, bool), and by name within a dtype; the
- * header padded with spaces to a multiple of 8. So all elements lie aligned.
+ * The bytes depend on the arguments only: metadata in the given order; tensors in the order of the
+ * format's own library, wide elements first (f64, f32, i32, bf16, bool), then by name; the header
+ * padded with spaces to a multiple of 8, so that all elements are aligned.
  *
- * Fails on NULL, on a name or key that is there twice or is not UTF-8, on a tensor called
- * "__metadata__", on data freed by backward, on more than 16 MB of header, and when the file
- * cannot be written.
+ * Fails when an argument is NULL, when a name or key occurs twice or is not UTF-8, when a tensor is
+ * called "__metadata__", when backward has freed the data of a tensor, when the header exceeds
+ * 16 MB, and when the file cannot be written.
  */
 SB_API bool sb_safetensors_save(const char *path, int n, const sb_named_tensor items[], int pairs,
                                 const char *const metadata[][2]);
