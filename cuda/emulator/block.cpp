@@ -24,8 +24,8 @@ static unsigned ended_count;
 static Fiber *idle_fibers[max_threads];
 static unsigned idle_count;
 
-/* Addresses that stand for an order of events: all threads run after the launch, the host continues
-   after their ends, and fences follow each other. */
+/* Addresses that represent orders of events: all threads run after the launch, the host continues
+   after their ends, and fences are in sequence. */
 static char launch_order[8], end_order[8], fence_order[8];
 
 void *order_new()

@@ -7,7 +7,7 @@
 namespace emulator
 {
 
-/* Of kernels that asked for more. */
+/* The limits of kernels that requested more shared memory. */
 static auto &shared_limits = *new std::map<const void *, size_t>;
 
 static size_t shared_limit(const void *kernel)

@@ -151,7 +151,7 @@ static void release(std::map<char *, Allocation>::iterator place)
     give_extent(memory, allocation.extent);
 }
 
-/* The entry of a map of ranges in which the address lies, or its end. */
+/* The entry of a map of ranges that contains the address, or its end. */
 template <class Map> static typename Map::iterator entry_before(Map &map, const void *address)
 {
     auto next = map.upper_bound(static_cast<char *>(const_cast<void *>(address)));

@@ -1,7 +1,8 @@
 /*
- * What the emulator tells gcc's and clang's sanitizers. All are weak: null in a program without
- * that sanitizer, whose run-time comes with the program and not with the emulator. They need
- * default visibility, since a hidden weak name is settled as null when the shared object is linked.
+ * The interface to the sanitizers of gcc and clang. All functions are weak: null in a program
+ * without that sanitizer, whose run-time library belongs to the program and not to the emulator.
+ * They need default visibility, since a hidden weak name is settled as null when the shared object
+ * is linked.
  */
 #ifndef SOFTBACK_EMULATOR_SANITIZERS_H
 #define SOFTBACK_EMULATOR_SANITIZERS_H
@@ -62,7 +63,7 @@ static inline void order_acquire(void *address)
     if (under_tsan())
         __tsan_acquire(address);
 }
-/* A new address for such an order. They come round again after thousands of barriers, when nobody
+/* A new address for such an order. Addresses are reused after thousands of barriers, when no thread
    waits at the old one any more. */
 void *order_new();
 
