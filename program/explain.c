@@ -125,14 +125,6 @@ static const char *topic_name(const void *unused, int i)
     return i < topics ? topic_at(i)->name : operation_name(unused, i - topics);
 }
 
-static const struct topic *topic_named(const char *name)
-{
-    for (int i = 0; topic_at(i); i++)
-        if (strcmp(topic_at(i)->name, name) == 0)
-            return topic_at(i);
-    return NULL;
-}
-
 static int list_topics(void)
 {
     for (int i = 0; topic_at(i); i++)
@@ -214,7 +206,7 @@ static int run(int argc, char **argv)
         {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: the periods of its waves [5,7]", 0},
         {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
         {"seed", KEY_SEED, "N", 0, "wrong-gradient: of weights and data [0]", 0},
-        {"width", KEY_WIDTH, "N", 0, "deaf: numbers of a query and a key [64]", 0},
+        {"width", KEY_WIDTH, "N", 0, "saturated-rows: numbers of a query and a key [64]", 0},
         {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
          0},
         EXPLAIN_MODEL_OPTIONS,

@@ -65,12 +65,14 @@ static bool vanishing(struct measured *m)
 {
     struct width_measured raw = {0}, scaled = {0};
     bool ok = width_measure(256, 1, &raw) && width_measure(256, 1.0 / 16, &scaled);
-    snprintf(m->text, sizeof m->text,
-             "10 random keys, d = 256: %.0f %% of rows are deaf, and none of them when scaled; but "
-             "the mean |dq| is %.2f raw and %.2f scaled, since the others shout.",
-             100 * raw.deaf, raw.gradient, scaled.gradient);
+    snprintf(
+        m->text, sizeof m->text,
+        "10 random keys, d = 256: %.0f %% of raw rows are saturated, and no scaled ones; but the "
+        "mean |dq| is %.2f raw and %.2f scaled, since the remaining rows have large "
+        "gradients.",
+        100 * raw.saturated, raw.gradient, scaled.gradient);
     m->verdict = raw.gradient < scaled.gradient ? VERDICT_TRUE
-                 : raw.deaf > 0.1               ? VERDICT_HALF
+                 : raw.saturated > 0.1          ? VERDICT_HALF
                                                 : VERDICT_FALSE;
     return ok;
 }

@@ -30,15 +30,18 @@ static void write(struct page *page, const struct explain_options *o)
         {"||J||", PAGE_SHORT, 3}, {"||J||/T", PAGE_SHORT, 3}, {"", PAGE_BAR, 3}};
     struct numbers s = list_or(&o->list[SCORES], 4, own_scores);
     struct row row = row_of(s.count, s.value);
-    page_title(page, "cold rows are deaf, and hot ones too");
-    page_text(page, "a = softmax(s / T). ||J|| measures how much the weights answer to s / T, and "
-                    "||J||/T how much to the scores s themselves, which is what training feels.");
+    page_title(page, "cold rows saturate, and hot rows pass small gradients");
+    page_text(page,
+              "a = softmax(s / T). ||J|| is the norm of the Jacobian da/d(s / T), and ||J||/T "
+              "that of da/ds, through which the gradient of the scores passes.");
     page_table(page, "temperatures", 6, columns);
     for (size_t i = 0; i < sizeof temperatures / sizeof temperatures[0]; i++)
         add_row(page, &row, temperatures[i]);
-    page_text(page, "Cold: one weight takes all, J fades exponentially, and the row hears nothing "
-                    "any more. Hot: ||J|| stays near its value for equal weights, sqrt(n - 1) / n, "
-                    "but 1/T makes the answer to a score small.");
+    page_text(page,
+              "Low temperatures: one weight takes nearly all, ||J|| decays exponentially, and "
+              "the row saturates (||J|| < 0.01). High temperatures: ||J|| stays near its "
+              "value for equal weights, sqrt(n - 1) / n, but the factor 1/T makes the "
+              "gradient of the scores small.");
 }
 
 const struct topic topic_saturation = {"saturation",

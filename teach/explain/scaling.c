@@ -31,7 +31,7 @@ static void write_widths(struct page *page)
     static const struct page_column columns[] = {
         {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},
         {"variance", PAGE_SHORT, 3},  {"+-2 sigma", PAGE_SHORT, 3},
-        {"|dz/dq|^2", PAGE_SHORT, 3}, {"deaf %", PAGE_NUMBER, 1},
+        {"|dz/dq|^2", PAGE_SHORT, 3}, {"sat. %", PAGE_NUMBER, 1},
         {"|dq|", PAGE_SHORT, 3},      {"", PAGE_BAR, 3}};
     static const char *const over[] = {"1", "sqrt d", "d"};
     page_table(page, "widths", 8, columns);
@@ -40,36 +40,37 @@ static void write_widths(struct page *page)
             struct width_measured m = {0};
             double scale = i == 0 ? 1 : i == 1 ? 1 / sqrt((double)d) : 1 / (double)d;
             page_need(page, width_measure(d, scale, &m));
-            page_row(page, (struct page_cell[]){cell_of((double)d), cell_word(over[i]),
-                                                cell_of(m.variance), cell_of(2 * sqrt(m.variance)),
-                                                cell_of(m.squared_slope), cell_of(100 * m.deaf),
-                                                cell_of(m.gradient), cell_of(m.gradient)});
+            page_row(page,
+                     (struct page_cell[]){cell_of((double)d), cell_word(over[i]),
+                                          cell_of(m.variance), cell_of(2 * sqrt(m.variance)),
+                                          cell_of(m.squared_slope), cell_of(100 * m.saturated),
+                                          cell_of(m.gradient), cell_of(m.gradient)});
         }
 }
 
 static void write(struct page *page, const struct explain_options *o)
 {
     (void)o;
-    page_title(page, "scores over sqrt d keep rows that listen");
+    page_title(page, "division by sqrt d keeps rows from saturating");
     page_text(page,
-              "The example that texts give, four scores as they are and over sqrt 512. ||J|| "
-              "measures how much the weights answer to the scores that softmax sees; the last "
-              "column, how much to the scores before the division.");
+              "A common textbook example: four scores as they are, and divided by sqrt 512. ||J|| "
+              "is the norm of the Jacobian with respect to the scores that softmax sees; the last "
+              "column, with respect to the scores before the division.");
     write_opening(page);
     page_text(page,
-              "This is hardly saturation: ||J|| is much the same. What counts is how far apart "
+              "This is hardly saturation: ||J|| is much the same. What matters is how far apart "
               "scores lie, and that grows with d. So here are %d rows of random queries with 10 "
-              "random keys, all numbers normal, and so is g. |dz/dq|^2 is that of one score; a row "
-              "is deaf when ||J|| < 0.01, so that hardly a gradient gets through; |dq| is the mean "
-              "over the rows.",
+              "random keys; queries, keys and g are standard normal. |dz/dq|^2 is the squared "
+              "gradient of one score z by its query. A row is saturated when ||J|| < 0.01, and "
+              "\"sat. %%\" is the share of such rows; |dq| is the mean over the rows.",
               WIDTH_ROWS);
     write_widths(page);
     page_text(page,
-              "Raw, the variance of a score is d and most rows are deaf, yet the mean gradient "
-              "of q *grows*: the few rows that listen shout. Over sqrt d, variance 1 and no row "
-              "is deaf, at every d. Over d all rows listen to nearly equal weights, and what "
-              "they learn is small.");
+              "Without division the variance of a score is d, and at large d most rows are "
+              "saturated. Yet the mean gradient of q *grows*: the remaining rows have large "
+              "gradients. Divided by sqrt d, the variance is 1 and no row is saturated, at any d. "
+              "Divided by d, the weights of every row are nearly equal, and the gradients small.");
 }
 
-const struct topic topic_scaling = {"scaling", "why over sqrt d: deaf rows and loud ones", 0, NULL,
-                                    write};
+const struct topic topic_scaling = {
+    "scaling", "why over sqrt d: saturated rows and large gradients", 0, NULL, write};

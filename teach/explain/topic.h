@@ -42,6 +42,8 @@ struct topic {
 
 /* In the order in which they are listed; NULL when i is past the end. */
 const struct topic *topic_at(int i);
+/* NULL when there is none; names of earlier versions are known. */
+const struct topic *topic_named(const char *name);
 
 /* The page of a topic; NULL, with a message, when it cannot be made. */
 struct page *topic_page(const struct topic *topic, const struct explain_options *options);

@@ -1,10 +1,11 @@
 #include "teach/explain/topics.h"
 #include "tensor/failure.h"
+#include <string.h>
 
 static const struct topic *const topics[] = {
-    &topic_softmax,    &topic_mask,    &topic_flash,     &topic_cross_entropy,
-    &topic_saturation, &topic_scaling, &topic_deaf,      &topic_positions,
-    &topic_attention,  &topic_tape,    &topic_gradcheck, &topic_wrong_gradient,
+    &topic_softmax,    &topic_mask,    &topic_flash,          &topic_cross_entropy,
+    &topic_saturation, &topic_scaling, &topic_saturated_rows, &topic_positions,
+    &topic_attention,  &topic_tape,    &topic_gradcheck,      &topic_wrong_gradient,
     &topic_claims};
 
 enum { TOPICS = sizeof topics / sizeof topics[0] };
@@ -12,6 +13,16 @@ enum { TOPICS = sizeof topics / sizeof topics[0] };
 const struct topic *topic_at(int i)
 {
     return i < TOPICS ? topics[i] : NULL;
+}
+
+const struct topic *topic_named(const char *name)
+{
+    if (strcmp(name, "deaf") == 0) /* what earlier versions called them */
+        return &topic_saturated_rows;
+    for (int i = 0; i < TOPICS; i++)
+        if (strcmp(topics[i]->name, name) == 0)
+            return topics[i];
+    return NULL;
 }
 
 struct page *topic_page(const struct topic *topic, const struct explain_options *options)

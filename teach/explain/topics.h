@@ -5,7 +5,7 @@
 #include "teach/explain/topic.h"
 
 extern const struct topic topic_softmax, topic_mask, topic_flash, topic_cross_entropy,
-    topic_saturation, topic_scaling, topic_deaf, topic_positions, topic_gradcheck, topic_attention,
-    topic_tape, topic_wrong_gradient, topic_claims;
+    topic_saturation, topic_scaling, topic_saturated_rows, topic_positions, topic_gradcheck,
+    topic_attention, topic_tape, topic_wrong_gradient, topic_claims;
 
 #endif

@@ -88,8 +88,8 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
                                          mean_of(sb_multiply(z, z)) - mean_of(z) * mean_of(z)};
         m->squared_slope = scale * scale * (double)d * mean_of(sb_multiply(k, k));
         ok = count_norms(z, m->norms);
-        for (int bin = 0; bin < WIDTH_DEAF_BINS; bin++)
-            m->deaf += (double)m->norms[bin] / WIDTH_ROWS;
+        for (int bin = 0; bin < WIDTH_SATURATED_BINS; bin++)
+            m->saturated += (double)m->norms[bin] / WIDTH_ROWS;
         ok = ok && sb_backward(loss);
         m->gradient = ok ? mean_length(sb_grad(each), d, WIDTH_ROWS) : 0;
     }

@@ -11,14 +11,14 @@ enum {
     WIDTH_KEYS = 10,
     WIDTH_ROWS = WIDTH_QUERIES * WIDTH_GROUPS,
     WIDTH_BINS = 9,
-    WIDTH_DEAF_BINS = 5, /* the first ones hold the deaf rows */
+    WIDTH_SATURATED_BINS = 5, /* the first ones hold the saturated rows */
 };
 
 struct width_measured {
     double variance;       /* of the scores z = scale q k' */
     double squared_slope;  /* mean |dz/dq|^2 */
     int norms[WIDTH_BINS]; /* of rows whose ||J|| lies from one of width_edges up to the next */
-    double deaf;           /* the share of rows with ||J|| < 0.01 */
+    double saturated;      /* the share of rows with ||J|| < 0.01 */
     double gradient;       /* mean |dq| of a row, for normal gradients of its weights */
 };
 

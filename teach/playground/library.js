@@ -75,7 +75,7 @@ const Library = (() => {
             heads: heads.map((head) => range(rows).map((r) => row(head, r))),
             rows: labels(0, rows),
             keys: labels(1, keys),
-            deaf: heads.map((head) => calls.head_deaf(attention, head)),
+            saturated: heads.map((head) => calls.head_saturated(attention, head)),
             evenness: heads.map((head) => calls.head_evenness(attention, head)),
         };
     };

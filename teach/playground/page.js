@@ -11,7 +11,7 @@ const open = async () => {
     await Library.open(bytes);
     Address.read();
     Row.open();
-    Deaf.open();
+    SaturatedRows.open();
     Flash.open();
     Lens.open();
     Training.open(bytes);

@@ -212,7 +212,7 @@ EXPORT(parameter_gradient) double parameter_gradient(int i)
     return training.diagnosis.gradient[i];
 }
 
-EXPORT(head_deaf) double head_deaf(int attention, int head)
+EXPORT(head_saturated) double head_saturated(int attention, int head)
 {
     return training.diagnosis.deaf[2 * attention + head];
 }

@@ -1,13 +1,13 @@
-/* Panel 2: how many rows hear a gradient. */
-const Deaf = (() => {
+/* Panel 2: how many rows are saturated. */
+const SaturatedRows = (() => {
     const s = Address.state, known = {};
 
     const draw = () => {
         const d = 2 ** s.width, column = s.scaled ? "over sqrt d" : "raw";
-        const page = (known[d] ??= Library.explain("deaf", {width: d})), {rows} = page.tables;
+        const page = (known[d] ??= Library.explain("saturated-rows", {width: d})), {rows} = page.tables;
         const most = Math.max(...rows.flatMap((r) => [r.raw.number, r["over sqrt d"].number]));
         const bins = rows.map((r) => ({
-            name: (r.row.text ? "deaf, " : "") + "‖J‖ from " + r["||J|| from"].text,
+            name: (r.row.text ? "saturated, " : "") + "‖J‖ from " + r["||J|| from"].text,
             value: r[column].number,
             note: r[column].text,
             colour: r.row.text ? "minus" : "plus",
@@ -15,10 +15,10 @@ const Deaf = (() => {
         const scores = s.scaled ? "scores over √d" : "raw scores";
         const caption = `Rows by the size of their Jacobian, ${scores}, d = ${d}`;
         $("width-value").textContent = d;
-        $("deaf-caption").textContent = caption;
-        $("deaf-say").textContent = page.texts.at(-1);
-        $("deaf-command").textContent = "./softback explain deaf --width " + d;
-        bars("deaf-chart", caption, bins, (x) => x / most);
+        $("saturated-caption").textContent = caption;
+        $("saturated-say").textContent = page.texts.at(-1);
+        $("saturated-command").textContent = "./softback explain saturated-rows --width " + d;
+        bars("saturated-chart", caption, bins, (x) => x / most);
     };
     const change = (act) => {
         act();

@@ -93,14 +93,14 @@ const Training = (() => {
             tag("i", {style: `opacity:${a.toFixed(3)}`}));
     };
     const headMap = (map, h) => {
-        const deaf = (100 * map.deaf[h]).toFixed(0), even = short(map.evenness[h]);
+        const saturated = (100 * map.saturated[h]).toFixed(0), even = short(map.evenness[h]);
         const rows = map.rows.map((name, r) => [
             tag("th", {scope: "row"}, escaped(name)),
             map.keys.map((_, k) => cell(map, h, r, k)),
         ]);
         const grid = {class: "map", role: "grid", "aria-label": `weights of head ${h + 1}`};
         return tag("figure", {},
-            tag("figcaption", {}, `Head ${h + 1}: ${deaf} % of its rows deaf, evenness ${even}`),
+            tag("figcaption", {}, `Head ${h + 1}: ${saturated} % of its rows saturated, evenness ${even}`),
             tag("table", grid, tableOf(["", ...map.keys], rows)));
     };
     const cellAt = (h, r, k) =>

@@ -88,8 +88,8 @@ await claim("pages have the terminal's numbers", () => {
     expectTables(
         "flash", {scores: [3, 1, 4, 1, 5], values: [1, 2, 3, 4, 5], block: 3}, "--scores",
         "3,1,4,1,5", "--values", "1,2,3,4,5", "--block", "3");
-    expectTables("deaf", {width: 16}, "--width", "16");
-    expectTables("deaf", {});
+    expectTables("saturated-rows", {width: 16}, "--width", "16");
+    expectTables("saturated-rows", {});
     for (const topic of ["mask", "cross-entropy", "saturation", "positions", "attention", "tape"])
         expectTables(topic, {});
 });

@@ -77,14 +77,14 @@ await claim(
     }));
 
 await claim(
-    "panel 2 counts deaf rows",
+    "panel 2 counts saturated rows",
     () => visit({}, async (page, text, set) => {
-        expect(/Deaf: 3\d\.\d % raw, 0\.0 %/.test(await text("deaf-say")), await text("deaf-say"));
+        expect(/Saturated: 3\d\.\d % raw, 0\.0 %/.test(await text("saturated-say")), await text("saturated-say"));
         await set("width", 4);
         expectEqual(await text("width-value"), "16", "d");
-        expect(/Deaf: \d\.\d % raw/.test(await text("deaf-say")), await text("deaf-say"));
+        expect(/Saturated: \d\.\d % raw/.test(await text("saturated-say")), await text("saturated-say"));
         await page.click("#scaled");
-        expect((await text("deaf-caption")).includes("scores over √d"), "the caption");
+        expect((await text("saturated-caption")).includes("scores over √d"), "the caption");
     }));
 
 await claim(

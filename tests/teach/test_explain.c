@@ -15,14 +15,6 @@
 #include <jansson.h>
 #include <stdio.h>
 
-static const struct topic *topic_named(const char *name)
-{
-    for (int i = 0; topic_at(i); i++)
-        if (strcmp(topic_at(i)->name, name) == 0)
-            return topic_at(i);
-    return NULL;
-}
-
 /* A topic with its own options, or an operation. */
 static struct page *page_of(const char *name)
 {
@@ -262,6 +254,14 @@ CPU_CLAIM(explain, json_holds_the_numbers_of_the_text)
     }
 }
 
+CPU_CLAIM(explain, a_topic_answers_to_the_name_that_it_had)
+{
+    static char today[1 << 14];
+    strcpy(today, run_well("saturated-rows --width 4").out);
+    cr_expect_str_eq(run_well("deaf --width 4").out, today);
+    expect_text(today, "saturated-rows: ");
+}
+
 CPU_CLAIM(explain, the_program_gives_json_when_asked)
 {
     json_t *json = json_of("softmax --json");
@@ -436,17 +436,17 @@ static void expect_textbook(json_t *json)
 }
 
 /* Rows go by d = 16, 64, 256, 1024, and for each over 1, sqrt d and d. */
-CPU_CLAIM(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_deaf)
+CPU_CLAIM(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_saturated)
 {
-    static const double deaf[] = {6, 29, 57, 77};
+    static const double saturated[] = {6, 29, 57, 77};
     json_t *json = json_of("scaling --json");
     expect_textbook(json);
     for (size_t i = 0; i < 4; i++) {
         size_t raw = 3 * i, scaled = raw + 1;
         double d = number_at(json, "widths", raw, "d");
         cr_expect(d == pow(4, (double)i + 2));
-        expect_near(number_at(json, "widths", raw, "deaf %"), deaf[i], 3, "deaf rows");
-        expect_near(number_at(json, "widths", scaled, "deaf %"), 0, 0, "deaf rows, scaled");
+        expect_near(number_at(json, "widths", raw, "sat. %"), saturated[i], 3, "saturated rows");
+        expect_near(number_at(json, "widths", scaled, "sat. %"), 0, 0, "saturated rows, scaled");
         expect_near(number_at(json, "widths", raw, "variance") / d, 1, 0.1, "variance over d");
         expect_near(number_at(json, "widths", scaled, "|dz/dq|^2"), 1, 0.05, "|dz/dq|^2");
         cr_expect(number_at(json, "widths", raw, "|dq|") >
