@@ -42,12 +42,14 @@ static void name_mistake(int64_t n, const double *x, const double *y)
     else if (distance(n, y, plain) < 1e-9)
         hint("these are the exponentials; divide each by the sum of all of them");
     else if (!isfinite(sum) && x[n - 1] > 700)
-        hint("exp(%g) is infinite in a double, and inf / inf is NaN. One number may be taken from "
-             "every x without changing the result: take the largest",
+        hint("exp(%g) is infinite in a double, and inf / inf is NaN. Subtracting one number from "
+             "every x "
+             "does not change the result: take the largest",
              x[n - 1]);
     else if (!isfinite(sum) && x[0] < -700)
-        hint("all exponentials are 0, and 0 / 0 is NaN. Take the largest x off first; and if you "
-             "do, does your search for it start with 0? Start with x[0]");
+        hint("all exponentials are 0, and 0 / 0 is NaN. Subtract the largest x first; and if you "
+             "do, "
+             "does your search for it start with 0? Start with x[0]");
     else if (!isfinite(sum))
         hint("the result is not finite: which exponential overflowed, or was the sum 0?");
     else if (fabs(sum - 1) > 1e-9)
@@ -69,7 +71,7 @@ int main(void)
                    row_text(n, right, wanted), row_text(n, y, got)))
             name_mistake(n, rows[r].x, y);
         if (y[n] != 12345)
-            holds(false, "nothing is written behind the row");
+            holds(false, "nothing is written past the end of the row");
     }
     return lesson_end();
 }

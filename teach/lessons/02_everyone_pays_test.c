@@ -65,7 +65,7 @@ static void name_mistake(const double *a, const double *J)
         "off the diagonal the sign is wrong: when s_j grows, the other a fall",
         "this lacks the 1 of i == j: s_i also raises a_i itself",
         "this has the 1 in every place; (i == j) is 1 on the diagonal and 0 elsewhere",
-        "all signs are turned around",
+        "all signs are reversed",
     };
     for (int formula = 0; formula < 5; formula++) {
         double wrong[N * N];

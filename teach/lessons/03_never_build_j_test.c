@@ -9,7 +9,7 @@
 
 enum { N = 4, LONG = 65536 };
 
-/* The product as it is written in the page, with J. */
+/* The product with J, as the page defines it. */
 static void by_jacobian(int64_t n, const double *a, const double *g, double *ds)
 {
     for (int64_t j = 0; j < n; j++) {
@@ -46,11 +46,11 @@ static void name_mistake(const double *a, const double *g, const double *ds)
 {
     static const char *const names[] = {
         "this is a (1 - a) g, the diagonal of J alone: the other scores' payments are missing",
-        "this is a g: what every score pays for the average is missing",
-        "you take the plain mean of g off; the average is weighted by a, sum_j a_j g_j",
-        "you take the plain sum of g off; the average is weighted by a, sum_j a_j g_j",
+        "this is a g: the average, which every score must subtract, is missing",
+        "you subtract the plain mean of g; the average is weighted by a, sum_j a_j g_j",
+        "you subtract the plain sum of g; the average is weighted by a, sum_j a_j g_j",
         "the factor a_i in front is missing",
-        "the sign is turned around",
+        "the sign is reversed",
         "the average is sum_j a_j g_j; the a sum to 1, so there is nothing to divide by n",
     };
     for (int formula = 0; formula < 7; formula++) {

@@ -41,9 +41,9 @@ static void name_formula(const float *ds)
 {
     static const char *const names[] = {
         "this is the mistake as it was: a (1 - a) g, whose sum is not 0",
-        "this is 0: queries and keys stay as they were drawn, and only values learn",
+        "this is 0: queries and keys keep their initial values, and only values learn",
         "this is a g, an even larger mistake",
-        "you took the mean of g off, before the factor a (1 - a): take off that of ds, after it",
+        "you subtracted the mean of g, before the factor a (1 - a): subtract that of ds, after it",
         "this is the true gradient, a (g - sum_j a_j g_j), which sums to 0 as well. See what it "
         "does below; the hole asks for the mistake less its mean",
     };
@@ -68,13 +68,14 @@ int main(void)
                fabsf(sum) < 1e-6f ? 0 : shown((double)sum)))
         name_formula(ds);
     blank_line();
-    say("Three models, %d steps each; chance is a loss of ln 16 = 2.77 and 6.2 %% right.", STEPS);
+    say("Three models, %d steps each; guessing has a loss of ln 16 = 2.77 and 6.2 %% right.",
+        STEPS);
     say("seed   loss after 100   after %d    right   mean of a row's scores", STEPS);
     int learnt = 0;
     for (int seed = 1; seed <= SEEDS; seed++) {
         struct reverse_result result;
         if (!reverse_train(score_gradient, (uint64_t)seed, STEPS, &result))
-            say("it cannot be run: %s", sb_error());
+            say("training failed: %s", sb_error());
         else
             say("%4d %16.3f %11.3f %7.1f %% %16.1f", seed, result.early, result.last,
                 100 * result.accuracy, result.shift);
@@ -83,6 +84,6 @@ int main(void)
     if (!holds(learnt == SEEDS, "%d of %d models reverse 90 %% or more of the symbols", learnt,
                SEEDS) &&
         learnt)
-        hint("that some learn it shows how little a model that learns says about a gradient");
+        hint("some learn it nevertheless: that a model learns says little about its gradient");
     return lesson_end();
 }

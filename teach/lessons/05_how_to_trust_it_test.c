@@ -1,4 +1,4 @@
-/* What each h is worth in float, and whether gradient_holds tells right gradients from wrong. */
+/* The error of each h in float, and whether gradient_holds tells right gradients from wrong. */
 #include "lesson.h"
 #include <math.h>
 #include <string.h>
@@ -84,7 +84,7 @@ static double error_in_double(double h)
 static void test_step(void)
 {
     static const float steps[] = {1, 1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f, 1e-6f, 1e-7f};
-    say("The right gradient, and how far from it the differences are:");
+    say("The right gradient, and the error of the differences:");
     for (int i = 0; i < 8; i++)
         say("    h = %-8g in float %.1e   in double %.1e", (double)steps[i],
             (double)error_with(steps[i]), error_in_double((double)steps[i]));
@@ -103,7 +103,7 @@ static bool accepts(const float *gradient)
     memcpy(x, start, sizeof x);
     bool accepted = gradient_holds(f, N, x, gradient);
     if (memcmp(x, start, sizeof x))
-        holds(false, "x is put back to the bit: keep x[i], do not add and subtract h");
+        holds(false, "x is restored to the bit: keep x[i], do not add and subtract h");
     return accepted;
 }
 
@@ -114,7 +114,7 @@ static void test_right(float size, const char *what)
     true_gradient(ds);
     if (!holds(accepts(ds), "the right gradient of %s is accepted", what))
         hint(size == 1 ? "is it a one-sided difference, (f(x + h) - f(x)) / h? Its error grows "
-                         "with h and not with h^2. Or is the tolerance below what h can give?"
+                         "with h and not with h^2. Or is the tolerance below what h can reach?"
                        : "an error of 1 is much in a gradient of 1 and nothing in one of 10,000: "
                          "divide the error by the largest gradient");
     size_of_f = 1;
@@ -128,7 +128,7 @@ static void test_wrong(void)
     for (int i = 0; i < N; i++)
         ds[i] = a[i] * (1 - a[i]) * weight[i];
     if (!holds(!accepts(ds), "planted bug 1 is caught: the diagonal of J alone"))
-        hint("this one is wrong everywhere; is any number compared at all?");
+        hint("this one is wrong everywhere; is any number compared?");
     memcpy(ds, right, sizeof ds);
     ds[N - 1] *= 1.02f;
     if (!holds(!accepts(ds), "planted bug 2 is caught: the last element is 2 %% too large"))
@@ -137,7 +137,7 @@ static void test_wrong(void)
     ds[2] = NAN;
     if (!holds(!accepts(ds), "planted bug 3 is caught: one element is NaN"))
         hint("every comparison with NaN is false, so that `if (error > tolerance) return false` "
-             "lets it pass; fmaxf passes over it, too. Ask isnan");
+             "accepts it; fmaxf passes over it, too. Test isnan");
     size_of_f = 1e-5f;
     true_gradient(ds);
     for (int i = 0; i < N; i++)

@@ -7,7 +7,7 @@ float cross_entropy(int64_t n, const float *z, int64_t target, float *dz)
     /* Two steps, as in the definition: p = softmax(z), then -ln p[target]; and backward through
        both: dp is 0 but for -1 / p[target], and dz = p (dp - sum p dp).
 
-       HOLE: it is right on paper. Make it one step, which is right for large z, too. */
+       HOLE: this is right on paper. Make it one step, which is right for large z, too. */
     float max = z[0], sum = 0, average = 0;
     for (int64_t i = 1; i < n; i++)
         max = fmaxf(max, z[i]);

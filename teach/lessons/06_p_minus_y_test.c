@@ -15,7 +15,7 @@ static const struct {
     {{0, 600, 1200}, 0, "0, 600, 1200"},
 };
 
-/* In double, and with nothing that overflows: the loss, and its gradient. */
+/* In double, without overflow: the loss, and its gradient. */
 static double reference(const float *z, int64_t target, double *p)
 {
     double wide[N];
@@ -31,12 +31,12 @@ static double reference(const float *z, int64_t target, double *p)
 static void name_loss(float loss, double right)
 {
     if (!isfinite(loss) && right < 80)
-        hint("the right one is small, so it is an exp that overflowed: in a float that is every "
-             "z above 88. Is the largest z taken off before exp?");
+        hint("the right loss is small, so an exp overflowed: in a float that is every z above 88. "
+             "Is the largest z subtracted before exp?");
     else if (loss < 0)
-        hint("a loss is -ln p: the sign is turned around");
+        hint("a loss is -ln p: the sign is reversed");
     else if (isinf(loss))
-        hint("p[target] is so small that a float has only 0 for it, and -ln 0 is infinite. Take "
+        hint("p[target] is too small for a float, which has 0 for it, and -ln 0 is infinite. Take "
              "the logarithm on paper first: -ln p_t = ln sum_j exp(z_j - max) + (max - z_t)");
     else
         hint("it must be ln sum_j exp(z_j - max) + (max - z_t)");
@@ -53,8 +53,8 @@ static void name_gradient(int64_t target, const double *p, const double *dz)
         wrong[3][i] = i == target ? p[i] - 1 : 0;
     }
     static const char *const names[] = {
-        "this is p; the 1 of the target is still to be taken off",
-        "this is y - p: the sign is turned around, and the loss would grow",
+        "this is p; the 1 of the target is still to be subtracted",
+        "this is y - p: the sign is reversed, and the loss would grow",
         "this is p (1 - p): lesson 2's diagonal again",
         "only the target's logit has a gradient here, but all z are in the sum",
     };
@@ -64,7 +64,7 @@ static void name_gradient(int64_t target, const double *p, const double *dz)
             return;
         }
     if (!finite_all(N, dz) && p[target] > 1e-30)
-        hint("an exp overflowed; the largest z must be taken off first");
+        hint("an exp overflowed; subtract the largest z first");
     else if (!finite_all(N, dz))
         hint("dp = -1 / p[target] is infinite where p is 0, and 0 times infinity is NaN: on "
              "paper, p cancels. What is left of it?");

@@ -1,4 +1,4 @@
-/* Lesson 7, deaf rows. The page is teach/lessons/07_saturated_rows.md. */
+/* Lesson 7, saturated rows. The page is teach/lessons/07_saturated_rows.md. */
 #include "lesson.h"
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 enum { N = 4, KEYS = 10, DRAWS = 1 << 18, MOST = 1024 };
-static const double deaf = 0.01;
+static const double saturated_below = 0.01;
 
 /* ||J|| by all n^2 entries. */
 static double by_entries(int n, const double *a)
@@ -43,7 +43,7 @@ static void test_length(void)
 }
 
 struct measured {
-    double deaf_rows, spread, dq; /* share of deaf rows; deviation of the scores; mean |dq| */
+    double saturated, spread, dq; /* share of saturated rows; deviation of the scores; mean |dq| */
 };
 
 /* One query and ten keys of normal numbers, their scores q k, and a gradient for the weights. */
@@ -80,7 +80,7 @@ static void add_row(const struct row *row, int64_t d, double factor, struct meas
         length += dq * dq;
     }
     m->dq += sqrt(length);
-    m->deaf_rows += by_entries(KEYS, a) < deaf;
+    m->saturated += by_entries(KEYS, a) < saturated_below;
 }
 
 static void measure(int64_t d, double factor, struct measured *raw, struct measured *scaled)
@@ -94,9 +94,9 @@ static void measure(int64_t d, double factor, struct measured *raw, struct measu
         add_row(&row, d, 1, raw);
         add_row(&row, d, factor, scaled);
     }
-    *raw = (struct measured){raw->deaf_rows / rows, sqrt(raw->spread / rows), raw->dq / rows};
+    *raw = (struct measured){raw->saturated / rows, sqrt(raw->spread / rows), raw->dq / rows};
     *scaled =
-        (struct measured){scaled->deaf_rows / rows, sqrt(scaled->spread / rows), scaled->dq / rows};
+        (struct measured){scaled->saturated / rows, sqrt(scaled->spread / rows), scaled->dq / rows};
 }
 
 static void name_factor(int64_t d, double spread)
@@ -105,10 +105,10 @@ static void name_factor(int64_t d, double spread)
     if (fabs(spread - sqrt(wide)) < 0.1 * sqrt(wide))
         hint("these are the raw scores: the factor is 1");
     else if (fabs(spread - 1 / sqrt(wide)) < 0.1 / sqrt(wide))
-        hint("this is 1 / d, too small: the scores hardly differ, and every query sees the mean of "
+        hint("this is 1 / d, too small: the scores hardly differ, and every query gets the mean of "
              "all values. The *variance* of q k is d; what is its deviation?");
     else if (spread > sqrt(wide))
-        hint("it makes the scores larger still: divide");
+        hint("this makes the scores even larger: divide");
     else
         hint("the deviation of q k is sqrt(d)");
 }
@@ -117,23 +117,25 @@ int main(void)
 {
     test_length();
     blank_line();
-    say("One query, ten keys, all normal: deviation of the scores, share of rows with a length of");
-    say("J below %g, and the mean length of the query's gradient.", deaf);
-    say("             raw                          with your factor");
-    say("   d    deviation   deaf    |dq|    deviation   deaf    |dq|");
+    say("One query, ten keys, all normal: standard deviation of the scores, share of saturated "
+        "rows");
+    say("(||J|| below %g), and mean length of the query's gradient.", saturated_below);
+    say("                 raw                            with your factor");
+    say("   d  deviation  saturated    |dq|  deviation  saturated    |dq|");
     struct measured raw_at_64 = {0}, at_64 = {0};
     for (int64_t d = 16; d <= 1024; d *= 4) {
         struct measured raw, yours;
         measure(d, score_factor(d), &raw, &yours);
-        say("%4d %10.2f %7.0f %% %7.2f %10.2f %7.0f %% %7.2f", (int)d, raw.spread,
-            100 * raw.deaf_rows, raw.dq, yours.spread, 100 * yours.deaf_rows, yours.dq);
+        say("%4d %10.2f %8.0f %% %7.2f %10.2f %8.0f %% %7.2f", (int)d, raw.spread,
+            100 * raw.saturated, raw.dq, yours.spread, 100 * yours.saturated, yours.dq);
         if (d == 64) {
             raw_at_64 = raw;
             at_64 = yours;
         }
     }
-    holds(fabs(raw_at_64.deaf_rows - 0.29) <= 0.03, "at d = 64, 29 %% of raw rows are deaf, +- 3");
-    holds(at_64.deaf_rows < 0.005, "and 0 %% with the factor");
+    holds(fabs(raw_at_64.saturated - 0.29) <= 0.03,
+          "at d = 64, 29 %% of raw rows are saturated, +- 3");
+    holds(at_64.saturated < 0.005, "and 0 %% with the factor");
     if (!holds(fabs(at_64.spread - 1) < 0.1, "with which the scores' deviation is 1"))
         name_factor(64, at_64.spread);
     return lesson_end();

@@ -1,4 +1,4 @@
-/* Whether masked_softmax and masked_backward go by the mask alone. */
+/* Whether masked_softmax and masked_backward decide by the mask alone. */
 #include "lesson.h"
 #include <math.h>
 
@@ -20,8 +20,8 @@ static void test_forward(void)
     if (!holds(fabs(a[1] - 0.66524096) < 1e-8 && fabs(a[2] - 0.24472847) < 1e-8 && a[0] == 0,
                "what is kept is a softmax of its own: 0, 0.6652, 0.2447, 0.0900")) {
         if (fabs(a[1] - 0.23688282) < 1e-6)
-            hint("the weights are those of the whole row with the blocked one left out: they must "
-                 "be divided by the sum over the kept ones");
+            hint("these are the weights of the whole row without the blocked one: they must be "
+                 "divided by the sum over the kept ones");
         else if (a[0] != 0)
             hint("the blocked weight is not 0");
     }
@@ -30,14 +30,14 @@ static void test_forward(void)
     show("scores 10000 0 0 0 without the first:  ", a);
     if (!holds(fabs(a[1] - third) < 1e-12 && a[0] == 0,
                "a large blocked score changes nothing: 0, 0.3333, 0.3333, 0.3333"))
-        hint("the largest score that is taken off must be the largest of the kept ones: with "
+        hint("the largest score that you subtract must be the largest of the kept ones: with "
              "another, all kept exponentials are 0");
     const double low[N] = {0, -2e9, -2e9, -2e9};
     masked_softmax(N, low, keep, a);
     show("scores 0 -2e9 -2e9 -2e9, the same:     ", a);
     if (!holds(fabs(a[1] - third) < 1e-12 && a[0] == 0,
                "very low scores that are kept are kept: 0, 0.3333, 0.3333, 0.3333"))
-        hint("-1e9 is a score like any other, and here the largest. Blocked is not a number: ask "
+        hint("-1e9 is a score like any other, and here the largest. Blocked is not a number: test "
              "keep");
 }
 
@@ -51,7 +51,8 @@ static void test_empty_and_nan(void)
     show("scores 2 1 0 -1, all blocked:          ", a);
     if (!holds(a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 0, "an empty row is all 0")) {
         if (fabs(a[0] - 0.25) < 1e-9)
-            hint("with -1e9 in every place the row is even, and attends to all that it must not "
+            hint("with -1e9 in every place the row is even, and attends to everything that it must "
+                 "not "
                  "see: -1e9 is not -infinity");
         else if (isnan(a[0]))
             hint("the sum is 0, or the largest is -infinity: 0 / 0 and inf - inf are NaN, and one "
@@ -64,9 +65,9 @@ static void test_empty_and_nan(void)
     const double sick[N] = {2, NAN, 0, -1};
     masked_softmax(N, sick, all, a);
     show("scores 2 NaN 0 -1, all kept:           ", a);
-    if (!holds(isnan(a[1]), "a true NaN, in an entry that is kept, survives"))
-        hint("a repair that turns every NaN into 0 mends empty rows, and hides that the model is "
-             "broken. Decide by the mask and never by the values");
+    if (!holds(isnan(a[1]), "a NaN in a kept entry stays visible"))
+        hint("turning every NaN into 0 repairs empty rows, and hides that the model is broken. "
+             "Decide by the mask and never by the values");
 }
 
 static void test_backward(void)

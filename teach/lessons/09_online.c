@@ -1,4 +1,4 @@
-/* Lesson 9, online. The page is teach/lessons/09_online.md. */
+/* Lesson 9, online softmax. The page is teach/lessons/09_online.md. */
 #include "lesson.h"
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Whether online_add and online_backward give what a softmax does that stores its row. */
+/* Whether online_add and online_backward give the results of a softmax that stores its row. */
 #include "lesson.h"
 #include <math.h>
 
@@ -110,7 +110,7 @@ static bool test_forward(void)
     online_add(&state, N, s, v);
     online_add(&state, 2, blocked, v);
     if (!holds(fabs(state.y / state.sum - right) < 1e-12,
-               "blocks of nothing but blocked keys, before and after, change nothing"))
+               "blocks with only blocked keys, before and after, change nothing"))
         hint("-inf - -inf is NaN: as long as the new max is -infinity there is nothing to add");
     return ok;
 }
@@ -123,7 +123,7 @@ static void name_backward(const struct online *end, const double *ds, const doub
     else if (!(fabs(dv[N - 1] - dy * a[N - 1]) <= 1e-12))
         hint("dv_j = a_j dy with a_j = exp(s_j - max) / sum, of the end's max and sum");
     else if (fabs(ds[N - 1] - a[N - 1] * dy * v[N - 1]) < 1e-12)
-        hint("g is dy v_j, and the average of all g must be taken off");
+        hint("g is dy v_j, and the average of all g must be subtracted");
     else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - dy * end->y)) < 1e-9)
         hint("the state's y is still to be divided by the sum");
     else if (fabs(ds[N - 1] - a[N - 1] * (dy * v[N - 1] - y)) < 1e-12)

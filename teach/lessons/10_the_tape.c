@@ -8,8 +8,8 @@ bool project_backward(sb_node *node)
     sb_tensor *dx = sb_node_dx(node, 0), *dw = sb_node_dx(node, 1);
     const double *dy = sb_tensor_data(sb_node_dy(node, 0));
     const int64_t R = sb_tensor_dim(x, 0), I = sb_tensor_dim(w, 0), O = sb_tensor_dim(w, 1);
-    /* HOLE, in place of the next line: give dx and dw their part of the gradient. Their numbers are
-       at sb_tensor_data(dx); dx is NULL where nobody wants it. */
+    /* HOLE, in place of the next line: add to dx and dw their parts of the gradient. Their numbers
+       are at sb_tensor_data(dx); dx is NULL where no gradient is needed. */
     (void)dx, (void)dw, (void)dy, (void)R, (void)I, (void)O;
     return true; /* all went well */
 }

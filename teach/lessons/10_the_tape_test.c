@@ -60,12 +60,11 @@ static bool check(sb_function f, void *context, sb_tensor *const x[], int n, con
         return true;
     say("         %s", sb_error());
     if (strstr(result.mistake, "assign") || strstr(result.mistake, "overwr"))
-        hint("dx may hold what other operations gave: += and not =");
+        hint("dx may already hold gradients of other operations: += and not =");
     else if (result.input < 0)
         hint("does project_backward return true?");
     else if (result.backward == 0)
-        hint("nothing arrives in input %d: is it x (0) or w (1) that gets no gradient?",
-             result.input);
+        hint("nothing arrives in input %d: does x (0) or w (1) get no gradient?", result.input);
     else if (result.input == 0)
         hint("dx = dy w': dx[r, i] is the sum over o of dy[r, o] w[i, o]");
     else

@@ -3,14 +3,14 @@
 
 double learning_rate(void)
 {
-    /* HOLE, first part: the largest step of a weight, more or less. */
+    /* HOLE, first part: about the largest step of a weight. */
     return 1e-6;
 }
 
 bool train(const sb_seq2seq *model, sb_data *data, sb_optimiser *adam, int steps)
 {
-    /* HOLE, second part: a tape for each step; the loss of the next batch; backward; and what adam
-       does with it. */
+    /* HOLE, second part: a tape for each step; the loss of the next batch; backward; and Adam's
+       step. */
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *loss = sb_seq2seq_loss(model, sb_data_next(data));

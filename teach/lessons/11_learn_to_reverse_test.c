@@ -78,7 +78,7 @@ static double loss_of(const sb_seq2seq *model, const sb_batch *batch)
     return loss;
 }
 
-/* What the decoder looked at while it wrote: rows are what is written, columns what was read. */
+/* What the decoder attended to: rows are what is written, columns what was read. */
 static void show_attention(const struct run *run)
 {
     static const char *const shades[] = {" ", ".", "o", "#"};
@@ -106,7 +106,7 @@ static void show_attention(const struct run *run)
 
 static void name_failure(void)
 {
-    say("train says that it failed: %s", sb_error());
+    say("train returned false: %s", sb_error());
     if (strstr(sb_error(), "sb_backward first"))
         hint("adam found no gradient: sb_backward(loss) computes it, before the step");
     else if (strstr(sb_error(), "open"))
@@ -117,7 +117,7 @@ static void name_slowness(const struct run *run, double before, double after)
 {
     const int64_t drawn = sb_data_tell(run->data).batch;
     if (sb_optimiser_steps(run->adam) == 0)
-        hint("the weights are what they were: sb_optimiser_step(adam) was never called");
+        hint("the weights have not changed: sb_optimiser_step(adam) was never called");
     else if (sb_optimiser_steps(run->adam) != STEPS)
         hint("adam took %d steps and not %d", (int)sb_optimiser_steps(run->adam), STEPS);
     else if (drawn < STEPS / 2)
@@ -154,7 +154,7 @@ static void test(struct run *run)
         say("The weights, to the bit: %016llx",
             (unsigned long long)sb_parameters_fingerprint(run->weights));
     }
-    if (!holds(ok, "train says that all went well"))
+    if (!holds(ok, "train returns true"))
         name_failure();
     if (!holds(right >= 0.99, "99 %% of the digits are right after %d steps", STEPS) && ok)
         name_slowness(run, before, after);

@@ -1,7 +1,7 @@
 /*
- * What the lessons ask you for, and what their tests share.
+ * What the lessons ask you to write, and what their tests share.
  *
- * Each lesson's page, NN_name.md, says what its functions are to do. Your files are in my/.
+ * Each lesson's page, NN_name.md, says what its functions must do. Your files are in my/.
  */
 #ifndef SOFTBACK_TEACH_LESSON_H
 #define SOFTBACK_TEACH_LESSON_H
@@ -22,7 +22,7 @@ void softmax_backward(int64_t n, const double *a, const double *g, double *ds);
 /* 4. The wrong gradient: what a network gets in place of ds. */
 void score_gradient(int64_t n, const float *a, const float *g, float *ds);
 
-/* 5. How to trust it: whether `gradient` is f's at x. x may be changed, and is to be put back. */
+/* 5. How to trust it: whether `gradient` is f's at x. x may be changed, and must be restored. */
 typedef float lesson_function(int64_t n, const float *x);
 float check_step(void);
 bool gradient_holds(lesson_function *f, int64_t n, float *x, const float *gradient);
@@ -30,15 +30,15 @@ bool gradient_holds(lesson_function *f, int64_t n, float *x, const float *gradie
 /* 6. p - y: returns the loss -ln softmax(z)[target], and writes its gradient to dz. */
 float cross_entropy(int64_t n, const float *z, int64_t target, float *dz);
 
-/* 7. Deaf rows: the length of softmax's Jacobian at a, and the factor on scores of d terms. */
+/* 7. Saturated rows: the length of softmax's Jacobian at a, and the factor on scores of d terms. */
 double jacobian_length(int64_t n, const double *a);
 double score_factor(int64_t d);
 
-/* 8. Masks: softmax over the entries that are kept, and its backward. */
+/* 8. Masks: softmax over the kept entries, and its backward. */
 void masked_softmax(int64_t n, const double *s, const bool *keep, double *a);
 void masked_backward(int64_t n, const bool *keep, const double *a, const double *g, double *ds);
 
-/* 9. Online: attention of one query that meets its keys a block at a time. */
+/* 9. Online softmax: attention of one query over its keys, a block at a time. */
 struct online {
     double max, sum, y;
 };
@@ -55,10 +55,10 @@ bool train(const sb_seq2seq *model, sb_data *data, sb_optimiser *adam, int steps
 
 /* ---- For the tests ---- */
 
-/* Prints a line that says whether a sentence holds, and returns that. What comes after the first
-   sentence that does not hold is a consequence of it more often than not. */
+/* Prints a line that says whether a sentence holds, and returns that. What fails after the first
+   sentence that does not hold is usually its consequence. */
 bool holds(bool ok, const char *format, ...) SB_PRINTF(2, 3);
-/* Prints, under a sentence that does not hold, what the mistake looks like. */
+/* Prints, under a sentence that does not hold, which mistake it looks like. */
 void hint(const char *format, ...) SB_PRINTF(1, 2);
 /* Prints a line of a table or a remark. */
 void say(const char *format, ...) SB_PRINTF(1, 2);

@@ -69,7 +69,7 @@ struct attending {
 struct model {
     sb_parameters *weights;
     sb_optimiser *adam;
-    sb_tensor *symbols, *places, *questions; /* tables: of symbols, and of places in and out */
+    sb_tensor *symbols, *places, *questions; /* embeddings; positions: in and out */
     struct attending encoder, decoder;
     sb_linear_layer output;
     reverse_gradient *gradient;
@@ -139,7 +139,7 @@ static sb_tensor *attend(struct model *m, const struct attending *a, sb_tensor *
     return sb_add(x, linear(&a->narrow, h));
 }
 
-/* ids (B, L) -> logits (B, L, SYMBOLS), the decoder asking for all places at once. */
+/* ids (B, L) -> logits (B, L, SYMBOLS), the decoder asking for all positions in one pass. */
 static sb_tensor *logits(struct model *m, sb_tensor *ids)
 {
     const int64_t all[] = {B, L, C};

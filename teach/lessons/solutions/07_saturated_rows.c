@@ -1,4 +1,4 @@
-/* Lesson 7, deaf rows: a solution. */
+/* Lesson 7, saturated rows: a solution. */
 #include "lesson.h"
 #include <math.h>
 

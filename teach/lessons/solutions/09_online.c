@@ -1,4 +1,4 @@
-/* Lesson 9, online: a solution. */
+/* Lesson 9, online softmax: a solution. */
 #include "lesson.h"
 #include <math.h>
 
