@@ -1,4 +1,4 @@
-/* softback explain attention: "The cat sat on mat"; a query finds its key. */
+/* softback explain attention: "The cat sat on mat"; a query matches a key. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/topics.h"
@@ -7,8 +7,8 @@
 enum { L = 5, D = 3 };
 
 static const char *const words[L] = {"The", "cat", "sat", "on", "mat"};
-/* What each word offers, and what it looks for, in three features: thing, action, place. "sat" asks
-   for a thing, "on" for a place, and "cat" and "mat" for what is done. */
+/* What each word offers, and what it looks for, in three features: thing, action, place. "sat"
+   looks for a thing, "on" for a place, and "cat" and "mat" for an action. */
 static const double keys[L][D] = {{0, 0, 0}, {2, 0, 0}, {0, 2, 0}, {0, 0, 1}, {1, 0, 2}};
 static const double queries[L][D] = {{2, 0, 0}, {0, 3, 0}, {3, 0, -1}, {0, 0, 3}, {0, 2, 0}};
 static const double values[L][D] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 0.5}, {0, 0, 1}};
@@ -17,7 +17,7 @@ struct outcome {
     double a[L * L], y[L * D], g[L * L], ds[L * L], dk[L * D];
 };
 
-/* Forward, and backward from the third output's first feature: "sat" hears of a thing. */
+/* Forward, and backward from the third output's first feature: the thing in that of "sat". */
 static bool compute(struct outcome *outcome)
 {
     sb_tape tape;
@@ -48,7 +48,7 @@ static void write_weights(struct page *page, const struct outcome *o)
     struct page_column columns[L + 2] = {{"query", PAGE_WORD, 0}};
     for (int j = 0; j < L; j++)
         columns[1 + j] = (struct page_column){words[j], PAGE_NUMBER, 3};
-    columns[L + 1] = (struct page_column){"finds", PAGE_WORD, 0};
+    columns[L + 1] = (struct page_column){"matches", PAGE_WORD, 0};
     page_table(page, "weights", L + 2, columns);
     for (int i = 0; i < L; i++) {
         struct page_cell cells[L + 2] = {cell_word(words[i])};
@@ -79,27 +79,31 @@ static void write(struct page *page, const struct explain_options *options)
     (void)options;
     struct outcome o = {0};
     page_need(page, compute(&o));
-    page_title(page, "a query finds its key");
-    page_text(page, "\"The cat sat on mat\", with hand-made queries, keys and values of three "
-                    "features: thing, action, place. \"sat\" asks for a thing and finds \"cat\". "
-                    "softmax(q k' / sqrt 3) v by sb_attention; rows are queries.");
+    page_title(page, "a query matches a key");
+    page_text(page,
+              "\"The cat sat on mat\", with hand-made queries, keys and values of three "
+              "features: thing, action, place. The query of \"sat\" asks for a thing and "
+              "matches the key of \"cat\". softmax(q k' / sqrt 3) v by sb_attention; rows are "
+              "queries.");
     write_weights(page, &o);
     page_text(page,
-              "The output of \"sat\" is %.3g of a thing, %.3g of an action and %.3g of a place: "
-              "a mixture of values, and never more than the largest of them.",
+              "The output of \"sat\" is %.3g of a thing, %.3g of an action and %.3g of a place: a "
+              "weighted mean of the values, so never more than the largest of them.",
               o.y[2 * D], o.y[2 * D + 1], o.y[2 * D + 2]);
-    page_text(page,
-              "BACKWARD  The loss wants \"sat\" to hear more of a thing. g_j = dL/da_j is what "
-              "key j's value offers; ds = a (g - avg). The score of \"cat\" rises, and all the "
-              "others pay, each by its own weight.");
+    page_text(
+        page,
+        "BACKWARD  The upstream gradient is 1 for the thing in the output of \"sat\". g_j = "
+        "dL/da_j is that feature of value j; ds = a (g - avg). It is positive for \"cat\" and "
+        "negative for all other keys, for each in proportion to its weight.");
     write_row(page, &o);
-    page_text(page,
-              "Through ds the key of \"cat\" learns: dk = ds q / sqrt 3 = (%.3g, %.3g, %.3g), "
-              "towards what \"sat\" asks for.",
-              o.dk[D], o.dk[D + 1], o.dk[D + 2]);
-    page_text(page, "What ops.h says of the operation:");
+    page_text(
+        page,
+        "Through ds the key of \"cat\" gets the gradient dk = ds q / sqrt 3 = (%.3g, %.3g, %.3g), "
+        "along the query of \"sat\".",
+        o.dk[D], o.dk[D + 1], o.dk[D + 2]);
+    page_text(page, "The operation in ops.h:");
     page_operation(page, "attention");
 }
 
-const struct topic topic_attention = {"attention", "\"The cat sat on mat\": a query finds its key",
+const struct topic topic_attention = {"attention", "\"The cat sat on mat\": a query matches a key",
                                       0, NULL, write};

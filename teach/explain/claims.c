@@ -1,4 +1,4 @@
-/* softback explain claims: what texts say, and what is measured. */
+/* softback explain claims: common statements about attention, and what is measured. */
 #include "teach/explain/claims.h"
 #include "teach/explain/topics.h"
 
@@ -16,13 +16,13 @@ const struct claim *claim_at(int i)
 
 static void write(struct page *page, const struct explain_options *o)
 {
-    static const char *const verdicts[] = {"false", "half", "true"};
+    static const char *const verdicts[] = {"false", "depends", "true"};
     static const struct page_column columns[] = {
-        {"claim", PAGE_WORD, 0}, {"measured", PAGE_WORD, 0}, {"so it is", PAGE_WORD, 0}};
+        {"statement", PAGE_WORD, 0}, {"measured", PAGE_WORD, 0}, {"verdict", PAGE_WORD, 0}};
     (void)o;
-    page_title(page, "texts say; we measured");
-    page_text(page, "Claims about attention that are often read. Each is measured now, by the "
-                    "library; half means: true with a condition that the claim leaves out.");
+    page_title(page, "common statements, measured");
+    page_text(page, "Common statements about attention. Each is measured now, by the library; "
+                    "\"depends\": true under a condition that the statement leaves out.");
     page_table(page, "claims", 3, columns);
     page_records(page);
     for (int i = 0; claim_at(i); i++) {
@@ -34,4 +34,4 @@ static void write(struct page *page, const struct explain_options *o)
 }
 
 const struct topic topic_claims = {
-    "claims", "what texts say of attention, each measured on the spot", 0, NULL, write};
+    "claims", "common statements about attention, each measured on the spot", 0, NULL, write};

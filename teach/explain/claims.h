@@ -1,4 +1,4 @@
-/* What texts say of attention, each measured on the spot. */
+/* Common statements about attention, each measured on the spot. */
 #ifndef SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
 #define SOFTBACK_TEACH_EXPLAIN_CLAIMS_H
 

@@ -37,8 +37,8 @@ static bool head_variance(struct measured *m)
     bool ok = sb_tape_end(&tape);
     sb_parameters_free(set);
     snprintf(m->text, sizeof m->text,
-             "16 heads of variance 1: their average has %.3f, but heads are not averaged; joined "
-             "and through W_o it is %.2f.",
+             "16 heads of variance 1: their mean has variance %.3f, but heads are not averaged; "
+             "concatenated and projected by W_o they have %.2f.",
              average, projected);
     m->verdict = projected < 0.5 ? VERDICT_TRUE : VERDICT_FALSE;
     return ok;
@@ -121,8 +121,8 @@ static bool permutation(struct measured *m)
         difference(y, sb_attention(q, reordered(k, order, L), reordered(v, order, L), NULL));
     bool ok = sb_tape_end(&tape);
     snprintf(m->text, sizeof m->text,
-             "Keys and values in another order: the output changes by %.2g. Queries in another "
-             "order: by %.2g, since outputs move along with them (%.2g apart): it is equivariant.",
+             "Permuted keys and values change the output by %.2g. Permuted queries change it by "
+             "%.2g, since outputs are permuted with them (%.2g apart): it is equivariant.",
              joint, changed, equivariant);
     m->verdict = joint > 0 ? VERDICT_FALSE : changed > 0 ? VERDICT_HALF : VERDICT_TRUE;
     return ok;
@@ -142,10 +142,11 @@ static bool approximation(struct measured *m)
     double largest = sb_value(sb_max(v, SB_ALL, false));
     double least = -sb_value(sb_max(sb_negate(v), SB_ALL, false));
     bool ok = sb_tape_end(&tape);
-    snprintf(m->text, sizeof m->text,
-             "Whatever q and k are, outputs are mixtures of values: within %.2f..%.2f for values "
-             "in %.2f..%.2f. It takes positions and feed-forward layers as well.",
-             low, top, least, largest);
+    snprintf(
+        m->text, sizeof m->text,
+        "Whatever q and k are, outputs are weighted means of values: within %.2f..%.2f for values "
+        "in %.2f..%.2f. Positional encodings and feed-forward layers are needed as well.",
+        low, top, least, largest);
     m->verdict = top > largest || low < least ? VERDICT_TRUE : VERDICT_FALSE;
     return ok;
 }
@@ -165,10 +166,11 @@ static bool cosine(struct measured *m)
         .score = SB_COSINE, .weights = &weights, .algorithm = SB_COMPOSED};
     double most = sb_attention(q, k, k, &options) ? sb_get(weights, 0) : 0;
     bool ok = sb_tape_end(&tape);
-    snprintf(m->text, sizeof m->text,
-             "With temperature 1 and 10 keys, the largest weight possible is %.3f: it cannot "
-             "point. It needs a temperature, fixed or learned.",
-             most);
+    snprintf(
+        m->text, sizeof m->text,
+        "With temperature 1 and 10 keys, the largest possible weight is %.3f: it cannot select "
+        "one key. It needs a temperature, fixed or learned.",
+        most);
     m->verdict = most > 0.9 ? VERDICT_TRUE : VERDICT_FALSE;
     return ok;
 }

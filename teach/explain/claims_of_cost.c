@@ -33,8 +33,8 @@ static bool cached_step(struct measured *m)
     sb_parameters_free(set);
     double share = ok ? 100 * read / (read + projections) : 0;
     snprintf(m->text, sizeof m->text,
-             "Only the projections are. With %d positions of width %d in the cache, attention over "
-             "them is %.0f %% of a step's multiply-adds: %.0f of %.0f.",
+             "Only the cost of the projections is constant. With %d positions of width %d in the "
+             "cache, attention over them is %.0f %% of a step's multiply-adds: %.0f of %.0f.",
              T, C, share, read, read + projections);
     m->verdict = share > 1 ? VERDICT_HALF : VERDICT_TRUE;
     return ok;
@@ -82,15 +82,16 @@ static bool chunks(struct measured *m)
     if (!ok)
         return false;
     double recorded = (double)parts / (double)whole, free = (double)parts_peak / (double)whole_peak;
-    snprintf(m->text, sizeof m->text,
-             "512 queries in 8 chunks take %.1f of the memory while recording, for backward keeps "
-             "every chunk's weights; without recording %.1f.",
-             recorded, free);
+    snprintf(
+        m->text, sizeof m->text,
+        "512 queries in 8 chunks take %.1f times the memory while recording, since backward keeps "
+        "the weights of every chunk; without recording %.1f times.",
+        recorded, free);
     m->verdict = recorded < 0.9 ? VERDICT_TRUE : free < 0.9 ? VERDICT_HALF : VERDICT_FALSE;
     return true;
 }
 
-/* What each further query takes in tiles, and how often these must read the keys. What a thread
+/* What each further query takes with tiles, and how often they must read the keys. What a thread
    needs for its own tile is in both lengths, and cancels. */
 static bool flash(struct measured *m)
 {
@@ -104,11 +105,12 @@ static bool flash(struct measured *m)
     const double n = 2048, d = 64, fast = 16384; /* M numbers of fast memory, 64 KiB of float32 */
     double tiles = (double)(large - small) / 1024;
     double stored = (double)(stored_large - stored_small) / 1024;
-    snprintf(m->text, sizeof m->text,
-             "From 1024 to 2048 queries and keys, each takes %.0f bytes more in tiles, its output "
-             "and two numbers; %.0f with stored weights. But each block of queries reads all keys "
-             "and values again: n^2 d^2 / M = %.0f times n d at n = %.0f, d = %.0f, M = %.0f.",
-             tiles, stored, n * d / fast, n, d, fast);
+    snprintf(
+        m->text, sizeof m->text,
+        "From 1024 to 2048 queries and keys, each takes %.0f bytes more with tiles, its output "
+        "and two numbers; %.0f with stored weights. But each block of queries reads all keys "
+        "and values again: n^2 d^2 / M = %.0f times n d at n = %.0f, d = %.0f, M = %.0f.",
+        tiles, stored, n * d / fast, n, d, fast);
     m->verdict =
         n * d / fast > 1 ? tiles < stored / 10 ? VERDICT_HALF : VERDICT_FALSE : VERDICT_TRUE;
     return true;

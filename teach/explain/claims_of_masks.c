@@ -1,4 +1,4 @@
-/* Claims about masks. The naive ways are written here on purpose. */
+/* Claims about masks. Naive ways are written here on purpose. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/claims.h"
@@ -12,7 +12,7 @@ static sb_tensor *constant(const double values[N])
     return sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), values));
 }
 
-/* Deliberately naive: exp over its sum, with no thought of empty rows. */
+/* Deliberately naive: exp over its sum, which ignores fully masked rows. */
 static sb_tensor *naive_softmax(sb_tensor *x)
 {
     sb_tensor *e = sb_exp(sb_subtract(x, sb_max(x, -1, true)));
@@ -64,7 +64,7 @@ static bool large_number(struct measured *m)
         return false;
     bool same = memcmp(finite, infinite, sizeof finite) == 0;
     snprintf(m->text, sizeof m->text,
-             "Where a key is kept, %s. In a row where none is, every weight is %.2f: in float32, "
+             "In a row with kept keys, %s. In a fully masked row every weight is %.2f: in float32, "
              "2 - 1e9 = -1e9 absorbs the score.",
              same ? "the weights are the same to the bit" : "the weights differ", empty[0]);
     m->verdict = same ? empty[0] > 0 ? VERDICT_HALF : VERDICT_TRUE : VERDICT_FALSE;
@@ -95,8 +95,9 @@ static bool nan_to_num(struct measured *m)
               sb_tensor_read(shown, honest);
     ok = sb_tape_end(&tape) && ok;
     snprintf(m->text, sizeof m->text,
-             "An empty row becomes %.0f. But so does a row with a NaN in its data: %d NaN left of "
-             "it, where sb_masked_softmax shows %d.",
+             "A fully masked row becomes %.0f. But so does a row with a NaN in its data: %d NaN "
+             "are left "
+             "of it, where sb_masked_softmax shows %d.",
              empty[0], count_nan(broken), count_nan(honest));
     m->verdict = count_nan(empty) > 0     ? VERDICT_FALSE
                  : count_nan(broken) == 0 ? VERDICT_HALF
@@ -106,5 +107,5 @@ static bool nan_to_num(struct measured *m)
 
 const struct claim claims_of_masks[] = {{"S + (1 - M)(-inf) masks", product},
                                         {"adding -1e9 equals adding -inf", large_number},
-                                        {"nan_to_num mends rows that see nothing", nan_to_num},
+                                        {"nan_to_num repairs fully masked rows", nan_to_num},
                                         {NULL, NULL}};

@@ -38,8 +38,9 @@ static bool scaled_example(struct measured *m)
     static const double claimed[] = {0.227, 0.249, 0.210, 0.314};
     double a[EXPLAIN_NUMBERS] = {0};
     bool ok = forward(sqrt(512), a);
-    snprintf(m->text, sizeof m->text, "(%.4f, %.4f, %.4f, %.4f). The claim even ranks 21 above 22.",
-             a[0], a[1], a[2], a[3]);
+    snprintf(m->text, sizeof m->text,
+             "(%.4f, %.4f, %.4f, %.4f). The statement even ranks 21 above 22.", a[0], a[1], a[2],
+             a[3]);
     m->verdict = farthest(a, claimed) < 0.001 ? VERDICT_TRUE : VERDICT_FALSE;
     return ok;
 }
@@ -54,8 +55,8 @@ static bool saturation(struct measured *m)
     double before = ok ? row_norm(4, raw) : 0, by_raw = ok ? row_norm(4, scaled) : 1;
     double after = by_raw * row.temperature;
     snprintf(m->text, sizeof m->text,
-             "||J|| goes from %.3f to %.3f: hardly. By the raw scores, the division even makes it "
-             "%.0f times smaller.",
+             "||J|| goes only from %.3f to %.3f. With respect to the raw scores, the division even "
+             "makes it %.0f times smaller.",
              before, after, before / by_raw);
     m->verdict = after > 2 * before ? VERDICT_TRUE : VERDICT_FALSE;
     return ok;

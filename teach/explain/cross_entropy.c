@@ -10,9 +10,9 @@ static bool check(const struct explain_options *o)
 {
     int n = o->list[LOGITS].count ? o->list[LOGITS].count : 3;
     if (n < 2)
-        return sb_fail("--logits: there is 1 number; at least 2 are wanted");
+        return sb_fail("--logits: there is 1 number; at least 2 are needed");
     if (o->target >= n)
-        return sb_fail("--target: %lld is not the number of one of %d logits, from 0 to %d",
+        return sb_fail("--target: %lld is not the index of one of %d logits, from 0 to %d",
                        (long long)o->target, n, n - 1);
     return true;
 }
@@ -75,17 +75,18 @@ static void write(struct page *page, const struct explain_options *o)
     struct numbers logits = list_or(&o->list[LOGITS], 3, own_logits);
     struct numbers calm = list_or(&(struct numbers){0}, 3, calm_logits);
     page_title(page, "p - y, in one step and in two");
-    page_text(page,
-              "The loss is -ln p_t with p = softmax(x), here in float32. Two steps: dL/dp_t = "
-              "-1 / p_t, then through the softmax, dx_i = p_i (g_i - avg). Fused: dx = p - y, "
-              "y the one-hot target, and the loss is logsumexp(x) - x_t, which needs no p.");
+    page_text(
+        page,
+        "The loss is -ln p_t with p = softmax(x), here in float32. Two steps: dL/dp_t = "
+        "-1 / p_t, then through the softmax, dx_i = p_i (g_i - avg). Fused: dx = p - y, where "
+        "y is the one-hot target, and the loss is logsumexp(x) - x_t, which needs no p.");
     write_case(page, "logits", &logits, o->target);
     page_text(page, "Where p_t underflows to 0, ln 0 is -inf, 1/0 is inf, and 0 times inf is NaN. "
-                    "The fused form never divides by p. With calm logits both are one gradient: "
-                    "p - y needs no derivation of its own, it is what the chain rule gives.");
-    write_case(page, "calm logits", &calm, 0);
+                    "The fused form never divides by p. With moderate logits both give the same "
+                    "gradient: p - y needs no derivation of its own, the chain rule gives it.");
+    write_case(page, "moderate logits", &calm, 0);
 }
 
 const struct topic topic_cross_entropy = {
-    "cross-entropy", "log behind softmax with its -inf, against the fused p - y",
+    "cross-entropy", "softmax, then log, with its -inf, against the fused p - y",
     1 << LOGITS | TAKES_TARGET, check, write};

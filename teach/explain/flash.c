@@ -8,7 +8,7 @@
 
 static const double own_scores[] = {1, 2, 5, 0.5, 3, -1}, own_values[] = {1, -1, 2, 0.5, 0, 4};
 
-/* Score i + 1 belongs to value i + 1; a value that is not given is 1, 2, 3, ... */
+/* A value for each score; by default 1, 2, 3, ... */
 static struct numbers values_of(const struct explain_options *o, int n)
 {
     struct numbers v = {.count = n};
@@ -25,7 +25,7 @@ static bool check(const struct explain_options *o)
 
 enum { STATE = 3 };
 
-/* What a block leaves, STATE numbers: the largest score so far, the sum of exp(s - m), and the
+/* The state after a block, STATE numbers: the largest score so far, the sum of exp(s - m), and the
  * output. */
 struct state {
     double m, l, o, rescale;
@@ -95,8 +95,7 @@ static void write_backward(struct page *page, const struct numbers *s, const str
     }
 }
 
-/* The same row as attention of one query, whose key j is its score: in tiles, or with its weights.
- */
+/* The same row as attention of one query, whose key j is its score: tiled, or with its weights. */
 static double attend(struct page *page, const struct numbers *s, const struct numbers *v,
                      sb_attention_algorithm algorithm)
 {
@@ -117,25 +116,25 @@ static void write(struct page *page, const struct explain_options *o)
 {
     struct numbers s = list_or(&o->list[SCORES], 6, own_scores), v = values_of(o, s.count);
     int block = o->block > 0 ? (int)o->block : 2;
-    page_title(page, "the online softmax: a row in blocks, none of it stored");
-    page_text(page, "One query, its scores s and scalar values v, o = sum of a_j v_j. Each block "
-                    "knows only the largest score m and the sum l so far. When m grows, what was "
-                    "summed is rescaled by exp(m_old - m_new). p = exp(s - m), l = l rescale + sum "
-                    "p, o = o rescale + sum p v. Held: the numbers that are in use at a time, "
-                    "where the softmax of "
-                    "the whole row holds all weights.");
+    page_title(page, "the online softmax: a row in blocks, never stored as a whole");
+    page_text(page,
+              "One query, its scores s and scalar values v, o = sum of a_j v_j. Each block knows "
+              "only the largest score m and the sum l so far. When m grows, the sums so far are "
+              "rescaled by exp(m_old - m_new). With p = exp(s - m): l = l rescale + sum p, o = o "
+              "rescale + sum p v. \"held\" counts the numbers in use at a time; the softmax of the "
+              "whole row holds all weights.");
     struct state end = write_blocks(page, &s, &v, block);
     page_text(page,
               "At the end o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "
-              "in its own tiles. Kept for backward: o, m and l, two numbers a query instead "
-              "of %d weights.",
+              "in its own tiles. Backward needs o, m and l: two numbers a query and the output, "
+              "instead of %d weights.",
               end.o / end.l, attend(page, &s, &v, SB_COMPOSED), attend(page, &s, &v, SB_TILED),
               s.count);
     page_text(page,
-              "BACKWARD, with do = 1: the weights are made again from m and l, and the average "
-              "of g that every score is compared with is delta = do o = %.4g, which is known "
-              "before the first block. ds_j = a_j (g_j - delta); beside it, through the "
-              "softmax that kept its weights.",
+              "BACKWARD, with do = 1: the weights are recomputed from m and l. The average of g, "
+              "which every g is compared with, is delta = do o = %.4g: it is known before the "
+              "first block. ds_j = a_j (g_j - delta); \"stored\" is the backward of a softmax that "
+              "kept its weights.",
               end.o / end.l);
     write_backward(page, &s, &v, &end);
 }

@@ -1,4 +1,4 @@
-/* softback explain gradcheck: how far to step, and what a check says of a mistake. */
+/* softback explain gradcheck: the step of a difference, and what a check reports of mistakes. */
 #include "autograd/gradcheck.h"
 #include "ops/ops.h"
 #include "teach/explain/topics.h"
@@ -59,9 +59,9 @@ static void write_steps(struct page *page)
 {
     static const struct page_column columns[] = {{"h", PAGE_SHORT, 1},
                                                  {"float32", PAGE_SHORT, 1},
-                                                 {"digits right", PAGE_BAR, 2},
+                                                 {"correct digits", PAGE_BAR, 2},
                                                  {"float64", PAGE_SHORT, 1},
-                                                 {"digits right", PAGE_BAR, 2}};
+                                                 {"correct digits", PAGE_BAR, 2}};
     struct sample sample;
     page_need(page, sample_make(&sample));
     page_table(page, "steps", 5, columns);
@@ -105,22 +105,24 @@ static void write(struct page *page, const struct explain_options *o)
 {
     (void)o;
     page_title(page, "how to trust a gradient");
-    page_text(page,
-              "(L(s + h) - L(s - h)) / 2h against ds = a (g - avg), for %d random rows of %d "
-              "scores; root mean square of the error.",
-              ROWS, KEYS);
+    page_text(
+        page,
+        "The central difference (L(s + h) - L(s - h)) / 2h against ds = a (g - avg): root mean "
+        "square of its error, over %d random rows of %d scores.",
+        ROWS, KEYS);
     write_steps(page);
-    page_text(page,
-              "A U: to the left of its bottom the error is that of the difference, which "
-              "shrinks with h^2; to the right, the rounding of L, which grows with 1/h. In "
-              "float32 at best some five digits are right, in float64 ten or more. So the "
-              "check runs in float64, at h = 1e-5. (Rounding differs from machine to machine, "
-              "so these errors do a little, too.)");
-    page_text(page,
-              "What sb_gradcheck says of a softmax of one's own, right and wrong, at its worst "
-              "element:");
+    page_text(
+        page,
+        "The error is U-shaped. With large h it is the truncation error, which falls with h^2; "
+        "with small h it is the rounding of L, which grows with 1/h. In float32 at best some "
+        "five digits are correct, in float64 ten or more. So the check runs in float64, at "
+        "h = 1e-5. (Rounding differs between machines, so these errors differ slightly.)");
+    page_text(
+        page,
+        "sb_gradcheck of a softmax defined outside the library, with right and wrong gradients; "
+        "of a failure, the worst element:");
     write_checks(page);
 }
 
 const struct topic topic_gradcheck = {
-    "gradcheck", "how far to step, and what a check says of mistakes", 0, NULL, write};
+    "gradcheck", "the step of a difference, and what a check reports of mistakes", 0, NULL, write};

@@ -1,5 +1,4 @@
-/* softback explain mask: the ways to leave keys out, and what each does to weights and gradients.
- */
+/* softback explain mask: the ways to block keys, and what each does to weights and gradients. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/topics.h"
@@ -18,7 +17,7 @@ static sb_tensor *by_mask(sb_tensor *x, const double kept[N])
     return sb_masked_softmax(x, sb_mask_allow(allowed), 1);
 }
 
-/* Deliberately naive: the softmax as one would write it down, with no thought of empty rows. */
+/* Deliberately naive: the softmax of a textbook, which ignores fully masked rows. */
 static sb_tensor *naive_softmax(sb_tensor *x)
 {
     sb_tensor *e = sb_exp(sb_subtract(x, sb_detach(sb_max(x, -1, true))));
@@ -75,9 +74,11 @@ static void write_ways(struct page *page)
         {"a_2", PAGE_NUMBER, 3},  {"a_3", PAGE_NUMBER, 3},  {"ds_0", PAGE_NUMBER, 3},
         {"ds_1", PAGE_NUMBER, 3}, {"ds_2", PAGE_NUMBER, 3}, {"ds_3", PAGE_NUMBER, 3}};
     static const double half[N] = {1, 1, 0, 0}, none[N] = {0};
-    page_text(page, "Scores 2, 1, 0.1, -1 and g = 1, 0, 0, -1, in float32. First two of four keys "
-                    "are kept, then none. Below the library's sb_masked_softmax stand the naive "
-                    "ways: a softmax as one writes it down, with something added to its scores.");
+    page_text(page,
+              "Scores 2, 1, 0.1, -1 and upstream gradients g = 1, 0, 0, -1, in float32. First "
+              "two of four keys are kept, then none. \"masked\" is the library's "
+              "sb_masked_softmax. The other ways are naive: a plain softmax, after something "
+              "is added to the scores.");
     page_table(page, "ways", 9, columns);
     add_row(page, "half: masked", by_mask, half);
     add_row(page, "half: + -inf", by_infinity, half);
@@ -88,9 +89,9 @@ static void write_ways(struct page *page)
     add_row(page, "none: + -1e9", by_large_number, none);
     page_text(page,
               "With some keys kept, all ways but the product agree; 0 (-inf) is NaN at every "
-              "*kept* pair. With none, -inf gives NaN, and -1e9 absorbs the scores: in "
-              "float32 2 - 1e9 is -1e9, so the row looks evenly at what is forbidden, or at "
-              "padding. softback decides by the mask alone: weights, output and gradients 0.");
+              "*kept* key. With none, -inf gives NaN, and -1e9 absorbs the scores: in float32 "
+              "2 - 1e9 is -1e9, so the row attends evenly to keys that are forbidden, or to "
+              "padding. softback decides by the mask alone: weights, output and gradients are 0.");
 }
 
 /* Attention of two queries over four keys; v_2 is NaN. */
@@ -112,7 +113,7 @@ static void write_nan(struct page *page, bool blocked)
     bool ok = out && sb_backward(sb_sum(out, SB_ALL, false)) && sb_tensor_read(out, y) &&
               sb_tensor_read(sb_grad(tq), dq) && sb_tensor_read(sb_grad(tv), dv);
     page_need(page, sb_tape_end(&tape) && ok);
-    page_row(page, (struct page_cell[]){cell_word(blocked ? "blocked" : "seen"), cell_of(y[0]),
+    page_row(page, (struct page_cell[]){cell_word(blocked ? "blocked" : "kept"), cell_of(y[0]),
                                         cell_of(y[1]), cell_of(dq[0]), cell_of(dq[1]),
                                         cell_of(dv[0]), cell_of(dv[2])});
 }
@@ -124,16 +125,18 @@ static void write(struct page *page, const struct explain_options *o)
         {"dq_00", PAGE_NUMBER, 3}, {"dq_01", PAGE_NUMBER, 3}, {"dv_0", PAGE_NUMBER, 3},
         {"dv_2", PAGE_NUMBER, 3}};
     (void)o;
-    page_title(page, "what is left out weighs nothing, and passes nothing back");
+    page_title(page, "a blocked key has weight 0 and gradient 0");
     write_ways(page);
-    page_text(page,
-              "One NaN in v, seen by sb_attention or blocked by its mask. What is seen shows: "
-              "it is in every output, in dq, and from there in every shared weight; only the "
-              "gradient of v itself lives, since it is a' dy. What is blocked does not leak.");
+    page_text(
+        page,
+        "One NaN in v, kept or blocked by the mask of sb_attention. A kept NaN stays visible: it "
+        "is in every output, in dq, and from there in the gradient of every shared weight; "
+        "only the gradient of v itself is finite, since it is a' dy. A blocked NaN does not "
+        "leak.");
     page_table(page, "NaN", 7, columns);
     write_nan(page, false);
     write_nan(page, true);
 }
 
-const struct topic topic_mask = {"mask", "-inf, -1e9, rows that see nothing, and a NaN", 0, NULL,
+const struct topic topic_mask = {"mask", "-inf, -1e9, fully masked rows, and a NaN", 0, NULL,
                                  write};

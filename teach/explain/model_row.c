@@ -1,6 +1,6 @@
 /*
  * One row of a stored model's attention, with the numbers of its loss: s, a = softmax(s),
- * g = dO v', D = sum of a g, ds = a (g - D), and the central difference beside it.
+ * g = dO v', D = sum of a g, ds = a (g - D), and the central difference for comparison.
  */
 #include "autograd/node.h"
 #include "ops/attention.h"
@@ -70,7 +70,7 @@ static sb_tensor *head_rows(const sb_tensor *x, int64_t h, int64_t first, int64_
     return rows;
 }
 
-/* s = scale q k' + bias, for the keys that the row may see. */
+/* s = scale q k' + bias, for the keys that the row may attend to. */
 static bool read_scores(const sb_node *node, const struct model_place *p, int64_t keys,
                         struct row *row)
 {
@@ -154,10 +154,11 @@ static void write_row(struct page *page, const struct subject_axis *keys,
     double unit[EXPLAIN_NUMBERS]; /* g in this unit: differences of tiny numbers are rounding */
     for (int j = 0; j < row->n; j++)
         unit[j] = size > 0 ? n->g[j] / size : 0;
-    page_text(page,
-              "a = softmax(s) is what the model's own forward pass has, within %.0e. g is the "
-              "gradient that arrives at each weight, D = sum of a g = %.3g, and ds = a (g - D).",
-              worst < 1e-6 ? 1e-6 : worst, D);
+    page_text(
+        page,
+        "a = softmax(s) equals the model's own forward pass within %.0e. g is the gradient of each "
+        "weight, D = sum of a g = %.3g, and ds = a (g - D).",
+        worst < 1e-6 ? 1e-6 : worst, D);
     page_table(page, "row", 8, columns);
     for (int j = 0; j < row->n; j++) {
         double difference = 0;
@@ -168,7 +169,7 @@ static void write_row(struct page *page, const struct subject_axis *keys,
                                             cell_of(n->g[j]), cell_of(n->g[j] - D), cell_of(ds[j]),
                                             cell_of(ds[j]), cell_of(size * difference)});
     }
-    page_text(page, "The sum of ds is %.1e: what one key gains, the others pay.",
+    page_text(page, "The sum of ds is %.1e: what one key gains, the others lose.",
               fabs(row_sum(row->n, ds)) < 1e-12 ? 0 : row_sum(row->n, ds));
 }
 
@@ -186,7 +187,7 @@ struct page *model_row_page(const struct subject *subject, const struct model_pl
                               to = subject_keys(subject, p.kind);
     page_title(page, "Row %lld of head %lld, %s attention, layer %lld", (long long)p.row,
                (long long)p.head, kind_names[p.kind], (long long)p.layer);
-    page_text(page, "\"%s\" looks at %lld keys while the model learns \"%s\".",
+    page_text(page, "\"%s\" attends to %lld keys; the target is \"%s\".",
               subject_label(&from, p.row - 1).text, (long long)keys, subject->target);
     write_row(page, &to, &n);
     return page;

@@ -236,15 +236,16 @@ struct page *operation_page(const char *name)
     struct page *page = page_new(name);
     if (!page)
         return NULL;
-    page_title(page, "what ops.h says, its loops, and a check of its gradient");
+    page_title(page, "its documentation in ops.h, its loops, and a gradient check");
     page_operation(page, name);
     if (!is_differentiable(name) || !has_examples(name)) {
         page_text(page, "No gradient flows through it.");
     } else {
         page_text(page,
-                  "Backward against central differences in float64, at these shapes: one tensor "
-                  "after the other, where \"=\" wants no gradient, \"i7:\" are ids below 7 and "
-                  "\"b:\" booleans.");
+                  "Backward against central differences in float64, at these shapes, one for each "
+                  "tensor: "
+                  "\"=\" marks one without a gradient, \"i7:\" ids below 7, \"b:\" booleans, and "
+                  "\"c3:\" values that are all 3.");
         check_examples(page, name);
     }
     if (!page->failed)

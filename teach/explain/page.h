@@ -2,9 +2,9 @@
  * A page of `softback explain`: a title, paragraphs and tables, made once and shown in three ways:
  * as plain text of 80 columns, as the same with colour for a terminal, and as JSON.
  *
- * Pages are made without a check on each call: what fails is kept in the page, and the page is
- * asked once, when it is shown. Numbers are shown with so few digits that they are the same on
- * every machine, and the JSON holds the numbers that the text shows.
+ * Pages are made without a check on each call: a failure is kept in the page, which then cannot
+ * be shown. Numbers are shown with so few digits that they are the same on every machine, and the
+ * JSON holds the numbers that the text shows.
  */
 #ifndef SOFTBACK_TEACH_EXPLAIN_PAGE_H
 #define SOFTBACK_TEACH_EXPLAIN_PAGE_H
@@ -20,7 +20,7 @@ enum page_kind {
     PAGE_NUMBER, /* `digits` after the point; very small ones as %.3g, very large ones as %.4g */
     PAGE_SHORT,  /* `digits` significant ones, as %g */
     PAGE_BAR,    /* a signed bar, scaled to the longest of its column; one without a name repeats
-                    a number beside it, and is left out of the JSON */
+                    its neighbour, and is left out of the JSON */
 };
 
 struct page_column {
@@ -29,7 +29,7 @@ struct page_column {
     int digits;
 };
 
-/* A number, or where `word` is set that word, which may also stand in a column of numbers. */
+/* A number; or a word, where `word` is set, also in a column of numbers. */
 struct page_cell {
     double number;
     const char *word;
@@ -80,10 +80,10 @@ void page_lines(struct page *page, const char *lines);
 void page_table(struct page *page, const char *name, int columns,
                 const struct page_column column[]);
 void page_row(struct page *page, const struct page_cell cells[]);
-/* Shows the table that was begun last row by row, a line or more for each cell: for long texts. */
+/* Shows the last table row by row, a line or more for each cell: for long texts. */
 void page_records(struct page *page);
 
-/* Notes that a computation on the page went wrong, when it did. */
+/* Marks the page as failed unless ok. */
 void page_need(struct page *page, bool ok);
 
 /* The page as a text for memory_free; NULL, with a message, when something failed. */

@@ -1,4 +1,4 @@
-/* softback explain positions: waves, where they meet again, and what a score is made of. */
+/* softback explain positions: positional encodings, their aliasing, and the terms of a score. */
 #include "autograd/tape.h"
 #include "ops/ops.h"
 #include "teach/explain/row.h"
@@ -15,11 +15,12 @@ static bool check(const struct explain_options *o)
 {
     const struct numbers *periods = &o->list[PERIODS];
     if (periods->count > 8)
-        return sb_fail("--periods: there are %d numbers, at most 8 are shown", periods->count);
+        return sb_fail("--periods: there are %d numbers, at most 8 can be shown", periods->count);
     for (int i = 0; i < periods->count; i++)
         if (!(periods->value[i] >= 2))
-            return sb_fail("--periods: %g is below 2, the shortest wave that positions can tell",
-                           periods->value[i]);
+            return sb_fail(
+                "--periods: %g is below 2, the shortest period that positions can represent",
+                periods->value[i]);
     return true;
 }
 
@@ -68,12 +69,13 @@ static void write_waves(struct page *page, const struct numbers *periods)
         if (is_worth_showing(periods, t, alias))
             page_row(page, (struct page_cell[]){cell_of(t), cell_of(dot[t]), cell_of(dot[t])});
     if (alias < FARTHEST)
-        page_text(page,
-                  "At a distance of %d all waves meet again: positions 0 and %d have the very "
-                  "same code. Aliasing begins there, at the least common multiple.",
-                  alias, alias);
+        page_text(
+            page,
+            "At a distance of %d all waves are in phase again: positions 0 and %d have the same "
+            "encoding. Aliasing begins there, at the least common multiple of the periods.",
+            alias, alias);
     else
-        page_text(page, "They do not meet again within %d positions.", FARTHEST);
+        page_text(page, "The waves are not in phase again within %d positions.", FARTHEST);
 }
 
 /* The four parts of (x_q + p_q) . (x_k + p_k), each by a matrix product. */
@@ -104,7 +106,7 @@ static void write_terms(struct page *page, const struct numbers *periods)
     page_need(page, sb_tape_end(&tape));
 }
 
-/* q . k after both are turned by their positions, which begin at `start`; k is 3 behind q. */
+/* q . k after both are rotated by their positions, from `start` on; q is `behind` further. */
 static double rotary_score(struct page *page, int64_t start, int64_t behind)
 {
     static const double q[] = {1, 2, 0.5, -1}, k[] = {0.5, 1, -1, 2};
@@ -126,26 +128,29 @@ static void write(struct page *page, const struct explain_options *o)
     for (int i = 0, used = 0; i < periods.count; i++)
         used += snprintf(list + used, sizeof list - (size_t)used, i ? ", %.4g" : "%.4g",
                          periods.value[i]);
-    page_title(page, "what a score knows of positions");
-    page_text(page,
-              "A position t is coded by sin and cos of waves with periods %s. The product of "
-              "two codes is the sum of cos(2 pi distance / period): it knows the distance, not "
-              "the place.",
-              list);
+    page_title(page, "what positional encodings add to a score");
+    page_text(
+        page,
+        "Position t is encoded by sin and cos of waves with periods %s. The dot product of two "
+        "encodings is the sum of cos(2 pi distance / period): it depends on the distance "
+        "alone.",
+        list);
     write_waves(page, &periods);
-    page_text(page,
-              "Added to a word x, the same at every key, the code of position 2 meets those of "
-              "the keys: (x + p_2)(x + p_k) has four terms. Content with content cannot tell keys "
-              "apart; position with "
-              "position prefers the near; the mixed ones are what W_q and W_k learn to use.");
+    page_text(
+        page,
+        "Encodings are added to a word x, here the same at every key. The score of position 2 "
+        "with key k, (x + p_2)(x + p_k), has four terms. Content with content is the same "
+        "for all keys; position with position prefers near keys; W_q and W_k learn to use "
+        "the mixed terms.");
     write_terms(page, &periods);
-    page_text(page,
-              "Rotary positions turn q and k instead of adding: 3 apart, the score is %.4g at "
-              "the beginning and %.4g after 1000 positions; 4 apart it is %.4g. Only the "
-              "distance is left.",
-              rotary_score(page, 0, 3), rotary_score(page, 1000, 3), rotary_score(page, 0, 4));
+    page_text(
+        page,
+        "Rotary encodings rotate q and k instead of adding to them: 3 apart, the score is %.4g "
+        "at the beginning and %.4g after 1000 positions; 4 apart it is %.4g. It depends on "
+        "the distance alone.",
+        rotary_score(page, 0, 3), rotary_score(page, 1000, 3), rotary_score(page, 0, 4));
 }
 
 const struct topic topic_positions = {"positions",
-                                      "waves and where they meet again; the terms of a score",
+                                      "positional encodings: waves, aliasing, the terms of a score",
                                       1 << PERIODS, check, write};

@@ -93,7 +93,7 @@ static sb_tensor *feed(const sb_norm_layer *norm, const sb_feed_forward *forward
 }
 
 struct batch {
-    sb_tensor *source, *in, *target; /* ids (B, L): what is read, heard so far, and said */
+    sb_tensor *source, *in, *target; /* ids (B, L): the source, the decoder's input, its target */
 };
 
 static struct batch batch_make(sb_random *random)
@@ -134,7 +134,7 @@ static bool step(const struct model *m, sb_optimiser *adam, sb_random *random, d
     return sb_tape_end(&tape) && ok;
 }
 
-/* Hearing the right symbols so far, how many of the next ones are right? */
+/* The share of right next symbols, given the right symbols before them. */
 static bool count_right(const struct model *m, sb_random *random, double *share)
 {
     sb_tape tape;

@@ -9,7 +9,7 @@ static const double temperatures[] = {16, 8, 4, 2, 1, 0.5, 0.25, 0.125, 0.0625};
 static bool check(const struct explain_options *o)
 {
     return o->list[SCORES].count != 1 ||
-           sb_fail("--scores: there is 1 number; a softmax of at least 2 is wanted");
+           sb_fail("--scores: there is 1 number; a softmax needs at least 2");
 }
 
 static void add_row(struct page *page, struct row *row, double T)

@@ -54,7 +54,7 @@ static void write(struct page *page, const struct explain_options *o)
     page_title(page, "division by sqrt d keeps rows from saturating");
     page_text(page,
               "A common textbook example: four scores as they are, and divided by sqrt 512. ||J|| "
-              "is the norm of the Jacobian with respect to the scores that softmax sees; the last "
+              "is the norm of the Jacobian with respect to the scores in softmax; the last "
               "column, with respect to the scores before the division.");
     write_opening(page);
     page_text(page,

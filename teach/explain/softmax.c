@@ -33,7 +33,7 @@ static bool check(const struct explain_options *o)
 {
     int n = o->list[SCORES].count ? o->list[SCORES].count : 4;
     if (n < 2)
-        return sb_fail("--scores: there is 1 number; a softmax of at least 2 is wanted");
+        return sb_fail("--scores: there is 1 number; a softmax needs at least 2");
     for (int i = 0; i < o->list[KEPT].count; i++)
         if (o->list[KEPT].value[i] != 0 && o->list[KEPT].value[i] != 1)
             return sb_fail("--mask: %g is neither 1, which keeps a score, nor 0, which blocks it",
@@ -77,10 +77,11 @@ static void write_forward(struct page *page, const struct row *row, const double
         any |= row->kept[i];
     page_need(page, !any || compute_steps(row, &steps));
     if (any)
-        page_text(page,
-                  "FORWARD  a = exp(s/T - max) / sum, with T = %.4g, max = %.4g and sum = "
-                  "%.4g. The shift by max keeps exp from overflowing and changes nothing.",
-                  row->temperature, steps.max, steps.sum);
+        page_text(
+            page,
+            "FORWARD  a = exp(s/T - max) / sum, with T = %.4g, max = %.4g and sum = "
+            "%.4g. The shift by max keeps exp from overflowing and does not change the result.",
+            row->temperature, steps.max, steps.sum);
     else
         page_text(page, "FORWARD  The mask blocks every score: all weights are 0 by definition, "
                         "and so are all gradients. Nothing is divided by 0.");
@@ -97,8 +98,8 @@ static void write_jacobian(struct page *page, const struct row *row)
     double J[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS] = {0};
     page_need(page, row_jacobian(row, J));
     page_text(page,
-              "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Rows and "
-              "columns add up to 0: who gains is paid by the others.",
+              "JACOBIAN  da_i/ds_j = a_i ([i = j] - a_j) / T, with ||J|| = %.3g. Each row and "
+              "column sums to 0: what one weight gains, the others lose.",
               row_norm(row->n, J));
     if (row->n > WIDEST_JACOBIAN)
         return;
@@ -132,11 +133,12 @@ static void write_backward(struct page *page, const struct row *row, const doubl
         {"check", PAGE_WORD, 0}, {"mistake", PAGE_NUMBER, 4}};
     double ds[EXPLAIN_NUMBERS] = {0}, average = row_dot(row->n, a, g), wrong = 0;
     page_need(page, row_backward(row, g, ds));
-    page_text(page,
-              "BACKWARD  ds_i = a_i (g_i - avg) / T, where g = dL/da and avg = sum of a_j g_j "
-              "= %.4g. Beside it the central difference, and the usual mistake a (1 - a) g, "
-              "which forgets that each score lowers all other weights.",
-              average);
+    page_text(
+        page,
+        "BACKWARD  ds_i = a_i (g_i - avg) / T, where g = dL/da and avg = sum of a_j g_j "
+        "= %.4g. Next to it: the central difference, and the usual mistake a (1 - a) g, which "
+        "ignores that each score lowers all other weights.",
+        average);
     page_table(page, "backward", 8, columns);
     for (int i = 0; i < row->n; i++) {
         double difference = 0, mistake = mistaken(a[i], g[i], row->temperature);
@@ -149,8 +151,8 @@ static void write_backward(struct page *page, const struct row *row, const doubl
     }
     double sum = row_sum(row->n, ds);
     page_text(page,
-              "The ds add up to %.3g: a constant added to every score changes nothing. Those "
-              "of the mistake add up to %.3g.",
+              "The ds sum to %.3g: a constant added to every score changes nothing. Those of the "
+              "mistake sum to %.3g.",
               fabs(sum) < 1e-12 ? 0 : sum, fabs(wrong) < 1e-12 ? 0 : wrong);
 }
 
@@ -159,15 +161,15 @@ static void write(struct page *page, const struct explain_options *o)
     struct row row = row_of_options(o);
     struct numbers g = upstream_of(o, row.n);
     double a[EXPLAIN_NUMBERS] = {0};
-    page_title(page, "every score pays for every weight");
+    page_title(page, "every score changes every weight");
     page_need(page, row_forward(&row, a));
     write_forward(page, &row, a);
     write_jacobian(page, &row);
     write_backward(page, &row, a, g.value);
-    page_text(page, "What ops.h says of the operation:");
+    page_text(page, "The operation in ops.h:");
     page_operation(page, "softmax");
 }
 
 const struct topic topic_softmax = {
-    "softmax", "one row forward, its Jacobian, and backward, right and wrong",
+    "softmax", "one row: forward, its Jacobian, and backward, right and wrong",
     1 << SCORES | 1 << UPSTREAM | 1 << KEPT | TAKES_TEMPERATURE | TAKES_SVG, check, write};

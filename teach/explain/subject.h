@@ -1,4 +1,4 @@
-/* What pages on a stored model are about: the model, and one text with its translation. */
+/* The subject of pages on a stored model: the model, and one text with its translation. */
 #ifndef SOFTBACK_TEACH_EXPLAIN_SUBJECT_H
 #define SOFTBACK_TEACH_EXPLAIN_SUBJECT_H
 
@@ -8,9 +8,9 @@
 struct subject {
     struct checkpoint *checkpoint; /* NULL: the model is the caller's */
     const sb_seq2seq *model;
-    char *target;          /* what the model says, or what it was told to */
+    char *target;          /* the model's translation, or the given one */
     int32_t *source;       /* the text's symbols */
-    int32_t *said, *heard; /* the target's with the end behind, and with the beginning before */
+    int32_t *said, *heard; /* the target's, with end appended, and with beginning first */
     sb_encoded_pair pair;
     sb_batch *batch; /* of this pair alone */
 };
@@ -37,7 +37,7 @@ struct subject_axis {
 struct subject_axis subject_queries(const struct subject *subject, enum attention_kind kind);
 struct subject_axis subject_keys(const struct subject *subject, enum attention_kind kind);
 
-/* What stands for a symbol: spaces are made visible, control characters harmless. */
+/* A symbol as shown: spaces are visible, control characters are replaced. */
 struct subject_label {
     char text[256];
 };

@@ -12,7 +12,7 @@ enum { LEAVES = 4, MOST_NODES = 16 };
 
 static const char *const leaf_names[LEAVES] = {"x", "W_q", "W_k", "W_v"};
 
-/* What the tape holds, in the order of recording. */
+/* The nodes of the tape, in the order of recording. */
 struct graph {
     sb_tensor *leaf[LEAVES];
     const sb_node *node[MOST_NODES];
@@ -115,7 +115,7 @@ static void write_backward(struct page *page, const struct graph *graph, const s
 {
     static const struct page_column columns[] = {{"node", PAGE_WORD, 0},
                                                  {"operation", PAGE_WORD, 0},
-                                                 {"|dy| that it reads", PAGE_NUMBER, 4},
+                                                 {"|dy|", PAGE_NUMBER, 4},
                                                  {"adds to the gradients of", PAGE_WORD, 0}};
     page_table(page, "backward", 4, columns);
     for (int i = graph->nodes - 1; i >= 0; i--) {
@@ -142,7 +142,7 @@ static void write_leaves(struct page *page, const struct graph *graph)
     }
 }
 
-/* Backward lets go of the nodes' inputs, so what they were is noted before. */
+/* Backward frees the nodes' inputs, so their names are noted before. */
 static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
 {
     struct names inputs[MOST_NODES];
@@ -152,27 +152,28 @@ static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
     }
     page_text(page,
               "FORWARD  Self-attention of three words x, and the mean square of its output as "
-              "a loss. Each operation leaves a node: what it read, what it made.");
+              "a loss. Each operation adds a node to the tape: its inputs and its output.");
     write_forward(page, graph);
     bool ok = sb_backward(loss);
     page_need(page, ok);
     if (!ok)
         return;
-    page_text(page,
-              "BACKWARD  The same list from its end; no sorting, no recursion. A node runs when "
-              "all that used its output have added to dy. The first dy is 1, that of the "
-              "loss %.4g itself.",
-              sb_value(loss));
+    page_text(
+        page,
+        "BACKWARD  The same list from its end; no sorting, no recursion. When a node runs, all "
+        "nodes that used its output have added to its dy. The first dy is 1, the gradient "
+        "of the loss %.4g with respect to itself.",
+        sb_value(loss));
     write_backward(page, graph, inputs);
-    page_text(page, "x was read three times, as query, key and value, so three nodes add to its "
-                    "gradient. The data of the others is let go as soon as no node needs it.");
+    page_text(page, "x is an input three times, for query, key and value, so three nodes add to "
+                    "its gradient. Data of intermediates is freed as soon as no node needs it.");
     write_leaves(page, graph);
 }
 
 static void write(struct page *page, const struct explain_options *o)
 {
     (void)o;
-    page_title(page, "what was recorded, and the way back");
+    page_title(page, "a graph as recorded, and backward through it");
     struct graph graph = {0};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

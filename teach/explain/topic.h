@@ -6,7 +6,7 @@
 
 enum { EXPLAIN_NUMBERS = 32 };
 
-/* A list from the command line; a count of 0 stands for the topic's own. */
+/* A list from the command line; a count of 0 means the topic's default. */
 struct numbers {
     int count;
     double value[EXPLAIN_NUMBERS];
@@ -14,7 +14,7 @@ struct numbers {
 
 enum explain_list { SCORES, UPSTREAM, KEPT, VALUES, LOGITS, PERIODS, EXPLAIN_LISTS };
 
-/* What a topic takes beside lists, of which SCORES is bit 0 and so on. */
+/* What a topic takes besides the lists, of which SCORES is bit 0 and so on. */
 enum {
     TAKES_TEMPERATURE = 1 << EXPLAIN_LISTS,
     TAKES_BLOCK = 2 << EXPLAIN_LISTS,
@@ -22,20 +22,20 @@ enum {
     TAKES_STEPS = 8 << EXPLAIN_LISTS,
     TAKES_SEED = 16 << EXPLAIN_LISTS,
     TAKES_WIDTH = 32 << EXPLAIN_LISTS,
-    TAKES_SVG = 64 << EXPLAIN_LISTS /* there is a picture of it */
+    TAKES_SVG = 64 << EXPLAIN_LISTS /* it has a picture */
 };
 
 struct explain_options {
     struct numbers list[EXPLAIN_LISTS];
     double temperature;          /* 0: 1 */
-    int64_t block, steps, width; /* 0: the topic's own */
+    int64_t block, steps, width; /* 0: the topic's default */
     int64_t target, seed;
 };
 
 struct topic {
     const char *name, *summary;
     unsigned takes;
-    /* Whether the options make sense together; NULL: always. A failure is the caller's mistake. */
+    /* Whether the options make sense together; NULL: always. A failure is a usage error. */
     bool (*check)(const struct explain_options *options);
     void (*write)(struct page *page, const struct explain_options *options);
 };
@@ -48,21 +48,21 @@ const struct topic *topic_named(const char *name);
 /* The page of a topic; NULL, with a message, when it cannot be made. */
 struct page *topic_page(const struct topic *topic, const struct explain_options *options);
 
-/* The given list, or the topic's own. */
+/* The given list, or the topic's default. */
 struct numbers list_or(const struct numbers *given, int count, const double own[]);
 /* Fails unless a list has n numbers, as many as the list `as` has. */
 bool check_count(const char *option, const struct numbers *list, int n, const char *as);
 
 /*
  * Any operation of ops.h by its name without "sb_": its block there, and a gradient check over its
- * examples. operation_named tells whether there is one; operation_name lists them all, NULL past
+ * examples. operation_named: whether there is one; operation_name lists them all, NULL past
  * the last.
  */
 bool operation_named(const char *name);
 const char *operation_name(const void *unused, int i);
 struct page *operation_page(const char *name);
-/* The comment of ops.h on an operation, from its first line to the one that begins with " *" and a
-   slash; NULL when there is none. */
+/* The comment of ops.h on an operation, from its first line on; " *" and a slash end it. NULL when
+   there is none. */
 const char *operation_comment(const char *name);
 /* Appends the block of ops.h that documents an operation. */
 void page_operation(struct page *page, const char *name);

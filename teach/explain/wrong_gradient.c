@@ -1,4 +1,4 @@
-/* softback explain wrong-gradient: what becomes of a model that learns with a wrong softmax. */
+/* softback explain wrong-gradient: what happens to a model trained with a wrong softmax. */
 #include "teach/explain/reversing.h"
 #include "teach/explain/topics.h"
 #include "tensor/mathematics.h"
@@ -12,13 +12,14 @@ static void write(struct page *page, const struct explain_options *o)
                                                  {"", PAGE_BAR, 2},
                                                  {"right %", PAGE_NUMBER, 0}};
     int64_t steps = o->steps > 0 ? o->steps : 400;
-    page_title(page, "the mistake that learns at first");
-    page_text(page,
-              "Four encoder-decoders learn to reverse %d symbols of %d, %lld steps each, with "
-              "the same first weights and data. They differ in one line: the gradient of "
-              "their softmax in attention. Guessing costs ln %d = %.4g.",
-              REVERSING_LENGTH, REVERSING_SYMBOLS, (long long)steps, REVERSING_SYMBOLS,
-              math_log(REVERSING_SYMBOLS));
+    page_title(page, "a wrong gradient that learns at first");
+    page_text(
+        page,
+        "Four encoder-decoders learn to reverse %d symbols of %d, %lld steps each, with the same "
+        "initial weights and data. They differ in one line: the gradient of the softmax in "
+        "attention. Guessing has a loss of ln %d = %.4g.",
+        REVERSING_LENGTH, REVERSING_SYMBOLS, (long long)steps, REVERSING_SYMBOLS,
+        math_log(REVERSING_SYMBOLS));
     page_table(page, "training", 6, columns);
     for (int wrong = 0; wrong < WRONGS; wrong++) {
         struct reversed r = {0};
@@ -29,13 +30,14 @@ static void write(struct page *page, const struct explain_options *o)
                                             cell_of(r.loss_last), cell_of(r.loss_last),
                                             cell_of(100 * r.right)});
     }
-    page_text(page,
-              "With the mistake the loss falls at first, for many ds have the right sign. But its "
-              "ds do not add up to 0: scores drift, rows saturate, and most models end worse than "
-              "with no gradient at all. Less its mean, the mistake learns: \"ds adds up to 0\" is "
-              "what was missing. It is a matter of luck, though: other seeds differ (--seed 2 "
-              "learns in spite of the mistake), so a loss that falls proves no gradient. A check "
-              "does: softback explain gradcheck.");
+    page_text(
+        page,
+        "With the mistake the loss falls at first, since many ds have the right sign. But its ds "
+        "do not sum to 0: scores drift, rows saturate, and most models end worse than with no "
+        "gradient at all. Less its mean, the mistake learns: the sum of 0 is what was missing. "
+        "This depends on the seed (--seed 2 learns in spite of the mistake), so a falling "
+        "loss does not prove a gradient right. A gradient check does: softback explain "
+        "gradcheck.");
 }
 
 const struct topic topic_wrong_gradient = {

@@ -1,6 +1,6 @@
 /*
- * Ways to go backward through a softmax, one right and three wrong, as an operation of one's own:
- * the library itself has no wrong gradient.
+ * A softmax with one right and three wrong backwards, as an operation defined outside the library,
+ * which itself has no wrong gradient.
  */
 #ifndef SOFTBACK_TEACH_EXPLAIN_WRONG_SOFTMAX_H
 #define SOFTBACK_TEACH_EXPLAIN_WRONG_SOFTMAX_H

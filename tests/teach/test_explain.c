@@ -345,7 +345,8 @@ CPU_CLAIM(explain, options_change_what_is_computed)
     json = json_of("flash --scores 1,1,1 --values 3,6,9 --block 1 --json");
     expect_near(number_at(json, "blocks", 2, "o / l"), 6, 1e-9, "the mean of the values");
     json_decref(json);
-    expect_text(run_well("positions --periods 3,4").out, "At a distance of 12 all waves meet");
+    expect_text(run_well("positions --periods 3,4").out,
+                "At a distance of 12 all waves are in phase");
 }
 
 struct wrong_use {
@@ -363,7 +364,7 @@ CPU_CLAIM(explain, misuse_ends_with_2_and_one_sentence)
         {"softmax --scores 2,,1", "--scores: \"\" is not a number"},
         {"softmax --scores ''", "--scores: \"\" is not a number"},
         {"softmax --scores 1,nan", "--scores: \"nan\" is not a number"},
-        {"softmax --scores 2", "there is 1 number; a softmax of at least 2 is wanted"},
+        {"softmax --scores 2", "there is 1 number; a softmax needs at least 2"},
         {"softmax --upstream 1,2,3", "--upstream: there are 3 numbers, but 4 scores"},
         {"softmax --mask 1,1,1,2", "--mask: 2 is neither 1, which keeps a score, nor 0"},
         {"softmax --temperature 0", "--temperature: \"0\" is not a number above 0"},
@@ -371,11 +372,11 @@ CPU_CLAIM(explain, misuse_ends_with_2_and_one_sentence)
         {"softmax --temperature inf", "--temperature: \"inf\" is not a number above 0"},
         {"softmax --block 2", "--block is no option of softmax"},
         {"layer_norm --seed 2", "--seed is no option of layer_norm"},
-        {"saturation --scores 3", "a softmax of at least 2 is wanted"},
+        {"saturation --scores 3", "a softmax needs at least 2"},
         {"flash --values 1,2", "--values: there are 2 numbers, but 6 scores"},
         {"flash --block 0", "--block: \"0\" is not a whole number in 1..32"},
-        {"cross-entropy --target 3", "--target: 3 is not the number of one of 3 logits"},
-        {"cross-entropy --logits 1", "--logits: there is 1 number; at least 2 are wanted"},
+        {"cross-entropy --target 3", "--target: 3 is not the index of one of 3 logits"},
+        {"cross-entropy --logits 1", "--logits: there is 1 number; at least 2 are needed"},
         {"positions --periods 5,1", "--periods: 1 is below 2"},
         {"positions --periods 2,3,4,5,6,7,8,9,10", "--periods: there are 9 numbers, at most 8"},
         {"wrong-gradient --steps 0", "--steps: \"0\" is not a whole number"},
@@ -517,21 +518,21 @@ CPU_CLAIM(explain, each_claim_has_its_verdict)
         {"(.018, .731", VERDICT_FALSE, "(0.0889, 0.6572, 0.0120, 0.2418)"},
         {"over sqrt 512", VERDICT_FALSE, "(0.2467, 0.2695, 0.2259, 0.2579)"},
         {"saturation", VERDICT_FALSE,
-         "from 0.387 to 0.433: hardly. By the raw scores, the division "
+         "only from 0.387 to 0.433. With respect to the raw scores, the division "
          "even makes it 20 times"},
         {"vanish", VERDICT_HALF, "0.32 scaled"},
         {"entropy", VERDICT_HALF, "Equal scores: 0."},
         {"(1 - M)(-inf)", VERDICT_FALSE, "2 become NaN"},
         {"-1e9", VERDICT_HALF, "every weight is 0.25"},
-        {"nan_to_num", VERDICT_HALF, "0 NaN left of it, where sb_masked_softmax shows 4"},
-        {"variance by H", VERDICT_FALSE, "through W_o it is 0.98"},
+        {"nan_to_num", VERDICT_HALF, "0 NaN are left of it, where sb_masked_softmax shows 4"},
+        {"variance by H", VERDICT_FALSE, "by W_o they have 0.98"},
         {"additive", VERDICT_HALF, "0 without a bias"},
-        {"permutation", VERDICT_HALF, "changes by 0. Queries"},
-        {"approximates", VERDICT_FALSE, "mixtures of values"},
-        {"cosine", VERDICT_FALSE, "is 0.451"},
+        {"permutation", VERDICT_HALF, "change the output by 0. Permuted"},
+        {"approximates", VERDICT_FALSE, "weighted means of values"},
+        {"cosine", VERDICT_FALSE, "weight is 0.451"},
         {"cache", VERDICT_HALF, "67 % of a step's"},
         {"flash", VERDICT_HALF, "8 times n d"},
-        {"chunks", VERDICT_HALF, "take 1.0 of the memory while recording"},
+        {"chunks", VERDICT_HALF, "take 1.0 times the memory while recording"},
     };
     int n = (int)(sizeof expected / sizeof expected[0]);
     for (int i = 0; i < n; i++) {
