@@ -42,7 +42,7 @@ void alignment_picture(struct html *html, const struct maps *maps)
                 line(html, i, j, maps_weight(w, -1, i, j));
 }
 
-/* Shade and number; a number on a full shade must be legible, too. */
+/* Shade and number, which must be legible on a full shade. */
 static void cell(struct html *html, int64_t i, int64_t j, double a)
 {
     const long long x = LEFT + j * CELL, y = TOP + i * CELL;
@@ -60,9 +60,10 @@ void attention_picture(struct html *html, const struct maps *maps)
                               to = subject_keys(maps->subject, CROSS_ATTENTION);
     const sb_tensor *w = last_layer(maps);
     const long long width = (long long)to.length * CELL, height = (long long)from.length * CELL;
-    html_svg_begin(html, LEFT + width + EDGE, TOP + height + EDGE,
-                   "What each symbol that is written reads of the text, in per cent: the last "
-                   "layer, mean over its heads");
+    html_svg_begin(
+        html, LEFT + width + EDGE, TOP + height + EDGE,
+        "Attention of each written symbol to the text, in per cent: the last layer, mean "
+        "over its heads");
     for (int64_t j = 0; j < to.length; j++)
         symbol(html, &to, j, LEFT + j * CELL + CELL / 2, TOP - 10, "middle");
     for (int64_t i = 0; i < from.length; i++)

@@ -24,9 +24,9 @@ struct chart {
     const char *level_name;
 };
 
-/* A heading, the picture, and its numbers; nothing where there are no two points. */
+/* A heading, the picture, and its numbers; nothing where there are fewer than two points. */
 void chart_add(struct html *html, const struct chart *chart);
-/* The picture up to its end; false, and nothing, where there are no two points. */
+/* The picture without its end tag; false, and nothing, where there are fewer than two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
 
 #endif

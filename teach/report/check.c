@@ -5,8 +5,8 @@
 
 enum { STEPS = 7, SAMPLE = 12, SINGLE = 0, EXACT = 1, TWINS = 2 };
 
-/* Backward in float32 is right to some three digits where a loss is small. Gradients that are 0 by
-   theory, such as those of biases of keys, a millionth of the largest at most, are rounding. */
+/* Backward in float32 has some three correct digits where a loss is small. Gradients that are 0 in
+   theory, such as those of key biases, are rounding: at most a millionth of the largest. */
 static const double TOLERANCE = 1e-2, ROUNDING = 1e-6;
 
 static const char *const words[CHECK_WORDS] = {"agrees", "both 0", "rounding", "DIFFERS"};
@@ -84,8 +84,8 @@ static double backward_at(const struct place *place, int twin, int64_t i)
     return grad ? sb_get(grad, i) : 0;
 }
 
-/* The root mean square, over some parameters' largest elements, of the error of differences; those
-   that are rounding are left out. */
+/* The root mean square error of differences, over the largest elements of some parameters;
+   gradients that are rounding are left out. */
 static bool error_of_step(struct check *c, int twin, int k)
 {
     const int64_t stride = c->count / SAMPLE + 1;
@@ -156,8 +156,8 @@ static bool add_elements(struct html *html, struct check *c)
 
 static void add_steps(struct html *html, const struct check *c)
 {
-    html_add(html, "<div class=\"wide\"><table>\n<caption>How far differences are off, by their "
-                   "step h</caption>\n<tr><th scope=\"col\">h</th>");
+    html_add(html, "<div class=\"wide\"><table>\n<caption>Error of the differences, by their step "
+                   "h</caption>\n<tr><th scope=\"col\">h</th>");
     for (int k = 0; k < STEPS; k++)
         html_print(html, "<th scope=\"col\">%.0e</th>", step_at(k));
     for (int t = EXACT; t >= SINGLE; t--) {
@@ -171,28 +171,31 @@ static void add_steps(struct html *html, const struct check *c)
 
 static void add_summary(struct html *html, const struct check *c)
 {
-    html_print(html,
-               "<p><strong>%lld elements agree, %lld differ.</strong> Of %lld more both are 0: for "
-               "this text nothing depends on them. %lld are rounding: 0 by theory, as for biases "
-               "of keys, since a softmax ignores what all of its scores share.</p>\n",
-               (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
-               (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
-    html_print(html,
-               "<p>Backward in float32 beside (L(w + h) - L(w - h)) / 2h, for the loss of the text "
-               "above, with h relative to max(1, |w|). By h the error of differences is a U: a "
-               "long step meets the curvature of the loss, as h², a short one its rounding, as "
-               "1/h. In float32 it is %.0e at best, at h = %.0e, since seven digits of the loss "
-               "are all there are; so the check takes differences of the same weights in "
-               "float64, with h = %.0e, where it is %.0e.</p>\n",
-               c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
-               c->error[EXACT][c->step[EXACT]]);
-    html_print(html,
-               "<p>Errors are relative to the largest gradient of the parameter. Up to %.0e, "
-               "which float32 may lose in backward where a loss is small, is agreement.</p>\n",
-               TOLERANCE);
+    html_print(
+        html,
+        "<p><strong>%lld elements agree, %lld differ.</strong> For %lld more both are 0: for "
+        "this text nothing depends on them. %lld are rounding: 0 in theory, as for key "
+        "biases, since a softmax ignores what all of its scores share.</p>\n",
+        (long long)c->words[CHECK_AGREES], (long long)c->words[CHECK_DIFFERS],
+        (long long)c->words[CHECK_ZERO], (long long)c->words[CHECK_ROUNDING]);
+    html_print(
+        html,
+        "<p>Backward in float32 is compared with (L(w + h) - L(w - h)) / 2h, for the loss of "
+        "the text above, with h relative to max(1, |w|). The error of differences is U-shaped "
+        "in h: a large step has the truncation error, which grows as h², a small one the "
+        "rounding of the loss, which grows as 1/h. In float32 it is %.0e at best, at h = "
+        "%.0e, since a loss has only seven digits; so the check takes differences of the same "
+        "weights in float64, with h = %.0e, where it is %.0e.</p>\n",
+        c->error[SINGLE][c->step[SINGLE]], step_at(c->step[SINGLE]), step_at(c->step[EXACT]),
+        c->error[EXACT][c->step[EXACT]]);
+    html_print(
+        html,
+        "<p>Errors are relative to the largest gradient of the parameter. Up to %.0e counts as "
+        "agreement, since backward in float32 may lose that much where a loss is small.</p>\n",
+        TOLERANCE);
 }
 
-/* The elements come last on the page, and are computed first: the summary counts them. */
+/* The elements are last on the page but computed first: the summary counts them. */
 static bool add_all(struct html *html, struct check *c)
 {
     struct html rows = {0};

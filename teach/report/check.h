@@ -1,8 +1,8 @@
 /*
  * Backward against central differences: the loss of one pair, by elements of every parameter.
  *
- * Backward runs in float32, as in training. The differences are of a copy of the model in float64:
- * in float32 the loss itself is rounded too coarsely, which the table shows beside them.
+ * Backward runs in float32, as in training. The differences are those of a float64 copy of the
+ * model: in float32 the loss itself is rounded too much, which the table shows in its last column.
  */
 #ifndef SOFTBACK_TEACH_REPORT_CHECK_H
 #define SOFTBACK_TEACH_REPORT_CHECK_H
@@ -18,7 +18,7 @@ struct checked {
 
 enum check_word { CHECK_AGREES, CHECK_ZERO, CHECK_ROUNDING, CHECK_DIFFERS, CHECK_WORDS };
 
-/* The distance of the two over the largest gradient of the parameter. */
+/* The difference of the two, relative to the largest gradient of the parameter. */
 double check_error(const struct checked *c);
 enum check_word check_word(const struct checked *c);
 

@@ -1,5 +1,4 @@
-/* A page of HTML, or a picture alone, that is made piece by piece. What fails for lack of memory is
-   seen at its end. */
+/* A page of HTML, or a picture alone, made piece by piece. A lack of memory shows when it ends. */
 #ifndef SOFTBACK_TEACH_REPORT_HTML_H
 #define SOFTBACK_TEACH_REPORT_HTML_H
 
@@ -31,7 +30,7 @@ void html_svg_begin(struct html *html, int64_t width, int64_t height, const char
 /* A picture alone as a text for memory_free; NULL, with a message, without memory. */
 char *html_svg_end(struct html *html);
 
-/* A table behind a picture, folded away: its numbers. Rows of cells follow. */
+/* A table below a picture, folded: its numbers. Rows of cells follow. */
 void html_data_begin(struct html *html, int columns, const char *const names[]);
 void html_data_row(struct html *html, int columns, const double cells[]); /* NaN: empty */
 void html_data_end(struct html *html);

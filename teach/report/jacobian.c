@@ -53,8 +53,8 @@ static void grid(struct html *html, const struct row *row, double J[][EXPLAIN_NU
     }
     html_print(html,
                "<path fill=\"none\" stroke=\"var(--line)\" d=\"M%d %dh%dv%dh-%dz\"/>\n"
-               "<text x=\"%d\" y=\"%d\">Who gains is paid by the others:</text>"
-               "<text x=\"%d\" y=\"%d\">each row and column adds up to 0.</text>\n",
+               "<text x=\"%d\" y=\"%d\">What one weight gains, the others lose:</text>"
+               "<text x=\"%d\" y=\"%d\">each row and column sums to 0.</text>\n",
                LEFT, TOP, n * size, n * size, n * size, LEFT, TOP + n * size + 24, LEFT,
                TOP + n * size + 42);
 }

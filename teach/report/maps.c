@@ -9,9 +9,9 @@ enum { CELL = 9, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
                                           "The decoder's self-attention"};
 static const char *const kind_texts[] = {
-    "Rows: what is written. Columns: the symbols of the text that it looks at.",
-    "Rows: the symbols of the text. Columns: those that they look at.",
-    "Rows: what is written. Columns: what was written before, which it looks at."};
+    "Rows: the symbols written. Columns: the symbols of the text that they attend to.",
+    "Rows: the symbols of the text. Columns: the symbols that they attend to.",
+    "Rows: the symbols written. Columns: the symbols before them that they attend to."};
 
 double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
 {
@@ -23,8 +23,8 @@ double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
     return h < 0 ? sum / (double)H : sum;
 }
 
-/* The mean over rows of entropy / ln n, n being the keys that a row may see; rows with one are left
-   out. */
+/* The mean over rows of entropy / ln n, where n is the number of keys that a row may attend to;
+   rows with one key are left out. */
 static double evenness(const sb_tensor *w, int64_t h, bool causal)
 {
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
@@ -129,8 +129,8 @@ static void maps(struct html *html, const struct subject *s, enum attention_kind
 {
     html_print(
         html,
-        "<h2>%s</h2>\n<p>%s The stronger the blue, the more. Evenness is the entropy of a row "
-        "over that of equal weights: 1 looks everywhere alike, 0 at one symbol.</p>\n"
+        "<h2>%s</h2>\n<p>%s A stronger blue is a larger weight. Evenness is the entropy of a row "
+        "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n"
         "<div class=\"maps\">\n",
         kind_titles[kind], kind_texts[kind]);
     for (int64_t layer = 0; layer < subject_layers(s, kind); layer++)
@@ -144,9 +144,10 @@ static void alignment(struct html *html, const struct maps *m)
 {
     const struct subject_axis from = subject_queries(m->subject, CROSS_ATTENTION),
                               to = subject_keys(m->subject, CROSS_ATTENTION);
-    html_add(html, "<h2>Alignment</h2>\n<p>The text above, what is written below; lines are "
-                   "cross-attention of the last layer, mean over its heads, from 10 %.</p>\n"
-                   "<div class=\"wide\">");
+    html_add(html,
+             "<h2>Alignment</h2>\n<p>The text is above, what the model writes below; lines "
+             "are cross-attention weights of the last layer from 10 %, mean over its heads.</p>\n"
+             "<div class=\"wide\">");
     alignment_picture(html, m);
     html_add(html, "</svg></div>\n<details><summary>The numbers, in per cent</summary>\n"
                    "<div class=\"wide\"><table>\n");
@@ -173,9 +174,9 @@ bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
 {
     const int64_t source = s->pair.source_length, target = s->pair.target_length + 1;
     if (source < 1 || source > MOST_SYMBOLS || target > MOST_SYMBOLS)
-        return sb_fail("the text has %lld symbols and what is written %lld; from 1 to %d "
-                       "can be drawn",
-                       (long long)source, (long long)target, MOST_SYMBOLS);
+        return sb_fail(
+            "the text has %lld symbols and its translation %lld; from 1 to %d can be drawn",
+            (long long)source, (long long)target, MOST_SYMBOLS);
     const int encoder = subject_layers(s, ENCODER_ATTENTION),
               decoder = subject_layers(s, DECODER_ATTENTION);
     sb_tensor **all = memory_new((size_t)(encoder + 2 * decoder) * sizeof *all);

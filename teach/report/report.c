@@ -40,7 +40,7 @@ static const char *head_name(const void *context, int64_t row)
     return text;
 }
 
-enum inside { GRADIENTS, DEAF, EVENNESS };
+enum inside { GRADIENTS, SATURATED, EVENNESS };
 
 static bool add_strip(struct html *html, const struct run_log *run, enum inside what,
                       struct strip strip)
@@ -51,7 +51,9 @@ static bool add_strip(struct html *html, const struct run_log *run, enum inside 
     for (int64_t i = 0; steps && values && i < n; i++) {
         const struct run_diagnosis *d = &run->diagnosis[i];
         steps[i] = d->step;
-        values[i] = what == GRADIENTS ? d->gradients : what == DEAF ? d->deaf : d->evenness;
+        values[i] = what == GRADIENTS   ? d->gradients
+                    : what == SATURATED ? d->saturated
+                                        : d->evenness;
     }
     const bool ok = steps && values;
     strip.columns = n;
@@ -72,30 +74,34 @@ static bool add_inside(struct html *html, const struct run_log *run, const struc
     const int64_t heads = first_head(o, 2) + o->decoder_layers * o->heads;
     if (run->diagnoses > 0 &&
         (run->parameters != sb_parameters_count(weights) || run->heads != heads))
-        return sb_fail("the log is of a model with %lld parameters and %lld heads; this one has "
+        return sb_fail("the log is of a model with %lld parameters and %lld heads; this model has "
                        "%lld and %lld",
                        (long long)run->parameters, (long long)run->heads,
                        (long long)sb_parameters_count(weights), (long long)heads);
     return add_strip(html, run, GRADIENTS,
-                     (struct strip){.title = "The gradient of each parameter",
-                                    .text = "Its length on a few held-out texts; a shade lighter "
-                                            "for a factor of 2.5, none below a ten-thousandth.",
-                                    .rows = run->parameters,
-                                    .name = parameter_name,
-                                    .context = weights,
-                                    .logarithmic = true}) &&
-           add_strip(html, run, DEAF,
-                     (struct strip){.title = "Deaf rows",
-                                    .text = "The share of each head's rows whose softmax lets "
-                                            "hardly any gradient through: confidence, not "
-                                            "illness, in a model that has learnt.",
+                     (struct strip){
+                         .title = "The gradient of each parameter",
+                         .text = "Its norm on a few held-out texts. A lighter shade is a factor of "
+                                 "2.5 less; below a ten-thousandth of the largest there is "
+                                 "none.",
+                         .rows = run->parameters,
+                         .name = parameter_name,
+                         .context = weights,
+                         .logarithmic = true}) &&
+           add_strip(html, run, SATURATED,
+                     (struct strip){.title = "Saturated rows",
+                                    .text =
+                                        "The share of each head's rows whose softmax passes hardly "
+                                        "any gradient: ||J|| sqrt n < 0.01, with n keys. In a "
+                                        "trained model this is confidence, not a fault.",
                                     .rows = run->heads,
                                     .name = head_name,
                                     .context = o}) &&
            add_strip(html, run, EVENNESS,
                      (struct strip){.title = "Evenness",
-                                    .text = "The entropy of each head's rows over that of equal "
-                                            "weights.",
+                                    .text =
+                                        "The entropy of each head's rows, divided by that of equal "
+                                        "weights.",
                                     .rows = run->heads,
                                     .name = head_name,
                                     .context = o});

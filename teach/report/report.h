@@ -1,6 +1,6 @@
 /*
- * The report on a model: one file of HTML, which a browser reads without script and without any
- * other file. Curves of its training, if there is a log; what it looks at on one text; the tape of
+ * The report on a model: one file of HTML, which a browser shows without scripts and without any
+ * other file. Curves of its training, if there is a log; its attention on one text; the tape of
  * that text's loss.
  */
 #ifndef SOFTBACK_TEACH_REPORT_REPORT_H

@@ -23,7 +23,7 @@ static bool add(struct run_log *log, const struct run_line *line)
     return true;
 }
 
-/* The numbers of an array, *n of them, which must be as many as there were before. */
+/* The *n numbers of an array; every diagnosis must have the same count. */
 static double *numbers(const json_t *array, int64_t *n)
 {
     const int64_t size = (int64_t)json_array_size(array);
@@ -41,6 +41,13 @@ static double *numbers(const json_t *array, int64_t *n)
     return values ? values : sb_fail("out of memory for the log");
 }
 
+/* Earlier versions called these rows deaf. */
+static const json_t *saturated_of(const json_t *json)
+{
+    const json_t *saturated = json_object_get(json, "saturated");
+    return saturated ? saturated : json_object_get(json, "deaf");
+}
+
 static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
 {
     if (!memory_room(&log->diagnosis, log->diagnoses, &log->diagnoses_room, sizeof *log->diagnosis))
@@ -48,8 +55,8 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
     struct run_diagnosis *d = &log->diagnosis[log->diagnoses++];
     *d = (struct run_diagnosis){.step = step};
     d->gradients = numbers(json_object_get(json, "gradients"), &log->parameters);
-    d->deaf = d->gradients ? numbers(json_object_get(json, "deaf"), &log->heads) : NULL;
-    d->evenness = d->deaf ? numbers(json_object_get(json, "evenness"), &log->heads) : NULL;
+    d->saturated = d->gradients ? numbers(saturated_of(json), &log->heads) : NULL;
+    d->evenness = d->saturated ? numbers(json_object_get(json, "evenness"), &log->heads) : NULL;
     return d->evenness != NULL;
 }
 
@@ -63,7 +70,7 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
                                   .held_out_loss = number(json, "held_out_loss"),
                                   .held_out_error = number(json, "held_out_error")};
     bool ok = line.step >= 0 ||
-              sb_fail("line %lld of %s is not of a log of training", (long long)place, path);
+              sb_fail("line %lld of %s is not a line of a training log", (long long)place, path);
     if (ok)
         ok = json_object_get(json, "gradients") ? add_diagnosis(log, line.step, json)
                                                 : add(log, &line);
@@ -93,7 +100,7 @@ void run_log_free(struct run_log *log)
 {
     for (int64_t i = 0; i < log->diagnoses; i++) {
         memory_free(log->diagnosis[i].gradients);
-        memory_free(log->diagnosis[i].deaf);
+        memory_free(log->diagnosis[i].saturated);
         memory_free(log->diagnosis[i].evenness);
     }
     memory_free(log->diagnosis);

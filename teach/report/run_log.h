@@ -1,11 +1,11 @@
-/* What a log of training holds (program/log.h), for a report. */
+/* A training log (program/log.h), as read for a report. */
 #ifndef SOFTBACK_TEACH_REPORT_RUN_LOG_H
 #define SOFTBACK_TEACH_REPORT_RUN_LOG_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* NaN where a line says nothing. */
+/* NaN where a line has no value. */
 struct run_line {
     double step, loss, rate, norm, held_out_loss, held_out_error;
 };
@@ -13,7 +13,7 @@ struct run_line {
 /* A line with a diagnosis (models/training/diagnosis.h). */
 struct run_diagnosis {
     double step;
-    double *gradients, *deaf, *evenness; /* `parameters` and `heads` of them */
+    double *gradients, *saturated, *evenness; /* `parameters` and `heads` of them */
 };
 
 struct run_log {
@@ -23,8 +23,8 @@ struct run_log {
     int64_t parameters, heads; /* of a diagnosis; lines with other numbers are a failure */
 };
 
-/* Lines that are not of a log are a failure; a last line that is cut off is not. A log that is not
-   there is empty. */
+/* A line that is not of a log is a failure; an incomplete last line is ignored. A missing file is
+   an empty log. */
 bool run_log_read(struct run_log *log, const char *path);
 void run_log_free(struct run_log *log);
 

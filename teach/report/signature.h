@@ -1,4 +1,4 @@
-/* The first bytes of what softback writes and may write over: it leaves all other files alone. */
+/* The first bytes of files that softback writes and may overwrite: it overwrites no others. */
 #ifndef SOFTBACK_TEACH_REPORT_SIGNATURE_H
 #define SOFTBACK_TEACH_REPORT_SIGNATURE_H
 

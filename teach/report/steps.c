@@ -1,7 +1,7 @@
 #include "teach/report/steps.h"
 
-/* Cells are filled with whole per cents, which also set their shade, by --share in the page's
-   style; the largest of a row is bold. The step stands in the address, so that it can be kept. */
+/* Cells show whole per cents, which also set their shade, by --share in the page's style; the
+   largest of a row is bold. The step is in the address, so that a link keeps it. */
 static const char script[] =
     "<script>\n"
     "{\n"
@@ -52,9 +52,11 @@ static void head(struct html *html, const sb_tensor *w, int64_t layer, int64_t h
 static void table(struct html *html, const struct subject *s, sb_tensor *const cross[])
 {
     const struct subject_axis keys = subject_keys(s, CROSS_ATTENTION);
-    html_add(html, "<div class=\"wide\"><table>\n<caption>What each head reads at this step, in "
-                   "per cent; a row's largest is bold.</caption>\n<tr><th scope=\"col\">the "
-                   "text</th>");
+    html_add(
+        html,
+        "<div class=\"wide\"><table>\n<caption>Attention weights of each head at this step, in "
+        "per cent; the largest of a row is bold.</caption>\n<tr><th scope=\"col\">the "
+        "text</th>");
     for (int64_t j = 0; j < keys.length; j++) {
         html_add(html, "<th scope=\"col\">");
         html_text(html, subject_label(&keys, j).text);

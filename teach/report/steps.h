@@ -5,8 +5,8 @@
 #include "teach/explain/subject.h"
 #include "teach/report/html.h"
 
-/* What it shows stands elsewhere on the page too: without a script it stays hidden. `cross` holds
-   the weights (1, H, Lq, Lk) of each decoder layer. */
+/* The page shows the same elsewhere: without scripts the slider stays hidden. `cross` holds the
+   weights (1, H, Lq, Lk) of each decoder layer. */
 void steps_add(struct html *html, const struct subject *subject, sb_tensor *const cross[]);
 
 #endif

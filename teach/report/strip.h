@@ -5,7 +5,7 @@
 #include "teach/report/html.h"
 
 struct strip {
-    const char *title, *text; /* text: what the shades say */
+    const char *title, *text; /* text: what the shades mean */
     int64_t rows, columns;
     const double *steps;         /* of each column */
     const double *const *values; /* of each column, those of its rows */

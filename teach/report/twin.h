@@ -1,5 +1,5 @@
-/* A copy of a subject's model in a real dtype of one's choice, without bf16 in its layers, whose
-   weights may be moved. */
+/* A copy of a subject's model in a chosen real dtype, without bf16 in its layers, whose weights may
+   be changed. */
 #ifndef SOFTBACK_TEACH_REPORT_TWIN_H
 #define SOFTBACK_TEACH_REPORT_TWIN_H
 
@@ -15,7 +15,7 @@ struct twin {
 bool twin_open(struct twin *twin, const struct subject *subject, sb_dtype dtype);
 void twin_close(struct twin *twin);
 
-/* Leaves the gradients of the pair's loss with the weights. */
+/* Leaves the gradients of the pair's loss in the weights. */
 bool twin_backward(struct twin *twin);
 /* (L(w + h) - L(w - h)) / 2h for one element of a weight, which is put back; h is relative to
    max(1, |w|). */

@@ -64,7 +64,7 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
                                         "<h2>Alignment</h2>",
                                         "layer 1, head 2<br>evenness ",
                                         "<h2>The gradient of each parameter</h2>",
-                                        "<h2>Deaf rows</h2>",
+                                        "<h2>Saturated rows</h2>",
                                         ">cross, layer 1, head 2</text>",
                                         "<h2>The gradient check</h2>",
                                         "<h2>The tape</h2>"};
@@ -85,13 +85,13 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
     free(page);
 }
 
-/* Its gradients by parameter and its deaf rows are those of a tape that rounds. */
+/* Its gradients by parameter and its saturated rows are those of a tape that rounds. */
 CLAIM(report, training_in_bf16_has_one_too)
 {
     struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
     cr_assert(o.code == 0, "%s", o.err);
     char *page = program_read("page.html", NULL);
-    cr_expect(page && strstr(page, "<h2>Deaf rows</h2>") &&
+    cr_expect(page && strstr(page, "<h2>Saturated rows</h2>") &&
               strstr(page, " elements agree, 0 differ."));
     free(page);
 }
@@ -189,7 +189,7 @@ CLAIM(report, backward_agrees_with_differences_in_each_parameter)
     cr_expect(count_of(part, "output.bias</th>") > 0 &&
               count_of(part, "encoder.embedding.weight</th>") == 3);
     char sentence[80];
-    snprintf(sentence, sizeof sentence, "<strong>%d elements agree, 0 differ.</strong> Of %d more",
+    snprintf(sentence, sizeof sentence, "<strong>%d elements agree, 0 differ.</strong> For %d more",
              agree, zero);
     cr_expect(strstr(part, sentence), "%s", part);
     free(page);
@@ -223,7 +223,7 @@ CLAIM(report, each_evaluation_is_a_column)
     char *page = program_read("page.html", NULL), *log = program_read("m.jsonl", NULL);
     cr_assert(page && log);
     cr_expect(count_of(log, "\"gradients\":[") == 6, "%d", count_of(log, "\"gradients\":["));
-    const char *head = strstr(page, "<h2>Deaf rows</h2>");
+    const char *head = strstr(page, "<h2>Saturated rows</h2>");
     cr_assert(head && (head = strstr(head, "<th scope=\"col\">step</th>")));
     static const char columns[] = "<th scope=\"col\">step</th><th scope=\"col\">10</th>"
                                   "<th scope=\"col\">20</th><th scope=\"col\">30</th>";
@@ -360,12 +360,16 @@ CPU_CLAIM(report, figures_without_memory_fail_and_leave_nothing)
 CLAIM(report, a_log_of_another_model_is_refused)
 {
     cr_assert(program_run(TRAIN).code == 0);
-    const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"deaf\":[0],\"evenness\":[1]}\n";
+    const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"saturated\":[0],\"evenness\":[1]}\n";
     program_write("odd.log", odd, strlen(odd));
     struct outcome o = program_run("report m --input '1 2' --log odd.log");
     cr_expect(o.code == 1 && strstr(o.err, "the log is of a model with 2 parameters and 1 heads"),
               "%s", o.err);
-    const char bad[] = "{\"step\":1,\"gradients\":[],\"deaf\":[0],\"evenness\":[1]}\n";
+    const char earlier[] = "{\"step\":1,\"gradients\":[1,2],\"deaf\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", earlier, strlen(earlier));
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(strstr(o.err, "2 parameters and 1 heads"), "%s", o.err);
+    const char bad[] = "{\"step\":1,\"gradients\":[],\"saturated\":[0],\"evenness\":[1]}\n";
     program_write("odd.log", bad, strlen(bad));
     o = program_run("report m --input '1 2' --log odd.log");
     cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
@@ -386,8 +390,8 @@ CLAIM(report, what_cannot_be_shown_is_named)
               "%s", o.err);
     program_write("odd.log", "softly\n", 7);
     o = program_run("report m --input 12 --log odd.log");
-    cr_expect(o.code == 1 && strstr(o.err, "line 1 of odd.log is not of a log of training"), "%s",
-              o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "line 1 of odd.log is not a line of a training log"),
+              "%s", o.err);
     cr_expect(!program_read("m.html", NULL));
 }
 
