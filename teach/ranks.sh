@@ -1,5 +1,5 @@
 #!/bin/sh
-# Measures the table of teach/ranks.md anew: what rank 0 sends in the tenth step of training, beside
+# Measures the table of teach/ranks.md again: what rank 0 sends in the tenth training step, next to
 # the formula, in bytes. Needs Open MPI's mpirun; SOFTBACK is the program ("./softback" otherwise).
 set -eu
 cd "$(dirname "$0")/.."
@@ -58,7 +58,7 @@ row() {
     }'
 }
 
-echo "| ranks | they share | gradient | within layers | rest | in all | measured |"
+echo "| ranks | split | gradient | within layers | rest | total | measured |"
 echo "|---|---|---:|---:|---:|---:|---:|"
 row 2 sequence=1
 row 4 sequence=1
