@@ -1,4 +1,4 @@
-/* Panel 3: the online softmax, block by block, and back. */
+/* Panel 3: the online softmax, block by block, and its backward. */
 const Flash = (() => {
     const s = Address.state;
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
@@ -41,7 +41,7 @@ const Flash = (() => {
             {name: "block by block", value: held},
             {name: "the whole row", value: whole, colour: "minus"},
         ];
-        bars("flash-memory", "numbers held at a time", all, (x) => x / Math.max(whole, held));
+        bars("flash-memory", "numbers in memory", all, (x) => x / Math.max(whole, held));
     };
 
     const place = () => {
@@ -72,7 +72,7 @@ const Flash = (() => {
     const listIn = (id) => $(id).value.split(/[ ,]+/).filter((w) => w !== "").map(Number);
     const areNumbers = (list) => list.every((x) => Number.isFinite(x) && Math.abs(x) < 1e6);
 
-    /* Both lists at once: as long as they do not fit together, nothing is computed. */
+    /* Both lists are read together: while they do not fit, nothing is computed. */
     const typed = () => {
         const fscores = listIn("flash-scores"), fvalues = listIn("flash-values");
         const block = +$("flash-block").value, n = fscores.length;
@@ -83,7 +83,7 @@ const Flash = (() => {
         mark("flash-values", ok);
         mark("flash-block", whole);
         if (!ok)
-            $("flash-place").textContent = "2 to 32 scores, and a value for each, are wanted";
+            $("flash-place").textContent = "expected: 2 to 32 scores, and a value for each";
         else if (whole)
             change(() => Object.assign(s, {fscores, fvalues, block, fstep: 0}));
     };

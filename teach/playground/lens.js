@@ -5,7 +5,7 @@ const Lens = (() => {
     const cell = (row, column) =>
         tag("td", {class: column === "ds" && sign(row.ds.number)}, escaped(row[column].text));
 
-    /* The row in panel 1, with six digits of each number, so that the command there says the same. */
+    /* The row in panel 1, with six digits of each number, so that its command shows the same. */
     const take = (origin, rows) => {
         const digits = (x) => +x.toPrecision(6);
         const kept = rows.map((r) => (r.s.text === "blocked" ? 0 : 1));

@@ -62,7 +62,7 @@ const Library = (() => {
         return range(n).map((i) => Array.from(all.subarray(i * apart, i * apart + n)));
     };
 
-    /* What training_look saw: of each attention its maps, and of each parameter its gradient. */
+    /* The results of training_look: the maps of each attention, and the gradient of each parameter. */
     const seen = (attention) => {
         const rows = calls.map_rows(attention), keys = calls.map_keys(attention), heads = range(2);
         const labels = (isKey, n) => range(n).map((i) => text(calls.label(attention, isKey, i)));

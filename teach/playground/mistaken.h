@@ -1,4 +1,4 @@
-/* Attention whose softmax has a wrong gradient, to see what becomes of training with it. */
+/* Attention whose softmax has a wrong gradient, to show what training with it leads to. */
 #ifndef SOFTBACK_TEACH_PLAYGROUND_MISTAKEN_H
 #define SOFTBACK_TEACH_PLAYGROUND_MISTAKEN_H
 
@@ -9,8 +9,8 @@ enum mistake {
     MISTAKE_ZERO,     /* ds = 0: queries and keys learn nothing */
 };
 
-/* The backward of composed attention of f32 on the CPU has this mistake from now on. It serves
-   attention without bias, dropout and dense masks. */
+/* From now on the backward of composed attention of f32 on the CPU has this mistake. Bias, dropout
+   and dense masks are not supported. */
 void mistake_install(enum mistake mistake);
 
 #endif

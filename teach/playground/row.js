@@ -46,7 +46,7 @@ const Row = (() => {
         ];
     };
 
-    /* A number that is being typed may be none yet. */
+    /* While it is typed, a text may not be a number yet. */
     const typed = (input, set) => {
         const x = +input.value;
         const ok = input.value.trim() !== "" && Number.isFinite(x) && Math.abs(x) <= 1e30;
@@ -93,7 +93,7 @@ const Row = (() => {
         const J = Library.jacobian(options()), n = J.length;
         const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
         const cell = Math.min(44, 264 / n), largest = Math.max(1e-9, ...J.flat().map(Math.abs));
-        const label = "Jacobian, a heat map; each row and column adds up to 0";
+        const label = "Jacobian, a heat map; each row and column sums to 0";
         const rows = J.map((row, i) => [
             words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
             words(left + (i + 0.5) * cell, 12, "middle", key(i)),

@@ -4,7 +4,8 @@ const SaturatedRows = (() => {
 
     const draw = () => {
         const d = 2 ** s.width, column = s.scaled ? "over sqrt d" : "raw";
-        const page = (known[d] ??= Library.explain("saturated-rows", {width: d})), {rows} = page.tables;
+        const page = (known[d] ??= Library.explain("saturated-rows", {width: d}));
+        const {rows} = page.tables;
         const most = Math.max(...rows.flatMap((r) => [r.raw.number, r["over sqrt d"].number]));
         const bins = rows.map((r) => ({
             name: (r.row.text ? "saturated, " : "") + "‖J‖ from " + r["||J|| from"].text,

@@ -15,7 +15,7 @@
 struct training_options {
     sb_task task; /* copy, reverse or sort */
     uint64_t seed;
-    double factor; /* what scores are multiplied with, beside 1 / sqrt D */
+    double factor; /* extra factor of scores, besides 1 / sqrt D */
     enum mistake mistake;
     int steps; /* over which the learning rate goes down to 0 */
 };
@@ -30,8 +30,8 @@ struct training {
     sb_seq2seq *model;
     sb_optimiser *adam;
     sb_data *others;       /* of another seed, */
-    const sb_batch *batch; /* of which this batch is looked at, and never trained on */
-    /* What training_observe sees. */
+    const sb_batch *batch; /* of which this batch is observed, and never trained on */
+    /* The results of training_observe. */
     struct subject subject;           /* a held-out pair */
     double *map[TRAINING_ATTENTIONS]; /* its weights (H, rows, keys) */
     int64_t rows[TRAINING_ATTENTIONS], keys[TRAINING_ATTENTIONS];

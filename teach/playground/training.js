@@ -1,4 +1,4 @@
-/* Panel 4: a model that learns beside the page, and what is seen of it. */
+/* Panel 4: a model that trains in a worker, and what is shown of it. */
 const Training = (() => {
     const s = Address.state;
     const KEPT_RUNS = 4, GUESSING = Math.log(11); /* ten digits and the end */
@@ -75,7 +75,7 @@ const Training = (() => {
             value: g.length,
             colour: isAsked(g.name) ? "minus" : "plus",
         }));
-        const label = "length of each parameter's gradient; queries and keys, which only softmax " +
+        const label = "norm of each parameter's gradient; queries and keys, which only softmax " +
             "backward reaches, in the second colour";
         bars("gradients", label, all, (x) => (Math.log10(x + 1e-12) + 7) / 8);
     };
@@ -86,7 +86,8 @@ const Training = (() => {
         chosen.head === head && chosen.row === row;
     const cell = (map, h, r, k) => {
         const a = map.heads[h][r][k];
-        const title = `head ${h + 1}, “${map.rows[r]}” looks at “${map.keys[k]}”: ${short(a)}`;
+        const pair = `“${map.rows[r]}” attends to “${map.keys[k]}”`;
+        const title = `head ${h + 1}, ${pair}: ${short(a)}`;
         const data = {"data-h": h, "data-r": r, "data-k": k, tabindex: r + k ? -1 : 0};
         const more = {role: "gridcell", "aria-label": title, title};
         return tag("td", {...data, ...more, class: isChosen(h, r) && "chosen"},
@@ -100,7 +101,8 @@ const Training = (() => {
         ]);
         const grid = {class: "map", role: "grid", "aria-label": `weights of head ${h + 1}`};
         return tag("figure", {},
-            tag("figcaption", {}, `Head ${h + 1}: ${saturated} % of its rows saturated, evenness ${even}`),
+            tag("figcaption", {},
+                `Head ${h + 1}: ${saturated} % of its rows saturated, evenness ${even}`),
             tag("table", grid, tableOf(["", ...map.keys], rows)));
     };
     const cellAt = (h, r, k) =>
@@ -118,7 +120,7 @@ const Training = (() => {
         $("maps").innerHTML = range(2).map((h) => headMap(map, h)).join("");
         if (focused) focusCell(focused.dataset.h, focused.dataset.r, focused.dataset.k);
         $("pair-text").textContent =
-            `reads ${cross.keys.join(" ")}, is to write ${cross.rows.slice(0, -1).join(" ")}`;
+            `reads ${cross.keys.join(" ")}, must write ${cross.rows.slice(0, -1).join(" ")}`;
     };
 
     const choose = (td) => {
@@ -161,7 +163,7 @@ const Training = (() => {
         Address.write();
         begin();
     };
-    /* What the address says, where a field has it. */
+    /* The values in the address, where a field allows them. */
     const restore = () => {
         for (const id of fields) {
             $(id).value = s[id];

@@ -1,8 +1,8 @@
-/* Training beside the page, so that the page never waits. Each message is an order; each answer has
-   what there is to draw. */
+/* Training in the background, so that the page never waits. Each message is an order; each answer
+   has what there is to draw. */
 let wanted = null, steps = 0, pair = 0, running = false, spent = 0;
 
-const MOST_OF_A_TICK = 60; /* ms of training before the page hears of it */
+const MOST_OF_A_TICK = 60; /* ms of training between two reports to the page */
 
 const report = (losses, more) => {
     const rate = (1000 * steps) / Math.max(spent, 1);
