@@ -134,8 +134,8 @@ static json_t *numbers(int64_t n, const double *x)
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
 {
     return write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step, "gradients",
-                                     numbers(d->parameters, d->gradient), "deaf",
-                                     numbers(d->heads, d->deaf), "evenness",
+                                     numbers(d->parameters, d->gradient), "saturated",
+                                     numbers(d->heads, d->saturated), "evenness",
                                      numbers(d->heads, d->evenness)));
 }
 

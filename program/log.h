@@ -4,7 +4,8 @@
  *     {"softback":"log","format":1}    first; not in logs of earlier versions
  *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
  *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on ranks: bytes, by rank 0
- *     {"step": 500, "gradients": [0.1, 0.02, ...], "deaf": [0, 0.1, ...], "evenness": [0.8, ...]}
+ *     {"step": 500, "gradients": [0.1, ...], "saturated": [0, 0.1, ...], "evenness": [0.8, ...]}
+ *         "saturated" is "deaf" in logs of earlier versions
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
  */
 #ifndef SOFTBACK_PROGRAM_LOG_H

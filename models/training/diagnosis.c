@@ -6,7 +6,7 @@
 #include "tensor/storage.h"
 #include <math.h>
 
-static const double DEAF = 0.01;
+static const double SATURATED_BELOW = 0.01;
 
 /* All values of a tensor; NULL without memory. */
 static double *values_of(const sb_tensor *t)
@@ -18,7 +18,7 @@ static double *values_of(const sb_tensor *t)
     return NULL;
 }
 
-static bool is_deaf(int64_t n, const double *a)
+static bool is_saturated(int64_t n, const double *a)
 {
     double squares = 0, cubes = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -26,7 +26,7 @@ static bool is_deaf(int64_t n, const double *a)
         cubes += a[j] * a[j] * a[j];
     }
     const double J2 = squares - 2 * cubes + squares * squares;
-    return J2 * (double)n < DEAF * DEAF;
+    return J2 * (double)n < SATURATED_BELOW * SATURATED_BELOW;
 }
 
 static double evenness(int64_t n, const double *a)
@@ -50,7 +50,7 @@ static int64_t keys_seen(const struct extent *e, int64_t b, int64_t i)
 }
 
 /* Of each head of one layer's weights (B, H, Lq, Lk). */
-static bool take_weights(const sb_tensor *weights, const struct extent *e, double *deaf,
+static bool take_weights(const sb_tensor *weights, const struct extent *e, double *saturated,
                          double *even)
 {
     const int64_t B = weights->dim[0], H = weights->dim[1], Lq = weights->dim[2],
@@ -64,11 +64,11 @@ static bool take_weights(const sb_tensor *weights, const struct extent *e, doubl
                 const double *row = a + ((b * H + h) * Lq + i) * Lk;
                 if (n < 2)
                     continue;
-                deaf[h] += is_deaf(n, row);
+                saturated[h] += is_saturated(n, row);
                 even[h] += evenness(n, row);
                 rows++;
             }
-        deaf[h] /= rows > 0 ? (double)rows : 1;
+        saturated[h] /= rows > 0 ? (double)rows : 1;
         even[h] /= rows > 0 ? (double)rows : 1;
     }
     memory_free(a);
@@ -82,7 +82,7 @@ static bool take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *
     const struct extent extent = {queries, keys, map->causal};
     const bool ok = (queries && keys) || sb_fail("diagnosis: out of memory");
     const bool taken =
-        ok && take_weights(map->weights, &extent, d->deaf + *head, d->evenness + *head);
+        ok && take_weights(map->weights, &extent, d->saturated + *head, d->evenness + *head);
     *head += map->weights->dim[1];
     memory_free(queries);
     memory_free(keys);
@@ -95,9 +95,9 @@ static bool take_heads(struct diagnosis *d, const sb_attentions *a)
     int64_t head = 0;
     for (int i = 0; i < a->maps; i++)
         d->heads += a->map[i].weights->dim[1];
-    d->deaf = memory_new((size_t)(d->heads + 1) * sizeof(double));
+    d->saturated = memory_new((size_t)(d->heads + 1) * sizeof(double));
     d->evenness = memory_new((size_t)(d->heads + 1) * sizeof(double));
-    bool ok = (d->deaf && d->evenness) || sb_fail("diagnosis: out of memory");
+    bool ok = (d->saturated && d->evenness) || sb_fail("diagnosis: out of memory");
     for (int i = 0; ok && i < a->maps; i++)
         ok = take_map(d, &a->map[i], &head);
     return ok;
@@ -152,7 +152,7 @@ bool diagnosis_make(struct diagnosis *d, const sb_model *model, const sb_batch *
 void diagnosis_free(struct diagnosis *d)
 {
     memory_free(d->gradient);
-    memory_free(d->deaf);
+    memory_free(d->saturated);
     memory_free(d->evenness);
     *d = (struct diagnosis){0};
 }

@@ -1,9 +1,12 @@
 /*
  * How a model is doing inside, on one batch: the length of each parameter's gradient, and of each
- * attention head how even its weights are and how many of its rows are deaf.
+ * attention head how even its weights are and how many of its rows are saturated.
  *
- * A row of n >= 2 weights a is deaf when the Jacobian J of its softmax is so small that hardly any
- * gradient reaches its scores: |J| sqrt(n) < 0.01, where |J|^2 = sum a^2 - 2 sum a^3 + (sum a^2)^2.
+ * A row of n >= 2 weights a is saturated when the Jacobian J of its softmax is so small that hardly
+ * any gradient reaches its scores: |J| sqrt(n) < 0.01, where
+ *
+ *     |J|^2 = sum a^2 - 2 sum a^3 + (sum a^2)^2
+ *
  * Its evenness is its entropy over ln n: 1 where all weights are equal, 0 where one has all.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_DIAGNOSIS_H
@@ -17,7 +20,7 @@ struct diagnosis {
     /* Of each head, in the order of the model's maps: those of the encoder's layers, then of the
        decoder's self-attention, then of its cross-attention. Means over the rows of the batch with
        at least two keys. */
-    double *deaf, *evenness;
+    double *saturated, *evenness;
 };
 
 /* Runs forward and backward without dropout. The parameters' gradients are cleared. */

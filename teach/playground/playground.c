@@ -214,7 +214,7 @@ EXPORT(parameter_gradient) double parameter_gradient(int i)
 
 EXPORT(head_saturated) double head_saturated(int attention, int head)
 {
-    return training.diagnosis.deaf[2 * attention + head];
+    return training.diagnosis.saturated[2 * attention + head];
 }
 
 EXPORT(head_evenness) double head_evenness(int attention, int head)

@@ -61,7 +61,7 @@ CLAIM(diagnosis, gradients_are_those_of_the_loss)
 }
 
 /* Without queries all scores are 0 (or a bias alone, which this variant has not). */
-CLAIM(diagnosis, equal_weights_are_even_and_hear)
+CLAIM(diagnosis, equal_weights_are_even_and_not_saturated)
 {
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
@@ -69,23 +69,23 @@ CLAIM(diagnosis, equal_weights_are_even_and_hear)
     struct diagnosis d = diagnose(&tiny);
     cr_expect(d.heads == 3 * options.transformer.heads * options.transformer.encoder_layers);
     for (int64_t h = 0; h < d.heads; h++)
-        cr_expect(fabs(d.evenness[h] - 1) < 1e-12 && d.deaf[h] == 0, "head %d: %g, %g", (int)h,
-                  d.evenness[h], d.deaf[h]);
+        cr_expect(fabs(d.evenness[h] - 1) < 1e-12 && d.saturated[h] == 0, "head %d: %g, %g", (int)h,
+                  d.evenness[h], d.saturated[h]);
     diagnosis_free(&d);
     tiny_free(&tiny);
 }
 
-CLAIM(diagnosis, heads_that_point_are_deaf)
+CLAIM(diagnosis, heads_that_point_are_saturated)
 {
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
     scale_parameters(tiny.weights, "encoder.layers.1.self_attention.query", 1e4);
     struct diagnosis d = diagnose(&tiny);
     const int64_t H = options.transformer.heads;
-    cr_expect(mean(H, d.deaf + H) > 0.9 && mean(H, d.evenness + H) < 0.1, "%g, %g",
-              mean(H, d.deaf + H), mean(H, d.evenness + H));
-    cr_expect(mean(H, d.deaf) < 0.5 && mean(H, d.evenness) > 0.2, "%g, %g", mean(H, d.deaf),
-              mean(H, d.evenness));
+    cr_expect(mean(H, d.saturated + H) > 0.9 && mean(H, d.evenness + H) < 0.1, "%g, %g",
+              mean(H, d.saturated + H), mean(H, d.evenness + H));
+    cr_expect(mean(H, d.saturated) < 0.5 && mean(H, d.evenness) > 0.2, "%g, %g",
+              mean(H, d.saturated), mean(H, d.evenness));
     diagnosis_free(&d);
     tiny_free(&tiny);
 }
