@@ -1,7 +1,6 @@
 #include "models/setting.h"
 #include "models/description_parts.h"
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,11 +84,10 @@ static bool set_number(const struct setting *setting, const char *text)
 
 static bool set_count(const struct setting *setting, const char *text)
 {
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (end == text || *end || errno || (double)value < setting->least ||
-        (double)value > setting->most)
+    const char *digits = text + (text[0] == '-');
+    const bool whole = digits[0] && digits[strspn(digits, "0123456789")] == '\0';
+    const double value = whole ? strtod(text, NULL) : 0; /* exact below 2^53, as are all limits */
+    if (!whole || value < setting->least || value > setting->most)
         return sb_fail("--%s: \"%s\" is not a whole number in %.10g..%.10g", setting->name, text,
                        setting->least, setting->most);
     if (setting->small)
@@ -97,7 +95,7 @@ static bool set_count(const struct setting *setting, const char *text)
     else if (setting->seed)
         *setting->seed = (uint64_t)value;
     else
-        *setting->count = value;
+        *setting->count = (int64_t)value;
     return true;
 }
 

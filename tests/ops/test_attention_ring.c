@@ -285,8 +285,8 @@ CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
 {
     static const char *const messages[] = {
         "attention: weights are not available with sequence parallelism",
-        "attention: 4 queries are not rank 0's share of 5 on 1 ranks",
-        "attention: 4 keys are not rank 0's share of 0 on 1 ranks",
+        "attention: 4 queries are not rank 0's zig-zag piece of 5 on 1 ranks",
+        "attention: 4 keys are not rank 0's zig-zag piece of 0 on 1 ranks",
     };
     sb_communicator *alone = communicator_new(NULL, NULL);
     for (int i = 0; i < 3; i++) {

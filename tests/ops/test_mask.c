@@ -399,7 +399,7 @@ CLAIM(mask, one_that_failed_never_passes_for_no_mask)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_attention(q, q, q, &o));
-    EXPECT_ERROR("attention: mask is NULL, because no tape was open when it was to be made");
+    EXPECT_ERROR("attention: mask is NULL, because no tape was open when it was created");
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(sb_attention(q, q, q, NULL), "it has been said once");

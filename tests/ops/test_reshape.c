@@ -81,7 +81,8 @@ CLAIM(reshape, shapes_that_do_not_fit_are_named)
                                 "differs");
     expect_refused(SB_SHAPE(4, -1), "reshape: x is (2, 3), the new shape (4, -1)");
     expect_refused(SB_SHAPE(-1, -1), "reshape: the new shape is (-1, -1): only one dimension may");
-    expect_refused(SB_SHAPE(0, -1), "reshape: the new shape is (0, -1): beside a 0");
+    expect_refused(SB_SHAPE(0, -1),
+                   "reshape: the new shape is (0, -1): -1 cannot be inferred if another size is 0");
     expect_refused(SB_SHAPE(-2, -3), "reshape: dimension 0 of (-2, -3) is negative");
     expect_refused(SB_SHAPE((int64_t)1 << 40, (int64_t)1 << 40), "more elements than any memory");
     expect_refused(7, (int64_t[]){1, 1, 1, 1, 1, 2, 3}, "reshape: rank 7 is not in 0..6");

@@ -411,7 +411,8 @@ CPU_CLAIM(explain, every_operation_has_its_block)
         cr_expect(operation_named(operation_name(NULL, i)), "%s", operation_name(NULL, i));
     cr_expect(!operation_named("tensor_zeros") && !operation_named("soft") && !operation_named(""));
     char *text = text_of("residual_layer_norm");
-    expect_text(text, "A residual branch and the norm that follows: *sum = x + dropout(branch, p)");
+    expect_text(text,
+                "A residual connection and its layer norm in one pass: *sum = x + dropout(branch,");
     expect_text(text,
                 "\n    sb_tensor *gain, sb_tensor *bias, double epsilon, sb_tensor **sum);\n");
     expect_text(text, "  within 1e-6\n");
