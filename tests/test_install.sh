@@ -1,11 +1,10 @@
 #!/bin/sh
 # Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
 # The library exports sb_ names only, each header stands alone in C and in C++, and programs build by
-# pkg-config and run: README.md's first C program; one with an operation of its own, whose gradient is
-# checked and whose spoiled gradient is noticed; one in C++; and one with a model of its own, which is
-# killed, goes on, ends with the bytes of a run that was not, and learns the same on two ranks. Takes
-# `build` from the given folder, or from build/,
-# or makes one.
+# pkg-config and run: README.md's first C program; those of examples/, which exit with 1 when they did
+# not learn; an operation, whose spoiled gradient is noticed; one in C++; and a model, whose training is
+# killed, goes on, ends with the bytes of a run that was not, and learns the same on two ranks.
+# Takes `build` from the given folder, or from build/, or makes one.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -15,13 +14,7 @@ if [ ! -f "$build/build.ninja" ]; then
     build=$work/build
     meson setup "$build" -Dtests=disabled -Dcuda=disabled >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 fi
-meson install -C "$build" --destdir "$work/root" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
-package=$(find "$work/root" -name softback.pc)
-export PKG_CONFIG_PATH="${package%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root"
-LD_LIBRARY_PATH=$work/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir softback)
-export LD_LIBRARY_PATH
-unset OPENBLAS_CORETYPE
-export GOMP_SPINCOUNT=1000 # as the program softback sets for itself: others may compute here too
+. tests/installed.sh
 fail() {
     echo "install: $*" >&2
     exit 1
@@ -44,29 +37,31 @@ for header in $(cd "$include" && find . -name '*.h'); do
 done
 echo "install: each of $(find "$include" -name '*.h' | wc -l) headers stands alone"
 
-build() { # build NAME SOURCE [LIBRARIES]: builds a program as users do
-    name=$1 source=$2
-    shift 2
-    cc -std=c17 -Wall -Wextra -Werror "$source" $(pkg-config --cflags --libs softback) "$@" \
-        -o "$work/$name" || fail "$name does not build"
+build() { # build NAME SOURCE: builds a program as users do, in C or C++
+    case $2 in
+    *.cpp) compiler='c++ -std=c++17' ;;
+    *) compiler='cc -std=c17' ;;
+    esac
+    $compiler -Wall -Wextra -Werror "$2" $(pkg-config --cflags --libs softback) -lm -o "$work/$1" ||
+        fail "$1 does not build"
 }
-run() { # run NAME SOURCE [LIBRARIES]: builds one, and runs it
+run() { # run NAME SOURCE: builds one, and runs it
     build "$@"
-    "$work/$name" >"$work/out" 2>&1 && failed= || failed=yes
-    sed "s|^|install: $name: |" "$work/out"
-    [ -z "$failed" ] || fail "$name fails"
+    "$work/$1" >"$work/out" 2>&1 && failed= || failed=yes
+    sed "s|^|install: $1: |" "$work/out"
+    [ -z "$failed" ] || fail "$1 fails"
 }
 if [ -f README.md ]; then
     awk '/^```/ && inside {exit} inside {print} /^```c$/ {inside = 1}' README.md >"$work/readme.c"
     run readme "$work/readme.c"
 fi
-run softplus tests/outside/softplus.c -lm
+for source in examples/*.c ${cpp:+examples/*.cpp}; do
+    run "$(basename "$source")" "$source"
+done
+run softplus tests/outside/softplus.c
 if [ -n "$cpp" ]; then
-    c++ -std=c++17 -Wall -Wextra -Werror tests/outside/plus.cpp \
-        $(pkg-config --cflags --libs softback) -o "$work/plus" || fail "the C++ program does not build"
-    out=$("$work/plus") || fail "the C++ program fails: $out"
-    echo "install: $out"
-    [ "$(echo "$out" | cut -d' ' -f2)" = "$(pkg-config --modversion softback)" ] ||
+    run plus tests/outside/plus.cpp
+    [ "$(cut -d' ' -f2 "$work/out")" = "$(pkg-config --modversion softback)" ] ||
         fail "sb_version() is not the package's version"
 fi
 
