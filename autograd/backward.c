@@ -119,7 +119,8 @@ static bool seed(sb_tensor *y, sb_tensor *dy)
     if (dy && !add)
         return y->device->copy(y->grad->data, dy->data, tensor_bytes(y));
     for (int64_t i = 0, n = tensor_size(y); i < n; i++)
-        if (!sb_put(y->grad, i, (add ? sb_get(y->grad, i) : 0) + (dy ? sb_get(dy, i) : 1)))
+        if (!sb_tensor_set(y->grad, i,
+                           (add ? sb_tensor_get(y->grad, i) : 0) + (dy ? sb_tensor_get(dy, i) : 1)))
             return false;
     return true;
 }
@@ -193,7 +194,7 @@ static bool is_finite(const sb_tensor *t)
     if (t->data_gone || !sb_dtype_is_real(t->dtype))
         return true;
     for (int64_t i = 0, n = tensor_size(t); i < n; i++)
-        if (!isfinite(sb_get(t, i)))
+        if (!isfinite(sb_tensor_get(t, i)))
             return false;
     return true;
 }

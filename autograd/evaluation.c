@@ -57,7 +57,7 @@ bool evaluation_backward(struct evaluation *e, double *const *values)
     if (ok && y->requires_grad) { /* otherwise all gradients are missing */
         sb_tensor *dy = tensor_new("gradcheck", y->device, y->dtype, y->rank, y->dim);
         for (int64_t i = 0; dy && i < e->outputs; i++)
-            sb_put(dy, i, evaluation_weight(i));
+            sb_tensor_set(dy, i, evaluation_weight(i));
         ok = dy && sb_backward_from(y, dy);
         sb_tensor_release(dy);
     }
@@ -89,17 +89,17 @@ static struct difference difference_of(const struct evaluation *e, double width)
 
 double evaluation_step(const struct evaluation *e, const sb_tensor *x, int64_t i)
 {
-    return e->step * fmax(1, fabs(sb_get(x, i)));
+    return e->step * fmax(1, fabs(sb_tensor_get(x, i)));
 }
 
 bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
                            struct difference *d)
 {
-    double value = sb_get(x, i), h = part * evaluation_step(e, x, i);
+    double value = sb_tensor_get(x, i), h = part * evaluation_step(e, x, i);
     double up = value + h, down = value - h;
-    bool ok =
-        sb_put(x, i, up) && evaluate(e, &e->up) && sb_put(x, i, down) && evaluate(e, &e->down);
-    sb_put(x, i, value);
+    bool ok = sb_tensor_set(x, i, up) && evaluate(e, &e->up) && sb_tensor_set(x, i, down) &&
+              evaluate(e, &e->down);
+    sb_tensor_set(x, i, value);
     if (ok)
         *d = difference_of(e, up - down); /* 2h after rounding in x */
     return ok;

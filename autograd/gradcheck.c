@@ -29,13 +29,13 @@ static bool backward_afresh(struct check *c)
         return false;
     for (int j = 0; j < c->n; j++) {
         struct gradient *g = &c->gradient[j];
-        const sb_tensor *grad = sb_grad(g->x);
+        const sb_tensor *grad = sb_tensor_grad(g->x);
         g->missing = !grad;
         if (g->n > 0 && grad && !sb_tensor_read(grad, g->backward))
             return false;
     }
     for (int j = 0; j < c->n; j++)
-        sb_clear_grad(c->x[j]); /* only now, because a tensor may be two inputs */
+        sb_tensor_clear_grad(c->x[j]); /* only now, because a tensor may be two inputs */
     return true;
 }
 
@@ -66,7 +66,7 @@ static bool backward_again(struct check *c)
         return false;
     for (int j = 0; j < c->n; j++) {
         struct gradient *g = &c->gradient[j];
-        if (g->n > 0 && !sb_tensor_read(sb_grad(g->x), g->again))
+        if (g->n > 0 && !sb_tensor_read(sb_tensor_grad(g->x), g->again))
             return false;
         for (int64_t i = 0; i < g->n; i++)
             g->again[i] -= g->before[i];

@@ -121,8 +121,9 @@ static bool transpose(sb_tensor *x)
         return false;
     for (int64_t i = 0; i < tensor_size(x); i++) {
         int64_t row = i % matrix / n, column = i % n, other = i + (column - row) * (n - 1);
-        double value = sb_get(x, i);
-        if (row < column && !(sb_put(x, i, sb_get(x, other)) && sb_put(x, other, value)))
+        double value = sb_tensor_get(x, i);
+        if (row < column &&
+            !(sb_tensor_set(x, i, sb_tensor_get(x, other)) && sb_tensor_set(x, other, value)))
             return false;
     }
     return true;

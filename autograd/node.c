@@ -210,13 +210,13 @@ const void *sb_node_options(const sb_node *node)
 
 sb_tensor *sb_node_dy(const sb_node *node, int i)
 {
-    return sb_grad(sb_node_result(node, i));
+    return sb_tensor_grad(sb_node_result(node, i));
 }
 
 sb_tensor *sb_node_dx(const sb_node *node, int i)
 {
     sb_tensor *x = sb_node_input(node, i);
-    return x && tape_wants_grad(tape_open(), x) ? sb_grad(x) : NULL;
+    return x && tape_wants_grad(tape_open(), x) ? sb_tensor_grad(x) : NULL;
 }
 
 bool sb_node_fresh(const sb_node *node, int i)

@@ -156,8 +156,8 @@ static bool list_inputs(struct inputs *in, int n, sb_tensor *const x[])
     return true;
 }
 
-sb_tensor *sb_checkpoint(sb_function f, const void *context, size_t context_bytes, int n,
-                         sb_tensor *const x[])
+sb_tensor *sb_recompute(sb_function f, const void *context, size_t context_bytes, int n,
+                        sb_tensor *const x[])
 {
     struct open_tape *tape = tape_need("checkpoint");
     if (!tape)

@@ -18,7 +18,7 @@
  *
  * Fails     f fails; f reads a result of the outer tape that is not in x; f returns an input
  */
-SB_API sb_tensor *sb_checkpoint(sb_function f, const void *context, size_t context_bytes, int n,
-                                sb_tensor *const x[]);
+SB_API sb_tensor *sb_recompute(sb_function f, const void *context, size_t context_bytes, int n,
+                               sb_tensor *const x[]);
 
 #endif

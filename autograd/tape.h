@@ -60,7 +60,8 @@ SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
 
 /*
  * Computes the gradient of the loss, a tensor of one element, with respect to every leaf that
- * requires a gradient, and adds it to the leaf's gradient (sb_grad). Call it once for each tape.
+ * requires a gradient, and adds it to the leaf's gradient (sb_tensor_grad). Call it once for each
+ * tape.
  *
  * Backward frees the data and gradients of intermediate results as soon as no operation needs them;
  * the loss keeps its value. On failure it clears the gradients of all leaves that the tape reaches,

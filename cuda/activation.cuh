@@ -98,19 +98,19 @@ template <class T> __device__ T real_silu_slope(T z)
 template <class T> __device__ T activation_value(sb_activation activation, T z)
 {
     switch (activation) {
-    case SB_RELU:
+    case SB_ACTIVATION_RELU:
         return real_relu(z);
-    case SB_GELU:
+    case SB_ACTIVATION_GELU:
         return real_gelu(z);
-    case SB_GELU_TANH:
+    case SB_ACTIVATION_GELU_TANH:
         return real_gelu_tanh(z);
-    case SB_SILU:
+    case SB_ACTIVATION_SILU:
         return real_silu(z);
-    case SB_TANH:
+    case SB_ACTIVATION_TANH:
         return real_tanh(z);
-    case SB_SIGMOID:
+    case SB_ACTIVATION_SIGMOID:
         return real_sigmoid(z);
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         break;
     }
     return z;
@@ -119,19 +119,19 @@ template <class T> __device__ T activation_value(sb_activation activation, T z)
 template <class T> __device__ T activation_slope(sb_activation activation, T z)
 {
     switch (activation) {
-    case SB_RELU:
+    case SB_ACTIVATION_RELU:
         return real_relu_slope(z);
-    case SB_GELU:
+    case SB_ACTIVATION_GELU:
         return real_gelu_slope(z);
-    case SB_GELU_TANH:
+    case SB_ACTIVATION_GELU_TANH:
         return real_gelu_tanh_slope(z);
-    case SB_SILU:
+    case SB_ACTIVATION_SILU:
         return real_silu_slope(z);
-    case SB_TANH:
+    case SB_ACTIVATION_TANH:
         return real_tanh_slope(z);
-    case SB_SIGMOID:
+    case SB_ACTIVATION_SIGMOID:
         return real_sigmoid_slope(z);
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         break;
     }
     return 1;

@@ -22,9 +22,9 @@ __global__ void activate(int64_t rows, int64_t out, const T *__restrict__ bias, 
         const real b = bias && c < out ? (real)bias[c] : 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
             const real value = (real)z[r * out + c] + b;
-            if (ACTIVATION == SB_IDENTITY || (bias && z != y))
+            if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
                 z[r * out + c] = value;
-            if (ACTIVATION != SB_IDENTITY)
+            if (ACTIVATION != SB_ACTIVATION_IDENTITY)
                 y[r * out + c] = activation_value(ACTIVATION, value);
         }
     }
@@ -55,11 +55,12 @@ template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
     typedef void kernel(int64_t rows, int64_t out, const T *bias, Y *z, Y *y);
-    static kernel *const kernels[] = {activate<T, Y, SB_IDENTITY>, activate<T, Y, SB_RELU>,
-                                      activate<T, Y, SB_GELU>,     activate<T, Y, SB_GELU_TANH>,
-                                      activate<T, Y, SB_SILU>,     activate<T, Y, SB_TANH>,
-                                      activate<T, Y, SB_SIGMOID>};
-    if ((!bias && s->activation == SB_IDENTITY) || s->rows * s->out == 0)
+    static kernel *const kernels[] = {
+        activate<T, Y, SB_ACTIVATION_IDENTITY>, activate<T, Y, SB_ACTIVATION_RELU>,
+        activate<T, Y, SB_ACTIVATION_GELU>,     activate<T, Y, SB_ACTIVATION_GELU_TANH>,
+        activate<T, Y, SB_ACTIVATION_SILU>,     activate<T, Y, SB_ACTIVATION_TANH>,
+        activate<T, Y, SB_ACTIVATION_SIGMOID>};
+    if ((!bias && s->activation == SB_ACTIVATION_IDENTITY) || s->rows * s->out == 0)
         return true;
     LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(s->rows) * column_blocks(s->out), 1)),
            column_block(s->rows), 0, stream, s->rows, s->out, bias, z, y);
@@ -77,7 +78,7 @@ bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
     if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value)
-        if (bias && !s->by_row && (narrow || s->activation == SB_IDENTITY) &&
+        if (bias && !s->by_row && (narrow || s->activation == SB_ACTIVATION_IDENTITY) &&
             gemm_with_bias(rows, in, out, x, weight, bias, z))
             return activate_rows<T, Y>(s, nullptr, z, y);
     const bool begun = narrow && bias;
@@ -104,9 +105,9 @@ bool forward(const struct linear_shape *s, const void *x, const void *weight, co
 template <class T> __device__ T slope(sb_activation activation, T kept)
 {
     switch (activation) {
-    case SB_TANH: /* y = tanh z */
+    case SB_ACTIVATION_TANH: /* y = tanh z */
         return 1 - kept * kept;
-    case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
+    case SB_ACTIVATION_SIGMOID: /* y = 1 / (1 + e^-z) */
         return kept * (1 - kept);
     default: /* also relu, where y > 0 exactly when z > 0 */
         return activation_slope(activation, kept);
@@ -126,14 +127,14 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
 {
     typedef void kernel(int64_t n, const T *kept, const T *dy, T *dz);
     static kernel *const kernels[] = {nullptr,
-                                      deactivate<T, SB_RELU>,
-                                      deactivate<T, SB_GELU>,
-                                      deactivate<T, SB_GELU_TANH>,
-                                      deactivate<T, SB_SILU>,
-                                      deactivate<T, SB_TANH>,
-                                      deactivate<T, SB_SIGMOID>};
+                                      deactivate<T, SB_ACTIVATION_RELU>,
+                                      deactivate<T, SB_ACTIVATION_GELU>,
+                                      deactivate<T, SB_ACTIVATION_GELU_TANH>,
+                                      deactivate<T, SB_ACTIVATION_SILU>,
+                                      deactivate<T, SB_ACTIVATION_TANH>,
+                                      deactivate<T, SB_ACTIVATION_SIGMOID>};
     const int64_t n = s->rows * s->out;
-    if (s->activation == SB_IDENTITY || n == 0)
+    if (s->activation == SB_ACTIVATION_IDENTITY || n == 0)
         return true;
     LAUNCH(kernels[s->activation], dim3(blocks_for(n, THREADS)), dim3(THREADS), 0, stream, n,
            (const T *)kept, (const T *)dy, (T *)dz);

@@ -18,7 +18,7 @@ static int32_t next_letter(sb_decoder *gpt, sb_output_head *head, int32_t *text,
     sb_tensor *p = sb_softmax(sb_output_head_logits(head, sb_slice(y, 1, LENGTH - 1, 1)));
     double rest = sb_random_uniform(random);
     int32_t letter = 0;
-    while (letter < LETTERS - 1 && (rest -= sb_get(p, letter)) >= 0)
+    while (letter < LETTERS - 1 && (rest -= sb_tensor_get(p, letter)) >= 0)
         letter++;
     sb_tape_end(&tape);
     return letter;
@@ -52,7 +52,7 @@ int main(void)
         sb_tensor *loss = sb_output_head_loss(&head, y, next, NULL);
         ok = sb_backward(loss) && sb_optimiser_step(adam);
         if (ok && step % 100 == 0)
-            printf("step %d  loss %.3f\n", step, sb_value(loss));
+            printf("step %d  loss %.3f\n", step, sb_tensor_value(loss));
         sb_tape_end(&tape);
     }
 

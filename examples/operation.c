@@ -55,8 +55,8 @@ static sb_tensor *random_matrix(int64_t rows, int64_t columns, sb_random *random
 {
     sb_tensor *x = sb_tensor_zeros(SB_F64, SB_SHAPE(rows, columns));
     for (int64_t i = 0; i < sb_tensor_size(x); i++)
-        sb_put(x, i, sb_random_normal(random));
-    return sb_requires_grad(x);
+        sb_tensor_set(x, i, sb_random_normal(random));
+    return sb_tensor_requires_grad(x);
 }
 
 int main(void)

@@ -61,17 +61,17 @@ using tensor = std::unique_ptr<sb_tensor, release>; // a reference of ours
 // The derivative at x, by backward.
 static double slope(sb_dtype dtype, double x)
 {
-    const tensor input(sb_requires_grad(sb_tensor_from_doubles(dtype, SB_SHAPE(1), &x)));
+    const tensor input(sb_tensor_requires_grad(sb_tensor_from_doubles(dtype, SB_SHAPE(1), &x)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     const bool ok = sb_backward(softcap(input.get(), 2));
-    return sb_tape_end(&tape) && ok ? sb_get(sb_grad(input.get()), 0) : NAN;
+    return sb_tape_end(&tape) && ok ? sb_tensor_get(sb_tensor_grad(input.get()), 0) : NAN;
 }
 
 int main()
 {
     const double values[] = {-3, -1, 0, 1, 3};
-    const tensor x(sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(5), values)));
+    const tensor x(sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(5), values)));
     sb_tensor *inputs[] = {x.get()};
     const auto function = [](void *, sb_tensor *const in[]) { return softcap(in[0], 2); };
     const bool right = sb_gradcheck(function, nullptr, inputs, 1, nullptr, nullptr);

@@ -22,7 +22,7 @@ static bool vision_init(struct vision *v, sb_parameters *set)
     return sb_linear_layer_init(&v->patch, set, "patch", PATCH * PATCH, WIDTH, true) &&
            sb_transformer_layer_init(&v->layer[0], set, "layers.0", &sizes, false) &&
            sb_transformer_layer_init(&v->layer[1], set, "layers.1", &sizes, false) &&
-           sb_norm_layer_init(&v->norm, set, "norm", WIDTH, SB_LAYER_NORM) &&
+           sb_norm_layer_init(&v->norm, set, "norm", WIDTH, SB_NORM_KIND_LAYER) &&
            sb_linear_layer_init(&v->classifier, set, "classifier", WIDTH, SHAPES, true);
 }
 
@@ -32,12 +32,12 @@ static sb_tensor *vision_forward(const struct vision *v, sb_tensor *images)
     sb_tensor *rows = sb_reshape(images, SB_SHAPE(-1, GRID, PATCH, GRID, PATCH));
     sb_tensor *grid = sb_permute(rows, (const int[]){0, 1, 3, 2, 4});
     sb_tensor *patches = sb_reshape(grid, SB_SHAPE(-1, PATCHES, PATCH * PATCH));
-    sb_tensor *x = sb_linear_layer_forward(&v->patch, patches, SB_IDENTITY);
+    sb_tensor *x = sb_linear_layer_forward(&v->patch, patches, SB_ACTIVATION_IDENTITY);
     x = sb_add(x, sb_sinusoidal(SB_F32, 0, PATCHES, WIDTH));
     x = sb_transformer_layer_forward(&v->layer[0], x, NULL, NULL, NULL);
     x = sb_transformer_layer_forward(&v->layer[1], x, NULL, NULL, NULL);
     sb_tensor *pooled = sb_mean(sb_norm_layer_forward(&v->norm, x), 1, false);
-    return sb_linear_layer_forward(&v->classifier, pooled, SB_IDENTITY);
+    return sb_linear_layer_forward(&v->classifier, pooled, SB_ACTIVATION_IDENTITY);
 }
 
 /* A shape of random size at a random place, under noise. */
@@ -80,11 +80,11 @@ int main(void)
             sb_tensor *loss = sb_cross_entropy(logits, labels, NULL);
             ok = sb_backward(loss) && sb_optimiser_step(adam);
             if (step % 200 == 0)
-                printf("step %d  loss %.3f\n", step, sb_value(loss));
+                printf("step %d  loss %.3f\n", step, sb_tensor_value(loss));
         } else {
             sb_tensor *found = sb_argmax(logits, -1);
             for (int b = 0; b < BATCH; b++)
-                right += sb_get(found, b) == shapes[b];
+                right += sb_tensor_get(found, b) == shapes[b];
         }
         ok &= sb_tape_end(&tape);
     }

@@ -146,7 +146,7 @@ static double norm_of(const sb_tensor *dy)
 static void take_norms(struct drawing *d)
 {
     for (int64_t n = 0; n < d->count; n++) {
-        const sb_tensor *dy = sb_grad(d->node[n].y);
+        const sb_tensor *dy = sb_tensor_grad(d->node[n].y);
         d->node[n].norm = dy ? norm_of(dy) : -1;
         d->largest = fmax(d->largest, d->node[n].norm);
     }

@@ -96,7 +96,7 @@ static sb_tensor *before(sb_tensor *ids)
     sb_tensor *input = sb_tensor_to(ids, sb_device_cpu());
     int32_t *to = input ? sb_tensor_data(input) : NULL;
     for (int64_t i = B * L - 1; to && i >= 0; i--)
-        to[i] = i % L == 0 ? SB_BEGIN : to[i - 1] < 0 ? SB_PADDING : to[i - 1];
+        to[i] = i % L == 0 ? SB_SYMBOL_BEGIN : to[i - 1] < 0 ? SB_SYMBOL_PADDING : to[i - 1];
     input = tensor_moved(input, device);
     return input ? sb_tape_own(input) : NULL;
 }
@@ -114,7 +114,7 @@ static sb_tensor *loss_of(const sb_language_model *m, sb_tensor *y, sb_tensor *i
         return NULL;
     const sb_cross_entropy_options options = {
         .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
-        .reduction = loss == SB_LOSS_MEAN ? SB_MEAN : SB_SUM};
+        .reduction = loss == SB_LOSS_MEAN ? SB_REDUCE_MEAN : SB_REDUCE_SUM};
     return sb_output_head_loss(&m->output, y, ids, &options);
 }
 

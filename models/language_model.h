@@ -35,9 +35,9 @@ SB_API sb_vocabulary *sb_language_model_vocabulary(const sb_language_model *mode
 SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *model);
 
 /*
- * ids (B, L) of i32 hold a text in each row, with SB_END where it ends, and negative ids behind
- * it: as `target_out` of a batch. Each symbol is predicted from those before it, the first from
- * "begin".
+ * ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
+ * behind it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+ * from "begin".
  *
  * loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
  * logits: (B, L, V); those at position t are of symbol t.

@@ -150,7 +150,7 @@ static sb_tensor *seq2seq_loss(const void *self, const sb_batch *batch, sb_loss 
         return NULL;
     const sb_cross_entropy_options options = {
         .label_smoothing = loss == SB_LOSS_COST ? 0 : m->options.label_smoothing,
-        .reduction = loss == SB_LOSS_MEAN ? SB_MEAN : SB_SUM};
+        .reduction = loss == SB_LOSS_MEAN ? SB_REDUCE_MEAN : SB_REDUCE_SUM};
     return sb_output_head_loss(&m->output, y, target, &options);
 }
 
@@ -183,7 +183,7 @@ const sb_seq2seq_options seq2seq_usual = {.transformer = {.width = 128,
                                                           .encoder_layers = 3,
                                                           .decoder_layers = 3,
                                                           .dropout = 0.1,
-                                                          .activation = SB_RELU}};
+                                                          .activation = SB_ACTIVATION_RELU}};
 
 void seq2seq_add_sharing(struct setting_table *t, sb_seq2seq_options *o)
 {

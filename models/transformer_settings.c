@@ -1,17 +1,23 @@
 #include "models/transformer_settings.h"
 
 static const char *const norm_places[] = {[SB_NORM_PRE] = "pre", [SB_NORM_POST] = "post", NULL};
-static const char *const norm_kinds[] = {[SB_LAYER_NORM] = "layer", [SB_RMS_NORM] = "rms", NULL};
-static const char *const activations[] = {[SB_IDENTITY] = "identity", [SB_RELU] = "relu",
-                                          [SB_GELU] = "gelu",         [SB_GELU_TANH] = "gelu-tanh",
-                                          [SB_SILU] = "silu",         [SB_TANH] = "tanh",
-                                          [SB_SIGMOID] = "sigmoid",   NULL};
-static const char *const scores[] = {
-    [SB_SCALED] = "scaled", [SB_BALANCED] = "balanced", [SB_COSINE] = "cosine", NULL};
+static const char *const norm_kinds[] = {
+    [SB_NORM_KIND_LAYER] = "layer", [SB_NORM_KIND_RMS] = "rms", NULL};
+static const char *const activations[] = {
+    [SB_ACTIVATION_IDENTITY] = "identity", [SB_ACTIVATION_RELU] = "relu",
+    [SB_ACTIVATION_GELU] = "gelu",         [SB_ACTIVATION_GELU_TANH] = "gelu-tanh",
+    [SB_ACTIVATION_SILU] = "silu",         [SB_ACTIVATION_TANH] = "tanh",
+    [SB_ACTIVATION_SIGMOID] = "sigmoid",   NULL};
+static const char *const scores[] = {[SB_SCORE_SCALED] = "scaled",
+                                     [SB_SCORE_BALANCED] = "balanced",
+                                     [SB_SCORE_COSINE] = "cosine",
+                                     NULL};
 static const char *const precisions[] = {
     [SB_PRECISION_F32] = "f32", [SB_PRECISION_BF16] = "bf16", NULL};
-static const char *const algorithms[] = {
-    [SB_AUTOMATIC] = "auto", [SB_COMPOSED] = "composed", [SB_TILED] = "tiled", NULL};
+static const char *const algorithms[] = {[SB_ATTENTION_AUTOMATIC] = "auto",
+                                         [SB_ATTENTION_COMPOSED] = "composed",
+                                         [SB_ATTENTION_TILED] = "tiled",
+                                         NULL};
 static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal",
                                         [SB_POSITIONS_LEARNED] = "learned",
                                         [SB_POSITIONS_ROTARY] = "rotary",

@@ -49,7 +49,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
 /* A projection of x (B, L, C), split into heads: (B, L, heads, D). */
 static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64_t heads, int64_t D)
 {
-    sb_tensor *y = sb_linear_layer_forward(projection, x, SB_IDENTITY);
+    sb_tensor *y = sb_linear_layer_forward(projection, x, SB_ACTIVATION_IDENTITY);
     return sb_reshape(y, 4, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), heads, D});
 }
 
@@ -113,7 +113,8 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                           .temperature = layer->temperature,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,
-                                          .algorithm = a->weights ? SB_COMPOSED : layer->algorithm,
+                                          .algorithm =
+                                              a->weights ? SB_ATTENTION_COMPOSED : layer->algorithm,
                                           .queries = layer->along,
                                           .keys = layer->keys_along,
                                           .heads = heads_here(layer)};

@@ -7,7 +7,7 @@
 static bool has_gradient(const sb_parameters *set)
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
-        if (sb_grad(sb_parameters_get(set, i)))
+        if (sb_tensor_grad(sb_parameters_get(set, i)))
             return true;
     return sb_fail("optimiser_step: no parameter has a gradient; call sb_backward first");
 }

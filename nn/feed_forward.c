@@ -27,6 +27,7 @@ sb_tensor *sb_feed_forward_forward(const sb_feed_forward *layer, sb_tensor *x)
         x = sb_to_ranks(x, layer->ranks);
     sb_tensor *hidden = sb_linear_layer_forward(&layer->up, x, layer->activation);
     if (layer->gate.weight)
-        hidden = sb_multiply(hidden, sb_linear_layer_forward(&layer->gate, x, SB_IDENTITY));
+        hidden =
+            sb_multiply(hidden, sb_linear_layer_forward(&layer->gate, x, SB_ACTIVATION_IDENTITY));
     return sb_linear_layer_join(&layer->down, hidden, layer->ranks);
 }

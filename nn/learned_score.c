@@ -89,12 +89,12 @@ sb_tensor *sb_additive_attention_forward(const sb_additive_attention *layer, sb_
                         sb_tensor_dim(layer->key.weight, 1), weights))
         return NULL;
     const int64_t B = q->dim[0], Lq = q->dim[1], Lk = k->dim[1];
-    sb_tensor *from_q = sb_linear_layer_forward(&layer->query, q, SB_IDENTITY);
-    sb_tensor *from_k = sb_linear_layer_forward(&layer->key, k, SB_IDENTITY);
+    sb_tensor *from_q = sb_linear_layer_forward(&layer->query, q, SB_ACTIVATION_IDENTITY);
+    sb_tensor *from_k = sb_linear_layer_forward(&layer->key, k, SB_ACTIVATION_IDENTITY);
     sb_tensor *u = sb_add(sb_reshape(from_q, SB_SHAPE(B, Lq, 1, A)),
                           sb_reshape(from_k, SB_SHAPE(B, 1, Lk, A)));
     sb_tensor *t = sb_tanh(keep_pairs(u, mask));
-    sb_tensor *s = sb_linear_layer_forward(&layer->score, t, SB_IDENTITY);
+    sb_tensor *s = sb_linear_layer_forward(&layer->score, t, SB_ACTIVATION_IDENTITY);
     /* The rest is attention with zero queries and keys, and s as the bias. */
     const sb_attention_options options = {.mask = mask,
                                           .bias = sb_reshape(s, SB_SHAPE(B, 1, Lq, Lk)),
@@ -128,7 +128,8 @@ sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_attention
         return NULL;
     const sb_attention_options options = {
         .mask = mask, .scale = 1, .dropout = layer->dropout, .weights = weights};
-    return sb_attention(sb_linear_layer_forward(&layer->query, q, SB_IDENTITY), k, v, &options);
+    return sb_attention(sb_linear_layer_forward(&layer->query, q, SB_ACTIVATION_IDENTITY), k, v,
+                        &options);
 }
 
 bool sb_cosine_attention_init(sb_cosine_attention *layer, sb_parameters *set, const char *name,
@@ -156,7 +157,7 @@ sb_tensor *sb_cosine_attention_forward(const sb_cosine_attention *layer, sb_tens
     if (!check_operands("cosine_attention", q, k, v, D, D, weights))
         return NULL;
     const sb_attention_options options = {.mask = mask,
-                                          .score = SB_COSINE,
+                                          .score = SB_SCORE_COSINE,
                                           .log_temperature = layer->log_temperature,
                                           .dropout = layer->dropout,
                                           .weights = weights};

@@ -36,7 +36,7 @@ sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
 sb_tensor *sb_linear_layer_join(const sb_linear_layer *layer, sb_tensor *x, sb_communicator *ranks)
 {
     if (sb_communicator_size(ranks) == 1)
-        return sb_linear_layer_forward(layer, x, SB_IDENTITY);
+        return sb_linear_layer_forward(layer, x, SB_ACTIVATION_IDENTITY);
     sb_tensor *y = sb_from_ranks(sb_linear(x, precision_of(layer->weight, x), NULL), ranks);
     return layer->bias ? sb_add(y, precision_of(layer->bias, x)) : y;
 }

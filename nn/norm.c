@@ -12,26 +12,27 @@ bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *na
     if (!layer_begin(&start, "norm", layer, sizeof *layer, set, name) ||
         !layer_size("norm", "C", C))
         return false;
-    if (kind != SB_LAYER_NORM && kind != SB_RMS_NORM)
+    if (kind != SB_NORM_KIND_LAYER && kind != SB_NORM_KIND_RMS)
         return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);
     layer->kind = kind;
     layer->gain = sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(C), one);
-    if (layer->gain && kind == SB_LAYER_NORM)
+    if (layer->gain && kind == SB_NORM_KIND_LAYER)
         layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(C), zero);
-    return layer_end(&start, layer->gain && (layer->bias || kind == SB_RMS_NORM));
+    return layer_end(&start, layer->gain && (layer->bias || kind == SB_NORM_KIND_RMS));
 }
 
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 {
     sb_tensor *gain = precision_of(layer->gain, x);
-    return layer->kind == SB_RMS_NORM ? sb_rms_norm(x, gain, 0)
-                                      : sb_layer_norm(x, gain, precision_of(layer->bias, x), 0);
+    return layer->kind == SB_NORM_KIND_RMS
+               ? sb_rms_norm(x, gain, 0)
+               : sb_layer_norm(x, gain, precision_of(layer->bias, x), 0);
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
                                   double p, sb_sequence along, sb_tensor **sum)
 {
-    if (layer->kind == SB_LAYER_NORM) {
+    if (layer->kind == SB_NORM_KIND_LAYER) {
         sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
         return residual_layer_norm_along(x, branch, p, along, gain, bias, 0, sum);
     }

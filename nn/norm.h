@@ -5,12 +5,12 @@
 #include "../ops/ops.h"
 #include "parameters.h"
 
-typedef enum { SB_LAYER_NORM, SB_RMS_NORM } sb_norm_kind;
+typedef enum { SB_NORM_KIND_LAYER, SB_NORM_KIND_RMS } sb_norm_kind;
 
 typedef struct {
     sb_norm_kind kind;
     sb_tensor *gain; /* (C), ones */
-    sb_tensor *bias; /* (C), zeros; NULL with SB_RMS_NORM */
+    sb_tensor *bias; /* (C), zeros; NULL with SB_NORM_KIND_RMS */
 } sb_norm_layer;
 
 /* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as

@@ -188,7 +188,7 @@ sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
         memory_free(own_name);
         return NULL;
     }
-    sb_requires_grad(t);
+    sb_tensor_requires_grad(t);
     set->ranks = cut.ranks ? cut.ranks : set->ranks;
     set->item[set->count++] = (struct parameter){own_name, t, set->size, cut};
     set->size += tensor_size(t);
@@ -369,5 +369,5 @@ const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
 void sb_parameters_clear(sb_parameters *set)
 {
     for (int64_t i = 0; set && i < set->count; i++)
-        sb_clear_grad(set->item[i].tensor);
+        sb_tensor_clear_grad(set->item[i].tensor);
 }

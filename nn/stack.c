@@ -71,7 +71,7 @@ static sb_tensor *run_layer(const struct stack *stack, int i, sb_tensor *x, sb_t
         in[n++] = memory;
     if (self->bias)
         in[n++] = self->bias;
-    return sb_checkpoint(run_segment, &s, sizeof s, n, in);
+    return sb_recompute(run_segment, &s, sizeof s, n, in);
 }
 
 sb_tensor *stack_forward(const struct stack *stack, sb_tensor *ids, int64_t length,

@@ -60,22 +60,22 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
     if (o->positions == SB_POSITIONS_ROTARY && o->width / o->heads % 2)
         return sb_fail("%s: rotary positions need an even head size, not %lld", who,
                        (long long)(o->width / o->heads));
-    return check_dropout(who, o) && is_one(who, "score", (int)o->score, SB_COSINE) &&
-           is_one(who, "attention", (int)o->attention, SB_TILED) &&
+    return check_dropout(who, o) && is_one(who, "score", (int)o->score, SB_SCORE_COSINE) &&
+           is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
            divides(who, "key_heads", o->key_heads, o->ranks);
 }
 
 static bool check_feed_forward(const char *who, const sb_transformer_options *o)
 {
     return in_range(who, "feed_forward", o->feed_forward, 1 << 24) &&
-           is_one(who, "activation", (int)o->activation, SB_SIGMOID) &&
+           is_one(who, "activation", (int)o->activation, SB_ACTIVATION_SIGMOID) &&
            divides(who, "feed_forward", o->feed_forward, o->ranks);
 }
 
 static bool check_norm(const char *who, const sb_transformer_options *o)
 {
     return is_one(who, "norm_place", (int)o->norm_place, SB_NORM_POST) &&
-           is_one(who, "norm_kind", (int)o->norm_kind, SB_RMS_NORM);
+           is_one(who, "norm_kind", (int)o->norm_kind, SB_NORM_KIND_RMS);
 }
 
 static bool check_embedding(const char *who, const sb_transformer_options *o)
@@ -125,7 +125,7 @@ bool layer_complete(const char *who, unsigned uses, const sb_transformer_options
     o.feed_forward = o.feed_forward ? o.feed_forward : 4 * o.width;
     o.encoder_layers = o.encoder_layers ? o.encoder_layers : 3;
     o.decoder_layers = o.decoder_layers ? o.decoder_layers : 3;
-    o.activation = o.activation ? o.activation : SB_RELU;
+    o.activation = o.activation ? o.activation : SB_ACTIVATION_RELU;
     o.temperature = o.temperature != 0 ? o.temperature : 1;
     o.longest = o.longest ? o.longest : 512;
     *complete = o;

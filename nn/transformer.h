@@ -41,7 +41,7 @@ typedef struct {
     double dropout;       /* of embeddings, branches and attention weights; in [0, 1) */
     sb_norm_place norm_place;
     sb_norm_kind norm_kind;
-    sb_activation activation;         /* default (SB_IDENTITY): SB_RELU */
+    sb_activation activation;         /* default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU */
     bool gated;                       /* gated feed-forward: (activation(x U') * (x G')) W' */
     sb_score score;                   /* of all attention layers */
     double temperature;               /* extra divisor of attention scores; default 1 */

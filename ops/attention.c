@@ -78,8 +78,8 @@ static bool wants_tiles(const struct attention_call *call)
     const sb_attention_options *o = &call->options;
     const double pairs = (double)call->a.Lq * (double)call->a.Lk;
     const double many = 512.0 * 512.0, very_many = 0x1p22;
-    if (o->algorithm != SB_AUTOMATIC)
-        return o->algorithm == SB_TILED;
+    if (o->algorithm != SB_ATTENTION_AUTOMATIC)
+        return o->algorithm == SB_ATTENTION_TILED;
     if (call->q->dtype == SB_BF16)
         return !o->weights;
     return !o->weights && pairs >= (tape_open()->mode == SB_RECORD ? many : very_many);
@@ -126,7 +126,7 @@ static sb_tensor *run_plain(void *unused, sb_tensor *const x[])
 static sb_tensor *run_heads_first(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_attention_options o = {.layout = SB_HEADS_FIRST, .mask = sb_mask_causal_last()};
+    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()};
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
@@ -143,7 +143,7 @@ static sb_tensor *run_biased(void *unused, sb_tensor *const x[])
 static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_BALANCED};
+    sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED};
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
@@ -151,7 +151,7 @@ static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
 static sb_tensor *run_cosine(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_attention_options o = {.score = SB_COSINE, .log_temperature = x[3]};
+    sb_attention_options o = {.score = SB_SCORE_COSINE, .log_temperature = x[3]};
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
@@ -169,7 +169,7 @@ static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
 static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_TILED};
+    sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED};
     o.mask = sb_mask_and(sb_mask_causal_last(), sb_mask_lengths(x[4]));
     return sb_attention(x[0], x[1], x[2], &o);
 }
@@ -177,7 +177,7 @@ static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
 static sb_tensor *run_tiled_plain(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    sb_attention_options o = {.layout = SB_HEADS_FIRST, .algorithm = SB_TILED};
+    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED};
     return sb_attention(x[0], x[1], x[2], &o);
 }
 

@@ -28,7 +28,7 @@ static bool read_operand(const char *who, const char *name, const sb_tensor *t, 
         return false;
     if (t->rank < 2 || t->rank > 4)
         return sb_fail("%s: %s is %s; it must have 2 to 4 axes", who, name, tensor_shape(t).text);
-    bool four = t->rank == 4, heads_first = four && layout == SB_HEADS_FIRST;
+    bool four = t->rank == 4, heads_first = four && layout == SB_LAYOUT_HEADS_FIRST;
     const int64_t *dim = t->dim;
     int64_t B = t->rank > 2 ? dim[0] : 1, D = dim[t->rank - 1];
     int64_t L = heads_first ? dim[2] : dim[t->rank > 2 ? 1 : 0];
@@ -45,13 +45,13 @@ static bool read_operand(const char *who, const char *name, const sb_tensor *t, 
 static bool unfit(const char *who, const struct operand *a, const struct operand *b,
                   const char *what, sb_layout layout)
 {
-    const char *order = a->rank == 2               ? "(length, size)"
-                        : a->rank == 3             ? "(batch, length, size)"
-                        : layout == SB_HEADS_FIRST ? "(batch, heads, length, size)"
-                                                   : "(batch, length, heads, size)";
+    const char *order = a->rank == 2                      ? "(length, size)"
+                        : a->rank == 3                    ? "(batch, length, size)"
+                        : layout == SB_LAYOUT_HEADS_FIRST ? "(batch, heads, length, size)"
+                                                          : "(batch, length, heads, size)";
     return sb_fail("%s: %s is %s, %s is %s: %s; %s order is %s", who, a->name,
                    shape_text(a->rank, a->dim).text, b->name, shape_text(b->rank, b->dim).text,
-                   what, layout == SB_HEADS_FIRST ? "this layout's" : "softback's", order);
+                   what, layout == SB_LAYOUT_HEADS_FIRST ? "this layout's" : "softback's", order);
 }
 
 static bool check_operands(const char *who, const struct operand *q, const struct operand *k,
@@ -86,15 +86,17 @@ static bool is_positive(double x)
 
 static bool check_numbers(const char *who, const sb_attention_options *o, int64_t H)
 {
-    if (o->layout != SB_LENGTH_FIRST && o->layout != SB_HEADS_FIRST)
+    if (o->layout != SB_LAYOUT_LENGTH_FIRST && o->layout != SB_LAYOUT_HEADS_FIRST)
         return sb_fail("%s: %d is not a layout", who, (int)o->layout);
-    if (o->score != SB_SCALED && o->score != SB_BALANCED && o->score != SB_COSINE)
+    if (o->score != SB_SCORE_SCALED && o->score != SB_SCORE_BALANCED && o->score != SB_SCORE_COSINE)
         return sb_fail("%s: %d is not a score", who, (int)o->score);
-    if (o->algorithm != SB_AUTOMATIC && o->algorithm != SB_COMPOSED && o->algorithm != SB_TILED)
+    if (o->algorithm != SB_ATTENTION_AUTOMATIC && o->algorithm != SB_ATTENTION_COMPOSED &&
+        o->algorithm != SB_ATTENTION_TILED)
         return sb_fail("%s: %d is not an algorithm", who, (int)o->algorithm);
-    if (o->algorithm == SB_TILED && o->weights)
-        return sb_fail("%s: SB_TILED stores no weights; call sb_attention_weights for rows of them",
-                       who);
+    if (o->algorithm == SB_ATTENTION_TILED && o->weights)
+        return sb_fail(
+            "%s: SB_ATTENTION_TILED stores no weights; call sb_attention_weights for rows of them",
+            who);
     if (o->scale != 0 && !is_positive(o->scale))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
     if (o->temperature != 0 && !is_positive(o->temperature))
@@ -128,7 +130,7 @@ static bool fit_bias(const char *who, const sb_tensor *bias, int64_t Lk, struct 
 /* The factor of q k': 1/sqrt D, or 1 between unit vectors, divided by the temperature. */
 static double scale_of(const sb_attention_options *o, int64_t D)
 {
-    double scale = o->scale != 0 ? o->scale : o->score == SB_COSINE ? 1 : 1 / sqrt((double)D);
+    double scale = o->scale != 0 ? o->scale : o->score == SB_SCORE_COSINE ? 1 : 1 / sqrt((double)D);
     return o->temperature != 0 ? scale / o->temperature : scale;
 }
 
@@ -139,7 +141,7 @@ static bool describe(struct attention_call *call, const struct operand *q, const
     const sb_attention_options *o = &call->options;
     if (!check_numbers(call->who, o, q->H) || !check_operands(call->who, q, k, v, o->layout))
         return false;
-    call->heads_first = q->rank == 4 && o->layout == SB_HEADS_FIRST;
+    call->heads_first = q->rank == 4 && o->layout == SB_LAYOUT_HEADS_FIRST;
     call->rank = q->rank;
     memcpy(call->dim, q->dim, sizeof call->dim);
     call->whole = (struct mask_sizes){q->B, q->H, q->L, k->L};
@@ -162,7 +164,8 @@ bool attention_call_read(struct attention_call *call, const char *who, sb_tensor
                          sb_tensor *v, int64_t keys, const sb_attention_options *options)
 {
     struct operand q_operand, k_operand, v_operand;
-    const sb_layout layout = options->layout, keys_layout = keys < 0 ? layout : SB_LENGTH_FIRST;
+    const sb_layout layout = options->layout,
+                    keys_layout = keys < 0 ? layout : SB_LAYOUT_LENGTH_FIRST;
     *call = (struct attention_call){.who = who, .q = q, .k = k, .v = v, .options = *options};
     if (!tape_need(who) || !read_operand(who, "q", q, layout, &q_operand) ||
         !read_operand(who, "k", k, keys_layout, &k_operand) ||
@@ -184,17 +187,17 @@ static sb_tensor *over_temperature(const struct attention_call *call)
     return sb_multiply(q, sb_exp(sb_negate(t))); /* 1 / T = exp(-ln T) */
 }
 
-/* With SB_BALANCED, bf16 applies the whole factor to the scores: bf16 has the range of f32, and
-   scaling q and k would round them once more. */
+/* With SB_SCORE_BALANCED, bf16 applies the whole factor to the scores: bf16 has the range of f32,
+   and scaling q and k would round them once more. */
 bool attention_call_score(struct attention_call *call, bool cached)
 {
     const sb_score score = call->options.score;
-    call->a.cosine = cached && score == SB_COSINE;
-    if (score == SB_COSINE)
+    call->a.cosine = cached && score == SB_SCORE_COSINE;
+    if (score == SB_SCORE_COSINE)
         call->q = sb_l2_normalize(call->q);
-    if (score == SB_COSINE && !cached)
+    if (score == SB_SCORE_COSINE && !cached)
         call->k = sb_l2_normalize(call->k);
-    if (score == SB_BALANCED && !cached && call->q->dtype != SB_BF16) {
+    if (score == SB_SCORE_BALANCED && !cached && call->q->dtype != SB_BF16) {
         call->q = sb_scale(call->q, sqrt(call->a.scale));
         call->k = sb_scale(call->k, sqrt(call->a.scale));
         call->a.scale = 1;

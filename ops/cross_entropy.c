@@ -11,7 +11,7 @@ enum { SAVED_STATISTICS, SAVED_DIVISOR = CROSS_ENTROPY_DIVISOR, SAVED_CLASS_WEIG
 struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_options *options)
 {
     if (!options)
-        return (struct cross_entropy_options){.reduction = SB_MEAN};
+        return (struct cross_entropy_options){.reduction = SB_REDUCE_MEAN};
     return (struct cross_entropy_options){.label_smoothing = options->label_smoothing,
                                           .reduction = options->reduction,
                                           .weighted = options->class_weight != NULL};
@@ -26,7 +26,7 @@ static bool check_options(const char *op, const struct cross_entropy_options *op
 {
     if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
         return sb_fail("%s: label_smoothing is %g, not in [0, 1)", op, options->label_smoothing);
-    if ((int)options->reduction < SB_MEAN || (int)options->reduction > SB_NONE)
+    if ((int)options->reduction < SB_REDUCE_MEAN || (int)options->reduction > SB_REDUCE_NONE)
         return sb_fail("%s: %d is not a reduction", op, (int)options->reduction);
     return true;
 }
@@ -37,7 +37,7 @@ static bool ids_fit(const char *op, const struct cross_entropy_kernels *k, int64
 {
     int64_t bad = k->first_bad_id(tensor_size(ids), V, ids->data);
     return bad < 0 || sb_fail("%s: id %lld at %s of targets %s is not below %lld", op,
-                              (long long)sb_get(ids, bad), place_text(ids, bad).text,
+                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
                               tensor_shape(ids).text, (long long)V);
 }
 
@@ -68,7 +68,7 @@ static bool check_class_weight(const char *op, const struct cross_entropy_kernel
                        (long long)V);
     int64_t bad = k->first_bad_weight(V, weight->data);
     return bad < 0 || sb_fail("%s: class_weight[%lld] is %g; weights are numbers >= 0", op,
-                              (long long)bad, sb_get(weight, bad));
+                              (long long)bad, sb_tensor_get(weight, bad));
 }
 
 static void *row_of(const sb_tensor *t, int64_t row)
@@ -113,7 +113,7 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
     if (!check_options(op, options) || !check_targets(op, k, rank, dim, dtype, targets) ||
         (class_weight && !check_class_weight(op, k, V, dtype, device, class_weight)))
         return false;
-    bool none = options->reduction == SB_NONE;
+    bool none = options->reduction == SB_REDUCE_NONE;
     if (!sb_node_output(node, dtype, none ? rank - 1 : 0, dim) ||
         !sb_node_save(node, tensor_new(op, device, dtype, 2, (int64_t[]){STATISTICS, rows})) ||
         !sb_node_save(node, tensor_new(op, device, dtype, SB_SCALAR)) ||
@@ -129,8 +129,8 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
 sb_tensor *cross_entropy_finish(const struct cross_entropy *loss, sb_node *node)
 {
     sb_tensor *y = node->out[0];
-    bool counted = true, mean = loss->reduction == SB_MEAN;
-    if (loss->reduction == SB_NONE)
+    bool counted = true, mean = loss->reduction == SB_REDUCE_MEAN;
+    if (loss->reduction == SB_REDUCE_NONE)
         return y;
     if (!loss->kernels->reduce(loss->targets.rows, mean, loss->found.loss,
                                loss->targets.probabilities ? NULL : loss->found.weight,
@@ -151,7 +151,7 @@ bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int r
                            !ids_fit(node->operation->name, loss->kernels, dim[rank - 1], targets)))
         return false;
     describe(loss, node, dim[rank - 1], targets);
-    bool none = loss->reduction == SB_NONE;
+    bool none = loss->reduction == SB_REDUCE_NONE;
     loss->dy = (struct cross_entropy_dy){dy->data, none ? 1 : 0,
                                          none ? NULL : sb_node_saved(node, SAVED_DIVISOR)->data};
     return true;
@@ -217,14 +217,15 @@ static sb_tensor *run_mean(void *unused, sb_tensor *const x[])
 static sb_tensor *run_none(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.reduction = SB_NONE});
+    return sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
 }
 
 static sb_tensor *run_smoothed(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     return sb_cross_entropy(
-        x[0], x[1], &(sb_cross_entropy_options){.label_smoothing = 0.1, .reduction = SB_SUM});
+        x[0], x[1],
+        &(sb_cross_entropy_options){.label_smoothing = 0.1, .reduction = SB_REDUCE_SUM});
 }
 
 static sb_tensor *run_weighted(void *unused, sb_tensor *const x[])

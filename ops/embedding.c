@@ -11,7 +11,7 @@ static bool ids_fit(const struct embedding_kernels *k, const sb_tensor *table, c
 {
     int64_t bad = k->first_bad(tensor_size(ids), table->dim[0], ids->data);
     return bad < 0 || sb_fail("embedding: id %lld at %s of ids %s is not in 0..%lld",
-                              (long long)sb_get(ids, bad), place_text(ids, bad).text,
+                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
                               tensor_shape(ids).text, (long long)table->dim[0] - 1);
 }
 

@@ -83,9 +83,9 @@ static sb_tensor *make(const struct description *d, sb_random *random)
 {
     sb_tensor *t = sb_tensor_zeros(d->dtype, d->rank, d->dim);
     for (int64_t i = 0, n = sb_tensor_size(t); i < n; i++)
-        sb_put(t, i, value(d, random));
+        sb_tensor_set(t, i, value(d, random));
     if (t && !d->constant && sb_dtype_is_real(d->dtype))
-        sb_requires_grad(t);
+        sb_tensor_requires_grad(t);
     return t;
 }
 

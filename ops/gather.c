@@ -10,9 +10,9 @@ KERNEL_ROWS(gather);
 static bool ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
 {
     int64_t bad = k->first_bad(tensor_size(ids), C, ids->data);
-    return bad < 0 ||
-           sb_fail("gather: id %lld at %s of ids %s is not in 0..%lld", (long long)sb_get(ids, bad),
-                   place_text(ids, bad).text, tensor_shape(ids).text, (long long)C - 1);
+    return bad < 0 || sb_fail("gather: id %lld at %s of ids %s is not in 0..%lld",
+                              (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
+                              tensor_shape(ids).text, (long long)C - 1);
 }
 
 static bool backward(sb_node *node)

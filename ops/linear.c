@@ -51,7 +51,7 @@ static bool backward(sb_node *node)
     const struct linear_shape s = shape_of(node->in[0], node->in[1], activation);
     const struct linear_kernels *k = kernel_row(&linear_rows, node->in[0]);
     sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0), *z = sb_node_saved(node, 0);
-    if (!k || activation == SB_IDENTITY)
+    if (!k || activation == SB_ACTIVATION_IDENTITY)
         return k && add_gradients(k, &s, node, dy);
     /* dz may overwrite z, which is not read again; y may be shared. */
     sb_tensor *dz =
@@ -115,14 +115,14 @@ sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias
                                (sb_tensor *[]){x, weight, bias}, 1, &activation, sizeof activation);
     if (!node || !linear_check("linear", x, weight, bias))
         return NULL;
-    if ((int)activation < SB_IDENTITY || (int)activation > SB_SIGMOID)
+    if ((int)activation < SB_ACTIVATION_IDENTITY || (int)activation > SB_ACTIVATION_SIGMOID)
         return sb_fail("linear: %d is not an activation", (int)activation);
     return call_end(node, run(node, activation));
 }
 
 sb_tensor *sb_linear(sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
 {
-    return sb_linear_activation(x, weight, bias, SB_IDENTITY);
+    return sb_linear_activation(x, weight, bias, SB_ACTIVATION_IDENTITY);
 }
 
 static sb_tensor *run_linear(void *unused, sb_tensor *const x[])
@@ -140,37 +140,37 @@ static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
 static sb_tensor *run_relu(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_RELU);
+    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_RELU);
 }
 
 static sb_tensor *run_gelu(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_GELU);
+    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_GELU);
 }
 
 static sb_tensor *run_gelu_tanh(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], NULL, SB_GELU_TANH);
+    return sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU_TANH);
 }
 
 static sb_tensor *run_silu(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_SILU);
+    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SILU);
 }
 
 static sb_tensor *run_tanh(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_TANH);
+    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_TANH);
 }
 
 static sb_tensor *run_sigmoid(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_SIGMOID);
+    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SIGMOID);
 }
 
 OPERATION(linear,

@@ -24,8 +24,8 @@ struct linear_shape {
 /* Whether backward computes the activation's derivative from y; otherwise it needs z = x W' + b. */
 static inline bool linear_keeps_y(sb_activation activation)
 {
-    return activation == SB_RELU || activation == SB_TANH || activation == SB_SIGMOID ||
-           activation == SB_IDENTITY;
+    return activation == SB_ACTIVATION_RELU || activation == SB_ACTIVATION_TANH ||
+           activation == SB_ACTIVATION_SIGMOID || activation == SB_ACTIVATION_IDENTITY;
 }
 
 struct linear_kernels {

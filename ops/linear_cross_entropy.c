@@ -112,7 +112,7 @@ static unsigned wanted_now(const sb_node *node)
 static unsigned early_inputs(const sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
-    return options->reduction != SB_NONE ? wanted_now(node) : 0;
+    return options->reduction != SB_REDUCE_NONE ? wanted_now(node) : 0;
 }
 
 /* exp 0, which needs no upload to the device */
@@ -358,7 +358,7 @@ static sb_tensor *run_none(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     return sb_linear_cross_entropy(x[0], x[1], NULL, x[2],
-                                   &(sb_cross_entropy_options){.reduction = SB_NONE});
+                                   &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
 }
 
 static sb_tensor *run_weighted(void *unused, sb_tensor *const x[])

@@ -186,7 +186,7 @@ static bool resolve_lengths(const char *who, const struct part *part, struct mas
     int64_t bad = kernels->bad_length(sizes.B, t->data, sizes.Lk);
     if (bad >= 0)
         return sb_fail("%s: the mask's lengths[%lld] is %.0f; with %lld keys it must be in 0..%lld",
-                       who, (long long)bad, sb_get(t, bad), (long long)sizes.Lk,
+                       who, (long long)bad, sb_tensor_get(t, bad), (long long)sizes.Lk,
                        (long long)sizes.Lk);
     term->lengths = t->data;
     return true;
@@ -286,10 +286,10 @@ static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, i
     if (part->kind == MASK_BAND)
         return i - j <= part->before && j - i <= part->after;
     if (part->kind == MASK_LENGTHS)
-        return (double)j < sb_get(part->tensor, place[0]);
+        return (double)j < sb_tensor_get(part->tensor, place[0]);
     int64_t size = part->size ? part->size : 1;
     const int64_t block[4] = {place[0], place[1], place[2] / size, place[3] / size};
-    return (sb_get(part->tensor, dense_index(part->tensor, block)) != 0) == part->allows;
+    return (sb_tensor_get(part->tensor, dense_index(part->tensor, block)) != 0) == part->allows;
 }
 
 /* Whether the mask covers sequence b, head h, Lq queries and Lk keys. */

@@ -61,7 +61,7 @@ static sb_mask *mask_of(const struct pattern *p)
 {
     sb_tensor *kept = blocks_new(p);
     for (int64_t n = 0; kept && n < p->rows * p->columns; n++)
-        sb_put(kept, n, keeps(p, n / p->columns, n % p->columns));
+        sb_tensor_set(kept, n, keeps(p, n / p->columns, n % p->columns));
     return finished(kept, p->size);
 }
 
@@ -109,6 +109,6 @@ sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
                            (long long)p.rows, (long long)p.columns, (long long)size);
     sb_tensor *kept = blocks_new(&p);
     for (int64_t i = 0; kept && i < n; i++)
-        sb_put(kept, blocks[i][0] * p.columns + blocks[i][1], 1);
+        sb_tensor_set(kept, blocks[i][0] * p.columns + blocks[i][1], 1);
     return finished(kept, size);
 }

@@ -14,7 +14,7 @@ static struct broadcast plan(const sb_node *node)
 static double divisor(const sb_node *node)
 {
     const sb_reduction reduction = *(const sb_reduction *)sb_node_options(node);
-    return reduction == SB_MEAN ? (double)tensor_size(node->in[0]) : 1;
+    return reduction == SB_REDUCE_MEAN ? (double)tensor_size(node->in[0]) : 1;
 }
 
 static bool backward(sb_node *node)
@@ -43,9 +43,9 @@ static bool check(const sb_tensor *x, const sb_tensor *target, sb_reduction redu
     if (!shape_equal(x->rank, x->dim, target->rank, target->dim))
         return sb_fail("%s: x is %s, target is %s: shapes differ", op, tensor_shape(x).text,
                        tensor_shape(target).text);
-    if (reduction != SB_MEAN && reduction != SB_SUM && reduction != SB_NONE)
+    if (reduction != SB_REDUCE_MEAN && reduction != SB_REDUCE_SUM && reduction != SB_REDUCE_NONE)
         return sb_fail("%s: %d is not a reduction", op, (int)reduction);
-    if (reduction == SB_MEAN && tensor_size(x) == 0)
+    if (reduction == SB_REDUCE_MEAN && tensor_size(x) == 0)
         return sb_fail("%s: x is %s: the mean of no elements is undefined", op,
                        tensor_shape(x).text);
     return true;
@@ -60,7 +60,7 @@ sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction r
     x = node->in[0];
     target = node->in[1];
     const struct mean_squared_error_kernels *k = kernel_row(&mean_squared_error_rows, x);
-    const int rank = reduction == SB_NONE ? x->rank : 0;
+    const int rank = reduction == SB_REDUCE_NONE ? x->rank : 0;
     sb_tensor *y = k ? sb_node_output(node, x->dtype, rank, x->dim) : NULL;
     if (!y)
         return NULL;
@@ -71,19 +71,19 @@ sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction r
 static sb_tensor *run_mean(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_MEAN);
+    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_MEAN);
 }
 
 static sb_tensor *run_sum(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_SUM);
+    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_SUM);
 }
 
 static sb_tensor *run_none(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_NONE);
+    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE);
 }
 
 OPERATION(mean_squared_error,

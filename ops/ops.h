@@ -108,13 +108,13 @@ SB_API sb_tensor *sb_matmul_nt(sb_tensor *a, sb_tensor *b);
 SB_API sb_tensor *sb_matmul_tn(sb_tensor *a, sb_tensor *b);
 
 typedef enum {
-    SB_IDENTITY,
-    SB_RELU,
-    SB_GELU,
-    SB_GELU_TANH,
-    SB_SILU,
-    SB_TANH,
-    SB_SIGMOID,
+    SB_ACTIVATION_IDENTITY,
+    SB_ACTIVATION_RELU,
+    SB_ACTIVATION_GELU,
+    SB_ACTIVATION_GELU_TANH,
+    SB_ACTIVATION_SILU,
+    SB_ACTIVATION_TANH,
+    SB_ACTIVATION_SIGMOID,
 } sb_activation;
 
 /*
@@ -325,7 +325,7 @@ SB_API sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
 
 /* ---- Losses ---- */
 
-typedef enum { SB_MEAN, SB_SUM, SB_NONE } sb_reduction;
+typedef enum { SB_REDUCE_MEAN, SB_REDUCE_SUM, SB_REDUCE_NONE } sb_reduction;
 
 typedef struct {
     double label_smoothing;  /* e: targets become (1 - e) target + e / V; in [0, 1) */
@@ -338,12 +338,11 @@ typedef struct {
  * -sum_v t_v log softmax(x)_v for each row, where t is the one-hot target or a distribution.
  *
  * Shape     x (..., V); targets (...) of i32, where a negative id is ignored, or real (..., V):
- *           probabilities -> a scalar, or (...) with SB_NONE
+ *           probabilities -> a scalar, or (...) with SB_REDUCE_NONE
  * Backward  dx_v = dy (w softmax(x)_v - w_v t_v), with the smoothed t and w = sum_v w_v t_v,
  *           divided by the divisor of the mean; targets have no gradient
- * Fails     an id is >= V; shapes differ; with SB_MEAN, all targets are ignored or have weight 0
- *           (the mean would be 0/0 = NaN)
- * Source    label smoothing: Szegedy et al. 2015
+ * Fails     an id is >= V; shapes differ; with SB_REDUCE_MEAN, all targets are ignored or have
+ * weight 0 (the mean would be 0/0 = NaN) Source    label smoothing: Szegedy et al. 2015
  */
 SB_API sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                                    const sb_cross_entropy_options *options);
@@ -361,7 +360,7 @@ SB_API sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_te
 /*
  * Mean squared error: (x - target)^2, reduced.
  *
- * Shape     x, target of one shape -> a scalar, or that shape with SB_NONE
+ * Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
  * Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)
  */
 SB_API sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction reduction);
@@ -411,20 +410,21 @@ SB_API sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk);
 /* ---- Attention ---- */
 
 typedef enum {
-    SB_LENGTH_FIRST, /* (B, L, H, D), softback's order */
-    SB_HEADS_FIRST,  /* (B, H, L, D), PyTorch's order, for operands and result; without a copy */
+    SB_LAYOUT_LENGTH_FIRST, /* (B, L, H, D), softback's order */
+    SB_LAYOUT_HEADS_FIRST, /* (B, H, L, D), PyTorch's order, for operands and result; without a copy
+                            */
 } sb_layout;
 
 typedef enum {
-    SB_SCALED,   /* q k' / sqrt D */
-    SB_BALANCED, /* (q D^-1/4) (k D^-1/4)': the same value, smaller intermediates */
-    SB_COSINE,   /* cosine similarity of q and k */
+    SB_SCORE_SCALED,   /* q k' / sqrt D */
+    SB_SCORE_BALANCED, /* (q D^-1/4) (k D^-1/4)': the same value, smaller intermediates */
+    SB_SCORE_COSINE,   /* cosine similarity of q and k */
 } sb_score;
 
 typedef enum {
-    SB_AUTOMATIC, /* chosen by Lq Lk: the faster one, or tiled to limit memory */
-    SB_COMPOSED,  /* stores the attention weights, (B, H, Lq, Lk) */
-    SB_TILED,     /* as FlashAttention: memory grows linearly with the length */
+    SB_ATTENTION_AUTOMATIC, /* chosen by Lq Lk: the faster one, or tiled to limit memory */
+    SB_ATTENTION_COMPOSED,  /* stores the attention weights, (B, H, Lq, Lk) */
+    SB_ATTENTION_TILED,     /* as FlashAttention: memory grows linearly with the length */
 } sb_attention_algorithm;
 
 typedef struct {
@@ -432,7 +432,7 @@ typedef struct {
     sb_mask *mask;   /* NULL: every query attends to every key */
     sb_tensor *bias; /* added to the scores; broadcastable to (B, H, Lq, Lk) */
     sb_score score;
-    double scale;       /* 0: 1/sqrt D, or 1 with SB_COSINE */
+    double scale;       /* 0: 1/sqrt D, or 1 with SB_SCORE_COSINE */
     double temperature; /* T, an extra divisor of the scores without the bias; 0: 1 */
     sb_tensor
         *log_temperature; /* a learned T, stored as ln T: a scalar, or (H) one for each head */
@@ -470,7 +470,7 @@ typedef struct {
  *           unsharded sequence; a bias and the tensor of sb_mask_allow have the rows of this rank's
  *           queries and the columns of all keys. CPU only, always tiled, without weights.
  * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
- *           scores; a number is out of range; weights are requested with SB_TILED
+ *           scores; a number is out of range; weights are requested with SB_ATTENTION_TILED
  * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
  *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023

@@ -65,7 +65,7 @@ static double weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
     double sum = 0;
     for (int64_t h = 0; h < H; h++)
         if (head == 0 || h == head - 1)
-            sum += sb_get(w, (h * Lq + i) * Lk + j);
+            sum += sb_tensor_get(w, (h * Lq + i) * Lk + j);
     return head == 0 ? sum / (double)H : sum;
 }
 

@@ -65,7 +65,7 @@ static double call_once(void *context)
     const double seconds = bench_since(begun, ok);
     sb_tensor *const inputs[] = {c->q, c->k, c->v};
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(inputs[i]);
+        sb_tensor_clear_grad(inputs[i]);
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
@@ -78,7 +78,8 @@ static double measure(struct bench *bench, const struct shape *s, sb_attention_a
                      bench_values(dtype, 2, SB_SHAPE(1, s->n, s->heads, SIZE)),
                      bench_values(dtype, 3, SB_SHAPE(1, s->n, s->heads, SIZE)),
                      bench_values(dtype, 4, SB_SHAPE(1, s->n, s->heads, SIZE))};
-    bool ok = sb_requires_grad(c.q) && sb_requires_grad(c.k) && sb_requires_grad(c.v) && c.dy;
+    bool ok = sb_tensor_requires_grad(c.q) && sb_tensor_requires_grad(c.k) &&
+              sb_tensor_requires_grad(c.v) && c.dy;
     const double seconds = ok ? bench_median(bench, BENCH_F32, call_once, &c) : -1;
     sb_tensor *const all[] = {c.q, c.k, c.v, c.dy};
     for (int i = 0; i < 4; i++)
@@ -94,7 +95,7 @@ static bool bench_shape(struct bench *bench, const struct shape *s,
     snprintf(name, sizeof name, "%s %lld x %lld%s", kinds[s->kind], (long long)s->n,
              (long long)s->heads, s->dropout > 0 ? ", dropout" : "");
     snprintf(way, sizeof way, "%s, %s", sb_dtype_name(dtype),
-             algorithm == SB_TILED ? "tiled" : "composed");
+             algorithm == SB_ATTENTION_TILED ? "tiled" : "composed");
     const double seconds = measure(bench, s, algorithm, dtype);
     if (seconds < 0)
         return false;
@@ -114,7 +115,8 @@ static bool bench_ways(struct bench *bench, const struct shape *s)
 {
     for (int bf16 = 0; bf16 <= (int)bench->gpu; bf16++)
         for (int composed = 0; composed <= (int)s->composed; composed++)
-            if (!bench_shape(bench, s, composed ? SB_COMPOSED : SB_TILED, bf16 ? SB_BF16 : SB_F32))
+            if (!bench_shape(bench, s, composed ? SB_ATTENTION_COMPOSED : SB_ATTENTION_TILED,
+                             bf16 ? SB_BF16 : SB_F32))
                 return false;
     sb_device_trim(sb_device_in_use());
     return true;

@@ -53,7 +53,7 @@ static double call_once(void *context)
     bool ok = y && (sb_tensor_size(y) == 1 ? sb_backward(y) : sb_backward_from(y, c->x[1]));
     const double seconds = bench_since(begun, ok);
     for (int i = 0; i < 4; i++)
-        sb_clear_grad(c->x[i]);
+        sb_tensor_clear_grad(c->x[i]);
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
@@ -66,8 +66,8 @@ static bool bench_operation(struct bench *bench, const struct operation *o, sb_d
         {bench_values(dtype, 1, SB_SHAPE(rows, columns)),
          bench_values(dtype, 2, SB_SHAPE(rows, columns)), bench_values(dtype, 3, SB_SHAPE(columns)),
          bench_values(dtype, 4, SB_SHAPE(columns)), sb_tensor_full(SB_I32, SB_SHAPE(rows), 7)}};
-    bool ok = sb_requires_grad(c.x[0]) && sb_requires_grad(c.x[2]) && sb_requires_grad(c.x[3]) &&
-              c.x[1] && c.x[4];
+    bool ok = sb_tensor_requires_grad(c.x[0]) && sb_tensor_requires_grad(c.x[2]) &&
+              sb_tensor_requires_grad(c.x[3]) && c.x[1] && c.x[4];
     const double seconds = ok ? bench_median(bench, BENCH_COPY, call_once, &c) : -1;
     for (int i = 0; i < 5; i++)
         sb_tensor_release(c.x[i]);

@@ -116,10 +116,10 @@ static char *batch_text(const struct training *t, const sb_batch *batch)
     bool ok = true;
     for (int64_t b = 0; ok && b < batch->items; b++)
         ok = add_row(&buffer, sb_seq2seq_source(t->model), sb_batch_get(batch, "source"), b,
-                     (int64_t)sb_get(sb_batch_get(batch, "source_lengths"), b)) &&
+                     (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
              buffer_add_text(&buffer, "\t") &&
              add_row(&buffer, sb_seq2seq_target(t->model), sb_batch_get(batch, "target_out"), b,
-                     (int64_t)sb_get(sb_batch_get(batch, "target_lengths"), b)) &&
+                     (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
              buffer_add_text(&buffer, "\n");
     char *text = ok ? buffer_take(&buffer) : NULL;
     buffer_free(&buffer);

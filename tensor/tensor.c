@@ -167,7 +167,7 @@ sb_tensor *tensor_moved(sb_tensor *t, const sb_device *device)
     return copy;
 }
 
-sb_tensor *sb_scalar(sb_dtype dtype, double value)
+sb_tensor *sb_tensor_scalar(sb_dtype dtype, double value)
 {
     return sb_tensor_full(dtype, SB_SCALAR, value);
 }
@@ -261,7 +261,7 @@ static bool in_range(const char *who, const sb_tensor *t, int64_t index)
     return true;
 }
 
-double sb_get(const sb_tensor *t, int64_t index)
+double sb_tensor_get(const sb_tensor *t, int64_t index)
 {
     if (!in_range("get", t, index))
         return NAN;
@@ -271,7 +271,7 @@ double sb_get(const sb_tensor *t, int64_t index)
     return to_double(t->dtype, &element);
 }
 
-bool sb_put(sb_tensor *t, int64_t index, double value)
+bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
 {
     if (!in_range("put", t, index))
         return false;
@@ -281,7 +281,7 @@ bool sb_put(sb_tensor *t, int64_t index, double value)
     return t->device->upload((char *)t->data + (size_t)index * width, &element, width);
 }
 
-double sb_value(const sb_tensor *t)
+double sb_tensor_value(const sb_tensor *t)
 {
     if (t && tensor_size(t) != 1) {
         sb_fail("value: %s has %lld elements, not 1", tensor_shape(t).text,
@@ -292,7 +292,7 @@ double sb_value(const sb_tensor *t)
         fail_null("value", "t");
         return NAN;
     }
-    return sb_get(t, 0);
+    return sb_tensor_get(t, 0);
 }
 
 enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
@@ -356,7 +356,7 @@ sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double v
     return t ? kept_if(t, ok) : NULL;
 }
 
-sb_tensor *sb_requires_grad(sb_tensor *t)
+sb_tensor *sb_tensor_requires_grad(sb_tensor *t)
 {
     if (!t)
         return fail_null("requires_grad", "t");
@@ -370,12 +370,12 @@ sb_tensor *sb_requires_grad(sb_tensor *t)
     return t;
 }
 
-sb_tensor *sb_grad(const sb_tensor *t)
+sb_tensor *sb_tensor_grad(const sb_tensor *t)
 {
     return t && t->grad_current ? t->grad : NULL;
 }
 
-void sb_clear_grad(sb_tensor *t)
+void sb_tensor_clear_grad(sb_tensor *t)
 {
     if (t)
         tensor_drop_grad(t);

@@ -37,7 +37,7 @@ SB_API sb_tensor *sb_tensor_from(sb_dtype dtype, int rank, const int64_t *dim, c
 /* The same from doubles, each converted to the dtype. */
 SB_API sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
                                          const double *values);
-SB_API sb_tensor *sb_scalar(sb_dtype dtype, double value);
+SB_API sb_tensor *sb_tensor_scalar(sb_dtype dtype, double value);
 /* A copy on a device. It is a leaf, and requires a gradient if t is a leaf that does. */
 SB_API sb_tensor *sb_tensor_to(const sb_tensor *t, const sb_device *device);
 
@@ -53,26 +53,26 @@ SB_API const sb_device *sb_tensor_device(const sb_tensor *t);
 
 /* The elements of a CPU tensor, in place; NULL, with a message, when backward has freed them. */
 SB_API void *sb_tensor_data(sb_tensor *t);
-/* One element, by its row-major index. sb_get returns NaN on failure. */
-SB_API double sb_get(const sb_tensor *t, int64_t index);
-SB_API bool sb_put(sb_tensor *t, int64_t index, double value);
+/* One element, by its row-major index. sb_tensor_get returns NaN on failure. */
+SB_API double sb_tensor_get(const sb_tensor *t, int64_t index);
+SB_API bool sb_tensor_set(sb_tensor *t, int64_t index, double value);
 /* The only element of a tensor of size 1, such as a loss; NaN on failure. */
-SB_API double sb_value(const sb_tensor *t);
+SB_API double sb_tensor_value(const sb_tensor *t);
 /* Copies all elements to `values`, or from `values`, as sb_tensor_size(t) doubles. */
 SB_API bool sb_tensor_read(const sb_tensor *t, double *values);
 SB_API bool sb_tensor_write(sb_tensor *t, const double *values);
 
 /* Makes backward compute a gradient for t, which must be a real leaf: a tensor that is not the
    result of an operation. Returns t, so that calls can be chained. */
-SB_API sb_tensor *sb_requires_grad(sb_tensor *t);
+SB_API sb_tensor *sb_tensor_requires_grad(sb_tensor *t);
 /* The gradient, which t owns; NULL, without a message, when there is none. */
-SB_API sb_tensor *sb_grad(const sb_tensor *t);
+SB_API sb_tensor *sb_tensor_grad(const sb_tensor *t);
 /* Clears the gradient, as zero_grad does in PyTorch. */
-SB_API void sb_clear_grad(sb_tensor *t);
+SB_API void sb_tensor_clear_grad(sb_tensor *t);
 
 /* Prints shape, dtype and elements to standard output, without the middle of long axes. For NULL,
    prints the error message. */
-SB_API void sb_print(const sb_tensor *t);
+SB_API void sb_tensor_print(const sb_tensor *t);
 /* The same as a string; free it with sb_free. */
 SB_API char *sb_tensor_text(const sb_tensor *t);
 

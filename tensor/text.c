@@ -27,7 +27,7 @@ static void put_axis(struct writer *w, const sb_tensor *t, int axis, int64_t sta
 {
     char number[40];
     if (axis == t->rank) {
-        snprintf(number, sizeof number, "%.5g", sb_get(t, start));
+        snprintf(number, sizeof number, "%.5g", sb_tensor_get(t, start));
         put(w, number);
         return;
     }
@@ -67,7 +67,7 @@ char *sb_tensor_text(const sb_tensor *t)
     return sb_fail("tensor_text: out of memory");
 }
 
-void sb_print(const sb_tensor *t)
+void sb_tensor_print(const sb_tensor *t)
 {
     if (!t) {
         printf("(no tensor) %s\n", sb_error());

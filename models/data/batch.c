@@ -97,13 +97,13 @@ static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
     for (int64_t b = 0; b < batch->items; b++) {
         const sb_encoded_pair *p = &pairs[b];
         for (int64_t i = 0; i < Ls; i++)
-            data[SOURCE_IDS][b * Ls + i] = i < p->source_length ? p->source[i] : SB_PADDING;
+            data[SOURCE_IDS][b * Ls + i] = i < p->source_length ? p->source[i] : SB_SYMBOL_PADDING;
         for (int64_t i = 0; i < Lt; i++) {
             bool inside = i < p->target_length, end = i == p->target_length;
-            data[TARGET_IN][b * Lt + i] = i == 0          ? SB_BEGIN
+            data[TARGET_IN][b * Lt + i] = i == 0          ? SB_SYMBOL_BEGIN
                                           : inside || end ? p->target[i - 1]
-                                                          : SB_PADDING;
-            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? SB_END : -1;
+                                                          : SB_SYMBOL_PADDING;
+            data[TARGET_OUT][b * Lt + i] = inside ? p->target[i] : end ? SB_SYMBOL_END : -1;
         }
         data[SOURCE_LENGTHS][b] = (int32_t)(p->source_length > 0 ? p->source_length : 1);
         data[TARGET_LENGTHS][b] = (int32_t)(p->target_length + 1);

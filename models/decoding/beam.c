@@ -159,10 +159,10 @@ static int64_t pick(struct search_state *s, struct beam *beam, int64_t n)
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
         const struct candidate *c = &s->candidates[i];
-        if (c->id == SB_END && (i < width(s) || c->greedy)) {
+        if (c->id == SB_SYMBOL_END && (i < width(s) || c->greedy)) {
             finish(s, beam, c->log_p, beam->begun[c->from].node, true);
             beam->ended += i < width(s);
-        } else if (c->id != SB_END && (kept < width(s) || c->greedy)) {
+        } else if (c->id != SB_SYMBOL_END && (kept < width(s) || c->greedy)) {
             if (!go_on(s, beam, c, kept++))
                 return -1;
         }

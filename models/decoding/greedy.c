@@ -60,7 +60,7 @@ static bool forbid(struct greedy *g, sb_dtype dtype)
     g->forbidden = sb_tensor_zeros(dtype, SB_SHAPE(g->search->V));
     for (int64_t id = 0; g->forbidden && id < g->search->V; id++)
         if (!search_allows(id))
-            sb_put(g->forbidden, id, -INFINITY);
+            sb_tensor_set(g->forbidden, id, -INFINITY);
     return g->forbidden != NULL;
 }
 
@@ -72,7 +72,7 @@ static bool find_best(struct greedy *g, sb_tensor *log_p)
     if (!value || !sb_tensor_read(value, g->log_p))
         return false;
     for (int64_t i = 0; i < g->count; i++)
-        g->best[i] = (int32_t)sb_get(best, i);
+        g->best[i] = (int32_t)sb_tensor_get(best, i);
     return true;
 }
 
@@ -123,7 +123,7 @@ static bool extend(struct greedy *g, int64_t i)
     if (!isfinite(chosen.log_p))
         return search_fail_values(text);
     output->log_probability += chosen.log_p;
-    output->ended = chosen.id == SB_END;
+    output->ended = chosen.id == SB_SYMBOL_END;
     if (output->ended)
         return true;
     output->ids[output->length++] = chosen.id;

@@ -35,7 +35,7 @@ static inline void search_tape(sb_tape *tape)
 /* Whether a symbol may be chosen. */
 static inline bool search_allows(int64_t id)
 {
-    return id == SB_END || id >= SB_SPECIAL_SYMBOLS;
+    return id == SB_SYMBOL_END || id >= SB_SPECIAL_SYMBOLS;
 }
 
 /* Makes room for one more symbol in an output that has room for `room`. */

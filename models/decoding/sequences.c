@@ -13,7 +13,7 @@ static int32_t *padded(int64_t n, const struct decoding_text texts[], int64_t *l
     int32_t *ids = memory_new((size_t)(n * L) * sizeof *ids);
     for (int64_t i = 0; ids && i < n * L; i++) {
         const struct decoding_text *text = &texts[i / L];
-        ids[i] = i % L < text->length ? text->ids[i % L] : SB_PADDING;
+        ids[i] = i % L < text->length ? text->ids[i % L] : SB_SYMBOL_PADDING;
     }
     *length = L;
     return ids ? ids : sb_fail("decode: out of memory");
@@ -54,7 +54,7 @@ static int32_t *starts(const struct generator *g, int64_t n, const struct decodi
     if (!start)
         return sb_fail("decode: out of memory");
     for (int64_t i = 0; i < n; i++) {
-        start[i * L] = SB_BEGIN;
+        start[i * L] = SB_SYMBOL_BEGIN;
         memcpy(start + i * L + 1, texts[i].ids, (size_t)prompt * sizeof *start);
     }
     *length = L;

@@ -51,7 +51,7 @@ static bool count_pair(struct learner *l, int32_t at)
 {
     const struct link *link = &l->link[at];
     int32_t ids[2] = {link->id, l->link[link->next].id};
-    if (ids[0] == SB_UNKNOWN || ids[1] == SB_UNKNOWN)
+    if (ids[0] == SB_SYMBOL_UNKNOWN || ids[1] == SB_SYMBOL_UNKNOWN)
         return true;
     int64_t index = table_add(&l->pairs, ids, sizeof ids);
     if (index < 0 || !memory_room(&l->pair, l->pair_count, &l->pair_room, sizeof *l->pair) ||
@@ -178,7 +178,7 @@ static bool read_words(struct learner *l, const struct table *words)
              unit_next(SB_UNITS_CHARACTERS, text, table_key_size(words, word), &at, &unit);) {
             int32_t id = (int32_t)table_find(&l->vocabulary->symbols, unit.text, unit.size);
             int32_t here = (int32_t)l->links++;
-            l->link[here] = (struct link){id < 0 ? SB_UNKNOWN : id + SB_SPECIAL_SYMBOLS,
+            l->link[here] = (struct link){id < 0 ? SB_SYMBOL_UNKNOWN : id + SB_SPECIAL_SYMBOLS,
                                           here > first ? here - 1 : -1, -1, (int32_t)word};
             if (here > first)
                 l->link[here - 1].next = here;

@@ -83,7 +83,7 @@ static int64_t encode_units(const sb_vocabulary *v, const char *text, size_t siz
                                              : id_of(v, unit.text, unit.size);
         if (ids[count] >= 0)
             continue;
-        ids[count] = SB_UNKNOWN;
+        ids[count] = SB_SYMBOL_UNKNOWN;
         if (unknown->count++ == 0) {
             unknown->first = (size_t)(unit.text - text);
             unknown->first_size = unit.size;
@@ -130,7 +130,7 @@ int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
 /* The text of one id, which is below the size and no padding, begin or end. */
 static bool decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
 {
-    if (id == SB_UNKNOWN)
+    if (id == SB_SYMBOL_UNKNOWN)
         return buffer_add_text(text, replacement);
     int64_t index = id - SB_SPECIAL_SYMBOLS;
     if (v->units == SB_UNITS_BYTES)
@@ -142,11 +142,11 @@ static bool decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count
                        struct buffer *text)
 {
     bool first = true;
-    for (int64_t i = 0; i < count && ids[i] != SB_END; i++) {
+    for (int64_t i = 0; i < count && ids[i] != SB_SYMBOL_END; i++) {
         if (ids[i] < 0 || ids[i] >= sb_vocabulary_size(v))
             return sb_fail("vocabulary_decode: id %d at position %lld: ids are below %lld", ids[i],
                            (long long)i, (long long)sb_vocabulary_size(v));
-        if (ids[i] == SB_PADDING || ids[i] == SB_BEGIN)
+        if (ids[i] == SB_SYMBOL_PADDING || ids[i] == SB_SYMBOL_BEGIN)
             continue;
         bool joined = first || v->units != SB_UNITS_WORDS || buffer_add(text, " ", 1);
         if (!joined || !decode_symbol(v, ids[i], text))

@@ -15,7 +15,13 @@
 
 typedef struct sb_vocabulary sb_vocabulary;
 
-enum { SB_PADDING = 0, SB_BEGIN = 1, SB_END = 2, SB_UNKNOWN = 3, SB_SPECIAL_SYMBOLS = 4 };
+enum {
+    SB_SYMBOL_PADDING = 0,
+    SB_SYMBOL_BEGIN = 1,
+    SB_SYMBOL_END = 2,
+    SB_SYMBOL_UNKNOWN = 3,
+    SB_SPECIAL_SYMBOLS = 4
+};
 
 typedef struct {
     sb_units units; /* 0: chosen from the texts */
@@ -61,7 +67,7 @@ SB_API int32_t sb_vocabulary_id(const sb_vocabulary *vocabulary, const char *sym
 
 /* What encoding met that the vocabulary does not know. */
 typedef struct {
-    int64_t count;            /* how many units became SB_UNKNOWN */
+    int64_t count;            /* how many units became SB_SYMBOL_UNKNOWN */
     size_t first, first_size; /* the first of them: its bytes in the text */
 } sb_unknown;
 
@@ -74,9 +80,9 @@ SB_API int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char
                                      int64_t *count, sb_unknown *unknown);
 
 /*
- * The text of ids, to be freed with sb_free. SB_END ends it; padding and begin have no text, and
- * unknown is U+FFFD. It is always UTF-8: where bytes do not make a character, U+FFFD takes their
- * place. Fails on an id that the vocabulary does not have, and without memory.
+ * The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
+ * and unknown is U+FFFD. It is always UTF-8: where bytes do not make a character, U+FFFD takes
+ * their place. Fails on an id that the vocabulary does not have, and without memory.
  */
 SB_API char *sb_vocabulary_decode(const sb_vocabulary *vocabulary, const int32_t *ids,
                                   int64_t count);

@@ -106,7 +106,7 @@ static bool take_heads(struct diagnosis *d, const sb_attentions *a)
 static bool take_gradients(struct diagnosis *d, const sb_parameters *set)
 {
     for (int64_t i = 0; i < d->parameters; i++) {
-        const sb_tensor *gradient = sb_grad(sb_parameters_get(set, i));
+        const sb_tensor *gradient = sb_tensor_grad(sb_parameters_get(set, i));
         double sum = 0, *values = gradient ? values_of(gradient) : NULL;
         if (gradient && !values)
             return sb_fail("diagnosis: out of memory");

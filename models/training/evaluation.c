@@ -11,7 +11,7 @@ static bool add_cost(const sb_model *model, const sb_batch *batch, double *sum)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *cost = model->kind->loss(model->self, batch, SB_LOSS_COST);
     if (cost)
-        *sum += sb_value(cost);
+        *sum += sb_tensor_value(cost);
     return sb_tape_end(&tape) && cost;
 }
 

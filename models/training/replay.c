@@ -64,7 +64,7 @@ void replay_free(struct replay *r)
 static bool any_gradient(const sb_parameters *set)
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
-        if (sb_grad(sb_parameters_get(set, i)))
+        if (sb_tensor_grad(sb_parameters_get(set, i)))
             return true;
     return false;
 }

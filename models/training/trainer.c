@@ -167,7 +167,7 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
     sb_tape_random(&tape, &t->random);
     sb_tensor *loss = t->model.kind->loss(t->model.self, lesson->batch,
                                           lesson->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
-    *value = loss ? sb_value(loss) : 0;
+    *value = loss ? sb_tensor_value(loss) : 0;
     bool ok = loss && (isfinite(*value) || blame(t, *value)) && backward_heard(loss, listener);
     return sb_tape_end(&tape) && ok;
 }

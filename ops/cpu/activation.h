@@ -5,7 +5,7 @@
  * activation_value and activation_slope select the function by name. In a loop, call them with a
  * constant, so that the selection happens outside the loop and the loop is vectorised:
  *
- *     case SB_GELU: return rows_of(SB_GELU, ...)       with rows_of inlined
+ *     case SB_ACTIVATION_GELU: return rows_of(SB_ACTIVATION_GELU, ...)       with rows_of inlined
  */
 #ifndef SOFTBACK_OPS_CPU_ACTIVATION_H
 #define SOFTBACK_OPS_CPU_ACTIVATION_H
@@ -96,19 +96,19 @@ static inline real real_silu_slope(real z)
 static inline __attribute__((always_inline)) real activation_value(sb_activation activation, real z)
 {
     switch (activation) {
-    case SB_RELU:
+    case SB_ACTIVATION_RELU:
         return real_relu(z);
-    case SB_GELU:
+    case SB_ACTIVATION_GELU:
         return real_gelu(z);
-    case SB_GELU_TANH:
+    case SB_ACTIVATION_GELU_TANH:
         return real_gelu_tanh(z);
-    case SB_SILU:
+    case SB_ACTIVATION_SILU:
         return real_silu(z);
-    case SB_TANH:
+    case SB_ACTIVATION_TANH:
         return real_tanh(z);
-    case SB_SIGMOID:
+    case SB_ACTIVATION_SIGMOID:
         return real_sigmoid(z);
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         break;
     }
     return z;
@@ -117,19 +117,19 @@ static inline __attribute__((always_inline)) real activation_value(sb_activation
 static inline __attribute__((always_inline)) real activation_slope(sb_activation activation, real z)
 {
     switch (activation) {
-    case SB_RELU:
+    case SB_ACTIVATION_RELU:
         return real_relu_slope(z);
-    case SB_GELU:
+    case SB_ACTIVATION_GELU:
         return real_gelu_slope(z);
-    case SB_GELU_TANH:
+    case SB_ACTIVATION_GELU_TANH:
         return real_gelu_tanh_slope(z);
-    case SB_SILU:
+    case SB_ACTIVATION_SILU:
         return real_silu_slope(z);
-    case SB_TANH:
+    case SB_ACTIVATION_TANH:
         return real_tanh_slope(z);
-    case SB_SIGMOID:
+    case SB_ACTIVATION_SIGMOID:
         return real_sigmoid_slope(z);
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         break;
     }
     return 1;

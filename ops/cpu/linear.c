@@ -31,7 +31,7 @@ static bool forward(const struct linear_shape *s, const void *x, const void *wei
 {
     real *y = y_, *z = z_ ? z_ : y_;
     const bool ok = multiply(s, x, weight, z);
-    if (!bias && s->activation == SB_IDENTITY)
+    if (!bias && s->activation == SB_ACTIVATION_IDENTITY)
         return ok;
     if (s->rows * s->out <= PARALLEL_WORK) {
         activate_rows(s, bias, z, y);

@@ -37,7 +37,7 @@ static void finish_row(const struct linear_shape *s, const uint16_t *bias, real 
         narrow(n, sum + c, y + c);
         if (z)
             memcpy(z + c, y + c, (size_t)n * sizeof *z);
-        if (s->activation == SB_IDENTITY)
+        if (s->activation == SB_ACTIVATION_IDENTITY)
             continue;
         widen(n, y + c, value);
         activate_row(s->activation, n, NULL, value, result);

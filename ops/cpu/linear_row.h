@@ -17,7 +17,7 @@ static inline __attribute__((always_inline)) void activate(sb_activation activat
         int64_t n = out - start < BUFFER ? out - start : BUFFER;
         for (int64_t c = 0; bias && c < n; c++)
             z[start + c] += bias[start + c];
-        if (activation == SB_IDENTITY) /* z is y */
+        if (activation == SB_ACTIVATION_IDENTITY) /* z is y */
             continue;
         for (int64_t c = 0; c < n; c++)
             value[c] = activation_value(activation, z[start + c]);
@@ -29,26 +29,26 @@ static inline void activate_row(sb_activation activation, int64_t out, const rea
                                 real *y)
 {
     switch (activation) { /* one loop for each, without a branch inside */
-    case SB_IDENTITY:
-        activate(SB_IDENTITY, out, bias, z, y);
+    case SB_ACTIVATION_IDENTITY:
+        activate(SB_ACTIVATION_IDENTITY, out, bias, z, y);
         break;
-    case SB_RELU:
-        activate(SB_RELU, out, bias, z, y);
+    case SB_ACTIVATION_RELU:
+        activate(SB_ACTIVATION_RELU, out, bias, z, y);
         break;
-    case SB_GELU:
-        activate(SB_GELU, out, bias, z, y);
+    case SB_ACTIVATION_GELU:
+        activate(SB_ACTIVATION_GELU, out, bias, z, y);
         break;
-    case SB_GELU_TANH:
-        activate(SB_GELU_TANH, out, bias, z, y);
+    case SB_ACTIVATION_GELU_TANH:
+        activate(SB_ACTIVATION_GELU_TANH, out, bias, z, y);
         break;
-    case SB_SILU:
-        activate(SB_SILU, out, bias, z, y);
+    case SB_ACTIVATION_SILU:
+        activate(SB_ACTIVATION_SILU, out, bias, z, y);
         break;
-    case SB_TANH:
-        activate(SB_TANH, out, bias, z, y);
+    case SB_ACTIVATION_TANH:
+        activate(SB_ACTIVATION_TANH, out, bias, z, y);
         break;
-    case SB_SIGMOID:
-        activate(SB_SIGMOID, out, bias, z, y);
+    case SB_ACTIVATION_SIGMOID:
+        activate(SB_ACTIVATION_SIGMOID, out, bias, z, y);
         break;
     }
 }
@@ -57,9 +57,9 @@ static inline void activate_row(sb_activation activation, int64_t out, const rea
 static inline __attribute__((always_inline)) real slope(sb_activation activation, real kept)
 {
     switch (activation) {
-    case SB_TANH: /* y = tanh z */
+    case SB_ACTIVATION_TANH: /* y = tanh z */
         return 1 - kept * kept;
-    case SB_SIGMOID: /* y = 1 / (1 + e^-z) */
+    case SB_ACTIVATION_SIGMOID: /* y = 1 / (1 + e^-z) */
         return kept * (1 - kept);
     default: /* also relu, where y > 0 exactly when z > 0 */
         return activation_slope(activation, kept);
@@ -83,25 +83,25 @@ static inline void deactivate_row(sb_activation activation, int64_t out, const r
                                   const real *dy, real *dz)
 {
     switch (activation) {
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         break;
-    case SB_RELU:
-        deactivate(SB_RELU, out, kept, dy, dz);
+    case SB_ACTIVATION_RELU:
+        deactivate(SB_ACTIVATION_RELU, out, kept, dy, dz);
         break;
-    case SB_GELU:
-        deactivate(SB_GELU, out, kept, dy, dz);
+    case SB_ACTIVATION_GELU:
+        deactivate(SB_ACTIVATION_GELU, out, kept, dy, dz);
         break;
-    case SB_GELU_TANH:
-        deactivate(SB_GELU_TANH, out, kept, dy, dz);
+    case SB_ACTIVATION_GELU_TANH:
+        deactivate(SB_ACTIVATION_GELU_TANH, out, kept, dy, dz);
         break;
-    case SB_SILU:
-        deactivate(SB_SILU, out, kept, dy, dz);
+    case SB_ACTIVATION_SILU:
+        deactivate(SB_ACTIVATION_SILU, out, kept, dy, dz);
         break;
-    case SB_TANH:
-        deactivate(SB_TANH, out, kept, dy, dz);
+    case SB_ACTIVATION_TANH:
+        deactivate(SB_ACTIVATION_TANH, out, kept, dy, dz);
         break;
-    case SB_SIGMOID:
-        deactivate(SB_SIGMOID, out, kept, dy, dz);
+    case SB_ACTIVATION_SIGMOID:
+        deactivate(SB_ACTIVATION_SIGMOID, out, kept, dy, dz);
         break;
     }
 }

@@ -68,7 +68,7 @@ static bool cross_entropy_forward(const struct cross_entropy_targets *t,
     return true;
 }
 
-/* SB_MEAN: divided by the sum of the weights of the ids counted; with
+/* SB_REDUCE_MEAN: divided by the sum of the weights of the ids counted; with
    probabilities, by the number of rows */
 static bool cross_entropy_reduce(int64_t rows, bool mean, const void *loss_,
                                  const void *weight_, void *divisor_, void *y_,

@@ -5,13 +5,13 @@
 static enum elementwise function_of(sb_activation activation)
 {
     static const enum elementwise kinds[] = {
-        [SB_IDENTITY] = ELEMENTWISE_KINDS,
-        [SB_RELU] = ELEMENTWISE_RELU,
-        [SB_GELU] = ELEMENTWISE_GELU,
-        [SB_GELU_TANH] = ELEMENTWISE_GELU_TANH,
-        [SB_SILU] = ELEMENTWISE_SILU,
-        [SB_TANH] = ELEMENTWISE_TANH,
-        [SB_SIGMOID] = ELEMENTWISE_SIGMOID};
+        [SB_ACTIVATION_IDENTITY] = ELEMENTWISE_KINDS,
+        [SB_ACTIVATION_RELU] = ELEMENTWISE_RELU,
+        [SB_ACTIVATION_GELU] = ELEMENTWISE_GELU,
+        [SB_ACTIVATION_GELU_TANH] = ELEMENTWISE_GELU_TANH,
+        [SB_ACTIVATION_SILU] = ELEMENTWISE_SILU,
+        [SB_ACTIVATION_TANH] = ELEMENTWISE_TANH,
+        [SB_ACTIVATION_SIGMOID] = ELEMENTWISE_SIGMOID};
     return kinds[activation];
 }
 

@@ -1,8 +1,8 @@
 #include "ops/mean_squared_error.h"
 #include "ops/plain/broadcast.h"
 
-/* y = sum of (x - target)^2 / n, n being the divisor; with SB_NONE each square,
-   where y does not stretch */
+/* y = sum of (x - target)^2 / n, n being the divisor; with SB_REDUCE_NONE each
+   square, where y does not stretch */
 static bool mean_squared_error_forward(const struct broadcast *plan,
                                        double divisor, const void *x_,
                                        const void *target_, void *y_)

@@ -27,19 +27,20 @@ static bool compute(struct outcome *outcome)
     sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), k));
     sb_tensor *tv = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), v));
     sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, L))); /* its gradient: ds */
-    sb_requires_grad(tk);
-    sb_requires_grad(none);
+    sb_tensor_requires_grad(tk);
+    sb_tensor_requires_grad(none);
     sb_tensor *weights = NULL;
     const sb_attention_options options = {
-        .bias = none, .weights = &weights, .algorithm = SB_COMPOSED};
+        .bias = none, .weights = &weights, .algorithm = SB_ATTENTION_COMPOSED};
     sb_tensor *y = sb_keep(sb_attention(tq, tk, tv, &options));
     double upstream[L * D] = {0};
     upstream[2 * D] = 1;
     sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(L, D), upstream));
-    bool ok =
-        y && sb_keep(weights) && sb_backward_from(y, dy) && sb_tensor_read(weights, outcome->a) &&
-        sb_tensor_read(y, outcome->y) && sb_tensor_read(sb_grad(weights), outcome->g) &&
-        sb_tensor_read(sb_grad(none), outcome->ds) && sb_tensor_read(sb_grad(tk), outcome->dk);
+    bool ok = y && sb_keep(weights) && sb_backward_from(y, dy) &&
+              sb_tensor_read(weights, outcome->a) && sb_tensor_read(y, outcome->y) &&
+              sb_tensor_read(sb_tensor_grad(weights), outcome->g) &&
+              sb_tensor_read(sb_tensor_grad(none), outcome->ds) &&
+              sb_tensor_read(sb_tensor_grad(tk), outcome->dk);
     return sb_tape_end(&tape) && ok;
 }
 

@@ -11,13 +11,13 @@ static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
 {
     sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
     for (int64_t i = 0; t && i < sb_tensor_size(t); i++)
-        sb_put(t, i, sb_random_normal(random));
+        sb_tensor_set(t, i, sb_random_normal(random));
     return t;
 }
 
 static double variance(sb_tensor *x)
 {
-    return sb_value(sb_mean(sb_multiply(x, x), SB_ALL, false));
+    return sb_tensor_value(sb_mean(sb_multiply(x, x), SB_ALL, false));
 }
 
 /* Outputs of 16 heads, of unit variance: their average, and what W_o makes of all together. */
@@ -57,7 +57,7 @@ static bool oddness(bool bias, double *worst)
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     for (int64_t i = 0; ok && bias && i < 8; i++)
-        sb_put(layer.query.bias, i, sb_random_normal(&random));
+        sb_tensor_set(layer.query.bias, i, sb_random_normal(&random));
     sb_tensor *q = normal(&random, SB_SHAPE(1, 1, SIZE)),
               *k = normal(&random, SB_SHAPE(1, L, SIZE));
     for (int i = 0; ok && i < 2; i++) {
@@ -101,7 +101,7 @@ static sb_tensor *reordered(sb_tensor *x, const int32_t order[], int64_t L)
 static double difference(sb_tensor *a, sb_tensor *b)
 {
     sb_tensor *d = sb_subtract(a, b);
-    double most = sb_value(sb_max(sb_sqrt(sb_multiply(d, d)), SB_ALL, false));
+    double most = sb_tensor_value(sb_max(sb_sqrt(sb_multiply(d, d)), SB_ALL, false));
     return most < 1e-12 ? 0 : most;
 }
 
@@ -137,10 +137,10 @@ static bool approximation(struct measured *m)
     sb_tensor *q = sb_scale(normal(&random, SB_SHAPE(L, D)), 10);
     sb_tensor *k = normal(&random, SB_SHAPE(L, D)), *v = normal(&random, SB_SHAPE(L, 1));
     sb_tensor *y = sb_attention(q, k, v, NULL);
-    double top = sb_value(sb_max(y, SB_ALL, false));
-    double low = -sb_value(sb_max(sb_negate(y), SB_ALL, false));
-    double largest = sb_value(sb_max(v, SB_ALL, false));
-    double least = -sb_value(sb_max(sb_negate(v), SB_ALL, false));
+    double top = sb_tensor_value(sb_max(y, SB_ALL, false));
+    double low = -sb_tensor_value(sb_max(sb_negate(y), SB_ALL, false));
+    double largest = sb_tensor_value(sb_max(v, SB_ALL, false));
+    double least = -sb_tensor_value(sb_max(sb_negate(v), SB_ALL, false));
     bool ok = sb_tape_end(&tape);
     snprintf(
         m->text, sizeof m->text,
@@ -160,11 +160,11 @@ static bool cosine(struct measured *m)
     sb_tensor *q = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(1, D), 3));
     sb_tensor *k = sb_tape_own(sb_tensor_full(SB_F64, SB_SHAPE(K, D), -3));
     for (int64_t i = 0; k && i < D; i++)
-        sb_put(k, i, 3);
+        sb_tensor_set(k, i, 3);
     sb_tensor *weights = NULL;
     const sb_attention_options options = {
-        .score = SB_COSINE, .weights = &weights, .algorithm = SB_COMPOSED};
-    double most = sb_attention(q, k, k, &options) ? sb_get(weights, 0) : 0;
+        .score = SB_SCORE_COSINE, .weights = &weights, .algorithm = SB_ATTENTION_COMPOSED};
+    double most = sb_attention(q, k, k, &options) ? sb_tensor_get(weights, 0) : 0;
     bool ok = sb_tape_end(&tape);
     snprintf(
         m->text, sizeof m->text,

@@ -52,7 +52,7 @@ static bool held_bytes(int64_t n, int chunks, sb_mode mode, sb_attention_algorit
     enum { C = 16 };
     sb_tape tape;
     sb_tape_begin(&tape, mode);
-    sb_tensor *q = sb_requires_grad(zeros(n, C)), *k = zeros(n, C), *v = zeros(n, C);
+    sb_tensor *q = sb_tensor_requires_grad(zeros(n, C)), *k = zeros(n, C), *v = zeros(n, C);
     const sb_attention_options options = {.algorithm = algorithm};
     sb_device_reset_peak(sb_device_in_use());
     int64_t before = sb_device_memory(sb_device_in_use()).live_bytes;
@@ -75,10 +75,10 @@ static bool held_bytes(int64_t n, int chunks, sb_mode mode, sb_attention_algorit
 static bool chunks(struct measured *m)
 {
     int64_t whole, parts, peak, whole_peak, parts_peak;
-    bool ok = held_bytes(512, 1, SB_RECORD, SB_COMPOSED, &whole, &peak) &&
-              held_bytes(512, 8, SB_RECORD, SB_COMPOSED, &parts, &peak) &&
-              held_bytes(512, 1, SB_NO_RECORD, SB_COMPOSED, &peak, &whole_peak) &&
-              held_bytes(512, 8, SB_NO_RECORD, SB_COMPOSED, &peak, &parts_peak);
+    bool ok = held_bytes(512, 1, SB_RECORD, SB_ATTENTION_COMPOSED, &whole, &peak) &&
+              held_bytes(512, 8, SB_RECORD, SB_ATTENTION_COMPOSED, &parts, &peak) &&
+              held_bytes(512, 1, SB_NO_RECORD, SB_ATTENTION_COMPOSED, &peak, &whole_peak) &&
+              held_bytes(512, 8, SB_NO_RECORD, SB_ATTENTION_COMPOSED, &peak, &parts_peak);
     if (!ok)
         return false;
     double recorded = (double)parts / (double)whole, free = (double)parts_peak / (double)whole_peak;
@@ -96,10 +96,10 @@ static bool chunks(struct measured *m)
 static bool flash(struct measured *m)
 {
     int64_t held, small, large, stored_small, stored_large;
-    bool ok = held_bytes(1024, 1, SB_NO_RECORD, SB_TILED, &held, &small) &&
-              held_bytes(2048, 1, SB_NO_RECORD, SB_TILED, &held, &large) &&
-              held_bytes(1024, 1, SB_NO_RECORD, SB_COMPOSED, &held, &stored_small) &&
-              held_bytes(2048, 1, SB_NO_RECORD, SB_COMPOSED, &held, &stored_large);
+    bool ok = held_bytes(1024, 1, SB_NO_RECORD, SB_ATTENTION_TILED, &held, &small) &&
+              held_bytes(2048, 1, SB_NO_RECORD, SB_ATTENTION_TILED, &held, &large) &&
+              held_bytes(1024, 1, SB_NO_RECORD, SB_ATTENTION_COMPOSED, &held, &stored_small) &&
+              held_bytes(2048, 1, SB_NO_RECORD, SB_ATTENTION_COMPOSED, &held, &stored_large);
     if (!ok)
         return false;
     const double n = 2048, d = 64, fast = 16384; /* M numbers of fast memory, 64 KiB of float32 */

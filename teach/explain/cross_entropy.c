@@ -30,12 +30,12 @@ static bool compute(const struct numbers *logits, int64_t target, bool fused,
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, n), logits->value));
     sb_tensor *id = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), (double)target));
-    sb_requires_grad(x);
+    sb_tensor_requires_grad(x);
     sb_tensor *loss = fused
                           ? sb_cross_entropy(x, id, NULL)
                           : sb_negate(sb_sum(sb_log(sb_gather(sb_softmax(x), id)), SB_ALL, false));
-    bool ok = sb_backward(loss) && sb_tensor_read(sb_grad(x), outcome->dx);
-    outcome->loss = ok ? sb_value(loss) : 0;
+    bool ok = sb_backward(loss) && sb_tensor_read(sb_tensor_grad(x), outcome->dx);
+    outcome->loss = ok ? sb_tensor_value(loss) : 0;
     return sb_tape_end(&tape) && ok;
 }
 

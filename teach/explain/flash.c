@@ -41,11 +41,13 @@ static bool take_block(struct state *state, bool first, int n, const double s[],
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(n), s));
     sb_tensor *values = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(n), v));
-    double top = sb_value(sb_max(x, SB_ALL, false)), m = first || top > state->m ? top : state->m;
-    sb_tensor *p = sb_exp(sb_subtract(x, sb_tape_own(sb_scalar(SB_F64, m))));
-    double l = sb_value(sb_sum(p, SB_ALL, false));
-    double o = sb_value(sb_sum(sb_multiply(p, values), SB_ALL, false));
-    double rescale = first ? 0 : sb_value(sb_exp(sb_tape_own(sb_scalar(SB_F64, state->m - m))));
+    double top = sb_tensor_value(sb_max(x, SB_ALL, false)),
+           m = first || top > state->m ? top : state->m;
+    sb_tensor *p = sb_exp(sb_subtract(x, sb_tape_own(sb_tensor_scalar(SB_F64, m))));
+    double l = sb_tensor_value(sb_sum(p, SB_ALL, false));
+    double o = sb_tensor_value(sb_sum(sb_multiply(p, values), SB_ALL, false));
+    double rescale =
+        first ? 0 : sb_tensor_value(sb_exp(sb_tape_own(sb_tensor_scalar(SB_F64, state->m - m))));
     *state = (struct state){m, state->l * rescale + l, state->o * rescale + o, rescale};
     return sb_tape_end(&tape);
 }
@@ -107,7 +109,7 @@ static double attend(struct page *page, const struct numbers *s, const struct nu
         sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(v->count, 1), v->value));
     const sb_attention_options options = {.algorithm = algorithm};
     sb_tensor *y = sb_attention(q, k, values, &options);
-    double value = y ? sb_value(y) : 0;
+    double value = y ? sb_tensor_value(y) : 0;
     page_need(page, sb_tape_end(&tape));
     return value;
 }
@@ -128,8 +130,8 @@ static void write(struct page *page, const struct explain_options *o)
               "At the end o / l = %.4g. sb_attention gives %.4g with stored weights and %.4g "
               "in its own tiles. Backward needs o, m and l: two numbers a query and the output, "
               "instead of %d weights.",
-              end.o / end.l, attend(page, &s, &v, SB_COMPOSED), attend(page, &s, &v, SB_TILED),
-              s.count);
+              end.o / end.l, attend(page, &s, &v, SB_ATTENTION_COMPOSED),
+              attend(page, &s, &v, SB_ATTENTION_TILED), s.count);
     page_text(page,
               "BACKWARD, with do = 1: the weights are recomputed from m and l. The average of g, "
               "which every g is compared with, is delta = do o = %.4g: it is known before the "

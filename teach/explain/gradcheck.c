@@ -23,8 +23,8 @@ static bool sample_make(struct sample *sample)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->s));
     sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(ROWS, KEYS), sample->g));
-    sb_requires_grad(x);
-    bool ok = sb_backward_from(sb_softmax(x), g) && sb_tensor_read(sb_grad(x), sample->ds);
+    sb_tensor_requires_grad(x);
+    bool ok = sb_backward_from(sb_softmax(x), g) && sb_tensor_read(sb_tensor_grad(x), sample->ds);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -89,7 +89,7 @@ static void write_checks(struct page *page)
     static const double s[] = {2, 1, 0.1, -1};
     page_table(page, "checks", 4, columns);
     for (enum wrong i = 0; i < WRONGS; i++) {
-        sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), s));
+        sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), s));
         sb_gradcheck_result r = {0};
         bool right = x && sb_gradcheck(function, &i, &x, 1, NULL, &r);
         page_need(page, x && (right || r.input == 0));

@@ -46,7 +46,7 @@ static sb_tensor *by_large_number(sb_tensor *x, const double kept[N])
 static sb_tensor *by_product(sb_tensor *x, const double kept[N])
 {
     sb_tensor *m = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N), kept));
-    sb_tensor *one = sb_tape_own(sb_scalar(SB_F32, 1));
+    sb_tensor *one = sb_tape_own(sb_tensor_scalar(SB_F32, 1));
     return naive_softmax(sb_add(x, sb_scale(sb_subtract(one, m), -INFINITY)));
 }
 
@@ -58,9 +58,10 @@ static void add_row(struct page *page, const char *name, way mask, const double 
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), scores));
     sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, N), upstream));
-    sb_requires_grad(x);
+    sb_tensor_requires_grad(x);
     sb_tensor *y = sb_keep(mask(x, kept));
-    bool ok = y && sb_backward_from(y, g) && sb_tensor_read(y, a) && sb_tensor_read(sb_grad(x), ds);
+    bool ok = y && sb_backward_from(y, g) && sb_tensor_read(y, a) &&
+              sb_tensor_read(sb_tensor_grad(x), ds);
     page_need(page, sb_tape_end(&tape) && ok);
     page_row(page, (struct page_cell[]){cell_word(name), cell_of(a[0]), cell_of(a[1]),
                                         cell_of(a[2]), cell_of(a[3]), cell_of(ds[0]),
@@ -103,15 +104,15 @@ static void write_nan(struct page *page, bool blocked)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *tq =
-        sb_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), q)));
+        sb_tensor_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), q)));
     sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 2), k));
     sb_tensor *tv =
-        sb_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 1), v)));
+        sb_tensor_requires_grad(sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(N, 1), v)));
     sb_tensor *allowed = sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(N), kept));
     const sb_attention_options options = {.mask = blocked ? sb_mask_allow(allowed) : NULL};
     sb_tensor *out = sb_keep(sb_attention(tq, tk, tv, &options));
     bool ok = out && sb_backward(sb_sum(out, SB_ALL, false)) && sb_tensor_read(out, y) &&
-              sb_tensor_read(sb_grad(tq), dq) && sb_tensor_read(sb_grad(tv), dv);
+              sb_tensor_read(sb_tensor_grad(tq), dq) && sb_tensor_read(sb_tensor_grad(tv), dv);
     page_need(page, sb_tape_end(&tape) && ok);
     page_row(page, (struct page_cell[]){cell_word(blocked ? "blocked" : "kept"), cell_of(y[0]),
                                         cell_of(y[1]), cell_of(dq[0]), cell_of(dq[1]),

@@ -66,7 +66,7 @@ static sb_tensor *head_rows(const sb_tensor *x, int64_t h, int64_t first, int64_
     sb_tensor *rows = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(count, D)));
     for (int64_t l = 0; rows && l < count; l++)
         for (int64_t d = 0; d < D; d++)
-            sb_put(rows, l * D + d, sb_get(x, ((first + l) * H + h) * D + d));
+            sb_tensor_set(rows, l * D + d, sb_tensor_get(x, ((first + l) * H + h) * D + d));
     return rows;
 }
 
@@ -86,7 +86,8 @@ static bool read_scores(const sb_node *node, const struct model_place *p, int64_
     const bool biased = strstr(node->operation->inputs, "bias") != NULL;
     for (int64_t j = 0; j < keys; j++) {
         if (biased)
-            row->s[j] += sb_get(node->in[3], h * a->bias[1] + i * a->bias[2] + j * a->bias[3]);
+            row->s[j] +=
+                sb_tensor_get(node->in[3], h * a->bias[1] + i * a->bias[2] + j * a->bias[3]);
         row->kept[j] = p->kind != DECODER_ATTENTION || j <= i;
     }
     return true;
@@ -122,12 +123,12 @@ static bool run(const struct subject *subject, const struct model_place *p, int6
         const struct attention *a = sb_node_options(node);
         const sb_tensor *w = node->out[1];
         for (int64_t j = 0; j < keys; j++)
-            n->a[j] = sb_get(w, ((p->head - 1) * a->Lq + p->row - 1) * a->Lk + j);
+            n->a[j] = sb_tensor_get(w, ((p->head - 1) * a->Lq + p->row - 1) * a->Lk + j);
         sb_tensor *v = head_rows(node->in[2], (p->head - 1) / (a->H / a->G), 0, keys);
         sb_tensor *y = sb_keep(node->out[0]);
         ok = v && sb_backward(loss);
         sb_tape_begin(&inner, SB_NO_RECORD);
-        ok = ok && read_upstream(sb_grad(y), v, p, n->g);
+        ok = ok && read_upstream(sb_tensor_grad(y), v, p, n->g);
         ok = sb_tape_end(&inner) && ok;
     }
     ok = sb_tape_end(&tape) && ok;

@@ -31,7 +31,7 @@ static sb_tensor *waves(const struct numbers *periods, int64_t n)
     sb_tensor *p = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(n, C)));
     for (int64_t i = 0; p && i < n * C; i++) {
         double angle = 2 * pi * (double)(i / C) / periods->value[i % C / 2];
-        sb_put(p, i, i % 2 ? math_cos(angle) : math_sin(angle));
+        sb_tensor_set(p, i, i % 2 ? math_cos(angle) : math_sin(angle));
     }
     return p;
 }
@@ -91,7 +91,7 @@ static void write_terms(struct page *page, const struct numbers *periods)
     sb_random random = sb_random_new(5, SB_STREAM_USER);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(1, C))), *p = waves(periods, KEYS);
     for (int64_t i = 0; x && i < C; i++)
-        sb_put(x, i, sb_random_normal(&random));
+        sb_tensor_set(x, i, sb_random_normal(&random));
     sb_tensor *content = sb_expand(x, 2, (const int64_t[]){KEYS, C}); /* one word everywhere */
     sb_tensor *at = sb_slice(p, 0, 2, 1), *both = sb_add(content, p), *query = sb_add(x, at);
     sb_tensor *terms[] = {sb_matmul_nt(x, content), sb_matmul_nt(x, p), sb_matmul_nt(at, content),
@@ -100,7 +100,7 @@ static void write_terms(struct page *page, const struct numbers *periods)
     for (int t = 0; t < KEYS; t++) {
         struct page_cell cells[6] = {cell_of(t)};
         for (int i = 0; i < 5; i++)
-            cells[1 + i] = cell_of(terms[i] ? sb_get(terms[i], t) : 0);
+            cells[1 + i] = cell_of(terms[i] ? sb_tensor_get(terms[i], t) : 0);
         page_row(page, cells);
     }
     page_need(page, sb_tape_end(&tape));
@@ -116,7 +116,7 @@ static double rotary_score(struct page *page, int64_t start, int64_t behind)
     sb_tensor *tk = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 1, 1, 4), k));
     sb_tensor *turned = sb_rotary(tq, start + behind, 0), *other = sb_rotary(tk, start, 0);
     sb_tensor *product = sb_sum(sb_multiply(turned, other), SB_ALL, false);
-    double score = product ? sb_value(product) : 0;
+    double score = product ? sb_tensor_value(product) : 0;
     page_need(page, sb_tape_end(&tape));
     return score;
 }

@@ -11,7 +11,7 @@ static const sb_transformer_options sizes = {.width = C,
                                              .heads = H,
                                              .key_heads = H,
                                              .feed_forward = 2 * C,
-                                             .activation = SB_RELU,
+                                             .activation = SB_ACTIVATION_RELU,
                                              .positions = SB_POSITIONS_LEARNED,
                                              .longest = L};
 
@@ -32,7 +32,7 @@ struct model {
 
 static bool attention_init(struct attention *a, sb_parameters *set, const char *const names[5])
 {
-    return sb_norm_layer_init(&a->norm, set, names[0], C, SB_LAYER_NORM) &&
+    return sb_norm_layer_init(&a->norm, set, names[0], C, SB_NORM_KIND_LAYER) &&
            sb_linear_layer_init(&a->query, set, names[1], C, C, false) &&
            sb_linear_layer_init(&a->key, set, names[2], C, C, false) &&
            sb_linear_layer_init(&a->value, set, names[3], C, C, false) &&
@@ -49,8 +49,8 @@ static bool model_init(struct model *m, sb_parameters *set)
            attention_init(&m->encoder_self, set, encoder) &&
            attention_init(&m->decoder_self, set, decoder) &&
            attention_init(&m->cross, set, cross) &&
-           sb_norm_layer_init(&m->encoder_norm, set, "e.norm2", C, SB_LAYER_NORM) &&
-           sb_norm_layer_init(&m->decoder_norm, set, "d.norm2", C, SB_LAYER_NORM) &&
+           sb_norm_layer_init(&m->encoder_norm, set, "e.norm2", C, SB_NORM_KIND_LAYER) &&
+           sb_norm_layer_init(&m->decoder_norm, set, "d.norm2", C, SB_NORM_KIND_LAYER) &&
            sb_feed_forward_init(&m->encoder_forward, set, "e.forward", &sizes) &&
            sb_feed_forward_init(&m->decoder_forward, set, "d.forward", &sizes) &&
            sb_linear_layer_init(&m->output, set, "output", C, V, true);
@@ -59,7 +59,7 @@ static bool model_init(struct model *m, sb_parameters *set)
 /* (B, L, C) -> (B, H, L, D) */
 static sb_tensor *heads_of(const sb_linear_layer *projection, sb_tensor *x)
 {
-    sb_tensor *y = sb_linear_layer_forward(projection, x, SB_IDENTITY);
+    sb_tensor *y = sb_linear_layer_forward(projection, x, SB_ACTIVATION_IDENTITY);
     y = sb_reshape(y, 4, (const int64_t[]){B, L, H, D});
     return sb_transpose(y, 1, 2);
 }
@@ -84,7 +84,7 @@ static sb_tensor *attend(const struct model *m, const struct attention *a, sb_te
     s = is_causal ? sb_add(s, causal()) : s;
     sb_tensor *y = sb_matmul(wrong_softmax(s, m->wrong), v);
     y = sb_reshape(sb_transpose(y, 1, 2), 3, (const int64_t[]){B, L, C});
-    return sb_add(x, sb_linear_layer_forward(&a->output, y, SB_IDENTITY));
+    return sb_add(x, sb_linear_layer_forward(&a->output, y, SB_ACTIVATION_IDENTITY));
 }
 
 static sb_tensor *feed(const sb_norm_layer *norm, const sb_feed_forward *forward, sb_tensor *x)
@@ -120,7 +120,7 @@ static sb_tensor *forward(const struct model *m, const struct batch *batch)
     y = attend(m, &m->decoder_self, y, NULL, true);
     y = attend(m, &m->cross, y, x, false);
     y = feed(&m->decoder_norm, &m->decoder_forward, y);
-    return sb_linear_layer_forward(&m->output, y, SB_IDENTITY);
+    return sb_linear_layer_forward(&m->output, y, SB_ACTIVATION_IDENTITY);
 }
 
 static bool step(const struct model *m, sb_optimiser *adam, sb_random *random, double *value)
@@ -130,7 +130,7 @@ static bool step(const struct model *m, sb_optimiser *adam, sb_random *random, d
     struct batch batch = batch_make(random);
     sb_tensor *loss = sb_cross_entropy(forward(m, &batch), batch.target, NULL);
     bool ok = sb_backward(loss) && sb_optimiser_step(adam);
-    *value = ok ? sb_value(loss) : NAN;
+    *value = ok ? sb_tensor_value(loss) : NAN;
     return sb_tape_end(&tape) && ok;
 }
 

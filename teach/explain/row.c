@@ -43,8 +43,8 @@ static bool backward(const struct row *row, int m, const double g[], double dx[]
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(m, row->n), s));
     sb_tensor *dy = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(m, row->n), g));
-    bool ok = sb_requires_grad(x) && sb_backward_from(softmax_of(row, x), dy) &&
-              sb_tensor_read(sb_grad(x), dx);
+    bool ok = sb_tensor_requires_grad(x) && sb_backward_from(softmax_of(row, x), dy) &&
+              sb_tensor_read(sb_tensor_grad(x), dx);
     return sb_tape_end(&tape) && ok;
 }
 

@@ -59,8 +59,8 @@ static bool compute_steps(const struct row *row, struct steps *steps)
     sb_tensor *shifted = sb_subtract(z, max), *power = sb_exp(shifted);
     sb_tensor *sum = sb_sum(power, SB_ALL, false);
     bool ok = sum && sb_tensor_read(shifted, steps->shifted) && sb_tensor_read(power, steps->power);
-    steps->max = ok ? sb_get(max, 0) : 0;
-    steps->sum = ok ? sb_value(sum) : 0;
+    steps->max = ok ? sb_tensor_get(max, 0) : 0;
+    steps->sum = ok ? sb_tensor_value(sum) : 0;
     return sb_tape_end(&tape) && ok;
 }
 

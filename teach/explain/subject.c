@@ -20,8 +20,8 @@ static bool encode(struct subject *s, const char *text)
     if (s->heard) {
         memcpy(s->said, plain, n * sizeof *s->said);
         memcpy(s->heard + 1, plain, n * sizeof *s->heard);
-        s->said[n] = SB_END;
-        s->heard[0] = SB_BEGIN;
+        s->said[n] = SB_SYMBOL_END;
+        s->heard[0] = SB_SYMBOL_BEGIN;
         pair.source = s->source;
         pair.target = s->said;
         s->batch = sb_batch_new(1, &pair);
@@ -78,7 +78,7 @@ struct subject_label subject_label(const struct subject_axis *axis, int64_t i)
     struct subject_label label;
     const int32_t id = axis->ids[i];
     snprintf(label.text, sizeof label.text, "%s",
-             id == SB_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(axis->vocabulary, id));
+             id == SB_SYMBOL_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(axis->vocabulary, id));
     for (char *at = label.text; *at; at++)
         if (*at == ' ')
             *at = '_';

@@ -37,8 +37,8 @@ static sb_tensor *leaf(sb_random *random, int64_t rows, int64_t C)
 {
     sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(rows, C)));
     for (int64_t i = 0; t && i < rows * C; i++)
-        sb_put(t, i, sb_random_normal(random));
-    return sb_requires_grad(t);
+        sb_tensor_set(t, i, sb_random_normal(random));
+    return sb_tensor_requires_grad(t);
 }
 
 /* Self-attention of three words, with the weights in sight, and a loss. */
@@ -54,7 +54,8 @@ static sb_tensor *record(struct graph *graph)
     sb_tensor *v = sb_linear(x, graph->leaf[3], NULL);
     sb_tensor *s = sb_scale(sb_matmul_nt(q, k), 1 / sqrt(C));
     sb_tensor *y = sb_matmul(sb_softmax(s), v);
-    return sb_mean_squared_error(y, sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, C))), SB_MEAN);
+    return sb_mean_squared_error(y, sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(L, C))),
+                                 SB_REDUCE_MEAN);
 }
 
 struct name {
@@ -107,7 +108,7 @@ static double length(const sb_tensor *t)
 {
     double sum = 0;
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        sum += sb_get(t, i) * sb_get(t, i);
+        sum += sb_tensor_get(t, i) * sb_tensor_get(t, i);
     return sqrt(sum);
 }
 
@@ -122,7 +123,7 @@ static void write_backward(struct page *page, const struct graph *graph, const s
         const sb_node *node = graph->node[i];
         page_row(page, (struct page_cell[]){cell_word(name_of(graph, node->out[0]).text),
                                             cell_word(node->operation->name),
-                                            cell_of(length(sb_grad(node->out[0]))),
+                                            cell_of(length(sb_tensor_grad(node->out[0]))),
                                             cell_word(inputs[i].text)});
     }
 }
@@ -135,7 +136,7 @@ static void write_leaves(struct page *page, const struct graph *graph)
                                                  {"", PAGE_BAR, 4}};
     page_table(page, "leaves", 4, columns);
     for (int i = 0; i < LEAVES; i++) {
-        double norm = length(sb_grad(graph->leaf[i]));
+        double norm = length(sb_tensor_grad(graph->leaf[i]));
         page_row(page, (struct page_cell[]){cell_word(leaf_names[i]),
                                             cell_word(tensor_shape(graph->leaf[i]).text),
                                             cell_of(norm), cell_of(norm)});
@@ -163,7 +164,7 @@ static void write_graph(struct page *page, struct graph *graph, sb_tensor *loss)
         "BACKWARD  The same list from its end; no sorting, no recursion. When a node runs, all "
         "nodes that used its output have added to its dy. The first dy is 1, the gradient "
         "of the loss %.4g with respect to itself.",
-        sb_value(loss));
+        sb_tensor_value(loss));
     write_backward(page, graph, inputs);
     page_text(page, "x is an input three times, for query, key and value, so three nodes add to "
                     "its gradient. Data of intermediates is freed as soon as no node needs it.");

@@ -52,9 +52,9 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F64, 3, dim));
     sb_tensor *copies = sb_expand(flat, 3, dim), *each = sb_expand(identity, 3, dim);
-    sb_requires_grad(x);
+    sb_tensor_requires_grad(x);
     bool ok = sb_backward_from(sb_softmax(sb_add(x, copies)), each);
-    const double *J = ok ? sb_tensor_data(sb_grad(x)) : NULL;
+    const double *J = ok ? sb_tensor_data(sb_tensor_grad(x)) : NULL;
     for (int64_t r = 0; J && r < WIDTH_ROWS; r++) {
         double square = 0;
         for (int i = 0; i < K * K; i++)
@@ -66,7 +66,7 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
 
 static double mean_of(sb_tensor *x)
 {
-    return sb_value(sb_mean(x, SB_ALL, false));
+    return sb_tensor_value(sb_mean(x, SB_ALL, false));
 }
 
 bool width_measure(int64_t d, double scale, struct width_measured *m)
@@ -78,7 +78,7 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
     sb_tensor *q = normal(&random, 3, (const int64_t[]){1, Q, d});
     sb_tensor *k = normal(&random, 3, (const int64_t[]){G, K, d});
     sb_tensor *g = normal(&random, 3, (const int64_t[]){G, Q, K});
-    sb_requires_grad(q);
+    sb_tensor_requires_grad(q);
     sb_tensor *each = sb_keep(sb_expand(q, 3, (const int64_t[]){G, Q, d})); /* a row its own q */
     sb_tensor *z = sb_keep(sb_scale(sb_matmul_nt(each, k), scale));
     sb_tensor *loss = sb_sum(sb_multiply(sb_softmax(z), g), SB_ALL, false);
@@ -91,7 +91,7 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
         for (int bin = 0; bin < WIDTH_SATURATED_BINS; bin++)
             m->saturated += (double)m->norms[bin] / WIDTH_ROWS;
         ok = ok && sb_backward(loss);
-        m->gradient = ok ? mean_length(sb_grad(each), d, WIDTH_ROWS) : 0;
+        m->gradient = ok ? mean_length(sb_tensor_grad(each), d, WIDTH_ROWS) : 0;
     }
     return sb_tape_end(&tape) && ok;
 }

@@ -49,7 +49,7 @@ static sb_tensor *random_tensor(sb_random *random, int64_t rows, int64_t columns
     double values[64];
     for (int64_t i = 0; i < rows * columns; i++)
         values[i] = sb_random_normal(random);
-    return sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(rows, columns), values));
+    return sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(rows, columns), values));
 }
 
 static bool check(sb_function f, void *context, sb_tensor *const x[], int n, const char *what)
@@ -79,9 +79,10 @@ static bool gradient_by(int paths, sb_tensor *const x[], double *dh)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = attention(&paths, x);
     bool ok = sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false));
-    ok = sb_tape_end(&tape) && ok && sb_grad(x[0]) && sb_tensor_read(sb_grad(x[0]), dh);
+    ok = sb_tape_end(&tape) && ok && sb_tensor_grad(x[0]) &&
+         sb_tensor_read(sb_tensor_grad(x[0]), dh);
     for (int i = 0; i < 4; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 

@@ -73,7 +73,7 @@ static double loss_of(const sb_seq2seq *model, const sb_batch *batch)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    double loss = sb_value(sb_seq2seq_loss(model, batch));
+    double loss = sb_tensor_value(sb_seq2seq_loss(model, batch));
     sb_tape_end(&tape);
     return loss;
 }
@@ -94,7 +94,7 @@ static void show_attention(const struct run *run)
             char line[2][64] = {"", ""};
             for (int64_t h = 0; h < 2; h++)
                 for (int64_t j = 0; j < 8 && j < Ls; j++) {
-                    double a = sb_get(cross[0], (h * Lt + i) * Ls + j);
+                    double a = sb_tensor_get(cross[0], (h * Lt + i) * Ls + j);
                     strcat(line[h], shades[a < 0.1 ? 0 : a < 0.3 ? 1 : a < 0.6 ? 2 : 3]);
                     strcat(line[h], " ");
                 }

@@ -86,8 +86,8 @@ static bool linear_init(sb_linear_layer *layer, sb_parameters *set, const char *
 static bool attending_init(struct attending *a, sb_parameters *set, const char *name)
 {
     const char first[] = {name[0], 'a', 0}, second[] = {name[0], 'b', 0};
-    return sb_norm_layer_init(&a->norm, set, first, C, SB_LAYER_NORM) &&
-           sb_norm_layer_init(&a->second_norm, set, second, C, SB_LAYER_NORM) &&
+    return sb_norm_layer_init(&a->norm, set, first, C, SB_NORM_KIND_LAYER) &&
+           sb_norm_layer_init(&a->second_norm, set, second, C, SB_NORM_KIND_LAYER) &&
            linear_init(&a->query, set, name, 1, C, C) && linear_init(&a->key, set, name, 2, C, C) &&
            linear_init(&a->value, set, name, 3, C, C) &&
            linear_init(&a->output, set, name, 4, C, C) &&
@@ -122,7 +122,7 @@ static void model_free(struct model *m)
 
 static sb_tensor *linear(const sb_linear_layer *layer, sb_tensor *x)
 {
-    return sb_linear_layer_forward(layer, x, SB_IDENTITY);
+    return sb_linear_layer_forward(layer, x, SB_ACTIVATION_IDENTITY);
 }
 
 /* x + attention(norm x, memory), and then x + feed_forward(norm x). */
@@ -135,7 +135,8 @@ static sb_tensor *attend(struct model *m, const struct attending *a, sb_tensor *
     sb_tensor *scores = sb_scale(sb_matmul_nt(q, k), 1 / sqrt(C));
     sb_tensor *seen = sb_matmul(softmax_op(scores, m->gradient, &m->shift), v);
     x = sb_add(x, linear(&a->output, seen));
-    h = sb_linear_layer_forward(&a->wide, sb_norm_layer_forward(&a->second_norm, x), SB_RELU);
+    h = sb_linear_layer_forward(&a->wide, sb_norm_layer_forward(&a->second_norm, x),
+                                SB_ACTIVATION_RELU);
     return sb_add(x, linear(&a->narrow, h));
 }
 
@@ -170,7 +171,7 @@ static bool train_step(struct model *m, sb_random *random, double *loss)
     sb_tape_begin(&tape, SB_RECORD);
     bool ok = draw(random, &ids, &reversed);
     sb_tensor *y = ok ? sb_cross_entropy(logits(m, ids), reversed, NULL) : NULL;
-    *loss = y ? sb_value(y) : NAN;
+    *loss = y ? sb_tensor_value(y) : NAN;
     ok = y && sb_backward(y) && sb_optimiser_step(m->adam);
     return sb_tape_end(&tape) && ok;
 }
@@ -188,7 +189,7 @@ static bool evaluate(struct model *m, struct reverse_result *result)
         ok = draw(&random, &ids, &reversed);
         sb_tensor *best = ok ? sb_argmax(logits(m, ids), -1) : NULL;
         for (int64_t i = 0; best && i < B * L; i++, all++)
-            right += sb_get(best, i) == sb_get(reversed, i);
+            right += sb_tensor_get(best, i) == sb_tensor_get(reversed, i);
         ok = sb_tape_end(&tape) && best;
     }
     result->accuracy = all ? (double)right / (double)all : 0;

@@ -63,7 +63,7 @@ bool training_step(struct training *t, double *loss)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *mean = sb_seq2seq_loss(t->model, sb_data_next(t->data));
     bool ok = sb_backward(mean) && sb_optimiser_step(t->adam);
-    *loss = ok ? sb_value(mean) : 0;
+    *loss = ok ? sb_tensor_value(mean) : 0;
     return sb_tape_end(&tape) && ok;
 }
 

@@ -63,7 +63,7 @@ static bool find_places(struct check *c)
         double *g = memory_new((size_t)(place->size + 1) * sizeof *g);
         if (!g)
             return sb_fail("report: out of memory for a gradient");
-        const sb_tensor *grad = sb_grad(place->w[SINGLE]);
+        const sb_tensor *grad = sb_tensor_grad(place->w[SINGLE]);
         const bool ok = !grad || sb_tensor_read(grad, g);
         for (int64_t i = 0; ok && i < place->size; i++)
             if (fabs(g[i]) > place->largest) {
@@ -80,8 +80,8 @@ static bool find_places(struct check *c)
 
 static double backward_at(const struct place *place, int twin, int64_t i)
 {
-    const sb_tensor *grad = sb_grad(place->w[twin]);
-    return grad ? sb_get(grad, i) : 0;
+    const sb_tensor *grad = sb_tensor_grad(place->w[twin]);
+    return grad ? sb_tensor_get(grad, i) : 0;
 }
 
 /* The root mean square error of differences, over the largest elements of some parameters;

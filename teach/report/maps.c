@@ -19,7 +19,7 @@ double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
     double sum = 0;
     for (int64_t n = 0; n < H; n++)
         if (h < 0 || n == h)
-            sum += sb_get(w, (n * Lq + i) * Lk + j);
+            sum += sb_tensor_get(w, (n * Lq + i) * Lk + j);
     return h < 0 ? sum / (double)H : sum;
 }
 

@@ -41,7 +41,7 @@ static void head(struct html *html, const sb_tensor *w, int64_t layer, int64_t h
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
     html_add(html, "<tr data-weights=\"");
     for (int64_t n = 0; n < Lq * Lk; n++)
-        html_print(html, "%s%.0f", n > 0 ? " " : "", 100 * sb_get(w, h * Lq * Lk + n));
+        html_print(html, "%s%.0f", n > 0 ? " " : "", 100 * sb_tensor_get(w, h * Lq * Lk + n));
     html_print(html, "\"><th scope=\"row\">layer %lld, head %lld</th>", (long long)layer + 1,
                (long long)h + 1);
     for (int64_t j = 0; j < Lk; j++)

@@ -51,22 +51,22 @@ bool twin_backward(struct twin *twin)
 static bool loss_at(struct twin *twin, sb_tensor *w, int64_t i, double value, double *there,
                     double *loss)
 {
-    if (!sb_put(w, i, value))
+    if (!sb_tensor_set(w, i, value))
         return false;
-    *there = sb_get(w, i);
+    *there = sb_tensor_get(w, i);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *y = sb_seq2seq_loss(twin->model, twin->batch);
-    *loss = y ? sb_value(y) : (double)NAN;
+    *loss = y ? sb_tensor_value(y) : (double)NAN;
     return sb_tape_end(&tape) && y;
 }
 
 bool twin_difference(struct twin *twin, sb_tensor *w, int64_t i, double h, double *difference)
 {
-    const double value = sb_get(w, i), step = h * fmax(1, fabs(value));
+    const double value = sb_tensor_get(w, i), step = h * fmax(1, fabs(value));
     double up = 0, down = 0, loss_up = 0, loss_down = 0;
     const bool ok = loss_at(twin, w, i, value + step, &up, &loss_up) &&
                     loss_at(twin, w, i, value - step, &down, &loss_down);
     *difference = (loss_up - loss_down) / (up - down);
-    return sb_put(w, i, value) && ok;
+    return sb_tensor_set(w, i, value) && ok;
 }

@@ -7,8 +7,8 @@ CLAIM(backward, it_gives_the_gradient_of_each_leaf)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(times(a, b), times(a, c)))), "%s", sb_error());
     cr_expect(sb_tape_end(&tape));
-    cr_expect(every(sb_grad(a), 2 * 3 * 5 * 7) && every(sb_grad(b), 3 * 3 * 7));
-    cr_expect(!sb_grad(c), "a constant has a gradient");
+    cr_expect(every(sb_tensor_grad(a), 2 * 3 * 5 * 7) && every(sb_tensor_grad(b), 3 * 3 * 7));
+    cr_expect(!sb_tensor_grad(c), "a constant has a gradient");
     sb_tensor_release(a);
     sb_tensor_release(b);
     sb_tensor_release(c);
@@ -21,7 +21,7 @@ CLAIM(backward, an_input_used_twice_in_one_operation_gets_both_parts)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(a, a))));
     cr_expect(sb_tape_end(&tape));
-    cr_expect(every(sb_grad(a), 6));
+    cr_expect(every(sb_tensor_grad(a), 6));
     sb_tensor_release(a);
 }
 
@@ -33,15 +33,15 @@ CLAIM(backward, gradients_add_up_over_tapes_until_they_are_cleared)
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(total(times(a, a))));
         sb_tape_end(&tape);
-        cr_expect(every(sb_grad(a), 6 * step));
+        cr_expect(every(sb_tensor_grad(a), 6 * step));
     }
-    sb_clear_grad(a);
-    cr_expect(!sb_grad(a));
+    sb_tensor_clear_grad(a);
+    cr_expect(!sb_tensor_grad(a));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(a, a))));
     sb_tape_end(&tape);
-    cr_expect(every(sb_grad(a), 6));
+    cr_expect(every(sb_tensor_grad(a), 6));
     sb_tensor_release(a);
 }
 
@@ -52,7 +52,8 @@ CLAIM(backward, backward_from_starts_with_the_given_gradient)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(times(a, a), dy));
     sb_tape_end(&tape);
-    cr_expect(sb_get(sb_grad(a), 0) == 12 && sb_get(sb_grad(a), 1) == -6);
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
+              sb_tensor_get(sb_tensor_grad(a), 1) == -6);
     sb_tensor_release(a);
     sb_tensor_release(dy);
 }
@@ -67,27 +68,29 @@ CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
     times(b, b); /* of no effect */
     cr_assert(sb_backward_from(sb_reshape(b, SB_SHAPE(2)), dy));
     sb_tape_end(&tape);
-    cr_expect(sb_get(dy, 0) == 2 && sb_get(dy, 1) == -1 && !sb_grad(dy));
-    cr_expect(sb_get(sb_grad(a), 0) == 12 && sb_get(sb_grad(a), 1) == -6);
+    cr_expect(sb_tensor_get(dy, 0) == 2 && sb_tensor_get(dy, 1) == -1 && !sb_tensor_grad(dy));
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12 &&
+              sb_tensor_get(sb_tensor_grad(a), 1) == -6);
     sb_tensor_release(dy);
-    cr_expect(sb_get(sb_grad(a), 0) == 12);
+    cr_expect(sb_tensor_get(sb_tensor_grad(a), 0) == 12);
     sb_tensor_release(a);
 }
 
 CLAIM(backward, of_a_leaf_itself_it_adds_to_the_gradient)
 {
-    sb_tensor *a = sb_requires_grad(sb_scalar(SB_F64, 3)), *dy = sb_scalar(SB_F64, 5);
+    sb_tensor *a = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 3)),
+              *dy = sb_tensor_scalar(SB_F64, 5);
     double expected = 0;
     for (int step = 0; step < 2; step++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(a));
-        cr_expect(sb_tape_end(&tape) && sb_value(sb_grad(a)) == (expected += 1));
+        cr_expect(sb_tape_end(&tape) && sb_tensor_value(sb_tensor_grad(a)) == (expected += 1));
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward_from(a, dy));
-        cr_expect(sb_tape_end(&tape) && sb_value(sb_grad(a)) == (expected += 5));
+        cr_expect(sb_tape_end(&tape) && sb_tensor_value(sb_tensor_grad(a)) == (expected += 5));
     }
-    cr_expect(sb_value(a) == 3);
+    cr_expect(sb_tensor_value(a) == 3);
     sb_tensor_release(a);
     sb_tensor_release(dy);
 }
@@ -101,9 +104,10 @@ CLAIM(backward, a_flat_gradient_is_written_in_place_and_afresh)
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(total(times(a, a))));
         sb_tape_end(&tape);
-        cr_expect(sb_get(flat, 1) == 9 && sb_get(flat, 2) == 6 && sb_get(flat, 3) == 6);
-        sb_clear_grad(a);
-        cr_expect(!sb_grad(a) && a->grad, "a flat gradient becomes stale and stays");
+        cr_expect(sb_tensor_get(flat, 1) == 9 && sb_tensor_get(flat, 2) == 6 &&
+                  sb_tensor_get(flat, 3) == 6);
+        sb_tensor_clear_grad(a);
+        cr_expect(!sb_tensor_grad(a) && a->grad, "a flat gradient becomes stale and stays");
     }
     sb_tensor_release(a);
     sb_tensor_release(flat);
@@ -118,7 +122,7 @@ CLAIM(backward, a_leaf_may_be_released_before_backward)
     sb_tensor_release(a);
     cr_assert(sb_backward(total(y)));
     sb_tape_end(&tape);
-    cr_expect(every(sb_grad(b), 3));
+    cr_expect(every(sb_tensor_grad(b), 3));
     sb_tensor_release(b);
 }
 
@@ -128,11 +132,11 @@ CLAIM(backward, it_lets_go_of_intermediate_data_and_says_so)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a), *loss = total(y);
-    cr_expect(sb_get(y, 0) == 9);
+    cr_expect(sb_tensor_get(y, 0) == 9);
     cr_assert(sb_backward(loss));
-    cr_expect(sb_value(loss) == 18, "the argument of backward keeps its value");
-    cr_expect(!sb_grad(y) && !sb_grad(loss));
-    cr_expect(isnan(sb_get(y, 0)));
+    cr_expect(sb_tensor_value(loss) == 18, "the argument of backward keeps its value");
+    cr_expect(!sb_tensor_grad(y) && !sb_tensor_grad(loss));
+    cr_expect(isnan(sb_tensor_get(y, 0)));
     EXPECT_ERROR("get: times output (2): freed by backward; call sb_keep() before sb_backward()");
     cr_expect(!sb_tape_end(&tape), "reading it fails the tape");
     sb_tape_begin(&tape, SB_RECORD);
@@ -152,11 +156,11 @@ CLAIM(backward, keep_keeps_value_and_gradient)
     sb_tensor *y = sb_keep(times(a, a)), *z = sb_keep(times(y, a)), *loss = sb_keep(total(z));
     sb_tensor_retain(y);
     cr_assert(sb_backward(loss));
-    cr_expect(every(y, 9) && every(sb_grad(y), 3));
-    cr_expect(every(z, 27) && every(sb_grad(z), 1));
-    cr_expect(sb_value(sb_grad(loss)) == 1);
+    cr_expect(every(y, 9) && every(sb_tensor_grad(y), 3));
+    cr_expect(every(z, 27) && every(sb_tensor_grad(z), 1));
+    cr_expect(sb_tensor_value(sb_tensor_grad(loss)) == 1);
     cr_expect(sb_tape_end(&tape));
-    cr_expect(every(y, 9) && every(sb_grad(y), 3), "what is retained too stays longer");
+    cr_expect(every(y, 9) && every(sb_tensor_grad(y), 3), "what is retained too stays longer");
     sb_tensor_release(y);
     sb_tensor_release(a);
     cr_expect(!sb_keep(NULL));
@@ -169,7 +173,7 @@ CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
 {
     enum { DEPTH = 8, SIZE = 1 << 14 };
     const int64_t one = SIZE * sizeof(double), slack = 4096;
-    sb_tensor *a = sb_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1));
+    sb_tensor *a = sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(SIZE), 1));
     int64_t before = memory_in_use().live_bytes;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -203,7 +207,7 @@ static void expect_refused(sb_mode mode, const char *message, bool (*body)(sb_te
     cr_expect(!body(a));
     cr_expect(!sb_tape_end(&tape));
     EXPECT_ERROR(on_device(message));
-    cr_expect(!sb_grad(a));
+    cr_expect(!sb_tensor_grad(a));
     sb_tensor_release(a);
 }
 
@@ -230,7 +234,7 @@ static bool backward_from_null(sb_tensor *a)
 
 static bool backward_from_another_shape(sb_tensor *a)
 {
-    return sb_backward_from(times(a, a), sb_tape_own(sb_scalar(SB_F64, 1)));
+    return sb_backward_from(times(a, a), sb_tape_own(sb_tensor_scalar(SB_F64, 1)));
 }
 
 static bool backward_from_another_dtype(sb_tensor *a)
@@ -271,7 +275,7 @@ CLAIM(backward, it_runs_once)
     cr_expect(!sb_backward(loss));
     EXPECT_ERROR("backward: it ran already on this tape");
     cr_expect(!sb_tape_end(&tape));
-    cr_expect(every(sb_grad(a), 6), "the first gradient stays");
+    cr_expect(every(sb_tensor_grad(a), 6), "the first gradient stays");
     sb_tensor_release(a);
 }
 
@@ -293,11 +297,12 @@ CLAIM(backward, when_it_fails_it_leaves_no_part_of_a_gradient)
             cr_expect(!sb_backward(total(times(y, late))));
             cr_expect(!sb_tape_end(&tape));
             EXPECT_ERROR(faults[i].message);
-            cr_expect(!sb_grad(early) && !sb_grad(late), "fault %d leaves a gradient", i);
+            cr_expect(!sb_tensor_grad(early) && !sb_tensor_grad(late), "fault %d leaves a gradient",
+                      i);
             sb_tape_begin(&tape, SB_RECORD);
             cr_assert(sb_backward(total(times(early, late))));
             cr_expect(sb_tape_end(&tape));
-            cr_expect(every(sb_grad(early), 5) && every(sb_grad(late), 3));
+            cr_expect(every(sb_tensor_grad(early), 5) && every(sb_tensor_grad(late), 3));
         }
         sb_tensor_release(early);
         sb_tensor_release(late);
@@ -313,10 +318,10 @@ static bool step(void *leaves)
     sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
     bool ok = sb_backward(total(y));
     ok = sb_tape_end(&tape) && ok;
-    cr_expect(ok || (!sb_grad(a[0]) && !sb_grad(a[1]) && !sb_grad(a[2])));
-    cr_expect(!ok || (every(sb_grad(a[0]), 15) && every(sb_grad(a[2]), 6)));
+    cr_expect(ok || (!sb_tensor_grad(a[0]) && !sb_tensor_grad(a[1]) && !sb_tensor_grad(a[2])));
+    cr_expect(!ok || (every(sb_tensor_grad(a[0]), 15) && every(sb_tensor_grad(a[2]), 6)));
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(a[i]);
+        sb_tensor_clear_grad(a[i]);
     return ok;
 }
 
@@ -338,7 +343,7 @@ static void expect_nonfinite(const char *expected)
 CLAIM(backward, the_first_value_that_is_not_finite_is_found)
 {
     sb_tensor *a = leaf(1e200), *b = leaf(2), *bad = leaf(2);
-    sb_put(bad, 1, NAN);
+    sb_tensor_set(bad, 1, NAN);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(b, b);

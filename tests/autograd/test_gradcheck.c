@@ -58,9 +58,9 @@ CPU_CLAIM(gradcheck, a_nan_gradient_fails)
 CPU_CLAIM(gradcheck, a_function_that_is_not_finite_fails)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
-    sb_put(x, 4, INFINITY);
+    sb_tensor_set(x, 4, INFINITY);
     EXPECT_MISTAKE(check(f_square, 1, RIGHT, 1, &x), "function is not finite");
-    sb_put(x, 4, NAN);
+    sb_tensor_set(x, 4, NAN);
     EXPECT_MISTAKE(check(f_square, 1, ZERO, 1, &x), "function is not finite");
     sb_tensor_release(x);
 }
@@ -76,7 +76,7 @@ CPU_CLAIM(gradcheck, one_wrong_element_is_found)
     sb_gradcheck_result result = check(f_square, 1, ONE_WRONG, 1, &x);
     cr_expect(!result.ok && result.input == 0 && result.index == 2);
     cr_expect(fabs(result.backward - result.difference - 1e-3) < 1e-8);
-    cr_expect(result.step == 1e-5 * fmax(1, fabs(sb_get(x, 2))));
+    cr_expect(result.step == 1e-5 * fmax(1, fabs(sb_tensor_get(x, 2))));
     cr_expect(result.mistake[0] == '\0');
     EXPECT_ERROR("gradcheck: input 0, (2, 3), element 2: backward gives");
     sb_tensor_release(x);
@@ -110,17 +110,17 @@ CPU_CLAIM(gradcheck, gradients_are_put_back)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward_from(square(x, 1, RIGHT), dy));
     sb_tape_end(&tape);
-    sb_tensor *grad = sb_grad(x);
-    double value = sb_get(grad, 0);
+    sb_tensor *grad = sb_tensor_grad(x);
+    double value = sb_tensor_get(grad, 0);
     EXPECT_PASS(check(f_square, 1, RIGHT, 1, &x));
-    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
+    cr_expect(sb_tensor_grad(x) == grad && sb_tensor_get(grad, 0) == value);
     EXPECT_PASS(check(f_square_first_plus_second, 1, 0, 2, both));
-    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
+    cr_expect(sb_tensor_grad(x) == grad && sb_tensor_get(grad, 0) == value);
     cr_expect(!check(f_square, 1, ASSIGNED, 1, &x).ok);
-    cr_expect(sb_grad(x) == grad && sb_get(grad, 0) == value);
-    sb_clear_grad(x);
+    cr_expect(sb_tensor_grad(x) == grad && sb_tensor_get(grad, 0) == value);
+    sb_tensor_clear_grad(x);
     EXPECT_PASS(check(f_square_first_plus_second, 1, 0, 2, both));
-    cr_expect(sb_grad(x) == NULL);
+    cr_expect(sb_tensor_grad(x) == NULL);
     sb_tensor_release(x);
     sb_tensor_release(dy);
 }
@@ -128,7 +128,7 @@ CPU_CLAIM(gradcheck, gradients_are_put_back)
 CPU_CLAIM(gradcheck, values_are_put_back_to_the_bit)
 {
     const double values[] = {-0.0, 5e-324, 1 / 3.0, -1e300, 0.1, DBL_MIN};
-    sb_tensor *x = sb_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
     check(f_identity, 1, 0, 1, &x);
     cr_expect(memcmp(x->data, values, sizeof values) == 0);
     check(f_square, 1, NEGATED, 1, &x);
@@ -163,7 +163,7 @@ static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
 
 CPU_CLAIM(gradcheck, a_strong_curvature_is_no_mistake)
 {
-    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
     EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
     sb_tensor_release(x);
 }
@@ -197,7 +197,7 @@ static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
     sb_node *node = sb_node_new(&ratio_operation, 1, x, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, SB_F64, x[0]->rank, x[0]->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
-        sb_put(y, i, sb_get(x[0], i) * 3 / (sb_get(x[0], i) * 7));
+        sb_tensor_set(y, i, sb_tensor_get(x[0], i) * 3 / (sb_tensor_get(x[0], i) * 7));
     return y;
 }
 
@@ -228,8 +228,8 @@ static sb_tensor *f_noise(void *own, sb_tensor *const x[])
     sb_tensor *u = node ? sb_node_save(node, sb_tensor_zeros(SB_F64, SB_SHAPE(3))) : NULL;
     sb_tensor *y = u ? sb_node_output(node, SB_F64, SB_SHAPE(3)) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++) {
-        sb_put(u, i, sb_random_uniform(random));
-        sb_put(y, i, sb_get(u, i) * sb_get(x[0], i));
+        sb_tensor_set(u, i, sb_random_uniform(random));
+        sb_tensor_set(y, i, sb_tensor_get(u, i) * sb_tensor_get(x[0], i));
     }
     return y;
 }
@@ -268,8 +268,8 @@ CPU_CLAIM(gradcheck, it_nests_in_an_open_tape)
     EXPECT_PASS(check(f_square, 1, RIGHT, 1, &x));
     cr_assert(sb_backward_from(square(y, 1, RIGHT), dy), "%s", sb_error());
     cr_expect(sb_tape_end(&tape));
-    double value = sb_get(x, 1); /* d x^4 = 4 x^3 */
-    cr_expect(fabs(sb_get(sb_grad(x), 1) - 4 * value * value * value) < 1e-12);
+    double value = sb_tensor_get(x, 1); /* d x^4 = 4 x^3 */
+    cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), 1) - 4 * value * value * value) < 1e-12);
     sb_tensor_release(x);
     sb_tensor_release(dy);
 }
@@ -317,7 +317,7 @@ CPU_CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
         failing = (struct failing){.fail_at = fail_at, .leave_open = true};
         cr_expect(!sb_gradcheck(f_failing, &failing, &x, 1, NULL, NULL));
         EXPECT_ERROR("never closed");
-        cr_expect(tape_open() == NULL && sb_grad(x) == NULL);
+        cr_expect(tape_open() == NULL && sb_tensor_grad(x) == NULL);
     }
     sb_tensor_read(x, after);
     cr_expect(memcmp(before, after, sizeof before) == 0);
@@ -343,7 +343,7 @@ static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
     sb_node *node = sb_node_new(&pick_operation, 4, x, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, SB_F64, x[1]->rank, x[1]->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
-        sb_put(y, i, sb_get(x[0], (int64_t)sb_get(x[1], i)));
+        sb_tensor_set(y, i, sb_tensor_get(x[0], (int64_t)sb_tensor_get(x[1], i)));
     return y;
 }
 
@@ -355,7 +355,7 @@ CPU_CLAIM(gradcheck, ids_masks_and_constants_are_held_fixed)
                       sb_tensor_full(SB_F64, SB_SHAPE(2), 3)};
     EXPECT_PASS(check(f_pick, 0, 0, 4, x));
     cr_expect(memcmp(x[1]->data, ids, sizeof ids) == 0);
-    cr_expect(sb_get(x[3], 1) == 3 && !sb_grad(x[3]));
+    cr_expect(sb_tensor_get(x[3], 1) == 3 && !sb_tensor_grad(x[3]));
     for (int i = 0; i < 4; i++)
         sb_tensor_release(x[i]);
 }
@@ -423,7 +423,7 @@ CPU_CLAIM(gradcheck, the_options_are_used)
     sb_gradcheck_result result;
     cr_expect(sb_gradcheck(f_square, &how, &x, 1, &options, &result));
     cr_expect(result.ok && result.error > 1e-4);
-    cr_expect(result.step == 1e-4 * fmax(1, fabs(sb_get(x, result.index))));
+    cr_expect(result.step == 1e-4 * fmax(1, fabs(sb_tensor_get(x, result.index))));
     sb_tensor_release(x);
 }
 

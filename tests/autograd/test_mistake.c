@@ -66,7 +66,7 @@ CPU_CLAIM(mistake, a_lost_factor_is_named)
 /* A single number is always a multiple of another: only a simple factor is reported. */
 CPU_CLAIM(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
 {
-    sb_tensor *x = sb_requires_grad(sb_scalar(SB_F64, 0.7));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 0.7));
     EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
     sb_gradcheck_result result = check(f_square, 1, HALF_MORE, 1, &x);
     cr_expect(!result.ok && result.mistake[0] == '\0', "%s", result.mistake);

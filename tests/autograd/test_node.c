@@ -8,7 +8,9 @@ static bool plus_backward(sb_node *node)
         sb_tensor *dx = sb_node_dx(node, i);
         was_fresh[i] = sb_node_fresh(node, i);
         for (int64_t k = 0; k < sb_tensor_size(dx); k++)
-            sb_put(dx, k, (was_fresh[i] ? 0 : sb_get(dx, k)) + sb_get(sb_node_dy(node, 0), k));
+            sb_tensor_set(dx, k,
+                          (was_fresh[i] ? 0 : sb_tensor_get(dx, k)) +
+                              sb_tensor_get(sb_node_dy(node, 0), k));
     }
     return true;
 }
@@ -20,7 +22,7 @@ static sb_tensor *plus(sb_tensor *a, sb_tensor *b)
     sb_node *node = sb_node_new(&plus_operation, 2, (sb_tensor *[]){a, b}, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, a->dtype, a->rank, a->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
-        sb_put(y, i, sb_get(a, i) + sb_get(b, i));
+        sb_tensor_set(y, i, sb_tensor_get(a, i) + sb_tensor_get(b, i));
     return y;
 }
 
@@ -32,7 +34,9 @@ static bool fork_backward(sb_node *node)
     saw_no_dz = sb_node_dy(node, 1) == NULL;
     for (int output = 0; output < 2; output++)
         for (int64_t i = 0; sb_node_dy(node, output) && i < sb_tensor_size(dx); i++)
-            sb_put(dx, i, sb_get(dx, i) + (2 + output) * sb_get(sb_node_dy(node, output), i));
+            sb_tensor_set(dx, i,
+                          sb_tensor_get(dx, i) +
+                              (2 + output) * sb_tensor_get(sb_node_dy(node, output), i));
     return true;
 }
 
@@ -44,7 +48,7 @@ static sb_node *two_outputs(sb_tensor *x, sb_tensor *y[2])
     for (int output = 0; output < 2; output++) {
         y[output] = sb_node_output(node, x->dtype, x->rank, x->dim);
         for (int64_t i = 0; i < sb_tensor_size(y[output]); i++)
-            sb_put(y[output], i, (2 + output) * sb_get(x, i));
+            sb_tensor_set(y[output], i, (2 + output) * sb_tensor_get(x, i));
     }
     return node;
 }
@@ -59,7 +63,7 @@ CLAIM(node, it_may_have_several_outputs)
         cr_assert(sb_backward(used == 2 ? total(times(y[0], y[1])) : total(y[0])));
         cr_expect(sb_tape_end(&tape));
         cr_expect(saw_no_dz == (used == 1), "an output that nothing used has no gradient");
-        cr_expect(every(sb_grad(a), used == 2 ? 2 * 9 + 3 * 6 : 2));
+        cr_expect(every(sb_tensor_grad(a), used == 2 ? 2 * 9 + 3 * 6 : 2));
         sb_tensor_release(a);
     }
 }
@@ -85,23 +89,23 @@ CLAIM(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
     cr_assert(sb_backward(total(plus(a, b))));
     sb_tape_end(&tape);
     cr_expect(was_fresh[0] && was_fresh[1]);
-    sb_clear_grad(b);
+    sb_tensor_clear_grad(b);
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(plus(a, b)))); /* a has a gradient already */
     sb_tape_end(&tape);
     cr_expect(!was_fresh[0] && was_fresh[1]);
-    cr_expect(every(sb_grad(a), 2) && every(sb_grad(b), 1));
-    sb_clear_grad(a);
+    cr_expect(every(sb_tensor_grad(a), 2) && every(sb_tensor_grad(b), 1));
+    sb_tensor_clear_grad(a);
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(plus(a, a)))); /* in two places: the second adds */
     sb_tape_end(&tape);
-    cr_expect(!was_fresh[0] && !was_fresh[1] && every(sb_grad(a), 2));
-    sb_clear_grad(a);
+    cr_expect(!was_fresh[0] && !was_fresh[1] && every(sb_tensor_grad(a), 2));
+    sb_tensor_clear_grad(a);
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = plus(a, b);
     cr_assert(sb_backward(total(times(y, y)))); /* an operation that adds gets zeros to add to */
     sb_tape_end(&tape);
-    cr_expect(was_fresh[0] && every(sb_grad(a), 16));
+    cr_expect(was_fresh[0] && every(sb_tensor_grad(a), 16));
     sb_tensor_release(a);
     sb_tensor_release(b);
 }
@@ -136,9 +140,9 @@ CLAIM(node, a_view_keeps_the_data_that_it_shares)
     cr_expect(view && (double *)view->data == (double *)y->data + 1);
     sb_tensor *alone = sb_tensor_retain(view);
     cr_assert(sb_backward(total(times(y, a))));
-    cr_expect(y->data_gone && sb_get(view, 0) == 9);
+    cr_expect(y->data_gone && sb_tensor_get(view, 0) == 9);
     sb_tape_end(&tape);
-    cr_expect(sb_get(alone, 0) == 9);
+    cr_expect(sb_tensor_get(alone, 0) == 9);
     sb_tensor_release(alone);
     sb_tensor_release(a);
 }
@@ -156,8 +160,8 @@ CLAIM(node, the_tape_releases_what_it_is_given)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(tape_own_object(&object, count_release, "test") == &object && released == 0);
-    sb_tensor *t = sb_tape_own(sb_scalar(SB_F64, 4));
-    cr_expect(sb_value(t) == 4);
+    sb_tensor *t = sb_tape_own(sb_tensor_scalar(SB_F64, 4));
+    cr_expect(sb_tensor_value(t) == 4);
     cr_expect(sb_tape_end(&tape) && released == 10);
     sb_tape_begin(&tape, SB_RECORD);
     sb_fail("it broke");
@@ -173,7 +177,7 @@ CLAIM(node, a_leaf_that_the_tape_owns_gets_its_gradient)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *a = sb_tape_own(leaf(3));
     cr_assert(sb_backward(total(times(a, a))));
-    cr_expect(every(a, 3) && every(sb_grad(a), 6));
+    cr_expect(every(a, 3) && every(sb_tensor_grad(a), 6));
     sb_tape_end(&tape);
 }
 
@@ -202,7 +206,7 @@ CLAIM(node, inputs_are_checked_and_named)
 
 CLAIM(node, what_a_node_holds_is_found_again)
 {
-    sb_tensor *a = leaf(3), *saved = sb_scalar(SB_F64, 8);
+    sb_tensor *a = leaf(3), *saved = sb_tensor_scalar(SB_F64, 8);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_node *node = sb_node_new(&plus_operation, 2, (sb_tensor *[]){a, a}, 1, "seven", 6);
@@ -213,8 +217,8 @@ CLAIM(node, what_a_node_holds_is_found_again)
     cr_expect(sb_node_saved(node, 0) == saved && !sb_node_saved(node, 1));
     cr_expect(strcmp(sb_node_options(node), "seven") == 0);
     for (int i = 1; i < 4; i++)
-        cr_expect(sb_node_save(node, sb_scalar(SB_F64, i)) != NULL);
-    cr_expect(!sb_node_save(node, sb_scalar(SB_F64, 4)), "the fifth is released");
+        cr_expect(sb_node_save(node, sb_tensor_scalar(SB_F64, i)) != NULL);
+    cr_expect(!sb_node_save(node, sb_tensor_scalar(SB_F64, 4)), "the fifth is released");
     EXPECT_ERROR("plus: it saves more than 4 tensors");
     sb_tape_end(&tape);
     sb_tensor_release(a);

@@ -16,7 +16,7 @@ static sb_tensor *run_layer(void *context, sb_tensor *const x[])
     if (layer->depth > 0) {
         struct layer inner = *layer;
         inner.depth--;
-        return sb_checkpoint(run_layer, &inner, sizeof inner, 1, x);
+        return sb_recompute(run_layer, &inner, sizeof inner, 1, x);
     }
     sb_tensor *h = sb_tanh(sb_linear(x[0], layer->weight, NULL));
     return sb_add(x[0], sb_multiply(sb_dropout(h, layer->dropout), layer->gain));
@@ -71,11 +71,11 @@ static uint64_t gradient_bits(struct network *n, int depth)
         leaf[3 + 2 * i] = n->layer[i].gain;
     }
     for (int i = 0; i < 2 + 2 * LAYERS; i++) {
-        cr_assert(sb_grad(leaf[i]), "leaf %d has no gradient", i);
-        const unsigned char *bytes = test_data(sb_grad(leaf[i]));
+        cr_assert(sb_tensor_grad(leaf[i]), "leaf %d has no gradient", i);
+        const unsigned char *bytes = test_data(sb_tensor_grad(leaf[i]));
         for (int64_t b = 0; b < sb_tensor_size(leaf[i]) * 4; b++)
             hash = (hash ^ bytes[b]) * 0x100000001B3u;
-        sb_clear_grad(leaf[i]);
+        sb_tensor_clear_grad(leaf[i]);
     }
     return hash;
 }
@@ -106,10 +106,10 @@ static int64_t peak_bytes(struct network *n, int depth)
     cr_assert(sb_backward(sb_sum(x, SB_ALL, false)), "%s", sb_error());
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < LAYERS; i++) {
-        sb_clear_grad(n->layer[i].weight);
-        sb_clear_grad(n->layer[i].gain);
+        sb_tensor_clear_grad(n->layer[i].weight);
+        sb_tensor_clear_grad(n->layer[i].gain);
     }
-    sb_clear_grad(n->x);
+    sb_tensor_clear_grad(n->x);
     return memory_in_use().peak_bytes - before;
 }
 
@@ -130,7 +130,7 @@ static sb_tensor *checkpointed(void *context, sb_tensor *const x[])
 {
     const struct layer layer = {x[1], x[2], 0.4, 0};
     (void)context;
-    return sb_checkpoint(run_layer, &layer, sizeof layer, 1, x);
+    return sb_recompute(run_layer, &layer, sizeof layer, 1, x);
 }
 
 CLAIM(recomputation, the_gradient_check_finds_nothing_wrong)
@@ -156,10 +156,11 @@ CLAIM(recomputation, an_input_that_is_not_used_has_gradient_zero)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x[] = {sb_keep(sb_tanh(leaf[0])), sb_tanh(leaf[1])};
-    sb_tensor *y = sb_checkpoint(second_only, NULL, 0, 2, x);
+    sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-    cr_expect(sb_get(sb_grad(x[0]), 0) == 0 && sb_get(sb_grad(leaf[0]), 1) == 0);
-    cr_expect(sb_get(sb_grad(leaf[1]), 0) != 0);
+    cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) == 0 &&
+              sb_tensor_get(sb_tensor_grad(leaf[0]), 1) == 0);
+    cr_expect(sb_tensor_get(sb_tensor_grad(leaf[1]), 0) != 0);
     cr_assert(sb_tape_end(&tape));
     sb_tensor_release(leaf[0]);
     sb_tensor_release(leaf[1]);
@@ -202,7 +203,7 @@ CLAIM(recomputation, wrong_functions_are_named)
                         : i == 2 ? fails
                         : i == 3 ? NULL
                                  : second_only;
-        cr_expect(!sb_checkpoint(f, &outside, sizeof outside, i == 4 ? 0 : 1, x));
+        cr_expect(!sb_recompute(f, &outside, sizeof outside, i == 4 ? 0 : 1, x));
         EXPECT_ERROR(messages[i]);
         cr_expect(!sb_tape_end(&tape));
     }
@@ -215,8 +216,8 @@ CLAIM(recomputation, without_recording_it_is_the_function)
     x[0] = leaf;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *y = sb_checkpoint(second_only, NULL, 0, 2, x);
-    cr_expect(sb_get(y, 1) == sb_get(sb_exp(leaf), 1));
+    sb_tensor *y = sb_recompute(second_only, NULL, 0, 2, x);
+    cr_expect(sb_tensor_get(y, 1) == sb_tensor_get(sb_exp(leaf), 1));
     cr_assert(sb_tape_end(&tape));
     sb_tensor_release(leaf);
 }
@@ -230,14 +231,14 @@ static bool small_run(void *network)
     sb_tape_random(&tape, &random);
     sb_tensor *x = sb_tanh(n->x);
     for (int i = 0; i < 2; i++)
-        x = sb_checkpoint(run_layer, &n->layer[i], sizeof n->layer[i], 1, &x);
+        x = sb_recompute(run_layer, &n->layer[i], sizeof n->layer[i], 1, &x);
     sb_backward(sb_sum(x, SB_ALL, false));
     bool ok = sb_tape_end(&tape);
     sb_tensor *all[] = {n->x, n->layer[0].weight, n->layer[0].gain, n->layer[1].weight,
                         n->layer[1].gain};
     for (int i = 0; i < 5; i++) {
-        cr_expect(ok || !sb_grad(all[i]), "a failure leaves a part of a gradient");
-        sb_clear_grad(all[i]);
+        cr_expect(ok || !sb_tensor_grad(all[i]), "a failure leaves a part of a gradient");
+        sb_tensor_clear_grad(all[i]);
     }
     return ok;
 }

@@ -41,8 +41,8 @@ CLAIM(tape, a_retained_tensor_becomes_a_constant)
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(total(times(y, a))));
     sb_tape_end(&tape);
-    cr_expect(!sb_grad(y) && every(sb_grad(a), 9));
-    cr_expect(sb_requires_grad(y) == y, "it may become a leaf");
+    cr_expect(!sb_tensor_grad(y) && every(sb_tensor_grad(a), 9));
+    cr_expect(sb_tensor_requires_grad(y) == y, "it may become a leaf");
     sb_tensor_release(y);
     sb_tensor_release(a);
 }
@@ -57,7 +57,7 @@ CLAIM(tape, a_failed_tape_keeps_its_first_message)
     cr_expect(!times(a, y) && !sb_fail("second") && !sb_backward(total(y)));
     cr_expect(!sb_tensor_zeros((sb_dtype)99, SB_SCALAR));
     EXPECT_ERROR("first: it broke");
-    cr_expect(sb_get(y, 0) == 9, "what was made before is still usable");
+    cr_expect(sb_tensor_get(y, 0) == 9, "what was made before is still usable");
     cr_expect(!sb_tape_end(&tape));
     EXPECT_ERROR("first: it broke");
     sb_tape_begin(&tape, SB_RECORD);
@@ -99,7 +99,7 @@ CLAIM(tape, without_an_open_tape_operations_fail)
     EXPECT_ERROR("backward: no tape is open");
     cr_expect(!sb_backward_from(a, a));
     EXPECT_ERROR("backward_from: no tape is open");
-    cr_expect(!sb_tape_own(sb_scalar(SB_F32, 1)), "it is released");
+    cr_expect(!sb_tape_own(sb_tensor_scalar(SB_F32, 1)), "it is released");
     EXPECT_ERROR("tape_own: no tape is open");
     cr_expect(!sb_tape_find_nonfinite());
     sb_tensor_release(a);
@@ -114,10 +114,10 @@ CLAIM(tape, no_backward_passes_into_another_tape)
     sb_tape_begin(&inner, SB_RECORD);
     cr_assert(sb_backward(total(times(y, b))), "%s", sb_error());
     cr_expect(sb_tape_end(&inner));
-    cr_expect(every(sb_grad(b), 9) && !sb_grad(a) && !sb_grad(y));
+    cr_expect(every(sb_tensor_grad(b), 9) && !sb_tensor_grad(a) && !sb_tensor_grad(y));
     cr_assert(sb_backward(total(y)), "the outer tape is as before");
     cr_expect(sb_tape_end(&outer));
-    cr_expect(every(sb_grad(a), 6) && every(sb_grad(b), 9));
+    cr_expect(every(sb_tensor_grad(a), 6) && every(sb_tensor_grad(b), 9));
     sb_tensor_release(a);
     sb_tensor_release(b);
 }
@@ -134,7 +134,7 @@ CLAIM(tape, a_tape_that_does_not_record_owns_and_gives_constants)
     cr_expect(every(y, 9));
     cr_assert(sb_backward(total(times(y, a))));
     cr_expect(sb_tape_end(&outer));
-    cr_expect(every(sb_grad(a), 9));
+    cr_expect(every(sb_tensor_grad(a), 9));
     sb_tensor_release(a);
 }
 
@@ -302,8 +302,9 @@ static void *train(void *worker_)
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         worker->ok = sb_backward(total(times(times(a, a), worker->shared)));
-        worker->ok = sb_tape_end(&tape) && worker->ok && every(sb_grad(a), 14 * worker->value);
-        sb_clear_grad(a);
+        worker->ok =
+            sb_tape_end(&tape) && worker->ok && every(sb_tensor_grad(a), 14 * worker->value);
+        sb_tensor_clear_grad(a);
     }
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -44,7 +44,7 @@ static bool make_model(struct decoding *d, const char *line)
     sb_vocabulary_release(words);
     sb_tensor *bias = d->model ? sb_parameters_find(d->weights, "output.bias") : NULL;
     for (int64_t id = 0; bias && id < SB_SPECIAL_SYMBOLS; id++)
-        sb_put(bias, id, -1e9);
+        sb_tensor_set(bias, id, -1e9);
     return bias != NULL;
 }
 
@@ -62,7 +62,7 @@ static bool make_text(struct decoding *d, int64_t i, char *text, sb_random *rand
     bool ok = ids && (count == length || sb_fail("worker: a text has %lld symbols, not %lld",
                                                  (long long)count, (long long)length));
     for (int64_t n = 0; ok && n < length; n++)
-        ok = sb_put(d->source, i * length + n, ids[n]);
+        ok = sb_tensor_set(d->source, i * length + n, ids[n]);
     sb_free(ids);
     return ok;
 }

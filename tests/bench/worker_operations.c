@@ -43,7 +43,7 @@ static bool operation_add(struct operation *o, const char *name, int rank, const
     const int i = o->inputs++;
     o->name[i] = name;
     o->x[i] = worker_values((uint64_t)i + 1, rank, dim);
-    return sb_requires_grad(o->x[i]) != NULL;
+    return sb_tensor_requires_grad(o->x[i]) != NULL;
 }
 
 static bool operation_add_dy(struct operation *o, int rank, const int64_t *dim)
@@ -81,7 +81,7 @@ static double operation_step(void *job)
     sb_tensor *y = o->run(o);
     bool ok = o->dy ? sb_backward_from(y, o->dy) : sb_backward(y);
     for (int i = 0; i < o->inputs; i++)
-        sb_clear_grad(o->x[i]);
+        sb_tensor_clear_grad(o->x[i]);
     ok = sb_tape_end(&tape) && ok;
     return ok ? worker_clock() - begun : -1;
 }
@@ -95,8 +95,8 @@ static bool operation_check(void *job, struct numbers *numbers)
     bool ok =
         numbers_add_measure(numbers, y) && (o->dy ? sb_backward_from(y, o->dy) : sb_backward(y));
     for (int i = 0; i < o->inputs; i++) {
-        ok = ok && numbers_add_measure(numbers, sb_grad(o->x[i]));
-        sb_clear_grad(o->x[i]);
+        ok = ok && numbers_add_measure(numbers, sb_tensor_grad(o->x[i]));
+        sb_tensor_clear_grad(o->x[i]);
     }
     return sb_tape_end(&tape) && ok;
 }

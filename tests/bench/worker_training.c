@@ -103,7 +103,7 @@ static bool make_language_model(struct training *t, const char *line, sb_vocabul
         !worker_whole(line, "positions", &options.transformer.longest))
         return false;
     options.transformer.positions = SB_POSITIONS_LEARNED;
-    options.transformer.activation = SB_GELU_TANH;
+    options.transformer.activation = SB_ACTIVATION_GELU_TANH;
     t->language = sb_language_model_for(t->weights, words, &options);
     return t->language != NULL;
 }
@@ -178,7 +178,7 @@ static double train(struct training *t, double *value)
     sb_tensor *loss = t->seq2seq ? sb_seq2seq_loss(t->seq2seq, t->batch[b])
                                  : sb_language_model_loss(t->language, t->ids[b]);
     bool ok = sb_backward(loss) && sb_optimiser_step(t->adam);
-    *value = ok ? sb_value(loss) : 0;
+    *value = ok ? sb_tensor_value(loss) : 0;
     ok = sb_tape_end(&tape) && ok;
     return ok ? worker_clock() - begun : -1;
 }

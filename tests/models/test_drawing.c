@@ -47,7 +47,7 @@ CLAIM(drawing, norms_are_those_of_the_gradients)
     cr_expect(strstr(dot, "n1 [label=\"sum ()\\n|dy| 10\"];"), "%s", dot);
     cr_expect(strstr(dot, "n0 -> n1 [penwidth=6.00];"), "%s", dot);
     cr_expect(strstr(dot, "n1 -> n2 [penwidth=5.40];"), "%s", dot);
-    cr_expect(sb_get(sb_grad(x), 3) == 20);
+    cr_expect(sb_tensor_get(sb_tensor_grad(x), 3) == 20);
     sb_free(dot);
     sb_tape_end(&tape);
 }

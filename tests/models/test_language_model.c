@@ -47,7 +47,7 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
         int64_t length = sb_random_below(&random, (uint32_t)L);
         for (int64_t t = 0; t < length; t++)
             id[i * L + t] = (int32_t)(SB_SPECIAL_SYMBOLS + (first + (uint32_t)t) % TINY_SYMBOLS);
-        id[i * L + length] = SB_END;
+        id[i * L + length] = SB_SYMBOL_END;
     }
     sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n, L), id);
     free(id);
@@ -62,8 +62,8 @@ CLAIM(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_language_model_logits(w.model, ids);
     cr_assert(y && shape_equal(y->rank, y->dim, SB_SHAPE(5, 9, TINY_V)), "%s", sb_error());
-    double expected = sb_value(sb_cross_entropy(y, ids, NULL));
-    cr_expect(fabs(sb_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
+    double expected = sb_tensor_value(sb_cross_entropy(y, ids, NULL));
+    cr_expect(fabs(sb_tensor_value(sb_language_model_loss(w.model, ids)) - expected) < 1e-12);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_tensor_release(ids);
     writer_free(&w);
@@ -93,7 +93,7 @@ CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
             cr_expect(!sb_parameters_without_gradient(weights, &i), "%s: %s", name,
                       sb_parameters_name(weights, i - 1));
             cr_assert(sb_optimiser_step(adam), "%s: %s", name, sb_error());
-            last = sb_value(loss);
+            last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
             sb_tape_end(&tape);
             sb_tensor_release(ids);
@@ -112,19 +112,19 @@ CLAIM(language_model, its_gradient_is_right)
     sb_tensor *ids = circles(1, 2, 4);
     for (int64_t i = 0; i < sb_parameters_count(w.weights); i++) {
         sb_tensor *p = sb_parameters_get(w.weights, i);
-        double h = 1e-5, value = sb_get(p, 1), loss[2];
+        double h = 1e-5, value = sb_tensor_get(p, 1), loss[2];
         sb_tape tape;
         for (int side = 0; side < 2; side++) {
-            sb_put(p, 1, side ? value + h : value - h);
+            sb_tensor_set(p, 1, side ? value + h : value - h);
             sb_tape_begin(&tape, SB_NO_RECORD);
-            loss[side] = sb_value(sb_language_model_loss(w.model, ids));
+            loss[side] = sb_tensor_value(sb_language_model_loss(w.model, ids));
             sb_tape_end(&tape);
         }
-        sb_put(p, 1, value);
+        sb_tensor_set(p, 1, value);
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(sb_language_model_loss(w.model, ids)), "%s", sb_error());
         sb_tape_end(&tape);
-        double expected = (loss[1] - loss[0]) / (2 * h), got = sb_get(sb_grad(p), 1);
+        double expected = (loss[1] - loss[0]) / (2 * h), got = sb_tensor_get(sb_tensor_grad(p), 1);
         cr_expect(fabs(got - expected) < 1e-8, "%s: %g, not %g", sb_parameters_name(w.weights, i),
                   got, expected);
         sb_parameters_clear(w.weights);
@@ -194,10 +194,10 @@ CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
             double sum = 0;
             for (int64_t t = 0; t < outputs[i].length + outputs[i].ended; t++) {
                 double *log_p = next(&w, prompts[i], outputs[i].ids, t);
-                int32_t best = SB_END;
+                int32_t best = SB_SYMBOL_END;
                 for (int32_t id = 0; id < TINY_V; id++)
                     best = search_allows(id) && log_p[id] > log_p[best] ? id : best;
-                cr_expect(best == (t < outputs[i].length ? outputs[i].ids[t] : SB_END));
+                cr_expect(best == (t < outputs[i].length ? outputs[i].ids[t] : SB_SYMBOL_END));
                 sum += log_p[best];
                 free(log_p);
             }
@@ -286,8 +286,8 @@ CLAIM(language_model, data_give_it_their_targets)
     cr_expect(sb_language_model_options_of(model)->transformer.key_heads == 2);
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    double loss =
-        sb_value(sb_language_model_loss(model, sb_batch_get(sb_data_next(data), "target_out")));
+    double loss = sb_tensor_value(
+        sb_language_model_loss(model, sb_batch_get(sb_data_next(data), "target_out")));
     cr_expect(sb_tape_end(&tape) && loss > 1 && loss < 5, "%g, %s", loss, sb_error());
     sb_language_model_free(model);
     sb_parameters_free(weights);
@@ -303,7 +303,7 @@ CLAIM(language_model, learned_positions_end_a_text)
     options.transformer.longest = 5;
     struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
     w.model = sb_language_model_for(w.weights, w.vocabulary, &options);
-    sb_put(sb_parameters_find(w.weights, "output.bias"), SB_END, -99);
+    sb_tensor_set(sb_parameters_find(w.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *prompts[] = {"", "abc", "abcd"};
     sb_decoded outputs[3];
     cr_assert(sb_continue_texts(w.model, prompts, 3, NULL, outputs), "%s", sb_error());

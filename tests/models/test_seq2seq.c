@@ -37,7 +37,7 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
         int64_t i = row % Lq, b = row / Lq / H;
         double sum = 0;
         for (int64_t j = 0; j < Lk; j++) {
-            double weight = sb_get(weights, row * Lk + j);
+            double weight = sb_tensor_get(weights, row * Lk + j);
             bool seen = causal ? j <= i : j < lengths[b];
             cr_assert(seen ? weight > 0 : weight == 0, "weight (%lld, %lld) is %g", (long long)row,
                       (long long)j, weight);
@@ -79,12 +79,13 @@ CLAIM(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     double mean[2];
     for (int smoothed = 0; smoothed < 2; smoothed++) {
         sb_cross_entropy_options o = {.label_smoothing = smoothed * 0.1};
-        mean[smoothed] = sb_value(sb_cross_entropy(y, sb_batch_get(batch, "target_out"), &o));
+        mean[smoothed] =
+            sb_tensor_value(sb_cross_entropy(y, sb_batch_get(batch, "target_out"), &o));
     }
     double n = (double)batch->targets;
-    cr_expect(fabs(sb_value(sb_seq2seq_loss(tiny.model, batch)) - mean[1]) < 1e-12);
-    cr_expect(fabs(sb_value(sb_seq2seq_loss_sum(tiny.model, batch)) - n * mean[1]) < 1e-10);
-    cr_expect(fabs(sb_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
+    cr_expect(fabs(sb_tensor_value(sb_seq2seq_loss(tiny.model, batch)) - mean[1]) < 1e-12);
+    cr_expect(fabs(sb_tensor_value(sb_seq2seq_loss_sum(tiny.model, batch)) - n * mean[1]) < 1e-10);
+    cr_expect(fabs(sb_tensor_value(sb_seq2seq_cost(tiny.model, batch)) - n * mean[0]) < 1e-10);
     cr_expect(fabs(mean[0] - mean[1]) > 1e-3);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_batch_free(batch);
@@ -114,11 +115,11 @@ CLAIM(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
         const char *missing = sb_parameters_without_gradient(tiny.weights, &i);
         cr_expect(!missing, "%s: %s", tiny_variant(v)->name, missing);
         for (i = 0; i < sb_parameters_count(tiny.weights); i++) {
-            const sb_tensor *gradient = sb_grad(sb_parameters_get(tiny.weights, i));
+            const sb_tensor *gradient = sb_tensor_grad(sb_parameters_get(tiny.weights, i));
             const char *name = sb_parameters_name(tiny.weights, i);
             double largest = 0;
             for (int64_t k = 0; gradient && k < sb_tensor_size(gradient); k++)
-                largest = fmax(largest, fabs(sb_get(gradient, k)));
+                largest = fmax(largest, fabs(sb_tensor_get(gradient, k)));
             cr_expect(largest > 0 || may_vanish(name), "%s: %s", tiny_variant(v)->name, name);
         }
         sb_batch_free(batch);
@@ -145,7 +146,7 @@ CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
             sb_tape_random(&tape, &random);
             sb_tensor *loss = sb_seq2seq_loss(tiny.model, batch);
             cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s: %s", name, sb_error());
-            last = sb_value(loss);
+            last = sb_tensor_value(loss);
             first = step == 0 ? last : first;
             cr_expect(sb_tape_end(&tape));
             sb_batch_free(batch);
@@ -179,9 +180,10 @@ CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
         int64_t L = sb_tensor_dim(sb_batch_get(batch, "target_in"), 1), n, changed = 0;
         cr_assert(L > 5);
         double *before = logits_of(&tiny, batch, SB_RECORD, &n);
-        const bool first = sb_get(sb_batch_get(batch, "target_in"), L / 2) == SB_SPECIAL_SYMBOLS;
-        sb_put(sb_batch_get(batch, "target_in"), L / 2,
-               first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
+        const bool first =
+            sb_tensor_get(sb_batch_get(batch, "target_in"), L / 2) == SB_SPECIAL_SYMBOLS;
+        sb_tensor_set(sb_batch_get(batch, "target_in"), L / 2,
+                      first ? SB_SPECIAL_SYMBOLS + 1 : SB_SPECIAL_SYMBOLS);
         double *after = logits_of(&tiny, batch, SB_RECORD, &n);
         for (int64_t i = 0; i < n; i++) {
             bool may_change = i / TINY_V >= L / 2;
@@ -351,8 +353,8 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     *n = 0;
     for (int64_t i = 0; i < sb_parameters_count(t.weights); i++) {
         sb_tensor *w = sb_parameters_get(t.weights, i);
-        if (sb_grad(w))
-            cr_assert(sb_tensor_read(sb_grad(w), all + *n));
+        if (sb_tensor_grad(w))
+            cr_assert(sb_tensor_read(sb_tensor_grad(w), all + *n));
         *n += sb_tensor_size(w);
     }
     sb_batch_free(batch);
@@ -382,9 +384,9 @@ CLAIM(seq2seq, tiles_give_the_same_gradients_in_every_variant)
         sb_seq2seq_options o = tiny_variant(i)->options;
         int64_t n;
         o.transformer.dropout = 0.2;
-        o.transformer.attention = SB_COMPOSED;
+        o.transformer.attention = SB_ATTENTION_COMPOSED;
         double *composed = gradients(&o, SB_F64, &n);
-        o.transformer.attention = SB_TILED;
+        o.transformer.attention = SB_ATTENTION_TILED;
         double *tiled = gradients(&o, SB_F64, &n);
         cr_expect(test_relative_arrays(n, tiled, composed) < 1e-12, "%s", tiny_variant(i)->name);
         free(composed);

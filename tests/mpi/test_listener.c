@@ -24,7 +24,7 @@ static bool done(void *context, const sb_node *node)
     struct ear *ear = context;
     ear->done++;
     if (node == ear->last)
-        ear->when_whole = sb_get(sb_grad(ear->leaf), 0);
+        ear->when_whole = sb_tensor_get(sb_tensor_grad(ear->leaf), 0);
     return !ear->fails || sb_fail("the listener has had enough");
 }
 
@@ -47,8 +47,8 @@ CPU_CLAIM(listener, a_leafs_gradient_is_whole_after_the_last_node_that_it_is_tol
     cr_assert(run(&ear, w, x), "%s", sb_error());
     cr_expect(ear.told == 3, "told %d times: w x, and w w twice", ear.told);
     cr_expect(ear.done == 5, "%d nodes", ear.done);
-    cr_expect(ear.when_whole == sb_get(sb_grad(w), 0));
-    cr_expect(fabs(ear.when_whole - (sb_get(x, 0) + 2 * sb_get(w, 0))) < 1e-15);
+    cr_expect(ear.when_whole == sb_tensor_get(sb_tensor_grad(w), 0));
+    cr_expect(fabs(ear.when_whole - (sb_tensor_get(x, 0) + 2 * sb_tensor_get(w, 0))) < 1e-15);
     sb_tensor_release(w);
     sb_tensor_release(x);
 }
@@ -59,7 +59,7 @@ CPU_CLAIM(listener, one_that_fails_ends_backward)
     struct ear ear = {.leaf = w, .fails = true};
     cr_expect(!run(&ear, w, x) && ear.done == 1);
     EXPECT_ERROR("the listener has had enough");
-    cr_expect(!sb_grad(w) && !sb_grad(x), "no part of a gradient is left");
+    cr_expect(!sb_tensor_grad(w) && !sb_tensor_grad(x), "no part of a gradient is left");
     sb_tensor_release(w);
     sb_tensor_release(x);
 }

@@ -23,7 +23,8 @@ CLAIM(layer_defaults, the_default_activation_is_relu)
     sb_encoder_layer l;
     sb_feed_forward f;
     cr_assert(sb_encoder_layer_init(&l, set, "l", &o) && sb_feed_forward_init(&f, set, "f", &o));
-    cr_expect(l.feed_forward.activation == SB_RELU && f.activation == SB_RELU);
+    cr_expect(l.feed_forward.activation == SB_ACTIVATION_RELU &&
+              f.activation == SB_ACTIVATION_RELU);
     sb_parameters_free(set);
 }
 

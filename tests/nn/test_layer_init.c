@@ -37,7 +37,7 @@ static bool linear_cut(union layer *l, sb_parameters *set, const char *name,
 static bool norm(union layer *l, sb_parameters *set, const char *name,
                  const sb_transformer_options *o)
 {
-    return sb_norm_layer_init((void *)l, set, name, o ? o->width : 4, SB_LAYER_NORM);
+    return sb_norm_layer_init((void *)l, set, name, o ? o->width : 4, SB_NORM_KIND_LAYER);
 }
 
 static bool embedding(union layer *l, sb_parameters *set, const char *name,

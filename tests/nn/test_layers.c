@@ -14,7 +14,7 @@ static sb_transformer_options sizes(void)
                                     .feed_forward = 5,
                                     .encoder_layers = 1,
                                     .decoder_layers = 1,
-                                    .activation = SB_GELU,
+                                    .activation = SB_ACTIVATION_GELU,
                                     .longest = L};
 }
 
@@ -61,7 +61,8 @@ static void expect_gradients(const char *name, sb_function f, struct layer *laye
     inputs = realloc(inputs, (size_t)(n + 2) * sizeof *inputs);
     for (int i = 0; i < n; i++) /* replaces gains of 1 and biases of 0, which hide mistakes */
         for (int64_t k = 0; k < sb_tensor_size(inputs[i]); k++)
-            sb_put(inputs[i], k, sb_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
+            sb_tensor_set(inputs[i], k,
+                          sb_tensor_get(inputs[i], k) + 0.3 * sin((double)(17 * i + 5 * k + 1)));
     inputs[n++] = layer->x;
     inputs[n++] = layer->memory;
     sb_gradcheck_result result;
@@ -74,7 +75,7 @@ static sb_tensor *run_linear(void *context, sb_tensor *const x[])
 {
     (void)x;
     struct layer *l = context;
-    return sb_linear_layer_forward(&l->linear, l->x, SB_SILU);
+    return sb_linear_layer_forward(&l->linear, l->x, SB_ACTIVATION_SILU);
 }
 
 static sb_tensor *run_embedding(void *context, sb_tensor *const x[])
@@ -155,7 +156,7 @@ CLAIM(layers, embedding_has_the_right_gradient)
 
 CLAIM(layers, norms_have_the_right_gradient)
 {
-    for (int kind = SB_LAYER_NORM; kind <= SB_RMS_NORM; kind++) {
+    for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
         sb_transformer_options options = sizes();
         struct layer l = layer_new(&options);
         cr_assert(sb_norm_layer_init(&l.norm, l.weights, "norm", C, (sb_norm_kind)kind));
@@ -183,10 +184,10 @@ CLAIM(layers, attention_has_the_right_gradient)
         int64_t key_heads;
         sb_positions positions;
     } kinds[] = {
-        {SB_SCALED, 2, SB_POSITIONS_NONE},   {SB_SCALED, 1, SB_POSITIONS_NONE},
-        {SB_BALANCED, 2, SB_POSITIONS_NONE}, {SB_COSINE, 2, SB_POSITIONS_NONE},
-        {SB_SCALED, 2, SB_POSITIONS_ALIBI},  {SB_SCALED, 2, SB_POSITIONS_RELATIVE},
-        {SB_SCALED, 1, SB_POSITIONS_ROTARY},
+        {SB_SCORE_SCALED, 2, SB_POSITIONS_NONE},   {SB_SCORE_SCALED, 1, SB_POSITIONS_NONE},
+        {SB_SCORE_BALANCED, 2, SB_POSITIONS_NONE}, {SB_SCORE_COSINE, 2, SB_POSITIONS_NONE},
+        {SB_SCORE_SCALED, 2, SB_POSITIONS_ALIBI},  {SB_SCORE_SCALED, 2, SB_POSITIONS_RELATIVE},
+        {SB_SCORE_SCALED, 1, SB_POSITIONS_ROTARY},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i += test_slow_device() ? 3 : 1) {
         sb_transformer_options options = sizes();
@@ -210,7 +211,7 @@ CLAIM(layers, attention_has_the_right_gradient)
 CLAIM(layers, encoder_and_decoder_layers_have_the_right_gradient)
 {
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
-        for (int kind = SB_LAYER_NORM; kind <= SB_RMS_NORM; kind++) {
+        for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
             if (test_slow_device() && kind != place)
                 continue;
             sb_transformer_options options = sizes();
@@ -332,7 +333,7 @@ CLAIM(layers, all_whole_models_have_the_right_gradient)
     for (int v = 0; test_long() && tiny_variant(v); v++) {
         sb_seq2seq_options options = tiny_variant(v)->options;
         options.transformer.activation =
-            options.transformer.activation ? options.transformer.activation : SB_GELU;
+            options.transformer.activation ? options.transformer.activation : SB_ACTIVATION_GELU;
         expect_whole(tiny_variant(v)->name, &options);
     }
 }

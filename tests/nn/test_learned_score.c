@@ -56,7 +56,7 @@ static struct attention attention_new(enum kind kind, double dropout)
          i++) { /* replaces a bias of 0, which hides mistakes */
         sb_tensor *w = sb_parameters_get(a.weights, i);
         for (int64_t n = 0; n < sb_tensor_size(w); n++)
-            sb_put(w, n, sb_get(w, n) + 0.3 * sin((double)(17 * i + 5 * n + 1)));
+            sb_tensor_set(w, n, sb_tensor_get(w, n) + 0.3 * sin((double)(17 * i + 5 * n + 1)));
     }
     return a;
 }
@@ -91,11 +91,12 @@ static void expect_weights(const struct attention *a, const sb_tensor *q, const 
     cr_assert(sb_tensor_rank(weights) == 4 && sb_tensor_dim(weights, 3) == 3);
     double sum = 0;
     for (int j = 0; j < 3; j++) {
-        cr_expect(fabs(sb_get(weights, j) - expected[j]) < 1e-15, "%s: weight %d is %.17g, not %g",
-                  names[a->kind], j, sb_get(weights, j), expected[j]);
+        cr_expect(fabs(sb_tensor_get(weights, j) - expected[j]) < 1e-15,
+                  "%s: weight %d is %.17g, not %g", names[a->kind], j, sb_tensor_get(weights, j),
+                  expected[j]);
         sum += 7 * (j + 1) * expected[j];
     }
-    cr_expect(fabs(sb_value(y) - sum) < 1e-14);
+    cr_expect(fabs(sb_tensor_value(y) - sum) < 1e-14);
 }
 
 static void put_all(sb_tensor *t, const double *values)
@@ -145,7 +146,7 @@ CLAIM(learned_score, cosine_attention_gives_the_hand_worked_weights)
 {
     struct attention a = {.kind = COSINE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_cosine_attention_init(&a.cosine, a.weights, "", 1 / LN2, 0));
-    cr_expect(fabs(sb_value(a.cosine.log_temperature) + log(LN2)) < 1e-15);
+    cr_expect(fabs(sb_tensor_value(a.cosine.log_temperature) + log(LN2)) < 1e-15);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     expect_weights(&a, own(SB_SHAPE(1, 1, 2), (double[]){3, 0}),
@@ -157,7 +158,7 @@ CLAIM(learned_score, cosine_attention_gives_the_hand_worked_weights)
 
 static double element(const sb_tensor *t, int64_t i, int64_t j)
 {
-    return sb_get(t, i * sb_tensor_dim(t, -1) + j);
+    return sb_tensor_get(t, i * sb_tensor_dim(t, -1) + j);
 }
 
 /* The score of query i and key j, rows of all sentences, straight from the formulas. */
@@ -172,17 +173,17 @@ static double score_of(const struct attention *a, int64_t i, int64_t j)
         kk += element(a->k, j, d) * element(a->k, j, d);
     }
     if (a->kind == COSINE)
-        return s / sqrt(qq * kk) / exp(sb_value(a->cosine.log_temperature));
+        return s / sqrt(qq * kk) / exp(sb_tensor_value(a->cosine.log_temperature));
     for (int x = 0; a->kind == MULTIPLICATIVE && x < DK; x++)
         for (int y = 0; y < DQ; y++)
             s += element(a->k, j, x) * element(W, x, y) * element(a->q, i, y);
     for (int h = 0; a->kind <= ADDITIVE_BIASED && h < A; h++) {
-        double u = bias ? sb_get(bias, h) : 0;
+        double u = bias ? sb_tensor_get(bias, h) : 0;
         for (int d = 0; d < DQ; d++)
             u += element(Wq, h, d) * element(a->q, i, d);
         for (int d = 0; d < DK; d++)
             u += element(a->additive.key.weight, h, d) * element(a->k, j, d);
-        s += sb_get(a->additive.score.weight, h) * tanh(u);
+        s += sb_tensor_get(a->additive.score.weight, h) * tanh(u);
     }
     return s;
 }
@@ -196,7 +197,7 @@ static void loops(const struct attention *a, double *y, double *weights)
     for (int64_t row = 0; row < B * LQ; row++) {
         const int64_t b = row / LQ, seen = !a->masked      ? LK
                                            : row % LQ == 1 ? 0
-                                                           : (int64_t)sb_get(a->lengths, b);
+                                                           : (int64_t)sb_tensor_get(a->lengths, b);
         double sum = 0;
         for (int64_t j = 0; j < seen; j++)
             sum += weights[row * LK + j] = exp(score_of(a, row, b * LK + j));
@@ -290,8 +291,8 @@ struct results {
 
 static sb_tensor *take_grad(sb_tensor *x)
 {
-    sb_tensor *grad = sb_tensor_retain(sb_grad(x));
-    sb_clear_grad(x);
+    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
+    sb_tensor_clear_grad(x);
     return grad;
 }
 
@@ -333,7 +334,7 @@ CLAIM(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
         a.masked = true;
         for (int b = 0; b < B; b++) /* whatever is in it */
             for (int d = 0; d < DQ; d++)
-                sb_put(a.q, (b * LQ + 1) * DQ + d, d ? 1 : INFINITY);
+                sb_tensor_set(a.q, (b * LQ + 1) * DQ + d, d ? 1 : INFINITY);
         struct results r = run(&a);
         for (int b = 0; b < B; b++) {
             expect_row("y", r.y, b * LQ + 1, 0);
@@ -352,7 +353,7 @@ static void expect_kept(const char *name, const struct attention *a, const sb_te
                         const sb_tensor *y)
 {
     for (int b = 0; b < B; b++)
-        for (int64_t j = 0; j < (int64_t)sb_get(a->lengths, b); j++)
+        for (int64_t j = 0; j < (int64_t)sb_tensor_get(a->lengths, b); j++)
             for (int64_t c = 0; c < sb_tensor_dim(x, -1); c++)
                 cr_expect(element(x, b * LK + j, c) == element(y, b * LK + j, c), "%s of %s", name,
                           names[a->kind]);
@@ -365,11 +366,11 @@ CLAIM(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
         a.masked = true;
         struct results clean = run(&a);
         for (int b = 0; b < B; b++)
-            for (int64_t j = (int64_t)sb_get(a.lengths, b); j < LK; j++) {
+            for (int64_t j = (int64_t)sb_tensor_get(a.lengths, b); j < LK; j++) {
                 for (int64_t d = 0; d < sb_tensor_dim(a.k, 2); d++)
-                    sb_put(a.k, (b * LK + j) * sb_tensor_dim(a.k, 2) + d, NAN);
+                    sb_tensor_set(a.k, (b * LK + j) * sb_tensor_dim(a.k, 2) + d, NAN);
                 for (int d = 0; d < DV; d++)
-                    sb_put(a.v, (b * LK + j) * DV + d, NAN);
+                    sb_tensor_set(a.v, (b * LK + j) * DV + d, NAN);
             }
         struct results r = run(&a);
         cr_expect(test_relative(r.y, clean.y) == 0, "%s: y", names[kind]);
@@ -388,7 +389,7 @@ CLAIM(learned_score, nan_in_a_kept_key_shows)
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
         a.masked = true;
-        sb_put(a.k, 0, NAN);
+        sb_tensor_set(a.k, 0, NAN);
         struct results r = run(&a);
         cr_expect(isnan(element(r.y, 0, 0)) && isnan(element(r.y, 2, 1)), "%s", names[kind]);
         cr_expect(!isnan(element(r.y, LQ, 0)), "%s: another sentence", names[kind]);
@@ -437,7 +438,7 @@ CLAIM(learned_score, the_temperature_learns_and_stays_positive)
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
     sb_cosine_attention layer;
     cr_assert(sb_cosine_attention_init(&layer, set, "attend", 0, 0), "%s", sb_error());
-    cr_expect(fabs(exp(sb_value(layer.log_temperature)) - 0.1) < 1e-15);
+    cr_expect(fabs(exp(sb_tensor_value(layer.log_temperature)) - 0.1) < 1e-15);
     cr_expect(strcmp(sb_parameters_name(set, 0), "attend.log_temperature") == 0);
     sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.5});
     cr_assert(adam, "%s", sb_error());
@@ -451,12 +452,12 @@ CLAIM(learned_score, the_temperature_learns_and_stays_positive)
         sb_tensor *loss =
             sb_sum(sb_cosine_attention_forward(&layer, q, k, v, NULL, NULL), SB_ALL, false);
         cr_assert(sb_backward(loss) && sb_optimiser_step(adam), "%s", sb_error());
-        last = sb_value(loss);
+        last = sb_tensor_value(loss);
         first = step == 0 ? last : first;
         cr_assert(sb_tape_end(&tape));
     }
     cr_expect(last < 1e-3 * first && last > 0, "%g to %g", first, last);
-    cr_expect(exp(sb_value(layer.log_temperature)) > 0);
+    cr_expect(exp(sb_tensor_value(layer.log_temperature)) > 0);
     sb_optimiser_free(adam);
     sb_parameters_free(set);
 }
@@ -468,9 +469,9 @@ static bool train_step(void *context)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *weights = NULL, *y = forward(a, a->q, a->k, a->v, mask_of(a), &weights);
     bool ok = sb_backward(sb_sum(y, SB_ALL, false));
-    sb_clear_grad(a->q);
-    sb_clear_grad(a->k);
-    sb_clear_grad(a->v);
+    sb_tensor_clear_grad(a->q);
+    sb_tensor_clear_grad(a->k);
+    sb_tensor_clear_grad(a->v);
     sb_parameters_clear(a->weights);
     return sb_tape_end(&tape) && ok;
 }

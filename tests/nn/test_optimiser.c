@@ -35,7 +35,7 @@ CLAIM(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
     backward(set, 1000);
     cr_assert(sb_optimiser_step(adam), "%s", sb_error());
     for (int i = 0; i < 3; i++)
-        cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), i) - 0.75) < 1e-9);
+        cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), i) - 0.75) < 1e-9);
     sb_optimiser_free(adam);
     sb_parameters_free(set);
 }
@@ -50,7 +50,7 @@ CLAIM(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
         backward(set, 1);
         cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
     }
-    cr_expect(fabs(sb_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "v"), 1) - 0.46) < 1e-12);
     sb_optimiser_free(sgd);
     sb_parameters_free(set);
 }
@@ -61,12 +61,12 @@ CLAIM(optimiser, a_step_consumes_the_gradients)
     sb_optimiser *sgd = sb_sgd_new(set, NULL);
     backward(set, 1);
     cr_assert(sb_optimiser_step(sgd));
-    cr_expect(sb_grad(sb_parameters_find(set, "w")) == NULL);
+    cr_expect(sb_tensor_grad(sb_parameters_find(set, "w")) == NULL);
     cr_expect(!sb_optimiser_step(sgd));
     EXPECT_ERROR("no parameter has a gradient");
     backward(set, 1); /* the gradient is 2 w, without the previous one */
-    cr_expect(sb_get(sb_grad(sb_parameters_find(set, "w")), 0) ==
-              2 * sb_get(sb_parameters_find(set, "w"), 0));
+    cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) ==
+              2 * sb_tensor_get(sb_parameters_find(set, "w"), 0));
     sb_optimiser_free(sgd);
     sb_parameters_free(set);
 }
@@ -78,7 +78,7 @@ CLAIM(optimiser, gradients_of_two_backwards_add_up)
     backward(set, 1);
     backward(set, 3);
     cr_assert(sb_optimiser_step_scaled(sgd, 0.25)); /* 1 - 0.1 * 0.25 * (2 + 6) */
-    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - 0.8) < 1e-12);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - 0.8) < 1e-12);
     sb_optimiser_free(sgd);
     sb_parameters_free(set);
 }
@@ -93,7 +93,7 @@ CLAIM(optimiser, the_gradient_is_clipped_by_its_global_norm)
     cr_assert(sb_optimiser_step(sgd));
     cr_expect(fabs(sb_optimiser_norm(sgd) - sqrt(20)) < 1e-12);
     const double scale = sqrt(20) / 4 / (sqrt(20) + 1e-6);
-    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - (1 - 2 * scale)) < 1e-12);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 2 * scale)) < 1e-12);
     sb_optimiser_free(sgd);
     sb_parameters_free(set);
 }
@@ -103,10 +103,10 @@ CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
     sb_parameters *set = set_new();
     sb_optimiser *adam = sb_adam_new(set, NULL);
     backward(set, 1);
-    sb_put(sb_grad(sb_parameters_find(set, "v")), 1, NAN);
+    sb_tensor_set(sb_tensor_grad(sb_parameters_find(set, "v")), 1, NAN);
     cr_expect(!sb_optimiser_step(adam));
     EXPECT_ERROR("the gradient of \"v\" is not finite");
-    cr_expect(sb_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
+    cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1 && sb_optimiser_steps(adam) == 0);
     backward(set, 1);
     cr_expect(sb_optimiser_step(adam), "%s", sb_error());
     sb_optimiser_free(adam);
@@ -165,7 +165,7 @@ CLAIM(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
         sb_adamw_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .weight_decay = 0.5});
     backward(set, 1);
     cr_assert(sb_optimiser_step(adamw));
-    cr_expect(fabs(sb_get(sb_parameters_find(set, "w"), 0) - (1 - 0.1 * 0.5 - 0.1)) < 1e-9);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 0.1 * 0.5 - 0.1)) < 1e-9);
     sb_optimiser_free(adamw);
     sb_parameters_free(set);
 }
@@ -196,8 +196,8 @@ CLAIM(optimiser, a_parameter_added_later_is_trained_too)
     cr_assert(sb_backward(sb_sum(sb_multiply(late, late), SB_ALL, false)));
     sb_tape_end(&tape);
     cr_assert(sb_optimiser_step(sgd), "%s", sb_error());
-    cr_expect(fabs(sb_get(late, 0) - 4) < 1e-12);
-    cr_expect(sb_get(sb_parameters_find(set, "w"), 0) == 1);
+    cr_expect(fabs(sb_tensor_get(late, 0) - 4) < 1e-12);
+    cr_expect(sb_tensor_get(sb_parameters_find(set, "w"), 0) == 1);
     sb_optimiser_free(sgd);
     sb_parameters_free(set);
 }
@@ -226,13 +226,13 @@ CLAIM(average, the_average_follows_the_parameters_and_can_take_their_place)
     sb_parameters *set = set_new();
     sb_average *average = sb_average_new(set, 0.5);
     sb_tensor *w = sb_parameters_find(set, "w");
-    sb_put(w, 0, 3);
+    sb_tensor_set(w, 0, 3);
     cr_assert(sb_average_update(average)); /* d = min(0.5, 2/11) */
     double expected = 2 / 11.0 * 1 + 9 / 11.0 * 3;
     cr_assert(sb_average_swap(average));
-    cr_expect(fabs(sb_get(w, 0) - expected) < 1e-12);
+    cr_expect(fabs(sb_tensor_get(w, 0) - expected) < 1e-12);
     cr_assert(sb_average_swap(average));
-    cr_expect(sb_get(w, 0) == 3);
+    cr_expect(sb_tensor_get(w, 0) == 3);
     sb_average_free(average);
     sb_parameters_free(set);
 }

@@ -43,7 +43,7 @@ static void join(sb_communicator *c, void *context)
     j->here[rank] = sb_parameters_size(set);
     j->whole[rank] = parts_size(set, 0, 4);
     for (int64_t i = 0; i < NUMBERS; i++)
-        sb_put(all, i, 2 * sb_get(all, i));
+        sb_tensor_set(all, i, 2 * sb_tensor_get(all, i));
     j->ok[rank] &= parts_take(set, values, 0, 4, all);
     sb_tensor_release(all);
     all = parts_join(set, values, 1, 2); /* two of them */
@@ -121,7 +121,7 @@ static void clip(sb_communicator *c, void *context)
     sb_backward(sum);
     sb_tape_end(&tape);
     if (s->spoils && rank == 1)
-        sb_put(sb_grad(sb_parameters_get(set, 2)), 3, INFINITY);
+        sb_tensor_set(sb_tensor_grad(sb_parameters_get(set, 2)), 3, INFINITY);
     if (!clip_scale(set, 1, 2, &s->norm[rank], &s->scale[rank]))
         snprintf(s->message[rank], 128, "%s", sb_error());
     sb_parameters_free(set);

@@ -6,10 +6,11 @@
 static sb_attention_algorithm algorithm; /* of all that follows */
 
 #define OPTIONS(...) (&(sb_attention_options){.algorithm = algorithm, __VA_ARGS__})
-#define ATTEND(...) sb_attention(x[0], x[1], x[2], OPTIONS(.layout = SB_HEADS_FIRST, __VA_ARGS__))
+#define ATTEND(...)                                                                                \
+    sb_attention(x[0], x[1], x[2], OPTIONS(.layout = SB_LAYOUT_HEADS_FIRST, __VA_ARGS__))
 
 FUNCTION(plain, ATTEND(.mask = NULL))
-FUNCTION(length_first, sb_attention(x[0], x[1], x[2], OPTIONS(.layout = SB_LENGTH_FIRST)))
+FUNCTION(length_first, sb_attention(x[0], x[1], x[2], OPTIONS(.layout = SB_LAYOUT_LENGTH_FIRST)))
 FUNCTION(scale, ATTEND(.scale = 0.3))
 FUNCTION(temperature, ATTEND(.temperature = 1.7)) /* D is 4, so the scale 1/2 */
 FUNCTION(causal, ATTEND(.mask = sb_mask_causal()))
@@ -22,9 +23,9 @@ FUNCTION(blocked, ATTEND(.mask = sb_mask_block(x[3])))
 FUNCTION(bias, ATTEND(.bias = x[3]))
 FUNCTION(bias_and_causal, ATTEND(.bias = x[3], .mask = sb_mask_causal()))
 FUNCTION(log_temperature, ATTEND(.log_temperature = x[3]))
-FUNCTION(balanced, ATTEND(.score = SB_BALANCED))
-FUNCTION(cosine, ATTEND(.score = SB_COSINE))
-FUNCTION(cosine_scale, ATTEND(.score = SB_COSINE, .scale = 8))
+FUNCTION(balanced, ATTEND(.score = SB_SCORE_BALANCED))
+FUNCTION(cosine, ATTEND(.score = SB_SCORE_COSINE))
+FUNCTION(cosine_scale, ATTEND(.score = SB_SCORE_COSINE, .scale = 8))
 FUNCTION(tiles, ATTEND(.scale = 0.8, .bias = x[3]))
 
 /* The weights of x[0] .. x[2], which tiles make again, without a gradient: it is that of stored
@@ -34,16 +35,16 @@ static sb_tensor *weights_of(sb_tensor *const x[], sb_layout layout)
 {
     sb_tensor *found = NULL;
     sb_attention_options o = {.layout = layout, .mask = sb_mask_causal(), .weights = &found};
-    if (!sb_attention(x[0], x[1], x[2], &o) || algorithm != SB_TILED)
+    if (!sb_attention(x[0], x[1], x[2], &o) || algorithm != SB_ATTENTION_TILED)
         return found;
     o.weights = NULL;
-    o.algorithm = SB_TILED;
+    o.algorithm = SB_ATTENTION_TILED;
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
     sb_tensor *again = sb_attention_weights(y, 0, sb_tensor_dim(found, 2));
     return sb_add(found, sb_detach(sb_subtract(again, found)));
 }
 
-FUNCTION(weights, weights_of(x, SB_HEADS_FIRST))
+FUNCTION(weights, weights_of(x, SB_LAYOUT_HEADS_FIRST))
 
 static void compare_attention(void)
 {
@@ -82,13 +83,13 @@ static void compare_attention(void)
 
 CLAIM(reference_attention, composed_attention_is_as_in_pytorch)
 {
-    algorithm = SB_COMPOSED;
+    algorithm = SB_ATTENTION_COMPOSED;
     compare_attention();
 }
 
 CLAIM(reference_attention, tiled_attention_is_as_in_pytorch)
 {
-    algorithm = SB_TILED;
+    algorithm = SB_ATTENTION_TILED;
     compare_attention();
 }
 
@@ -164,7 +165,7 @@ static sb_tensor *added_keys(sb_tensor *const x[])
 static sb_tensor *average_weights(sb_tensor *const x[])
 {
     sb_tensor *q = heads(project(x[0], x[1], x[2], 0)), *k = heads(project(x[0], x[1], x[2], 1));
-    return sb_mean(weights_of((sb_tensor *[]){q, k, k}, SB_LENGTH_FIRST), 1, false);
+    return sb_mean(weights_of((sb_tensor *[]){q, k, k}, SB_LAYOUT_LENGTH_FIRST), 1, false);
 }
 
 static void compare_multi_head(void)
@@ -176,12 +177,12 @@ static void compare_multi_head(void)
 
 CLAIM(reference_attention, composed_multi_head_attention_is_as_in_pytorch)
 {
-    algorithm = SB_COMPOSED;
+    algorithm = SB_ATTENTION_COMPOSED;
     compare_multi_head();
 }
 
 CLAIM(reference_attention, tiled_multi_head_attention_is_as_in_pytorch)
 {
-    algorithm = SB_TILED;
+    algorithm = SB_ATTENTION_TILED;
     compare_multi_head();
 }

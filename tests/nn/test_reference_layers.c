@@ -133,12 +133,12 @@ CLAIM(reference_layers, multi_head_attention_is_as_in_pytorch)
 CLAIM(reference_layers, encoder_layers_are_as_in_pytorch)
 {
     static const struct layer_case cases[] = {
-        {"encoder_layer/pre_gelu", &encoder, SB_NORM_PRE, SB_GELU, false},
-        {"encoder_layer/pre_lengths", &encoder, SB_NORM_PRE, SB_RELU, false},
-        {"encoder_layer/pre_causal_lengths", &encoder, SB_NORM_PRE, SB_RELU, true},
-        {"encoder_layer/post_gelu", &encoder, SB_NORM_POST, SB_GELU, false},
-        {"encoder_layer/post_lengths", &encoder, SB_NORM_POST, SB_RELU, false},
-        {"encoder_layer/post_causal_lengths", &encoder, SB_NORM_POST, SB_RELU, true},
+        {"encoder_layer/pre_gelu", &encoder, SB_NORM_PRE, SB_ACTIVATION_GELU, false},
+        {"encoder_layer/pre_lengths", &encoder, SB_NORM_PRE, SB_ACTIVATION_RELU, false},
+        {"encoder_layer/pre_causal_lengths", &encoder, SB_NORM_PRE, SB_ACTIVATION_RELU, true},
+        {"encoder_layer/post_gelu", &encoder, SB_NORM_POST, SB_ACTIVATION_GELU, false},
+        {"encoder_layer/post_lengths", &encoder, SB_NORM_POST, SB_ACTIVATION_RELU, false},
+        {"encoder_layer/post_causal_lengths", &encoder, SB_NORM_POST, SB_ACTIVATION_RELU, true},
     };
     compare_all("encoder_layer", 6, cases);
 }
@@ -146,10 +146,10 @@ CLAIM(reference_layers, encoder_layers_are_as_in_pytorch)
 CLAIM(reference_layers, decoder_layers_are_as_in_pytorch)
 {
     static const struct layer_case cases[] = {
-        {"decoder_layer/pre_gelu", &decoder, SB_NORM_PRE, SB_GELU, false},
-        {"decoder_layer/pre_causal_lengths", &decoder, SB_NORM_PRE, SB_RELU, true},
-        {"decoder_layer/post_gelu", &decoder, SB_NORM_POST, SB_GELU, false},
-        {"decoder_layer/post_causal_lengths", &decoder, SB_NORM_POST, SB_RELU, true},
+        {"decoder_layer/pre_gelu", &decoder, SB_NORM_PRE, SB_ACTIVATION_GELU, false},
+        {"decoder_layer/pre_causal_lengths", &decoder, SB_NORM_PRE, SB_ACTIVATION_RELU, true},
+        {"decoder_layer/post_gelu", &decoder, SB_NORM_POST, SB_ACTIVATION_GELU, false},
+        {"decoder_layer/post_causal_lengths", &decoder, SB_NORM_POST, SB_ACTIVATION_RELU, true},
     };
     compare_all("decoder_layer", 4, cases);
 }

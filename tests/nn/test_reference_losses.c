@@ -9,28 +9,28 @@ FUNCTION(mean, sb_cross_entropy(x[0], x[1], NULL))
 FUNCTION(mean_smoothed, LOSS(.label_smoothing = 0.1))
 FUNCTION(mean_weighted, LOSS(.class_weight = x[2]))
 FUNCTION(mean_smoothed_weighted, LOSS(.class_weight = x[2], .label_smoothing = 0.3))
-FUNCTION(sum, LOSS(.reduction = SB_SUM))
-FUNCTION(sum_smoothed, LOSS(.reduction = SB_SUM, .label_smoothing = 0.1))
-FUNCTION(sum_weighted, LOSS(.reduction = SB_SUM, .class_weight = x[2]))
+FUNCTION(sum, LOSS(.reduction = SB_REDUCE_SUM))
+FUNCTION(sum_smoothed, LOSS(.reduction = SB_REDUCE_SUM, .label_smoothing = 0.1))
+FUNCTION(sum_weighted, LOSS(.reduction = SB_REDUCE_SUM, .class_weight = x[2]))
 FUNCTION(sum_smoothed_weighted,
-         LOSS(.reduction = SB_SUM, .class_weight = x[2], .label_smoothing = 0.3))
-FUNCTION(none, LOSS(.reduction = SB_NONE))
-FUNCTION(none_smoothed, LOSS(.reduction = SB_NONE, .label_smoothing = 0.1))
-FUNCTION(none_weighted, LOSS(.reduction = SB_NONE, .class_weight = x[2]))
+         LOSS(.reduction = SB_REDUCE_SUM, .class_weight = x[2], .label_smoothing = 0.3))
+FUNCTION(none, LOSS(.reduction = SB_REDUCE_NONE))
+FUNCTION(none_smoothed, LOSS(.reduction = SB_REDUCE_NONE, .label_smoothing = 0.1))
+FUNCTION(none_weighted, LOSS(.reduction = SB_REDUCE_NONE, .class_weight = x[2]))
 FUNCTION(none_smoothed_weighted,
-         LOSS(.reduction = SB_NONE, .class_weight = x[2], .label_smoothing = 0.3))
+         LOSS(.reduction = SB_REDUCE_NONE, .class_weight = x[2], .label_smoothing = 0.3))
 
 #define LINEAR_LOSS(...)                                                                           \
     sb_linear_cross_entropy(x[0], x[1], x[2], x[3], &(sb_cross_entropy_options){__VA_ARGS__})
 
 FUNCTION(linear, sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL))
-FUNCTION(linear_sum_smoothed, LINEAR_LOSS(.reduction = SB_SUM, .label_smoothing = 0.1))
-FUNCTION(linear_none_weighted, LINEAR_LOSS(.reduction = SB_NONE, .class_weight = x[4]))
+FUNCTION(linear_sum_smoothed, LINEAR_LOSS(.reduction = SB_REDUCE_SUM, .label_smoothing = 0.1))
+FUNCTION(linear_none_weighted, LINEAR_LOSS(.reduction = SB_REDUCE_NONE, .class_weight = x[4]))
 FUNCTION(linear_smoothed_weighted, LINEAR_LOSS(.label_smoothing = 0.1, .class_weight = x[4]))
 
-FUNCTION(squared_mean, sb_mean_squared_error(x[0], x[1], SB_MEAN))
-FUNCTION(squared_sum, sb_mean_squared_error(x[0], x[1], SB_SUM))
-FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_NONE))
+FUNCTION(squared_mean, sb_mean_squared_error(x[0], x[1], SB_REDUCE_MEAN))
+FUNCTION(squared_sum, sb_mean_squared_error(x[0], x[1], SB_REDUCE_SUM))
+FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
 
 #define BOTH(loss)                                                                                 \
     {"ids_" #loss, loss},                                                                          \

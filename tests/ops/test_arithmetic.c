@@ -29,8 +29,8 @@ CLAIM(arithmetic, a_column_and_a_row_make_a_table)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 10, 100, 2, 20, 200));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(3, 4, 5, 6, 8, 10));
-    expect_numbers(sb_grad(a), NUMBERS(3 + 40 + 500, 6 + 80 + 1000));
-    expect_numbers(sb_grad(b), NUMBERS(1 + 4, 10 + 40, 100 + 400));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(3 + 40 + 500, 6 + 80 + 1000));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(1 + 4, 10 + 40, 100 + 400));
     sb_tape_end(&tape);
 }
 
@@ -42,8 +42,8 @@ CLAIM(arithmetic, divide_has_the_hand_worked_gradients)
     sb_tensor *a = leaf(SB_SCALAR, NUMBERS(3));
     sb_tensor *b = leaf(SB_SCALAR, NUMBERS(2));
     cr_assert(sb_backward_from(sb_divide(a, b), constant(SB_F64, SB_SCALAR, NUMBERS(4))));
-    expect_numbers(sb_grad(a), NUMBERS(2));
-    expect_numbers(sb_grad(b), NUMBERS(-3));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(2));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(-3));
     sb_tape_end(&tape);
 }
 
@@ -55,7 +55,7 @@ CLAIM(arithmetic, divide_by_large_numbers_has_a_gradient)
     sb_tensor *a = leaf(SB_SCALAR, NUMBERS(1e200));
     sb_tensor *b = leaf(SB_SCALAR, NUMBERS(1e200));
     cr_assert(sb_backward(sb_divide(a, b)));
-    expect_numbers(sb_grad(b), NUMBERS(-1e-200));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(-1e-200));
     sb_tape_end(&tape);
 }
 
@@ -65,13 +65,13 @@ CLAIM(arithmetic, a_tensor_with_itself_gets_both_parts)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(3, -5));
     cr_assert(sb_backward(sb_sum(sb_multiply(x, x), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(6, -10));
-    sb_clear_grad(x);
+    expect_numbers(sb_tensor_grad(x), NUMBERS(6, -10));
+    sb_tensor_clear_grad(x);
     sb_tape_end(&tape);
     sb_tape_begin(&tape, SB_RECORD);
     x = leaf(SB_SHAPE(2), NUMBERS(3, -5));
     cr_assert(sb_backward(sb_sum(sb_subtract(x, x), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(0, 0));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0));
     sb_tape_end(&tape);
 }
 
@@ -86,8 +86,8 @@ CLAIM(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, INFINITY, 3, 4, 5, 6));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 7, 3, 1, 7, 7));
-    expect_numbers(sb_grad(a), NUMBERS(5, 0, 3));
-    expect_numbers(sb_grad(b), NUMBERS(INFINITY));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(5, 0, 3));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(INFINITY));
     sb_tape_end(&tape);
 }
 
@@ -98,8 +98,8 @@ CLAIM(arithmetic, an_input_that_wants_no_gradient_gets_none)
     sb_tensor *a = leaf(SB_SHAPE(2), NUMBERS(1, 2));
     sb_tensor *b = constant(SB_F64, SB_SHAPE(2), NUMBERS(3, 4));
     cr_assert(sb_backward(sb_sum(sb_multiply(b, a), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(a), NUMBERS(3, 4));
-    cr_expect(sb_grad(b) == NULL);
+    expect_numbers(sb_tensor_grad(a), NUMBERS(3, 4));
+    cr_expect(sb_tensor_grad(b) == NULL);
     sb_tape_end(&tape);
 }
 
@@ -120,14 +120,14 @@ CLAIM(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *a = leaf(SB_SHAPE(3, 1), NUMBERS(1, 2, 3));
-    sb_tensor *b = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0))));
+    sb_tensor *b = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0))));
     sb_tensor *c = leaf(SB_SCALAR, NUMBERS(1));
     sb_tensor *y = sb_add(sb_multiply(a, b), c);
     expect_shape(y, SB_SHAPE(3, 0));
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(a), NUMBERS(0, 0, 0));
-    expect_numbers(sb_grad(c), NUMBERS(0));
-    expect_shape(sb_grad(b), SB_SHAPE(3, 0));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(0, 0, 0));
+    expect_numbers(sb_tensor_grad(c), NUMBERS(0));
+    expect_shape(sb_tensor_grad(b), SB_SHAPE(3, 0));
     sb_tape_end(&tape);
 }
 
@@ -177,7 +177,7 @@ static bool product_step(void *context)
     sb_tensor *const *x = context;
     sb_backward(sb_sum(sb_multiply(x[0], sb_add(x[1], x[2])), SB_ALL, false));
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return sb_tape_end(&tape);
 }
 

@@ -23,9 +23,9 @@ CLAIM(attention, one_query_gives_the_hand_worked_average)
     sb_tensor *y = sb_attention(q, k, v, &o);
     cr_assert(y, "%s", sb_error());
     cr_expect(sb_tensor_rank(y) == 2 && sb_tensor_dim(y, 0) == 1 && sb_tensor_dim(y, 1) == 1);
-    cr_expect(fabs(sb_get(y, 0) - (7 + 2 * 14 + 4 * 21) / 7.0) < 1e-14);
+    cr_expect(fabs(sb_tensor_get(y, 0) - (7 + 2 * 14 + 4 * 21) / 7.0) < 1e-14);
     for (int j = 0; j < 3; j++)
-        cr_expect(fabs(sb_get(weights, j) - (1 << j) / 7.0) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(weights, j) - (1 << j) / 7.0) < 1e-15);
     sb_tape_end(&tape);
 }
 
@@ -39,11 +39,13 @@ CLAIM(attention, a_single_key_passes_its_value_on)
     sb_tensor *y = sb_keep(sb_attention(q, k, v, NULL));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(y, i) == sb_get(v, i % 3));
+        cr_expect(sb_tensor_get(y, i) == sb_tensor_get(v, i % 3));
     for (int i = 0; i < 3; i++)
-        cr_expect(fabs(sb_get(sb_grad(v), i) - sb_get(dy, i) - sb_get(dy, 3 + i)) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(sb_tensor_grad(v), i) - sb_tensor_get(dy, i) -
+                       sb_tensor_get(dy, 3 + i)) < 1e-15);
     for (int i = 0; i < 4; i++)
-        cr_expect(sb_get(sb_grad(k), i) == 0 && sb_get(sb_grad(q), i) == 0);
+        cr_expect(sb_tensor_get(sb_tensor_grad(k), i) == 0 &&
+                  sb_tensor_get(sb_tensor_grad(q), i) == 0);
     sb_tape_end(&tape);
     sb_tensor *all[] = {q, k, v, dy};
     for (int i = 0; i < 4; i++)
@@ -191,7 +193,8 @@ CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int64_t L = 1; test_kernel_set(set) && L < 140; L += L < 40 ? step : 13)
             for (int way = 0; way < 4; way++) {
-                sb_attention_algorithm algorithm = way / 2 ? SB_TILED : SB_COMPOSED;
+                sb_attention_algorithm algorithm =
+                    way / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
                 expect_padding_has_no_effect(L, 8, way % 2, algorithm);
                 expect_padding_has_no_effect(L, L == 1 ? 300 : 67, way % 2, algorithm);
             }
@@ -215,17 +218,17 @@ CLAIM(attention, kept_weights_have_their_gradient)
             sb_tensor *y = variant_forward(&c, x, way, &weights);
             cr_assert(sb_keep(weights) && sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)));
             kept[way] = sb_tensor_retain(weights);
-            grads[way] = sb_tensor_retain(sb_grad(weights));
+            grads[way] = sb_tensor_retain(sb_tensor_grad(weights));
             cr_expect(sb_tape_end(&tape));
         }
         for (enum way way = COMPOSED; way <= TILED; way++) {
             cr_expect(test_relative(kept[way], kept[OPERATIONS]) < 1e-14);
             for (int64_t i = 0; i < sb_tensor_size(kept[0]); i++) {
-                bool blocked = sb_get(kept[OPERATIONS], i) == 0;
-                double expected = blocked ? 0 : sb_get(grads[OPERATIONS], i);
-                cr_expect(fabs(sb_get(grads[way], i) - expected) < 1e-13,
-                          "mask %d, way %d: %g and not %g", mask, (int)way, sb_get(grads[way], i),
-                          expected);
+                bool blocked = sb_tensor_get(kept[OPERATIONS], i) == 0;
+                double expected = blocked ? 0 : sb_tensor_get(grads[OPERATIONS], i);
+                cr_expect(fabs(sb_tensor_get(grads[way], i) - expected) < 1e-13,
+                          "mask %d, way %d: %g and not %g", mask, (int)way,
+                          sb_tensor_get(grads[way], i), expected);
             }
         }
         for (enum way way = COMPOSED; way <= OPERATIONS; way++) {
@@ -264,11 +267,11 @@ CLAIM(attention, nothing_to_attend_to_or_from_is_allowed)
     sb_tensor *y = sb_keep(sb_attention(some, none, none, NULL));
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 24; i++)
-        cr_expect(sb_get(y, i) == 0);
+        cr_expect(sb_tensor_get(y, i) == 0);
     sb_tensor *z = sb_attention(none, some, some, NULL);
     cr_expect(z && sb_tensor_size(z) == 0);
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-    cr_expect(sb_get(sb_grad(some), 0) == 0);
+    cr_expect(sb_tensor_get(sb_tensor_grad(some), 0) == 0);
     cr_expect(sb_tape_end(&tape));
 }
 
@@ -279,7 +282,7 @@ static bool everything_composed(void *x_)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_attention_options o = {.dropout = 0.5, .weights = &weights, .score = SB_COSINE};
+    sb_attention_options o = {.dropout = 0.5, .weights = &weights, .score = SB_SCORE_COSINE};
     o.bias = x[3];
     o.mask = sb_mask_and(sb_mask_causal(), sb_mask_window(1, 1));
     o.log_temperature = x[4];
@@ -289,7 +292,7 @@ static bool everything_composed(void *x_)
     sb_backward(sb_sum(y, SB_ALL, false));
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 5; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 
@@ -300,7 +303,7 @@ static bool everything_tiled(void *x_)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tape_random(&tape, &random);
-    sb_attention_options o = {.dropout = 0.5, .algorithm = SB_TILED, .bias = x[3]};
+    sb_attention_options o = {.dropout = 0.5, .algorithm = SB_ATTENTION_TILED, .bias = x[3]};
     o.mask = sb_mask_and(sb_mask_causal(), sb_mask_window(1, 1));
     o.log_temperature = x[4];
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o), *rows = sb_attention_weights(y, 1, 2);
@@ -309,7 +312,7 @@ static bool everything_tiled(void *x_)
     sb_backward(sb_sum(y, SB_ALL, false));
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 5; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 

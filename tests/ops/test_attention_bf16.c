@@ -15,7 +15,7 @@ static struct operands operands_new(const struct variant *c)
     struct operands of;
     variant_inputs(c, SB_BF16, of.x);
     int64_t dim[4] = {c->B, c->Lq, c->H, c->Dv};
-    if (c->layout == SB_HEADS_FIRST) {
+    if (c->layout == SB_LAYOUT_HEADS_FIRST) {
         dim[1] = c->H;
         dim[2] = c->Lq;
     }
@@ -27,7 +27,7 @@ static sb_tensor *in_f64(const sb_tensor *x)
 {
     double *values = x ? numbers_of(x) : NULL;
     sb_tensor *y =
-        x ? sb_requires_grad(sb_tensor_from_doubles(SB_F64, x->rank, x->dim, values)) : NULL;
+        x ? sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, x->rank, x->dim, values)) : NULL;
     free(values);
     return y;
 }
@@ -73,8 +73,8 @@ static struct results run(const struct variant *c, const struct operands *of, en
     r.of[1] = sb_tensor_retain(weights);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        r.of[2 + i] = of->x[i] ? sb_tensor_retain(sb_grad(of->x[i])) : NULL;
-        sb_clear_grad(of->x[i]);
+        r.of[2 + i] = of->x[i] ? sb_tensor_retain(sb_tensor_grad(of->x[i])) : NULL;
+        sb_tensor_clear_grad(of->x[i]);
     }
     return r;
 }
@@ -187,7 +187,7 @@ CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
     device_needed();
     for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
         struct variant c = bf16_variant(seed);
-        c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
+        c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
         expect_few_roundings(&c, TILED, (double[RESULTS]){4, 2, 8, 8, 6, 8, 0});
     }
@@ -198,7 +198,7 @@ CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
         struct variant c = bf16_variant(seed);
-        c.score = seed % 2 ? SB_BALANCED : SB_SCALED;
+        c.score = seed % 2 ? SB_SCORE_BALANCED : SB_SCORE_SCALED;
         c.temperature = seed % 3 ? TEMPERATURE_NONE : TEMPERATURE_FIXED;
         expect_few_roundings(&c, COMPOSED, (double[RESULTS]){2, 2, 8, 8, 6, 8, 0});
     }
@@ -258,7 +258,8 @@ struct window {
 
 static sb_tensor *window_leaf(const struct window *w, int part)
 {
-    return sb_requires_grad(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(w->L, w->D), w->of[part]));
+    return sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_BF16, SB_SHAPE(w->L, w->D), w->of[part]));
 }
 
 static struct window window_run(int64_t L, int64_t D, int part, int64_t row, int64_t column,
@@ -278,12 +279,12 @@ static struct window window_run(int64_t L, int64_t D, int part, int64_t row, int
         x[i] = window_leaf(&w, i);
     }
     sb_tape_begin(&tape, SB_RECORD);
-    sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_TILED};
+    sb_attention_options o = {.mask = sb_mask_window(2, 1), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[Q], x[K], x[V], &o));
     cr_assert(sb_backward_from(y, x[DY]), "%s", sb_error());
     w.of[Y] = numbers_of(y);
     for (int i = 0; i < 3; i++)
-        w.of[DQ + i] = numbers_of(sb_grad(x[i]));
+        w.of[DQ + i] = numbers_of(sb_tensor_grad(x[i]));
     sb_tape_end(&tape);
     for (int i = 0; i < 4; i++)
         sb_tensor_release(x[i]);
@@ -357,12 +358,12 @@ CLAIM(attention_bf16, blocked_rows_are_exactly_zero)
     sb_tape_begin(&tape, SB_RECORD);
     const int32_t lengths[2] = {0, L / 2};
     sb_tensor *keys = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(2), lengths));
-    sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_TILED};
+    sb_attention_options o = {.mask = sb_mask_lengths(keys), .algorithm = SB_ATTENTION_TILED};
     sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
     sb_tensor *dy = sb_tape_own(test_leaf(SB_BF16, 9, SB_SHAPE(2, L, D)));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int part = 0; part < 4; part++) {
-        double *numbers = numbers_of(part ? sb_grad(x[part - 1]) : y);
+        double *numbers = numbers_of(part ? sb_tensor_grad(x[part - 1]) : y);
         for (int64_t i = 0; i < 2 * L * D; i++) {
             const bool blocked = i < L * D || (part >= 2 && i >= L * D + L / 2 * D);
             cr_expect((numbers[i] == 0) == blocked, "part %d, element %d: %g", part, (int)i,

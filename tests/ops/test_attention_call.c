@@ -25,7 +25,8 @@ CLAIM(attention_call, fewer_axes_are_one_head)
     sb_tensor *q = LEAF(2, 3, 1, 4), *k = LEAF(2, 5, 1, 4), *v = LEAF(2, 5, 1, 2);
     sb_tensor *y = sb_attention(q, k, v, NULL);
     for (int heads_first = 0; heads_first < 2; heads_first++) {
-        sb_attention_options o = {.layout = heads_first ? SB_HEADS_FIRST : SB_LENGTH_FIRST};
+        sb_attention_options o = {.layout =
+                                      heads_first ? SB_LAYOUT_HEADS_FIRST : SB_LAYOUT_LENGTH_FIRST};
         sb_tensor *z = sb_attention(LEAF(2, 3, 4), LEAF(2, 5, 4), LEAF(2, 5, 2), &o);
         cr_assert(y && z, "%s", sb_error());
         cr_expect(sb_tensor_rank(z) == 3);
@@ -46,7 +47,7 @@ CLAIM(attention_call, heads_first_gives_the_same_bits_in_its_own_order)
     sb_tensor *q = LEAF(2, 3, 4, 5), *k = LEAF(2, 6, 2, 5), *v = LEAF(2, 6, 2, 3), *weights[2];
     sb_attention_options o = {.mask = sb_mask_causal_last(), .weights = &weights[0]};
     sb_tensor *y = sb_attention(q, k, v, &o);
-    o.layout = SB_HEADS_FIRST;
+    o.layout = SB_LAYOUT_HEADS_FIRST;
     o.weights = &weights[1];
     sb_tensor *z =
         sb_attention(sb_permute(q, order), sb_permute(k, order), sb_permute(v, order), &o);
@@ -103,7 +104,7 @@ CLAIM(attention_call, shapes_that_do_not_fit_are_named)
     EXPECT_FAILURE("k is (4, 3), v is (5, 3): lengths differ", LEAF(2, 3), LEAF(4, 3), LEAF(5, 3),
                    NULL);
     EXPECT_FAILURE("dtypes differ", LEAF(3, 4), narrow, LEAF(3, 4), NULL);
-    sb_attention_options o = {.layout = SB_HEADS_FIRST};
+    sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST};
     EXPECT_FAILURE("this layout's order is (batch, heads, length, size)", LEAF(2, 3, 4, 4),
                    LEAF(2, 2, 4, 4), LEAF(2, 2, 4, 4), &o);
     sb_tensor_release(ids);

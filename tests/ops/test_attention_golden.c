@@ -32,16 +32,16 @@ CLAIM(attention, pytorch_computes_the_same)
         sb_tensor *x[4];
         for (int i = 0; i < 4; i++)
             if ((x[i] = golden(file, names[n], leaves[i])))
-                sb_tape_own(sb_requires_grad(x[i]));
+                sb_tape_own(sb_tensor_requires_grad(x[i]));
         sb_tensor *allowed = golden(file, names[n], "allowed"), *dy = golden(file, names[n], "dy");
-        sb_attention_options o = {.layout = SB_HEADS_FIRST, .bias = x[3]};
+        sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .bias = x[3]};
         o.scale = n == 2 ? 0.3 : 0;
         o.mask = n == 1 ? sb_mask_causal() : n == 4 ? sb_mask_allow(sb_tape_own(allowed)) : NULL;
         sb_tensor *y = sb_keep(sb_attention(x[0], x[1], x[2], &o));
         cr_assert(sb_backward_from(y, sb_tape_own(dy)), "%s", sb_error());
         expect_golden(file, names[n], y, "y");
         for (int i = 0; i < 4 && x[i]; i++)
-            expect_golden(file, names[n], sb_grad(x[i]), grads[i]);
+            expect_golden(file, names[n], sb_tensor_grad(x[i]), grads[i]);
         cr_expect(sb_tape_end(&tape));
     }
     sb_safetensors_close(file);

@@ -31,12 +31,12 @@ static void run_free(struct run *r)
 
 static sb_tensor *take_grad(sb_tensor *x)
 {
-    sb_tensor *grad = sb_tensor_retain(sb_grad(x));
-    sb_clear_grad(x);
+    sb_tensor *grad = sb_tensor_retain(sb_tensor_grad(x));
+    sb_tensor_clear_grad(x);
     return grad;
 }
 
-static sb_attention_algorithm algorithm = SB_COMPOSED;
+static sb_attention_algorithm algorithm = SB_ATTENTION_COMPOSED;
 
 /* Attention and its gradients; the mask is made on the tape. */
 static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropout)
@@ -59,13 +59,13 @@ static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropo
 static void spoil_row(sb_tensor *x, int64_t b, int64_t l, double value)
 {
     for (int64_t i = 0; i < ROW; i++)
-        sb_put(x, b * SENTENCE + l * ROW + i, value);
+        sb_tensor_set(x, b * SENTENCE + l * ROW + i, value);
 }
 
 static bool row_is(const sb_tensor *x, int64_t b, int64_t l, double value)
 {
     for (int64_t i = 0; i < ROW; i++)
-        if (sb_get(x, b * SENTENCE + l * ROW + i) != value)
+        if (sb_tensor_get(x, b * SENTENCE + l * ROW + i) != value)
             return false;
     return true;
 }
@@ -73,7 +73,7 @@ static bool row_is(const sb_tensor *x, int64_t b, int64_t l, double value)
 static bool row_is_nan(const sb_tensor *x, int64_t b, int64_t l)
 {
     for (int64_t i = 0; i < ROW; i++)
-        if (!isnan(sb_get(x, b * SENTENCE + l * ROW + i)))
+        if (!isnan(sb_tensor_get(x, b * SENTENCE + l * ROW + i)))
             return false;
     return true;
 }
@@ -82,7 +82,7 @@ static bool row_is_nan(const sb_tensor *x, int64_t b, int64_t l)
 static bool row_same(const sb_tensor *x, const sb_tensor *y, int64_t b, int64_t l)
 {
     for (int64_t i = b * SENTENCE + l * ROW; i < b * SENTENCE + l * ROW + ROW; i++)
-        if (!(fabs(sb_get(x, i) - sb_get(y, i)) <= 1e-5))
+        if (!(fabs(sb_tensor_get(x, i) - sb_tensor_get(y, i)) <= 1e-5))
             return false;
     return true;
 }
@@ -128,7 +128,7 @@ static void in_all_ways(void (*check)(sb_dtype dtype, bool biased, double dropou
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int way = 0; test_kernel_set(set) && way < 8; way++) {
-            algorithm = way / 4 ? SB_TILED : SB_COMPOSED;
+            algorithm = way / 4 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
             check(SB_F32, way % 2, way / 2 % 2 * 0.5);
             check(SB_F64, way % 2, way / 2 % 2 * 0.5);
         }
@@ -239,7 +239,7 @@ static void check_dead_query(sb_dtype dtype, bool biased, double dropout)
                   "row %d", (int)l);
     for (int64_t h = 0; biased && h < H; h++)
         for (int64_t j = 0; j < L; j++)
-            cr_expect(sb_get(spoiled.dbias, (h * L + 2) * L + j) == 0);
+            cr_expect(sb_tensor_get(spoiled.dbias, (h * L + 2) * L + j) == 0);
     run_free(&clean);
     run_free(&spoiled);
 }
@@ -258,7 +258,7 @@ static sb_mask *no_keys(void)
 static bool is_zero(const sb_tensor *x)
 {
     for (int64_t i = 0; i < sb_tensor_size(x); i++)
-        if (sb_get(x, i) != 0)
+        if (sb_tensor_get(x, i) != 0)
             return false;
     return true;
 }
@@ -304,9 +304,9 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
     for (int masked = 0; masked < 2; masked++) {
         struct run r = run_new(dtype);
         for (int64_t i = 0; i < ROW; i++) {
-            sb_put(r.q, i, 1);
+            sb_tensor_set(r.q, i, 1);
             for (int64_t l = 0; l < L; l++)
-                sb_put(r.k, l * ROW + i, l == 1 ? -2000 : 1);
+                sb_tensor_set(r.k, l * ROW + i, l == 1 ? -2000 : 1);
         }
         spoil_row(r.v, 0, 1, NAN);
         run(&r, masked ? four_keys : no_mask, false, 0);
@@ -334,7 +334,7 @@ CLAIM(attention_mask, evaluation_keeps_the_same_promises)
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_attention_options o = {.mask = sb_mask_causal()};
-        o.algorithm = way % 2 ? SB_TILED : SB_COMPOSED;
+        o.algorithm = way % 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
         sb_tensor *y = sb_attention(r.q, r.k, r.v, &o);
         for (int64_t l = 0; l < L; l++)
             cr_expect(row_is_nan(y, 0, l) == (l == L - 1) && row_same(y, y, 0, l) == (l < L - 1));

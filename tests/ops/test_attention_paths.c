@@ -15,7 +15,7 @@ static sb_tensor *normal(uint64_t seed, double deviation, int rank, const int64_
         values[i] = deviation * sb_random_normal(&random);
     sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
     free(values);
-    return sb_requires_grad(t);
+    return sb_tensor_requires_grad(t);
 }
 
 /* The distance of a tensor from the end of the path. */
@@ -65,14 +65,14 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     sb_tensor *last = sb_slice(sb_attention(all, all, all, &o), 0, L - 1, 1);
     int edges = path_length(x[0], last);
     cr_assert(sb_backward(sb_sum(last, SB_ALL, false)), "%s", sb_error());
-    cr_expect(sb_get(sb_grad(x[0]), 0) != 0);
+    cr_expect(sb_tensor_get(sb_tensor_grad(x[0]), 0) != 0);
     sb_tape_end(&tape);
     return edges;
 }
 
 CLAIM(attention_paths, from_first_to_last_position_are_as_many_edges_at_any_length)
 {
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++)
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++)
         for (int64_t L = 1; L <= MOST; L *= 4)
             cr_expect(attention_path(L, a) == 3, "%d at length %d", attention_path(L, a), (int)L);
 }
@@ -126,7 +126,7 @@ static int64_t positions_reached(sb_tensor *x, sb_tensor *y)
     for (int64_t t = 0; t < L; t++) {
         bool reaches = false;
         for (int64_t c = 0; c < C; c++)
-            reaches = reaches || sb_get(sb_grad(x), t * C + c) != 0;
+            reaches = reaches || sb_tensor_get(sb_tensor_grad(x), t * C + c) != 0;
         cr_expect(reaches || !reached, "position %d is passed over", (int)t);
         reached += reaches;
     }
@@ -151,7 +151,7 @@ CLAIM(attention_paths, T_causal_convolutions_of_width_w_reach_1_plus_T_times_w_m
 
 CLAIM(attention_paths, one_causal_attention_reaches_every_position)
 {
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_attention_options o = {.algorithm = a, .mask = sb_mask_causal()};
@@ -168,7 +168,7 @@ static double diversity(sb_tensor *x)
     sb_tensor *above = sb_sum(sb_multiply(apart, apart), SB_ALL, false);
     sb_tensor *below = sb_sum(sb_multiply(x, x), SB_ALL, false);
     cr_assert(above && below, "%s", sb_error());
-    return sqrt(sb_value(above) / sb_value(below));
+    return sqrt(sb_tensor_value(above) / sb_tensor_value(below));
 }
 
 /* The diversity after each of `depth` layers of self-attention. */
@@ -198,7 +198,7 @@ static void stack_layers(sb_attention_algorithm algorithm, bool residual, int de
 CLAIM(attention_paths, rows_collapse_with_depth_unless_residuals_carry_them)
 {
     enum { DEPTH = 4 };
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         double pure[DEPTH], residual[DEPTH];
         stack_layers(a, false, DEPTH, pure);
         stack_layers(a, true, DEPTH, residual);
@@ -234,8 +234,8 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
     result[0] = sb_tensor_retain(y);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < 3; i++) {
-        result[1 + i] = sb_tensor_retain(sb_grad(x[i]));
-        sb_clear_grad(x[i]);
+        result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
+        sb_tensor_clear_grad(x[i]);
     }
 }
 
@@ -248,13 +248,13 @@ CLAIM(attention_paths, blocks_of_queries_one_by_one_equal_the_whole)
     for (int i = 0; i < 3; i++)
         x[i] = test_leaf(SB_F64, (uint64_t)i, SB_SHAPE(B, L, H, D));
     for (int run = 0; run < 12; run++) {
-        sb_attention_algorithm algorithm = run / 6 ? SB_TILED : SB_COMPOSED;
+        sb_attention_algorithm algorithm = run / 6 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
         sb_tensor *whole[PARTS], *blockwise[PARTS];
-        run_blocks(x, dy, L, run / 3 % 2, SB_COMPOSED, whole);
+        run_blocks(x, dy, L, run / 3 % 2, SB_ATTENTION_COMPOSED, whole);
         run_blocks(x, dy, blocks[run % 3], run / 3 % 2, algorithm, blockwise);
         for (int i = 0; i < PARTS; i++) {
             double error = test_relative(blockwise[i], whole[i]);
-            bool same_bits = algorithm == SB_COMPOSED && i < 2;
+            bool same_bits = algorithm == SB_ATTENTION_COMPOSED && i < 2;
             cr_expect(error <= (same_bits ? 0 : 2e-15), "run %d, result %d differs by %g", run, i,
                       error);
             sb_tensor_release(whole[i]);

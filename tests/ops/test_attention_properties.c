@@ -14,7 +14,7 @@ static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
         values[i] = sb_random_normal(&random);
     sb_tensor *t = sb_tape_own(sb_tensor_from_doubles(SB_F64, rank, dim, values));
     free(values);
-    return sb_requires_grad(t);
+    return sb_tensor_requires_grad(t);
 }
 
 /* The parts of x along an axis, put into this order. */
@@ -55,7 +55,8 @@ static void expect_same_function(sb_tensor *a, sb_tensor *b, sb_tensor *x)
     sb_tensor *w = normal(99, a->rank, a->dim);
     sb_tensor *loss = sb_sum(sb_multiply(sb_subtract(a, b), w), SB_ALL, false);
     cr_assert(sb_backward(loss), "%s", sb_error());
-    cr_expect(largest(sb_grad(x)) < 1e-12, "gradients differ by %g", largest(sb_grad(x)));
+    cr_expect(largest(sb_tensor_grad(x)) < 1e-12, "gradients differ by %g",
+              largest(sb_tensor_grad(x)));
 }
 
 /* More positions than a tile of keys has. */
@@ -65,7 +66,7 @@ CLAIM(attention_properties, self_attention_without_positions_is_permutation_equi
     int64_t order[L];
     sb_random random = sb_random_new(5, SB_STREAM_USER);
     sb_random_shuffle(&random, L, order);
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -82,7 +83,7 @@ CLAIM(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
     int64_t order[L];
     sb_random random = sb_random_new(6, SB_STREAM_USER);
     sb_random_shuffle(&random, L, order);
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -98,7 +99,7 @@ CLAIM(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
 CLAIM(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 {
     enum { H = 2, L = 280 };
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *x = normal(1, SB_SHAPE(1, L, H, 4)), *bias = normal(2, SB_SHAPE(H, L, L));
@@ -108,7 +109,8 @@ CLAIM(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
         o.bias = sb_add(bias, sb_scale(constant, 10));
         sb_tensor *z = sb_attention(x, x, x, &o);
         expect_same_function(z, y, x);
-        cr_expect(largest(sb_grad(constant)) < 1e-12, "%g", largest(sb_grad(constant)));
+        cr_expect(largest(sb_tensor_grad(constant)) < 1e-12, "%g",
+                  largest(sb_tensor_grad(constant)));
         cr_expect(sb_tape_end(&tape));
     }
 }
@@ -129,11 +131,12 @@ CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_o
                 pairs[i * L + j] = causal ? j <= i : i && sb_random_uniform(&random) < 0.3;
         sb_tensor *seen = sb_tape_own(sb_tensor_from(SB_BOOL, SB_SHAPE(L, L), pairs));
         sb_tensor *x = normal(1, SB_SHAPE(L, 4)), *bias = normal(2, SB_SHAPE(L, L));
-        sb_attention_options o = {.algorithm = run / 2 ? SB_TILED : SB_COMPOSED, .bias = bias};
+        sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
+                                  .bias = bias};
         o.mask = causal ? sb_mask_causal() : sb_mask_allow(seen);
         sb_tensor *y = sb_attention(x, x, x, &o), *dy = normal(3, SB_SHAPE(L, 4));
         cr_assert(sb_backward_from(y, dy), "%s", sb_error());
-        const double *dbias = test_data(sb_grad(bias));
+        const double *dbias = test_data(sb_tensor_grad(bias));
         for (int64_t e = 0; e < L * L; e++) {
             double gradient = fabs(dbias[e]);
             if (!pairs[e])
@@ -150,7 +153,7 @@ CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_o
 CLAIM(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 {
     enum { L = 300, D = 3 };
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *x = normal(1, SB_SHAPE(L, D)), *v = normal(2, SB_SHAPE(L, D));
@@ -180,9 +183,9 @@ static double score_variance(int64_t d, sb_attention_options o)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *q = normal(11, SB_SHAPE(N, d)), *k = normal(12, SB_SHAPE(N, d)), *weights;
-    o.weights = o.algorithm == SB_COMPOSED ? &weights : NULL;
+    o.weights = o.algorithm == SB_ATTENTION_COMPOSED ? &weights : NULL;
     sb_tensor *y = sb_attention(q, k, k, &o);
-    if (o.algorithm == SB_TILED)
+    if (o.algorithm == SB_ATTENTION_TILED)
         weights = sb_attention_weights(y, 0, N);
     cr_assert(y && weights, "%s", sb_error());
     const double *weight = test_data(weights);
@@ -199,7 +202,8 @@ CLAIM(attention_properties, scores_have_variance_d_and_1_when_scaled)
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
-        sb_attention_options o = {.algorithm = run / 2 ? SB_TILED : SB_COMPOSED};
+        sb_attention_options o = {.algorithm =
+                                      run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
         double scaled = score_variance(d, o);
         o.scale = 1;
         double unscaled = score_variance(d, o);
@@ -212,8 +216,8 @@ CLAIM(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
-        sb_attention_options o = {.algorithm = run / 2 ? SB_TILED : SB_COMPOSED,
-                                  .score = SB_COSINE};
+        sb_attention_options o = {.algorithm = run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED,
+                                  .score = SB_SCORE_COSINE};
         double variance = score_variance(d, o);
         cr_expect(fabs(variance * (double)d - 1) < 0.06, "%g for d = %d", variance, (int)d);
     }
@@ -235,7 +239,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     sb_tensor *sign = sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, -1}));
     sb_tensor *z = sb_multiply(sb_log(sb_attention(q, k, v, &o)), sign);
     cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
-    double result = mean_square(sb_grad(q)) * (double)d / 2;
+    double result = mean_square(sb_tensor_grad(q)) * (double)d / 2;
     sb_tape_end(&tape);
     return result;
 }
@@ -244,7 +248,8 @@ CLAIM(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 32 : 64;
-        sb_attention_options o = {.algorithm = run / 2 ? SB_TILED : SB_COMPOSED};
+        sb_attention_options o = {.algorithm =
+                                      run / 2 ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
         double scaled = squared_gradient(d, o);
         o.scale = 1;
         double unscaled = squared_gradient(d, o);
@@ -263,7 +268,7 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
 CLAIM(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_them_all)
 {
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
@@ -285,7 +290,7 @@ CLAIM(attention_properties, heads_may_change_places_together_with_the_columns_of
 {
     enum { L = 9, H = 4, D = 3, C = H * D };
     const int64_t order[H] = {2, 0, 3, 1};
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_attention_options o = {.algorithm = a};
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -299,7 +304,7 @@ CLAIM(attention_properties, heads_may_change_places_together_with_the_columns_of
         y = sb_linear(y, sb_reshape(W_o, SB_SHAPE(C, C)), NULL);
         z = sb_linear(z, sb_reshape(reorder(W_o, 1, order), SB_SHAPE(C, C)), NULL);
         expect_same_function(z, y, x[1]);
-        cr_expect(largest(sb_grad(W_o)) < 1e-12);
+        cr_expect(largest(sb_tensor_grad(W_o)) < 1e-12);
         cr_expect(sb_tape_end(&tape));
     }
 }

@@ -8,8 +8,8 @@ static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
     sb_tensor *t = sb_tape_own(sb_tensor_zeros(SB_F64, rank, dim));
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        sb_put(t, i, sb_random_normal(&random));
-    return sb_requires_grad(t);
+        sb_tensor_set(t, i, sb_random_normal(&random));
+    return sb_tensor_requires_grad(t);
 }
 
 /* What node i of a graph receives from its neighbours: their values, each in proportion to the
@@ -22,11 +22,11 @@ static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_
     for (int64_t j = 0; j < N; j++) {
         double message = 0;
         for (int64_t c = 0; c < D; c++)
-            message += sb_get(x, i * D + c) * sb_get(x, j * D + c);
-        double weight = sb_get(edge, i * N + j) ? exp(message) : 0;
+            message += sb_tensor_get(x, i * D + c) * sb_tensor_get(x, j * D + c);
+        double weight = sb_tensor_get(edge, i * N + j) ? exp(message) : 0;
         total += weight;
         for (int64_t c = 0; c < D; c++)
-            received[c] += weight * sb_get(v, j * D + c);
+            received[c] += weight * sb_tensor_get(v, j * D + c);
     }
     for (int64_t c = 0; c < D && total > 0; c++)
         received[c] /= total;
@@ -36,7 +36,7 @@ static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_
 CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_the_graph)
 {
     enum { N = 40, D = 3 };
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_random random = sb_random_new(8, SB_STREAM_USER);
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
@@ -44,8 +44,8 @@ CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_t
         for (int64_t i = 0; i < N; i++)
             for (int64_t j = 0; j < i; j++) {
                 bool joined = i != 3 && j != 3 && sb_random_uniform(&random) < 0.15;
-                sb_put(edge, i * N + j, joined);
-                sb_put(edge, j * N + i, joined);
+                sb_tensor_set(edge, i * N + j, joined);
+                sb_tensor_set(edge, j * N + i, joined);
             }
         sb_tensor *x = normal(1, SB_SHAPE(N, D)), *v = normal(2, SB_SHAPE(N, D));
         sb_attention_options o = {.algorithm = a, .mask = sb_mask_allow(edge), .scale = 1};
@@ -54,7 +54,8 @@ CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_t
             double received[D];
             pass_messages(N, D, edge, x, v, i, received);
             for (int64_t c = 0; c < D; c++)
-                cr_assert(fabs(sb_get(y, i * D + c) - received[c]) < 1e-14, "node %d", (int)i);
+                cr_assert(fabs(sb_tensor_get(y, i * D + c) - received[c]) < 1e-14, "node %d",
+                          (int)i);
         }
         cr_expect(sb_tape_end(&tape));
     }
@@ -71,9 +72,9 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
     sb_tensor *cue = sb_add(stored, sb_scale(normal(32, SB_SHAPE(N, D)), 0.5 / 8));
     sb_attention_options o = {.algorithm = algorithm, .scale = 1, .temperature = temperature};
     sb_tensor *recalled = temperature ? sb_attention(cue, stored, stored, &o) : cue;
-    sb_tensor *error = sb_mean_squared_error(recalled, stored, SB_SUM);
+    sb_tensor *error = sb_mean_squared_error(recalled, stored, SB_REDUCE_SUM);
     cr_assert(error, "%s", sb_error());
-    double result = sqrt(sb_value(error) / N);
+    double result = sqrt(sb_tensor_value(error) / N);
     sb_tape_end(&tape);
     return result;
 }
@@ -82,7 +83,7 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
 CLAIM(attention_relatives, a_memory_recalls_when_cold_and_averages_when_hot)
 {
     const double temperatures[] = {0.03, 0.1, 0.2, 0.3, 1, 10};
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         double error[6];
         for (int i = 0; i < 6; i++) {
             error[i] = recall_error(temperatures[i], a);
@@ -104,9 +105,9 @@ static double regression(int64_t N, int64_t D, const sb_tensor *points, const sb
     for (int64_t j = 0; j < N; j++) {
         double square = 0;
         for (int64_t c = 0; c < D; c++)
-            square += pow(sb_get(x, i * D + c) - sb_get(points, j * D + c), 2);
+            square += pow(sb_tensor_get(x, i * D + c) - sb_tensor_get(points, j * D + c), 2);
         double kernel = exp(-square / (2 * h * h));
-        above += kernel * sb_get(v, j);
+        above += kernel * sb_tensor_get(v, j);
         below += kernel;
     }
     return above / below;
@@ -118,7 +119,7 @@ CLAIM(attention_relatives, nadaraya_watson_regression_is_attention)
 {
     enum { N = 300, M = 50, D = 2 };
     const double h = 0.4;
-    for (sb_attention_algorithm a = SB_COMPOSED; a <= SB_TILED; a++) {
+    for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *points = normal(1, SB_SHAPE(N, D)), *v = normal(2, SB_SHAPE(N, 1));
@@ -128,7 +129,7 @@ CLAIM(attention_relatives, nadaraya_watson_regression_is_attention)
         sb_tensor *y = sb_attention(x, points, v, &o);
         cr_assert(y, "%s", sb_error());
         for (int64_t i = 0; i < M; i++)
-            cr_assert(fabs(sb_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
+            cr_assert(fabs(sb_tensor_get(y, i) - regression(N, D, points, v, x, i, h)) < 1e-12);
         cr_expect(sb_tape_end(&tape));
     }
 }

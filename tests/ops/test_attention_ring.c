@@ -29,7 +29,7 @@ static void need(bool ok, const sb_communicator *c)
 
 static int length_axis(const struct variant *c)
 {
-    return c->layout == SB_LENGTH_FIRST ? 1 : 2;
+    return c->layout == SB_LAYOUT_LENGTH_FIRST ? 1 : 2;
 }
 
 /* The axis of a bias that has the queries; -1: it is broadcast over queries. */
@@ -70,8 +70,8 @@ static bool attend(const struct variant *c, sb_communicator *ring, const sb_part
     const bool ok = y && sb_backward_from(y, dy);
     result[Y] = ok ? sb_tensor_retain(y) : NULL;
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        result[1 + i] = ok && x[i] ? sb_tensor_retain(sb_grad(x[i])) : NULL;
-        sb_clear_grad(x[i]);
+        result[1 + i] = ok && x[i] ? sb_tensor_retain(sb_tensor_grad(x[i])) : NULL;
+        sb_tensor_clear_grad(x[i]);
     }
     return sb_tape_end(&tape) && ok;
 }
@@ -138,7 +138,7 @@ static void expect_same(const struct variant *c, int ranks)
     static const char *const names[PARTS] = {"y", "dq", "dk", "dv", "dbias", "dlog_temperature"};
     struct job job = {.c = *c};
     sb_tensor *expected[PARTS];
-    const int64_t last = c->layout == SB_LENGTH_FIRST ? c->H : c->Lq;
+    const int64_t last = c->layout == SB_LAYOUT_LENGTH_FIRST ? c->H : c->Lq;
     variant_inputs(c, SB_F64, job.x);
     job.dy = test_leaf(SB_F64, 7, SB_SHAPE(c->B, last == c->Lq ? c->H : c->Lq, last, c->Dv));
     cr_assert(attend(c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
@@ -201,7 +201,7 @@ CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
     struct job job[2] = {{.c = c}, {.c = c}};
     for (int n = 0; n < 2; n++) {
         variant_inputs(&c, SB_F32, job[n].x);
-        const bool heads = c.layout == SB_HEADS_FIRST;
+        const bool heads = c.layout == SB_LAYOUT_HEADS_FIRST;
         job[n].dy =
             test_leaf(SB_F32, 7, SB_SHAPE(c.B, heads ? c.H : c.Lq, heads ? c.Lq : c.H, c.Dv));
         mailbox_run(3, attend_rank, &job[n]);
@@ -225,7 +225,7 @@ static bool use_same(sb_tensor *x, sb_communicator *ring, const sb_piece *piece)
     const sb_partition partition = {.source = *piece};
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &partition, .ring = ring});
-    const sb_attention_options options = {.algorithm = SB_TILED};
+    const sb_attention_options options = {.algorithm = SB_ATTENTION_TILED};
     sb_tensor *k = sb_scale(x, 2), *y = sb_attention(x, x, x, &options);
     y = sb_add(sb_multiply(y, y), sb_attention(x, k, k, &options));
     const bool ok = y && sb_backward(sb_sum(y, SB_ALL, false));
@@ -241,8 +241,8 @@ static void use_same_rank(sb_communicator *c, void *context)
     sb_tensor *x = share_part(s->x, 1, &piece, here);
     need(use_same(x, c, &piece), c);
     sb_tensor *expected = share_part(s->dx, 1, &piece, here);
-    cr_expect(test_relative(sb_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
-              test_relative(sb_grad(x), expected));
+    cr_expect(test_relative(sb_tensor_grad(x), expected) <= 1e-13, "rank %d: %g", rank,
+              test_relative(sb_tensor_grad(x), expected));
     sb_tensor_release(expected);
     sb_tensor_release(x);
 }
@@ -252,7 +252,7 @@ CPU_CLAIM(attention_ring, one_tensor_may_be_queries_keys_and_values)
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
     cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
     for (int ranks = 1; ranks <= 3; ranks++)
-        mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_grad(x)});
+        mailbox_run(ranks, use_same_rank, &(struct same){.x = x, .dx = sb_tensor_grad(x)});
     sb_tensor_release(x);
 }
 
@@ -265,14 +265,15 @@ CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
     variant_inputs(&job.c, SB_F64, job.x);
     job.dy = test_leaf(SB_F64, 7, SB_SHAPE(1, 8, 1, 2));
     for (int j = 0; j < 8; j++) {
-        sb_put(job.x[3], j, j == 0 || j == 7 ? -INFINITY : 0); /* query 0, the keys of rank 0 */
-        sb_put(job.x[3], 8 + j, -INFINITY);
+        sb_tensor_set(job.x[3], j,
+                      j == 0 || j == 7 ? -INFINITY : 0); /* query 0, the keys of rank 0 */
+        sb_tensor_set(job.x[3], 8 + j, -INFINITY);
     }
     cr_assert(attend(&job.c, NULL, NULL, job.x, job.dy, expected), "%s", sb_error());
     mailbox_run(4, attend_rank, &job);
     sb_tensor *y = joined(&job, 4, Y, expected[Y]);
     for (int e = 0; e < 16; e++) {
-        const double a = sb_get(y, e), b = sb_get(expected[Y], e);
+        const double a = sb_tensor_get(y, e), b = sb_tensor_get(expected[Y], e);
         cr_expect(e / 2 == 1 ? isnan(a) && isnan(b) : fabs(a - b) <= 1e-12, "%d: %g, %g", e, a, b);
     }
     sb_tensor_release(y);
@@ -320,7 +321,7 @@ static bool small_run(void *alone)
     const sb_attention_options options = {.mask = sb_mask_causal(), .dropout = 0.3};
     sb_backward(sb_sum(sb_attention(x, x, x, &options), SB_ALL, false));
     const bool ok = sb_tape_end(&tape);
-    sb_clear_grad(x);
+    sb_tensor_clear_grad(x);
     return ok;
 }
 
@@ -412,7 +413,7 @@ static bool learn(const struct tiny *tiny, const sb_batch *batch, sb_communicato
     sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = share, .ring = ring});
     sb_tape_random(&tape, &random);
     sb_tensor *sum = sb_seq2seq_loss_sum(tiny->model, batch);
-    *loss = sum ? sb_value(sum) : 0;
+    *loss = sum ? sb_tensor_value(sum) : 0;
     const bool ok = sum && sb_backward(sum);
     return sb_tape_end(&tape) && ok;
 }
@@ -444,12 +445,13 @@ static double gradient_difference(const struct training *t, int ranks, const str
 {
     double difference = 0, largest = 0;
     for (int64_t i = 0; i < sb_parameters_count(whole->weights); i++) {
-        const sb_tensor *expected = sb_grad(sb_parameters_get(whole->weights, i));
+        const sb_tensor *expected = sb_tensor_grad(sb_parameters_get(whole->weights, i));
         double *y = numbers_of(expected);
         for (int64_t e = 0; e < sb_tensor_size(expected); e++) {
             double sum = 0;
             for (int rank = 0; rank < ranks; rank++)
-                sum += sb_get(sb_grad(sb_parameters_get(t->tiny[rank].weights, i)), e);
+                sum +=
+                    sb_tensor_get(sb_tensor_grad(sb_parameters_get(t->tiny[rank].weights, i)), e);
             difference = fmax(difference, isnan(sum) ? INFINITY : fabs(sum - y[e]));
             largest = fmax(largest, fabs(y[e]));
         }

@@ -50,7 +50,7 @@ static void cast_all(sb_tensor *const x[], sb_dtype dtype, sb_tensor *y[])
         if (!x[i])
             continue;
         double *values = numbers_of(x[i]);
-        y[i] = sb_requires_grad(
+        y[i] = sb_tensor_requires_grad(
             sb_tensor_from_doubles(dtype, sb_tensor_rank(x[i]), x[i]->dim, values));
         free(values);
     }
@@ -167,12 +167,13 @@ CLAIM(attention_tiled, huge_scores_stay_finite)
         sb_tensor *q = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 1), 1));
         sb_tensor *k = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(600, 1), keys));
         sb_tensor *v = sb_tape_own(sb_tensor_from_doubles(SB_F32, SB_SHAPE(600, 1), keys));
-        sb_requires_grad(q);
-        sb_attention_options o = {.algorithm = way ? SB_TILED : SB_COMPOSED};
+        sb_tensor_requires_grad(q);
+        sb_attention_options o = {.algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
         sb_tensor *y = sb_keep(sb_attention(q, k, v, &o));
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-        cr_expect(fabs(sb_get(y, 0) - 6e4) < 1 && fabs(sb_get(sb_grad(q), 0)) < 1e3, "%g, %g",
-                  sb_get(y, 0), sb_get(sb_grad(q), 0));
+        cr_expect(fabs(sb_tensor_get(y, 0) - 6e4) < 1 &&
+                      fabs(sb_tensor_get(sb_tensor_grad(q), 0)) < 1e3,
+                  "%g, %g", sb_tensor_get(y, 0), sb_tensor_get(sb_tensor_grad(q), 0));
         sb_tape_end(&tape);
     }
 }
@@ -187,11 +188,12 @@ CLAIM(attention_tiled, infinite_scores_show)
             sb_tape_begin(&tape, SB_RECORD);
             sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 1), 1));
             sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 2), scores[i]));
-            sb_put(bias, 0, 0); /* query 0 has one finite score */
-            sb_attention_options o = {.bias = bias, .algorithm = way ? SB_TILED : SB_COMPOSED};
+            sb_tensor_set(bias, 0, 0); /* query 0 has one finite score */
+            sb_attention_options o = {
+                .bias = bias, .algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED};
             sb_tensor *y = sb_attention(x, x, x, &o);
-            cr_expect(isnan(sb_get(y, 0)) == (i > 0) && isnan(sb_get(y, 1)), "way %d, score %g",
-                      way, scores[i]);
+            cr_expect(isnan(sb_tensor_get(y, 0)) == (i > 0) && isnan(sb_tensor_get(y, 1)),
+                      "way %d, score %g", way, scores[i]);
             sb_tape_end(&tape);
         }
 }
@@ -204,13 +206,13 @@ CLAIM(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
     sb_attention_options o = {.mask = sb_mask_window(150, 20), .weights = &weights};
     cr_assert(sb_attention(q, k, k, &o), "%s", sb_error());
     o.weights = NULL;
-    o.algorithm = SB_TILED;
+    o.algorithm = SB_ATTENTION_TILED;
     sb_tensor *y = sb_attention(q, k, k, &o), *rows = sb_attention_weights(y, 37, 41);
     cr_assert(rows, "%s", sb_error());
     for (int64_t h = 0; h < 2; h++)
         for (int64_t i = 0; i < 41; i++)
             for (int64_t j = 0; j < 300; j++)
-                cr_expect(fabs(sb_get(rows, (h * 41 + i) * 300 + j) -
-                               sb_get(weights, (h * 100 + 37 + i) * 300 + j)) < 1e-6);
+                cr_expect(fabs(sb_tensor_get(rows, (h * 41 + i) * 300 + j) -
+                               sb_tensor_get(weights, (h * 100 + 37 + i) * 300 + j)) < 1e-6);
     sb_tape_end(&tape);
 }

@@ -35,7 +35,7 @@ static struct inputs inputs_as(sb_dtype dtype, const struct inputs *from)
         in.x[i] = sb_tensor_from_doubles(sb_dtype_is_real(x->dtype) ? dtype : x->dtype, x->rank,
                                          x->dim, values);
         if (x->requires_grad)
-            sb_requires_grad(in.x[i]);
+            sb_tensor_requires_grad(in.x[i]);
         free(values);
     }
     return in;
@@ -100,7 +100,7 @@ CLAIM(bf16, every_result_is_bf16_but_for_losses_and_indices)
 CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 {
     sb_tape tape;
-    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5));
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_softmax(sb_multiply(x, x));
     const int32_t ids[] = {2, 0};
@@ -108,7 +108,7 @@ CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
     sb_tensor *loss = sb_cross_entropy(y, targets, NULL);
     cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
     cr_assert(sb_backward(loss), "%s", sb_error());
-    cr_expect(sb_tensor_dtype(sb_grad(x)) == SB_BF16);
+    cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_BF16);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
     sb_tensor_release(x);
 }
@@ -116,11 +116,11 @@ CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 CLAIM(bf16, gradients_of_two_uses_add_up)
 {
     sb_tape tape;
-    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2));
     sb_tape_begin(&tape, SB_RECORD);
     cr_assert(sb_backward(sb_sum(sb_cast(sb_add(sb_multiply(x, x), x), SB_F32), 0, false)), "%s",
               sb_error());
-    expect_numbers(sb_grad(x), 3, (double[]){5, 5, 5});
+    expect_numbers(sb_tensor_grad(x), 3, (double[]){5, 5, 5});
     cr_expect(sb_tape_end(&tape));
     sb_tensor_release(x);
 }
@@ -154,9 +154,9 @@ static bool rounded_step(void *context)
     y = sb_concatenate((sb_tensor *[]){y, sum}, 2, 0);
     y = sb_attention(y, y, y, &o);
     y = sb_multiply(y, sb_sum(weights, -1, true));
-    sb_backward(sb_mean_squared_error(y, sb_detach(sb_negate(y)), SB_SUM));
+    sb_backward(sb_mean_squared_error(y, sb_detach(sb_negate(y)), SB_REDUCE_SUM));
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return sb_tape_end(&tape);
 }
 

@@ -39,7 +39,7 @@ static int64_t place(const sb_tensor *y, const sb_tensor *t, int64_t index)
 /* Frees dx. */
 static void expect_gradient(const sb_tensor *x, double *dx, const sb_tensor *a, const sb_tensor *b)
 {
-    double *got = numbers_of(sb_grad(x));
+    double *got = numbers_of(sb_tensor_grad(x));
     const double error = test_relative_arrays(sb_tensor_size(x), got, dx);
     cr_expect(error < 3e-7, "the gradient of %s, from %s times %s, is wrong by %g",
               tensor_shape(x).text, tensor_shape(a).text, tensor_shape(b).text, error);
@@ -52,8 +52,8 @@ static void check_product(sb_tensor *a, sb_tensor *b)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_clear_grad(a);
-    sb_clear_grad(b);
+    sb_tensor_clear_grad(a);
+    sb_tensor_clear_grad(b);
     sb_tensor *y = sb_keep(sb_multiply(a, b));
     cr_assert(sb_backward(sb_scale(sb_sum(sb_multiply(y, y), SB_ALL, false), 0.5)), "%s",
               sb_error());
@@ -115,12 +115,12 @@ CPU_CLAIM(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
             sb_set_threads(t);
             sb_tape tape;
             sb_tape_begin(&tape, SB_RECORD);
-            sb_clear_grad(b);
+            sb_tensor_clear_grad(b);
             cr_assert(sb_backward(sb_sum(sb_divide(a, b), SB_ALL, false)), "%s", sb_error());
             sb_tape_end(&tape);
             if (!first)
-                first = sb_tensor_retain(sb_grad(b));
-            cr_expect(test_same_bits(first, sb_grad(b)));
+                first = sb_tensor_retain(sb_tensor_grad(b));
+            cr_expect(test_same_bits(first, sb_tensor_grad(b)));
         }
         sb_tensor_release(first);
         sb_tensor_release(a);
@@ -136,8 +136,8 @@ CLAIM(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(1000, 1000), (float)0.1));
     const float exact = (float)((double)(float)0.1 * 1e6);
-    cr_expect(sb_get(sb_sum(x, SB_ALL, false), 0) == exact);
+    cr_expect(sb_tensor_get(sb_sum(x, SB_ALL, false), 0) == exact);
     sb_tensor *rows = sb_sum(x, 0, false);
-    cr_expect(sb_get(rows, 999) == (float)((double)(float)0.1 * 1000));
+    cr_expect(sb_tensor_get(rows, 999) == (float)((double)(float)0.1 * 1000));
     sb_tape_end(&tape);
 }

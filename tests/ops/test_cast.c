@@ -9,7 +9,7 @@ CLAIM(cast, reals_round_and_whole_numbers_are_exact)
     sb_tensor *y = sb_cast(x, SB_F32);
     cr_assert(y && sb_tensor_dtype(y) == SB_F32, "%s", sb_error());
     expect_numbers(y, NUMBERS((float)0.1, 0, INFINITY, NAN));
-    cr_expect(signbit(sb_get(y, 1)), "the sign of zero stays");
+    cr_expect(signbit(sb_tensor_get(y, 1)), "the sign of zero stays");
     expect_numbers(sb_cast(y, SB_F64), NUMBERS((float)0.1, 0, INFINITY, NAN));
     sb_tensor *ids = constant(SB_I32, SB_SHAPE(3), NUMBERS(-7, 0, 2147483647));
     expect_numbers(sb_cast(ids, SB_F64), NUMBERS(-7, 0, 2147483647));
@@ -43,14 +43,14 @@ CLAIM(cast, the_gradient_is_cast_back_and_added)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_requires_grad(constant(SB_F32, SB_SHAPE(2), NUMBERS(3, 4)));
+    sb_tensor *x = sb_tensor_requires_grad(constant(SB_F32, SB_SHAPE(2), NUMBERS(3, 4)));
     sb_tensor *y = sb_cast(x, SB_F64);
     sb_tensor *z = sb_cast(x, SB_F64);
     sb_tensor *same = sb_cast(sb_cast(x, SB_F32), SB_F64);
     sb_tensor *product = sb_multiply(sb_multiply(y, z), same);
     cr_assert(sb_backward(sb_sum(product, SB_ALL, false)), "%s", sb_error());
-    cr_expect(sb_tensor_dtype(sb_grad(x)) == SB_F32);
-    expect_numbers(sb_grad(x), NUMBERS(27, 48)); /* 3 x^2 */
+    cr_expect(sb_tensor_dtype(sb_tensor_grad(x)) == SB_F32);
+    expect_numbers(sb_tensor_grad(x), NUMBERS(27, 48)); /* 3 x^2 */
     sb_tape_end(&tape);
 }
 
@@ -62,7 +62,7 @@ CLAIM(cast, no_gradient_goes_through_whole_numbers)
     sb_tensor *y = sb_cast(sb_cast(x, SB_I32), SB_F64);
     sb_tensor *z = sb_multiply(x, y);
     cr_assert(sb_backward(sb_sum(z, SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(3, 4));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(3, 4));
     sb_tape_end(&tape);
 }
 

@@ -10,8 +10,8 @@ CLAIM(concatenate, rows_follow_each_other)
     expect_shape(y, SB_SHAPE(3, 2));
     cr_assert(sb_backward_from(y, y), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
-    expect_numbers(sb_grad(a), NUMBERS(1, 2));
-    expect_numbers(sb_grad(b), NUMBERS(3, 4, 5, 6));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(1, 2));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(3, 4, 5, 6));
     sb_tape_end(&tape);
 }
 
@@ -25,8 +25,8 @@ CLAIM(concatenate, columns_interleave)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(10, 20, 30, 40, 50, 60));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 3, 4, 2, 5, 6));
-    expect_numbers(sb_grad(a), NUMBERS(10, 40));
-    expect_numbers(sb_grad(b), NUMBERS(20, 30, 50, 60));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(10, 40));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(20, 30, 50, 60));
     sb_tape_end(&tape);
 }
 
@@ -38,7 +38,7 @@ CLAIM(concatenate, one_tensor_in_two_places_gets_both_parts)
     sb_tensor *y = sb_concatenate((sb_tensor *[]){a, a}, 2, 0);
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 30, 40));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
-    expect_numbers(sb_grad(a), NUMBERS(31, 42));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(31, 42));
     sb_tape_end(&tape);
 }
 
@@ -51,8 +51,8 @@ CLAIM(concatenate, a_constant_takes_its_place_without_a_gradient)
     sb_tensor *y = sb_concatenate((sb_tensor *[]){a, b}, 2, 0);
     cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(3), NUMBERS(7, 8, 9))), "%s",
               sb_error());
-    cr_expect(sb_grad(a) == NULL);
-    expect_numbers(sb_grad(b), NUMBERS(8, 9));
+    cr_expect(sb_tensor_grad(a) == NULL);
+    expect_numbers(sb_tensor_grad(b), NUMBERS(8, 9));
     sb_tape_end(&tape);
 }
 
@@ -67,8 +67,8 @@ CLAIM(concatenate, a_stack_has_a_new_axis_at_any_place)
     expect_numbers(rows, NUMBERS(1, 2, 3, 4));
     cr_assert(sb_backward_from(columns, rows), "%s", sb_error());
     expect_numbers(columns, NUMBERS(1, 3, 2, 4));
-    expect_numbers(sb_grad(a), NUMBERS(1, 3));
-    expect_numbers(sb_grad(b), NUMBERS(2, 4));
+    expect_numbers(sb_tensor_grad(a), NUMBERS(1, 3));
+    expect_numbers(sb_tensor_grad(b), NUMBERS(2, 4));
     sb_tape_end(&tape);
 }
 
@@ -154,8 +154,8 @@ static bool joining_step(void *context)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *const *x = context;
     sb_backward(sb_sum(sb_concatenate(x, 2, -1), SB_ALL, false));
-    sb_clear_grad(x[0]);
-    sb_clear_grad(x[1]);
+    sb_tensor_clear_grad(x[0]);
+    sb_tensor_clear_grad(x[1]);
     return sb_tape_end(&tape);
 }
 

@@ -9,7 +9,7 @@ CLAIM(detach, no_gradient_flows_through_it)
     sb_tensor *y = sb_detach(x);
     cr_expect(y->data == x->data, "the data is shared");
     cr_assert(sb_backward(sb_sum(sb_multiply(x, y), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(3, 4));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(3, 4));
     sb_tape_end(&tape);
 }
 

@@ -5,7 +5,7 @@
 /* A leaf of n ones. */
 static sb_tensor *ones(sb_dtype dtype, int64_t n)
 {
-    return sb_requires_grad(sb_tensor_full(dtype, SB_SHAPE(n), 1));
+    return sb_tensor_requires_grad(sb_tensor_full(dtype, SB_SHAPE(n), 1));
 }
 
 /* y of dropout at this place of a stream; to be released. */
@@ -24,7 +24,7 @@ static double share_of_zeros(const sb_tensor *x)
 {
     int64_t zeros = 0, n = sb_tensor_size(x);
     for (int64_t i = 0; i < n; i++)
-        zeros += sb_get(x, i) == 0;
+        zeros += sb_tensor_get(x, i) == 0;
     return (double)zeros / (double)n;
 }
 
@@ -36,8 +36,8 @@ CLAIM(dropout, the_known_bits_decide)
     sb_tensor *x = ones(SB_F64, 8);
     sb_tensor *y = drop(x, 0.5, (sb_random){0, 0}), *z = drop(x, 0.75, (sb_random){0, 0});
     for (int i = 0; i < 8; i++) {
-        cr_expect(sb_get(y, i) == (half[i] ? 0 : 2), "element %d", i);
-        cr_expect(sb_get(z, i) == (most[i] ? 0 : 4), "element %d", i);
+        cr_expect(sb_tensor_get(y, i) == (half[i] ? 0 : 2), "element %d", i);
+        cr_expect(sb_tensor_get(z, i) == (most[i] ? 0 : 4), "element %d", i);
     }
     sb_tensor_release(x);
     sb_tensor_release(y);
@@ -57,7 +57,7 @@ CLAIM(dropout, every_element_has_its_own_sixteen_bits)
             for (int64_t i = 0; i < lengths[n / 2]; i++) {
                 struct philox draw = philox(random.seed, random.position, (uint64_t)i / 8);
                 uint32_t bits = draw.word[i % 8 / 2] >> (i % 2 ? 16 : 0) & 0xffff;
-                cr_expect((sb_get(y, i) == 0) == (bits < 0.3 * 65536), "element %d", (int)i);
+                cr_expect((sb_tensor_get(y, i) == 0) == (bits < 0.3 * 65536), "element %d", (int)i);
             }
             sb_tensor_release(x);
             sb_tensor_release(y);
@@ -75,7 +75,8 @@ CLAIM(dropout, a_share_p_is_dropped_and_the_mean_stays)
         double zeros = share_of_zeros(y);
         cr_expect(fabs(zeros - p[i]) < 0.0064, "%g of %g", zeros, p[i]);
         for (int64_t e = 0; e < 1000; e++)
-            cr_expect(sb_get(y, e) == 0 || fabs(sb_get(y, e) - 1 / (1 - p[i])) < 1e-6);
+            cr_expect(sb_tensor_get(y, e) == 0 ||
+                      fabs(sb_tensor_get(y, e) - 1 / (1 - p[i])) < 1e-6);
         sb_tensor_release(y);
     }
     sb_tensor_release(x);
@@ -96,7 +97,7 @@ CLAIM(dropout, calls_streams_and_seeds_are_independent)
         for (int j = 0; j < i; j++) {
             int both = 0;
             for (int64_t e = 0; e < 100000; e++)
-                both += sb_get(y[i], e) == 0 && sb_get(y[j], e) == 0;
+                both += sb_tensor_get(y[i], e) == 0 && sb_tensor_get(y[j], e) == 0;
             cr_expect(abs(both - 25000) < 4 * 137, "%d of streams %d and %d", both, i, j);
         }
     for (int i = 0; i < 4; i++)
@@ -114,7 +115,8 @@ CLAIM(dropout, backward_drops_what_forward_dropped)
     sb_tensor *y = sb_keep(sb_dropout(x, 0.4));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     for (int i = 0; i < 1000; i++)
-        cr_expect(fabs(sb_get(sb_grad(x), i) - sb_get(y, i) * sb_get(dy, i)) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) -
+                       sb_tensor_get(y, i) * sb_tensor_get(dy, i)) < 1e-15);
     sb_tape_end(&tape);
     sb_tensor_release(x);
     sb_tensor_release(dy);
@@ -124,7 +126,7 @@ CLAIM(dropout, backward_drops_what_forward_dropped)
 CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
-    sb_tensor *x = sb_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
     sb_tensor *dy = sb_tensor_full(SB_F32, SB_SHAPE(100), INFINITY);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -133,9 +135,9 @@ CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     int dropped = 0;
     for (int i = 0; i < 100; i++) {
-        dropped += sb_get(y, i) == 0;
-        cr_expect((sb_get(y, i) == 0) == (sb_get(sb_grad(x), i) == 0));
-        cr_expect(sb_get(y, i) == 0 || isnan(sb_get(y, i)));
+        dropped += sb_tensor_get(y, i) == 0;
+        cr_expect((sb_tensor_get(y, i) == 0) == (sb_tensor_get(sb_tensor_grad(x), i) == 0));
+        cr_expect(sb_tensor_get(y, i) == 0 || isnan(sb_tensor_get(y, i)));
     }
     cr_expect(dropped > 20 && dropped < 80);
     sb_tape_end(&tape);
@@ -182,10 +184,10 @@ CLAIM(dropout, with_a_residual_it_is_their_sum)
             sb_tensor *sum = sb_add(y[way], residual(x, branch, way));
             cr_assert(sb_backward_from(sum, dy), "%s", sb_error());
             sb_tape_end(&tape);
-            dx[way] = sb_tensor_retain(sb_grad(x));
-            dbranch[way] = sb_tensor_retain(sb_grad(branch));
-            sb_clear_grad(x);
-            sb_clear_grad(branch);
+            dx[way] = sb_tensor_retain(sb_tensor_grad(x));
+            dbranch[way] = sb_tensor_retain(sb_tensor_grad(branch));
+            sb_tensor_clear_grad(x);
+            sb_tensor_clear_grad(branch);
         }
         cr_expect(test_relative(y[0], y[1]) < 1e-15);
         cr_expect(test_relative(dx[0], dx[1]) < 1e-15);
@@ -257,7 +259,7 @@ static bool use(void *x)
     sb_tape_random(&tape, &random);
     sb_backward(sb_sum(sb_residual_dropout(x, sb_dropout(x, 0.5), 0.5), SB_ALL, false));
     bool ok = sb_tape_end(&tape);
-    sb_clear_grad(x);
+    sb_tensor_clear_grad(x);
     return ok;
 }
 

@@ -58,8 +58,8 @@ static void expect_close(const sb_tensor *t, const double *expected, double tole
 {
     cr_assert(t, "%s: %s", what, sb_error());
     for (int i = 0; i < 4; i++)
-        cr_expect(fabs(sb_get(t, i) - expected[i]) <= tolerance, "%s at %d: %.17g, not %.17g", what,
-                  i, sb_get(t, i), expected[i]);
+        cr_expect(fabs(sb_tensor_get(t, i) - expected[i]) <= tolerance,
+                  "%s at %d: %.17g, not %.17g", what, i, sb_tensor_get(t, i), expected[i]);
 }
 
 CLAIM(elementwise, values_and_derivatives_are_the_reference_s)
@@ -71,7 +71,7 @@ CLAIM(elementwise, values_and_derivatives_are_the_reference_s)
         sb_tensor *y = sb_keep(references[r].function(x));
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
         expect_close(y, references[r].y, 4e-15, references[r].name);
-        expect_close(sb_grad(x), references[r].dx, 4e-15, references[r].name);
+        expect_close(sb_tensor_grad(x), references[r].dx, 4e-15, references[r].name);
         sb_tape_end(&tape);
     }
 }
@@ -81,11 +81,11 @@ CLAIM(elementwise, floats_give_the_reference_to_float_precision)
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *x = sb_requires_grad(constant(SB_F32, SB_SHAPE(4), 4, references[r].x));
+        sb_tensor *x = sb_tensor_requires_grad(constant(SB_F32, SB_SHAPE(4), 4, references[r].x));
         sb_tensor *y = sb_keep(references[r].function(x));
         cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
         expect_close(y, references[r].y, 1e-6, references[r].name);
-        expect_close(sb_grad(x), references[r].dx, 1e-6, references[r].name);
+        expect_close(sb_tensor_grad(x), references[r].dx, 1e-6, references[r].name);
         sb_tape_end(&tape);
     }
 }
@@ -98,7 +98,7 @@ CLAIM(elementwise, scale_multiplies_value_and_gradient)
     sb_tensor *y = sb_keep(sb_scale(x, 2.5));
     cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2), NUMBERS(1, 10))));
     expect_numbers(y, NUMBERS(7.5, -10));
-    expect_numbers(sb_grad(x), NUMBERS(2.5, 25));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(2.5, 25));
     sb_tape_end(&tape);
 }
 
@@ -111,7 +111,7 @@ CLAIM(elementwise, gradients_of_two_uses_add_up)
     sb_tensor *a = sb_scale(x, 3);
     sb_tensor *b = sb_negate(x);
     cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(2, 2));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(2, 2));
     sb_tape_end(&tape);
 }
 
@@ -121,7 +121,7 @@ CLAIM(elementwise, relu_passes_no_gradient_at_0_or_below)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(4), NUMBERS(-1, -0.0, 0, 1e-300));
     cr_assert(sb_backward_from(sb_relu(x), constant(SB_F64, SB_SHAPE(4), NUMBERS(5, 6, 7, 8))));
-    expect_numbers(sb_grad(x), NUMBERS(0, 0, 0, 8));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 0, 8));
     sb_tape_end(&tape);
 }
 
@@ -133,7 +133,7 @@ CLAIM(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(-1, 1));
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(INFINITY, INFINITY));
     cr_assert(sb_backward_from(sb_relu(x), dy));
-    expect_numbers(sb_grad(x), NUMBERS(0, INFINITY));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, INFINITY));
     sb_tape_end(&tape);
 }
 
@@ -143,8 +143,9 @@ CLAIM(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
         sb_tape tape;
         sb_tape_begin(&tape, SB_NO_RECORD);
         sb_tensor *y = references[r].function(constant(SB_F32, SB_SHAPE(3), NUMBERS(1, NAN, 1)));
-        cr_expect(isnan(sb_get(y, 1)), "%s", references[r].name);
-        cr_expect(isfinite(sb_get(y, 0)) && isfinite(sb_get(y, 2)), "%s", references[r].name);
+        cr_expect(isnan(sb_tensor_get(y, 1)), "%s", references[r].name);
+        cr_expect(isfinite(sb_tensor_get(y, 0)) && isfinite(sb_tensor_get(y, 2)), "%s",
+                  references[r].name);
         sb_tape_end(&tape);
     }
 }
@@ -176,10 +177,11 @@ CLAIM(elementwise, long_tensors_are_covered_by_any_number_of_threads)
         sb_set_threads(t);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_clear_grad(x);
+        sb_tensor_clear_grad(x);
         sb_tensor *y = sb_keep(sb_silu(x));
         cr_assert(sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false)), "%s", sb_error());
-        double *value = numbers_of(x), *got = numbers_of(y), *got_dx = numbers_of(sb_grad(x));
+        double *value = numbers_of(x), *got = numbers_of(y),
+               *got_dx = numbers_of(sb_tensor_grad(x));
         for (int64_t i = 0; i < n; i++) {
             const double z = value[i], s = 1 / (1 + exp(-z));
             const double dx = 2 * z * s * s * (1 + z * (1 - s));
@@ -190,8 +192,8 @@ CLAIM(elementwise, long_tensors_are_covered_by_any_number_of_threads)
         free(got);
         free(got_dx);
         if (!first)
-            first = sb_tensor_retain(sb_grad(x));
-        cr_expect(test_same_bits(first, sb_grad(x)));
+            first = sb_tensor_retain(sb_tensor_grad(x));
+        cr_expect(test_same_bits(first, sb_tensor_grad(x)));
         sb_tape_end(&tape);
     }
     sb_set_threads(threads);
@@ -203,11 +205,11 @@ CLAIM(elementwise, nothing_becomes_nothing)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))));
+    sb_tensor *x = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0))));
     sb_tensor *y = sb_gelu(x);
     expect_shape(y, SB_SHAPE(3, 0));
     cr_expect(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-    expect_shape(sb_grad(x), SB_SHAPE(3, 0));
+    expect_shape(sb_tensor_grad(x), SB_SHAPE(3, 0));
     sb_tape_end(&tape);
 }
 

@@ -12,13 +12,13 @@ CLAIM(embedding, ids_choose_rows_of_the_table)
               sb_tensor_dim(y, 2) == 2);
     const double expected[] = {20, 21, 0, 1, 20, 21, 10, 11};
     for (int i = 0; i < 8; i++)
-        cr_expect(sb_get(y, i) == expected[i]);
+        cr_expect(sb_tensor_get(y, i) == expected[i]);
     sb_tape_end(&tape);
 }
 
 CLAIM(embedding, backward_sums_the_rows_of_each_id)
 {
-    sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = constant(SB_I32, SB_SHAPE(3), (double[]){2, 0, 2});
@@ -27,7 +27,7 @@ CLAIM(embedding, backward_sums_the_rows_of_each_id)
     sb_tape_end(&tape);
     const double expected[] = {30, 40, 0, 0, 501, 602};
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(sb_grad(table), i) == expected[i]);
+        cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
     sb_tensor_release(table);
 }
 
@@ -38,7 +38,7 @@ CLAIM(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads
     int usual = sb_threads();
     for (int threads = 1; threads <= 4; threads++) {
         cr_assert(sb_set_threads(threads));
-        sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
+        sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, C)));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(N)));
@@ -46,11 +46,12 @@ CLAIM(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads
         const double parts[] = {1e8, 1, -1e8};
         for (int i = 0; i < 3; i++)
             for (int c = 0; c < C; c++)
-                sb_put(dy, i * 700 * C + c, parts[i]);
+                sb_tensor_set(dy, i * 700 * C + c, parts[i]);
         cr_assert(sb_backward_from(sb_embedding(table, ids), dy), "%s", sb_error());
         sb_tape_end(&tape);
         for (int c = 0; c < C; c++)
-            cr_expect(sb_get(sb_grad(table), c) == 0 && sb_get(sb_grad(table), C + c) == 0);
+            cr_expect(sb_tensor_get(sb_tensor_grad(table), c) == 0 &&
+                      sb_tensor_get(sb_tensor_grad(table), C + c) == 0);
         sb_tensor_release(table);
     }
     sb_set_threads(usual);
@@ -69,7 +70,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     int64_t n = sb_tensor_size(x[1]), V = sb_tensor_dim(x[0], 0);
     sb_tensor *one_hot = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(n, V)));
     for (int64_t i = 0; i < n; i++)
-        sb_put(one_hot, i * V + (int64_t)sb_get(x[1], i), 1);
+        sb_tensor_set(one_hot, i * V + (int64_t)sb_tensor_get(x[1], i), 1);
     return sb_matmul(one_hot, x[0]);
 }
 
@@ -97,8 +98,8 @@ CPU_CLAIM(embedding, an_id_outside_the_table_is_named)
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *table = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(10, 2)));
         sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1500, 3)));
-        sb_put(ids, 1200 * 3 + 2, (const double[]){-1, 10, INT32_MAX}[bad]);
-        sb_put(ids, 1200 * 3 + 3, 99);
+        sb_tensor_set(ids, 1200 * 3 + 2, (const double[]){-1, 10, INT32_MAX}[bad]);
+        sb_tensor_set(ids, 1200 * 3 + 3, 99);
         cr_expect(!sb_embedding(table, ids));
         EXPECT_ERROR("embedding: id ");
         EXPECT_ERROR(((const char *[]){"id -1 at (1200, 2)", "id 10 at (1200, 2)",
@@ -110,12 +111,12 @@ CPU_CLAIM(embedding, an_id_outside_the_table_is_named)
 
 CPU_CLAIM(embedding, ids_that_change_before_backward_are_found)
 {
-    sb_tensor *table = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
+    sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(4)));
     sb_tensor *y = sb_embedding(table, ids);
-    sb_put(ids, 3, 3);
+    sb_tensor_set(ids, 3, 3);
     cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(4, 2)))));
     EXPECT_ERROR("embedding: id 3 at (3)");
     sb_tape_end(&tape);

@@ -11,7 +11,7 @@ CLAIM(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
         constant(SB_F64, SB_SHAPE(2, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6, 10, 20, 30, 40, 50, 60));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 1, 1, 2, 2, 2, 1, 1, 1, 2, 2, 2));
-    expect_numbers(sb_grad(x), NUMBERS(66, 165));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(66, 165));
     sb_tape_end(&tape);
 }
 
@@ -23,7 +23,7 @@ CLAIM(expand, gradients_add_to_what_is_there)
     sb_tensor *a = sb_expand(x, SB_SHAPE(3));
     sb_tensor *b = sb_expand(x, SB_SHAPE(3));
     cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(6));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(6));
     sb_tape_end(&tape);
 }
 
@@ -50,8 +50,8 @@ CLAIM(expand, long_rows_are_filled_whole)
     sb_tensor *y = sb_keep(sb_expand(x, SB_SHAPE(2, 3, 20001)));
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
-        cr_assert(sb_get(y, i) == 1 + i / 20001 % 3, "element %lld", (long long)i);
-    expect_numbers(sb_grad(x), NUMBERS(40002, 40002, 40002));
+        cr_assert(sb_tensor_get(y, i) == 1 + i / 20001 % 3, "element %lld", (long long)i);
+    expect_numbers(sb_tensor_grad(x), NUMBERS(40002, 40002, 40002));
     sb_tape_end(&tape);
 }
 
@@ -63,7 +63,7 @@ CLAIM(expand, nothing_can_be_made_of_one_and_its_gradient_is_0)
     sb_tensor *y = sb_expand(x, SB_SHAPE(0, 2));
     expect_shape(y, SB_SHAPE(0, 2));
     cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(0, 0));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0));
     sb_tape_end(&tape);
 }
 

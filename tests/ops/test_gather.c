@@ -7,15 +7,15 @@ CLAIM(gather, each_id_chooses_from_its_row)
     sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 3), (double[]){0, 1, 2, 10, 11, 12});
     sb_tensor *y = sb_gather(x, constant(SB_I32, SB_SHAPE(2), (double[]){2, 0}));
     cr_assert(y, "%s", sb_error());
-    cr_expect(sb_tensor_rank(y) == 1 && sb_get(y, 0) == 2 && sb_get(y, 1) == 10);
+    cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_get(y, 0) == 2 && sb_tensor_get(y, 1) == 10);
     sb_tensor *row = constant(SB_F64, SB_SHAPE(3), (double[]){5, 6, 7});
-    cr_expect(sb_value(sb_gather(row, constant(SB_I32, SB_SCALAR, (double[]){1}))) == 6);
+    cr_expect(sb_tensor_value(sb_gather(row, constant(SB_I32, SB_SCALAR, (double[]){1}))) == 6);
     sb_tape_end(&tape);
 }
 
 CLAIM(gather, backward_adds_at_the_chosen_places)
 {
-    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = constant(SB_I32, SB_SHAPE(2), (double[]){2, 0});
@@ -25,7 +25,7 @@ CLAIM(gather, backward_adds_at_the_chosen_places)
     sb_tape_end(&tape);
     const double expected[] = {0, 0, 6, 8, 0, 0};
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(sb_grad(x), i) == expected[i]);
+        cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == expected[i]);
     sb_tensor_release(x);
 }
 
@@ -35,7 +35,7 @@ CLAIM(gather, a_nan_shows_only_where_it_is_chosen)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = constant(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, 1, NAN, 1});
     sb_tensor *y = sb_gather(x, constant(SB_I32, SB_SHAPE(2), (double[]){0, 1}));
-    cr_expect(isnan(sb_get(y, 0)) && sb_get(y, 1) == 1);
+    cr_expect(isnan(sb_tensor_get(y, 0)) && sb_tensor_get(y, 1) == 1);
     sb_tape_end(&tape);
 }
 
@@ -78,12 +78,12 @@ CPU_CLAIM(gather, an_id_outside_its_row_is_named)
 
 CPU_CLAIM(gather, ids_that_change_before_backward_are_found)
 {
-    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(2)));
     sb_tensor *y = sb_gather(x, ids);
-    sb_put(ids, 1, -5);
+    sb_tensor_set(ids, 1, -5);
     cr_expect(!sb_backward_from(y, sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2)))));
     EXPECT_ERROR("gather: id -5 at (1)");
     sb_tape_end(&tape);

@@ -65,7 +65,8 @@ CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
     sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
-        for (sb_score score = SB_SCALED; test_kernel_set(set) && score <= SB_COSINE; score++) {
+        for (sb_score score = SB_SCORE_SCALED; test_kernel_set(set) && score <= SB_SCORE_COSINE;
+             score++) {
             expect_decoding(SB_F64, score, 1e-12);
             expect_decoding(SB_F32, score, 1e-5);
         }
@@ -84,13 +85,13 @@ CLAIM(kv_cache, the_layout_of_queries_is_free)
     sb_tensor *weights[2];
     sb_attention_options o = {.weights = &weights[0]};
     sb_tensor *y = sb_attention_cached(s.q, cache, &o);
-    o.layout = SB_HEADS_FIRST;
+    o.layout = SB_LAYOUT_HEADS_FIRST;
     o.weights = &weights[1];
     sb_tensor *z = sb_attention_cached(sb_permute(s.q, order), cache, &o);
     cr_assert(y && z, "%s", sb_error());
     cr_expect(test_relative(sb_permute(z, order), y) == 0);
     cr_expect(test_relative(weights[0], weights[1]) == 0);
-    cr_expect(fabs(sb_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
+    cr_expect(fabs(sb_tensor_value(sb_sum(weights[0], SB_ALL, false)) - B * H * T) < 1e-3);
     cr_expect(test_relative(y, sb_attention(s.q, s.k, s.v, NULL)) < 1e-5);
     sb_kv_cache_free(cache);
     cr_expect(sb_tape_end(&tape));
@@ -135,8 +136,8 @@ static void expect_mean(const sb_kv_cache *cache, int64_t batch, const double *e
     sb_tensor *y = sb_attention_cached(q, cache, NULL);
     cr_assert(y, "%s", sb_error());
     for (int64_t b = 0; b < batch; b++)
-        cr_expect(fabs(sb_get(y, b) - expected[b]) < 1e-12, "sequence %d holds %g", (int)b,
-                  sb_get(y, b));
+        cr_expect(fabs(sb_tensor_get(y, b) - expected[b]) < 1e-12, "sequence %d holds %g", (int)b,
+                  sb_tensor_get(y, b));
 }
 
 static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v)

@@ -10,9 +10,9 @@ CLAIM(layer_norm, two_numbers_give_the_hand_worked_values)
     sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){4, 6});
     sb_tensor *bias = constant(SB_F64, SB_SHAPE(2), (double[]){10, 20});
     sb_tensor *y = sb_layer_norm(x, gain, bias, 3);
-    cr_expect(sb_get(y, 0) == 8 && sb_get(y, 1) == 23);
+    cr_expect(sb_tensor_get(y, 0) == 8 && sb_tensor_get(y, 1) == 23);
     y = sb_layer_norm(x, gain, NULL, 3);
-    cr_expect(sb_get(y, 0) == -2 && sb_get(y, 1) == 3);
+    cr_expect(sb_tensor_get(y, 0) == -2 && sb_tensor_get(y, 1) == 3);
     sb_tape_end(&tape);
 }
 
@@ -22,18 +22,22 @@ CLAIM(layer_norm, two_numbers_give_the_hand_worked_values)
  */
 CLAIM(layer_norm, backward_gives_the_hand_worked_gradients)
 {
-    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
+    sb_tensor *x =
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
     sb_tensor *gain =
-        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
-    sb_tensor *bias = sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){4, 6}));
+    sb_tensor *bias = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2)));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), (double[]){1, 1});
     cr_assert(sb_backward_from(sb_layer_norm(x, gain, bias, 3), dy), "%s", sb_error());
     sb_tape_end(&tape);
-    cr_expect(sb_get(sb_grad(x), 0) == -0.375 && sb_get(sb_grad(x), 1) == 0.375);
-    cr_expect(sb_get(sb_grad(gain), 0) == -0.5 && sb_get(sb_grad(gain), 1) == 0.5);
-    cr_expect(sb_get(sb_grad(bias), 0) == 1 && sb_get(sb_grad(bias), 1) == 1);
+    cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == -0.375 &&
+              sb_tensor_get(sb_tensor_grad(x), 1) == 0.375);
+    cr_expect(sb_tensor_get(sb_tensor_grad(gain), 0) == -0.5 &&
+              sb_tensor_get(sb_tensor_grad(gain), 1) == 0.5);
+    cr_expect(sb_tensor_get(sb_tensor_grad(bias), 0) == 1 &&
+              sb_tensor_get(sb_tensor_grad(bias), 1) == 1);
     sb_tensor_release(x);
     sb_tensor_release(gain);
     sb_tensor_release(bias);
@@ -44,7 +48,7 @@ static sb_tensor *normed(sb_tensor *x, double epsilon)
 {
     sb_tensor *centred = sb_subtract(x, sb_mean(x, -1, true));
     sb_tensor *variance = sb_mean(sb_multiply(centred, centred), -1, true);
-    sb_tensor *added = sb_tape_own(sb_scalar(SB_F64, epsilon));
+    sb_tensor *added = sb_tape_own(sb_tensor_scalar(SB_F64, epsilon));
     return sb_divide(centred, sb_sqrt(sb_add(variance, added)));
 }
 
@@ -184,7 +188,8 @@ CLAIM(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = constant(SB_F32, SB_SHAPE(2), (double[]){1, 3}), *sum;
     cr_expect(sb_residual_layer_norm(x, x, 0.5, x, NULL, 0, &sum));
-    cr_expect(sb_get(sum, 0) == 2 && sb_get(sum, 1) == 6, "without a stream nothing is dropped");
+    cr_expect(sb_tensor_get(sum, 0) == 2 && sb_tensor_get(sum, 1) == 6,
+              "without a stream nothing is dropped");
     const sb_random *random = stream();
     const uint64_t begin = random->position;
     cr_expect(sb_residual_layer_norm(x, x, 0, x, NULL, 0, &sum) && random->position == begin);
@@ -242,7 +247,8 @@ CLAIM(layer_norm, a_row_without_variance_gives_the_bias)
         sb_tensor *bias = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 0.25));
         sb_tensor *y = sb_layer_norm(x, gain, bias, 0);
         for (int64_t i = 0; i < C; i++)
-            cr_expect(sb_get(y, i) == 0.25, "C = %lld: %g", (long long)C, sb_get(y, i));
+            cr_expect(sb_tensor_get(y, i) == 0.25, "C = %lld: %g", (long long)C,
+                      sb_tensor_get(y, i));
     }
     sb_tape_end(&tape);
 }
@@ -255,12 +261,12 @@ CLAIM(layer_norm, a_rounded_mean_does_not_change_the_variance)
     for (int64_t C = 2; C < 200; C += 2) {
         sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(C)));
         for (int64_t i = 0; i < C; i++)
-            sb_put(x, i, 1e6 + (double)(i % 2) / 8);
+            sb_tensor_set(x, i, 1e6 + (double)(i % 2) / 8);
         sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(C), 1));
         sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
         for (int64_t i = 0; i < C; i++)
-            cr_expect(fabs(sb_get(y, i) - (i % 2 ? 1 : -1)) < 0.01, "C = %lld: %g", (long long)C,
-                      sb_get(y, i));
+            cr_expect(fabs(sb_tensor_get(y, i) - (i % 2 ? 1 : -1)) < 0.01, "C = %lld: %g",
+                      (long long)C, sb_tensor_get(y, i));
     }
     sb_tape_end(&tape);
 }
@@ -274,7 +280,7 @@ CLAIM(layer_norm, a_large_mean_does_not_hide_the_variance)
     sb_tensor *gain = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(4), 1));
     sb_tensor *y = sb_layer_norm(x, gain, NULL, 0);
     for (int i = 0; i < 4; i++)
-        cr_expect(fabs(sb_get(y, i) - (i - 1.5) / sqrt(1.25 + 1e-5)) < 1e-6);
+        cr_expect(fabs(sb_tensor_get(y, i) - (i - 1.5) / sqrt(1.25 + 1e-5)) < 1e-6);
     sb_tape_end(&tape);
 }
 
@@ -287,8 +293,9 @@ CLAIM(layer_norm, a_nan_or_an_infinity_shows)
         double values[3] = {1, 2, 3};
         values[place] = place == 1 ? INFINITY : NAN;
         sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
-        cr_expect(isnan(sb_get(sb_layer_norm(x, gain, NULL, 0), place)));
-        cr_expect(isnan(sb_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
+        cr_expect(isnan(sb_tensor_get(sb_layer_norm(x, gain, NULL, 0), place)));
+        cr_expect(
+            isnan(sb_tensor_get(sb_residual_layer_norm(gain, x, 0, gain, NULL, 0, &sum), place)));
     }
     sb_tape_end(&tape);
 }
@@ -395,7 +402,7 @@ static bool step(void *context)
     sb_backward_from(y, x[1]);
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 4; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 

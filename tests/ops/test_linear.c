@@ -12,12 +12,12 @@ CLAIM(linear, one_row_gives_the_hand_worked_values)
     sb_tensor *bias = constant(SB_F64, SB_SHAPE(3), (double[]){10, 20, 30});
     sb_tensor *y = sb_linear(x, weight, bias);
     cr_expect(sb_tensor_rank(y) == 1 && sb_tensor_dim(y, 0) == 3);
-    cr_expect(sb_get(y, 0) == 21 && sb_get(y, 1) == 37 && sb_get(y, 2) == 53);
+    cr_expect(sb_tensor_get(y, 0) == 21 && sb_tensor_get(y, 1) == 37 && sb_tensor_get(y, 2) == 53);
     y = sb_linear(x, weight, NULL);
-    cr_expect(sb_get(y, 0) == 11 && sb_get(y, 1) == 17 && sb_get(y, 2) == 23);
+    cr_expect(sb_tensor_get(y, 0) == 11 && sb_tensor_get(y, 1) == 17 && sb_tensor_get(y, 2) == 23);
     bias = constant(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13});
-    y = sb_linear_activation(x, weight, bias, SB_RELU);
-    cr_expect(sb_get(y, 0) == 0 && sb_get(y, 1) == 0 && sb_get(y, 2) == 10);
+    y = sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU);
+    cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0 && sb_tensor_get(y, 2) == 10);
     sb_tape_end(&tape);
 }
 
@@ -25,22 +25,23 @@ CLAIM(linear, one_row_gives_the_hand_worked_values)
 CLAIM(linear, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *x =
-        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2}));
-    sb_tensor *weight = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights));
-    sb_tensor *bias =
-        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13}));
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2}));
+    sb_tensor *weight =
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 2), weights));
+    sb_tensor *bias = sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){-20, -17, -13}));
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(1, 3), (double[]){1, 1, 1});
-    cr_assert(sb_backward_from(sb_linear_activation(x, weight, bias, SB_RELU), dy), "%s",
+    cr_assert(sb_backward_from(sb_linear_activation(x, weight, bias, SB_ACTIVATION_RELU), dy), "%s",
               sb_error());
     sb_tape_end(&tape);
     const double dweight[] = {0, 0, 0, 0, 1, 2};
-    cr_expect(sb_get(sb_grad(x), 0) == 7 && sb_get(sb_grad(x), 1) == 8);
+    cr_expect(sb_tensor_get(sb_tensor_grad(x), 0) == 7 && sb_tensor_get(sb_tensor_grad(x), 1) == 8);
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(sb_grad(weight), i) == dweight[i]);
+        cr_expect(sb_tensor_get(sb_tensor_grad(weight), i) == dweight[i]);
     for (int i = 0; i < 3; i++)
-        cr_expect(sb_get(sb_grad(bias), i) == (i == 2));
+        cr_expect(sb_tensor_get(sb_tensor_grad(bias), i) == (i == 2));
     sb_tensor_release(x);
     sb_tensor_release(weight);
     sb_tensor_release(bias);
@@ -59,19 +60,19 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     (void)unused;
     sb_tensor *z = sb_add(sb_matmul_nt(x[0], x[1]), x[2]);
     switch (activation) {
-    case SB_IDENTITY:
+    case SB_ACTIVATION_IDENTITY:
         return z;
-    case SB_RELU:
+    case SB_ACTIVATION_RELU:
         return sb_relu(z);
-    case SB_GELU:
+    case SB_ACTIVATION_GELU:
         return sb_gelu(z);
-    case SB_GELU_TANH:
+    case SB_ACTIVATION_GELU_TANH:
         return sb_gelu_tanh(z);
-    case SB_SILU:
+    case SB_ACTIVATION_SILU:
         return sb_silu(z);
-    case SB_TANH:
+    case SB_ACTIVATION_TANH:
         return sb_tanh(z);
-    case SB_SIGMOID:
+    case SB_ACTIVATION_SIGMOID:
         return sb_sigmoid(z);
     }
     return NULL;
@@ -82,7 +83,7 @@ CLAIM(linear, every_activation_is_the_composition_of_its_steps)
     const char *const shapes[] = {"1x1 1x1 1",   "2x7 3x7 3",     "63x64 65x64 65", "2x3x4 5x4 5",
                                   "200x3 2x3 2", "=3x2 4x2 4",    "3x2 =4x2 4",     "3x2 4x2 =4",
                                   "5x0 2x0 2",   "3x2 300x2 300", "2x1x2x5 1x5 1"};
-    for (activation = SB_IDENTITY; activation <= SB_SIGMOID; activation++)
+    for (activation = SB_ACTIVATION_IDENTITY; activation <= SB_ACTIVATION_SIGMOID; activation++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             expect_same_function(fused, composed, shapes[i]);
 }
@@ -90,7 +91,7 @@ CLAIM(linear, every_activation_is_the_composition_of_its_steps)
 static sb_tensor *without_bias(void *unused, sb_tensor *const x[])
 {
     (void)unused;
-    return sb_linear_activation(x[0], x[1], NULL, SB_GELU);
+    return sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU);
 }
 
 static sb_tensor *without_bias_composed(void *unused, sb_tensor *const x[])
@@ -133,9 +134,9 @@ CLAIM(linear, no_rows_give_zero_gradients)
     cr_assert(sb_backward_from(sb_linear(x[0], x[1], x[2]), dy), "%s", sb_error());
     sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(sb_grad(x[1]), i) == 0);
+        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     for (int i = 0; i < 3; i++)
-        cr_expect(sb_get(sb_grad(x[2]), i) == 0);
+        cr_expect(sb_tensor_get(sb_tensor_grad(x[2]), i) == 0);
     for (int i = 0; i < 3; i++)
         sb_tensor_release(x[i]);
 }
@@ -146,13 +147,14 @@ CLAIM(linear, a_nan_or_an_infinity_shows)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *weight = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2, 3), 0));
     sb_tensor *bias = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2)));
-    for (sb_activation kind = SB_IDENTITY; kind <= SB_SIGMOID; kind++)
+    for (sb_activation kind = SB_ACTIVATION_IDENTITY; kind <= SB_ACTIVATION_SIGMOID; kind++)
         for (int place = 0; place < 3; place++) {
             double values[3] = {1, 1, 1};
             values[place] = place == 1 ? INFINITY : NAN; /* 0 times infinity */
             sb_tensor *x = constant(SB_F32, SB_SHAPE(3), values);
             sb_tensor *y = sb_linear_activation(x, weight, bias, kind);
-            cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 1)), "activation %d", (int)kind);
+            cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)), "activation %d",
+                      (int)kind);
         }
     sb_tape_end(&tape);
 }
@@ -166,10 +168,10 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     sb_tensor *bias = sb_tape_own(test_leaf(SB_F32, 2, SB_SHAPE(out)));
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 3, SB_SHAPE(rows, in)));
     const float *values = test_data(x);
-    const float *all = test_data(sb_linear_activation(x, weight, bias, SB_GELU));
+    const float *all = test_data(sb_linear_activation(x, weight, bias, SB_ACTIVATION_GELU));
     for (int64_t r = 0; r < rows; r += every) {
         sb_tensor *row = sb_tape_own(sb_tensor_from(SB_F32, SB_SHAPE(1, in), values + r * in));
-        const float *alone = test_data(sb_linear_activation(row, weight, bias, SB_GELU));
+        const float *alone = test_data(sb_linear_activation(row, weight, bias, SB_ACTIVATION_GELU));
         cr_expect(memcmp(alone, all + r * out, (size_t)out * sizeof *alone) == 0,
                   "row %lld of %lld with %s", (long long)r, (long long)rows, kernel_cpu_name());
     }
@@ -190,7 +192,7 @@ CPU_CLAIM(linear, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x[EXAMPLE_INPUTS], *dx[2][3], *y[2];
-    activation = SB_SILU;
+    activation = SB_ACTIVATION_SILU;
     cr_assert(example_inputs("700x33 129x33 129", SB_F32, 1, x) == 3);
     for (int i = 0; i < 2; i++) {
         cr_assert(sb_set_threads(i == 0 ? 1 : 3));
@@ -224,15 +226,18 @@ static void expect_refusal(const char *message, const char *shapes, int kind)
 
 CLAIM(linear, what_does_not_fit_is_refused)
 {
-    expect_refusal("linear: x is a scalar", ". 3x2 3", SB_IDENTITY);
-    expect_refusal("linear: weight is (2), not (out, in)", "5x2 2 3", SB_IDENTITY);
+    expect_refusal("linear: x is a scalar", ". 3x2 3", SB_ACTIVATION_IDENTITY);
+    expect_refusal("linear: weight is (2), not (out, in)", "5x2 2 3", SB_ACTIVATION_IDENTITY);
     expect_refusal("linear: x is (5, 2), weight is (3, 4): inner sizes 2 and 4 differ", "5x2 3x4 3",
-                   SB_IDENTITY);
-    expect_refusal("linear: weight is (3, 2), bias is (2), not (3)", "5x2 3x2 2", SB_IDENTITY);
-    expect_refusal("linear: weight is (3, 2), bias is (1, 3), not (3)", "5x2 3x2 1x3", SB_IDENTITY);
-    expect_refusal("linear: x is of i32; it must be f32, f64 or bf16", "i2:5x2 3x2 3", SB_IDENTITY);
+                   SB_ACTIVATION_IDENTITY);
+    expect_refusal("linear: weight is (3, 2), bias is (2), not (3)", "5x2 3x2 2",
+                   SB_ACTIVATION_IDENTITY);
+    expect_refusal("linear: weight is (3, 2), bias is (1, 3), not (3)", "5x2 3x2 1x3",
+                   SB_ACTIVATION_IDENTITY);
+    expect_refusal("linear: x is of i32; it must be f32, f64 or bf16", "i2:5x2 3x2 3",
+                   SB_ACTIVATION_IDENTITY);
     expect_refusal("linear: bias is of bool; it must be f32, f64 or bf16", "5x2 3x2 b:3",
-                   SB_IDENTITY);
+                   SB_ACTIVATION_IDENTITY);
     expect_refusal("linear: 7 is not an activation", "5x2 3x2 3", 7);
     expect_refusal("linear: -1 is not an activation", "5x2 3x2 3", -1);
 }
@@ -242,11 +247,11 @@ static bool step(void *context)
     sb_tensor *const *x = context;
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *y = sb_linear_activation(x[0], x[1], x[2], SB_GELU);
-    sb_backward(sb_sum(sb_linear_activation(y, x[1], x[2], SB_RELU), SB_ALL, false));
+    sb_tensor *y = sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_GELU);
+    sb_backward(sb_sum(sb_linear_activation(y, x[1], x[2], SB_ACTIVATION_RELU), SB_ALL, false));
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 

@@ -42,7 +42,7 @@ static sb_tensor *with_options_composed(void *unused, sb_tensor *const x[])
 
 CLAIM(linear_cross_entropy, every_option_means_the_same)
 {
-    for (sb_reduction reduction = SB_MEAN; reduction <= SB_NONE; reduction++)
+    for (sb_reduction reduction = SB_REDUCE_MEAN; reduction <= SB_REDUCE_NONE; reduction++)
         for (int smooth = 0; smooth < 2; smooth++) {
             options = (sb_cross_entropy_options){smooth * 0.1, NULL, reduction};
             expect_same_function(with_options, with_options_composed, "7x3 5x3 i5:7 =+5");
@@ -55,11 +55,12 @@ CLAIM(linear_cross_entropy, negative_ids_are_ignored)
     sb_tensor *x[EXAMPLE_INPUTS], *df[4], *dg[4];
     cr_assert(example_inputs("1100x2 3x2 3 i3:1100", SB_F64, 1, x) == 4);
     for (int i = 0; i < 1100; i += 3)
-        sb_put(x[3], i, -1 - i);
+        sb_tensor_set(x[3], i, -1 - i);
     sb_tensor *yf = run_with_gradients(fused, x, 4, df),
               *yg = run_with_gradients(composed, x, 4, dg);
     cr_expect(test_relative(yf, yg) < 1e-12);
-    cr_expect(sb_get(df[0], 0) == 0 && sb_get(df[0], 1) == 0 && sb_get(df[0], 2) != 0);
+    cr_expect(sb_tensor_get(df[0], 0) == 0 && sb_tensor_get(df[0], 1) == 0 &&
+              sb_tensor_get(df[0], 2) != 0);
     for (int i = 0; i < 4; i++) {
         cr_expect(i == 3 || test_relative(df[i], dg[i]) < 1e-12);
         sb_tensor_release(df[i]);
@@ -92,13 +93,13 @@ CLAIM(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
     cr_assert(example_inputs("0x2 3x2 i3:0", SB_F32, 1, x) == 3);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *loss = sb_linear_cross_entropy(x[0], x[1], NULL, x[2],
-                                              &(sb_cross_entropy_options){.reduction = SB_SUM});
-    cr_expect(sb_value(loss) == 0);
+    sb_tensor *loss = sb_linear_cross_entropy(
+        x[0], x[1], NULL, x[2], &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
+    cr_expect(sb_tensor_value(loss) == 0);
     cr_assert(sb_backward(loss), "%s", sb_error());
     sb_tape_end(&tape);
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(sb_grad(x[1]), i) == 0);
+        cr_expect(sb_tensor_get(sb_tensor_grad(x[1]), i) == 0);
     for (int i = 0; i < 3; i++)
         sb_tensor_release(x[i]);
 }
@@ -135,7 +136,7 @@ CPU_CLAIM(linear_cross_entropy, an_id_past_the_classes_is_named)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
-    sb_put(x[3], 1, 5);
+    sb_tensor_set(x[3], 1, 5);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!fused(NULL, x));
@@ -153,7 +154,7 @@ static bool step(void *context)
     sb_backward(fused(NULL, x));
     bool ok = sb_tape_end(&tape);
     for (int i = 0; i < 3; i++)
-        sb_clear_grad(x[i]);
+        sb_tensor_clear_grad(x[i]);
     return ok;
 }
 
@@ -178,7 +179,7 @@ CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
         sb_tensor *loss = sb_linear_cross_entropy(x, in.x[1], NULL, in.x[2], NULL);
         sb_tensor *more = sb_sum(sb_scale(x, 5), SB_ALL, false);
         cr_assert(sb_backward(i ? sb_add(sb_scale(loss, -3), more) : loss), "%s", sb_error());
-        cr_assert(sb_tensor_read(sb_grad(x), grad[i]));
+        cr_assert(sb_tensor_read(sb_tensor_grad(x), grad[i]));
         sb_tape_end(&tape);
         inputs_free(&in);
     }
@@ -200,8 +201,8 @@ CLAIM(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
         in.x[1]->requires_grad = true;
         in.x[0]->requires_grad = !late;
         cr_assert(sb_backward(loss), "%s", sb_error());
-        cr_assert(sb_tensor_read(sb_grad(in.x[1]), grad[late]));
-        cr_expect(!late || !sb_grad(in.x[0]));
+        cr_assert(sb_tensor_read(sb_tensor_grad(in.x[1]), grad[late]));
+        cr_expect(!late || !sb_tensor_grad(in.x[0]));
         sb_tape_end(&tape);
         inputs_free(&in);
     }

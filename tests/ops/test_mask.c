@@ -51,17 +51,17 @@ CLAIM(mask, masked_softmax_gives_the_hand_worked_weights)
     sb_tensor *cold = sb_masked_softmax(x, sb_mask_block(blocked), 0.5);
     cr_assert(y && cold, "%s", sb_error());
     for (int j = 0; j < 3; j++) {
-        cr_expect(fabs(sb_get(y, j) - (1 << j) / 7.0) < 1e-15);
-        cr_expect(fabs(sb_get(cold, j) - (1 << 2 * j) / 21.0) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(y, j) - (1 << j) / 7.0) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(cold, j) - (1 << 2 * j) / 21.0) < 1e-15);
     }
-    cr_expect(sb_get(y, 3) == 0 && sb_get(cold, 3) == 0);
+    cr_expect(sb_tensor_get(y, 3) == 0 && sb_tensor_get(cold, 3) == 0);
     sb_tape_end(&tape);
 }
 
 /* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
 CLAIM(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_requires_grad(
+    sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){0, 2 * ln2, 4 * ln2, NAN}));
     sb_tensor *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){1, 0, 0, NAN});
     const double expected[] = {6 / 49.0 / 2, -2 / 49.0 / 2, -4 / 49.0 / 2, 0};
@@ -74,8 +74,8 @@ CLAIM(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
         cr_assert(sb_backward_from(sb_masked_softmax(x, mask, 2), dy), "%s", sb_error());
         sb_tape_end(&tape);
         for (int j = 0; j < 4; j++)
-            cr_expect(fabs(sb_get(sb_grad(x), j) - expected[j]) < 1e-15);
-        sb_clear_grad(x);
+            cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), j) - expected[j]) < 1e-15);
+        sb_tensor_clear_grad(x);
     }
     sb_tensor_release(x);
     sb_tensor_release(dy);
@@ -95,7 +95,7 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
     sb_random random = sb_random_new((uint64_t)Lk, SB_STREAM_USER);
     sb_tensor *allowed = sb_tensor_zeros(SB_BOOL, SB_SHAPE(2, 1, Lq, Lk));
     for (int64_t i = 0; i < 2 * Lq * Lk; i++)
-        sb_put(allowed, i, sb_random_uniform(&random) < 0.7 || (first_key && i % Lk == 0));
+        sb_tensor_set(allowed, i, sb_random_uniform(&random) < 0.7 || (first_key && i % Lk == 0));
     sb_tensor *y[2], *dx[2];
     for (int way = 0; way < 2; way++) {
         sb_tape tape;
@@ -106,8 +106,8 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
                                            : simple((sb_tensor *[]){x, keep}, temperature));
         cr_assert(sb_backward_from(sb_keep(y[way]), dy), "%s", sb_error());
         sb_tape_end(&tape);
-        dx[way] = sb_tensor_retain(sb_grad(x));
-        sb_clear_grad(x);
+        dx[way] = sb_tensor_retain(sb_tensor_grad(x));
+        sb_tensor_clear_grad(x);
     }
     cr_expect(test_relative(y[0], y[1]) < 1e-14);
     cr_expect(test_relative(dx[0], dx[1]) < 1e-12);
@@ -148,12 +148,12 @@ CLAIM(mask, combined_masks_keep_what_all_of_them_keep)
                                   j <= i + Lk - Lq,
                                   i - 2 <= j && j <= i + 1,
                                   j < (b == 0 ? 4 : 7),
-                                  sb_get(heads, h * Lk + j) == 1,
+                                  sb_tensor_get(heads, h * Lk + j) == 1,
                                   i != 3};
             bool kept = true;
             for (int n = 0; n < 6; n++)
                 kept &= keeps[n] || !(kinds >> n & 1);
-            sb_put(pairs, e, kept);
+            sb_tensor_set(pairs, e, kept);
         }
         sb_tensor *y = sb_masked_softmax(x, mask, 1);
         sb_tensor *expected = sb_masked_softmax(x, sb_mask_allow(pairs), 1);
@@ -174,7 +174,7 @@ CLAIM(mask, combined_masks_keep_what_all_of_them_keep)
 /* Query 0 is fully masked, and its scores have NaN and infinities. */
 static void expect_dead_row(sb_dtype dtype, bool dense)
 {
-    sb_tensor *x = sb_requires_grad(
+    sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3}));
     sb_tensor *dy =
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){INFINITY, NAN, 5, NAN, 1, 3});
@@ -185,10 +185,12 @@ static void expect_dead_row(sb_dtype dtype, bool dense)
     sb_tensor *y = sb_masked_softmax(x, mask, 1);
     cr_assert(sb_backward_from(sb_keep(y), dy), "%s", sb_error());
     for (int j = 0; j < 2; j++) {
-        cr_expect(sb_get(y, j) == 0 && sb_get(sb_grad(x), j) == 0, "key %d: %g, gradient %g", j,
-                  sb_get(y, j), sb_get(sb_grad(x), j));
-        cr_expect(sb_get(y, 2 + j) == !j && sb_get(sb_grad(x), 2 + j) == 0);
-        cr_expect(sb_get(y, 4 + j) > 0.2 && fabs(sb_get(sb_grad(x), 4 + j)) > 0.2);
+        cr_expect(sb_tensor_get(y, j) == 0 && sb_tensor_get(sb_tensor_grad(x), j) == 0,
+                  "key %d: %g, gradient %g", j, sb_tensor_get(y, j),
+                  sb_tensor_get(sb_tensor_grad(x), j));
+        cr_expect(sb_tensor_get(y, 2 + j) == !j && sb_tensor_get(sb_tensor_grad(x), 2 + j) == 0);
+        cr_expect(sb_tensor_get(y, 4 + j) > 0.2 &&
+                  fabs(sb_tensor_get(sb_tensor_grad(x), 4 + j)) > 0.2);
     }
     sb_tape_end(&tape);
     sb_tensor_release(x);
@@ -212,7 +214,7 @@ CLAIM(mask, no_keys_at_all_leave_zeros)
     sb_tensor *y = sb_masked_softmax(x, sb_mask_lengths(lengths), 1);
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 6; i++)
-        cr_expect(sb_get(y, i) == 0);
+        cr_expect(sb_tensor_get(y, i) == 0);
     sb_tape_end(&tape);
 }
 
@@ -224,7 +226,7 @@ CLAIM(mask, low_scores_are_not_taken_for_masked_ones)
     sb_tensor *x = own(SB_F32, SB_SHAPE(1, 3), (double[]){1e30, -1e30, -1e30});
     sb_tensor *blocked = own(SB_BOOL, SB_SHAPE(1, 3), (double[]){1, 0, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_block(blocked), 1);
-    cr_expect(sb_get(y, 0) == 0 && sb_get(y, 1) == 0.5 && sb_get(y, 2) == 0.5);
+    cr_expect(sb_tensor_get(y, 0) == 0 && sb_tensor_get(y, 1) == 0.5 && sb_tensor_get(y, 2) == 0.5);
     sb_tape_end(&tape);
 }
 
@@ -242,10 +244,10 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
         sb_tensor *y = sb_masked_softmax(own(dtype, SB_SHAPE(1, 4), values), mask, 1);
         cr_assert(y, "%s", sb_error());
         for (int j = 0; j < 3; j++)
-            cr_expect(isnan(sb_get(y, j)) == (place < 3 && value != -INFINITY), "%g at %d", value,
-                      place);
-        cr_expect(sb_get(y, 3) == 0, "the blocked key has %g with %g at %d", sb_get(y, 3), value,
-                  place);
+            cr_expect(isnan(sb_tensor_get(y, j)) == (place < 3 && value != -INFINITY), "%g at %d",
+                      value, place);
+        cr_expect(sb_tensor_get(y, 3) == 0, "the blocked key has %g with %g at %d",
+                  sb_tensor_get(y, 3), value, place);
     }
     sb_tape_end(&tape);
 }
@@ -270,7 +272,7 @@ CLAIM(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
     sb_tensor *x = own(SB_F64, SB_SHAPE(1, 3), (double[]){-INFINITY, -INFINITY, 1});
     sb_tensor *allowed = own(SB_BOOL, SB_SHAPE(3), (double[]){1, 1, 0});
     sb_tensor *y = sb_masked_softmax(x, sb_mask_allow(allowed), 1);
-    cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 1)) && sb_get(y, 2) == 0);
+    cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 1)) && sb_tensor_get(y, 2) == 0);
     sb_tape_end(&tape);
 }
 
@@ -289,7 +291,7 @@ CLAIM(mask, padding_does_not_change_the_bits_of_a_row)
             sb_tensor *lengths = own(SB_I32, SB_SHAPE(3), (double[]){3, (double)L, (double)Lk});
             sb_tensor *whole = own(SB_I32, SB_SHAPE(1), (double[]){(double)L});
             if (L < 3)
-                sb_put(lengths, 0, 0);
+                sb_tensor_set(lengths, 0, 0);
             sb_tensor *y = sb_masked_softmax(padded, sb_mask_lengths(lengths), 0.3);
             sb_tensor *z = sb_masked_softmax(alone, sb_mask_lengths(whole), 0.3);
             cr_assert(y && z, "%s", sb_error());
@@ -418,7 +420,7 @@ static bool make_and_use(void *x)
     sb_mask *mask = sb_mask_and(sb_mask_causal(), sb_mask_allow(pairs));
     sb_backward(sb_sum(sb_masked_softmax(x, mask, 1), SB_ALL, false));
     bool ok = sb_tape_end(&tape);
-    sb_clear_grad(x);
+    sb_tensor_clear_grad(x);
     return ok;
 }
 

@@ -61,14 +61,14 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     sb_tensor *pairs = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(B, H, L, L)));
     sb_random r = sb_random_new(3, SB_STREAM_USER);
     for (int64_t i = 0; i < B * H * n * n; i++)
-        sb_put(kept, i, sb_random_uniform(&r) < 0.4);
+        sb_tensor_set(kept, i, sb_random_uniform(&r) < 0.4);
     for (int64_t at = 0; at < B * H * L * L; at++) {
         int64_t head = at / L / L, i = at / L % L, j = at % L;
-        sb_put(pairs, at, sb_get(kept, (head * n + i / size) * n + j / size));
+        sb_tensor_set(pairs, at, sb_tensor_get(kept, (head * n + i / size) * n + j / size));
     }
     sb_attention_options o = {.mask = sb_mask_blocks(kept, size), .algorithm = algorithm};
     sb_tensor *y = sb_attention(x, x, x, &o);
-    o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_COMPOSED};
+    o = (sb_attention_options){.mask = sb_mask_allow(pairs), .algorithm = SB_ATTENTION_COMPOSED};
     sb_tensor *z = sb_attention(x, x, x, &o);
     cr_expect(test_relative(y, z) < 1e-13, "size %d, length %d: %g", (int)size, (int)L,
               test_relative(y, z));
@@ -78,7 +78,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
 CLAIM(mask_blocks, they_keep_the_pairs_of_their_blocks)
 {
     for (int way = 0; way < 2; way++) {
-        sb_attention_algorithm algorithm = way ? SB_TILED : SB_COMPOSED;
+        sb_attention_algorithm algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
         expect_like_pairs(1, 5, algorithm);
         expect_like_pairs(3, 10, algorithm);
         expect_like_pairs(7, 70, algorithm);

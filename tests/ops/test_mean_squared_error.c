@@ -4,20 +4,21 @@
 /* x - target = (1, -2, 3): squares 1, 4, 9. */
 CLAIM(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradient)
 {
-    const double value[][3] = {[SB_MEAN] = {14 / 3.0}, [SB_SUM] = {14}, [SB_NONE] = {1, 4, 9}};
-    const double slope[] = {[SB_MEAN] = 2 / 3.0, [SB_SUM] = 2, [SB_NONE] = 2};
-    for (sb_reduction reduction = SB_MEAN; reduction <= SB_NONE; reduction++) {
+    const double value[][3] = {
+        [SB_REDUCE_MEAN] = {14 / 3.0}, [SB_REDUCE_SUM] = {14}, [SB_REDUCE_NONE] = {1, 4, 9}};
+    const double slope[] = {[SB_REDUCE_MEAN] = 2 / 3.0, [SB_REDUCE_SUM] = 2, [SB_REDUCE_NONE] = 2};
+    for (sb_reduction reduction = SB_REDUCE_MEAN; reduction <= SB_REDUCE_NONE; reduction++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *x = leaf(SB_SHAPE(3), NUMBERS(2, 0, 5));
         sb_tensor *target = leaf(SB_SHAPE(3), NUMBERS(1, 2, 2));
         sb_tensor *y = sb_keep(sb_mean_squared_error(x, target, reduction));
-        sb_tensor *total = reduction == SB_NONE ? sb_sum(y, SB_ALL, false) : y;
+        sb_tensor *total = reduction == SB_REDUCE_NONE ? sb_sum(y, SB_ALL, false) : y;
         cr_assert(sb_backward(sb_scale(total, 10)), "%s", sb_error());
-        expect_numbers(y, reduction == SB_NONE ? 3 : 1, value[reduction]);
+        expect_numbers(y, reduction == SB_REDUCE_NONE ? 3 : 1, value[reduction]);
         const double d = 10 * slope[reduction];
-        expect_numbers(sb_grad(x), NUMBERS(d, -2 * d, 3 * d));
-        expect_numbers(sb_grad(target), NUMBERS(-d, 2 * d, -3 * d));
+        expect_numbers(sb_tensor_grad(x), NUMBERS(d, -2 * d, 3 * d));
+        expect_numbers(sb_tensor_grad(target), NUMBERS(-d, 2 * d, -3 * d));
         sb_tape_end(&tape);
     }
 }
@@ -28,10 +29,10 @@ CLAIM(mean_squared_error, gradients_add_to_what_is_there)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(1), NUMBERS(5));
     sb_tensor *target = constant(SB_F64, SB_SHAPE(1), NUMBERS(3));
-    sb_tensor *a = sb_mean_squared_error(x, target, SB_SUM);
-    sb_tensor *b = sb_mean_squared_error(x, target, SB_MEAN);
+    sb_tensor *a = sb_mean_squared_error(x, target, SB_REDUCE_SUM);
+    sb_tensor *b = sb_mean_squared_error(x, target, SB_REDUCE_MEAN);
     cr_assert(sb_backward(sb_add(a, b)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(8));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(8));
     sb_tape_end(&tape);
 }
 
@@ -41,8 +42,8 @@ CLAIM(mean_squared_error, a_nan_shows)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = constant(SB_F32, SB_SHAPE(2), NUMBERS(1, NAN));
     sb_tensor *target = constant(SB_F32, SB_SHAPE(2), NUMBERS(1, 1));
-    cr_expect(isnan(sb_value(sb_mean_squared_error(x, target, SB_MEAN))));
-    expect_numbers(sb_mean_squared_error(x, target, SB_NONE), NUMBERS(0, NAN));
+    cr_expect(isnan(sb_tensor_value(sb_mean_squared_error(x, target, SB_REDUCE_MEAN))));
+    expect_numbers(sb_mean_squared_error(x, target, SB_REDUCE_NONE), NUMBERS(0, NAN));
     sb_tape_end(&tape);
 }
 
@@ -51,8 +52,8 @@ CLAIM(mean_squared_error, the_sum_over_nothing_is_0_and_the_mean_is_refused)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F64, SB_SHAPE(0, 2)));
-    expect_numbers(sb_mean_squared_error(x, x, SB_SUM), NUMBERS(0));
-    cr_expect(!sb_mean_squared_error(x, x, SB_MEAN));
+    expect_numbers(sb_mean_squared_error(x, x, SB_REDUCE_SUM), NUMBERS(0));
+    cr_expect(!sb_mean_squared_error(x, x, SB_REDUCE_MEAN));
     EXPECT_ERROR("mean_squared_error: x is (0, 2): the mean of no elements is undefined");
     cr_expect(!sb_tape_end(&tape));
 }
@@ -62,7 +63,7 @@ CLAIM(mean_squared_error, wrong_arguments_are_named)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(2), NUMBERS(1, 2));
-    cr_expect(!sb_mean_squared_error(x, leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), SB_MEAN));
+    cr_expect(!sb_mean_squared_error(x, leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), SB_REDUCE_MEAN));
     EXPECT_ERROR("mean_squared_error: x is (2), target is (1, 2): shapes differ");
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
@@ -72,7 +73,7 @@ CLAIM(mean_squared_error, wrong_arguments_are_named)
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
     x = constant(SB_BOOL, SB_SHAPE(1), NUMBERS(1));
-    cr_expect(!sb_mean_squared_error(x, x, SB_MEAN));
+    cr_expect(!sb_mean_squared_error(x, x, SB_REDUCE_MEAN));
     EXPECT_ERROR("mean_squared_error: x is of bool; it must be f32, f64 or bf16");
     cr_expect(!sb_tape_end(&tape));
 }

@@ -12,7 +12,7 @@ static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weigh
     for (int i = 0; i < times; i++) {
         sb_tensor_release(y);
         sb_tape_begin(&tape, SB_NO_RECORD);
-        y = sb_tensor_retain(sb_linear_activation(x, weight, bias, SB_GELU));
+        y = sb_tensor_retain(sb_linear_activation(x, weight, bias, SB_ACTIVATION_GELU));
         cr_expect(sb_tape_end(&tape) && y, "%s", sb_error());
     }
     sb_tape_end(&around);
@@ -59,8 +59,8 @@ CPU_CLAIM(packed_weights, only_parameters_are_packed)
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 4; i++) {
-        sb_put(weight, 0, i);
-        cr_expect(sb_value(sb_linear(x, weight, NULL)) == 10 + i);
+        sb_tensor_set(weight, 0, i);
+        cr_expect(sb_tensor_value(sb_linear(x, weight, NULL)) == 10 + i);
     }
     cr_expect(sb_tape_end(&tape));
     packed_weights_free(packed);
@@ -102,14 +102,14 @@ CPU_CLAIM(packed_weights, a_tape_that_records_reads_weights_as_they_are)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight =
-        sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
+        sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
     struct packed_weights *packed = packed_weights_new();
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 3; i++) {
-        sb_put(weight, 0, i);
+        sb_tensor_set(weight, 0, i);
         sb_tape_begin(&tape, SB_RECORD);
-        cr_expect(sb_value(sb_linear(x, weight, NULL)) == 10 + i);
+        cr_expect(sb_tensor_value(sb_linear(x, weight, NULL)) == 10 + i);
         cr_expect(sb_tape_end(&tape));
     }
     cr_expect(sb_tape_end(&around));

@@ -12,7 +12,7 @@ CLAIM(permute, transpose_swaps_rows_and_columns)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
-    expect_numbers(sb_grad(x), NUMBERS(1, 3, 5, 2, 4, 6));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(1, 3, 5, 2, 4, 6));
     sb_tape_end(&tape);
 }
 
@@ -26,7 +26,7 @@ CLAIM(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
     expect_shape(y, SB_SHAPE(3, 1, 2));
     expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
     cr_assert(sb_backward_from(y, y), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(1, 2, 3, 4, 5, 6));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(1, 2, 3, 4, 5, 6));
     sb_tape_end(&tape);
 }
 
@@ -71,7 +71,7 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
         numbers[i] = (double)(dtype == SB_BOOL ? i * i % 7 % 2 : dtype == SB_BF16 ? i % 83 : i);
     cr_assert(sb_tensor_write(x, numbers));
     if (sb_dtype_is_real(dtype))
-        sb_requires_grad(x);
+        sb_tensor_requires_grad(x);
     sb_tensor *y = sb_keep(sb_permute(x, order));
     cr_assert(y, "%s", sb_error());
     double *moved = numbers_of(y);
@@ -81,7 +81,7 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
     if (sb_dtype_is_real(dtype)) {
         sb_tensor *thrice = sb_add(sb_scale(y, 2), sb_permute(x, order));
         cr_assert(sb_backward_from(thrice, y), "%s", sb_error());
-        double *dx = numbers_of(sb_grad(x));
+        double *dx = numbers_of(sb_tensor_grad(x));
         for (int64_t i = 0; i < n; i++)
             cr_assert(dx[i] == 3 * numbers[i], "%s, gradient %lld", tensor_shape(x).text,
                       (long long)i);

@@ -81,10 +81,10 @@ static void units(int kind, const sb_partition *share, sb_tensor *const x[2], sb
     sb_tensor *y = sb_keep(run_units(kind, x));
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
     result[0] = sb_tensor_retain(y);
-    result[1] = sb_tensor_retain(sb_grad(x[0]));
+    result[1] = sb_tensor_retain(sb_tensor_grad(x[0]));
     cr_assert(sb_tape_end(&tape));
-    sb_clear_grad(x[0]);
-    sb_clear_grad(x[1]);
+    sb_tensor_clear_grad(x[0]);
+    sb_tensor_clear_grad(x[1]);
 }
 
 static sb_tensor *part_of(const sb_tensor *t, const sb_partition *share, int64_t B, int64_t L)
@@ -162,8 +162,8 @@ static void attend(sb_attention_algorithm algorithm, const sb_partition *share,
     cr_assert(y && sb_backward_from(y, dy), "%s", sb_error());
     result[0] = sb_tensor_retain(y);
     for (int i = 0; i < 3; i++) {
-        result[1 + i] = sb_tensor_retain(sb_grad(x[i]));
-        sb_clear_grad(x[i]);
+        result[1 + i] = sb_tensor_retain(sb_tensor_grad(x[i]));
+        sb_tensor_clear_grad(x[i]);
     }
     cr_assert(sb_tape_end(&tape));
 }
@@ -176,7 +176,7 @@ static void operands(sb_dtype dtype, int64_t keys, bool equal, sb_tensor *x[4])
         x[i] = test_leaf(dtype, i + 1, SB_SHAPE(3, rows[i], HEADS, 3));
         if (equal && i < 2) {
             sb_tensor_release(x[i]);
-            x[i] = sb_requires_grad(sb_tensor_zeros(dtype, SB_SHAPE(3, rows[i], HEADS, 3)));
+            x[i] = sb_tensor_requires_grad(sb_tensor_zeros(dtype, SB_SHAPE(3, rows[i], HEADS, 3)));
         }
     }
 }
@@ -211,7 +211,8 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
 
 CLAIM(place, shares_of_weights_drop_what_the_whole_drops)
 {
-    const sb_attention_algorithm algorithms[] = {SB_COMPOSED, SB_TILED, SB_TILED};
+    const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
+                                                 SB_ATTENTION_TILED};
     const sb_dtype dtypes[] = {SB_F64, SB_F64, SB_BF16};
     for (int n = 0; n < 6; n++) {
         const sb_attention_algorithm algorithm = algorithms[n % 3];
@@ -244,9 +245,9 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
         attend(algorithm, &share, &all_heads, part, x[3], got);
         sb_tensor *dv = share_part(whole[3], 1, &share.source, here);
         for (int64_t e = 0; e < sb_tensor_size(y); e++)
-            sb_put(y, e, sb_get(y, e) + weight * sb_get(got[0], e));
+            sb_tensor_set(y, e, sb_tensor_get(y, e) + weight * sb_tensor_get(got[0], e));
         for (int64_t e = 0; e < sb_tensor_size(dv); e++)
-            sb_put(dv, e, sb_get(dv, e) / weight);
+            sb_tensor_set(dv, e, sb_tensor_get(dv, e) / weight);
         cr_expect(test_relative(got[3], dv) <= 1e-13, "rank %d of %d, %d keys", rank, ranks,
                   (int)keys);
         release(2, part + 1);
@@ -262,13 +263,13 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
 
 CLAIM(place, blocks_of_keys_drop_what_the_whole_drops)
 {
-    expect_blocks(SB_COMPOSED, 70, 2);
-    expect_blocks(SB_TILED, 70, 3);
+    expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
+    expect_blocks(SB_ATTENTION_TILED, 70, 3);
     if (test_slow_device())
         return;
-    expect_blocks(SB_COMPOSED, 601, 3);
-    expect_blocks(SB_TILED, 601, 2);
-    expect_blocks(SB_TILED, 1040, 1);
+    expect_blocks(SB_ATTENTION_COMPOSED, 601, 3);
+    expect_blocks(SB_ATTENTION_TILED, 601, 2);
+    expect_blocks(SB_ATTENTION_TILED, 1040, 1);
 }
 
 /* ---- a model ---- */
@@ -293,7 +294,7 @@ static double learn(const sb_seq2seq *model, const sb_batch *batch, const sb_par
     sb_tape_random(&tape, &random);
     sb_tensor *loss = sb_seq2seq_loss_sum(model, batch);
     cr_assert(loss && sb_backward(loss), "%s", sb_error());
-    const double value = sb_value(loss);
+    const double value = sb_tensor_value(loss);
     cr_assert(sb_tape_end(&tape));
     return value;
 }
@@ -318,7 +319,7 @@ static void expect_batch(const sb_seq2seq_options *options)
     const double whole = learn(tiny.model, batch, NULL);
     sb_tensor **expected = malloc((size_t)n * sizeof *expected);
     for (int64_t i = 0; i < n; i++)
-        expected[i] = sb_tensor_retain(sb_grad(sb_parameters_get(tiny.weights, i)));
+        expected[i] = sb_tensor_retain(sb_tensor_grad(sb_parameters_get(tiny.weights, i)));
     sb_parameters_clear(tiny.weights);
     double sum = 0, difference = 0, largest = 0;
     for (int i = 0; i < 2; i++) {
@@ -328,7 +329,8 @@ static void expect_batch(const sb_seq2seq_options *options)
     }
     cr_expect(fabs(sum - whole) <= 1e-12 * whole, "%.17g, not %.17g", sum, whole);
     for (int64_t i = 0; i < n; i++) {
-        widen(sb_grad(sb_parameters_get(tiny.weights, i)), expected[i], &difference, &largest);
+        widen(sb_tensor_grad(sb_parameters_get(tiny.weights, i)), expected[i], &difference,
+              &largest);
         sb_tensor_release(expected[i]);
     }
     cr_expect(difference <= 1e-12 * largest, "gradients up to %g differ by %g", largest,

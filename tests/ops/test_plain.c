@@ -79,7 +79,7 @@ static sb_tensor *cached(sb_score score, sb_tensor *const x[])
     const int32_t order[] = {1, 0};
     cr_assert(sb_kv_cache_reorder(cache, 2, order), "%s", sb_error());
     sb_attention_options o = {.score = score, .temperature = 2, .mask = sb_mask_window(5, 1)};
-    if (score == SB_SCALED)
+    if (score == SB_SCORE_SCALED)
         o.bias = x[3];
     sb_tensor *y = sb_attention_cached(x[0], cache, &o);
     cr_assert(y, "%s", sb_error());
@@ -93,7 +93,7 @@ CPU_CLAIM(plain, cached_attention_agrees_with_them)
 {
     const enum kernel_set usual = kernel_cpu_set();
     struct inputs in = inputs_new("=2x3x4x5 =2x7x2x5 =2x7x2x3 =4x1x7", SB_F64, 3);
-    for (sb_score score = SB_SCALED; score <= SB_COSINE; score++) {
+    for (sb_score score = SB_SCORE_SCALED; score <= SB_SCORE_COSINE; score++) {
         kernel_use_cpu_set(KERNELS_PLAIN);
         sb_tensor *plain = cached(score, in.x);
         for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++) {

@@ -49,17 +49,17 @@ static void run_rank(sb_communicator *c, void *context)
     l->passes[rank] = sb_gradcheck(run_part, &part, &x, 1, NULL, NULL);
     if (!l->passes[rank])
         fprintf(stderr, "rank %d of %d: %s\n", rank, ranks, sb_error());
-    sb_clear_grad(x);
-    sb_clear_grad(part.up);
-    sb_clear_grad(part.down);
+    sb_tensor_clear_grad(x);
+    sb_tensor_clear_grad(part.up);
+    sb_tensor_clear_grad(part.down);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_keep(run_part(&part, &x));
     need(y && sb_backward(sb_sum(y, SB_ALL, false)));
     l->y[rank] = sb_tensor_retain(y);
-    l->dx[rank] = sb_tensor_retain(sb_grad(x));
-    l->dup[rank] = sb_tensor_retain(sb_grad(part.up));
-    l->ddown[rank] = sb_tensor_retain(sb_grad(part.down));
+    l->dx[rank] = sb_tensor_retain(sb_tensor_grad(x));
+    l->dup[rank] = sb_tensor_retain(sb_tensor_grad(part.up));
+    l->ddown[rank] = sb_tensor_retain(sb_tensor_grad(part.down));
     need(sb_tape_end(&tape));
     sb_tensor_release(x);
     sb_tensor_release(part.up);

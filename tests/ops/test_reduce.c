@@ -44,7 +44,7 @@ CLAIM(reduce, the_gradient_of_a_mean_is_shared_evenly)
     sb_tensor *x = leaf(SB_SHAPE(2, 2), NUMBERS(1, 2, 3, 4));
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
     cr_assert(sb_backward_from(sb_mean(x, 0, false), dy), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(4, 3, 4, 3));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(4, 3, 4, 3));
     sb_tape_end(&tape);
 }
 
@@ -57,19 +57,19 @@ CLAIM(reduce, a_tie_of_the_maximum_shares_the_gradient)
     sb_tensor *x = leaf(SB_SHAPE(2, 3), 6, numbers);
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
     cr_assert(sb_backward_from(sb_max(x, 1, false), dy), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(4, 0, 4, 0, 6, 0));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(4, 0, 4, 0, 6, 0));
     sb_tape_end(&tape);
     sb_tape_begin(&tape, SB_RECORD);
     x = leaf(SB_SHAPE(2, 3), 6, numbers);
     cr_assert(sb_backward(sb_scale(sb_max(x, SB_ALL, false), 9)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(3, 0, 3, 0, 3, 0));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(3, 0, 3, 0, 3, 0));
     expect_numbers(sb_argmax(x, 1), NUMBERS(0, 1));
     sb_tape_end(&tape);
     sb_tape_begin(&tape, SB_RECORD);
     x = leaf(SB_SHAPE(3, 2), 6, numbers);
     dy = constant(SB_F64, SB_SHAPE(2), NUMBERS(8, 6));
     cr_assert(sb_backward_from(sb_max(x, 0, false), dy), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(8 / 3.0, 0, 8 / 3.0, 0, 8 / 3.0, 6));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(8 / 3.0, 0, 8 / 3.0, 0, 8 / 3.0, 6));
     sb_tape_end(&tape);
 }
 
@@ -82,7 +82,7 @@ CLAIM(reduce, gradients_add_to_what_is_there)
     sb_tensor *b = sb_max(x, 0, false);
     sb_tensor *c = sb_sum(x, 0, false);
     cr_assert(sb_backward(sb_add(sb_scale(a, 3), sb_add(b, c))), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(2, 3, 2));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(2, 3, 2));
     sb_tape_end(&tape);
 }
 
@@ -92,16 +92,17 @@ CLAIM(reduce, a_nan_is_the_maximum_wherever_it_stands)
     for (int64_t place = 0; place < 67; place++) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(67, 1), 1)));
-        sb_put(x, place, NAN);
-        sb_put(x, (place + 1) % 67, INFINITY);
-        cr_expect(isnan(sb_value(sb_sum(x, 0, false))));
-        cr_expect(sb_value(sb_argmax(x, 0)) == (double)place);
+        sb_tensor *x =
+            sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(67, 1), 1)));
+        sb_tensor_set(x, place, NAN);
+        sb_tensor_set(x, (place + 1) % 67, INFINITY);
+        cr_expect(isnan(sb_tensor_value(sb_sum(x, 0, false))));
+        cr_expect(sb_tensor_value(sb_argmax(x, 0)) == (double)place);
         sb_tensor *y = sb_keep(sb_max(x, 0, false));
         cr_assert(sb_backward(y), "%s", sb_error());
-        cr_expect(isnan(sb_value(y)));
+        cr_expect(isnan(sb_tensor_value(y)));
         for (int64_t i = 0; i < 67; i++)
-            cr_expect(sb_get(sb_grad(x), i) == (i == place));
+            cr_expect(sb_tensor_get(sb_tensor_grad(x), i) == (i == place));
         sb_tape_end(&tape);
     }
 }
@@ -135,7 +136,7 @@ static void check_long(int64_t outer, int64_t n, int64_t inner)
     sb_tensor *y = sb_keep(sb_max(x, 1, false)), *index = sb_keep(sb_argmax(x, 1));
     sb_tensor *total = sb_keep(sb_sum(x, 1, false));
     cr_assert(index && sb_backward(sb_sum(sb_multiply(y, total), SB_ALL, false)), "%s", sb_error());
-    double *value = numbers_of(x), *dx = numbers_of(sb_grad(x));
+    double *value = numbers_of(x), *dx = numbers_of(sb_tensor_grad(x));
     for (int64_t to = 0; to < outer * inner; to++) {
         const int64_t from = to / inner * n * inner + to % inner;
         int64_t best = 0;
@@ -145,8 +146,9 @@ static void check_long(int64_t outer, int64_t n, int64_t inner)
             sum += value[from + i * inner];
         }
         const double largest = value[from + best * inner];
-        cr_assert(sb_get(index, to) == best && sb_get(y, to) == largest, "%lld", (long long)to);
-        cr_assert(fabs(sb_get(total, to) - sum) < 1e-6 * n);
+        cr_assert(sb_tensor_get(index, to) == best && sb_tensor_get(y, to) == largest, "%lld",
+                  (long long)to);
+        cr_assert(fabs(sb_tensor_get(total, to) - sum) < 1e-6 * n);
         cr_assert(fabs(dx[from + best * inner] - (sum + largest)) < 1e-6 * n);
         cr_assert(n == 1 || fabs(dx[from + (best + 1) % n * inner] - largest) < 1e-6);
     }
@@ -172,13 +174,13 @@ CLAIM(reduce, the_sum_of_nothing_is_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 0))));
+    sb_tensor *x = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 0))));
     expect_numbers(sb_sum(x, 1, false), NUMBERS(0, 0));
     sb_tensor *y = sb_sum(x, SB_ALL, false);
     expect_numbers(y, NUMBERS(0));
     expect_shape(sb_max(x, 0, false), SB_SHAPE(0));
     cr_assert(sb_backward(y), "%s", sb_error());
-    expect_shape(sb_grad(x), SB_SHAPE(2, 0));
+    expect_shape(sb_tensor_grad(x), SB_SHAPE(2, 0));
     sb_tape_end(&tape);
 }
 

@@ -10,8 +10,8 @@ CLAIM(reshape, the_elements_stay_where_they_are)
     sb_tensor *dy = constant(SB_F64, SB_SHAPE(3, 2), NUMBERS(10, 20, 30, 40, 50, 60));
     cr_assert(sb_backward_from(y, dy), "%s", sb_error());
     expect_numbers(y, NUMBERS(1, 2, 3, 4, 5, 6));
-    expect_shape(sb_grad(x), SB_SHAPE(2, 3));
-    expect_numbers(sb_grad(x), NUMBERS(10, 20, 30, 40, 50, 60));
+    expect_shape(sb_tensor_grad(x), SB_SHAPE(2, 3));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(10, 20, 30, 40, 50, 60));
     sb_tape_end(&tape);
 }
 
@@ -24,7 +24,7 @@ CLAIM(reshape, gradients_of_two_shapes_add_up)
     sb_tensor *a = sb_reshape(x, SB_SHAPE(4));
     sb_tensor *b = sb_scale(sb_reshape(x, SB_SHAPE(1, 4)), 10);
     cr_assert(sb_backward(sb_sum(sb_add(a, b), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(11, 11, 11, 11));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(11, 11, 11, 11));
     sb_tape_end(&tape);
 }
 
@@ -42,11 +42,11 @@ CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
         sb_tensor *weights = constant(SB_F64, SB_SHAPE(4), NUMBERS(1, 2, 3, 4));
         sb_tensor *sum = sb_sum(sb_multiply(y, weights), SB_ALL, false);
         cr_assert(sb_backward(sb_add(sum, sb_sum(used, SB_ALL, false))), "%s", sb_error());
-        expect_shape(sb_grad(x), SB_SHAPE(2, 2));
-        expect_numbers(sb_grad(x), NUMBERS(101, 102, 103, 104));
-        expect_numbers(sb_grad(leaf_x), NUMBERS(303, 306, 309, 312));
+        expect_shape(sb_tensor_grad(x), SB_SHAPE(2, 2));
+        expect_numbers(sb_tensor_grad(x), NUMBERS(101, 102, 103, 104));
+        expect_numbers(sb_tensor_grad(leaf_x), NUMBERS(303, 306, 309, 312));
         if (keeps)
-            expect_numbers(sb_grad(y), NUMBERS(1, 2, 3, 4));
+            expect_numbers(sb_tensor_grad(y), NUMBERS(1, 2, 3, 4));
         sb_tape_end(&tape);
     }
 }
@@ -59,7 +59,7 @@ CLAIM(reshape, one_dimension_is_computed)
     expect_shape(sb_reshape(x, SB_SHAPE(-1)), SB_SHAPE(6));
     expect_shape(sb_reshape(x, SB_SHAPE(3, -1, 1)), SB_SHAPE(3, 2, 1));
     sb_tensor *one = sb_reshape(constant(SB_BOOL, SB_SHAPE(1), NUMBERS(1)), SB_SCALAR);
-    cr_expect(sb_tensor_rank(one) == 0 && sb_value(one) == 1);
+    cr_expect(sb_tensor_rank(one) == 0 && sb_tensor_value(one) == 1);
     expect_shape(sb_reshape(one, SB_SHAPE(1, -1)), SB_SHAPE(1, 1));
     sb_tensor *none = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3)));
     expect_shape(sb_reshape(none, SB_SHAPE(3, -1)), SB_SHAPE(3, 0));

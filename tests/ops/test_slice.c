@@ -11,7 +11,7 @@ CLAIM(slice, a_part_of_the_first_axis_shares_the_data)
     cr_assert(sb_backward_from(y, constant(SB_F64, SB_SHAPE(2, 2), NUMBERS(10, 20, 30, 40))), "%s",
               sb_error());
     expect_numbers(y, NUMBERS(3, 4, 5, 6));
-    expect_numbers(sb_grad(x), NUMBERS(0, 0, 10, 20, 30, 40));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 10, 20, 30, 40));
     sb_tape_end(&tape);
 }
 
@@ -24,7 +24,7 @@ CLAIM(slice, a_part_of_an_inner_axis_is_copied)
     expect_shape(y, SB_SHAPE(2, 2, 2));
     cr_assert(sb_backward_from(y, y), "%s", sb_error());
     expect_numbers(y, NUMBERS(3, 4, 5, 6, 9, 10, 11, 12));
-    expect_numbers(sb_grad(x), NUMBERS(0, 0, 3, 4, 5, 6, 0, 0, 9, 10, 11, 12));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(0, 0, 3, 4, 5, 6, 0, 0, 9, 10, 11, 12));
     sb_tape_end(&tape);
 }
 
@@ -37,7 +37,7 @@ CLAIM(slice, overlapping_parts_add_their_gradients)
     sb_tensor *b = sb_slice(x, 1, 1, 2);
     sb_tensor *sum = sb_add(a, sb_scale(b, 10));
     cr_assert(sb_backward(sb_sum(sum, SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(1, 11, 10));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(1, 11, 10));
     sb_tape_end(&tape);
 }
 
@@ -63,7 +63,7 @@ CLAIM(slice, split_cuts_into_all_of_its_parts)
     expect_shape(part[1], SB_SHAPE(2, 0));
     expect_numbers(part[2], NUMBERS(2, 3, 4, 6, 7, 8));
     cr_assert(sb_backward(sb_sum(sb_multiply(part[0], part[2]), SB_ALL, false)), "%s", sb_error());
-    expect_numbers(sb_grad(x), NUMBERS(9, 1, 1, 1, 21, 5, 5, 5));
+    expect_numbers(sb_tensor_grad(x), NUMBERS(9, 1, 1, 1, 21, 5, 5, 5));
     sb_tape_end(&tape);
 }
 
@@ -75,7 +75,7 @@ CLAIM(slice, long_runs_are_moved_whole)
     sb_tensor *y = sb_keep(sb_slice(x, 1, 2, 20001));
     sb_tensor *again = sb_slice(x, 1, 2, 20001);
     cr_assert(sb_backward(sb_sum(sb_multiply(y, again), SB_ALL, false)), "%s", sb_error());
-    double *value = numbers_of(x), *part = numbers_of(y), *dx = numbers_of(sb_grad(x));
+    double *value = numbers_of(x), *part = numbers_of(y), *dx = numbers_of(sb_tensor_grad(x));
     for (int64_t i = 0; i < 3 * 20003; i++) {
         const int64_t row = i / 20003, column = i % 20003;
         cr_assert(dx[i] == (column >= 2 ? 2 * value[i] : 0), "%lld", (long long)i);

@@ -11,14 +11,14 @@ CLAIM(softmax, three_scores_give_the_hand_worked_weights)
     sb_tensor *y = sb_softmax(x);
     cr_assert(y, "%s", sb_error());
     for (int i = 0; i < 3; i++)
-        cr_expect(fabs(sb_get(y, i) - (1 << i) / 7.0) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(y, i) - (1 << i) / 7.0) < 1e-15);
     sb_tape_end(&tape);
 }
 
 /* With dy = (1, 0, 0): dx = y (dy - y_0), by hand (6/49, -2/49, -4/49). */
 CLAIM(softmax, backward_gives_the_hand_worked_gradient)
 {
-    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(
         SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906}));
     sb_tensor *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, 0, 0});
     sb_tape tape;
@@ -27,7 +27,7 @@ CLAIM(softmax, backward_gives_the_hand_worked_gradient)
     sb_tape_end(&tape);
     const double expected[] = {6 / 49.0, -2 / 49.0, -4 / 49.0};
     for (int i = 0; i < 3; i++)
-        cr_expect(fabs(sb_get(sb_grad(x), i) - expected[i]) < 1e-15);
+        cr_expect(fabs(sb_tensor_get(sb_tensor_grad(x), i) - expected[i]) < 1e-15);
     sb_tensor_release(dy);
     sb_tensor_release(x);
 }
@@ -38,7 +38,7 @@ CLAIM(softmax, scores_of_1000_do_not_overflow)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_F32, SB_SHAPE(2), 1000));
     sb_tensor *y = sb_softmax(x);
-    cr_expect(sb_get(y, 0) == 0.5 && sb_get(y, 1) == 0.5);
+    cr_expect(sb_tensor_get(y, 0) == 0.5 && sb_tensor_get(y, 1) == 0.5);
     sb_tape_end(&tape);
 }
 
@@ -50,10 +50,10 @@ CLAIM(softmax, a_nan_or_an_infinity_shows)
         double values[3] = {1, 2, 3};
         values[place] = NAN;
         sb_tensor *y = sb_softmax(sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), values)));
-        cr_expect(isnan(sb_get(y, 0)) && isnan(sb_get(y, 2)));
+        cr_expect(isnan(sb_tensor_get(y, 0)) && isnan(sb_tensor_get(y, 2)));
         values[place] = INFINITY;
         y = sb_softmax(sb_tape_own(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), values)));
-        cr_expect(isnan(sb_get(y, place)));
+        cr_expect(isnan(sb_tensor_get(y, place)));
     }
     sb_tape_end(&tape);
 }
@@ -62,7 +62,7 @@ CLAIM(softmax, a_scalar_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_softmax(sb_tape_own(sb_scalar(SB_F32, 1))));
+    cr_expect(!sb_softmax(sb_tape_own(sb_tensor_scalar(SB_F32, 1))));
     EXPECT_ERROR("softmax: x is a scalar");
     cr_expect(!sb_tape_end(&tape));
 }

@@ -54,9 +54,9 @@ static bool regression_describe(const void *self, sb_description *d)
 static sb_tensor *regression_loss(const void *self, const sb_batch *batch, sb_loss loss)
 {
     const struct regression *r = self;
-    sb_tensor *h =
-        sb_tanh(sb_linear_layer_forward(&r->first, sb_batch_get(batch, "x"), SB_IDENTITY));
-    sb_tensor *y = sb_linear_layer_forward(&r->second, sb_dropout(h, 0.1), SB_IDENTITY);
+    sb_tensor *h = sb_tanh(
+        sb_linear_layer_forward(&r->first, sb_batch_get(batch, "x"), SB_ACTIVATION_IDENTITY));
+    sb_tensor *y = sb_linear_layer_forward(&r->second, sb_dropout(h, 0.1), SB_ACTIVATION_IDENTITY);
     sb_tensor *wrong = sb_subtract(y, sb_batch_get(batch, "y"));
     sb_tensor *sum = sb_sum(sb_multiply(wrong, wrong), SB_ALL, false);
     return loss == SB_LOSS_MEAN ? sb_scale(sum, 1 / (double)batch->targets) : sum;
@@ -161,7 +161,7 @@ static void print_weights(const sb_parameters *weights)
     for (int64_t i = 0; i < sb_parameters_count(weights); i++)
         for (int64_t e = 0; e < sb_tensor_size(sb_parameters_get(weights, i)); e++)
             printf("%s %.17g\n", sb_parameters_name(weights, i),
-                   sb_get(sb_parameters_get(weights, i), e));
+                   sb_tensor_get(sb_parameters_get(weights, i), e));
 }
 
 /* Of the trained model, which another program would find in the file. */

@@ -59,7 +59,7 @@ int main(void)
     double values[6];
     for (int i = 0; i < 6; i++)
         values[i] = 4 * sb_random_uniform(&random) - 2;
-    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
     if (!x) {
         printf("no input: %s\n", sb_error());
         return 1;

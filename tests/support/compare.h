@@ -29,9 +29,9 @@ static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[],
         sb_tape_end(&tape);
     }
     for (int i = 0; i < n; i++) {
-        dx[i] = sb_tensor_retain(sb_grad(x[i]));
+        dx[i] = sb_tensor_retain(sb_tensor_grad(x[i]));
         if (dx[i])
-            sb_clear_grad(x[i]);
+            sb_tensor_clear_grad(x[i]);
     }
     return y;
 }

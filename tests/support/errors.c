@@ -10,7 +10,7 @@ static void open_arguments(struct errors *f)
     f->v3 = test_leaf(SB_F32, 3, SB_SHAPE(3));
     f->v4 = test_leaf(SB_F32, 4, SB_SHAPE(4));
     f->d = test_leaf(SB_F64, 5, SB_SHAPE(2, 3));
-    f->s = sb_scalar(SB_F32, 1.5);
+    f->s = sb_tensor_scalar(SB_F32, 1.5);
     f->e = sb_tensor_zeros(SB_F32, SB_SHAPE(0, 3));
     f->e0 = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 0));
     f->i2 = sb_tensor_from(SB_I32, SB_SHAPE(2), (int32_t[]){1, 2});
@@ -56,7 +56,7 @@ static sb_tensor *make_gone(struct errors *f)
 {
     sb_tensor *gone = sb_tanh(f->x);
     cr_assert(sb_backward(sb_sum(gone, SB_ALL, false)), "%s", sb_error());
-    sb_clear_grad(f->x);
+    sb_tensor_clear_grad(f->x);
     return gone;
 }
 

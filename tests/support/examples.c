@@ -86,7 +86,7 @@ struct inputs inputs_widened(const struct inputs *from)
         in.x[i] = sb_tensor_from_doubles(dtype, x->rank, x->dim, numbers);
         free(numbers);
         if (x->requires_grad)
-            sb_requires_grad(in.x[i]);
+            sb_tensor_requires_grad(in.x[i]);
     }
     return in;
 }
@@ -149,8 +149,8 @@ struct results example_run(const struct example *e, const struct inputs *in, sb_
         results_add(&o, y);
     for (int i = 0; i < in->n; i++) {
         if (o.ok)
-            results_add(&o, sb_grad(in->x[i]));
-        sb_clear_grad(in->x[i]);
+            results_add(&o, sb_tensor_grad(in->x[i]));
+        sb_tensor_clear_grad(in->x[i]);
     }
     o.ok = sb_tape_end(&tape) && o.ok;
     return o;

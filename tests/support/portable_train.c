@@ -8,7 +8,7 @@
 
 static unsigned loss_bits(const sb_tensor *loss)
 {
-    float value = (float)sb_value(loss);
+    float value = (float)sb_tensor_value(loss);
     unsigned bits;
     memcpy(&bits, &value, sizeof bits);
     return bits;
@@ -23,7 +23,7 @@ static bool step(sb_seq2seq *model, sb_data *data, sb_optimiser *adam, sb_random
     sb_tensor *loss = sb_seq2seq_loss(model, sb_data_next(data));
     bool ok = sb_backward(loss) && sb_optimiser_step(adam);
     if (ok && number % 50 == 0)
-        printf("step %3d  loss %.6f  bits %08x\n", number, sb_value(loss), loss_bits(loss));
+        printf("step %3d  loss %.6f  bits %08x\n", number, sb_tensor_value(loss), loss_bits(loss));
     return sb_tape_end(&tape) && ok;
 }
 
@@ -35,7 +35,7 @@ int main(void)
                                                         .encoder_layers = 1,
                                                         .decoder_layers = 1,
                                                         .dropout = 0.1,
-                                                        .activation = SB_GELU}};
+                                                        .activation = SB_ACTIVATION_GELU}};
     const sb_optimiser_options schedule = {
         .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 0.003, .warmup = 30, .steps = 300},
         .clip = 1};

@@ -34,7 +34,7 @@ static double stored_error(const sb_safetensors *file, const char *name)
     snprintf(full, sizeof full, "%s~", name);
     sb_tensor *error = sb_safetensors_tensor(file, full);
     cr_assert(error, "%s", sb_error());
-    double value = sb_value(error);
+    double value = sb_tensor_value(error);
     sb_tensor_release(error);
     return value;
 }
@@ -60,7 +60,7 @@ sb_tensor *reference_input(const sb_safetensors *file, const char *path, const c
 {
     sb_tensor *t = reference_tensor(file, reference_name(path, last).text, dtype);
     bool wanted = sb_safetensors_find(file, gradient_name(path, last).text) >= 0;
-    return t && wanted ? sb_requires_grad(t) : t;
+    return t && wanted ? sb_tensor_requires_grad(t) : t;
 }
 
 static double largest_of(const sb_tensor *t)
@@ -113,7 +113,7 @@ void reference_expect_gradient(const sb_safetensors *file, const char *path, con
 {
     const struct reference_name name = gradient_name(path, last);
     if (sb_safetensors_find(file, name.text) >= 0)
-        reference_expect(file, name.text, sb_grad(x), 0);
+        reference_expect(file, name.text, sb_tensor_grad(x), 0);
 }
 
 void reference_read_weights(const sb_safetensors *file, const char *path, sb_parameters *set)
@@ -144,8 +144,8 @@ void reference_expect_weights(const sb_safetensors *file, const char *path,
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         const char *name = sb_parameters_name(set, i);
         const bool vanishes = strstr(name, "key.bias") != NULL;
-        reference_expect(file, gradient_name(path, name).text, sb_grad(sb_parameters_get(set, i)),
-                         vanishes ? largest : 0);
+        reference_expect(file, gradient_name(path, name).text,
+                         sb_tensor_grad(sb_parameters_get(set, i)), vanishes ? largest : 0);
     }
 }
 

@@ -5,9 +5,9 @@ static bool times_backward(sb_node *node)
     for (int i = 0; i < 2; i++) {
         sb_tensor *dx = sb_node_dx(node, i);
         for (int64_t k = 0; k < sb_tensor_size(dx); k++)
-            sb_put(dx, k,
-                   sb_get(dx, k) +
-                       sb_get(sb_node_dy(node, 0), k) * sb_get(sb_node_input(node, 1 - i), k));
+            sb_tensor_set(dx, k,
+                          sb_tensor_get(dx, k) + sb_tensor_get(sb_node_dy(node, 0), k) *
+                                                     sb_tensor_get(sb_node_input(node, 1 - i), k));
     }
     return true;
 }
@@ -19,7 +19,7 @@ sb_tensor *times(sb_tensor *a, sb_tensor *b)
     sb_node *node = sb_node_new(&times_operation, 2, (sb_tensor *[]){a, b}, 1, NULL, 0);
     sb_tensor *y = node ? sb_node_output(node, a->dtype, a->rank, a->dim) : NULL;
     for (int64_t i = 0; i < sb_tensor_size(y); i++)
-        sb_put(y, i, sb_get(a, i) * sb_get(b, i));
+        sb_tensor_set(y, i, sb_tensor_get(a, i) * sb_tensor_get(b, i));
     return y;
 }
 
@@ -30,7 +30,7 @@ static bool total_backward(sb_node *node)
 {
     sb_tensor *dx = sb_node_dx(node, 0);
     for (int64_t i = 0; i < sb_tensor_size(dx); i++)
-        sb_put(dx, i, sb_get(dx, i) + sb_value(sb_node_dy(node, 0)));
+        sb_tensor_set(dx, i, sb_tensor_get(dx, i) + sb_tensor_value(sb_node_dy(node, 0)));
     live_at[backwards++ % 16] = memory_in_use().live_bytes;
     return true;
 }
@@ -43,8 +43,8 @@ sb_tensor *total(sb_tensor *x)
     sb_tensor *y = node ? sb_node_output(node, x->dtype, SB_SCALAR) : NULL;
     double sum = 0;
     for (int64_t i = 0; y && i < sb_tensor_size(x); i++)
-        sum += sb_get(x, i);
-    return y && sb_put(y, 0, sum) ? y : NULL;
+        sum += sb_tensor_get(x, i);
+    return y && sb_tensor_set(y, 0, sum) ? y : NULL;
 }
 
 static sb_tape left_open;
@@ -53,7 +53,7 @@ static bool pass_backward(sb_node *node)
 {
     sb_tensor *dx = sb_node_dx(node, 0);
     for (int64_t i = 0; i < sb_tensor_size(dx); i++)
-        sb_put(dx, i, sb_get(dx, i) + sb_get(sb_node_dy(node, 0), i));
+        sb_tensor_set(dx, i, sb_tensor_get(dx, i) + sb_tensor_get(sb_node_dy(node, 0), i));
     live_at[backwards++ % 16] = memory_in_use().live_bytes;
     switch (*(const enum fault *)sb_node_options(node)) {
     case NO_FAULT:
@@ -83,13 +83,13 @@ sb_tensor *pass(sb_tensor *x, enum fault fault)
 
 sb_tensor *leaf(double value)
 {
-    return sb_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(2), value));
+    return sb_tensor_requires_grad(sb_tensor_full(SB_F64, SB_SHAPE(2), value));
 }
 
 bool every(const sb_tensor *t, double value)
 {
     for (int64_t i = 0; i < sb_tensor_size(t); i++)
-        if (sb_get(t, i) != value)
+        if (sb_tensor_get(t, i) != value)
             return false;
     return t != NULL;
 }

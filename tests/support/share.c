@@ -24,9 +24,9 @@ sb_tensor *share_part(const sb_tensor *t, int axis, const sb_piece *piece, int64
     sb_tensor *part = sb_tensor_zeros(t->dtype, t->rank, dim);
     double *numbers = numbers_of(t);
     for (int64_t e = 0; e < sb_tensor_size(part); e++)
-        sb_put(part, e, numbers[element_of(t, axis, piece, here, e)]);
+        sb_tensor_set(part, e, numbers[element_of(t, axis, piece, here, e)]);
     free(numbers);
-    return sb_dtype_is_real(part->dtype) ? sb_requires_grad(part) : part;
+    return sb_dtype_is_real(part->dtype) ? sb_tensor_requires_grad(part) : part;
 }
 
 void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x)
@@ -35,7 +35,7 @@ void share_add(sb_tensor *t, int axis, const sb_piece *piece, const sb_tensor *x
     const int64_t here = x->rank > 0 ? x->dim[axis] : 1;
     for (int64_t e = 0; e < sb_tensor_size(x); e++) {
         const int64_t to = element_of(t, axis, piece, here, e);
-        sb_put(t, to, sb_get(t, to) + numbers[e]);
+        sb_tensor_set(t, to, sb_tensor_get(t, to) + numbers[e]);
     }
     free(numbers);
 }

@@ -177,7 +177,7 @@ sb_tensor *test_leaf(sb_dtype dtype, uint64_t seed, int rank, const int64_t *dim
         values[i] = 4 * sb_random_uniform(&random) - 2;
     sb_tensor *t = sb_tensor_from_doubles(dtype, rank, dim, values);
     free(values);
-    return t ? sb_requires_grad(t) : NULL;
+    return t ? sb_tensor_requires_grad(t) : NULL;
 }
 
 /* On a slow device only some of the allocations after the first ones fail. */

@@ -6,10 +6,10 @@
 static const struct tiny_variant variants[] = {
     {"pre-norm", {TRANSFORMER(.norm_place = SB_NORM_PRE)}},
     {"post-norm", {TRANSFORMER(.norm_place = SB_NORM_POST)}},
-    {"rms", {TRANSFORMER(.norm_kind = SB_RMS_NORM)}},
-    {"rms post-norm", {TRANSFORMER(.norm_kind = SB_RMS_NORM, .norm_place = SB_NORM_POST)}},
-    {"gated", {TRANSFORMER(.gated = true, .activation = SB_SILU)}},
-    {"gelu", {TRANSFORMER(.activation = SB_GELU)}},
+    {"rms", {TRANSFORMER(.norm_kind = SB_NORM_KIND_RMS)}},
+    {"rms post-norm", {TRANSFORMER(.norm_kind = SB_NORM_KIND_RMS, .norm_place = SB_NORM_POST)}},
+    {"gated", {TRANSFORMER(.gated = true, .activation = SB_ACTIVATION_SILU)}},
+    {"gelu", {TRANSFORMER(.activation = SB_ACTIVATION_GELU)}},
     {"learned", {TRANSFORMER(.positions = SB_POSITIONS_LEARNED, .longest = 40)}},
     {"rotary", {TRANSFORMER(.positions = SB_POSITIONS_ROTARY)}},
     {"alibi", {TRANSFORMER(.positions = SB_POSITIONS_ALIBI)}},
@@ -17,8 +17,8 @@ static const struct tiny_variant variants[] = {
     {"no positions", {TRANSFORMER(.positions = SB_POSITIONS_NONE)}},
     {"grouped", {TRANSFORMER(.key_heads = 1)}},
     {"grouped rotary", {TRANSFORMER(.key_heads = 1, .positions = SB_POSITIONS_ROTARY)}},
-    {"cosine", {TRANSFORMER(.score = SB_COSINE)}},
-    {"balanced", {TRANSFORMER(.score = SB_BALANCED)}},
+    {"cosine", {TRANSFORMER(.score = SB_SCORE_COSINE)}},
+    {"balanced", {TRANSFORMER(.score = SB_SCORE_BALANCED)}},
     {"tied", {TRANSFORMER(), .tie_embeddings = true}},
     {"shared", {TRANSFORMER(), .share_embeddings = true}},
     {"tied and shared", {TRANSFORMER(), .tie_embeddings = true, .share_embeddings = true}},
@@ -71,7 +71,7 @@ void tiny_draw(sb_parameters *weights, uint64_t seed, double end)
         free(values);
     }
     sb_tensor *bias = sb_parameters_find(weights, "output.bias");
-    sb_put(bias, SB_END, sb_get(bias, SB_END) + end);
+    sb_tensor_set(bias, SB_SYMBOL_END, sb_tensor_get(bias, SB_SYMBOL_END) + end);
 }
 
 struct tiny tiny_new(sb_dtype dtype, uint64_t seed, const sb_seq2seq_options *options)

@@ -22,7 +22,7 @@ static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim, 
 /* The same in f64, requiring a gradient. */
 static inline sb_tensor *leaf(int rank, const int64_t *dim, int n, const double *values)
 {
-    return sb_requires_grad(constant(SB_F64, rank, dim, n, values));
+    return sb_tensor_requires_grad(constant(SB_F64, rank, dim, n, values));
 }
 
 static inline void expect_shape(const sb_tensor *t, int rank, const int64_t *dim)

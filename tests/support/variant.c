@@ -16,7 +16,7 @@ struct variant variant_draw(uint64_t seed)
     c.Lk = 1 + sb_random_below(&r, 9);
     c.D = 1 + sb_random_below(&r, 5);
     c.Dv = 1 + sb_random_below(&r, 4);
-    c.layout = one_in(&r, 2) ? SB_LENGTH_FIRST : SB_HEADS_FIRST;
+    c.layout = one_in(&r, 2) ? SB_LAYOUT_LENGTH_FIRST : SB_LAYOUT_HEADS_FIRST;
     c.score = sb_random_below(&r, 3);
     c.scale = one_in(&r, 3) ? 0.8 : 0;
     c.mask = (int)sb_random_below(&r, MASK_KINDS);
@@ -33,7 +33,7 @@ static sb_tensor *operand(const struct variant *c, sb_dtype dtype, uint64_t seed
                           int64_t H, int64_t D)
 {
     int64_t dim[4] = {c->B, L, H, D};
-    if (c->layout == SB_HEADS_FIRST) {
+    if (c->layout == SB_LAYOUT_HEADS_FIRST) {
         dim[1] = H;
         dim[2] = L;
     }
@@ -79,7 +79,7 @@ static sb_mask *padding(const struct variant *c)
     sb_random r = sb_random_new(c->seed, SB_STREAM_DATA);
     sb_tensor *lengths = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(c->B)));
     for (int64_t b = 0; b < c->B; b++)
-        sb_put(lengths, b, sb_random_below(&r, (uint32_t)c->Lk + 1));
+        sb_tensor_set(lengths, b, sb_random_below(&r, (uint32_t)c->Lk + 1));
     return sb_mask_lengths(lengths);
 }
 
@@ -88,7 +88,7 @@ static sb_mask *pairs(const struct variant *c)
     sb_random r = sb_random_new(c->seed, SB_STREAM_SAMPLE);
     sb_tensor *allowed = sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(c->B, 1, c->Lq, c->Lk)));
     for (int64_t i = 0; i < sb_tensor_size(allowed); i++)
-        sb_put(allowed, i, sb_random_uniform(&r) < 0.6);
+        sb_tensor_set(allowed, i, sb_random_uniform(&r) < 0.6);
     if (c->rows.of)
         allowed = sb_tape_own(share_part(allowed, 2, &c->rows, c->rows_here));
     return sb_mask_allow(allowed);
@@ -102,7 +102,7 @@ static sb_mask *blocks(const struct variant *c)
     sb_tensor *kept = sb_tape_own(sb_tensor_zeros(
         SB_BOOL, SB_SHAPE(c->H, (c->Lq + size - 1) / size, (c->Lk + size - 1) / size)));
     for (int64_t i = 0; i < sb_tensor_size(kept); i++)
-        sb_put(kept, i, sb_random_uniform(&r) < 0.5);
+        sb_tensor_set(kept, i, sb_random_uniform(&r) < 0.5);
     return sb_mask_blocks(kept, size);
 }
 
@@ -139,7 +139,7 @@ static sb_mask *mask(const struct variant *c)
 /* (B, L, G, D) as (B, H, L, D): each head repeated for those that share it. */
 static sb_tensor *heads(const struct variant *c, sb_tensor *x)
 {
-    if (c->layout == SB_LENGTH_FIRST)
+    if (c->layout == SB_LAYOUT_LENGTH_FIRST)
         x = sb_permute(x, (const int[]){0, 2, 1, 3});
     int64_t G = sb_tensor_dim(x, 1), L = sb_tensor_dim(x, 2), D = sb_tensor_dim(x, 3);
     x = sb_reshape(x, SB_SHAPE(c->B, G, 1, L, D));
@@ -149,14 +149,14 @@ static sb_tensor *heads(const struct variant *c, sb_tensor *x)
 
 static double scale_of(const struct variant *c)
 {
-    double scale = c->scale ? c->scale : c->score == SB_COSINE ? 1 : 1 / sqrt((double)c->D);
+    double scale = c->scale ? c->scale : c->score == SB_SCORE_COSINE ? 1 : 1 / sqrt((double)c->D);
     return c->temperature == TEMPERATURE_FIXED ? scale / 0.7 : scale;
 }
 
 static sb_tensor *compose(const struct variant *c, sb_tensor *const x[], sb_tensor **weights)
 {
     sb_tensor *q = heads(c, x[0]), *k = heads(c, x[1]), *v = heads(c, x[2]);
-    if (c->score == SB_COSINE) {
+    if (c->score == SB_SCORE_COSINE) {
         q = sb_l2_normalize(q);
         k = sb_l2_normalize(k);
     }
@@ -169,7 +169,7 @@ static sb_tensor *compose(const struct variant *c, sb_tensor *const x[], sb_tens
         s = sb_add(s, x[3]);
     *weights = c->mask ? sb_masked_softmax(s, mask(c), 1) : sb_softmax(s);
     sb_tensor *y = sb_matmul(sb_dropout(*weights, c->dropout), v);
-    return c->layout == SB_LENGTH_FIRST ? sb_permute(y, (const int[]){0, 2, 1, 3}) : y;
+    return c->layout == SB_LAYOUT_LENGTH_FIRST ? sb_permute(y, (const int[]){0, 2, 1, 3}) : y;
 }
 
 sb_attention_options variant_options(const struct variant *c, sb_tensor *const x[])
@@ -182,7 +182,7 @@ sb_attention_options variant_options(const struct variant *c, sb_tensor *const x
                                   .log_temperature = x[4],
                                   .dropout = c->dropout,
                                   .bias = x[3],
-                                  .algorithm = SB_TILED};
+                                  .algorithm = SB_ATTENTION_TILED};
 }
 
 sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
@@ -191,7 +191,7 @@ sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum w
     if (way == OPERATIONS)
         return compose(c, x, weights);
     sb_attention_options o = variant_options(c, x);
-    o.algorithm = way == COMPOSED ? SB_COMPOSED : SB_TILED;
+    o.algorithm = way == COMPOSED ? SB_ATTENTION_COMPOSED : SB_ATTENTION_TILED;
     o.weights = way == COMPOSED ? weights : NULL;
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
     if (way == TILED)
@@ -227,8 +227,8 @@ void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bo
     result[1] = sb_tensor_retain(weights);
     cr_assert(sb_tape_end(&tape));
     for (int i = 0; i < VARIANT_INPUTS; i++) {
-        result[2 + i] = x[i] ? sb_tensor_retain(sb_grad(x[i])) : NULL;
-        sb_clear_grad(x[i]);
+        result[2 + i] = x[i] ? sb_tensor_retain(sb_tensor_grad(x[i])) : NULL;
+        sb_tensor_clear_grad(x[i]);
     }
 }
 

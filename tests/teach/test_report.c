@@ -205,12 +205,13 @@ CLAIM(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
     cr_expect(sb_parameters_count(twin.weights) ==
               sb_parameters_count(subject.checkpoint->weights));
     sb_tensor *w = sb_parameters_find(twin.weights, "output.bias");
-    const double before = sb_get(w, 5);
+    const double before = sb_tensor_get(w, 5);
     double difference = 0;
     cr_assert(twin_difference(&twin, w, 5, 1e-5, &difference));
-    cr_expect(fabs(difference - sb_get(sb_grad(w), 5)) < 1e-8 && fabs(difference) > 1e-4, "%g, %g",
-              difference, sb_get(sb_grad(w), 5));
-    cr_expect(sb_get(w, 5) == before);
+    cr_expect(fabs(difference - sb_tensor_get(sb_tensor_grad(w), 5)) < 1e-8 &&
+                  fabs(difference) > 1e-4,
+              "%g, %g", difference, sb_tensor_get(sb_tensor_grad(w), 5));
+    cr_expect(sb_tensor_get(w, 5) == before);
     twin_close(&twin);
     subject_close(&subject);
 }

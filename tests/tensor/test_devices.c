@@ -163,7 +163,7 @@ CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
     sb_tensor *w = sb_tape_own(test_leaf(SB_BF16, 2, SB_SHAPE(8, 8)));
     sb_tensor *b = sb_tape_own(test_leaf(SB_BF16, 3, SB_SHAPE(8)));
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(6)));
-    sb_tensor *y = sb_linear_activation(sb_layer_norm(x, b, b, 0), w, b, SB_GELU);
+    sb_tensor *y = sb_linear_activation(sb_layer_norm(x, b, b, 0), w, b, SB_ACTIVATION_GELU);
     sb_tensor *sum, *normed = sb_residual_layer_norm(x, sb_scale(y, 2), 0.3, b, b, 0, &sum);
     y = sb_matmul(sb_add(normed, sum), sb_transpose(w, 0, 1));
     y = sb_concatenate((sb_tensor *[]){sb_slice(y, 1, 0, 4), sb_slice(y, 1, 4, 4)}, 2, 1);
@@ -173,7 +173,7 @@ CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
     cr_expect(nodes_of(tape_open(), "cast") == 0);
     cr_expect(sb_tensor_dtype(y) == SB_BF16 && sb_tensor_dtype(loss) == SB_F32);
     cr_expect(sb_backward(loss), "%s", sb_error());
-    cr_expect(sb_tensor_dtype(sb_grad(w)) == SB_BF16);
+    cr_expect(sb_tensor_dtype(sb_tensor_grad(w)) == SB_BF16);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
@@ -184,16 +184,19 @@ CLAIM(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
     sb_use_device(device_cuda());
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *ones = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1)));
-    sb_tensor *one = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1), 1)));
+    sb_tensor *ones =
+        sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1)));
+    sb_tensor *one = sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1), 1)));
     sb_tensor *ids = sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(1200)));
-    cr_expect(sb_get(sb_sum(ones, 0, false), 0) == 1200);
-    cr_expect(sb_get(sb_matmul_tn(ones, ones), 0) == 1200);
-    sb_tensor *table = sb_tape_own(sb_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1, 1), 1)));
+    cr_expect(sb_tensor_get(sb_sum(ones, 0, false), 0) == 1200);
+    cr_expect(sb_tensor_get(sb_matmul_tn(ones, ones), 0) == 1200);
+    sb_tensor *table =
+        sb_tape_own(sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(1, 1), 1)));
     sb_tensor *y = sb_add(sb_linear(ones, table, one), sb_embedding(table, ids));
     cr_assert(sb_backward_from(y, sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(1200, 1), 1))), "%s",
               sb_error());
-    cr_expect(sb_get(sb_grad(one), 0) == 1200 && sb_get(sb_grad(table), 0) == 2400);
+    cr_expect(sb_tensor_get(sb_tensor_grad(one), 0) == 1200 &&
+              sb_tensor_get(sb_tensor_grad(table), 0) == 2400);
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
@@ -207,12 +210,13 @@ CLAIM(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(ROWS, 1), 1 + 0x1p-7));
-    sb_tensor *w = sb_tape_own(sb_requires_grad(sb_tensor_zeros(SB_BF16, SB_SHAPE(2, 1))));
+    sb_tensor *w = sb_tape_own(sb_tensor_requires_grad(sb_tensor_zeros(SB_BF16, SB_SHAPE(2, 1))));
     sb_tensor *loss =
         sb_linear_cross_entropy(x, w, NULL, sb_tape_own(sb_tensor_zeros(SB_I32, SB_SHAPE(ROWS))),
-                                &(sb_cross_entropy_options){.reduction = SB_SUM});
+                                &(sb_cross_entropy_options){.reduction = SB_REDUCE_SUM});
     cr_assert(loss && sb_backward(loss), "%s", sb_error());
-    cr_expect(sb_get(sb_grad(w), 1) == 3616, "%g", sb_get(sb_grad(w), 1));
+    cr_expect(sb_tensor_get(sb_tensor_grad(w), 1) == 3616, "%g",
+              sb_tensor_get(sb_tensor_grad(w), 1));
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
@@ -221,7 +225,7 @@ CLAIM(devices, tensors_move_and_keep_their_values)
     device_needed();
     const double values[6] = {1, -2, 3.5, 1e-300, -0.0, 7};
     on_the_cpu();
-    sb_tensor *x = sb_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 3), values));
     sb_tensor *there = sb_tensor_to(x, device_cuda()), *back = sb_tensor_to(there, sb_device_cpu());
     double read[6];
     cr_expect(sb_tensor_device(there) == device_cuda() &&
@@ -230,8 +234,9 @@ CLAIM(devices, tensors_move_and_keep_their_values)
     cr_expect(memcmp(sb_tensor_data(back), values, sizeof values) == 0);
     cr_expect(!sb_tensor_data(there));
     EXPECT_ERROR("the data lies on cuda");
-    cr_expect(there->requires_grad && sb_get(there, 2) == 3.5);
-    cr_expect(sb_put(there, 2, 9) && sb_get(there, 2) == 9 && sb_get(x, 2) == 3.5);
+    cr_expect(there->requires_grad && sb_tensor_get(there, 2) == 3.5);
+    cr_expect(sb_tensor_set(there, 2, 9) && sb_tensor_get(there, 2) == 9 &&
+              sb_tensor_get(x, 2) == 3.5);
     sb_tensor_release(x);
     sb_tensor_release(there);
     sb_tensor_release(back);
@@ -242,7 +247,7 @@ CLAIM(devices, inputs_on_two_devices_are_refused)
 {
     device_needed();
     on_the_cpu();
-    sb_tensor *a = sb_scalar(SB_F32, 1), *b = sb_tensor_to(a, device_cuda());
+    sb_tensor *a = sb_tensor_scalar(SB_F32, 1), *b = sb_tensor_to(a, device_cuda());
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_add(a, b));
@@ -297,13 +302,14 @@ static sb_tensor *masked_softmax(sb_tensor *const x[])
 
 static sb_tensor *composed_attention(sb_tensor *const x[])
 {
-    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_COMPOSED};
+    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]),
+                                    .algorithm = SB_ATTENTION_COMPOSED};
     return sb_attention(x[0], x[0], x[0], &o);
 }
 
 static sb_tensor *tiled_attention(sb_tensor *const x[])
 {
-    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_TILED};
+    const sb_attention_options o = {.mask = sb_mask_lengths(x[1]), .algorithm = SB_ATTENTION_TILED};
     return sb_attention(x[0], x[0], x[0], &o);
 }
 
@@ -340,8 +346,8 @@ static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_keep(c->f(x));
     bool ok = y && sb_backward(sb_sum(y, SB_ALL, false)) && can_be_read(y);
-    ok = ok && can_be_read(sb_grad(x[0]));
-    sb_clear_grad(x[0]);
+    ok = ok && can_be_read(sb_tensor_grad(x[0]));
+    sb_tensor_clear_grad(x[0]);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -353,9 +359,9 @@ CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
         const struct late_failure *c = &late_failures[i];
         struct inputs in = inputs_new(c->shapes, SB_F32, 1);
         sb_tensor *last = in.x[in.n - 1];
-        const double right = sb_get(last, c->place);
+        const double right = sb_tensor_get(last, c->place);
         cr_assert(can_be_used(c, in.x), "%s: %s", c->message, sb_error());
-        cr_assert(sb_put(last, c->place, c->value));
+        cr_assert(sb_tensor_set(last, c->place, c->value));
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *y = c->f(in.x);
@@ -368,7 +374,7 @@ CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
         cr_expect(c->f(in.x) && !sb_device_synchronize(device_cuda()));
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
-        cr_assert(sb_put(last, c->place, right));
+        cr_assert(sb_tensor_set(last, c->place, right));
         cr_expect(can_be_used(c, in.x), "%s, then put right: %s", c->message, sb_error());
         inputs_free(&in);
     }
@@ -392,8 +398,8 @@ CLAIM(devices, ids_that_change_before_backward_are_named)
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *y = c->f(in.x), *loss = sb_sum(y, SB_ALL, false);
-        cr_assert(loss && sb_put(last, c->place, c->value), "%s", sb_error());
-        cr_expect(!sb_backward(loss) || !can_be_read(sb_grad(in.x[0])), "%s", c->message);
+        cr_assert(loss && sb_tensor_set(last, c->place, c->value), "%s", sb_error());
+        cr_expect(!sb_backward(loss) || !can_be_read(sb_tensor_grad(in.x[0])), "%s", c->message);
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
         inputs_free(&in);
@@ -408,7 +414,7 @@ CLAIM(devices, a_mean_over_no_targets_is_named_by_the_next_download)
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(2), -1));
-    cr_expect(isnan(sb_value(sb_cross_entropy(x, ids, NULL))));
+    cr_expect(isnan(sb_tensor_value(sb_cross_entropy(x, ids, NULL))));
     EXPECT_ERROR("cross_entropy: none of 2 targets counts (ignored or weight 0): the mean is 0/0");
     cr_expect(!sb_tape_end(&tape));
 }
@@ -418,7 +424,7 @@ static bool softmaxes_fit(int64_t rows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    sb_tensor *x = sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(rows, 1024))), *y = x;
+    sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(rows, 1024))), *y = x;
     for (int i = 0; i < 4; i++)
         y = sb_softmax(y);
     const bool ok = sb_backward(sb_sum(sb_multiply(y, y), SB_ALL, false));

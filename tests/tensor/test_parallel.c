@@ -122,7 +122,7 @@ static void vary(sb_transformer_options *o, int variant)
     o->key_heads = variant % 2 ? 4 : 8;
     o->gated = variant % 2;
     o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
-    o->norm_kind = variant / 4 % 2 ? SB_RMS_NORM : SB_LAYER_NORM;
+    o->norm_kind = variant / 4 % 2 ? SB_NORM_KIND_RMS : SB_NORM_KIND_LAYER;
     o->score = (sb_score)(variant % 3);
     o->recompute = variant >= 4;
 }
@@ -256,7 +256,7 @@ static void spoil(sb_communicator *c, void *context)
         sb_tape_begin(&tape, SB_RECORD);
         sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300));
         sb_tape_end(&tape);
-        sb_put(sb_grad(w), 0, INFINITY);
+        sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
     }
     s->ok[rank] = sb_trainer_step(run.trainer, &trained) && s->ok[rank];
     s->skipped[rank] = trained.skipped;
@@ -299,7 +299,7 @@ static void begin_sums(sb_communicator *c, void *context)
     begun->ok[rank] &= sb_tape_end(&tape);
     begun->sent[rank] = mailbox_sent(c);
     begun->ok[rank] &= shared_gradients_finish(shared, NULL);
-    begun->sum[rank] = sb_get(sb_grad(a), 0) + sb_get(sb_grad(b), 99);
+    begun->sum[rank] = sb_tensor_get(sb_tensor_grad(a), 0) + sb_tensor_get(sb_tensor_grad(b), 99);
     shared_gradients_free(shared);
     sb_parameters_free(set);
 }

@@ -22,7 +22,7 @@ static void expect_values(const sb_safetensors *file, const char *name, sb_dtype
     cr_expect(t->dtype == dtype, "%s is %s", name, sb_dtype_name(t->dtype));
     cr_expect(strcmp(tensor_shape(t).text, shape) == 0, "%s has %s", name, tensor_shape(t).text);
     for (int64_t i = 0; i < tensor_size(t); i++) {
-        double value = sb_get(t, i);
+        double value = sb_tensor_get(t, i);
         cr_expect((isnan(value) && isnan(values[i])) ||
                       (value == values[i] && signbit(value) == signbit(values[i])),
                   "%s[%d] is %g, not %g", name, (int)i, value, values[i]);
@@ -128,7 +128,7 @@ static void make_own(sb_named_tensor item[OWN])
     item[0] = (sb_named_tensor){"bool.matrix", sb_tensor_from(SB_BOOL, SB_SHAPE(1, 3), "\1\0\1")};
     item[1] = (sb_named_tensor){"f32.vector", sb_tensor_from(SB_F32, SB_SHAPE(7), vector)};
     item[2] = (sb_named_tensor){UNUSUAL_NAME, sb_tensor_full(SB_F32, SB_SHAPE(1), -3)};
-    item[3] = (sb_named_tensor){"f64.scalar", sb_scalar(SB_F64, 3.141592653589793)};
+    item[3] = (sb_named_tensor){"f64.scalar", sb_tensor_scalar(SB_F64, 3.141592653589793)};
     item[4] = (sb_named_tensor){"f32.rank6",
                                 sb_tensor_from_doubles(SB_F32, SB_SHAPE(1, 2, 1, 2, 1, 2), rank6)};
     item[5] = (sb_named_tensor){"f64.matrix", sb_tensor_from(SB_F64, SB_SHAPE(2, 3), matrix)};
@@ -244,7 +244,7 @@ CLAIM(safetensors, every_name_is_found_among_many)
     char name[MANY][16];
     for (int i = 0; i < MANY; i++) {
         snprintf(name[i], sizeof name[i], "x%d", i * 7 % MANY);
-        item[i] = (sb_named_tensor){name[i], sb_scalar(SB_I32, i * 7 % MANY)};
+        item[i] = (sb_named_tensor){name[i], sb_tensor_scalar(SB_I32, i * 7 % MANY)};
     }
     cr_assert(sb_safetensors_save(path, MANY, item, 0, NULL), "%s", sb_error());
     release(MANY, item);
@@ -252,7 +252,7 @@ CLAIM(safetensors, every_name_is_found_among_many)
     cr_assert(file, "%s", sb_error());
     for (int i = 0; i < MANY; i++) {
         sb_tensor *t = sb_safetensors_tensor(file, name[i]);
-        cr_assert(t && sb_value(t) == i * 7 % MANY, "%s", name[i]);
+        cr_assert(t && sb_tensor_value(t) == i * 7 % MANY, "%s", name[i]);
         sb_tensor_release(t);
     }
     sb_safetensors_close(file);
@@ -292,7 +292,7 @@ CLAIM(safetensors, long_tensors_and_views_survive)
     sb_tensor *y = sb_safetensors_tensor(file, "x"), *w = sb_safetensors_tensor(file, "view");
     sb_tensor *z = sb_safetensors_tensor(file, "truth");
     cr_expect(test_relative(y, x) == 0 && test_relative(w, view) == 0);
-    cr_expect(z && sb_get(z, n - 1) == 1);
+    cr_expect(z && sb_tensor_get(z, n - 1) == 1);
     sb_tensor_release(y);
     sb_tensor_release(w);
     sb_tensor_release(z);
@@ -309,7 +309,7 @@ CLAIM(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     sb_tensor *narrow = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3));
     sb_tensor *turned = sb_tensor_zeros(SB_F64, SB_SHAPE(3, 2));
     cr_assert(file && sb_safetensors_read(file, "f64.matrix", fits), "%s", sb_error());
-    cr_expect(sb_get(fits, 0) == -0.375 && sb_get(fits, 5) == 0.25);
+    cr_expect(sb_tensor_get(fits, 0) == -0.375 && sb_tensor_get(fits, 5) == 0.25);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", narrow));
     EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), expected f32 (2, 3)");
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
@@ -340,7 +340,7 @@ CLAIM(safetensors, a_file_that_shrinks_after_opening_is_noticed)
 CLAIM(safetensors, null_arguments_are_named)
 {
     const char *path = test_temporary("a.safetensors");
-    sb_tensor *x = sb_scalar(SB_F32, 1);
+    sb_tensor *x = sb_tensor_scalar(SB_F32, 1);
     sb_named_tensor nameless = {NULL, x}, empty = {"x", NULL};
     static const char *const no_key[][2] = {{NULL, "text"}}, *const no_text[][2] = {{"key", NULL}};
     failure_settled();
@@ -375,7 +375,8 @@ CLAIM(safetensors, null_arguments_are_named)
 CLAIM(safetensors, what_no_reader_would_accept_is_not_written)
 {
     const char *path = test_temporary("a.safetensors");
-    sb_tensor *x = sb_scalar(SB_F32, 1), *y = sb_scalar(SB_F64, 1), *gone = sb_scalar(SB_F32, 1);
+    sb_tensor *x = sb_tensor_scalar(SB_F32, 1), *y = sb_tensor_scalar(SB_F64, 1),
+              *gone = sb_tensor_scalar(SB_F32, 1);
     sb_named_tensor twice[] = {{"x", x}, {"a", x}, {"x", y}};
     sb_named_tensor metadata = {"__metadata__", x},
                     latin = {"gr\xF6\xDF"

@@ -25,10 +25,10 @@ static double saved_value(const char *path)
     sb_safetensors *file = sb_safetensors_open(path);
     sb_tensor *weight = sb_safetensors_tensor(file, "weight");
     sb_tensor *ids = sb_safetensors_tensor(file, "ids");
-    double value = weight && ids ? sb_get(weight, 0) : NAN;
+    double value = weight && ids ? sb_tensor_get(weight, 0) : NAN;
     for (int64_t i = 0; i < sb_tensor_size(weight); i++)
-        value = sb_get(weight, i) == value ? value : NAN;
-    if (sb_get(ids, 2) != value)
+        value = sb_tensor_get(weight, i) == value ? value : NAN;
+    if (sb_tensor_get(ids, 2) != value)
         value = NAN;
     sb_tensor_release(ids);
     sb_tensor_release(weight);
@@ -40,7 +40,7 @@ static bool save_and_read(void *path)
 {
     sb_safetensors *file = save(path, 3) ? sb_safetensors_open(path) : NULL;
     sb_tensor *t = file ? sb_safetensors_tensor(file, "weight") : NULL;
-    bool ok = t && sb_get(t, 29999) == 3;
+    bool ok = t && sb_tensor_get(t, 29999) == 3;
     sb_tensor_release(t);
     sb_safetensors_close(file);
     return ok;
@@ -68,7 +68,8 @@ CLAIM(safetensors_save, equal_arguments_give_equal_bytes)
 CLAIM(safetensors_save, all_elements_lie_aligned)
 {
     const char *path = test_temporary("a.safetensors");
-    sb_tensor *flag = sb_scalar(SB_BOOL, 1), *x = sb_scalar(SB_F32, 1), *y = sb_scalar(SB_F64, 1);
+    sb_tensor *flag = sb_tensor_scalar(SB_BOOL, 1), *x = sb_tensor_scalar(SB_F32, 1),
+              *y = sb_tensor_scalar(SB_F64, 1);
     sb_named_tensor item[] = {{"a", flag}, {"b", x}, {"c", y}, {"d", flag}, {"e", y}};
     cr_assert(sb_safetensors_save(path, 5, item, 1, metadata), "%s", sb_error());
     size_t size;

@@ -10,12 +10,12 @@ CLAIM(tensor, constructors_fill_every_dtype)
         sb_tensor *ones = sb_tensor_full(dtypes[i], SB_SHAPE(2, 3), 1);
         sb_tensor *values =
             sb_tensor_from_doubles(dtypes[i], SB_SHAPE(2, 3), (double[]){1, 0, 1, 1, 0, 0});
-        sb_tensor *scalar = sb_scalar(dtypes[i], 1);
+        sb_tensor *scalar = sb_tensor_scalar(dtypes[i], 1);
         cr_assert(zeros && ones && values && scalar, "%s", sb_error());
         for (int k = 0; k < 6; k++)
-            cr_expect(sb_get(zeros, k) == 0 && sb_get(ones, k) == 1 &&
-                      sb_get(values, k) == (k == 0 || k == 2 || k == 3));
-        cr_expect(sb_value(scalar) == 1 && sb_tensor_rank(scalar) == 0);
+            cr_expect(sb_tensor_get(zeros, k) == 0 && sb_tensor_get(ones, k) == 1 &&
+                      sb_tensor_get(values, k) == (k == 0 || k == 2 || k == 3));
+        cr_expect(sb_tensor_value(scalar) == 1 && sb_tensor_rank(scalar) == 0);
         sb_tensor_release(zeros);
         sb_tensor_release(ones);
         sb_tensor_release(values);
@@ -34,7 +34,7 @@ CLAIM(tensor, from_copies_elements_of_the_dtype)
     const double expected[5][2] = {{1.5, -2}, {1.5, -2}, {1.5, -2}, {7, INT32_MIN}, {1, 0}};
     for (int i = 0; i < SB_DTYPES; i++) {
         sb_tensor *t = sb_tensor_from(dtypes[i], SB_SHAPE(2), data[i]);
-        cr_expect(sb_get(t, 0) == expected[i][0] && sb_get(t, 1) == expected[i][1]);
+        cr_expect(sb_tensor_get(t, 0) == expected[i][0] && sb_tensor_get(t, 1) == expected[i][1]);
         cr_expect(t->data != data[i]);
         sb_tensor_release(t);
     }
@@ -48,22 +48,22 @@ CLAIM(tensor, a_tensor_knows_what_it_is)
     cr_expect(sb_tensor_dim(t, 3) == 0 && sb_tensor_dim(t, -4) == 0);
     cr_expect(sb_tensor_dtype(t) == SB_F32 && sb_tensor_device(t) == sb_device_in_use());
     cr_expect((uintptr_t)t->data % 64 == 0);
-    cr_expect(!t->requires_grad && !sb_grad(t));
+    cr_expect(!t->requires_grad && !sb_tensor_grad(t));
     sb_tensor_release(t);
     cr_expect(sb_tensor_rank(NULL) == 0 && sb_tensor_dim(NULL, 0) == 0);
     cr_expect(sb_tensor_size(NULL) == 0 && sb_tensor_dtype(NULL) == SB_F32);
-    cr_expect(!sb_tensor_device(NULL) && !sb_grad(NULL));
+    cr_expect(!sb_tensor_device(NULL) && !sb_tensor_grad(NULL));
 }
 
 CLAIM(tensor, rank_six_and_empty_tensors_are_tensors)
 {
     sb_tensor *six = sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5);
-    cr_expect(sb_tensor_size(six) == 8 && sb_get(six, 7) == 5);
+    cr_expect(sb_tensor_size(six) == 8 && sb_tensor_get(six, 7) == 5);
     sb_tensor *empty = sb_tensor_zeros(SB_F64, SB_SHAPE(3, 0));
     double nothing = 7;
     cr_expect(sb_tensor_size(empty) == 0 && empty->data != NULL);
     cr_expect(sb_tensor_read(empty, &nothing) && sb_tensor_write(empty, &nothing) && nothing == 7);
-    cr_expect(isnan(sb_get(empty, 0)));
+    cr_expect(isnan(sb_tensor_get(empty, 0)));
     EXPECT_ERROR("get: (3, 0) has no elements");
     sb_tensor_release(six);
     sb_tensor_release(empty);
@@ -129,9 +129,9 @@ CLAIM(tensor, doubles_are_converted_to_what_the_dtype_holds)
                  {SB_BOOL, -0.0, 0}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sb_tensor *t = sb_tensor_zeros(cases[i].dtype, SB_SHAPE(3));
-        cr_expect(sb_put(t, 1, cases[i].given));
-        cr_expect(sb_get(t, 1) == cases[i].held, "case %zu", i);
-        cr_expect(sb_get(t, 0) == 0 && sb_get(t, 2) == 0, "its neighbours stay");
+        cr_expect(sb_tensor_set(t, 1, cases[i].given));
+        cr_expect(sb_tensor_get(t, 1) == cases[i].held, "case %zu", i);
+        cr_expect(sb_tensor_get(t, 0) == 0 && sb_tensor_get(t, 2) == 0, "its neighbours stay");
         sb_tensor_release(t);
     }
 }
@@ -147,12 +147,12 @@ CLAIM(tensor, reading_and_writing_reach_every_element)
         out[N] = -1;
         cr_expect(sb_tensor_write(t, in) && sb_tensor_read(t, out));
         cr_expect(memcmp(in, out, sizeof in) == 0 && out[N] == -1);
-        cr_expect(sb_get(t, 4097) == in[4097]);
+        cr_expect(sb_tensor_get(t, 4097) == in[4097]);
         sb_tensor_release(t);
     }
     cr_expect(!sb_tensor_read(NULL, NULL));
     EXPECT_ERROR("tensor_read: t is NULL");
-    sb_tensor *t = sb_scalar(SB_F32, 1);
+    sb_tensor *t = sb_tensor_scalar(SB_F32, 1);
     cr_expect(!sb_tensor_write(t, NULL));
     EXPECT_ERROR("tensor_write: values is NULL");
     sb_tensor_release(t);
@@ -161,15 +161,15 @@ CLAIM(tensor, reading_and_writing_reach_every_element)
 CLAIM(tensor, a_wrong_index_is_refused)
 {
     sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2, 2), 1);
-    cr_expect(isnan(sb_get(t, 4)));
+    cr_expect(isnan(sb_tensor_get(t, 4)));
     EXPECT_ERROR("get: index 4 is not in 0..3");
-    cr_expect(!sb_put(t, -1, 0));
+    cr_expect(!sb_tensor_set(t, -1, 0));
     EXPECT_ERROR("put: index -1 is not in 0..3");
-    cr_expect(isnan(sb_get(NULL, 0)) && !sb_put(NULL, 0, 0));
+    cr_expect(isnan(sb_tensor_get(NULL, 0)) && !sb_tensor_set(NULL, 0, 0));
     EXPECT_ERROR("put: t is NULL");
-    cr_expect(isnan(sb_value(t)));
+    cr_expect(isnan(sb_tensor_value(t)));
     EXPECT_ERROR("value: (2, 2) has 4 elements, not 1");
-    cr_expect(isnan(sb_value(NULL)));
+    cr_expect(isnan(sb_tensor_value(NULL)));
     EXPECT_ERROR("value: t is NULL");
     cr_expect(!sb_tensor_data(NULL));
     EXPECT_ERROR("tensor_data: t is NULL");
@@ -179,10 +179,10 @@ CLAIM(tensor, a_wrong_index_is_refused)
 CLAIM(tensor, a_tensor_lives_as_long_as_it_has_owners)
 {
     int64_t live = live_blocks();
-    sb_tensor *t = sb_scalar(SB_F64, 4);
+    sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
     cr_expect(sb_tensor_retain(t) == t);
     sb_tensor_release(t);
-    cr_expect(sb_value(t) == 4);
+    cr_expect(sb_tensor_value(t) == 4);
     sb_tensor_release(t);
     cr_expect(live_blocks() == live);
     sb_tensor_release(NULL);
@@ -200,13 +200,13 @@ static void *retain_and_release(void *t)
 
 CLAIM(tensor, threads_may_share_one)
 {
-    sb_tensor *t = sb_scalar(SB_F64, 4);
+    sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
     pthread_t thread[4];
     for (int i = 0; i < 4; i++)
         cr_assert(pthread_create(&thread[i], NULL, retain_and_release, t) == 0);
     for (int i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);
-    cr_expect(t->refs == 1 && sb_value(t) == 4);
+    cr_expect(t->refs == 1 && sb_tensor_value(t) == 4);
     sb_tensor_release(t);
 }
 
@@ -216,11 +216,12 @@ CLAIM(tensor, a_view_shares_data_and_keeps_it_alive)
     sb_tensor *view = tensor_view("test", t, 2, 2, (int64_t[]){2, 2});
     sb_tensor *inner = tensor_view("test", view, 1, 1, (int64_t[]){2});
     cr_expect(inner->base == t, "a view of a view shares the owner's data");
-    sb_put(t, 3, 30);
-    cr_expect(sb_get(view, 1) == 30 && sb_get(inner, 0) == 30 && sb_get(inner, 1) == 4);
+    sb_tensor_set(t, 3, 30);
+    cr_expect(sb_tensor_get(view, 1) == 30 && sb_tensor_get(inner, 0) == 30 &&
+              sb_tensor_get(inner, 1) == 4);
     sb_tensor_release(t);
     sb_tensor_release(view);
-    cr_expect(sb_get(inner, 0) == 30);
+    cr_expect(sb_tensor_get(inner, 0) == 30);
     sb_tensor_release(inner);
 }
 
@@ -231,14 +232,14 @@ CLAIM(tensor, data_is_freed_when_the_last_holder_lets_go)
     int64_t full = memory_in_use().live_bytes;
     tensor_let_go(t);
     tensor_let_go(t);
-    cr_expect(memory_in_use().live_bytes == full && sb_get(view, 9) == 3);
-    cr_expect(isnan(sb_get(t, 0)) && !sb_tensor_data(t) && !sb_tensor_text(t));
+    cr_expect(memory_in_use().live_bytes == full && sb_tensor_get(view, 9) == 3);
+    cr_expect(isnan(sb_tensor_get(t, 0)) && !sb_tensor_data(t) && !sb_tensor_text(t));
     EXPECT_ERROR("tensor_text: an operation's output (1000): freed by backward");
     double values[1000];
-    cr_expect(!sb_tensor_read(t, values) && !sb_tensor_write(t, values) && !sb_put(t, 0, 1));
+    cr_expect(!sb_tensor_read(t, values) && !sb_tensor_write(t, values) && !sb_tensor_set(t, 0, 1));
     tensor_let_go(view);
     cr_expect(memory_in_use().live_bytes <= full - 8000);
-    cr_expect(isnan(sb_get(view, 0)));
+    cr_expect(isnan(sb_tensor_get(view, 0)));
     sb_tensor_release(t);
     sb_tensor_release(view);
 }
@@ -247,17 +248,17 @@ CLAIM(tensor, only_real_leaves_require_gradients)
 {
     for (int i = 0; i < SB_DTYPES; i++) {
         sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(2));
-        cr_expect((sb_requires_grad(t) == t) == sb_dtype_is_real(dtypes[i]));
+        cr_expect((sb_tensor_requires_grad(t) == t) == sb_dtype_is_real(dtypes[i]));
         cr_expect(t->requires_grad == sb_dtype_is_real(dtypes[i]));
         sb_tensor_release(t);
     }
     EXPECT_ERROR("requires_grad: (2) of bool: only real tensors have gradients");
-    cr_expect(!sb_requires_grad(NULL));
+    cr_expect(!sb_tensor_requires_grad(NULL));
     EXPECT_ERROR("requires_grad: t is NULL");
-    sb_tensor *made = sb_scalar(SB_F32, 1);
+    sb_tensor *made = sb_tensor_scalar(SB_F32, 1);
     made->tape = 7;
     made->origin = "softmax";
-    cr_expect(!sb_requires_grad(made));
+    cr_expect(!sb_tensor_requires_grad(made));
     EXPECT_ERROR("requires_grad: softmax output () is not a leaf");
     sb_tensor_release(made);
 }
@@ -266,16 +267,16 @@ CLAIM(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
 {
     sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)), *flat = sb_tensor_zeros(SB_F32, SB_SHAPE(4));
     t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
-    cr_expect(!sb_grad(t), "what is stale is not shown");
+    cr_expect(!sb_tensor_grad(t), "what is stale is not shown");
     t->grad_current = true;
-    cr_expect(sb_get(sb_grad(t), 1) == 3);
-    sb_clear_grad(t);
-    cr_expect(!sb_grad(t) && !t->grad);
+    cr_expect(sb_tensor_get(sb_tensor_grad(t), 1) == 3);
+    sb_tensor_clear_grad(t);
+    cr_expect(!sb_tensor_grad(t) && !t->grad);
     t->grad = tensor_view("test", flat, 1, 1, (int64_t[]){2});
     t->grad_current = true;
-    sb_clear_grad(t);
-    cr_expect(!sb_grad(t) && t->grad);
-    sb_clear_grad(NULL);
+    sb_tensor_clear_grad(t);
+    cr_expect(!sb_tensor_grad(t) && t->grad);
+    sb_tensor_clear_grad(NULL);
     sb_tensor_release(t);
     sb_tensor_release(flat);
 }

@@ -12,7 +12,7 @@ static void expect_text(sb_tensor *t, const char *expected)
 
 CLAIM(text, tensors_show_dtype_shape_and_elements)
 {
-    expect_text(sb_scalar(SB_F32, 0.5), "f32 () 0.5");
+    expect_text(sb_tensor_scalar(SB_F32, 0.5), "f32 () 0.5");
     expect_text(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, -2, 1 / 3.0}),
                 "f64 (3) [1 -2 0.33333]");
     expect_text(sb_tensor_from_doubles(SB_I32, SB_SHAPE(2, 3), (double[]){1, 2, 3, 4, 5, 6}),
@@ -43,10 +43,10 @@ CLAIM(text, printing_goes_to_standard_output_and_tells_what_went_wrong)
 {
     cr_redirect_stdout();
     sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
-    sb_print(t);
+    sb_tensor_print(t);
     sb_tensor_release(t);
     sb_fail("softmax: no tape is open");
-    sb_print(NULL);
+    sb_tensor_print(NULL);
     fflush(stdout);
     cr_assert_stdout_eq_str("f32 (2) [3 3]\n(no tensor) softmax: no tape is open\n");
 }

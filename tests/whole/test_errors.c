@@ -30,24 +30,24 @@ static void bad_tensors(struct errors *f)
     ALONE(sb_tensor_from(SB_F32, SB_SHAPE(2), NULL));
     ALONE(sb_tensor_from_doubles(SB_F32, SB_SHAPE(2), NULL));
     ALONE(sb_tensor_from(SB_F32, SB_SHAPE(-2), f));
-    ALONE(sb_scalar((sb_dtype)7, 1));
+    ALONE(sb_tensor_scalar((sb_dtype)7, 1));
     ALONE(sb_tensor_data(NULL));
-    ALONE(sb_put(f->x, -1, 0));
-    ALONE(sb_put(f->x, 6, 0));
-    ALONE(sb_put(NULL, 0, 0));
-    ALONE(!isnan(sb_get(f->x, 6)));
-    ALONE(!isnan(sb_get(f->e, 0)));
-    ALONE(!isnan(sb_get(NULL, 0)));
-    ALONE(!isnan(sb_value(f->x)));
-    ALONE(!isnan(sb_value(NULL)));
-    ALONE(!isnan(sb_value(f->e)));
+    ALONE(sb_tensor_set(f->x, -1, 0));
+    ALONE(sb_tensor_set(f->x, 6, 0));
+    ALONE(sb_tensor_set(NULL, 0, 0));
+    ALONE(!isnan(sb_tensor_get(f->x, 6)));
+    ALONE(!isnan(sb_tensor_get(f->e, 0)));
+    ALONE(!isnan(sb_tensor_get(NULL, 0)));
+    ALONE(!isnan(sb_tensor_value(f->x)));
+    ALONE(!isnan(sb_tensor_value(NULL)));
+    ALONE(!isnan(sb_tensor_value(f->e)));
     ALONE(sb_tensor_read(NULL, (double[]){0}));
     ALONE(sb_tensor_read(f->x, NULL));
     ALONE(sb_tensor_write(f->x, NULL));
     ALONE(sb_tensor_write(NULL, (double[]){0}));
-    ALONE(sb_requires_grad(NULL));
-    ALONE(sb_requires_grad(f->i2));
-    ALONE(sb_requires_grad(f->b));
+    ALONE(sb_tensor_requires_grad(NULL));
+    ALONE(sb_tensor_requires_grad(f->i2));
+    ALONE(sb_tensor_requires_grad(f->b));
     ALONE(sb_tensor_text(NULL));
     ALONE(sb_set_threads(0));
     ALONE(sb_set_threads(-4));
@@ -77,13 +77,13 @@ static void bad_tapes(struct errors *f)
     CALL(sb_backward_from(sb_tanh(f->x), f->y));
     CALL(sb_backward_from(sb_tanh(f->x), f->d));
     CALL(sb_backward(sb_detach(sb_sum(f->x, SB_ALL, false))));
-    CALL(sb_requires_grad(sb_tanh(f->x)));
+    CALL(sb_tensor_requires_grad(sb_tanh(f->x)));
     GONE(sb_backward(sb_sum(f->x, SB_ALL, false)));
     GONE(sb_keep(f->gone));
     GONE(sb_softmax(f->gone));
     GONE(sb_add(f->x, f->gone));
     GONE(sb_tensor_data(f->gone));
-    GONE(!isnan(sb_get(f->gone, 0)));
+    GONE(!isnan(sb_tensor_get(f->gone, 0)));
     GONE(sb_tensor_read(f->gone, (double[6]){0}));
     GONE(sb_tensor_text(f->gone));
     GONE(sb_reshape(f->gone, SB_SHAPE(6)));
@@ -377,11 +377,11 @@ static void bad_losses(struct errors *f)
     CALL(sb_linear_cross_entropy(f->x, f->x, NULL, f->in, NULL));
     CALL(sb_linear_cross_entropy(f->x, f->x, NULL, f->i22, NULL));
     CALL(sb_linear_cross_entropy(f->x, f->x, NULL, f->x, NULL));
-    CALL(sb_mean_squared_error(NULL, f->x, SB_MEAN));
-    CALL(sb_mean_squared_error(f->x, NULL, SB_MEAN));
-    CALL(sb_mean_squared_error(f->x, f->y, SB_MEAN));
-    CALL(sb_mean_squared_error(f->x, f->d, SB_MEAN));
-    CALL(sb_mean_squared_error(f->e, f->e, SB_MEAN));
+    CALL(sb_mean_squared_error(NULL, f->x, SB_REDUCE_MEAN));
+    CALL(sb_mean_squared_error(f->x, NULL, SB_REDUCE_MEAN));
+    CALL(sb_mean_squared_error(f->x, f->y, SB_REDUCE_MEAN));
+    CALL(sb_mean_squared_error(f->x, f->d, SB_REDUCE_MEAN));
+    CALL(sb_mean_squared_error(f->e, f->e, SB_REDUCE_MEAN));
     CALL(sb_mean_squared_error(f->x, f->x, (sb_reduction)-1));
 }
 
@@ -442,11 +442,13 @@ static void bad_attention(struct errors *f)
 static void bad_attention_weights(struct errors *f)
 {
     sb_tensor *weights;
-    sb_attention_options composed = {.algorithm = SB_COMPOSED}, tiled = {.algorithm = SB_TILED};
+    sb_attention_options composed = {.algorithm = SB_ATTENTION_COMPOSED},
+                         tiled = {.algorithm = SB_ATTENTION_TILED};
     CALL(sb_attention(f->q, f->k, f->k,
                       &(sb_attention_options){.algorithm = (sb_attention_algorithm)9}));
-    CALL(sb_attention(f->q, f->k, f->k,
-                      &(sb_attention_options){.algorithm = SB_TILED, .weights = &weights}));
+    CALL(sb_attention(
+        f->q, f->k, f->k,
+        &(sb_attention_options){.algorithm = SB_ATTENTION_TILED, .weights = &weights}));
     CALL(sb_attention_weights(NULL, 0, 1));
     CALL(sb_attention_weights(f->x, 0, 1));
     CALL(sb_attention_weights(sb_attention(f->q, f->k, f->k, &composed), 0, 1));
@@ -508,7 +510,7 @@ static void bad_models(struct errors *f)
     ALONE(sb_seq2seq_for(f->set, NULL, NULL, NULL));
     ALONE(sb_seq2seq_new(f->set, sb_data_task("rewind", 1), NULL));
     ALONE(sb_adam_new(sb_parameters_of(SB_BOOL, 1), NULL));
-    ALONE(sb_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, -3))));
+    ALONE(sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, -3))));
     ALONE(sb_seq2seq_loss(NULL, NULL));
     ALONE(sb_seq2seq_save(NULL, "model.safetensors"));
     ALONE(sb_seq2seq_load(NULL, "model.safetensors"));

@@ -23,13 +23,15 @@ CLAIM(batch, pairs_are_padded_and_targets_shifted)
     sb_batch *batch = sb_batch_new(2, pairs);
     cr_assert(batch, "%s", sb_error());
     cr_expect(batch->items == 2 && batch->targets == 5);
-    expect_row(sb_batch_get(batch, "source"), 0, 3, (int32_t[]){4, 5, 6}, SB_PADDING);
-    expect_row(sb_batch_get(batch, "source"), 1, 3, (int32_t[]){8, 9, SB_PADDING}, SB_PADDING);
-    expect_row(sb_batch_get(batch, "target_in"), 0, 3, (int32_t[]){SB_BEGIN, 7, SB_PADDING},
-               SB_PADDING);
-    expect_row(sb_batch_get(batch, "target_in"), 1, 3, (int32_t[]){SB_BEGIN, 8, 9}, SB_PADDING);
-    expect_row(sb_batch_get(batch, "target_out"), 0, 3, (int32_t[]){7, SB_END, -1}, -1);
-    expect_row(sb_batch_get(batch, "target_out"), 1, 3, (int32_t[]){8, 9, SB_END}, -1);
+    expect_row(sb_batch_get(batch, "source"), 0, 3, (int32_t[]){4, 5, 6}, SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "source"), 1, 3, (int32_t[]){8, 9, SB_SYMBOL_PADDING},
+               SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_in"), 0, 3,
+               (int32_t[]){SB_SYMBOL_BEGIN, 7, SB_SYMBOL_PADDING}, SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_in"), 1, 3, (int32_t[]){SB_SYMBOL_BEGIN, 8, 9},
+               SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_out"), 0, 3, (int32_t[]){7, SB_SYMBOL_END, -1}, -1);
+    expect_row(sb_batch_get(batch, "target_out"), 1, 3, (int32_t[]){8, 9, SB_SYMBOL_END}, -1);
     const int32_t *source = test_data(sb_batch_get(batch, "source_lengths"));
     const int32_t *target = test_data(sb_batch_get(batch, "target_lengths"));
     cr_expect(source[0] == 3 && source[1] == 2 && target[0] == 2 && target[1] == 3);
@@ -43,12 +45,15 @@ CLAIM(batch, an_empty_source_holds_one_symbol_of_padding)
     const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
     sb_batch *batch = sb_batch_new(2, pairs);
     cr_assert(batch, "%s", sb_error());
-    expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_PADDING}, SB_PADDING);
+    expect_row(sb_batch_get(batch, "source"), 0, 1, (int32_t[]){SB_SYMBOL_PADDING},
+               SB_SYMBOL_PADDING);
     const int32_t *lengths = test_data(sb_batch_get(batch, "source_lengths"));
     cr_expect(lengths[0] == 1 && lengths[1] == 1);
-    expect_row(sb_batch_get(batch, "target_in"), 0, 4,
-               (int32_t[]){SB_BEGIN, SB_PADDING, SB_PADDING, SB_PADDING}, SB_PADDING);
-    expect_row(sb_batch_get(batch, "target_out"), 0, 4, (int32_t[]){SB_END, -1, -1, -1}, -1);
+    expect_row(
+        sb_batch_get(batch, "target_in"), 0, 4,
+        (int32_t[]){SB_SYMBOL_BEGIN, SB_SYMBOL_PADDING, SB_SYMBOL_PADDING, SB_SYMBOL_PADDING},
+        SB_SYMBOL_PADDING);
+    expect_row(sb_batch_get(batch, "target_out"), 0, 4, (int32_t[]){SB_SYMBOL_END, -1, -1, -1}, -1);
     cr_expect(batch->targets == 5);
     sb_batch_free(batch);
 }

@@ -159,7 +159,7 @@ CLAIM(data, a_task_never_ends)
             before = fingerprint(batch);
             const int32_t *source = test_data(sb_batch_get(batch, "source"));
             for (int64_t k = 0; k < sb_tensor_size(sb_batch_get(batch, "source")); k++)
-                cr_assert(source[k] != SB_UNKNOWN, "%s has unknown symbols", names[i]);
+                cr_assert(source[k] != SB_SYMBOL_UNKNOWN, "%s has unknown symbols", names[i]);
         }
         sb_data_free(data);
     }

@@ -38,7 +38,7 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
         if (!search_allows(id))
             continue;
         double sum = log_p_begun + next[id], score;
-        if (id == SB_END || begun->length + 1 == o->longest) {
+        if (id == SB_SYMBOL_END || begun->length + 1 == o->longest) {
             score = search_score(o, sum, begun->length + 1);
         } else {
             begun->ids[begun->length++] = id;
@@ -84,7 +84,7 @@ CLAIM(beam, scores_are_what_the_formula_says)
         const sb_decoded *o = &outputs[i];
         double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
         for (int64_t t = 0; t < o->length + o->ended; t++)
-            sum += log_p[t * TINY_V + (t < o->length ? o->ids[t] : SB_END)];
+            sum += log_p[t * TINY_V + (t < o->length ? o->ids[t] : SB_SYMBOL_END)];
         double Y = (double)(o->length + o->ended);
         cr_expect(fabs(o->log_probability - sum) < 1e-12);
         cr_expect(fabs(o->score - sum / pow((5 + Y) / 6, 0.6)) < 1e-12);

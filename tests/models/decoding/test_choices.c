@@ -17,7 +17,7 @@ CLAIM(choices, the_best_come_first)
     double log_p[V];
     struct choice best[V];
     logs(log_p);
-    const int32_t expected[] = {5, 7, 6, 8, SB_END, 4};
+    const int32_t expected[] = {5, 7, 6, 8, SB_SYMBOL_END, 4};
     for (int64_t k = 1; k < 8; k++) {
         int64_t n = choices_best(V, log_p, k, best);
         cr_expect(n == (k < 6 ? k : 6)); /* padding, begin and unknown are left out */
@@ -31,7 +31,7 @@ CLAIM(choices, of_equal_ones_the_lower_id_comes_first)
     double log_p[V] = {0};
     struct choice best[V];
     cr_expect(choices_best(V, log_p, 3, best) == 3);
-    cr_expect(best[0].id == SB_END && best[1].id == 4 && best[2].id == 5);
+    cr_expect(best[0].id == SB_SYMBOL_END && best[1].id == 4 && best[2].id == 5);
 }
 
 /* Many are sorted in another way than few. */

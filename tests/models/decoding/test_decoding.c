@@ -15,7 +15,7 @@ CLAIM(decoding, greedy_takes_the_most_probable_symbol_each_time)
         const sb_decoded *o = &outputs[i];
         double *log_p = log_probabilities(&tiny, texts[i], o), sum = 0;
         for (int64_t t = 0; t < o->length + o->ended; t++) {
-            int32_t best = SB_END, id = t < o->length ? o->ids[t] : SB_END;
+            int32_t best = SB_SYMBOL_END, id = t < o->length ? o->ids[t] : SB_SYMBOL_END;
             for (int32_t v = 0; v < TINY_V; v++)
                 if (search_allows(v) && log_p[t * TINY_V + v] > log_p[t * TINY_V + best])
                     best = v;
@@ -184,7 +184,7 @@ CLAIM(decoding, samples_follow_the_distribution)
         for (int v = 0; v < TINY_V; v++)
             sum += share[v] = search_allows(v) ? exp(log_p[v] / o.temperature) : 0;
         for (int i = 0; i < draws; i++) {
-            int32_t id = outputs[i].length ? outputs[i].ids[0] : SB_END;
+            int32_t id = outputs[i].length ? outputs[i].ids[0] : SB_SYMBOL_END;
             count[id]++;
             cr_expect(fabs(outputs[i].log_probability - log_p[id]) < 1e-5);
         }
@@ -229,9 +229,9 @@ CLAIM(decoding, special_symbols_are_never_written)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
-    sb_put(bias, SB_PADDING, 9);
-    sb_put(bias, SB_BEGIN, 9);
-    sb_put(bias, SB_UNKNOWN, 9);
+    sb_tensor_set(bias, SB_SYMBOL_PADDING, 9);
+    sb_tensor_set(bias, SB_SYMBOL_BEGIN, 9);
+    sb_tensor_set(bias, SB_SYMBOL_UNKNOWN, 9);
     char **texts = texts_new(1, TEXTS);
     sb_decoding_options options[] = {
         plain, {.beam_width = 3, .longest = LONGEST}, {.sample = true, .longest = LONGEST}};
@@ -253,9 +253,9 @@ CLAIM(decoding, of_equally_probable_symbols_the_first_is_taken)
     sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
     for (int64_t i = 0; i < sb_tensor_size(weight); i++)
-        sb_put(weight, i, 0);
+        sb_tensor_set(weight, i, 0);
     for (int64_t i = 0; i < TINY_V; i++)
-        sb_put(bias, i, i > 5);
+        sb_tensor_set(bias, i, i > 5);
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width, .longest = 3};
         char *text = sb_translate(tiny.model, "abc", &o);
@@ -269,7 +269,7 @@ CLAIM(decoding, of_equally_probable_symbols_the_first_is_taken)
 CLAIM(decoding, outputs_are_cut_where_they_may_not_go_on)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
-    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, -99);
+    sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
     for (int64_t width = 1; width < 4; width += 2)
         for (int64_t longest = 0; longest < 4; longest++) {
@@ -288,7 +288,7 @@ CLAIM(decoding, learned_positions_end_an_output)
     options.transformer.positions = SB_POSITIONS_LEARNED;
     options.transformer.longest = 5;
     struct tiny tiny = tiny_new(SB_F32, 9, &options);
-    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, -99);
+    sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
     const char *text = "abc";
     sb_decoded output;
     cr_assert(sb_decode_texts(tiny.model, &text, 1, NULL, &output), "%s", sb_error());
@@ -352,7 +352,7 @@ CLAIM(decoding, empty_texts_and_none_at_all_are_allowed)
 CLAIM(decoding, an_output_may_be_empty)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    sb_put(sb_parameters_find(tiny.weights, "output.bias"), SB_END, 99);
+    sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, 99);
     const char *text = "abc";
     for (int64_t width = 1; width < 4; width += 2) {
         sb_decoding_options o = {.beam_width = width};
@@ -383,7 +383,7 @@ CLAIM(decoding, a_tape_around_it_does_not_matter)
     cr_assert(outside && inside);
     cr_expect_str_eq(inside, outside);
     cr_expect(random.position == before.position);
-    cr_expect(!sb_grad(sb_parameters_get(tiny.weights, 0)));
+    cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)));
     sb_free(inside);
     sb_free(outside);
     tiny_free(&tiny);
@@ -443,7 +443,7 @@ CLAIM(decoding, wrong_arguments_are_refused)
 CLAIM(decoding, weights_that_are_not_finite_are_told)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
-    sb_put(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
+    sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
     sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};
     for (int i = 0; i < 3; i++) {
         cr_expect(!sb_translate(tiny.model, "abc", &options[i]));

@@ -61,10 +61,10 @@ static void expect_symbols(const sb_vocabulary *v, int64_t count, const char *co
 CLAIM(vocabulary, special_symbols_come_first)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
-    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_PADDING), "<padding>");
-    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_BEGIN), "<begin>");
-    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_END), "<end>");
-    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_UNKNOWN), "<unknown>");
+    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_PADDING), "<padding>");
+    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_BEGIN), "<begin>");
+    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_END), "<end>");
+    cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_UNKNOWN), "<unknown>");
     cr_expect_str_eq(sb_vocabulary_symbol(v, 4), "a");
     cr_expect(!sb_vocabulary_symbol(v, 5) && !sb_vocabulary_symbol(v, -1));
     EXPECT_ERROR("vocabulary_symbol: there is no id -1, ids are below 5");
@@ -141,7 +141,8 @@ CLAIM(vocabulary, decoded_bytes_are_always_utf8)
 CLAIM(vocabulary, the_end_ends_a_text_and_padding_has_none)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("a b"));
-    int32_t ids[] = {SB_BEGIN, 4, SB_PADDING, SB_UNKNOWN, 5, SB_END, 4, 99};
+    int32_t ids[] = {
+        SB_SYMBOL_BEGIN, 4, SB_SYMBOL_PADDING, SB_SYMBOL_UNKNOWN, 5, SB_SYMBOL_END, 4, 99};
     char *text = sb_vocabulary_decode(v, ids, 8);
     cr_expect_str_eq(text, "a \xEF\xBF\xBD b");
     sb_free(text);
@@ -164,7 +165,8 @@ CLAIM(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
                                         "bz\xC3\xA4",
                                         &count, &unknown);
     cr_assert(ids && count == 5);
-    cr_expect(ids[0] == 4 && ids[1] == SB_UNKNOWN && ids[2] == 5 && ids[4] == SB_UNKNOWN);
+    cr_expect(ids[0] == 4 && ids[1] == SB_SYMBOL_UNKNOWN && ids[2] == 5 &&
+              ids[4] == SB_SYMBOL_UNKNOWN);
     cr_expect(unknown.count == 3 && unknown.first == 1 && unknown.first_size == 2);
     sb_free(ids);
     sb_vocabulary_release(v);

@@ -214,14 +214,15 @@ CLAIM(checkpoint, an_average_is_the_mean_of_the_parameters)
         small_run_train(&run, 4);
         strcpy(path[i], test_temporary(i == 0 ? "0" : i == 1 ? "1" : "2"));
         save(&run, path[i], NULL);
-        values[i] = sb_get(sb_parameters_find(run.weights, "output.weight"), 5);
+        values[i] = sb_tensor_get(sb_parameters_find(run.weights, "output.weight"), 5);
         mean += values[i] / 3;
     }
     const char *more[] = {path[1], path[2]}, *itself[] = {path[0], path[0]};
     struct checkpoint *c = load(path[0]), *same = load(path[0]);
     uint64_t bits = sb_parameters_fingerprint(same->weights);
     cr_assert(checkpoint_average(c, 2, more), "%s", sb_error());
-    cr_expect(fabs(sb_get(sb_parameters_find(c->weights, "output.weight"), 5) - mean) < 1e-7);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(c->weights, "output.weight"), 5) - mean) <
+              1e-7);
     cr_assert(checkpoint_average(same, 2, itself), "%s", sb_error());
     cr_expect(sb_parameters_fingerprint(same->weights) == bits, "of one file it is that file");
     checkpoint_free(c);
@@ -249,7 +250,7 @@ CLAIM(checkpoint, only_models_of_one_kind_are_averaged)
     struct checkpoint *c = load(path);
     wider.model.transformer.width = 10;
     other.model.transformer.norm_place = SB_NORM_POST;
-    other.model.transformer.norm_kind = SB_LAYER_NORM;
+    other.model.transformer.norm_kind = SB_NORM_KIND_LAYER;
     expect_no_average(c, &wider, NULL);
     expect_no_average(c, &other, NULL);
     expect_no_average(c, &s, pairs);

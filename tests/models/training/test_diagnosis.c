@@ -20,7 +20,7 @@ static void scale_parameters(sb_parameters *set, const char *part, double factor
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
         sb_tensor *w = sb_parameters_get(set, i);
         for (int64_t e = 0; strstr(sb_parameters_name(set, i), part) && e < sb_tensor_size(w); e++)
-            sb_put(w, e, factor * sb_get(w, e));
+            sb_tensor_set(w, e, factor * sb_tensor_get(w, e));
     }
 }
 
@@ -38,17 +38,17 @@ CLAIM(diagnosis, gradients_are_those_of_the_loss)
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
         struct diagnosis d = diagnose(&tiny);
-        cr_expect(!sb_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left behind");
+        cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left behind");
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         cr_assert(sb_backward(sb_seq2seq_loss(tiny.model, batch)), "%s", sb_error());
         cr_expect(d.parameters == sb_parameters_count(tiny.weights));
         for (int64_t i = 0; i < d.parameters && options->label_smoothing == 0; i++) {
-            const sb_tensor *dw = sb_grad(sb_parameters_get(tiny.weights, i));
+            const sb_tensor *dw = sb_tensor_grad(sb_parameters_get(tiny.weights, i));
             double sum = 0;
             for (int64_t e = 0; dw && e < sb_tensor_size(dw); e++)
-                sum += sb_get(dw, e) * sb_get(dw, e);
+                sum += sb_tensor_get(dw, e) * sb_tensor_get(dw, e);
             cr_expect(fabs(d.gradient[i] - sqrt(sum)) <= 1e-9 * (1 + sqrt(sum)), "%s: %s, %g, %g",
                       tiny_variant(v)->name, sb_parameters_name(tiny.weights, i), d.gradient[i],
                       sqrt(sum));

@@ -59,7 +59,7 @@ static void spoil_gradient(struct small_run *run, const char *name)
     sb_tensor *w = sb_parameters_find(run->weights, name);
     cr_assert(sb_backward(sb_scale(sb_sum(w, SB_ALL, false), 1e300)), "%s", sb_error());
     sb_tape_end(&tape);
-    sb_put(sb_grad(w), 0, INFINITY);
+    sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
 }
 
 CLAIM(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
@@ -103,7 +103,7 @@ CLAIM(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
         struct settings s = small_settings();
         struct small_run run = small_run(&s, NULL);
         small_run_train(&run, 1);
-        sb_put(sb_parameters_find(run.weights, name[i]), 1, i ? INFINITY : NAN);
+        sb_tensor_set(sb_parameters_find(run.weights, name[i]), 1, i ? INFINITY : NAN);
         sb_trained trained;
         cr_expect(!sb_trainer_step(run.trainer, &trained));
         EXPECT_ERROR("trainer: the loss is nan; the first value that is not finite is ");
