@@ -213,7 +213,8 @@ CLAIM(reduce, wrong_arguments_are_named)
                    "mean: x is (2, 0): the mean of no elements is undefined");
     expect_refused(max_of, SB_F64, SB_SHAPE(0), SB_ALL,
                    "max: x is (0): the max of no elements is undefined");
-    expect_refused(sb_argmax, SB_F32, SB_SHAPE(0, 2), 0, "argmax: x is (0, 2): there is nothing");
+    expect_refused(sb_argmax, SB_F32, SB_SHAPE(0, 2), 0,
+                   "argmax: x is (0, 2): the argmax of no elements");
     expect_refused(mean_of, SB_I32, SB_SHAPE(2), 0,
                    "mean: x is of i32; it must be f32, f64 or bf16");
     sb_tape tape;

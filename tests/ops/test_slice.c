@@ -121,7 +121,7 @@ CLAIM(slice, lengths_that_do_not_add_up_are_named)
     expect_split_refused(1, 2, (int64_t[]){1, 1},
                          "split: x is (2, 3): the 2 lengths leave 1 elements of axis 1");
     expect_split_refused(1, 2, (int64_t[]){2, 2},
-                         "split: x is (2, 3): length 1 is 2, where axis 1 has 1 left");
+                         "split: x is (2, 3): length 1 is 2, but axis 1 has 1 left");
     expect_split_refused(1, 2, (int64_t[]){4, -1}, "split: x is (2, 3): length 0 is 4");
     expect_split_refused(1, 2, (int64_t[]){-1, 4}, "split: x is (2, 3): length 0 is -1");
     expect_split_refused(-3, 1, (int64_t[]){2}, "split: x is (2, 3): it has no axis -3");
