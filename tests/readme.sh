@@ -98,5 +98,10 @@ grep -oE '\]\([^)]*\)' README.md | sed 's/](\(.*\))/\1/' | grep -v '^http' | whi
 done >"$work/output"
 [ ! -s "$work/output" ]
 claim $? "each link of README.md leads to a file"
+for page in teach/lessons/[0-9]*.md; do
+    grep -qF "[$(sed -n '1s/^# [0-9]*\. //p' "$page")]($page)" README.md || echo "$page"
+done >"$work/output"
+[ ! -s "$work/output" ]
+claim $? "README.md has each lesson, by its title"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
