@@ -27,7 +27,7 @@ bool launched(const char *operation)
     return cuda_ok(cudaGetLastError(), operation);
 }
 
-static void *system_take(size_t bytes)
+static void *device_system_take(size_t bytes)
 {
     void *block = nullptr;
     if (cudaMalloc(&block, bytes ? bytes : 1) == cudaSuccess)
@@ -36,12 +36,12 @@ static void *system_take(size_t bytes)
     return nullptr;
 }
 
-static void system_give(void *block)
+static void device_system_give(void *block)
 {
     cudaFree(block); /* waits for the kernels that use it */
 }
 
-static void *staging_take(size_t bytes)
+static void *device_staging_take(size_t bytes)
 {
     void *block = nullptr;
     if (cudaMallocHost(&block, bytes ? bytes : 1) == cudaSuccess)
@@ -50,17 +50,17 @@ static void *staging_take(size_t bytes)
     return nullptr;
 }
 
-static void staging_give(void *block)
+static void device_staging_give(void *block)
 {
     cudaFreeHost(block);
 }
 
-static void poison(void *block, size_t bytes)
+static void device_poison(void *block, size_t bytes)
 {
     cudaMemsetAsync(block, 0xff, bytes, stream);
 }
 
-static bool synchronize()
+static bool device_synchronize()
 {
     if (capturing)
         return host->fail("cuda: nothing can be read while a graph is captured");
@@ -70,26 +70,26 @@ static bool synchronize()
 }
 
 /* For pageable host memory, CUDA has copied the data when the call returns. */
-static bool upload(void *to, const void *from, size_t bytes)
+static bool device_upload(void *to, const void *from, size_t bytes)
 {
     const void *kept = capturing ? graph_keep(from, bytes) : from;
     return kept &&
            cuda_ok(cudaMemcpyAsync(to, kept, bytes, cudaMemcpyHostToDevice, stream), "upload");
 }
 
-static bool download(void *to, const void *from, size_t bytes)
+static bool device_download(void *to, const void *from, size_t bytes)
 {
     return (capturing || cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream),
                                  "download")) &&
-           synchronize();
+           device_synchronize();
 }
 
-static bool copy(void *to, const void *from, size_t bytes)
+static bool device_copy(void *to, const void *from, size_t bytes)
 {
     return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
 }
 
-static bool zero(void *to, size_t bytes)
+static bool device_zero(void *to, size_t bytes)
 {
     return cuda_ok(cudaMemsetAsync(to, 0, bytes, stream), "zero");
 }
@@ -124,9 +124,19 @@ static bool open_device()
 
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
-    static struct plugin plugin = {
-        description, system_take, system_give, staging_take, staging_give, poison,   upload,
-        download,    copy,        zero,        synchronize,  {},           cuda_rows};
+    static struct plugin plugin = {description,
+                                   device_system_take,
+                                   device_system_give,
+                                   device_staging_take,
+                                   device_staging_give,
+                                   device_poison,
+                                   device_upload,
+                                   device_download,
+                                   device_copy,
+                                   device_zero,
+                                   device_synchronize,
+                                   {},
+                                   cuda_rows};
     host = given;
     if (given->abi != SOFTBACK_ABI) {
         given->fail("cuda: the plug-in was built with another version of softback");

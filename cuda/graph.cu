@@ -30,7 +30,7 @@ const void *graph_keep(const void *from, size_t bytes)
     return memcpy(block->data, from, bytes);
 }
 
-static void free_kept(kept_block *block)
+static void graph_free_kept(kept_block *block)
 {
     while (block) {
         kept_block *next = block->next;
@@ -46,14 +46,14 @@ bool graph_ready()
            cuda_ok(cudaMemsetAsync(offset, 0, sizeof *offset, stream), "graph");
 }
 
-static bool begin()
+static bool graph_begin()
 {
     kept = nullptr;
     capturing = cuda_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed), "graph");
     return capturing;
 }
 
-static plugin_graph *end()
+static plugin_graph *graph_end()
 {
     cudaGraph_t noted = nullptr;
     cudaGraphExec_t exec = nullptr;
@@ -64,12 +64,12 @@ static plugin_graph *end()
         cudaGraphDestroy(noted);
     if (ok)
         return new plugin_graph{exec, kept};
-    free_kept(kept);
+    graph_free_kept(kept);
     return nullptr;
 }
 
 /* The offset is reset to 0 after the graph, for work outside of graphs. */
-static bool launch(plugin_graph *graph, uint64_t by)
+static bool graph_launch(plugin_graph *graph, uint64_t by)
 {
     if (!cuda_ok(cudaStreamSynchronize(stream), "graph")) /* until the last offset is uploaded */
         return false;
@@ -88,11 +88,11 @@ static void free_graph(plugin_graph *graph)
         return;
     cudaStreamSynchronize(stream);
     cudaGraphExecDestroy(graph->exec);
-    free_kept(graph->kept);
+    graph_free_kept(graph->kept);
     delete graph;
 }
 
 struct plugin_graphs graph_functions()
 {
-    return {begin, end, launch, free_graph, offset};
+    return {graph_begin, graph_end, graph_launch, free_graph, offset};
 }

@@ -69,7 +69,7 @@ const char *sb_description_kind(const sb_description *d)
 
 /* ---- values ---- */
 
-static struct value *find(const sb_description *d, const char *name)
+static struct value *description_find(const sb_description *d, const char *name)
 {
     for (int64_t i = 0; d && name && i < d->values; i++)
         if (strcmp(d->value[i].name, name) == 0)
@@ -77,7 +77,7 @@ static struct value *find(const sb_description *d, const char *name)
     return NULL;
 }
 
-static bool add(sb_description *d, const char *name, char *text)
+static bool description_add(sb_description *d, const char *name, char *text)
 {
     char *copy = memory_text(name);
     if (copy && memory_room(&d->value, d->values, &d->value_room, sizeof *d->value)) {
@@ -92,14 +92,14 @@ bool sb_description_set(sb_description *d, const char *name, const char *value)
 {
     if (!d || !name || !value)
         return fail_null("description", !d ? "description" : !name ? "name" : "value");
-    struct value *old = find(d, name);
+    struct value *old = description_find(d, name);
     char *text = memory_text(value);
     if (text && old) {
         memory_free(old->text);
         old->text = text;
         return true;
     }
-    if (text && add(d, name, text))
+    if (text && description_add(d, name, text))
         return true;
     memory_free(text);
     return sb_fail("description: out of memory");
@@ -123,7 +123,7 @@ bool sb_description_set_number(sb_description *d, const char *name, double value
 
 const char *sb_description_get(const sb_description *d, const char *name)
 {
-    const struct value *value = find(d, name);
+    const struct value *value = description_find(d, name);
     return value ? value->text : NULL;
 }
 
@@ -219,7 +219,7 @@ const char *description_vocabulary_at(const sb_description *d, int64_t i,
 
 /* ---- comparing ---- */
 
-static bool same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
+static bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
 {
     int64_t n = sb_vocabulary_size(a);
     bool same = sb_vocabulary_units(a) == sb_vocabulary_units(b) && n == sb_vocabulary_size(b);
@@ -232,8 +232,9 @@ bool description_same_words(const sb_description *a, const sb_description *b)
 {
     bool same = a->vocabularies == b->vocabularies && a->labels == b->labels;
     for (int64_t i = 0; same && i < a->vocabularies; i++)
-        same = strcmp(a->vocabulary[i].name, b->vocabulary[i].name) == 0 &&
-               same_vocabulary(a->vocabulary[i].vocabulary, b->vocabulary[i].vocabulary);
+        same =
+            strcmp(a->vocabulary[i].name, b->vocabulary[i].name) == 0 &&
+            description_same_vocabulary(a->vocabulary[i].vocabulary, b->vocabulary[i].vocabulary);
     for (int64_t i = 0; same && i < a->labels; i++)
         same = strcmp(a->label[i], b->label[i]) == 0;
     return same;

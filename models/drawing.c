@@ -10,7 +10,7 @@
 
 /* ---- the graph ---- */
 
-static bool is_output(const sb_node *node, const sb_tensor *t)
+static bool drawing_is_output(const sb_node *node, const sb_tensor *t)
 {
     for (int i = 0; i < node->made; i++)
         if (node->out[i] == t)
@@ -19,19 +19,19 @@ static bool is_output(const sb_node *node, const sb_tensor *t)
 }
 
 /* Whether the loss, or a drawn node, is made of a result of this one. */
-static bool is_taken(const sb_node *node, const sb_tensor *loss, sb_node *const *drawn,
-                     int64_t count)
+static bool drawing_is_taken(const sb_node *node, const sb_tensor *loss, sb_node *const *drawn,
+                             int64_t count)
 {
-    if (is_output(node, loss))
+    if (drawing_is_output(node, loss))
         return true;
     for (int64_t n = 0; n < count; n++)
         for (int i = 0; i < drawn[n]->inputs; i++)
-            if (drawn[n]->in[i] && is_output(node, drawn[n]->in[i]))
+            if (drawn[n]->in[i] && drawing_is_output(node, drawn[n]->in[i]))
                 return true;
     return false;
 }
 
-static const char *weight_name(const sb_parameters *weights, const sb_tensor *t)
+static const char *drawing_weight_name(const sb_parameters *weights, const sb_tensor *t)
 {
     for (int64_t i = 0; weights && i < sb_parameters_count(weights); i++)
         if (sb_parameters_get(weights, i) == t)
@@ -40,20 +40,20 @@ static const char *weight_name(const sb_parameters *weights, const sb_tensor *t)
 }
 
 /* Which drawn node made a tensor; -1: none. */
-static int64_t maker(sb_node *const *drawn, int64_t count, const sb_tensor *t)
+static int64_t drawing_maker(sb_node *const *drawn, int64_t count, const sb_tensor *t)
 {
     for (int64_t n = 0; n < count; n++)
-        if (is_output(drawn[n], t))
+        if (drawing_is_output(drawn[n], t))
             return n;
     return -1;
 }
 
-static void take_inputs(struct drawn_node *to, const sb_node *node, sb_node *const *drawn,
-                        int64_t before, const sb_parameters *weights)
+static void drawing_take_inputs(struct drawn_node *to, const sb_node *node, sb_node *const *drawn,
+                                int64_t before, const sb_parameters *weights)
 {
     for (int i = 0; i < node->inputs; i++) {
-        const int64_t from = node->in[i] ? maker(drawn, before, node->in[i]) : -1;
-        const char *name = node->in[i] ? weight_name(weights, node->in[i]) : NULL;
+        const int64_t from = node->in[i] ? drawing_maker(drawn, before, node->in[i]) : -1;
+        const char *name = node->in[i] ? drawing_weight_name(weights, node->in[i]) : NULL;
         if (from >= 0 && to->inputs < DRAWN_INPUTS)
             to->from[to->inputs++] = from;
         else if (name && to->weights < DRAWN_INPUTS)
@@ -62,7 +62,8 @@ static void take_inputs(struct drawn_node *to, const sb_node *node, sb_node *con
 }
 
 /* The nodes that lead to the loss, the last one first. NULL without memory. */
-static sb_node **nodes_of(const struct open_tape *tape, const sb_tensor *loss, int64_t *count)
+static sb_node **drawing_nodes_of(const struct open_tape *tape, const sb_tensor *loss,
+                                  int64_t *count)
 {
     int64_t all = 0;
     for (const sb_node *node = tape->last; node; node = node->previous)
@@ -70,16 +71,16 @@ static sb_node **nodes_of(const struct open_tape *tape, const sb_tensor *loss, i
     sb_node **drawn = memory_new((size_t)(all + 1) * sizeof *drawn);
     *count = 0;
     for (sb_node *node = tape->last; drawn && node; node = node->previous)
-        if (node->operation && is_taken(node, loss, drawn, *count))
+        if (node->operation && drawing_is_taken(node, loss, drawn, *count))
             drawn[(*count)++] = node;
     return drawn;
 }
 
-static bool take_graph(struct drawing *d, const struct open_tape *tape, const sb_tensor *loss,
-                       const sb_parameters *weights)
+static bool drawing_take_graph(struct drawing *d, const struct open_tape *tape,
+                               const sb_tensor *loss, const sb_parameters *weights)
 {
     int64_t count;
-    sb_node **drawn = nodes_of(tape, loss, &count);
+    sb_node **drawn = drawing_nodes_of(tape, loss, &count);
     d->node = memory_new((size_t)(count + 1) * sizeof *d->node);
     if (!drawn || !d->node) {
         memory_free(drawn);
@@ -94,7 +95,7 @@ static bool take_graph(struct drawing *d, const struct open_tape *tape, const sb
         struct drawn_node *to = &d->node[n];
         *to = (struct drawn_node){.operation = drawn[n]->operation->name, .y = drawn[n]->out[0]};
         to->shape = shape_text(to->y->rank, to->y->dim);
-        take_inputs(to, drawn[n], drawn, n, weights);
+        drawing_take_inputs(to, drawn[n], drawn, n, weights);
         if (to->y->requires_grad)
             sb_keep(to->y);
     }
@@ -105,7 +106,7 @@ static bool take_graph(struct drawing *d, const struct open_tape *tape, const sb
 
 /* ---- where it stands ---- */
 
-static bool reads_encoder(const struct drawn_node *node)
+static bool drawing_reads_encoder(const struct drawn_node *node)
 {
     for (int i = 0; i < node->weights; i++)
         if (strncmp(node->weight[i], "encoder.", 8) == 0)
@@ -114,11 +115,11 @@ static bool reads_encoder(const struct drawn_node *node)
 }
 
 /* What reads the encoder's weights, and all before it that leads there, is in the first column. */
-static void place(struct drawing *d)
+static void drawing_place(struct drawing *d)
 {
     int64_t last = -1;
     for (int64_t n = 0; n < d->count; n++)
-        last = reads_encoder(&d->node[n]) ? n : last;
+        last = drawing_reads_encoder(&d->node[n]) ? n : last;
     for (int64_t n = 0; n < d->count; n++)
         d->node[n].column = last >= 0;
     if (last >= 0)
@@ -132,7 +133,7 @@ static void place(struct drawing *d)
 
 /* ---- the gradients ---- */
 
-static double norm_of(const sb_tensor *dy)
+static double drawing_norm_of(const sb_tensor *dy)
 {
     const int64_t size = sb_tensor_size(dy);
     double sum = 0, *values = memory_new((size_t)(size + 1) * sizeof *values);
@@ -143,11 +144,11 @@ static double norm_of(const sb_tensor *dy)
     return ok ? sqrt(sum) : -1;
 }
 
-static void take_norms(struct drawing *d)
+static void drawing_take_norms(struct drawing *d)
 {
     for (int64_t n = 0; n < d->count; n++) {
         const sb_tensor *dy = sb_tensor_grad(d->node[n].y);
-        d->node[n].norm = dy ? norm_of(dy) : -1;
+        d->node[n].norm = dy ? drawing_norm_of(dy) : -1;
         d->largest = fmax(d->largest, d->node[n].norm);
     }
 }
@@ -181,9 +182,9 @@ double drawing_width(const struct drawing *d, double norm)
     return decades < -5 ? 1 : 6 + decades;
 }
 
-static char *drawn(struct drawing *d, drawing_write *write)
+static char *drawing_drawn(struct drawing *d, drawing_write *write)
 {
-    take_norms(d);
+    drawing_take_norms(d);
     write(d);
     char *text = d->ok ? buffer_take(&d->text) : NULL;
     return text ? text : sb_fail("tape_draw: out of memory");
@@ -204,9 +205,9 @@ char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters
     const struct open_tape *tape = tape_need("tape_draw");
     struct drawing d = {.describe = describe, .ok = true};
     char *text = NULL;
-    if (tape && take_graph(&d, tape, loss, weights)) {
-        place(&d);
-        text = sb_backward(loss) ? drawn(&d, write) : NULL;
+    if (tape && drawing_take_graph(&d, tape, loss, weights)) {
+        drawing_place(&d);
+        text = sb_backward(loss) ? drawing_drawn(&d, write) : NULL;
     }
     buffer_free(&d.text);
     memory_free(d.node);

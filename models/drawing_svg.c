@@ -12,39 +12,40 @@ enum {
     MOST_LETTERS = 42
 };
 
-static int left(const struct drawn_node *node)
+static int svg_left(const struct drawn_node *node)
 {
     return MARGIN + node->column * (WIDTH + GAP_X);
 }
 
-static int top(const struct drawn_node *node)
+static int svg_top(const struct drawn_node *node)
 {
     return HEAD + node->row * (HEIGHT + GAP_Y);
 }
 
 /* From a box's lower edge to the next one's upper edge; round the side where others lie between,
    and across to another column. */
-static void edge(struct drawing *d, const struct drawn_node *from, const struct drawn_node *to)
+static void svg_edge(struct drawing *d, const struct drawn_node *from, const struct drawn_node *to)
 {
-    const int at = top(from) + HEIGHT / 2, at_to = top(to) + HEIGHT / 2;
+    const int at = svg_top(from) + HEIGHT / 2, at_to = svg_top(to) + HEIGHT / 2;
     drawing_print(d, "<path class=\"%s\" stroke-width=\"%.1f\" d=\"",
                   from->norm < 0 ? "constant" : "edge", drawing_width(d, from->norm));
     if (from->column == to->column && to->row == from->row + 1) {
-        drawing_print(d, "M%d %dV%d", left(from) + WIDTH / 2, top(from) + HEIGHT, top(to));
+        drawing_print(d, "M%d %dV%d", svg_left(from) + WIDTH / 2, svg_top(from) + HEIGHT,
+                      svg_top(to));
     } else if (from->column == to->column) {
-        const int far = to->row - from->row, side = left(from) - (far < 12 ? 4 + 2 * far : 28);
-        drawing_print(d, "M%d %dC%d %d %d %d %d %d", left(from), at, side, at, side, at_to,
-                      left(to), at_to);
+        const int far = to->row - from->row, side = svg_left(from) - (far < 12 ? 4 + 2 * far : 28);
+        drawing_print(d, "M%d %dC%d %d %d %d %d %d", svg_left(from), at, side, at, side, at_to,
+                      svg_left(to), at_to);
     } else {
-        const int begin = left(from) + WIDTH, middle = begin + GAP_X / 2;
-        drawing_print(d, "M%d %dC%d %d %d %d %d %d", begin, at, middle, at, middle, at_to, left(to),
-                      at_to);
+        const int begin = svg_left(from) + WIDTH, middle = begin + GAP_X / 2;
+        drawing_print(d, "M%d %dC%d %d %d %d %d %d", begin, at, middle, at, middle, at_to,
+                      svg_left(to), at_to);
     }
     drawing_print(d, "\"><title>|dy| %.3g</title></path>\n", from->norm);
 }
 
 /* The first weight's name, or the last part of a long one, which says most. */
-static void weight(struct drawing *d, const struct drawn_node *node, int x, int y)
+static void svg_weight(struct drawing *d, const struct drawn_node *node, int x, int y)
 {
     const char *name = node->weight[0];
     size_t n = strlen(name);
@@ -56,7 +57,7 @@ static void weight(struct drawing *d, const struct drawn_node *node, int x, int 
 }
 
 /* What is shown under the pointer. */
-static void hint(struct drawing *d, const struct drawn_node *node)
+static void svg_hint(struct drawing *d, const struct drawn_node *node)
 {
     drawing_print(d, "<title>%s", node->operation);
     for (int i = 0; i < node->weights; i++) {
@@ -70,11 +71,11 @@ static void hint(struct drawing *d, const struct drawn_node *node)
     drawing_print(d, "</title>");
 }
 
-static void box(struct drawing *d, const struct drawn_node *node)
+static void svg_box(struct drawing *d, const struct drawn_node *node)
 {
-    const int x = left(node), y = top(node);
+    const int x = svg_left(node), y = svg_top(node);
     drawing_print(d, "<g>");
-    hint(d, node);
+    svg_hint(d, node);
     drawing_print(d,
                   "<rect class=\"c%d\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"4\"/>\n",
                   node->column, x, y, WIDTH, HEIGHT);
@@ -84,7 +85,7 @@ static void box(struct drawing *d, const struct drawn_node *node)
         drawing_print(d, "<text class=\"norm\" x=\"%d\" y=\"%d\">|dy| %.3g</text>\n", x + WIDTH - 8,
                       y + 16, node->norm);
     if (node->weights > 0)
-        weight(d, node, x + 8, y + 32);
+        svg_weight(d, node, x + 8, y + 32);
     drawing_print(d, "</g>\n");
 }
 
@@ -120,8 +121,8 @@ void drawing_svg(struct drawing *d)
                       MARGIN + c * (WIDTH + GAP_X), c == 0 ? "encoder" : "decoder and loss");
     for (int64_t n = 0; n < d->count; n++)
         for (int i = 0; i < d->node[n].inputs; i++)
-            edge(d, &d->node[d->node[n].from[i]], &d->node[n]);
+            svg_edge(d, &d->node[d->node[n].from[i]], &d->node[n]);
     for (int64_t n = 0; n < d->count; n++)
-        box(d, &d->node[n]);
+        svg_box(d, &d->node[n]);
     drawing_print(d, "</svg>\n");
 }

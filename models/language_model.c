@@ -16,7 +16,7 @@ struct sb_language_model {
     sb_output_head output;
 };
 
-static bool build(sb_language_model *m)
+static bool language_model_build(sb_language_model *m)
 {
     const sb_transformer_options *o = &m->options.transformer;
     int64_t V = sb_vocabulary_size(m->vocabulary);
@@ -43,7 +43,7 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
     *m = (sb_language_model){.options = o, .weights = weights};
     m->vocabulary = sb_vocabulary_retain(vocabulary);
     const struct parameters_mark mark = parameters_mark(weights);
-    if (build(m))
+    if (language_model_build(m))
         return m;
     sb_language_model_free(m);
     parameters_return(weights, &mark);
@@ -84,7 +84,7 @@ sb_parameters *sb_language_model_parameters(const sb_language_model *model)
 
 /* What comes before each symbol: "begin" before the first. What stands behind a text is not looked
    at, and becomes padding. */
-static sb_tensor *before(sb_tensor *ids)
+static sb_tensor *language_model_before(sb_tensor *ids)
 {
     if (!ids)
         return fail_null("language_model", "ids");
@@ -102,13 +102,14 @@ static sb_tensor *before(sb_tensor *ids)
 }
 
 /* What the decoder makes of its input, (B, L, C). */
-static sb_tensor *decode(const sb_language_model *m, sb_tensor *input,
-                         const sb_decoder_weights *weights)
+static sb_tensor *language_model_decode(const sb_language_model *m, sb_tensor *input,
+                                        const sb_decoder_weights *weights)
 {
     return input ? sb_decoder_forward(m->decoder, input, NULL, NULL, weights) : NULL;
 }
 
-static sb_tensor *loss_of(const sb_language_model *m, sb_tensor *y, sb_tensor *ids, sb_loss loss)
+static sb_tensor *language_model_loss_of(const sb_language_model *m, sb_tensor *y, sb_tensor *ids,
+                                         sb_loss loss)
 {
     if (!y)
         return NULL;
@@ -122,14 +123,15 @@ sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids
 {
     if (!model)
         return fail_null("language_model", "model");
-    return loss_of(model, decode(model, before(ids), NULL), ids, SB_LOSS_MEAN);
+    return language_model_loss_of(
+        model, language_model_decode(model, language_model_before(ids), NULL), ids, SB_LOSS_MEAN);
 }
 
 sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
 {
     if (!model)
         return fail_null("language_model", "model");
-    sb_tensor *y = decode(model, before(ids), NULL);
+    sb_tensor *y = language_model_decode(model, language_model_before(ids), NULL);
     return y ? sb_output_head_logits(&model->output, y) : NULL;
 }
 
@@ -172,8 +174,8 @@ static void language_free(void *self)
 static sb_tensor *language_loss(const void *self, const sb_batch *batch, sb_loss loss)
 {
     sb_tensor *ids = sb_batch_get(batch, "target_out");
-    sb_tensor *y = ids ? decode(self, sb_batch_get(batch, "target_in"), NULL) : NULL;
-    return loss_of(self, y, ids, loss);
+    sb_tensor *y = ids ? language_model_decode(self, sb_batch_get(batch, "target_in"), NULL) : NULL;
+    return language_model_loss_of(self, y, ids, loss);
 }
 
 static bool language_attentions(const void *self, const sb_batch *batch, sb_attentions *a)
@@ -186,8 +188,9 @@ static bool language_attentions(const void *self, const sb_batch *batch, sb_atte
     sb_tensor **self_weights = memory_new((size_t)layers * sizeof *self_weights);
     if (a->map && self_weights && ids && lengths) {
         const sb_decoder_weights weights = {.self = self_weights};
-        a->loss =
-            loss_of(m, decode(m, sb_batch_get(batch, "target_in"), &weights), ids, SB_LOSS_COST);
+        a->loss = language_model_loss_of(
+            m, language_model_decode(m, sb_batch_get(batch, "target_in"), &weights), ids,
+            SB_LOSS_COST);
         a->loss = a->loss ? sb_scale(a->loss, 1 / (double)batch->targets) : NULL;
     }
     for (int i = 0; a->loss && i < layers; i++)

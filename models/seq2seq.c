@@ -18,8 +18,8 @@ struct sb_seq2seq {
     sb_output_head output;
 };
 
-static bool check(const sb_seq2seq_options *o, const sb_vocabulary *source,
-                  const sb_vocabulary *target)
+static bool seq2seq_check(const sb_seq2seq_options *o, const sb_vocabulary *source,
+                          const sb_vocabulary *target)
 {
     if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
         return sb_fail("seq2seq: label_smoothing is %g, not in [0, 1)", o->label_smoothing);
@@ -28,7 +28,7 @@ static bool check(const sb_seq2seq_options *o, const sb_vocabulary *source,
     return true;
 }
 
-static bool build(sb_seq2seq *m)
+static bool seq2seq_add_parts(sb_seq2seq *m)
 {
     const sb_transformer_options *o = &m->options.transformer;
     int64_t Vs = sb_vocabulary_size(m->source), Vt = sb_vocabulary_size(m->target);
@@ -49,7 +49,8 @@ sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_voc
     if (!weights || !source || !target)
         return fail_null("seq2seq", !weights ? "weights" : !source ? "source" : "target");
     sb_seq2seq_options o = options ? *options : (sb_seq2seq_options){0};
-    if (!sb_transformer_complete(&o.transformer, &o.transformer) || !check(&o, source, target))
+    if (!sb_transformer_complete(&o.transformer, &o.transformer) ||
+        !seq2seq_check(&o, source, target))
         return NULL;
     sb_seq2seq *m = memory_new(sizeof *m);
     if (!m)
@@ -58,7 +59,7 @@ sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_voc
     m->source = sb_vocabulary_retain(source);
     m->target = sb_vocabulary_retain(target);
     const struct parameters_mark mark = parameters_mark(weights);
-    if (build(m))
+    if (seq2seq_add_parts(m))
         return m;
     sb_seq2seq_free(m);
     parameters_return(weights, &mark);
@@ -124,8 +125,8 @@ sb_tensor *sb_seq2seq_output(const sb_seq2seq *model, sb_tensor *y)
 }
 
 /* What the decoder makes of the batch, (B, Lt, C). */
-static sb_tensor *decode(const sb_seq2seq *m, const sb_batch *batch,
-                         const sb_seq2seq_weights *weights)
+static sb_tensor *seq2seq_decode(const sb_seq2seq *m, const sb_batch *batch,
+                                 const sb_seq2seq_weights *weights)
 {
     if (!m || !batch)
         return fail_null("seq2seq", m ? "batch" : "model");
@@ -145,7 +146,8 @@ static sb_tensor *decode(const sb_seq2seq *m, const sb_batch *batch,
 static sb_tensor *seq2seq_loss(const void *self, const sb_batch *batch, sb_loss loss)
 {
     const sb_seq2seq *m = self;
-    sb_tensor *y = decode(m, batch, NULL), *target = y ? sb_batch_get(batch, "target_out") : NULL;
+    sb_tensor *y = seq2seq_decode(m, batch, NULL),
+              *target = y ? sb_batch_get(batch, "target_out") : NULL;
     if (!target)
         return NULL;
     const sb_cross_entropy_options options = {
@@ -172,7 +174,7 @@ sb_tensor *sb_seq2seq_cost(const sb_seq2seq *model, const sb_batch *batch)
 sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
                              const sb_seq2seq_weights *weights)
 {
-    sb_tensor *y = decode(model, batch, weights);
+    sb_tensor *y = seq2seq_decode(model, batch, weights);
     return y ? sb_seq2seq_output(model, y) : NULL;
 }
 
@@ -229,8 +231,8 @@ static void seq2seq_release(void *self)
 }
 
 /* The maps of encoder, self- and cross-attention, in this order, with what counts of each. */
-static bool map_attentions(const sb_seq2seq *m, const sb_batch *batch, sb_tensor *const weights[],
-                           sb_attention_map map[])
+static bool seq2seq_map_attentions(const sb_seq2seq *m, const sb_batch *batch,
+                                   sb_tensor *const weights[], sb_attention_map map[])
 {
     const int E = m->options.transformer.encoder_layers, D = m->options.transformer.decoder_layers;
     sb_tensor *source = sb_batch_get(batch, "source_lengths"),
@@ -257,7 +259,7 @@ static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_atten
         sb_tensor *logits = sb_seq2seq_logits(m, batch, &into);
         sb_tensor *target = logits ? sb_batch_get(batch, "target_out") : NULL;
         a->loss = target ? sb_cross_entropy(logits, target, NULL) : NULL;
-        ok = a->loss && map_attentions(m, batch, weights, a->map);
+        ok = a->loss && seq2seq_map_attentions(m, batch, weights, a->map);
     }
     memory_free(weights);
     if (!ok)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct setting *add(struct setting_table *t, const char *name, double least, double most,
-                           const char *help)
+static struct setting *setting_add(struct setting_table *t, const char *name, double least,
+                                   double most, const char *help)
 {
     assert(t->count < MOST_SETTINGS);
     t->at[t->count] = (struct setting){
@@ -17,40 +17,40 @@ static struct setting *add(struct setting_table *t, const char *name, double lea
 void setting_add_count(struct setting_table *t, const char *name, int64_t *count, double least,
                        double most, const char *help)
 {
-    add(t, name, least, most, help)->count = count;
+    setting_add(t, name, least, most, help)->count = count;
 }
 
 void setting_add_small(struct setting_table *t, const char *name, int *small, double least,
                        double most, const char *help)
 {
-    add(t, name, least, most, help)->small = small;
+    setting_add(t, name, least, most, help)->small = small;
 }
 
 void setting_add_seed(struct setting_table *t, const char *name, uint64_t *seed, const char *help)
 {
-    add(t, name, 0, 9007199254740991.0, help)->seed = seed;
+    setting_add(t, name, 0, 9007199254740991.0, help)->seed = seed;
 }
 
 void setting_add_number(struct setting_table *t, const char *name, double *number, double least,
                         double most, const char *help)
 {
-    add(t, name, least, most, help)->number = number;
+    setting_add(t, name, least, most, help)->number = number;
 }
 
 void setting_add_flag(struct setting_table *t, const char *name, bool *flag, const char *help)
 {
-    add(t, name, 0, 0, help)->flag = flag;
+    setting_add(t, name, 0, 0, help)->flag = flag;
 }
 
 void setting_add_choice(struct setting_table *t, const char *name, unsigned *choice,
                         const char *const *choices, const char *help)
 {
-    struct setting *setting = add(t, name, 0, 0, help);
+    struct setting *setting = setting_add(t, name, 0, 0, help);
     setting->choice = choice;
     setting->choices = choices;
 }
 
-static bool set_choice(const struct setting *setting, const char *text)
+static bool setting_set_choice(const struct setting *setting, const char *text)
 {
     char all[160] = "";
     for (unsigned i = 0; setting->choices[i]; i++) {
@@ -63,7 +63,7 @@ static bool set_choice(const struct setting *setting, const char *text)
     return sb_fail("--%s: \"%s\" is none of %s", setting->name, text, all);
 }
 
-static bool set_flag(const struct setting *setting, const char *text)
+static bool setting_set_flag(const struct setting *setting, const char *text)
 {
     if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
         return sb_fail("--%s: \"%s\" is neither true nor false", setting->name, text);
@@ -71,7 +71,7 @@ static bool set_flag(const struct setting *setting, const char *text)
     return true;
 }
 
-static bool set_number(const struct setting *setting, const char *text)
+static bool setting_set_number(const struct setting *setting, const char *text)
 {
     char *end;
     double value = strtod(text, &end);
@@ -82,7 +82,7 @@ static bool set_number(const struct setting *setting, const char *text)
     return true;
 }
 
-static bool set_count(const struct setting *setting, const char *text)
+static bool setting_set_count(const struct setting *setting, const char *text)
 {
     const char *digits = text + (text[0] == '-');
     const bool whole = digits[0] && digits[strspn(digits, "0123456789")] == '\0';
@@ -101,20 +101,20 @@ static bool set_count(const struct setting *setting, const char *text)
 
 bool setting_write(const struct setting *setting, const char *text)
 {
-    return setting->choice   ? set_choice(setting, text)
-           : setting->flag   ? set_flag(setting, text)
-           : setting->number ? set_number(setting, text)
-                             : set_count(setting, text);
+    return setting->choice   ? setting_set_choice(setting, text)
+           : setting->flag   ? setting_set_flag(setting, text)
+           : setting->number ? setting_set_number(setting, text)
+                             : setting_set_count(setting, text);
 }
 
-static struct setting_text whole(long long count)
+static struct setting_text setting_whole(long long count)
 {
     struct setting_text value;
     snprintf(value.text, sizeof value.text, "%lld", count);
     return value;
 }
 
-static struct setting_text word(const char *text)
+static struct setting_text setting_word(const char *text)
 {
     struct setting_text value;
     snprintf(value.text, sizeof value.text, "%s", text);
@@ -123,12 +123,12 @@ static struct setting_text word(const char *text)
 
 struct setting_text setting_read(const struct setting *setting)
 {
-    return setting->choice   ? word(setting->choices[*setting->choice])
-           : setting->flag   ? word(*setting->flag ? "true" : "false")
-           : setting->number ? word(number_text(*setting->number).text)
-           : setting->small  ? whole(*setting->small)
-           : setting->seed   ? whole((long long)*setting->seed)
-                             : whole(*setting->count);
+    return setting->choice   ? setting_word(setting->choices[*setting->choice])
+           : setting->flag   ? setting_word(*setting->flag ? "true" : "false")
+           : setting->number ? setting_word(number_text(*setting->number).text)
+           : setting->small  ? setting_whole(*setting->small)
+           : setting->seed   ? setting_whole((long long)*setting->seed)
+                             : setting_whole(*setting->count);
 }
 
 bool settings_describe(const struct setting_table *table, sb_description *description)

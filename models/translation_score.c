@@ -6,13 +6,13 @@
 #include <string.h>
 
 /* Where the share of a rank begins. */
-static int64_t share_begin(const sb_communicator *c, int rank, int64_t count)
+static int64_t translation_score_share_begin(const sb_communicator *c, int rank, int64_t count)
 {
     return count * rank / sb_communicator_size(c);
 }
 
 /* A copy of each text of a run of `count` texts that lie one after the other. */
-static bool take_texts(const char *run, int64_t count, char *text[])
+static bool translation_score_take_texts(const char *run, int64_t count, char *text[])
 {
     for (int64_t i = 0; i < count; i++, run += strlen(run) + 1) {
         text[i] = memory_text(run);
@@ -23,7 +23,8 @@ static bool take_texts(const char *run, int64_t count, char *text[])
 }
 
 /* All ranks get the texts of one, which lie one after the other while they travel. */
-static bool spread_texts(sb_communicator *c, int root, int64_t count, char *text[])
+static bool translation_score_spread_texts(sb_communicator *c, int root, int64_t count,
+                                           char *text[])
 {
     const bool own = sb_communicator_rank(c) == root;
     struct buffer run = {0};
@@ -37,25 +38,28 @@ static bool spread_texts(sb_communicator *c, int root, int64_t count, char *text
     ok =
         ok && (own || come || sb_fail("evaluate: out of memory")) &&
         (bytes == 0 || sb_communicator_broadcast(c, root, own ? run.bytes : come, (size_t)bytes)) &&
-        (own || take_texts(come, count, text));
+        (own || translation_score_take_texts(come, count, text));
     memory_free(come);
     buffer_free(&run);
     return ok;
 }
 
 /* Each rank decodes its share of the sources; all get all texts. */
-static bool translate(sb_communicator *c, const sb_seq2seq *model, const char *const *sources,
-                      int64_t count, const sb_decoding_options *options, char *text[])
+static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *model,
+                                        const char *const *sources, int64_t count,
+                                        const sb_decoding_options *options, char *text[])
 {
     const int rank = sb_communicator_rank(c);
-    const int64_t from = share_begin(c, rank, count), to = share_begin(c, rank + 1, count);
+    const int64_t from = translation_score_share_begin(c, rank, count),
+                  to = translation_score_share_begin(c, rank + 1, count);
     bool ok =
         from == to || sb_translate_texts(model, sources + from, to - from, options, text + from);
     for (int64_t i = from; !ok && i < to; i++)
         text[i] = NULL; /* freed already */
     for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
-        const int64_t first = share_begin(c, k, count);
-        ok = spread_texts(c, k, share_begin(c, k + 1, count) - first, text + first);
+        const int64_t first = translation_score_share_begin(c, k, count);
+        ok = translation_score_spread_texts(
+            c, k, translation_score_share_begin(c, k + 1, count) - first, text + first);
     }
     return ok;
 }
@@ -82,7 +86,7 @@ bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pai
     const char *const *targets = sb_pairs_targets(pairs) + first;
     for (int64_t i = 0; i < count; i++)
         text[i] = NULL;
-    bool ok = translate(c, model, sources, count, options, text) &&
+    bool ok = translation_score_translate(c, model, sources, count, options, text) &&
               sb_score_texts(sources, targets, (const char *const *)text, count, score_units(model),
                              score);
     for (int64_t i = 0; i < count && (!ok || !outputs); i++)

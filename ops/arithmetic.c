@@ -7,18 +7,18 @@
 KERNEL_ROWS(arithmetic);
 
 /* The plan's operands, in the order of the kernels: y, a, b and the condition. */
-static struct broadcast plan(const sb_node *node)
+static struct broadcast arithmetic_plan(const sb_node *node)
 {
     const sb_tensor *operand[] = {node->out[0], node->in[0], node->in[1],
                                   node->inputs > 2 ? node->in[2] : NULL};
     return broadcast_plan(node->inputs + 1, operand);
 }
 
-static bool backward(sb_node *node)
+static bool arithmetic_backward(sb_node *node)
 {
     const struct arithmetic_kernels *k = kernel_row(&arithmetic_rows, node->out[0]);
     const enum arithmetic kind = *(const enum arithmetic *)sb_node_options(node);
-    const struct broadcast walk = plan(node);
+    const struct broadcast walk = arithmetic_plan(node);
     const void *dy = sb_node_dy(node, 0)->data, *a = node->in[0]->data, *b = node->in[1]->data;
     const void *condition = node->inputs > 2 ? node->in[2]->data : NULL;
     bool ok = k != NULL;
@@ -32,11 +32,11 @@ static bool backward(sb_node *node)
 }
 
 static const sb_operation operations[ARITHMETIC_KINDS] = {
-    [ARITHMETIC_ADD] = {"add", "a b", backward, true},
-    [ARITHMETIC_SUBTRACT] = {"subtract", "a b", backward, true},
-    [ARITHMETIC_MULTIPLY] = {"multiply", "a b", backward, true},
-    [ARITHMETIC_DIVIDE] = {"divide", "a b", backward, true},
-    [ARITHMETIC_WHERE] = {"where", "a b condition", backward, true},
+    [ARITHMETIC_ADD] = {"add", "a b", arithmetic_backward, true},
+    [ARITHMETIC_SUBTRACT] = {"subtract", "a b", arithmetic_backward, true},
+    [ARITHMETIC_MULTIPLY] = {"multiply", "a b", arithmetic_backward, true},
+    [ARITHMETIC_DIVIDE] = {"divide", "a b", arithmetic_backward, true},
+    [ARITHMETIC_WHERE] = {"where", "a b condition", arithmetic_backward, true},
 };
 
 /* Makes y of this shape and fills it. */
@@ -46,13 +46,13 @@ static sb_tensor *run(sb_node *node, enum arithmetic kind, int rank, const int64
     sb_tensor *y = k ? sb_node_output(node, node->in[0]->dtype, rank, dim) : NULL;
     if (!y)
         return NULL;
-    const struct broadcast walk = plan(node);
+    const struct broadcast walk = arithmetic_plan(node);
     const void *condition = node->inputs > 2 ? node->in[2]->data : NULL;
     return call_end(
         node, k->forward(kind, &walk, node->in[0]->data, node->in[1]->data, condition, y->data));
 }
 
-static sb_tensor *apply(enum arithmetic kind, sb_tensor *a, sb_tensor *b)
+static sb_tensor *arithmetic_apply(enum arithmetic kind, sb_tensor *a, sb_tensor *b)
 {
     const char *name = operations[kind].name;
     sb_node *node = call_begin(&operations[kind], &arithmetic_rows, 2, (sb_tensor *[]){a, b}, 1,
@@ -69,22 +69,22 @@ static sb_tensor *apply(enum arithmetic kind, sb_tensor *a, sb_tensor *b)
 
 sb_tensor *sb_add(sb_tensor *a, sb_tensor *b)
 {
-    return apply(ARITHMETIC_ADD, a, b);
+    return arithmetic_apply(ARITHMETIC_ADD, a, b);
 }
 
 sb_tensor *sb_subtract(sb_tensor *a, sb_tensor *b)
 {
-    return apply(ARITHMETIC_SUBTRACT, a, b);
+    return arithmetic_apply(ARITHMETIC_SUBTRACT, a, b);
 }
 
 sb_tensor *sb_multiply(sb_tensor *a, sb_tensor *b)
 {
-    return apply(ARITHMETIC_MULTIPLY, a, b);
+    return arithmetic_apply(ARITHMETIC_MULTIPLY, a, b);
 }
 
 sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b)
 {
-    return apply(ARITHMETIC_DIVIDE, a, b);
+    return arithmetic_apply(ARITHMETIC_DIVIDE, a, b);
 }
 
 sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)

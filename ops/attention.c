@@ -8,7 +8,8 @@ KERNEL_ROWS(attention);
 
 /* The gradient of the weights, to which later operations have added their parts. If sb_keep was
    called on the weights, it always exists. */
-static bool open_weight_gradient(sb_tensor *weights, struct attention_gradient *gradient_of)
+static bool attention_open_weight_gradient(sb_tensor *weights,
+                                           struct attention_gradient *gradient_of)
 {
     *gradient_of = (struct attention_gradient){NULL, !weights->grad_current};
     if (!weights->grad_current && !weights->keep)
@@ -44,12 +45,13 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
     return ok;
 }
 
-static bool backward(sb_node *node);
+static bool attention_backward(sb_node *node);
 
-static const sb_operation operations[] = {{"attention", "q k v mask", backward, true},
-                                          {"attention", "q k v bias mask", backward, true}};
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", attention_backward, true},
+    {"attention", "q k v bias mask", attention_backward, true}};
 
-static bool backward(sb_node *node)
+static bool attention_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     sb_tensor *weights = node->outputs == 2 ? node->out[1] : sb_node_saved(node, 0);
@@ -63,7 +65,7 @@ static bool backward(sb_node *node)
                                    .dv = attention_gradient_of(node, 2)};
     if (node->operation == &operations[1])
         g.dbias = attention_gradient_of(node, 3);
-    return open_weight_gradient(weights, &g.dweights) &&
+    return attention_open_weight_gradient(weights, &g.dweights) &&
            run_backward(weights, &g, sb_node_options(node));
 }
 
@@ -73,7 +75,7 @@ static bool backward(sb_node *node)
  * of a sequence must not depend on the padding of its batch. bf16 kernels use tensor cores for
  * tiles only.
  */
-static bool wants_tiles(const struct attention_call *call)
+static bool attention_wants_tiles(const struct attention_call *call)
 {
     const sb_attention_options *o = &call->options;
     const double pairs = (double)call->a.Lq * (double)call->a.Lk;
@@ -86,7 +88,7 @@ static bool wants_tiles(const struct attention_call *call)
 }
 
 /* Attention in the dtype of its operands. */
-static sb_tensor *attend(sb_tensor *const in[3], const sb_attention_options *options)
+static sb_tensor *attention_attend(sb_tensor *const in[3], const sb_attention_options *options)
 {
     struct attention_call call;
     if (!attention_call_read(&call, "attention", in[0], in[1], in[2], -1, options) ||
@@ -94,7 +96,7 @@ static sb_tensor *attend(sb_tensor *const in[3], const sb_attention_options *opt
         return NULL;
     if (context_open()->ring)
         return attention_ring(&call);
-    if (wants_tiles(&call))
+    if (attention_wants_tiles(&call))
         return attention_tiled(&call);
     call.a.products = tape_open()->mode == SB_RECORD ? PRODUCTS_FAST : PRODUCTS_FIXED;
     sb_node *node = attention_call_node(&call, operations, 3, &call.a, sizeof call.a);
@@ -111,7 +113,7 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
     const bool widened = call_widen("attention", &attention_rows, 5, in);
     o.bias = in[3];
     o.log_temperature = in[4];
-    sb_tensor *y = attend(in, &o);
+    sb_tensor *y = attention_attend(in, &o);
     if (o.weights)
         *o.weights = call_round(widened, *o.weights);
     return call_round(widened, y);

@@ -19,8 +19,8 @@ struct attention_strides attention_strides_of(bool heads_first, int64_t H, int64
 }
 
 /* Reads a tensor of 2 to 4 axes as an operand; fails for any other rank. */
-static bool read_operand(const char *who, const char *name, const sb_tensor *t, sb_layout layout,
-                         struct operand *operand)
+static bool attention_call_read_operand(const char *who, const char *name, const sb_tensor *t,
+                                        sb_layout layout, struct operand *operand)
 {
     if (!t)
         return fail_null(who, name);
@@ -42,8 +42,8 @@ static bool read_operand(const char *who, const char *name, const sb_tensor *t, 
 }
 
 /* Fails; the message gives both shapes, what differs, and the order of axes. */
-static bool unfit(const char *who, const struct operand *a, const struct operand *b,
-                  const char *what, sb_layout layout)
+static bool attention_call_unfit(const char *who, const struct operand *a, const struct operand *b,
+                                 const char *what, sb_layout layout)
 {
     const char *order = a->rank == 2                      ? "(length, size)"
                         : a->rank == 3                    ? "(batch, length, size)"
@@ -54,37 +54,38 @@ static bool unfit(const char *who, const struct operand *a, const struct operand
                    what, layout == SB_LAYOUT_HEADS_FIRST ? "this layout's" : "softback's", order);
 }
 
-static bool check_operands(const char *who, const struct operand *q, const struct operand *k,
-                           const struct operand *v, sb_layout layout)
+static bool attention_call_check_operands(const char *who, const struct operand *q,
+                                          const struct operand *k, const struct operand *v,
+                                          sb_layout layout)
 {
     if (q->rank != k->rank || k->rank != v->rank)
         return sb_fail("%s: q is %s, k is %s, v is %s: they must have the same number of axes", who,
                        shape_text(q->rank, q->dim).text, shape_text(k->rank, k->dim).text,
                        shape_text(v->rank, v->dim).text);
     if (q->B != k->B)
-        return unfit(who, q, k, "batches differ", layout);
+        return attention_call_unfit(who, q, k, "batches differ", layout);
     if (q->D != k->D)
-        return unfit(who, q, k, "sizes of a head differ", layout);
+        return attention_call_unfit(who, q, k, "sizes of a head differ", layout);
     if (q->D == 0)
-        return unfit(who, q, k, "the size of a head is 0", layout);
+        return attention_call_unfit(who, q, k, "the size of a head is 0", layout);
     if (q->H != k->H && (k->H == 0 || q->H % k->H != 0))
-        return unfit(who, q, k, "heads differ, and the first is not a multiple of the second",
-                     layout);
+        return attention_call_unfit(
+            who, q, k, "heads differ, and the first is not a multiple of the second", layout);
     if (k->B != v->B)
-        return unfit(who, k, v, "batches differ", layout);
+        return attention_call_unfit(who, k, v, "batches differ", layout);
     if (k->H != v->H)
-        return unfit(who, k, v, "heads differ", layout);
+        return attention_call_unfit(who, k, v, "heads differ", layout);
     if (k->L != v->L)
-        return unfit(who, k, v, "lengths differ", layout);
+        return attention_call_unfit(who, k, v, "lengths differ", layout);
     return true;
 }
 
-static bool is_positive(double x)
+static bool attention_call_is_positive(double x)
 {
     return x > 0 && x < INFINITY;
 }
 
-static bool check_numbers(const char *who, const sb_attention_options *o, int64_t H)
+static bool attention_call_check_numbers(const char *who, const sb_attention_options *o, int64_t H)
 {
     if (o->layout != SB_LAYOUT_LENGTH_FIRST && o->layout != SB_LAYOUT_HEADS_FIRST)
         return sb_fail("%s: %d is not a layout", who, (int)o->layout);
@@ -97,9 +98,9 @@ static bool check_numbers(const char *who, const sb_attention_options *o, int64_
         return sb_fail(
             "%s: SB_ATTENTION_TILED stores no weights; call sb_attention_weights for rows of them",
             who);
-    if (o->scale != 0 && !is_positive(o->scale))
+    if (o->scale != 0 && !attention_call_is_positive(o->scale))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
-    if (o->temperature != 0 && !is_positive(o->temperature))
+    if (o->temperature != 0 && !attention_call_is_positive(o->temperature))
         return sb_fail("%s: temperature is %g; it must be positive, or 0 for 1", who,
                        o->temperature);
     const sb_tensor *t = o->log_temperature;
@@ -112,7 +113,8 @@ static bool check_numbers(const char *who, const sb_attention_options *o, int64_
     return dropout_check(who, o->dropout);
 }
 
-static bool fit_bias(const char *who, const sb_tensor *bias, int64_t Lk, struct attention *a)
+static bool attention_call_fit_bias(const char *who, const sb_tensor *bias, int64_t Lk,
+                                    struct attention *a)
 {
     const int64_t scores[4] = {a->B, a->H, a->Lq, Lk};
     int64_t common[4];
@@ -128,18 +130,19 @@ static bool fit_bias(const char *who, const sb_tensor *bias, int64_t Lk, struct 
 }
 
 /* The factor of q k': 1/sqrt D, or 1 between unit vectors, divided by the temperature. */
-static double scale_of(const sb_attention_options *o, int64_t D)
+static double attention_call_scale_of(const sb_attention_options *o, int64_t D)
 {
     double scale = o->scale != 0 ? o->scale : o->score == SB_SCORE_COSINE ? 1 : 1 / sqrt((double)D);
     return o->temperature != 0 ? scale / o->temperature : scale;
 }
 
 /* Checks that the operands match each other, and that the options match them. */
-static bool describe(struct attention_call *call, const struct operand *q, const struct operand *k,
-                     const struct operand *v)
+static bool attention_call_describe(struct attention_call *call, const struct operand *q,
+                                    const struct operand *k, const struct operand *v)
 {
     const sb_attention_options *o = &call->options;
-    if (!check_numbers(call->who, o, q->H) || !check_operands(call->who, q, k, v, o->layout))
+    if (!attention_call_check_numbers(call->who, o, q->H) ||
+        !attention_call_check_operands(call->who, q, k, v, o->layout))
         return false;
     call->heads_first = q->rank == 4 && o->layout == SB_LAYOUT_HEADS_FIRST;
     call->rank = q->rank;
@@ -156,7 +159,7 @@ static bool describe(struct attention_call *call, const struct operand *q, const
                                  .k = k->stride,
                                  .v = v->stride,
                                  .y = attention_strides_of(call->heads_first, q->H, q->L, v->D),
-                                 .scale = scale_of(o, q->D)};
+                                 .scale = attention_call_scale_of(o, q->D)};
     return true;
 }
 
@@ -167,17 +170,17 @@ bool attention_call_read(struct attention_call *call, const char *who, sb_tensor
     const sb_layout layout = options->layout,
                     keys_layout = keys < 0 ? layout : SB_LAYOUT_LENGTH_FIRST;
     *call = (struct attention_call){.who = who, .q = q, .k = k, .v = v, .options = *options};
-    if (!tape_need(who) || !read_operand(who, "q", q, layout, &q_operand) ||
-        !read_operand(who, "k", k, keys_layout, &k_operand) ||
-        !read_operand(who, "v", v, keys_layout, &v_operand))
+    if (!tape_need(who) || !attention_call_read_operand(who, "q", q, layout, &q_operand) ||
+        !attention_call_read_operand(who, "k", k, keys_layout, &k_operand) ||
+        !attention_call_read_operand(who, "v", v, keys_layout, &v_operand))
         return false;
     if (keys >= 0)
         k_operand.L = k_operand.dim[1] = v_operand.L = v_operand.dim[1] = keys;
-    return describe(call, &q_operand, &k_operand, &v_operand);
+    return attention_call_describe(call, &q_operand, &k_operand, &v_operand);
 }
 
 /* q divided by the learned temperature, if there is one. */
-static sb_tensor *over_temperature(const struct attention_call *call)
+static sb_tensor *attention_call_over_temperature(const struct attention_call *call)
 {
     sb_tensor *t = call->options.log_temperature, *q = call->q;
     if (!t || !q) /* q is NULL if its operation failed */
@@ -202,7 +205,7 @@ bool attention_call_score(struct attention_call *call, bool cached)
         call->k = sb_scale(call->k, sqrt(call->a.scale));
         call->a.scale = 1;
     }
-    call->q = over_temperature(call);
+    call->q = attention_call_over_temperature(call);
     return call->q && call->k;
 }
 
@@ -212,7 +215,7 @@ sb_node *attention_call_node(const struct attention_call *call, const sb_operati
     const sb_attention_options *o = &call->options;
     const struct mask_sizes *whole = &call->whole;
     struct attention fitted = call->a;
-    if (o->bias && !fit_bias(call->who, o->bias, whole->Lk, &fitted))
+    if (o->bias && !attention_call_fit_bias(call->who, o->bias, whole->Lk, &fitted))
         return NULL;
     sb_tensor *in[4 + MASK_TERMS] = {call->q, call->k, call->v};
     if (o->bias)
@@ -249,8 +252,8 @@ bool attention_call_dropout(const struct attention_call *call, sb_node *node)
 
 /* The weights: an output if requested, a saved tensor if only backward needs them, and otherwise
    released by the caller. */
-static sb_tensor *make_weights(sb_node *node, const sb_tensor *q, const int64_t dim[4],
-                               bool asked_for)
+static sb_tensor *attention_call_make_weights(sb_node *node, const sb_tensor *q,
+                                              const int64_t dim[4], bool asked_for)
 {
     if (asked_for)
         return sb_node_output(node, q->dtype, 4, dim);
@@ -287,7 +290,7 @@ sb_tensor *attention_call_forward(const struct attention_call *call, sb_node *no
     const int64_t all[4] = {a->B, a->H, a->Lq, a->Lk};
     const bool asked_for = call->options.weights != NULL;
     sb_tensor *y = node ? attention_call_output(call, node) : NULL;
-    sb_tensor *weights = y ? make_weights(node, call->q, all, asked_for) : NULL;
+    sb_tensor *weights = y ? attention_call_make_weights(node, call->q, all, asked_for) : NULL;
     const bool ok = weights && run_forward(call, node, y, weights);
     if (weights && !asked_for && !y->requires_grad)
         sb_tensor_release(weights);

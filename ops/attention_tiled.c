@@ -10,19 +10,19 @@ struct tiled {
     int64_t first[MOST_ROWS];
 };
 
-static bool backward(sb_node *node);
+static bool tiled_backward(sb_node *node);
 
-static const sb_operation operations[] = {{"attention", "q k v mask", backward, true},
-                                          {"attention", "q k v bias mask", backward, true}};
+static const sb_operation operations[] = {{"attention", "q k v mask", tiled_backward, true},
+                                          {"attention", "q k v bias mask", tiled_backward, true}};
 
-static sb_tensor *bias_of(const sb_node *node)
+static sb_tensor *tiled_bias_of(const sb_node *node)
 {
     return node->operation == &operations[1] ? node->in[3] : NULL;
 }
 
 /* Splits keys into slabs, so that several threads share the work. The number depends on the shape
    alone: enough for `tasks` tasks, fewer where memory would exceed a limit. */
-static int64_t choose_slabs(const struct attention *a)
+static int64_t tiled_choose_slabs(const struct attention *a)
 {
     const int64_t tasks = 8, least_keys = 256, most_elements = 2 << 20;
     int64_t groups = a->B * a->G, one = a->B * a->H * a->Lq * a->D;
@@ -34,8 +34,9 @@ static int64_t choose_slabs(const struct attention *a)
 }
 
 /* The gradient of weights that sb_keep() keeps. */
-static bool rows_gradient(const struct attention_kernels *kernels, const struct attention *a,
-                          const struct attention_tiled_backward *g, sb_tensor *rows, int64_t first)
+static bool tiled_rows_gradient(const struct attention_kernels *kernels, const struct attention *a,
+                                const struct attention_tiled_backward *g, sb_tensor *rows,
+                                int64_t first)
 {
     if (!rows->keep)
         return true;
@@ -65,16 +66,16 @@ static bool run_backward(const sb_node *node, const struct attention_kernels *ke
         ok = kernels->tiled_backward(a, g) || sb_fail("attention: out of memory for tiles");
     }
     for (int n = 1; ok && n < node->saves; n++)
-        ok = rows_gradient(kernels, a, g, node->saved[n], tiled->first[n - 1]);
+        ok = tiled_rows_gradient(kernels, a, g, node->saved[n], tiled->first[n - 1]);
     sb_tensor_release(delta);
     sb_tensor_release(other);
     return ok;
 }
 
-static bool backward(sb_node *node)
+static bool tiled_backward(sb_node *node)
 {
     const struct attention_kernels *kernels = kernel_row(&attention_rows, node->out[0]);
-    const sb_tensor *bias = bias_of(node);
+    const sb_tensor *bias = tiled_bias_of(node);
     struct attention_tiled_backward g = {.q = node->in[0]->data,
                                          .k = node->in[1]->data,
                                          .v = node->in[2]->data,
@@ -82,7 +83,7 @@ static bool backward(sb_node *node)
                                          .stats = node->saved[0]->data,
                                          .y = node->out[0]->data,
                                          .dy = sb_node_dy(node, 0)->data,
-                                         .slabs = choose_slabs(node->options),
+                                         .slabs = tiled_choose_slabs(node->options),
                                          .dq = attention_gradient_of(node, 0),
                                          .dk = attention_gradient_of(node, 1),
                                          .dv = attention_gradient_of(node, 2)};
@@ -91,9 +92,9 @@ static bool backward(sb_node *node)
     return kernels && run_backward(node, kernels, &g);
 }
 
-static struct attention_tiled forward_of(const sb_node *node)
+static struct attention_tiled tiled_forward_of(const sb_node *node)
 {
-    const sb_tensor *bias = bias_of(node);
+    const sb_tensor *bias = tiled_bias_of(node);
     return (struct attention_tiled){.q = node->in[0]->data,
                                     .k = node->in[1]->data,
                                     .v = node->in[2]->data,
@@ -115,13 +116,13 @@ sb_tensor *attention_tiled(const struct attention_call *call)
     if (!kernels || !sb_node_save(node, tensor_new("attention", y->device, sums, 4, rows)) ||
         !attention_call_dropout(call, node))
         return NULL;
-    struct attention_tiled f = forward_of(node);
+    struct attention_tiled f = tiled_forward_of(node);
     f.y = y->data;
     return kernels->tiled(node->options, &f) ? y : sb_fail("attention: out of memory for tiles");
 }
 
 /* The node of the open tape whose output is y and whose attention is tiled, or NULL. */
-static sb_node *node_of(const sb_tensor *y)
+static sb_node *tiled_node_of(const sb_tensor *y)
 {
     for (sb_node *node = tape_open()->last; node; node = node->previous)
         if ((node->operation == &operations[0] || node->operation == &operations[1]) &&
@@ -138,7 +139,7 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
     sb_node *rows_node = sb_node_new(&weights, 1, &y, 1, NULL, 0), *node = NULL;
     if (!rows_node)
         return NULL;
-    node = node_of(y);
+    node = tiled_node_of(y);
     if (!node || node->saves == 0)
         return sb_fail("%s: y is not the result of tiled attention on this tape, or backward ran",
                        who);
@@ -152,7 +153,7 @@ sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
     const struct attention_kernels *kernels = kernel_row(&attention_rows, y);
     const int64_t dim[4] = {a->B, a->H, count, a->Lk};
     sb_tensor *rows = kernels ? sb_node_output(rows_node, y->dtype, 4, dim) : NULL;
-    struct attention_tiled f = forward_of(node);
+    struct attention_tiled f = tiled_forward_of(node);
     if (!rows)
         return NULL;
     if (!kernels->tiled_rows(a, &f, NULL, first, count, rows->data))

@@ -2,8 +2,8 @@
 #include "tensor/storage.h"
 
 /* Whether the last axis of `walk` and this one are contiguous in every operand. */
-static bool continues(const struct broadcast *walk, int64_t size, const struct broadcast *from,
-                      int axis)
+static bool broadcast_continues(const struct broadcast *walk, int64_t size,
+                                const struct broadcast *from, int axis)
 {
     if (walk->rank == 0)
         return false;
@@ -20,7 +20,7 @@ struct broadcast broadcast_merge(const struct broadcast *walk)
         int64_t size = walk->dim[axis];
         if (size == 1)
             continue;
-        if (continues(&merged, size, walk, axis))
+        if (broadcast_continues(&merged, size, walk, axis))
             merged.dim[merged.rank - 1] *= size;
         else
             merged.dim[merged.rank++] = size;

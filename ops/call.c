@@ -3,7 +3,7 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-static bool needs_f32(struct kernel_rows *rows, const sb_tensor *x)
+static bool call_needs_f32(struct kernel_rows *rows, const sb_tensor *x)
 {
     return x && x->dtype == SB_BF16 && !(rows && kernel_row_if_any(rows, x->device, SB_BF16));
 }
@@ -22,7 +22,7 @@ sb_tensor *call_widened(const char *who, sb_tensor *x)
 
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[])
 {
-    if (!needs_f32(rows, in[0]))
+    if (!call_needs_f32(rows, in[0]))
         return false;
     for (int i = 0; i < n; i++)
         in[i] = call_widened(who, in[i]);
@@ -37,7 +37,7 @@ sb_tensor *call_round(bool widened, sb_tensor *y)
 sb_node *call_begin(const sb_operation *operation, struct kernel_rows *rows, int inputs,
                     sb_tensor *const in[], int outputs, const void *options, size_t options_bytes)
 {
-    if (!needs_f32(rows, in[0]))
+    if (!call_needs_f32(rows, in[0]))
         return sb_node_new(operation, inputs, in, outputs, options, options_bytes);
     sb_tensor **wide = memory_new((size_t)inputs * sizeof *wide);
     if (!wide)

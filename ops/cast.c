@@ -15,13 +15,13 @@ bool cast_elements(bool fresh, int64_t n, const sb_tensor *x, sb_tensor *y)
 }
 
 /* y = x in another real dtype: dx = dy in x's */
-static bool backward(sb_node *node)
+static bool cast_backward(sb_node *node)
 {
     sb_tensor *dx = sb_node_dx(node, 0);
     return !dx || cast_elements(sb_node_fresh(node, 0), tensor_size(dx), sb_node_dy(node, 0), dx);
 }
 
-static const sb_operation cast = {"cast", "x", backward, true};
+static const sb_operation cast = {"cast", "x", cast_backward, true};
 
 static bool run(const sb_tensor *x, sb_tensor *y)
 {

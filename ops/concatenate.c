@@ -8,14 +8,14 @@
  * The axes before the joined one have `outer` index tuples. For each tuple, y holds one run of
  * every x_i, in order.
  */
-static struct runs runs_of(int64_t outer, const sb_tensor *x, const sb_tensor *y)
+static struct runs concatenate_runs_of(int64_t outer, const sb_tensor *x, const sb_tensor *y)
 {
     const int64_t length = outer ? tensor_size(x) / outer : 0;
     return (struct runs){outer, length, length, outer ? tensor_size(y) / outer : 0};
 }
 
 /* y contains x_i: dx_i = dy in that range */
-static bool backward(sb_node *node)
+static bool concatenate_backward(sb_node *node)
 {
     const int64_t outer = *(const int64_t *)sb_node_options(node);
     const sb_tensor *dy = sb_node_dy(node, 0);
@@ -24,7 +24,7 @@ static bool backward(sb_node *node)
     const char *from = dy->data;
     bool ok = k != NULL;
     for (int i = 0; i < node->inputs && ok; i++) {
-        const struct runs to = runs_of(outer, node->in[i], dy);
+        const struct runs to = concatenate_runs_of(outer, node->in[i], dy);
         const struct runs back = {outer, to.length, to.y_stride, to.x_stride};
         sb_tensor *dx = sb_node_dx(node, i);
         if (dx && sb_node_fresh(node, i))
@@ -36,10 +36,10 @@ static bool backward(sb_node *node)
     return ok;
 }
 
-static const sb_operation concatenate = {"concatenate", "x[]", backward, true};
-static const sb_operation stack = {"stack", "x[]", backward, true};
+static const sb_operation concatenate = {"concatenate", "x[]", concatenate_backward, true};
+static const sb_operation stack = {"stack", "x[]", concatenate_backward, true};
 
-static sb_tensor *join(sb_node *node, int64_t outer, int rank, const int64_t *dim)
+static sb_tensor *concatenate_join(sb_node *node, int64_t outer, int rank, const int64_t *dim)
 {
     const sb_tensor *x = node->in[0];
     *(int64_t *)node->options = outer;
@@ -50,7 +50,7 @@ static sb_tensor *join(sb_node *node, int64_t outer, int rank, const int64_t *di
     const size_t width = sb_dtype_bytes(x->dtype);
     char *to = y->data;
     for (int i = 0; i < node->inputs; i++) {
-        const struct runs runs = runs_of(outer, node->in[i], y);
+        const struct runs runs = concatenate_runs_of(outer, node->in[i], y);
         if (!k->copy(width, runs, node->in[i]->data, to))
             return NULL;
         to += (size_t)runs.length * width;
@@ -59,7 +59,7 @@ static sb_tensor *join(sb_node *node, int64_t outer, int rank, const int64_t *di
 }
 
 /* A node for n tensors of one dtype. */
-static sb_node *begin(const sb_operation *operation, sb_tensor *const x[], int n)
+static sb_node *concatenate_begin(const sb_operation *operation, sb_tensor *const x[], int n)
 {
     const char *op = operation->name;
     if (!x)
@@ -75,7 +75,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *const x[], int n
 }
 
 /* Whether a and b have equal shapes except in one axis (-1: equal shapes). */
-static bool alike(const sb_tensor *a, const sb_tensor *b, int axis)
+static bool concatenate_alike(const sb_tensor *a, const sb_tensor *b, int axis)
 {
     bool same = a->rank == b->rank;
     for (int i = 0; i < a->rank && same; i++)
@@ -85,7 +85,7 @@ static bool alike(const sb_tensor *a, const sb_tensor *b, int axis)
 
 sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
 {
-    sb_node *node = begin(&concatenate, x, n);
+    sb_node *node = concatenate_begin(&concatenate, x, n);
     if (!node)
         return NULL;
     const int place = shape_axis(x[0]->rank, axis);
@@ -93,7 +93,7 @@ sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
         return sb_fail("concatenate: x[0] is %s: it has no axis %d", tensor_shape(x[0]).text, axis);
     int64_t dim[SB_MAX_RANK], length = 0;
     for (int i = 0; i < n; i++) {
-        if (!alike(x[0], x[i], place))
+        if (!concatenate_alike(x[0], x[i], place))
             return sb_fail("concatenate: x[0] is %s, x[%d] is %s: shapes differ outside axis %d",
                            tensor_shape(x[0]).text, i, tensor_shape(x[i]).text, axis);
         if (__builtin_add_overflow(length, x[i]->dim[place], &length))
@@ -102,12 +102,12 @@ sb_tensor *sb_concatenate(sb_tensor *const x[], int n, int axis)
     }
     for (int i = 0; i < x[0]->rank; i++)
         dim[i] = i == place ? length : x[0]->dim[i];
-    return join(node, shape_size(place, dim), x[0]->rank, dim);
+    return concatenate_join(node, shape_size(place, dim), x[0]->rank, dim);
 }
 
 sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
 {
-    sb_node *node = begin(&stack, x, n);
+    sb_node *node = concatenate_begin(&stack, x, n);
     if (!node)
         return NULL;
     const int rank = x[0]->rank + 1, place = shape_axis(rank, axis);
@@ -118,13 +118,13 @@ sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
         return sb_fail("stack: x[0] is %s: the new axis cannot be axis %d", tensor_shape(x[0]).text,
                        axis);
     for (int i = 1; i < n; i++)
-        if (!alike(x[0], x[i], -1))
+        if (!concatenate_alike(x[0], x[i], -1))
             return sb_fail("stack: x[0] is %s, x[%d] is %s: shapes differ", tensor_shape(x[0]).text,
                            i, tensor_shape(x[i]).text);
     int64_t dim[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)
         dim[i] = i == place ? n : x[0]->dim[i < place ? i : i - 1];
-    return join(node, shape_size(place, dim), rank, dim);
+    return concatenate_join(node, shape_size(place, dim), rank, dim);
 }
 
 static sb_tensor *run_concatenate_first(void *unused, sb_tensor *const x[])

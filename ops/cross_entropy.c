@@ -22,7 +22,7 @@ sb_tensor *cross_entropy_constant(sb_tensor *targets)
     return targets && targets->requires_grad ? sb_detach(targets) : targets;
 }
 
-static bool check_options(const char *op, const struct cross_entropy_options *options)
+static bool cross_entropy_check_options(const char *op, const struct cross_entropy_options *options)
 {
     if (!(options->label_smoothing >= 0 && options->label_smoothing < 1))
         return sb_fail("%s: label_smoothing is %g, not in [0, 1)", op, options->label_smoothing);
@@ -32,8 +32,8 @@ static bool check_options(const char *op, const struct cross_entropy_options *op
 }
 
 /* Backward checks again: the caller may have changed the ids since forward. */
-static bool ids_fit(const char *op, const struct cross_entropy_kernels *k, int64_t V,
-                    const sb_tensor *ids)
+static bool cross_entropy_ids_fit(const char *op, const struct cross_entropy_kernels *k, int64_t V,
+                                  const sb_tensor *ids)
 {
     int64_t bad = k->first_bad_id(tensor_size(ids), V, ids->data);
     return bad < 0 || sb_fail("%s: id %lld at %s of targets %s is not below %lld", op,
@@ -41,8 +41,9 @@ static bool ids_fit(const char *op, const struct cross_entropy_kernels *k, int64
                               tensor_shape(ids).text, (long long)V);
 }
 
-static bool check_targets(const char *op, const struct cross_entropy_kernels *k, int rank,
-                          const int64_t *dim, sb_dtype dtype, const sb_tensor *targets)
+static bool cross_entropy_check_targets(const char *op, const struct cross_entropy_kernels *k,
+                                        int rank, const int64_t *dim, sb_dtype dtype,
+                                        const sb_tensor *targets)
 {
     if (targets->dtype != SB_I32 && targets->dtype != dtype)
         return sb_fail("%s: targets are of %s; they must be ids (i32) or probabilities (%s)", op,
@@ -52,11 +53,12 @@ static bool check_targets(const char *op, const struct cross_entropy_kernels *k,
         return sb_fail("%s: the logits are %s, targets are %s of %s, not %s", op,
                        shape_text(rank, dim).text, tensor_shape(targets).text,
                        sb_dtype_name(targets->dtype), shape_text(wanted, dim).text);
-    return targets->dtype != SB_I32 || ids_fit(op, k, dim[rank - 1], targets);
+    return targets->dtype != SB_I32 || cross_entropy_ids_fit(op, k, dim[rank - 1], targets);
 }
 
-static bool check_class_weight(const char *op, const struct cross_entropy_kernels *k, int64_t V,
-                               sb_dtype dtype, const sb_device *device, const sb_tensor *weight)
+static bool cross_entropy_check_class_weight(const char *op, const struct cross_entropy_kernels *k,
+                                             int64_t V, sb_dtype dtype, const sb_device *device,
+                                             const sb_tensor *weight)
 {
     if (!tensor_readable(op, weight))
         return false;
@@ -71,14 +73,14 @@ static bool check_class_weight(const char *op, const struct cross_entropy_kernel
                               (long long)bad, sb_tensor_get(weight, bad));
 }
 
-static void *row_of(const sb_tensor *t, int64_t row)
+static void *cross_entropy_row_of(const sb_tensor *t, int64_t row)
 {
     return (char *)t->data + (size_t)(row * t->dim[1]) * sb_dtype_bytes(t->dtype);
 }
 
 /* Fills the fields that the node's tensors determine. */
-static void describe(struct cross_entropy *loss, const sb_node *node, const int64_t V,
-                     const sb_tensor *targets)
+static void cross_entropy_describe(struct cross_entropy *loss, const sb_node *node, const int64_t V,
+                                   const sb_tensor *targets)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
     const sb_tensor *statistics = sb_node_saved(node, SAVED_STATISTICS);
@@ -92,9 +94,9 @@ static void describe(struct cross_entropy *loss, const sb_node *node, const int6
         .targets = targets->data,
         .class_weight = class_weight ? class_weight->data : NULL,
     };
-    loss->found =
-        (struct cross_entropy_found){row_of(statistics, MAX), row_of(statistics, INVERSE),
-                                     row_of(statistics, LOSS), row_of(statistics, WEIGHT)};
+    loss->found = (struct cross_entropy_found){
+        cross_entropy_row_of(statistics, MAX), cross_entropy_row_of(statistics, INVERSE),
+        cross_entropy_row_of(statistics, LOSS), cross_entropy_row_of(statistics, WEIGHT)};
     loss->reduction = options->reduction;
     loss->dtype = statistics->dtype;
 }
@@ -110,8 +112,9 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
     const struct cross_entropy_kernels *k = kernel_row_if_any(&cross_entropy_rows, device, dtype);
     if (!k)
         return sb_fail("%s: no kernel for %s on %s", op, sb_dtype_name(dtype), device->name);
-    if (!check_options(op, options) || !check_targets(op, k, rank, dim, dtype, targets) ||
-        (class_weight && !check_class_weight(op, k, V, dtype, device, class_weight)))
+    if (!cross_entropy_check_options(op, options) ||
+        !cross_entropy_check_targets(op, k, rank, dim, dtype, targets) ||
+        (class_weight && !cross_entropy_check_class_weight(op, k, V, dtype, device, class_weight)))
         return false;
     bool none = options->reduction == SB_REDUCE_NONE;
     if (!sb_node_output(node, dtype, none ? rank - 1 : 0, dim) ||
@@ -120,7 +123,7 @@ bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, co
         (class_weight && !sb_node_save(node, sb_tensor_retain(class_weight))))
         return false;
     *loss = (struct cross_entropy){.kernels = k};
-    describe(loss, node, V, targets);
+    cross_entropy_describe(loss, node, V, targets);
     if (none)
         loss->found.loss = node->out[0]->data;
     return true;
@@ -147,10 +150,11 @@ bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int r
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     loss->kernels = kernel_row(&cross_entropy_rows, dy);
-    if (!loss->kernels || (targets->dtype == SB_I32 &&
-                           !ids_fit(node->operation->name, loss->kernels, dim[rank - 1], targets)))
+    if (!loss->kernels ||
+        (targets->dtype == SB_I32 &&
+         !cross_entropy_ids_fit(node->operation->name, loss->kernels, dim[rank - 1], targets)))
         return false;
-    describe(loss, node, dim[rank - 1], targets);
+    cross_entropy_describe(loss, node, dim[rank - 1], targets);
     bool none = loss->reduction == SB_REDUCE_NONE;
     loss->dy = (struct cross_entropy_dy){dy->data, none ? 1 : 0,
                                          none ? NULL : sb_node_saved(node, SAVED_DIVISOR)->data};
@@ -158,7 +162,7 @@ bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int r
 }
 
 /* The address `count` elements of `bytes` bytes after p. */
-static void *after(const void *p, int64_t count, size_t bytes)
+static void *cross_entropy_after(const void *p, int64_t count, size_t bytes)
 {
     return (char *)(uintptr_t)p + (size_t)count * bytes;
 }
@@ -170,18 +174,20 @@ struct cross_entropy cross_entropy_part(const struct cross_entropy *loss, int64_
     const struct cross_entropy_found *found = &loss->found;
     const size_t bytes = sb_dtype_bytes(loss->dtype);
     part.targets.rows = rows;
-    part.targets.targets = loss->targets.probabilities
-                               ? after(loss->targets.targets, start * loss->targets.V, bytes)
-                               : after(loss->targets.targets, start, sizeof(int32_t));
-    part.found = (struct cross_entropy_found){
-        after(found->max, start, bytes), after(found->inverse, start, bytes),
-        after(found->loss, start, bytes), after(found->weight, start, bytes)};
+    part.targets.targets =
+        loss->targets.probabilities
+            ? cross_entropy_after(loss->targets.targets, start * loss->targets.V, bytes)
+            : cross_entropy_after(loss->targets.targets, start, sizeof(int32_t));
+    part.found = (struct cross_entropy_found){cross_entropy_after(found->max, start, bytes),
+                                              cross_entropy_after(found->inverse, start, bytes),
+                                              cross_entropy_after(found->loss, start, bytes),
+                                              cross_entropy_after(found->weight, start, bytes)};
     if (loss->dy.dy) /* in backward */
-        part.dy.dy = after(loss->dy.dy, start * loss->dy.step, bytes);
+        part.dy.dy = cross_entropy_after(loss->dy.dy, start * loss->dy.step, bytes);
     return part;
 }
 
-static bool backward(sb_node *node)
+static bool cross_entropy_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0];
     struct cross_entropy loss;
@@ -190,7 +196,8 @@ static bool backward(sb_node *node)
                                   sb_node_fresh(node, 0), sb_node_dx(node, 0)->data);
 }
 
-static const sb_operation cross_entropy = {"cross_entropy", "x targets", backward, true};
+static const sb_operation cross_entropy = {"cross_entropy", "x targets", cross_entropy_backward,
+                                           true};
 
 sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                             const sb_cross_entropy_options *options)

@@ -13,14 +13,14 @@ bool dropout_check(const char *who, double p)
            sb_fail("%s: the probability to drop is %g; it must be in [0, 1)", who, p);
 }
 
-static bool has_stream(double p)
+static bool dropout_has_stream(double p)
 {
     return p > 0 && tape_open()->random;
 }
 
 struct dropout dropout_next(double p, const struct place *place)
 {
-    if (!has_stream(p))
+    if (!dropout_has_stream(p))
         return (struct dropout){.scale = 1};
     sb_random *random = tape_open()->random;
     const struct plugin_graphs *graphs = sb_device_in_use()->graphs;
@@ -32,7 +32,7 @@ struct dropout dropout_next(double p, const struct place *place)
                             *place};
 }
 
-static bool backward(sb_node *node)
+static bool dropout_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0), *dresidual = sb_node_dx(node, 1);
@@ -43,8 +43,9 @@ static bool backward(sb_node *node)
 }
 
 /* In both operations input 0 is the tensor that dropout applies to. */
-static const sb_operation dropout = {"dropout", "x", backward, true};
-static const sb_operation residual_dropout = {"residual_dropout", "branch x", backward, true};
+static const sb_operation dropout = {"dropout", "x", dropout_backward, true};
+static const sb_operation residual_dropout = {"residual_dropout", "branch x", dropout_backward,
+                                              true};
 
 /* With two inputs, the kernel adds in[1] to the result of dropout on in[0]. */
 static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p,
@@ -77,7 +78,7 @@ sb_tensor *dropout_along(sb_tensor *x, double p, sb_sequence along)
 {
     if (!tape_need("dropout"))
         return NULL;
-    if (has_stream(p) || !x)
+    if (dropout_has_stream(p) || !x)
         return run(&dropout, 1, &x, p, along);
     bool ok = tensor_readable("dropout", x) && check_real("dropout", "x", x) &&
               dropout_check("dropout", p);

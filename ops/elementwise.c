@@ -11,7 +11,7 @@ struct function {
     double factor; /* for scale only */
 };
 
-static bool backward(sb_node *node)
+static bool elementwise_backward(sb_node *node)
 {
     const struct function *f = sb_node_options(node);
     const sb_tensor *x = node->in[0], *y = node->out[0];
@@ -22,12 +22,13 @@ static bool backward(sb_node *node)
 }
 
 static const sb_operation operations[ELEMENTWISE_KINDS] = {
-#define OPERATION_OF(NAME, name, y, dx) [ELEMENTWISE_##NAME] = {#name, "x", backward, true},
+#define OPERATION_OF(NAME, name, y, dx)                                                            \
+    [ELEMENTWISE_##NAME] = {#name, "x", elementwise_backward, true},
     ELEMENTWISE_TABLE(OPERATION_OF)
 #undef OPERATION_OF
 };
 
-static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)
+static sb_tensor *elementwise_apply(enum elementwise kind, sb_tensor *x, double factor)
 {
     const struct function f = {kind, factor};
     sb_node *node = call_begin(&operations[kind], &elementwise_rows, 1, &x, 1, &f, sizeof f);
@@ -41,57 +42,57 @@ static sb_tensor *apply(enum elementwise kind, sb_tensor *x, double factor)
 
 sb_tensor *sb_negate(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_NEGATE, x, 0);
+    return elementwise_apply(ELEMENTWISE_NEGATE, x, 0);
 }
 
 sb_tensor *sb_scale(sb_tensor *x, double factor)
 {
-    return apply(ELEMENTWISE_SCALE, x, factor);
+    return elementwise_apply(ELEMENTWISE_SCALE, x, factor);
 }
 
 sb_tensor *sb_sqrt(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_SQRT, x, 0);
+    return elementwise_apply(ELEMENTWISE_SQRT, x, 0);
 }
 
 sb_tensor *sb_exp(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_EXP, x, 0);
+    return elementwise_apply(ELEMENTWISE_EXP, x, 0);
 }
 
 sb_tensor *sb_log(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_LOG, x, 0);
+    return elementwise_apply(ELEMENTWISE_LOG, x, 0);
 }
 
 sb_tensor *sb_tanh(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_TANH, x, 0);
+    return elementwise_apply(ELEMENTWISE_TANH, x, 0);
 }
 
 sb_tensor *sb_sigmoid(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_SIGMOID, x, 0);
+    return elementwise_apply(ELEMENTWISE_SIGMOID, x, 0);
 }
 
 sb_tensor *sb_relu(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_RELU, x, 0);
+    return elementwise_apply(ELEMENTWISE_RELU, x, 0);
 }
 
 sb_tensor *sb_gelu(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_GELU, x, 0);
+    return elementwise_apply(ELEMENTWISE_GELU, x, 0);
 }
 
 sb_tensor *sb_gelu_tanh(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_GELU_TANH, x, 0);
+    return elementwise_apply(ELEMENTWISE_GELU_TANH, x, 0);
 }
 
 sb_tensor *sb_silu(sb_tensor *x)
 {
-    return apply(ELEMENTWISE_SILU, x, 0);
+    return elementwise_apply(ELEMENTWISE_SILU, x, 0);
 }
 
 static sb_tensor *run_negate(void *unused, sb_tensor *const x[])

@@ -7,7 +7,8 @@
 KERNEL_ROWS(embedding);
 
 /* Backward checks again: the caller may have changed the ids since forward. */
-static bool ids_fit(const struct embedding_kernels *k, const sb_tensor *table, const sb_tensor *ids)
+static bool embedding_ids_fit(const struct embedding_kernels *k, const sb_tensor *table,
+                              const sb_tensor *ids)
 {
     int64_t bad = k->first_bad(tensor_size(ids), table->dim[0], ids->data);
     return bad < 0 || sb_fail("embedding: id %lld at %s of ids %s is not in 0..%lld",
@@ -15,17 +16,17 @@ static bool ids_fit(const struct embedding_kernels *k, const sb_tensor *table, c
                               tensor_shape(ids).text, (long long)table->dim[0] - 1);
 }
 
-static bool backward(sb_node *node)
+static bool embedding_backward(sb_node *node)
 {
     const sb_tensor *table = node->in[0], *ids = node->in[1], *dy = sb_node_dy(node, 0);
     sb_tensor *dtable = sb_node_dx(node, 0);
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
-    return k && ids_fit(k, table, ids) &&
+    return k && embedding_ids_fit(k, table, ids) &&
            k->backward(tensor_size(ids), table->dim[0], table->dim[1], ids->data, dy->data,
                        dtable->data);
 }
 
-static const sb_operation embedding = {"embedding", "table ids", backward, false};
+static const sb_operation embedding = {"embedding", "table ids", embedding_backward, false};
 
 sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
 {
@@ -40,7 +41,7 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
                        tensor_shape(ids).text, SB_MAX_RANK);
     table = node->in[0];
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
-    if (!k || !ids_fit(k, table, ids))
+    if (!k || !embedding_ids_fit(k, table, ids))
         return NULL;
     int64_t dim[SB_MAX_RANK], C = table->dim[1];
     for (int axis = 0; axis < ids->rank; axis++)

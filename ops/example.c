@@ -35,7 +35,7 @@ struct description {
 };
 
 /* Reads one tensor's description and returns where the next one begins. */
-static const char *read_description(const char *at, sb_dtype real, struct description *d)
+static const char *example_read_description(const char *at, sb_dtype real, struct description *d)
 {
     *d = (struct description){.dtype = real, .kind = ' '};
     char *end;
@@ -62,7 +62,7 @@ static const char *read_description(const char *at, sb_dtype real, struct descri
     return at;
 }
 
-static double value(const struct description *d, sb_random *random)
+static double example_value(const struct description *d, sb_random *random)
 {
     double u = sb_random_uniform(random);
     switch (d->kind) {
@@ -79,11 +79,11 @@ static double value(const struct description *d, sb_random *random)
     }
 }
 
-static sb_tensor *make(const struct description *d, sb_random *random)
+static sb_tensor *example_make(const struct description *d, sb_random *random)
 {
     sb_tensor *t = sb_tensor_zeros(d->dtype, d->rank, d->dim);
     for (int64_t i = 0, n = sb_tensor_size(t); i < n; i++)
-        sb_tensor_set(t, i, value(d, random));
+        sb_tensor_set(t, i, example_value(d, random));
     if (t && !d->constant && sb_dtype_is_real(d->dtype))
         sb_tensor_requires_grad(t);
     return t;
@@ -95,8 +95,8 @@ int example_inputs(const char *shapes, sb_dtype dtype, uint64_t seed, sb_tensor 
     int n = 0;
     for (const char *at = shapes; *at && n < EXAMPLE_INPUTS; n++) {
         struct description d;
-        at = read_description(at, dtype, &d);
-        x[n] = make(&d, &random);
+        at = example_read_description(at, dtype, &d);
+        x[n] = example_make(&d, &random);
         if (!x[n]) {
             while (n > 0)
                 sb_tensor_release(x[--n]);

@@ -6,20 +6,20 @@
 
 KERNEL_ROWS(expand);
 
-static struct broadcast plan(const sb_node *node)
+static struct broadcast expand_plan(const sb_node *node)
 {
     return broadcast_plan(2, (const sb_tensor *[]){node->out[0], node->in[0]});
 }
 
-static bool backward(sb_node *node)
+static bool expand_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     const struct expand_kernels *k = kernel_row(&expand_rows, dy);
-    const struct broadcast walk = plan(node);
+    const struct broadcast walk = expand_plan(node);
     return k && k->backward(sb_node_fresh(node, 0), &walk, dy->data, sb_node_dx(node, 0)->data);
 }
 
-static const sb_operation expand = {"expand", "x", backward, true};
+static const sb_operation expand = {"expand", "x", expand_backward, true};
 
 sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
 {
@@ -37,7 +37,7 @@ sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
     sb_tensor *y = k ? sb_node_output(node, x->dtype, rank, dim) : NULL;
     if (!y)
         return NULL;
-    const struct broadcast walk = plan(node);
+    const struct broadcast walk = expand_plan(node);
     return call_end(node, k->forward(sb_dtype_bytes(x->dtype), &walk, x->data, y->data));
 }
 

@@ -7,7 +7,7 @@
 KERNEL_ROWS(gather);
 
 /* Backward checks again: the caller may have changed the ids since forward. */
-static bool ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
+static bool gather_ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *ids)
 {
     int64_t bad = k->first_bad(tensor_size(ids), C, ids->data);
     return bad < 0 || sb_fail("gather: id %lld at %s of ids %s is not in 0..%lld",
@@ -15,17 +15,17 @@ static bool ids_fit(const struct gather_kernels *k, int64_t C, const sb_tensor *
                               tensor_shape(ids).text, (long long)C - 1);
 }
 
-static bool backward(sb_node *node)
+static bool gather_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *ids = node->in[1], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
     const struct gather_kernels *k = kernel_row(&gather_rows, x);
     int64_t C = x->dim[x->rank - 1];
-    return k && ids_fit(k, C, ids) &&
+    return k && gather_ids_fit(k, C, ids) &&
            k->backward(tensor_size(ids), C, ids->data, dy->data, dx->data);
 }
 
-static const sb_operation gather = {"gather", "x ids", backward, false};
+static const sb_operation gather = {"gather", "x ids", gather_backward, false};
 
 sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
 {
@@ -39,7 +39,7 @@ sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
     x = node->in[0];
     const struct gather_kernels *k = kernel_row(&gather_rows, x);
     int64_t C = x->dim[x->rank - 1];
-    if (!k || !ids_fit(k, C, ids))
+    if (!k || !gather_ids_fit(k, C, ids))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, ids->rank, ids->dim);
     return call_end(node, y && k->forward(tensor_size(ids), C, x->data, ids->data, y->data));

@@ -20,7 +20,7 @@ bool gemm_builtin_is_faster(void)
 #ifdef SOFTBACK_BLAS
 /* softback distributes the work itself, so each BLAS call uses one thread. OpenBLAS built with
    OpenMP also changes the caller's number of threads, so restore it. */
-static void limit_blas_to_one_thread(void)
+static void gemm_limit_blas_to_one_thread(void)
 {
     int threads = sb_threads();
     openblas_set_num_threads(1);
@@ -35,7 +35,7 @@ bool gemm_has_blas(void)
     if (known == UNKNOWN) {
         known = openblas_get_parallel() == OPENBLAS_SEQUENTIAL ? NO : YES;
         if (known == YES)
-            limit_blas_to_one_thread();
+            gemm_limit_blas_to_one_thread();
         atomic_store_explicit(&answer, known, memory_order_release);
     }
     return known == YES;
@@ -45,7 +45,7 @@ bool gemm_has_blas(void)
    into a static buffer on every call, which is not thread-safe. */
 static char blas_name[2][256];
 
-static void ask_blas_its_name(void)
+static void gemm_ask_blas_its_name(void)
 {
     const char *name = openblas_get_config();
     snprintf(blas_name[0], sizeof blas_name[0], "%s", name);
@@ -58,7 +58,7 @@ const char *gemm_library(void)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     if (!gemm_has_blas())
         return "the built-in product, since this OpenBLAS cannot be called by several threads";
-    pthread_once(&once, ask_blas_its_name);
+    pthread_once(&once, gemm_ask_blas_its_name);
     return blas_name[gemm_builtin_is_faster()];
 }
 #else

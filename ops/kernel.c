@@ -5,7 +5,7 @@
 
 int64_t kernel_parallel_work = 1 << 15, kernel_streamed_bytes = 1 << 24;
 
-static bool has_set(enum kernel_set set)
+static bool kernel_has_set(enum kernel_set set)
 {
 #ifdef SOFTBACK_X86_SETS
     if (set == KERNELS_CPU_V4)
@@ -27,7 +27,7 @@ static _Atomic int chosen = -1;
 static _Atomic bool unknown; /* what SOFTBACK_KERNELS names */
 
 /* NULL where it is not set; a page of WebAssembly has no environment. */
-static const char *wanted_name(void)
+static const char *kernel_wanted_name(void)
 {
 #ifdef __wasi__
     return NULL;
@@ -37,28 +37,28 @@ static const char *wanted_name(void)
 #endif
 }
 
-static enum kernel_set choose_set(void)
+static enum kernel_set kernel_choose_set(void)
 {
-    const char *name = wanted_name();
+    const char *name = kernel_wanted_name();
     for (enum kernel_set set = KERNELS_CPU; name && set <= KERNELS_PLAIN; set++)
-        if (strcmp(names[set], name) == 0 && has_set(set))
+        if (strcmp(names[set], name) == 0 && kernel_has_set(set))
             return set;
     unknown = name != NULL;
-    return has_set(KERNELS_CPU_V4)   ? KERNELS_CPU_V4
-           : has_set(KERNELS_CPU_V3) ? KERNELS_CPU_V3
-                                     : KERNELS_CPU;
+    return kernel_has_set(KERNELS_CPU_V4)   ? KERNELS_CPU_V4
+           : kernel_has_set(KERNELS_CPU_V3) ? KERNELS_CPU_V3
+                                            : KERNELS_CPU;
 }
 
 enum kernel_set kernel_cpu_set(void)
 {
     if (chosen < 0)
-        chosen = (int)choose_set();
+        chosen = (int)kernel_choose_set();
     return (enum kernel_set)chosen;
 }
 
 bool kernel_use_cpu_set(enum kernel_set set)
 {
-    if (!has_set(set))
+    if (!kernel_has_set(set))
         return false;
     chosen = (int)set;
     unknown = false;
@@ -78,11 +78,11 @@ const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device,
     return rows->row[set][dtype];
 }
 
-static void *fail_unknown_set(const char *operation)
+static void *kernel_fail_unknown_set(const char *operation)
 {
     return sb_fail("%s: SOFTBACK_KERNELS is \"%s\"; here it may be plain, baseline%s%s", operation,
-                   wanted_name(), has_set(KERNELS_CPU_V3) ? ", AVX2" : "",
-                   has_set(KERNELS_CPU_V4) ? ", AVX-512" : "");
+                   kernel_wanted_name(), kernel_has_set(KERNELS_CPU_V3) ? ", AVX2" : "",
+                   kernel_has_set(KERNELS_CPU_V4) ? ", AVX-512" : "");
 }
 
 const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
@@ -90,7 +90,7 @@ const void *kernel_row(struct kernel_rows *rows, const sb_tensor *x)
     const void *row =
         kernel_row_if_any(rows, x->device, sb_dtype_is_real(x->dtype) ? x->dtype : SB_F32);
     if (unknown)
-        return fail_unknown_set(rows->operation);
+        return kernel_fail_unknown_set(rows->operation);
     if (!row)
         sb_fail("%s: no kernel for %s on %s", rows->operation, sb_dtype_name(x->dtype),
                 x->device->name);

@@ -17,7 +17,7 @@ sb_kv_cache *sb_kv_cache_new(void)
     return cache ? cache : sb_fail("kv_cache_new: out of memory");
 }
 
-static void replace(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
+static void cache_replace(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
 {
     sb_tensor_release(cache->k);
     sb_tensor_release(cache->v);
@@ -29,7 +29,7 @@ void sb_kv_cache_free(sb_kv_cache *cache)
 {
     if (!cache)
         return;
-    replace(cache, NULL, NULL);
+    cache_replace(cache, NULL, NULL);
     memory_free(cache);
 }
 
@@ -44,53 +44,54 @@ int64_t sb_kv_cache_batch(const sb_kv_cache *cache)
 }
 
 /* The size in bytes of `positions` positions of one sequence in t (B, ..., G, D). */
-static size_t bytes_of(const sb_tensor *t, int64_t positions)
+static size_t cache_bytes_of(const sb_tensor *t, int64_t positions)
 {
     return (size_t)(positions * t->dim[2] * t->dim[3]) * sb_dtype_bytes(t->dtype);
 }
 
 /* Copies `positions` positions of n sequences into `to`, from its position `at` on. Sequence i
    comes from rows[i], or from i if rows is NULL. */
-static bool copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions, int64_t n,
-                 const int32_t *rows)
+static bool cache_copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions,
+                       int64_t n, const int32_t *rows)
 {
     const struct attention_kernels *kernels = kernel_row(&attention_rows, to);
-    return kernels && kernels->copy_blocks(
-                          n, bytes_of(to, positions), (char *)to->data + bytes_of(to, at),
-                          bytes_of(to, to->dim[1]), from->data, bytes_of(from, from->dim[1]), rows);
+    return kernels && kernels->copy_blocks(n, cache_bytes_of(to, positions),
+                                           (char *)to->data + cache_bytes_of(to, at),
+                                           cache_bytes_of(to, to->dim[1]), from->data,
+                                           cache_bytes_of(from, from->dim[1]), rows);
 }
 
 /* Uninitialised keys and values for B sequences with this capacity, otherwise like k and v. */
-static bool make(const char *who, const sb_tensor *k, const sb_tensor *v, int64_t B, int64_t room,
-                 sb_kv_cache *made)
+static bool cache_make(const char *who, const sb_tensor *k, const sb_tensor *v, int64_t B,
+                       int64_t room, sb_kv_cache *made)
 {
     const int64_t k_dim[4] = {B, room, k->dim[2], k->dim[3]};
     const int64_t v_dim[4] = {B, room, v->dim[2], v->dim[3]};
     *made = (sb_kv_cache){.k = tensor_new(who, k->device, k->dtype, 4, k_dim)};
     made->v = made->k ? tensor_new(who, v->device, v->dtype, 4, v_dim) : NULL;
     if (!made->v)
-        replace(made, NULL, NULL);
+        cache_replace(made, NULL, NULL);
     return made->v != NULL;
 }
 
 /* Copies the sequences rows[0..n-1] (NULL: all) into new tensors of another capacity. */
-static bool rebuild(const char *who, sb_kv_cache *cache, int64_t room, int64_t n,
-                    const int32_t *rows)
+static bool cache_rebuild(const char *who, sb_kv_cache *cache, int64_t room, int64_t n,
+                          const int32_t *rows)
 {
     sb_kv_cache made;
-    if (!make(who, cache->k, cache->v, n, room, &made))
+    if (!cache_make(who, cache->k, cache->v, n, room, &made))
         return false;
-    if (!copy(made.k, 0, cache->k, cache->length, n, rows) ||
-        !copy(made.v, 0, cache->v, cache->length, n, rows)) {
-        replace(&made, NULL, NULL);
+    if (!cache_copy(made.k, 0, cache->k, cache->length, n, rows) ||
+        !cache_copy(made.v, 0, cache->v, cache->length, n, rows)) {
+        cache_replace(&made, NULL, NULL);
         return false;
     }
-    replace(cache, made.k, made.v);
+    cache_replace(cache, made.k, made.v);
     return true;
 }
 
 /* Checks that t (B, L, G, D) matches the cached tensor `like`, which is NULL in a new cache. */
-static bool follows(const char *name, const sb_tensor *t, const sb_tensor *like)
+static bool cache_follows(const char *name, const sb_tensor *t, const sb_tensor *like)
 {
     if (!sb_dtype_is_real(t->dtype) || t->rank != 4)
         return sb_fail("kv_cache_append: %s is %s of %s; it must be real and (batch, length, "
@@ -110,7 +111,7 @@ static bool follows(const char *name, const sb_tensor *t, const sb_tensor *like)
     return true;
 }
 
-static bool may_append(const sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
+static bool cache_may_append(const sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
 {
     if (!cache || !k || !v)
         return fail_null("kv_cache_append", !cache ? "cache" : !k ? "k" : "v");
@@ -121,7 +122,7 @@ static bool may_append(const sb_kv_cache *cache, const sb_tensor *k, const sb_te
         return sb_fail("kv_cache_append: the open tape records, and a cache keeps nothing for "
                        "backward; open one with SB_NO_RECORD");
     if (!tensor_readable("kv_cache_append", k) || !tensor_readable("kv_cache_append", v) ||
-        !follows("k", k, cache->k) || !follows("v", v, cache->v))
+        !cache_follows("k", k, cache->k) || !cache_follows("v", v, cache->v))
         return false;
     if (k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1] || k->dim[2] != v->dim[2] ||
         k->dtype != v->dtype || k->device != v->device)
@@ -132,7 +133,7 @@ static bool may_append(const sb_kv_cache *cache, const sb_tensor *k, const sb_te
     return true;
 }
 
-static bool make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
+static bool cache_make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
 {
     const char *who = "kv_cache_append";
     int64_t held = cache->k ? cache->k->dim[1] : 0, room = held ? held : FIRST_ROOM;
@@ -141,17 +142,17 @@ static bool make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v
     if (room == held)
         return true;
     if (cache->k)
-        return rebuild(who, cache, room, cache->k->dim[0], NULL);
-    return make(who, k, v, k->dim[0], room, cache);
+        return cache_rebuild(who, cache, room, cache->k->dim[0], NULL);
+    return cache_make(who, k, v, k->dim[0], room, cache);
 }
 
 bool sb_kv_cache_append(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
 {
-    if (!may_append(cache, k, v) || !make_room(cache, k, v))
+    if (!cache_may_append(cache, k, v) || !cache_make_room(cache, k, v))
         return false;
     int64_t B = k->dim[0];
-    if (!copy(cache->k, cache->length, k, k->dim[1], B, NULL) ||
-        !copy(cache->v, cache->length, v, v->dim[1], B, NULL))
+    if (!cache_copy(cache->k, cache->length, k, k->dim[1], B, NULL) ||
+        !cache_copy(cache->v, cache->length, v, v->dim[1], B, NULL))
         return false;
     cache->length += k->dim[1];
     return true;
@@ -171,7 +172,7 @@ bool sb_kv_cache_reorder(sb_kv_cache *cache, int64_t n, const int32_t *rows)
                            (long long)i, (int)rows[i], (long long)B);
         same &= rows[i] == i;
     }
-    return same || rebuild("kv_cache_reorder", cache, cache->k->dim[1], n, rows);
+    return same || cache_rebuild("kv_cache_reorder", cache, cache->k->dim[1], n, rows);
 }
 
 bool sb_kv_cache_truncate(sb_kv_cache *cache, int64_t length)
@@ -188,7 +189,7 @@ bool sb_kv_cache_truncate(sb_kv_cache *cache, int64_t length)
 static const sb_operation operations[] = {{"attention_cached", "q mask", NULL, false},
                                           {"attention_cached", "q bias mask", NULL, false}};
 
-static bool may_attend(const sb_kv_cache *cache)
+static bool cache_may_attend(const sb_kv_cache *cache)
 {
     if (!tape_need("attention_cached"))
         return false;
@@ -202,7 +203,7 @@ static bool may_attend(const sb_kv_cache *cache)
     return true;
 }
 
-static bool fits(const sb_tensor *q, const sb_kv_cache *cache)
+static bool cache_fits(const sb_tensor *q, const sb_kv_cache *cache)
 {
     return (q->dtype == cache->k->dtype && q->device == cache->k->device) ||
            sb_fail("attention_cached: q is of %s on %s; the cache holds %s on %s",
@@ -217,9 +218,9 @@ sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
     struct attention_call call;
     if (o.weights)
         *o.weights = NULL;
-    if (!may_attend(cache) ||
+    if (!cache_may_attend(cache) ||
         !attention_call_read(&call, "attention_cached", q, cache->k, cache->v, cache->length, &o) ||
-        !fits(q, cache) || !attention_call_score(&call, true))
+        !cache_fits(q, cache) || !attention_call_score(&call, true))
         return NULL;
     call.a.products = PRODUCTS_ROWS;
     sb_node *node = attention_call_node(&call, operations, 1, &call.a, sizeof call.a);

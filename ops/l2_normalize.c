@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(l2_normalize);
 
-static bool backward(sb_node *node)
+static bool l2_normalize_backward(sb_node *node)
 {
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
@@ -16,7 +16,7 @@ static bool backward(sb_node *node)
                        dy->data, sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation l2_normalize = {"l2_normalize", "x", backward, true};
+static const sb_operation l2_normalize = {"l2_normalize", "x", l2_normalize_backward, true};
 
 sb_tensor *sb_l2_normalize(sb_tensor *x)
 {

@@ -7,7 +7,7 @@
 
 KERNEL_ROWS(layer_norm);
 
-static struct layer_norm_gradient gradient(const sb_node *node, int i)
+static struct layer_norm_gradient layer_norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
     return (struct layer_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
@@ -35,7 +35,7 @@ static bool run_backward(struct layer_norm_backward *b, const sb_tensor *x, cons
     return ok;
 }
 
-static bool backward(sb_node *node)
+static bool layer_norm_backward(sb_node *node)
 {
     bool residual = node->outputs == 2;
     int gain = residual ? 2 : 1;
@@ -49,24 +49,24 @@ static bool backward(sb_node *node)
         .mean = sb_node_saved(node, 0)->data,
         .scale = sb_node_saved(node, 1)->data,
         .dsum = dsum ? dsum->data : NULL,
-        .dx = gradient(node, 0),
-        .dgain = gradient(node, gain),
+        .dx = layer_norm_gradient(node, 0),
+        .dgain = layer_norm_gradient(node, gain),
     };
     if (residual) {
-        b.dbranch = gradient(node, 1);
+        b.dbranch = layer_norm_gradient(node, 1);
         b.dropout = *(const struct dropout *)sb_node_options(node);
     }
     if (node->inputs > gain + 1)
-        b.dbias = gradient(node, gain + 1);
+        b.dbias = layer_norm_gradient(node, gain + 1);
     return run_backward(&b, x, sb_node_dy(node, 0));
 }
 
-static const sb_operation layer_norm = {"layer_norm", "x gain bias", backward, true};
+static const sb_operation layer_norm = {"layer_norm", "x gain bias", layer_norm_backward, true};
 static const sb_operation residual_layer_norm = {"residual_layer_norm", "x branch gain bias",
-                                                 backward, true};
+                                                 layer_norm_backward, true};
 
-static bool check(const char *op, const sb_tensor *x, const sb_tensor *gain, const sb_tensor *bias,
-                  double epsilon)
+static bool layer_norm_check(const char *op, const sb_tensor *x, const sb_tensor *gain,
+                             const sb_tensor *bias, double epsilon)
 {
     if (!check_rows(op, x) || !check_vector(op, "gain", gain, x) ||
         (bias && !check_vector(op, "bias", bias, x)))
@@ -116,7 +116,7 @@ sb_tensor *sb_layer_norm(sb_tensor *x, sb_tensor *gain, sb_tensor *bias, double 
 {
     sb_node *node = call_begin(&layer_norm, &layer_norm_rows, bias ? 3 : 2,
                                (sb_tensor *[]){x, gain, bias}, 1, NULL, 0);
-    return call_end(node, node && check("layer_norm", x, gain, bias, epsilon) &&
+    return call_end(node, node && layer_norm_check("layer_norm", x, gain, bias, epsilon) &&
                               run_forward(node, epsilon, 0, SB_SEQUENCE_NONE));
 }
 
@@ -131,8 +131,8 @@ sb_tensor *residual_layer_norm_along(sb_tensor *x, sb_tensor *branch, double p, 
     struct dropout none = {0};
     sb_node *node = call_begin(&residual_layer_norm, &layer_norm_rows, bias ? 4 : 3,
                                (sb_tensor *[]){x, branch, gain, bias}, 2, &none, sizeof none);
-    if (!node || !check(op, x, gain, bias, epsilon) || !check_real(op, "branch", branch) ||
-        !dropout_check(op, p))
+    if (!node || !layer_norm_check(op, x, gain, bias, epsilon) ||
+        !check_real(op, "branch", branch) || !dropout_check(op, p))
         return NULL;
     if (!shape_equal(x->rank, x->dim, branch->rank, branch->dim))
         return sb_fail("residual_layer_norm: x is %s, branch is %s: shapes differ",

@@ -7,8 +7,8 @@
 
 KERNEL_ROWS_AND_BF16(linear);
 
-static struct linear_shape shape_of(const sb_tensor *x, const sb_tensor *weight,
-                                    sb_activation activation)
+static struct linear_shape linear_shape_of(const sb_tensor *x, const sb_tensor *weight,
+                                           sb_activation activation)
 {
     return (struct linear_shape){.rows = row_count(x),
                                  .in = weight->dim[1],
@@ -18,8 +18,8 @@ static struct linear_shape shape_of(const sb_tensor *x, const sb_tensor *weight,
 }
 
 /* Computes dbias, if needed. */
-static bool add_bias(const struct linear_kernels *k, const struct linear_shape *s, sb_node *node,
-                     const sb_tensor *dz)
+static bool linear_add_bias(const struct linear_kernels *k, const struct linear_shape *s,
+                            sb_node *node, const sb_tensor *dz)
 {
     sb_tensor *dbias = sb_node_dx(node, 2);
     if (!dbias)
@@ -33,36 +33,36 @@ static bool add_bias(const struct linear_kernels *k, const struct linear_shape *
 }
 
 /* z = x W' + b. The products may run out of memory, perhaps in a thread whose message is lost. */
-static bool add_gradients(const struct linear_kernels *k, const struct linear_shape *s,
-                          sb_node *node, const sb_tensor *dz)
+static bool linear_add_gradients(const struct linear_kernels *k, const struct linear_shape *s,
+                                 sb_node *node, const sb_tensor *dz)
 {
     const sb_tensor *x = node->in[0], *weight = node->in[1];
     sb_tensor *dx = sb_node_dx(node, 0), *dweight = sb_node_dx(node, 1);
-    bool ok = add_bias(k, s, node, dz) &&
+    bool ok = linear_add_bias(k, s, node, dz) &&
               (!dx || k->backward_x(s, dz->data, weight->data, sb_node_fresh(node, 0), dx->data)) &&
               (!dweight ||
                k->backward_weight(s, dz->data, x->data, sb_node_fresh(node, 1), dweight->data));
     return ok || sb_fail("linear: out of memory");
 }
 
-static bool backward(sb_node *node)
+static bool linear_backward(sb_node *node)
 {
     const sb_activation activation = *(const sb_activation *)sb_node_options(node);
-    const struct linear_shape s = shape_of(node->in[0], node->in[1], activation);
+    const struct linear_shape s = linear_shape_of(node->in[0], node->in[1], activation);
     const struct linear_kernels *k = kernel_row(&linear_rows, node->in[0]);
     sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0), *z = sb_node_saved(node, 0);
     if (!k || activation == SB_ACTIVATION_IDENTITY)
-        return k && add_gradients(k, &s, node, dy);
+        return k && linear_add_gradients(k, &s, node, dy);
     /* dz may overwrite z, which is not read again; y may be shared. */
     sb_tensor *dz =
         z ? sb_tensor_retain(z) : tensor_new("linear", y->device, y->dtype, y->rank, y->dim);
     bool ok = dz && k->backward_activation(&s, z ? z->data : y->data, dy->data, dz->data) &&
-              add_gradients(k, &s, node, dz);
+              linear_add_gradients(k, &s, node, dz);
     sb_tensor_release(dz);
     return ok;
 }
 
-static const sb_operation linear = {"linear", "x weight bias", backward, true};
+static const sb_operation linear = {"linear", "x weight bias", linear_backward, true};
 
 bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
                   const sb_tensor *bias)
@@ -87,7 +87,7 @@ static bool run(sb_node *node, sb_activation activation)
 {
     sb_tensor *x = node->in[0], *weight = node->in[1], *bias = sb_node_input(node, 2), *z = NULL;
     const struct linear_kernels *k = kernel_row(&linear_rows, x);
-    struct linear_shape s = shape_of(x, weight, activation);
+    struct linear_shape s = linear_shape_of(x, weight, activation);
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : s.out;

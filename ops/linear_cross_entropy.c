@@ -19,7 +19,7 @@
 
 /* A chunk has about 2^21 logits, so that reading the weight for each chunk costs little. A multiple
    of SLAB_ROWS. */
-static int64_t rows_of_chunk(int64_t V)
+static int64_t fused_loss_rows_of_chunk(int64_t V)
 {
     const int64_t least = 2 * SLAB_ROWS, most = 16 * SLAB_ROWS;
     int64_t fitting = ((int64_t)1 << 21) / (V + 1) / SLAB_ROWS * SLAB_ROWS;
@@ -35,7 +35,7 @@ struct walk {
     sb_tensor *logits, *partial, *rounded;
 };
 
-static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weight)
+static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weight)
 {
     const int64_t rows = row_count(x), V = weight->dim[0];
     *w = (struct walk){.linear = kernel_row(&linear_rows, x),
@@ -44,7 +44,7 @@ static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weig
                                  .out = V,
                                  .by_row = tape_open()->mode == SB_NO_RECORD,
                                  .wide = true},
-                       .chunk = rows_of_chunk(V)};
+                       .chunk = fused_loss_rows_of_chunk(V)};
     const char *op = "linear_cross_entropy";
     const int64_t held = w->chunk < rows ? w->chunk : rows;
     const sb_dtype sums = dtype_of_sums(x->dtype);
@@ -59,7 +59,7 @@ static bool walk_begin(struct walk *w, const sb_tensor *x, const sb_tensor *weig
     return w->rounded != NULL;
 }
 
-static void walk_end(struct walk *w)
+static void fused_loss_walk_end(struct walk *w)
 {
     sb_tensor_release(w->logits);
     sb_tensor_release(w->partial);
@@ -67,20 +67,21 @@ static void walk_end(struct walk *w)
 }
 
 /* The part of a (rows, C) tensor from row `start` on. */
-static void *rows_from(const sb_tensor *t, int64_t C, int64_t start)
+static void *fused_loss_rows_from(const sb_tensor *t, int64_t C, int64_t start)
 {
     return (char *)t->data + (size_t)(start * C) * sb_dtype_bytes(t->dtype);
 }
 
 /* logits = x W' + b of one chunk */
-static bool make_logits(const struct walk *w, const struct linear_shape *s, const sb_tensor *x,
-                        const sb_tensor *weight, const sb_tensor *bias, int64_t start)
+static bool fused_loss_make_logits(const struct walk *w, const struct linear_shape *s,
+                                   const sb_tensor *x, const sb_tensor *weight,
+                                   const sb_tensor *bias, int64_t start)
 {
-    return w->linear->forward(s, rows_from(x, s->in, start), weight->data, bias ? bias->data : NULL,
-                              NULL, w->logits->data);
+    return w->linear->forward(s, fused_loss_rows_from(x, s->in, start), weight->data,
+                              bias ? bias->data : NULL, NULL, w->logits->data);
 }
 
-static struct linear_shape shape_from(const struct walk *w, int64_t start)
+static struct linear_shape fused_loss_shape_from(const struct walk *w, int64_t start)
 {
     struct linear_shape s = w->shape;
     s.rows = start + w->chunk < w->shape.rows ? w->chunk : w->shape.rows - start;
@@ -100,7 +101,7 @@ struct early {
 
 /* The inputs that require a gradient, as bits; for a leaf this may change between forward and
    backward. */
-static unsigned wanted_now(const sb_node *node)
+static unsigned fused_loss_wanted_now(const sb_node *node)
 {
     unsigned wanted = 0;
     for (int i = 0; i < node->inputs; i++)
@@ -109,14 +110,14 @@ static unsigned wanted_now(const sb_node *node)
 }
 
 /* The inputs whose gradient can be accumulated before dy is known. */
-static unsigned early_inputs(const sb_node *node)
+static unsigned fused_loss_early_inputs(const sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
-    return options->reduction != SB_REDUCE_NONE ? wanted_now(node) : 0;
+    return options->reduction != SB_REDUCE_NONE ? fused_loss_wanted_now(node) : 0;
 }
 
 /* exp 0, which needs no upload to the device */
-static sb_tensor *make_one(const sb_tensor *like)
+static sb_tensor *fused_loss_make_one(const sb_tensor *like)
 {
     sb_tensor *one = tensor_new("linear_cross_entropy", like->device, like->dtype, SB_SCALAR);
     const struct elementwise_kernels *k = one ? kernel_row(&elementwise_rows, one) : NULL;
@@ -126,7 +127,7 @@ static sb_tensor *make_one(const sb_tensor *like)
     return NULL;
 }
 
-static void early_end(struct early *e)
+static void fused_loss_early_end(struct early *e)
 {
     sb_tensor_release(e->one);
     for (int i = 0; i < INPUTS; i++)
@@ -135,7 +136,7 @@ static void early_end(struct early *e)
 
 /* Makes the saved tensor in forward, or finds it in backward; each part begins at a multiple of
    16. */
-static bool early_begin(struct early *e, sb_node *node, bool make)
+static bool fused_loss_early_begin(struct early *e, sb_node *node, bool make)
 {
     const char *op = "linear_cross_entropy";
     const unsigned early = ((const struct cross_entropy_options *)sb_node_options(node))->early;
@@ -155,13 +156,13 @@ static bool early_begin(struct early *e, sb_node *node, bool make)
             e->part[i] = tensor_view(op, all, place[i], node->in[i]->rank, node->in[i]->dim);
             ok = e->part[i] != NULL;
         }
-    e->one = ok && make ? make_one(all) : NULL;
+    e->one = ok && make ? fused_loss_make_one(all) : NULL;
     return ok && (e->one || !make);
 }
 
 /* Replaces the logits of a chunk by their gradient, in place or rounded. */
-static bool make_dlogits(const struct walk *w, const struct linear_shape *s,
-                         const struct cross_entropy *part)
+static bool fused_loss_make_dlogits(const struct walk *w, const struct linear_shape *s,
+                                    const struct cross_entropy *part)
 {
     void *logits = w->logits->data;
     return part->kernels->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
@@ -170,26 +171,27 @@ static bool make_dlogits(const struct walk *w, const struct linear_shape *s,
 }
 
 /* Replaces a chunk's logits by their gradient, and adds its parts to the gradients. */
-static bool early_chunk(const struct walk *w, const struct linear_shape *s, const struct early *e,
-                        struct cross_entropy part, const sb_node *node, int64_t start)
+static bool fused_loss_early_chunk(const struct walk *w, const struct linear_shape *s,
+                                   const struct early *e, struct cross_entropy part,
+                                   const sb_node *node, int64_t start)
 {
     sb_tensor *const *d = e->part;
     const void *dlogits = w->rounded->data;
     const bool first = start == 0;
     part.dy = (struct cross_entropy_dy){e->one->data, 0, NULL};
-    return make_dlogits(w, s, &part) &&
+    return fused_loss_make_dlogits(w, s, &part) &&
            (!d[X] || w->linear->backward_x(s, dlogits, node->in[WEIGHT]->data, true,
-                                           rows_from(d[X], s->in, start))) &&
+                                           fused_loss_rows_from(d[X], s->in, start))) &&
            (!d[WEIGHT] ||
-            w->linear->backward_weight(s, dlogits, rows_from(node->in[X], s->in, start), first,
-                                       d[WEIGHT]->data)) &&
+            w->linear->backward_weight(s, dlogits, fused_loss_rows_from(node->in[X], s->in, start),
+                                       first, d[WEIGHT]->data)) &&
            (!d[BIAS] ||
             w->linear->backward_bias(s, dlogits, w->partial->data, first, d[BIAS]->data));
 }
 
 /* dx = part * factor; computed in the part and then rounded if dx is narrower. */
-static bool early_scale(const struct arithmetic_kernels *k, sb_tensor *part,
-                        const sb_tensor *factor, bool fresh, sb_tensor *dx)
+static bool fused_loss_early_scale(const struct arithmetic_kernels *k, sb_tensor *part,
+                                   const sb_tensor *factor, bool fresh, sb_tensor *dx)
 {
     const struct broadcast all = broadcast_plan(3, (const sb_tensor *[]){part, part, factor});
     if (part->dtype == dx->dtype)
@@ -200,7 +202,7 @@ static bool early_scale(const struct arithmetic_kernels *k, sb_tensor *part,
 }
 
 /* dx = early part * (dy / divisor) */
-static bool early_backward(sb_node *node)
+static bool fused_loss_early_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0),
                     *divisor = sb_node_saved(node, CROSS_ENTROPY_DIVISOR);
@@ -208,35 +210,37 @@ static bool early_backward(sb_node *node)
     sb_tensor *factor =
         k ? tensor_new("linear_cross_entropy", dy->device, dy->dtype, SB_SCALAR) : NULL;
     struct early e = {0};
-    bool ok = factor != NULL && early_begin(&e, node, false);
+    bool ok = factor != NULL && fused_loss_early_begin(&e, node, false);
     if (ok) {
         const struct broadcast one = broadcast_plan(3, (const sb_tensor *[]){factor, dy, divisor});
         ok = k->forward(ARITHMETIC_DIVIDE, &one, dy->data, divisor->data, NULL, factor->data);
     }
     for (int i = 0; ok && i < node->inputs; i++)
         if (e.part[i] && sb_node_dx(node, i))
-            ok = early_scale(k, e.part[i], factor, sb_node_fresh(node, i), sb_node_dx(node, i));
-    early_end(&e);
+            ok = fused_loss_early_scale(k, e.part[i], factor, sb_node_fresh(node, i),
+                                        sb_node_dx(node, i));
+    fused_loss_early_end(&e);
     sb_tensor_release(factor);
     return ok;
 }
 
-static bool forward(struct walk *w, const struct cross_entropy *loss, sb_node *node)
+static bool fused_loss_forward(struct walk *w, const struct cross_entropy *loss, sb_node *node)
 {
     struct cross_entropy_options *options = node->options;
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     struct early e = {0};
-    options->early = early_inputs(node);
-    bool ok = (!options->early || early_begin(&e, node, true)) && walk_begin(w, x, weight);
+    options->early = fused_loss_early_inputs(node);
+    bool ok = (!options->early || fused_loss_early_begin(&e, node, true)) &&
+              fused_loss_walk_begin(w, x, weight);
     for (int64_t start = 0; ok && (start == 0 || start < w->shape.rows); start += w->chunk) {
-        const struct linear_shape s = shape_from(w, start);
+        const struct linear_shape s = fused_loss_shape_from(w, start);
         const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
-        ok = make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
+        ok = fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
              part.kernels->forward(&part.targets, w->logits->data, &part.found) &&
-             (!options->early || early_chunk(w, &s, &e, part, node, start));
+             (!options->early || fused_loss_early_chunk(w, &s, &e, part, node, start));
     }
-    walk_end(w);
-    early_end(&e);
+    fused_loss_walk_end(w);
+    fused_loss_early_end(&e);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 
@@ -249,7 +253,7 @@ struct gathered {
     bool fresh;
 };
 
-static bool gathered_begin(struct gathered *g, const sb_node *node, int i)
+static bool fused_loss_gathered_begin(struct gathered *g, const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
     *g = (struct gathered){dx, NULL, sb_node_fresh(node, i)};
@@ -263,12 +267,12 @@ static bool gathered_begin(struct gathered *g, const sb_node *node, int i)
 }
 
 /* Whether the first chunk writes the sum instead of adding to it. */
-static bool gathered_fresh(const struct gathered *g)
+static bool fused_loss_gathered_fresh(const struct gathered *g)
 {
     return g->fresh || g->sum != g->dx;
 }
 
-static bool gathered_end(struct gathered *g, bool ok)
+static bool fused_loss_gathered_end(struct gathered *g, bool ok)
 {
     if (ok && g->sum != g->dx)
         ok = cast_elements(g->fresh, tensor_size(g->dx), g->sum, g->dx);
@@ -277,31 +281,34 @@ static bool gathered_end(struct gathered *g, bool ok)
 }
 
 /* Adds a chunk's part to the gradient of each input. */
-static bool backward_chunk(const struct walk *w, const sb_node *node,
-                           const struct cross_entropy *loss, int64_t start,
-                           const struct gathered g[INPUTS])
+static bool fused_loss_backward_chunk(const struct walk *w, const sb_node *node,
+                                      const struct cross_entropy *loss, int64_t start,
+                                      const struct gathered g[INPUTS])
 {
-    const struct linear_shape s = shape_from(w, start);
+    const struct linear_shape s = fused_loss_shape_from(w, start);
     const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     const void *dlogits = w->rounded->data;
-    return make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
-           make_dlogits(w, &s, &part) &&
-           (!g[X].sum || w->linear->backward_x(&s, dlogits, weight->data, gathered_fresh(&g[X]),
-                                               rows_from(g[X].sum, s.in, start))) &&
-           (!g[WEIGHT].sum || w->linear->backward_weight(&s, dlogits, rows_from(x, s.in, start),
-                                                         start == 0 && gathered_fresh(&g[WEIGHT]),
-                                                         g[WEIGHT].sum->data)) &&
+    return fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
+           fused_loss_make_dlogits(w, &s, &part) &&
+           (!g[X].sum ||
+            w->linear->backward_x(&s, dlogits, weight->data, fused_loss_gathered_fresh(&g[X]),
+                                  fused_loss_rows_from(g[X].sum, s.in, start))) &&
+           (!g[WEIGHT].sum ||
+            w->linear->backward_weight(&s, dlogits, fused_loss_rows_from(x, s.in, start),
+                                       start == 0 && fused_loss_gathered_fresh(&g[WEIGHT]),
+                                       g[WEIGHT].sum->data)) &&
            (!g[BIAS].sum ||
             w->linear->backward_bias(&s, dlogits, w->partial->data,
-                                     start == 0 && gathered_fresh(&g[BIAS]), g[BIAS].sum->data));
+                                     start == 0 && fused_loss_gathered_fresh(&g[BIAS]),
+                                     g[BIAS].sum->data));
 }
 
-static bool backward(sb_node *node)
+static bool fused_loss_backward(sb_node *node)
 {
     const struct cross_entropy_options *options = sb_node_options(node);
-    if (options->early && !(wanted_now(node) & ~options->early))
-        return early_backward(node);
+    if (options->early && !(fused_loss_wanted_now(node) & ~options->early))
+        return fused_loss_early_backward(node);
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     int64_t dim[SB_MAX_RANK];
     for (int axis = 0; axis < x->rank; axis++)
@@ -310,19 +317,19 @@ static bool backward(sb_node *node)
     struct walk w = {0};
     struct gathered gathered[INPUTS] = {0};
     bool ok = cross_entropy_resume(&loss, node, x->rank, dim, node->in[TARGETS]) &&
-              walk_begin(&w, x, weight);
+              fused_loss_walk_begin(&w, x, weight);
     for (int i = 0; ok && i < node->inputs; i++)
-        ok = gathered_begin(&gathered[i], node, i);
+        ok = fused_loss_gathered_begin(&gathered[i], node, i);
     for (int64_t start = 0; ok && (start == 0 || start < w.shape.rows); start += w.chunk)
-        ok = backward_chunk(&w, node, &loss, start, gathered);
-    walk_end(&w);
+        ok = fused_loss_backward_chunk(&w, node, &loss, start, gathered);
+    fused_loss_walk_end(&w);
     for (int i = 0; i < node->inputs; i++)
-        ok = gathered_end(&gathered[i], ok);
+        ok = fused_loss_gathered_end(&gathered[i], ok);
     return ok || sb_fail("linear_cross_entropy: out of memory");
 }
 
 static const sb_operation linear_cross_entropy = {"linear_cross_entropy", "x weight targets bias",
-                                                  backward, true};
+                                                  fused_loss_backward, true};
 
 sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,
                                    sb_tensor *targets, const sb_cross_entropy_options *options)
@@ -343,7 +350,7 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
     struct cross_entropy loss;
     struct walk w = {0};
     if (!cross_entropy_begin(&loss, node, x->rank, dim, targets, class_weight) ||
-        !forward(&w, &loss, node))
+        !fused_loss_forward(&w, &loss, node))
         return NULL;
     return cross_entropy_finish(&loss, node);
 }

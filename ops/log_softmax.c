@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(log_softmax);
 
-static bool backward(sb_node *node)
+static bool log_softmax_backward(sb_node *node)
 {
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
@@ -15,7 +15,7 @@ static bool backward(sb_node *node)
     return k && k->backward(rows, C, y->data, dy->data, sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation log_softmax = {"log_softmax", "x", backward, true};
+static const sb_operation log_softmax = {"log_softmax", "x", log_softmax_backward, true};
 
 sb_tensor *sb_log_softmax(sb_tensor *x)
 {

@@ -6,7 +6,7 @@
 
 KERNEL_ROWS(logsumexp);
 
-static bool backward(sb_node *node)
+static bool logsumexp_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
@@ -15,7 +15,7 @@ static bool backward(sb_node *node)
                             sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation logsumexp = {"logsumexp", "x", backward, true};
+static const sb_operation logsumexp = {"logsumexp", "x", logsumexp_backward, true};
 
 sb_tensor *sb_logsumexp(sb_tensor *x)
 {

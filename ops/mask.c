@@ -26,7 +26,7 @@ static const int64_t everything = INT64_MAX;
    next attention must not take the NULL mask for "no mask". */
 static _Thread_local bool missing;
 
-static void release(void *object)
+static void mask_release(void *object)
 {
     sb_mask *mask = object;
     for (int i = 0; i < mask->count; i++)
@@ -46,7 +46,7 @@ static sb_mask *mask_new(const char *who, int count, const struct part part[])
         sb_tensor_retain(part[i].tensor);
     }
     missing = false;
-    return tape_own_object(mask, release, who);
+    return tape_own_object(mask, mask_release, who);
 }
 
 bool mask_may_be_made(const char *who)
@@ -55,7 +55,7 @@ bool mask_may_be_made(const char *who)
     return tape_need(who) != NULL;
 }
 
-static sb_mask *band(const char *who, int64_t before, int64_t after, bool last)
+static sb_mask *mask_band(const char *who, int64_t before, int64_t after, bool last)
 {
     if (!mask_may_be_made(who))
         return NULL;
@@ -65,12 +65,12 @@ static sb_mask *band(const char *who, int64_t before, int64_t after, bool last)
 
 sb_mask *sb_mask_causal(void)
 {
-    return band("mask_causal", everything, 0, false);
+    return mask_band("mask_causal", everything, 0, false);
 }
 
 sb_mask *sb_mask_causal_last(void)
 {
-    return band("mask_causal_last", everything, 0, true);
+    return mask_band("mask_causal_last", everything, 0, true);
 }
 
 sb_mask *sb_mask_window(int64_t before, int64_t after)
@@ -78,12 +78,12 @@ sb_mask *sb_mask_window(int64_t before, int64_t after)
     if (mask_may_be_made("mask_window") && (before < 0 || after < 0))
         return sb_fail("mask_window: before is %lld, after is %lld; both must be at least 0",
                        (long long)before, (long long)after);
-    return band("mask_window", before, after, false);
+    return mask_band("mask_window", before, after, false);
 }
 
 /* A mask of pairs, or of blocks of `size` queries and keys; size 0: pairs. */
-static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool allows,
-                      int64_t size)
+static sb_mask *mask_dense(const char *who, const char *name, sb_tensor *pairs, bool allows,
+                           int64_t size)
 {
     if (!mask_may_be_made(who))
         return NULL;
@@ -105,12 +105,12 @@ static sb_mask *dense(const char *who, const char *name, sb_tensor *pairs, bool 
 
 sb_mask *sb_mask_allow(sb_tensor *allowed)
 {
-    return dense("mask_allow", "allowed", allowed, true, 0);
+    return mask_dense("mask_allow", "allowed", allowed, true, 0);
 }
 
 sb_mask *sb_mask_block(sb_tensor *blocked)
 {
-    return dense("mask_block", "blocked", blocked, false, 0);
+    return mask_dense("mask_block", "blocked", blocked, false, 0);
 }
 
 sb_mask *sb_mask_blocks(sb_tensor *kept, int64_t size)
@@ -118,7 +118,7 @@ sb_mask *sb_mask_blocks(sb_tensor *kept, int64_t size)
     if (mask_may_be_made("mask_blocks") && size < 1)
         return sb_fail("mask_blocks: size is %lld; a block has at least 1 query and key",
                        (long long)size);
-    return dense("mask_blocks", "kept", kept, true, size);
+    return mask_dense("mask_blocks", "kept", kept, true, size);
 }
 
 sb_mask *sb_mask_lengths(sb_tensor *lengths)
@@ -160,21 +160,22 @@ int mask_tensors(const sb_mask *mask, sb_tensor *tensors[MASK_TERMS])
     return n;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
+static int64_t mask_smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 /* Clipped to the largest distances that occur: Lq before a query and Lk after it. */
-static void resolve_band(const struct part *part, struct mask_sizes sizes, struct mask_term *term)
+static void mask_resolve_band(const struct part *part, struct mask_sizes sizes,
+                              struct mask_term *term)
 {
     int64_t shift = part->last ? sizes.Lk - sizes.Lq : 0;
-    term->before = smaller(part->before, sizes.Lq + sizes.Lk) - shift;
-    term->after = smaller(part->after, sizes.Lq + sizes.Lk) + shift;
+    term->before = mask_smaller(part->before, sizes.Lq + sizes.Lk) - shift;
+    term->after = mask_smaller(part->after, sizes.Lq + sizes.Lk) + shift;
 }
 
-static bool resolve_lengths(const char *who, const struct part *part, struct mask_sizes sizes,
-                            struct mask_term *term)
+static bool mask_resolve_lengths(const char *who, const struct part *part, struct mask_sizes sizes,
+                                 struct mask_term *term)
 {
     const sb_tensor *t = part->tensor;
     if (t->dim[0] != sizes.B)
@@ -193,17 +194,17 @@ static bool resolve_lengths(const char *who, const struct part *part, struct mas
 }
 
 /* The number of rows or columns of a part for a length: blocks, or the length itself. */
-static int64_t in_blocks(const struct part *part, int64_t length)
+static int64_t mask_in_blocks(const struct part *part, int64_t length)
 {
     return part->size ? length / part->size + (length % part->size != 0) : length;
 }
 
-static bool resolve_dense(const char *who, const struct part *part, struct mask_sizes sizes,
-                          int64_t rows, struct mask_term *term)
+static bool mask_resolve_dense(const char *who, const struct part *part, struct mask_sizes sizes,
+                               int64_t rows, struct mask_term *term)
 {
     const sb_tensor *t = part->tensor;
-    const int64_t scores[4] = {sizes.B, sizes.H, part->size ? in_blocks(part, sizes.Lq) : rows,
-                               in_blocks(part, sizes.Lk)};
+    const int64_t scores[4] = {sizes.B, sizes.H, part->size ? mask_in_blocks(part, sizes.Lq) : rows,
+                               mask_in_blocks(part, sizes.Lk)};
     int64_t common[4];
     int rank;
     if (!shape_broadcast(t->rank, t->dim, 4, scores, &rank, common) ||
@@ -240,11 +241,11 @@ bool mask_resolve_rows(const char *who, const sb_mask *mask, struct mask_sizes s
         struct mask_term *term = &terms->term[terms->count++];
         term->kind = part->kind;
         if (part->kind == MASK_BAND)
-            resolve_band(part, sizes, term);
+            mask_resolve_band(part, sizes, term);
         else if (part->kind == MASK_LENGTHS)
-            ok = resolve_lengths(who, part, sizes, term);
+            ok = mask_resolve_lengths(who, part, sizes, term);
         else
-            ok = terms->dense = resolve_dense(who, part, sizes, rows, term);
+            ok = terms->dense = mask_resolve_dense(who, part, sizes, rows, term);
     }
     return ok;
 }
@@ -267,7 +268,7 @@ struct mask_terms mask_part(const struct mask_terms *mask, int64_t row, int64_t 
 }
 
 /* The index of element (b, h, i, j) of the scores in a dense tensor, or -1 if it is outside. */
-static int64_t dense_index(const sb_tensor *t, const int64_t place[4])
+static int64_t mask_dense_index(const sb_tensor *t, const int64_t place[4])
 {
     int64_t index = 0;
     for (int axis = 0; axis < t->rank; axis++) {
@@ -280,7 +281,7 @@ static int64_t dense_index(const sb_tensor *t, const int64_t place[4])
     return index;
 }
 
-static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, int64_t Lk)
+static bool mask_term_keeps(const struct part *part, const int64_t place[4], int64_t Lq, int64_t Lk)
 {
     int64_t i = place[2] + (part->last ? Lk - Lq : 0), j = place[3];
     if (part->kind == MASK_BAND)
@@ -289,11 +290,12 @@ static bool keeps(const struct part *part, const int64_t place[4], int64_t Lq, i
         return (double)j < sb_tensor_get(part->tensor, place[0]);
     int64_t size = part->size ? part->size : 1;
     const int64_t block[4] = {place[0], place[1], place[2] / size, place[3] / size};
-    return (sb_tensor_get(part->tensor, dense_index(part->tensor, block)) != 0) == part->allows;
+    return (sb_tensor_get(part->tensor, mask_dense_index(part->tensor, block)) != 0) ==
+           part->allows;
 }
 
 /* Whether the mask covers sequence b, head h, Lq queries and Lk keys. */
-static bool has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk)
+static bool mask_has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_t Lk)
 {
     if (b < 0 || h < 0 || Lq < 0 || Lk < 0)
         return sb_fail("mask_text: b %lld, h %lld, Lq %lld, Lk %lld: none may be negative",
@@ -306,7 +308,7 @@ static bool has_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int6
         int64_t size = part->size ? part->size : 1;
         const int64_t last[4] = {b, h, Lq ? (Lq - 1) / size : 0, Lk ? (Lk - 1) / size : 0};
         bool fits = part->kind == MASK_BAND || (part->kind == MASK_LENGTHS && b < t->dim[0]) ||
-                    (part->kind != MASK_LENGTHS && t && dense_index(t, last) >= 0);
+                    (part->kind != MASK_LENGTHS && t && mask_dense_index(t, last) >= 0);
         if (!fits)
             return sb_fail("mask_text: b %lld, h %lld, Lq %lld, Lk %lld do not fit a mask made "
                            "from %s",
@@ -320,7 +322,7 @@ char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_
 {
     if (!mask)
         return fail_null("mask_text", "mask");
-    if (!has_text(mask, b, h, Lq, Lk))
+    if (!mask_has_text(mask, b, h, Lq, Lk))
         return NULL;
     int64_t characters = shape_size(2, (int64_t[]){Lq, Lk + 1});
     char *text = characters < 0 ? NULL : memory_new((size_t)characters + 1);
@@ -331,7 +333,7 @@ char *sb_mask_text(const sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int64_
         for (int64_t j = 0; j < Lk; j++) {
             bool kept = true;
             for (int n = 0; n < mask->count; n++)
-                kept &= keeps(&mask->part[n], (int64_t[]){b, h, i, j}, Lq, Lk);
+                kept &= mask_term_keeps(&mask->part[n], (int64_t[]){b, h, i, j}, Lq, Lk);
             *at++ = kept ? '#' : '.';
         }
         *at++ = '\n';

@@ -9,7 +9,7 @@ struct pattern {
     int64_t around, stride, globals;
 };
 
-static bool describe(const char *who, int64_t Lq, int64_t Lk, struct pattern *p)
+static bool mask_describe(const char *who, int64_t Lq, int64_t Lk, struct pattern *p)
 {
     if (!mask_may_be_made(who))
         return false;
@@ -21,20 +21,20 @@ static bool describe(const char *who, int64_t Lq, int64_t Lk, struct pattern *p)
     return true;
 }
 
-static bool at_least(const char *who, const char *name, int64_t value, int64_t least)
+static bool mask_at_least(const char *who, const char *name, int64_t value, int64_t least)
 {
     return value >= least || sb_fail("%s: %s is %lld; it must be at least %lld", who, name,
                                      (long long)value, (long long)least);
 }
 
-static bool is_near(int64_t a, int64_t b, int64_t around)
+static bool mask_is_near(int64_t a, int64_t b, int64_t around)
 {
     return (a < b ? b - a : a - b) <= around;
 }
 
-static bool keeps(const struct pattern *p, int64_t row, int64_t column)
+static bool mask_block_keeps(const struct pattern *p, int64_t row, int64_t column)
 {
-    return is_near(row, column, p->around) ||
+    return mask_is_near(row, column, p->around) ||
            (p->stride > 0 && column % p->stride == p->stride - 1) || row < p->globals ||
            column < p->globals;
 }
@@ -49,7 +49,7 @@ static sb_tensor *blocks_new(const struct pattern *p)
 }
 
 /* Makes the mask and releases the tensor of blocks. */
-static sb_mask *finished(sb_tensor *kept, int64_t size)
+static sb_mask *mask_finished(sb_tensor *kept, int64_t size)
 {
     kept = tensor_moved(kept, sb_device_in_use());
     sb_mask *mask = sb_mask_blocks(kept, size);
@@ -61,23 +61,24 @@ static sb_mask *mask_of(const struct pattern *p)
 {
     sb_tensor *kept = blocks_new(p);
     for (int64_t n = 0; kept && n < p->rows * p->columns; n++)
-        sb_tensor_set(kept, n, keeps(p, n / p->columns, n % p->columns));
-    return finished(kept, p->size);
+        sb_tensor_set(kept, n, mask_block_keeps(p, n / p->columns, n % p->columns));
+    return mask_finished(kept, p->size);
 }
 
 sb_mask *sb_mask_local(int64_t Lq, int64_t Lk, int64_t size, int64_t around)
 {
     const char *who = "mask_local";
     struct pattern p = {.size = size, .around = around};
-    return describe(who, Lq, Lk, &p) && at_least(who, "around", around, 0) ? mask_of(&p) : NULL;
+    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) ? mask_of(&p)
+                                                                                     : NULL;
 }
 
 sb_mask *sb_mask_strided(int64_t Lq, int64_t Lk, int64_t size, int64_t around, int64_t stride)
 {
     const char *who = "mask_strided";
     struct pattern p = {.size = size, .around = around, .stride = stride};
-    return describe(who, Lq, Lk, &p) && at_least(who, "around", around, 0) &&
-                   at_least(who, "stride", stride, 1)
+    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) &&
+                   mask_at_least(who, "stride", stride, 1)
                ? mask_of(&p)
                : NULL;
 }
@@ -86,8 +87,8 @@ sb_mask *sb_mask_global(int64_t Lq, int64_t Lk, int64_t size, int64_t around, in
 {
     const char *who = "mask_global";
     struct pattern p = {.size = size, .around = around, .globals = globals};
-    return describe(who, Lq, Lk, &p) && at_least(who, "around", around, 0) &&
-                   at_least(who, "globals", globals, 0)
+    return mask_describe(who, Lq, Lk, &p) && mask_at_least(who, "around", around, 0) &&
+                   mask_at_least(who, "globals", globals, 0)
                ? mask_of(&p)
                : NULL;
 }
@@ -97,7 +98,7 @@ sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
 {
     const char *who = "mask_block_list";
     struct pattern p = {.size = size};
-    if (!describe(who, Lq, Lk, &p) || !at_least(who, "n", n, 0))
+    if (!mask_describe(who, Lq, Lk, &p) || !mask_at_least(who, "n", n, 0))
         return NULL;
     if (!blocks && n > 0)
         return fail_null(who, "blocks");
@@ -110,5 +111,5 @@ sb_mask *sb_mask_block_list(int64_t Lq, int64_t Lk, int64_t size, int64_t n,
     sb_tensor *kept = blocks_new(&p);
     for (int64_t i = 0; kept && i < n; i++)
         sb_tensor_set(kept, blocks[i][0] * p.columns + blocks[i][1], 1);
-    return finished(kept, size);
+    return mask_finished(kept, size);
 }

@@ -15,7 +15,7 @@ struct kind {
  * when all share one b and the rows of a and of c are stacked, or when products a' b are summed,
  * which gives a longer inner axis. The strides rule out an axis in between.
  */
-static bool fold(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_t c)
+static bool matmul_fold(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_t c)
 {
     bool stacked = !s->transpose_a && b == 0 && a == s->m * s->k && c == s->m * s->n;
     bool summed = s->transpose_a && c == 0 && a == s->k * s->m && b == s->k * s->n;
@@ -25,7 +25,7 @@ static bool fold(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_
     return true;
 }
 
-static void insert_axis(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_t c)
+static void matmul_insert_axis(struct matmul_shape *s, int64_t n, int64_t a, int64_t b, int64_t c)
 {
     int at = c != 0 ? 0 : s->kept;
     for (int i = s->axes; i > at; i--) {
@@ -43,8 +43,8 @@ static void insert_axis(struct matmul_shape *s, int64_t n, int64_t a, int64_t b,
 }
 
 /* The shape of c = op(a) op(b), with the batch axes `dim` that all three broadcast to. */
-static struct matmul_shape plan(struct kind kind, const sb_tensor *a, const sb_tensor *b,
-                                const sb_tensor *c, int axes, const int64_t *dim)
+static struct matmul_shape matmul_plan(struct kind kind, const sb_tensor *a, const sb_tensor *b,
+                                       const sb_tensor *c, int axes, const int64_t *dim)
 {
     const int64_t *size_a = a->dim + a->rank - 2, *size_c = c->dim + c->rank - 2;
     struct matmul_shape s = {.transpose_a = kind.transpose_a,
@@ -59,19 +59,19 @@ static struct matmul_shape plan(struct kind kind, const sb_tensor *a, const sb_t
     shape_strides(c->rank - 2, c->dim, axes, dim, step_c);
     for (int i = axes - 1; i >= 0; i--) {
         int64_t to_a = step_a[i] * m * k, to_b = step_b[i] * k * n, to_c = step_c[i] * m * n;
-        if (dim[i] != 1 && !fold(&s, dim[i], to_a, to_b, to_c))
-            insert_axis(&s, dim[i], to_a, to_b, to_c);
+        if (dim[i] != 1 && !matmul_fold(&s, dim[i], to_a, to_b, to_c))
+            matmul_insert_axis(&s, dim[i], to_a, to_b, to_c);
     }
     return s;
 }
 
-static bool product(struct kind kind, const sb_tensor *a, const sb_tensor *b, int axes,
-                    const int64_t *dim, bool by_row, bool fresh, sb_tensor *c)
+static bool matmul_product(struct kind kind, const sb_tensor *a, const sb_tensor *b, int axes,
+                           const int64_t *dim, bool by_row, bool fresh, sb_tensor *c)
 {
     const struct matmul_kernels *k = kernel_row(&matmul_rows, c);
     if (tensor_size(a) == 0 || tensor_size(b) == 0 || shape_size(axes, dim) == 0)
         return !fresh || tensor_zero(c); /* an empty sum */
-    struct matmul_shape shape = plan(kind, a, b, c, axes, dim);
+    struct matmul_shape shape = matmul_plan(kind, a, b, c, axes, dim);
     return k && (k->product(&shape, a->data, b->data, by_row, fresh, c->data) ||
                  sb_fail("matmul: out of memory"));
 }
@@ -81,7 +81,7 @@ static bool product(struct kind kind, const sb_tensor *a, const sb_tensor *b, in
  * matmul_nt: y = a b'    da = dy b     db = dy' a
  * matmul_tn: y = a' b    da = b dy'    db = a dy
  */
-static bool backward(sb_node *node)
+static bool matmul_backward(sb_node *node)
 {
     const struct kind kind = *(const struct kind *)sb_node_options(node);
     const sb_tensor *a = node->in[0], *b = node->in[1], *dy = sb_node_dy(node, 0);
@@ -90,22 +90,22 @@ static bool backward(sb_node *node)
     const bool fresh_a = sb_node_fresh(node, 0), fresh_b = sb_node_fresh(node, 1);
     const int axes = dy->rank - 2;
     if (kind.transpose_a)
-        return (!da || product(nt, b, dy, axes, dy->dim, false, fresh_a, da)) &&
-               (!db || product(nn, a, dy, axes, dy->dim, false, fresh_b, db));
+        return (!da || matmul_product(nt, b, dy, axes, dy->dim, false, fresh_a, da)) &&
+               (!db || matmul_product(nn, a, dy, axes, dy->dim, false, fresh_b, db));
     if (kind.transpose_b)
-        return (!da || product(nn, dy, b, axes, dy->dim, false, fresh_a, da)) &&
-               (!db || product(tn, dy, a, axes, dy->dim, false, fresh_b, db));
-    return (!da || product(nt, dy, b, axes, dy->dim, false, fresh_a, da)) &&
-           (!db || product(tn, a, dy, axes, dy->dim, false, fresh_b, db));
+        return (!da || matmul_product(nn, dy, b, axes, dy->dim, false, fresh_a, da)) &&
+               (!db || matmul_product(tn, dy, a, axes, dy->dim, false, fresh_b, db));
+    return (!da || matmul_product(nt, dy, b, axes, dy->dim, false, fresh_a, da)) &&
+           (!db || matmul_product(tn, a, dy, axes, dy->dim, false, fresh_b, db));
 }
 
-static const sb_operation matmul = {"matmul", "a b", backward, true};
-static const sb_operation matmul_nt = {"matmul_nt", "a b", backward, true};
-static const sb_operation matmul_tn = {"matmul_tn", "a b", backward, true};
+static const sb_operation matmul = {"matmul", "a b", matmul_backward, true};
+static const sb_operation matmul_nt = {"matmul_nt", "a b", matmul_backward, true};
+static const sb_operation matmul_tn = {"matmul_tn", "a b", matmul_backward, true};
 
 /* Finds the shape of y; fails when a and b do not fit. */
-static bool find_shape(const char *op, struct kind kind, const sb_tensor *a, const sb_tensor *b,
-                       int *rank, int64_t *dim)
+static bool matmul_find_shape(const char *op, struct kind kind, const sb_tensor *a,
+                              const sb_tensor *b, int *rank, int64_t *dim)
 {
     if (a->rank < 2 || b->rank < 2)
         return sb_fail("%s: a is %s, b is %s: each needs at least two axes", op,
@@ -131,13 +131,13 @@ static sb_tensor *run(const sb_operation *operation, struct kind kind, sb_tensor
     sb_node *node =
         call_begin(operation, &matmul_rows, 2, (sb_tensor *[]){a, b}, 1, &kind, sizeof kind);
     if (!node || !check_real(operation->name, "a", a) || !check_real(operation->name, "b", b) ||
-        !find_shape(operation->name, kind, a, b, &rank, dim))
+        !matmul_find_shape(operation->name, kind, a, b, &rank, dim))
         return NULL;
     a = node->in[0];
     b = node->in[1];
     sb_tensor *y = sb_node_output(node, a->dtype, rank, dim);
     bool by_row = tape_open()->mode == SB_NO_RECORD;
-    return call_end(node, y && product(kind, a, b, rank - 2, dim, by_row, true, y));
+    return call_end(node, y && matmul_product(kind, a, b, rank - 2, dim, by_row, true, y));
 }
 
 sb_tensor *sb_matmul(sb_tensor *a, sb_tensor *b)

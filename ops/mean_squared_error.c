@@ -6,23 +6,23 @@
 
 KERNEL_ROWS(mean_squared_error);
 
-static struct broadcast plan(const sb_node *node)
+static struct broadcast squared_error_plan(const sb_node *node)
 {
     return broadcast_plan(3, (const sb_tensor *[]){node->in[0], node->out[0], node->in[1]});
 }
 
-static double divisor(const sb_node *node)
+static double squared_error_divisor(const sb_node *node)
 {
     const sb_reduction reduction = *(const sb_reduction *)sb_node_options(node);
     return reduction == SB_REDUCE_MEAN ? (double)tensor_size(node->in[0]) : 1;
 }
 
-static bool backward(sb_node *node)
+static bool squared_error_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *target = node->in[1], *dy = sb_node_dy(node, 0);
     const struct mean_squared_error_kernels *k = kernel_row(&mean_squared_error_rows, x);
-    const struct broadcast walk = plan(node);
-    const double factor = 2 / divisor(node);
+    const struct broadcast walk = squared_error_plan(node);
+    const double factor = 2 / squared_error_divisor(node);
     bool ok = k != NULL;
     for (int i = 0; i < 2 && ok; i++) {
         sb_tensor *dx = sb_node_dx(node, i);
@@ -33,9 +33,10 @@ static bool backward(sb_node *node)
     return ok;
 }
 
-static const sb_operation mean_squared_error = {"mean_squared_error", "x target", backward, true};
+static const sb_operation mean_squared_error = {"mean_squared_error", "x target",
+                                                squared_error_backward, true};
 
-static bool check(const sb_tensor *x, const sb_tensor *target, sb_reduction reduction)
+static bool squared_error_check(const sb_tensor *x, const sb_tensor *target, sb_reduction reduction)
 {
     const char *op = mean_squared_error.name;
     if (!check_real(op, "x", x) || !check_real(op, "target", target))
@@ -55,7 +56,7 @@ sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction r
 {
     sb_node *node = call_begin(&mean_squared_error, &mean_squared_error_rows, 2,
                                (sb_tensor *[]){x, target}, 1, &reduction, sizeof reduction);
-    if (!node || !check(x, target, reduction))
+    if (!node || !squared_error_check(x, target, reduction))
         return NULL;
     x = node->in[0];
     target = node->in[1];
@@ -64,8 +65,9 @@ sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction r
     sb_tensor *y = k ? sb_node_output(node, x->dtype, rank, x->dim) : NULL;
     if (!y)
         return NULL;
-    const struct broadcast walk = plan(node);
-    return k->forward(&walk, divisor(node), x->data, target->data, y->data) ? y : NULL;
+    const struct broadcast walk = squared_error_plan(node);
+    return k->forward(&walk, squared_error_divisor(node), x->data, target->data, y->data) ? y
+                                                                                          : NULL;
 }
 
 static sb_tensor *run_mean(void *unused, sb_tensor *const x[])

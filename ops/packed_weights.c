@@ -31,7 +31,7 @@ void packed_weights_free(struct packed_weights *p)
     memory_free(p);
 }
 
-static struct entry *find(struct packed_weights *p, const sb_tensor *weight)
+static struct entry *packed_find(struct packed_weights *p, const sb_tensor *weight)
 {
     for (int64_t i = 0; i < p->count; i++) {
         const int64_t at = (p->next + i) % p->count;
@@ -44,7 +44,7 @@ static struct entry *find(struct packed_weights *p, const sb_tensor *weight)
 }
 
 /* Adds an entry for a weight at its first use. */
-static bool add(struct packed_weights *p, sb_tensor *weight)
+static bool packed_add(struct packed_weights *p, sb_tensor *weight)
 {
     if (p->count == p->room) {
         const int64_t room = 2 * p->room + 32;
@@ -61,7 +61,7 @@ static bool add(struct packed_weights *p, sb_tensor *weight)
     return true;
 }
 
-static bool pack(struct entry *e, const struct linear_kernels *kernels)
+static bool packed_pack(struct entry *e, const struct linear_kernels *kernels)
 {
     const sb_tensor *w = e->weight;
     const int64_t n = kernels->pack(w->dim[0], w->dim[1], w->data, NULL);
@@ -79,8 +79,8 @@ bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *
     *packed = NULL;
     if (!p || !kernels->pack || !weight->requires_grad || weight->tape != 0)
         return true;
-    struct entry *e = find(p, weight);
-    if (e ? !e->packed && !pack(e, kernels) : !add(p, weight))
+    struct entry *e = packed_find(p, weight);
+    if (e ? !e->packed && !packed_pack(e, kernels) : !packed_add(p, weight))
         return sb_fail("linear: out of memory for packed weights");
     *packed = e ? e->packed : NULL;
     return true;

@@ -11,7 +11,7 @@ struct order {
 };
 
 /* The traversal of y, whose axis i is axis order.axis[i] of x. */
-static struct broadcast plan(const sb_tensor *x, struct order order)
+static struct broadcast permute_plan(const sb_tensor *x, struct order order)
 {
     int64_t stride[SB_MAX_RANK], step = 1;
     for (int i = x->rank - 1; i >= 0; i--) {
@@ -30,7 +30,7 @@ static struct broadcast plan(const sb_tensor *x, struct order order)
 }
 
 /* Axis i of y is axis order[i] of x: axis order[i] of dx is axis i of dy */
-static bool backward(sb_node *node)
+static bool permute_backward(sb_node *node)
 {
     const struct order *order = sb_node_options(node);
     const sb_tensor *dy = sb_node_dy(node, 0);
@@ -39,15 +39,15 @@ static bool backward(sb_node *node)
     for (int i = 0; i < dy->rank; i++)
         inverse.axis[order->axis[i]] = i;
     const struct permute_kernels *k = kernel_row(&permute_rows, dy);
-    const struct broadcast walk = plan(dy, inverse);
+    const struct broadcast walk = permute_plan(dy, inverse);
     if (!k)
         return false;
     return sb_node_fresh(node, 0) ? k->copy(sb_dtype_bytes(dy->dtype), &walk, dy->data, dx->data)
                                   : k->add(&walk, dy->data, dx->data);
 }
 
-static const sb_operation permute = {"permute", "x", backward, true};
-static const sb_operation transpose = {"transpose", "x", backward, true};
+static const sb_operation permute = {"permute", "x", permute_backward, true};
+static const sb_operation transpose = {"transpose", "x", permute_backward, true};
 
 static sb_tensor *run(sb_node *node, struct order order)
 {
@@ -58,12 +58,12 @@ static sb_tensor *run(sb_node *node, struct order order)
         dim[i] = x->dim[order.axis[i]];
     const struct permute_kernels *k = kernel_row(&permute_rows, x);
     sb_tensor *y = k ? sb_node_output(node, x->dtype, x->rank, dim) : NULL;
-    const struct broadcast walk = plan(x, order);
+    const struct broadcast walk = permute_plan(x, order);
     return call_end(node, y && k->copy(sb_dtype_bytes(x->dtype), &walk, x->data, y->data));
 }
 
 /* "(2, 0, 1)" */
-static struct shape_text order_text(int rank, const int *order)
+static struct shape_text permute_order_text(int rank, const int *order)
 {
     int64_t number[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)
@@ -83,7 +83,8 @@ sb_tensor *sb_permute(sb_tensor *x, const int *order)
     for (int i = 0; i < x->rank; i++) {
         if (order[i] < 0 || order[i] >= x->rank || seen[order[i]])
             return sb_fail("permute: x is %s: the order %s is not a permutation of 0..%d",
-                           tensor_shape(x).text, order_text(x->rank, order).text, x->rank - 1);
+                           tensor_shape(x).text, permute_order_text(x->rank, order).text,
+                           x->rank - 1);
         seen[order[i]] = true;
         to.axis[i] = order[i];
     }

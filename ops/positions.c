@@ -9,7 +9,7 @@
 KERNEL_ROWS(positions);
 
 /* A new constant on the CPU, to be filled with set(). */
-static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int64_t *dim)
+static sb_tensor *positions_constant(const char *who, sb_dtype dtype, int rank, const int64_t *dim)
 {
     if (!tape_need(who))
         return NULL;
@@ -19,13 +19,13 @@ static sb_tensor *constant(const char *who, sb_dtype dtype, int rank, const int6
 }
 
 /* Moves the filled constant to the device in use and gives it to the open tape. */
-static sb_tensor *finished(sb_tensor *t)
+static sb_tensor *positions_finished(sb_tensor *t)
 {
     t = tensor_moved(t, sb_device_in_use());
     return t ? sb_tape_own(t) : NULL;
 }
 
-static void set(sb_tensor *t, int64_t index, double value)
+static void positions_set(sb_tensor *t, int64_t index, double value)
 {
     if (t->dtype == SB_F64)
         ((double *)t->data)[index] = value;
@@ -40,16 +40,16 @@ sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t 
     if (start < 0 || length < 0)
         return sb_fail("sinusoidal: start is %lld, length is %lld; neither may be negative",
                        (long long)start, (long long)length);
-    sb_tensor *y = constant("sinusoidal", dtype, 2, (int64_t[]){length, C});
+    sb_tensor *y = positions_constant("sinusoidal", dtype, 2, (int64_t[]){length, C});
     for (int64_t i = 0; y && i < C / 2; i++) {
         double wavelength = math_pow(10000, 2 * (double)i / (double)C);
         for (int64_t t = 0; t < length; t++) {
             double angle = (double)(start + t) / wavelength;
-            set(y, t * C + 2 * i, math_sin(angle));
-            set(y, t * C + 2 * i + 1, math_cos(angle));
+            positions_set(y, t * C + 2 * i, math_sin(angle));
+            positions_set(y, t * C + 2 * i + 1, math_cos(angle));
         }
     }
-    return finished(y);
+    return positions_finished(y);
 }
 
 sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk)
@@ -58,20 +58,21 @@ sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk)
         return sb_fail("alibi: H is %lld, Lq is %lld, Lk is %lld; H must be at least 1, no length "
                        "negative",
                        (long long)H, (long long)Lq, (long long)Lk);
-    sb_tensor *y = constant("alibi", dtype, 4, (int64_t[]){1, H, Lq, Lk});
+    sb_tensor *y = positions_constant("alibi", dtype, 4, (int64_t[]){1, H, Lq, Lk});
     for (int64_t h = 0; y && h < H; h++) {
         double slope = math_pow(2, -8 * (double)(h + 1) / (double)H);
         for (int64_t i = 0; i < Lq; i++)
             for (int64_t j = 0; j < Lk; j++) {
                 int64_t distance = j - (i + Lk - Lq);
-                set(y, (h * Lq + i) * Lk + j,
-                    -slope * (double)(distance < 0 ? -distance : distance));
+                positions_set(y, (h * Lq + i) * Lk + j,
+                              -slope * (double)(distance < 0 ? -distance : distance));
             }
     }
-    return finished(y);
+    return positions_finished(y);
 }
 
-static bool turn(const sb_node *node, bool backwards, bool add, const sb_tensor *x, sb_tensor *y)
+static bool positions_turn(const sb_node *node, bool backwards, bool add, const sb_tensor *x,
+                           sb_tensor *y)
 {
     const struct positions_kernels *k = kernel_row(&positions_rows, x);
     return k && k->turn(x->dim[0], x->dim[1], x->dim[2], x->dim[3], sb_node_saved(node, 0)->data,
@@ -79,15 +80,16 @@ static bool turn(const sb_node *node, bool backwards, bool add, const sb_tensor 
 }
 
 /* y_t is x_t rotated by an angle, so dx_t is dy_t rotated by the opposite angle */
-static bool rotary_backward(sb_node *node)
+static bool positions_rotary_backward(sb_node *node)
 {
-    return turn(node, true, !sb_node_fresh(node, 0), sb_node_dy(node, 0), sb_node_dx(node, 0));
+    return positions_turn(node, true, !sb_node_fresh(node, 0), sb_node_dy(node, 0),
+                          sb_node_dx(node, 0));
 }
 
-static const sb_operation rotary = {"rotary", "x", rotary_backward, true};
+static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true};
 
 /* cos and sin of t base^(-2i/D), (2, L, D / 2), on the device of x. The caller owns it. */
-static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
+static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double base)
 {
     int64_t L = x->dim[1], half = x->dim[3] / 2;
     const int64_t dim[3] = {2, L, half};
@@ -95,8 +97,8 @@ static sb_tensor *angles(const sb_tensor *x, int64_t start, double base)
     for (int64_t i = 0; host && i < half; i++) {
         double frequency = math_pow(base, -(double)i / (double)half);
         for (int64_t t = 0; t < L; t++) {
-            set(host, t * half + i, math_cos((double)(start + t) * frequency));
-            set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
+            positions_set(host, t * half + i, math_cos((double)(start + t) * frequency));
+            positions_set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
         }
     }
     return tensor_moved(host, x->device);
@@ -115,14 +117,14 @@ sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
     if (base != 0 && !(base > 0 && base < INFINITY))
         return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
     x = node->in[0];
-    sb_tensor *table = angles(x, start, base != 0 ? base : 10000);
+    sb_tensor *table = positions_angles(x, start, base != 0 ? base : 10000);
     if (!table || !sb_node_save(node, table))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
-    return call_end(node, y && turn(node, false, false, x, y));
+    return call_end(node, y && positions_turn(node, false, false, x, y));
 }
 
-static bool relative_backward(sb_node *node)
+static bool positions_relative_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     sb_tensor *dtable = sb_node_dx(node, 0);
@@ -131,7 +133,7 @@ static bool relative_backward(sb_node *node)
                                      dy->data, dtable->data);
 }
 
-static const sb_operation relative = {"relative_bias", "table", relative_backward, false};
+static const sb_operation relative = {"relative_bias", "table", positions_relative_backward, false};
 
 sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 {

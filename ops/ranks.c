@@ -11,7 +11,7 @@ struct ranks {
 };
 
 /* t = the sum of all ranks' t, added in their order. */
-static bool sum(const struct ranks *ranks, const sb_tensor *t)
+static bool ranks_sum(const struct ranks *ranks, const sb_tensor *t)
 {
     sb_communicator *c = ranks->communicator;
     const int64_t n = tensor_size(t), most = (int64_t)1 << 26; /* MPI counts are of type int */
@@ -26,12 +26,12 @@ static bool sum(const struct ranks *ranks, const sb_tensor *t)
     return ok;
 }
 
-static bool copy(const sb_tensor *from, const sb_tensor *to)
+static bool ranks_copy(const sb_tensor *from, const sb_tensor *to)
 {
     return from->device->copy(to->data, from->data, tensor_bytes(from));
 }
 
-static bool add_to_dx(sb_node *node, const sb_tensor *gradient)
+static bool ranks_add_to_dx(sb_node *node, const sb_tensor *gradient)
 {
     const sb_tensor *dx = sb_node_dx(node, 0);
     const struct slice_kernels *k = kernel_row(&slice_rows, dx);
@@ -40,29 +40,30 @@ static bool add_to_dx(sb_node *node, const sb_tensor *gradient)
 }
 
 /* y = x on every rank: dx is the sum of their dy */
-static bool backward_to(sb_node *node)
+static bool ranks_backward_to(sb_node *node)
 {
     const struct ranks *ranks = sb_node_options(node);
     const sb_tensor *dy = sb_node_dy(node, 0), *dx = sb_node_dx(node, 0);
     if (sb_node_fresh(node, 0))
-        return copy(dy, dx) && sum(ranks, dx);
+        return ranks_copy(dy, dx) && ranks_sum(ranks, dx);
     sb_tensor *all = tensor_new("to_ranks", dy->device, dy->dtype, dy->rank, dy->dim);
-    const bool ok = all && copy(dy, all) && sum(ranks, all) && add_to_dx(node, all);
+    const bool ok =
+        all && ranks_copy(dy, all) && ranks_sum(ranks, all) && ranks_add_to_dx(node, all);
     sb_tensor_release(all);
     return ok;
 }
 
 /* y = the sum of the ranks' x: dx = dy */
-static bool backward_from(sb_node *node)
+static bool ranks_backward_from(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     if (node_hand_on(node))
         return true;
-    return sb_node_fresh(node, 0) ? copy(dy, sb_node_dx(node, 0)) : add_to_dx(node, dy);
+    return sb_node_fresh(node, 0) ? ranks_copy(dy, sb_node_dx(node, 0)) : ranks_add_to_dx(node, dy);
 }
 
-static const sb_operation to_ranks = {"to_ranks", "x", backward_to, true};
-static const sb_operation from_ranks = {"from_ranks", "x", backward_from, true};
+static const sb_operation to_ranks = {"to_ranks", "x", ranks_backward_to, true};
+static const sb_operation from_ranks = {"from_ranks", "x", ranks_backward_from, true};
 
 sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks)
 {
@@ -80,7 +81,7 @@ sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks)
         return NULL;
     x = node->in[0];
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
-    return call_end(node, y && copy(x, y) && sum(&options, y));
+    return call_end(node, y && ranks_copy(x, y) && ranks_sum(&options, y));
 }
 
 /* Examples run on one rank. */

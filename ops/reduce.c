@@ -12,23 +12,23 @@ struct reduction {
 };
 
 /* The traversal of all elements of x; y is broadcast along the middle axis. */
-static struct broadcast plan(struct reduce_shape s)
+static struct broadcast reduce_plan(struct reduce_shape s)
 {
     const struct broadcast walk = {
         3, {s.outer, s.n, s.inner}, {{s.n * s.inner, s.inner, 1}, {s.inner, 0, 1}}};
     return broadcast_merge(&walk);
 }
 
-static bool sum_backward(sb_node *node)
+static bool reduce_sum_backward(sb_node *node)
 {
     const struct reduction *r = sb_node_options(node);
     const struct reduce_kernels *k = kernel_row(&reduce_rows, node->out[0]);
-    const struct broadcast walk = plan(r->shape);
+    const struct broadcast walk = reduce_plan(r->shape);
     return k && k->sum_backward(&walk, r->divisor, sb_node_fresh(node, 0),
                                 sb_node_dy(node, 0)->data, sb_node_dx(node, 0)->data);
 }
 
-static bool max_backward(sb_node *node)
+static bool reduce_max_backward(sb_node *node)
 {
     const struct reduction *r = sb_node_options(node);
     const sb_tensor *x = node->in[0], *y = node->out[0];
@@ -37,14 +37,14 @@ static bool max_backward(sb_node *node)
                                 sb_node_dy(node, 0)->data, sb_node_dx(node, 0)->data);
 }
 
-static const sb_operation sum = {"sum", "x", sum_backward, true};
-static const sb_operation mean = {"mean", "x", sum_backward, true};
-static const sb_operation max = {"max", "x", max_backward, true};
+static const sb_operation sum = {"sum", "x", reduce_sum_backward, true};
+static const sb_operation mean = {"mean", "x", reduce_sum_backward, true};
+static const sb_operation max = {"max", "x", reduce_max_backward, true};
 static const sb_operation argmax = {"argmax", "x", NULL, false};
 
 /* Finds the shape as kernels read it, and the dimensions of y. */
-static bool reduced_shape(const char *op, const sb_tensor *x, int axis, bool keep,
-                          struct reduce_shape *shape, int *rank, int64_t dim[SB_MAX_RANK])
+static bool reduce_reduced_shape(const char *op, const sb_tensor *x, int axis, bool keep,
+                                 struct reduce_shape *shape, int *rank, int64_t dim[SB_MAX_RANK])
 {
     const bool all = axis == SB_ALL;
     const int first = all ? 0 : shape_axis(x->rank, axis), end = all ? x->rank : first + 1;
@@ -62,7 +62,7 @@ static bool reduced_shape(const char *op, const sb_tensor *x, int axis, bool kee
 }
 
 /* A node with its output, which the caller fills. */
-static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, bool keep)
+static sb_node *reduce_begin(const sb_operation *operation, sb_tensor *x, int axis, bool keep)
 {
     const char *op = operation->name;
     struct reduction *r;
@@ -73,7 +73,7 @@ static sb_node *begin(const sb_operation *operation, sb_tensor *x, int axis, boo
     if (!node || !check_real(op, "x", x))
         return NULL;
     r = node->options;
-    if (!reduced_shape(op, x, axis, keep, &r->shape, &rank, dim))
+    if (!reduce_reduced_shape(op, x, axis, keep, &r->shape, &rank, dim))
         return NULL;
     if (r->shape.n == 0 && operation != &sum)
         return sb_fail("%s: x is %s: the %s of no elements is undefined", op, tensor_shape(x).text,
@@ -90,24 +90,24 @@ static sb_tensor *run_sum(sb_node *node)
     const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, node->in[0]) : NULL;
     if (!k)
         return NULL;
-    const struct broadcast walk = plan(r->shape);
+    const struct broadcast walk = reduce_plan(r->shape);
     sb_tensor *y = node->out[0];
     return call_end(node, k->sum(&walk, r->divisor, node->in[0]->data, y->data));
 }
 
 sb_tensor *sb_sum(sb_tensor *x, int axis, bool keep)
 {
-    return run_sum(begin(&sum, x, axis, keep));
+    return run_sum(reduce_begin(&sum, x, axis, keep));
 }
 
 sb_tensor *sb_mean(sb_tensor *x, int axis, bool keep)
 {
-    return run_sum(begin(&mean, x, axis, keep));
+    return run_sum(reduce_begin(&mean, x, axis, keep));
 }
 
 sb_tensor *sb_max(sb_tensor *x, int axis, bool keep)
 {
-    sb_node *node = begin(&max, x, axis, keep);
+    sb_node *node = reduce_begin(&max, x, axis, keep);
     const struct reduction *r = sb_node_options(node);
     const struct reduce_kernels *k = node ? kernel_row(&reduce_rows, node->in[0]) : NULL;
     return call_end(node, k && k->max(r->shape, node->in[0]->data, node->out[0]->data));
@@ -115,7 +115,7 @@ sb_tensor *sb_max(sb_tensor *x, int axis, bool keep)
 
 sb_tensor *sb_argmax(sb_tensor *x, int axis)
 {
-    sb_node *node = begin(&argmax, x, axis, false);
+    sb_node *node = reduce_begin(&argmax, x, axis, false);
     const struct reduction *r = sb_node_options(node);
     if (node && r->shape.n > INT32_MAX)
         return sb_fail("argmax: x is %s: an i32 index cannot reach %lld", tensor_shape(x).text,

@@ -5,7 +5,7 @@
 #include "ops/slice.h"
 
 /* y = x: dx = dy */
-static bool backward(sb_node *node)
+static bool reshape_backward(sb_node *node)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
@@ -19,10 +19,11 @@ static bool backward(sb_node *node)
                                   : k->add(all, dy->data, dx->data);
 }
 
-static const sb_operation reshape = {"reshape", "x", backward, true};
+static const sb_operation reshape = {"reshape", "x", reshape_backward, true};
 
 /* Copies the dimensions to `to` and infers the one that is -1. */
-static bool complete(const sb_tensor *x, int rank, const int64_t *dim, int64_t to[SB_MAX_RANK])
+static bool reshape_complete(const sb_tensor *x, int rank, const int64_t *dim,
+                             int64_t to[SB_MAX_RANK])
 {
     int unknown = -1;
     for (int i = 0; i < rank; i++) {
@@ -58,7 +59,7 @@ sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
     if (rank > 0 && !dim)
         return fail_null("reshape", "dim");
     int64_t to[SB_MAX_RANK];
-    return call_end(node, complete(x, rank, dim, to) && node_view(node, 0, rank, to));
+    return call_end(node, reshape_complete(x, rank, dim, to) && node_view(node, 0, rank, to));
 }
 
 static sb_tensor *run_flat(void *unused, sb_tensor *const x[])

@@ -7,13 +7,13 @@
 
 KERNEL_ROWS(rms_norm);
 
-static struct rms_norm_gradient gradient(const sb_node *node, int i)
+static struct rms_norm_gradient rms_norm_gradient(const sb_node *node, int i)
 {
     sb_tensor *dx = sb_node_dx(node, i);
     return (struct rms_norm_gradient){dx ? dx->data : NULL, sb_node_fresh(node, i)};
 }
 
-static bool backward(sb_node *node)
+static bool rms_norm_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0], *gain = node->in[1], *dy = sb_node_dy(node, 0);
     const struct rms_norm_kernels *k = kernel_row(&rms_norm_rows, x);
@@ -22,12 +22,12 @@ static bool backward(sb_node *node)
                                     (int64_t[]){slab_count(rows), C});
     bool ok = k && partial &&
               k->backward(rows, C, x->data, gain->data, sb_node_saved(node, 0)->data, dy->data,
-                          gradient(node, 0), gradient(node, 1), partial->data);
+                          rms_norm_gradient(node, 0), rms_norm_gradient(node, 1), partial->data);
     sb_tensor_release(partial);
     return ok;
 }
 
-static const sb_operation rms_norm = {"rms_norm", "x gain", backward, true};
+static const sb_operation rms_norm = {"rms_norm", "x gain", rms_norm_backward, true};
 
 sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
 {

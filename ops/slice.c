@@ -13,7 +13,7 @@ struct part {
 };
 
 /* y_i = x_(i + offset): dx_(i + offset) = dy_i */
-static bool backward(sb_node *node)
+static bool slice_backward(sb_node *node)
 {
     const struct part *part = sb_node_options(node);
     const struct runs back = {part->runs.count, part->runs.length, part->runs.y_stride,
@@ -24,9 +24,9 @@ static bool backward(sb_node *node)
     return k && k->add(back, sb_node_dy(node, 0)->data, dx + start);
 }
 
-static const sb_operation slice = {"slice", "x", backward, false};
+static const sb_operation slice = {"slice", "x", slice_backward, false};
 
-static sb_tensor *take(sb_node *node, int axis, int64_t start, int64_t length)
+static sb_tensor *slice_take(sb_node *node, int axis, int64_t start, int64_t length)
 {
     const sb_tensor *x = node->in[0];
     const int64_t inner = shape_size(x->rank - axis - 1, x->dim + axis + 1);
@@ -58,10 +58,10 @@ sb_tensor *sb_slice(sb_tensor *x, int axis, int64_t start, int64_t length)
     if (start < 0 || length < 0 || start > x->dim[place] || length > x->dim[place] - start)
         return sb_fail("slice: x is %s: %lld elements from %lld on exceed axis %d",
                        tensor_shape(x).text, (long long)length, (long long)start, axis);
-    return take(node, place, start, length);
+    return slice_take(node, place, start, length);
 }
 
-static bool check_lengths(const sb_tensor *x, int axis, int n, const int64_t *lengths)
+static bool slice_check_lengths(const sb_tensor *x, int axis, int n, const int64_t *lengths)
 {
     const int place = shape_axis(x->rank, axis);
     if (place < 0)
@@ -87,7 +87,7 @@ bool sb_split(sb_tensor *x, int axis, int n, const int64_t *lengths, sb_tensor *
         return fail_null("split", "x");
     if (n < 1)
         return sb_fail("split: n is %d; it must be at least 1", n);
-    if (!check_lengths(x, axis, n, lengths))
+    if (!slice_check_lengths(x, axis, n, lengths))
         return false;
     int64_t start = 0;
     for (int i = 0; i < n; i++) {

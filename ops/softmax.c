@@ -7,7 +7,7 @@
 
 KERNEL_ROWS(softmax);
 
-static bool backward(sb_node *node)
+static bool softmax_backward(sb_node *node)
 {
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
     sb_tensor *dx = sb_node_dx(node, 0);
@@ -16,7 +16,7 @@ static bool backward(sb_node *node)
                             sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation softmax = {"softmax", "x", backward, true};
+static const sb_operation softmax = {"softmax", "x", softmax_backward, true};
 
 sb_tensor *sb_softmax(sb_tensor *x)
 {
@@ -35,7 +35,7 @@ struct masked {
     double temperature;
 };
 
-static bool masked_backward(sb_node *node)
+static bool softmax_masked_backward(sb_node *node)
 {
     const struct masked *m = sb_node_options(node);
     const sb_tensor *y = node->out[0], *dy = sb_node_dy(node, 0);
@@ -45,10 +45,11 @@ static bool masked_backward(sb_node *node)
                                    sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation masked_softmax = {"masked_softmax", "x mask", masked_backward, true};
+static const sb_operation masked_softmax = {"masked_softmax", "x mask", softmax_masked_backward,
+                                            true};
 
 /* x (..., Lq, Lk) as the scores (B, H, Lq, Lk), aligned from the right. */
-static struct mask_sizes sizes_of(const sb_tensor *x)
+static struct mask_sizes softmax_sizes_of(const sb_tensor *x)
 {
     int64_t dim[4] = {1, 1, 1, 1};
     for (int i = 0; i < x->rank; i++)
@@ -57,7 +58,7 @@ static struct mask_sizes sizes_of(const sb_tensor *x)
 }
 
 /* Makes the node; the tensors of the mask are inputs too. */
-static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperature)
+static sb_node *softmax_masked_node(sb_tensor *x, const sb_mask *mask, double temperature)
 {
     sb_tensor *in[1 + MASK_TERMS] = {x};
     int inputs = 1 + mask_tensors(mask, in + 1);
@@ -75,13 +76,13 @@ static sb_node *masked_node(sb_tensor *x, const sb_mask *mask, double temperatur
         return sb_fail("masked_softmax: temperature is %g; it must be a positive number",
                        temperature);
     struct masked *held = node->options;
-    held->sizes = sizes_of(x);
+    held->sizes = softmax_sizes_of(x);
     return mask_resolve("masked_softmax", mask, held->sizes, &held->mask) ? node : NULL;
 }
 
 sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature)
 {
-    sb_node *node = masked_node(x, mask, temperature);
+    sb_node *node = softmax_masked_node(x, mask, temperature);
     if (!node)
         return NULL;
     x = node->in[0];

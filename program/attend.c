@@ -23,7 +23,7 @@ struct attend_request {
     const char *path, *text;
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t attend_parse(int key, char *argument, struct argp_state *state)
 {
     struct attend_request *r = state->input;
     switch (key) {
@@ -59,7 +59,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* The weight of row i and column j: of a head, or the mean over all. */
-static double weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
+static double attend_weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
 {
     int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
     double sum = 0;
@@ -69,7 +69,7 @@ static double weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
     return head == 0 ? sum / (double)H : sum;
 }
 
-static int widest(const struct subject_axis *axis)
+static int attend_widest(const struct subject_axis *axis)
 {
     int most = 1;
     for (int64_t i = 0; i < axis->length; i++) {
@@ -79,13 +79,13 @@ static int widest(const struct subject_axis *axis)
     return most;
 }
 
-static void pad(int n)
+static void attend_pad(int n)
 {
     for (; n > 0; n--)
         putchar(' ');
 }
 
-static void print_cell(double w, int width, bool numbers)
+static void attend_print_cell(double w, int width, bool numbers)
 {
     static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
     if (numbers) {
@@ -98,31 +98,31 @@ static void print_cell(double w, int width, bool numbers)
         fputs(shades[shade], stdout);
 }
 
-static void draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
-                 const struct subject_axis *cols, bool numbers)
+static void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
+                        const struct subject_axis *cols, bool numbers)
 {
-    int margin = widest(rows), width = widest(cols);
+    int margin = attend_widest(rows), width = attend_widest(cols);
     width = numbers && width < 4 ? 4 : width;
-    pad(margin);
+    attend_pad(margin);
     for (int64_t j = 0; j < cols->length; j++) {
         const struct subject_label label = subject_label(cols, j);
         int spare = width - utf8_columns(label.text);
-        pad(1 + (numbers ? spare : 0));
+        attend_pad(1 + (numbers ? spare : 0));
         fputs(label.text, stdout);
-        pad(numbers ? 0 : spare);
+        attend_pad(numbers ? 0 : spare);
     }
     putchar('\n');
     for (int64_t i = 0; i < rows->length; i++) {
         const struct subject_label label = subject_label(rows, i);
-        pad(margin - utf8_columns(label.text));
+        attend_pad(margin - utf8_columns(label.text));
         fputs(label.text, stdout);
         for (int64_t j = 0; j < cols->length; j++)
-            print_cell(weight(w, head, i, j), width, numbers);
+            attend_print_cell(attend_weight(w, head, i, j), width, numbers);
         putchar('\n');
     }
 }
 
-static bool check_place(const struct attend_request *r, const sb_seq2seq *model)
+static bool attend_check_place(const struct attend_request *r, const sb_seq2seq *model)
 {
     const sb_transformer_options *o = &sb_seq2seq_options_of(model)->transformer;
     bool encoder = r->kind == ENCODER_ATTENTION;
@@ -137,7 +137,7 @@ static bool check_place(const struct attend_request *r, const sb_seq2seq *model)
 }
 
 /* Runs the model on the pair and draws the weights that are asked for. */
-static bool run_and_draw(const struct attend_request *r, const struct subject *subject)
+static bool attend_run_and_draw(const struct attend_request *r, const struct subject *subject)
 {
     const int encoder = subject_layers(subject, ENCODER_ATTENTION),
               decoder = subject_layers(subject, DECODER_ATTENTION);
@@ -155,13 +155,13 @@ static bool run_and_draw(const struct attend_request *r, const struct subject *s
     sb_tape_begin(&tape, SB_NO_RECORD);
     const bool ok = sb_seq2seq_logits(subject->checkpoint->model, subject->batch, &weights) != NULL;
     if (ok)
-        draw(kind[(r->layer ? r->layer : subject_layers(subject, r->kind)) - 1], r->head, &rows,
-             &cols, r->numbers);
+        attend_draw(kind[(r->layer ? r->layer : subject_layers(subject, r->kind)) - 1], r->head,
+                    &rows, &cols, r->numbers);
     memory_free(all);
     return sb_tape_end(&tape) && ok;
 }
 
-static void explain(const struct attend_request *r, const sb_transformer_options *o)
+static void attend_explain(const struct attend_request *r, const sb_transformer_options *o)
 {
     static const char *const axes[] = {
         "Rows: what is written. Columns: the symbols of the text that it looks at.",
@@ -184,20 +184,20 @@ static int attend(const struct attend_request *r)
     bool ok = subject_open(&subject, r->path, r->text, r->target);
     if (ok) {
         const sb_seq2seq *model = subject.checkpoint->model;
-        ok = check_place(r, model);
+        ok = attend_check_place(r, model);
         if (ok) {
             unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(model), r->text);
             printf("%s -> %s\n\n", r->text, subject.target);
-            ok = run_and_draw(r, &subject);
+            ok = attend_run_and_draw(r, &subject);
         }
         if (ok)
-            explain(r, &sb_seq2seq_options_of(model)->transformer);
+            attend_explain(r, &sb_seq2seq_options_of(model)->transformer);
         subject_close(&subject);
     }
     return ok ? EXIT_OK : command_failed("attend");
 }
 
-static int run(int argc, char **argv)
+static int attend_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"kind", KEY_KIND, "WORD", 0, "attention [cross, encoder, decoder; default cross]", 0},
@@ -208,8 +208,10 @@ static int run(int argc, char **argv)
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
-        options, parse, "MODEL TEXT", "Draws what a model looks at while it translates a text.",
-        NULL,    NULL,  NULL};
+        options,      attend_parse,
+        "MODEL TEXT", "Draws what a model looks at while it translates a text.",
+        NULL,         NULL,
+        NULL};
     struct attend_request request = {0};
     int wrong = command_parse(&argp, "attend", argc, argv, &request);
     if (wrong >= 0)
@@ -219,4 +221,4 @@ static int run(int argc, char **argv)
     return attend(&request);
 }
 
-const struct command command_attend = {"attend", "draws a model's attention", run};
+const struct command command_attend = {"attend", "draws a model's attention", attend_run};

@@ -13,7 +13,7 @@ struct average_request {
     const char *path[MOST_MODELS];
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t average_parse(int key, char *argument, struct argp_state *state)
 {
     struct average_request *request = state->input;
     switch (key) {
@@ -30,7 +30,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static bool check_paths(const struct average_request *r)
+static bool average_check_paths(const struct average_request *r)
 {
     struct paths paths = {0};
     paths_add(&paths, PATH_NEW, "--out", r->out);
@@ -43,7 +43,7 @@ static bool check_paths(const struct average_request *r)
 
 static int average(const struct average_request *request)
 {
-    if (!check_paths(request))
+    if (!average_check_paths(request))
         return command_failed("average");
     struct checkpoint *c = checkpoint_load(request->path[0]);
     bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
@@ -54,12 +54,12 @@ static int average(const struct average_request *request)
     return ok ? EXIT_OK : command_failed("average");
 }
 
-static int run(int argc, char **argv)
+static int average_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"out", KEY_OUT, "FILE", 0, "where the average goes", 0}, {0}};
     const struct argp argp = {options,
-                              parse,
+                              average_parse,
                               "--out FILE MODEL...",
                               "Averages the parameters of models of one kind, such as the last "
                               "checkpoints of a run.",
@@ -75,4 +75,5 @@ static int run(int argc, char **argv)
     return average(&request);
 }
 
-const struct command command_average = {"average", "averages the parameters of checkpoints", run};
+const struct command command_average = {"average", "averages the parameters of checkpoints",
+                                        average_run};

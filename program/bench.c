@@ -24,7 +24,7 @@ struct bench_request {
     bool part[PARTS], any, quick, tabs, profile;
 };
 
-static void choose(struct bench_request *request, const char *name, struct argp_state *state)
+static void bench_choose(struct bench_request *request, const char *name, struct argp_state *state)
 {
     for (int i = 0; i < PARTS; i++)
         if (strcmp(name, parts[i].name) == 0) {
@@ -35,7 +35,7 @@ static void choose(struct bench_request *request, const char *name, struct argp_
                  name);
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t bench_parse(int key, char *argument, struct argp_state *state)
 {
     struct bench_request *request = state->input;
     switch (key) {
@@ -49,15 +49,15 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->profile = true;
         return 0;
     case ARGP_KEY_ARG:
-        choose(request, argument, state);
+        bench_choose(request, argument, state);
         return 0;
     default:
         return machine_option(key, argument, state);
     }
 }
 
-static void print_limit(const struct bench *bench, enum bench_limit limit, const char *name,
-                        const char *unit)
+static void bench_print_limit(const struct bench *bench, enum bench_limit limit, const char *name,
+                              const char *unit)
 {
     static const char *const ways[] = {"memory", "f32", "bf16"};
     const struct bench_row row = {.group = "limit",
@@ -70,18 +70,18 @@ static void print_limit(const struct bench *bench, enum bench_limit limit, const
 }
 
 /* Before each part, so that what else the machine does counts for both. */
-static bool measure_limits(struct bench *bench)
+static bool bench_measure_limits(struct bench *bench)
 {
     if (!bench_limits(bench))
         return false;
     const char *product = bench->gpu ? "matrix product" : "multiply-adds";
-    print_limit(bench, BENCH_COPY, "copy", "B/s");
-    print_limit(bench, BENCH_F32, product, "FLOP/s");
-    print_limit(bench, BENCH_BF16, product, "FLOP/s");
+    bench_print_limit(bench, BENCH_COPY, "copy", "B/s");
+    bench_print_limit(bench, BENCH_F32, product, "FLOP/s");
+    bench_print_limit(bench, BENCH_BF16, product, "FLOP/s");
     return true;
 }
 
-static void print_device(const struct bench *bench)
+static void bench_print_device(const struct bench *bench)
 {
     const sb_device *device = sb_device_in_use();
     if (bench->tabs)
@@ -99,18 +99,18 @@ static int bench(const struct bench_request *request)
                           .tabs = request->tabs,
                           .profile = request->profile,
                           .gpu = sb_device_in_use() != sb_device_cpu()};
-    print_device(&bench);
+    bench_print_device(&bench);
     if (bench.quick && !bench.tabs)
         puts("Sizes are tiny: that it runs is shown, and not how fast.");
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
         if (request->part[i] || !request->any)
-            ok = measure_limits(&bench) && parts[i].measure(&bench);
+            ok = bench_measure_limits(&bench) && parts[i].measure(&bench);
     bench_end(&bench);
     return ok ? EXIT_OK : command_failed("bench");
 }
 
-static int run(int argc, char **argv)
+static int bench_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         MACHINE_OPTIONS(0),
@@ -121,7 +121,7 @@ static int run(int argc, char **argv)
         {0}};
     const struct argp argp = {
         options,
-        parse,
+        bench_parse,
         "[train] [decode] [operations] [attention]",
         "Measures training steps (forward, backward and Adam, dropout 0.1, in f32 and bf16: toy, "
         "usual, which is the defaults of train, tiny and base), a cached decoding step, operations "
@@ -135,4 +135,5 @@ static int run(int argc, char **argv)
     return wrong < 0 ? bench(&request) : wrong;
 }
 
-const struct command command_bench = {"bench", "measures training, decoding and attention", run};
+const struct command command_bench = {"bench", "measures training, decoding and attention",
+                                      bench_run};

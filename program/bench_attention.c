@@ -33,7 +33,7 @@ static const struct shape shapes[] = {
 };
 static const struct shape quick_shape = {64, 2, CAUSAL, 0.1, true, BOTH};
 
-static double pairs(const struct shape *s)
+static double bench_pairs(const struct shape *s)
 {
     double n = (double)s->n, window = s->n < WINDOW_LENGTH ? n : WINDOW_LENGTH;
     double kept = s->kind == FULL     ? n * n
@@ -48,7 +48,7 @@ struct call {
     sb_tensor *q, *k, *v, *dy;
 };
 
-static double call_once(void *context)
+static double bench_call_once(void *context)
 {
     const struct call *c = context;
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
@@ -69,8 +69,8 @@ static double call_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static double measure(struct bench *bench, const struct shape *s, sb_attention_algorithm algorithm,
-                      sb_dtype dtype)
+static double bench_measure(struct bench *bench, const struct shape *s,
+                            sb_attention_algorithm algorithm, sb_dtype dtype)
 {
     struct call c = {s,
                      algorithm,
@@ -80,7 +80,7 @@ static double measure(struct bench *bench, const struct shape *s, sb_attention_a
                      bench_values(dtype, 4, SB_SHAPE(1, s->n, s->heads, SIZE))};
     bool ok = sb_tensor_requires_grad(c.q) && sb_tensor_requires_grad(c.k) &&
               sb_tensor_requires_grad(c.v) && c.dy;
-    const double seconds = ok ? bench_median(bench, BENCH_F32, call_once, &c) : -1;
+    const double seconds = ok ? bench_median(bench, BENCH_F32, bench_call_once, &c) : -1;
     sb_tensor *const all[] = {c.q, c.k, c.v, c.dy};
     for (int i = 0; i < 4; i++)
         sb_tensor_release(all[i]);
@@ -96,10 +96,10 @@ static bool bench_shape(struct bench *bench, const struct shape *s,
              (long long)s->heads, s->dropout > 0 ? ", dropout" : "");
     snprintf(way, sizeof way, "%s, %s", sb_dtype_name(dtype),
              algorithm == SB_ATTENTION_TILED ? "tiled" : "composed");
-    const double seconds = measure(bench, s, algorithm, dtype);
+    const double seconds = bench_measure(bench, s, algorithm, dtype);
     if (seconds < 0)
         return false;
-    const double work = 12 * SIZE * pairs(s);
+    const double work = 12 * SIZE * bench_pairs(s);
     bench_print(bench, &(struct bench_row){.group = "attention",
                                            .name = name,
                                            .way = way,

@@ -19,14 +19,14 @@ struct decoding {
     sb_tensor *memory, *lengths;
 };
 
-static void decoding_close(struct decoding *d)
+static void bench_decoding_close(struct decoding *d)
 {
     sb_seq2seq_free(d->model);
     sb_parameters_free(d->weights);
     sb_data_free(d->data);
 }
 
-static bool decoding_open(struct decoding *d)
+static bool bench_decoding_open(struct decoding *d)
 {
     const sb_seq2seq_options options = {.transformer = {.width = 128,
                                                         .heads = 4,
@@ -40,7 +40,7 @@ static bool decoding_open(struct decoding *d)
 }
 
 /* One position more of one sentence; its time. */
-static double step(struct decoding *d)
+static double bench_step(struct decoding *d)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -62,7 +62,7 @@ static bool decode_all(struct decoding *d, int n, double *least)
     d->state = d->memory ? sb_decoder_state_new(sb_seq2seq_decoder(d->model)) : NULL;
     bool ok = d->state != NULL;
     for (int t = 0; ok && t < n; t++) {
-        double seconds = step(d);
+        double seconds = bench_step(d);
         ok = seconds >= 0;
         if (seconds < least[t])
             least[t] = seconds;
@@ -72,7 +72,7 @@ static bool decode_all(struct decoding *d, int n, double *least)
 }
 
 /* Numbers that a step reads: the weights of the decoder's layers and of the output. */
-static double numbers_read(const sb_parameters *weights)
+static double bench_numbers_read(const sb_parameters *weights)
 {
     double count = 0;
     for (int64_t i = 0; i < sb_parameters_count(weights); i++)
@@ -82,7 +82,7 @@ static double numbers_read(const sb_parameters *weights)
 }
 
 /* Least squares: seconds = start + slope t. */
-static void print_fit(const struct bench *bench, int n, const double *seconds, double numbers)
+static void bench_print_fit(const struct bench *bench, int n, const double *seconds, double numbers)
 {
     double t_mean = (n + 1) / 2.0, s_mean = 0, over = 0, under = 0;
     for (int i = 0; i < n; i++)
@@ -107,7 +107,7 @@ static void print_fit(const struct bench *bench, int n, const double *seconds, d
 }
 
 /* For programs, that can look how far from a line they are: the means of steps in eighths. */
-static void print_parts(const struct bench *bench, int n, const double *seconds)
+static void bench_print_parts(const struct bench *bench, int n, const double *seconds)
 {
     for (int first = 0; first < n; first += n / PARTS) {
         double mean = 0;
@@ -127,13 +127,13 @@ bool bench_decode(struct bench *bench)
     for (int t = 0; t < POSITIONS; t++)
         least[t] = 1e9;
     struct decoding d;
-    bool ok = decoding_open(&d);
+    bool ok = bench_decoding_open(&d);
     for (int round = 0; ok && round < (bench->quick ? 1 : ROUNDS); round++)
         ok = decode_all(&d, positions, least);
     if (ok)
-        print_fit(bench, positions, least, numbers_read(d.weights));
+        bench_print_fit(bench, positions, least, bench_numbers_read(d.weights));
     if (ok && bench->tabs)
-        print_parts(bench, positions, least);
-    decoding_close(&d);
+        bench_print_parts(bench, positions, least);
+    bench_decoding_close(&d);
     return ok;
 }

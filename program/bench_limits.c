@@ -11,7 +11,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
-static double copy_once(void *block)
+static double limits_copy_once(void *block)
 {
     const double begun = bench_clock();
     sb_tensor *to = sb_tensor_to(block, sb_device_in_use());
@@ -20,26 +20,26 @@ static double copy_once(void *block)
     return seconds;
 }
 
-static double copied_bytes(const struct bench *bench)
+static double limits_copied_bytes(const struct bench *bench)
 {
     return 2 * 4 * (double)sb_tensor_size(bench->block);
 }
 
-static double copy_rate(struct bench *bench)
+static double limits_copy_rate(struct bench *bench)
 {
     const int64_t n = bench->quick ? 1 << 12 : bench->gpu ? 1 << 28 : 1 << 26;
     if (!bench->block)
         bench->block = sb_tensor_full(SB_F32, SB_SHAPE(n), 1);
     const double seconds =
-        bench->block ? bench_median(bench, BENCH_LIMITS, copy_once, bench->block) : -1;
-    return seconds > 0 ? copied_bytes(bench) / seconds : -1;
+        bench->block ? bench_median(bench, BENCH_LIMITS, limits_copy_once, bench->block) : -1;
+    return seconds > 0 ? limits_copied_bytes(bench) / seconds : -1;
 }
 
 struct product {
     sb_tensor *a, *b;
 };
 
-static double product_once(void *context)
+static double limits_product_once(void *context)
 {
     const struct product *p = context;
     sb_tape tape;
@@ -49,19 +49,20 @@ static double product_once(void *context)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static double product_rate(struct bench *bench, sb_dtype dtype)
+static double limits_product_rate(struct bench *bench, sb_dtype dtype)
 {
     const int64_t n = bench->quick ? 64 : 4096;
     struct product p = {bench_values(dtype, 1, SB_SHAPE(n, n)),
                         bench_values(dtype, 2, SB_SHAPE(n, n))};
-    const double seconds = p.a && p.b ? bench_median(bench, BENCH_LIMITS, product_once, &p) : -1;
+    const double seconds =
+        p.a && p.b ? bench_median(bench, BENCH_LIMITS, limits_product_once, &p) : -1;
     sb_tensor_release(p.a);
     sb_tensor_release(p.b);
     return seconds > 0 ? 2 * (double)(n * n * n) / seconds : -1;
 }
 
 /* Multiply-adds of all the processor's threads, for some milliseconds. */
-static double processor_rate(const struct bench *bench)
+static double limits_processor_rate(const struct bench *bench)
 {
     const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
     double operations = 0, begun = bench_clock();
@@ -75,8 +76,8 @@ double bench_limit_now(const struct bench *bench, enum bench_limit limit)
     if (bench->gpu || bench->quick)
         return 0;
     if (limit == BENCH_COPY)
-        return copied_bytes(bench) / copy_once(bench->block);
-    return limit == BENCH_F32 ? processor_rate(bench) : 0;
+        return limits_copied_bytes(bench) / limits_copy_once(bench->block);
+    return limit == BENCH_F32 ? limits_processor_rate(bench) : 0;
 }
 
 void bench_end(struct bench *bench)
@@ -88,14 +89,15 @@ void bench_end(struct bench *bench)
 bool bench_limits(struct bench *bench)
 {
     double *limit = bench->limit;
-    limit[BENCH_COPY] = copy_rate(bench);
-    limit[BENCH_F32] = bench->gpu ? product_rate(bench, SB_F32) : processor_rate(bench);
-    limit[BENCH_BF16] = bench->gpu ? product_rate(bench, SB_BF16) : 0;
+    limit[BENCH_COPY] = limits_copy_rate(bench);
+    limit[BENCH_F32] =
+        bench->gpu ? limits_product_rate(bench, SB_F32) : limits_processor_rate(bench);
+    limit[BENCH_BF16] = bench->gpu ? limits_product_rate(bench, SB_BF16) : 0;
     return limit[BENCH_COPY] > 0 && limit[BENCH_F32] > 0 && limit[BENCH_BF16] >= 0;
 }
 
 /* The finaliser of MurmurHash3 (Appleby 2011): quick to compute, and random enough for matrices. */
-static float value_at(uint32_t seed, uint32_t i)
+static float limits_value_at(uint32_t seed, uint32_t i)
 {
     uint32_t x = i + seed * 0x9E3779B9u;
     x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
@@ -112,7 +114,7 @@ sb_tensor *bench_values(sb_dtype dtype, uint32_t seed, int rank, const int64_t *
     if (!values)
         return sb_fail("bench: out of memory");
     for (int64_t i = 0; i < n; i++)
-        values[i] = value_at(seed, (uint32_t)i);
+        values[i] = limits_value_at(seed, (uint32_t)i);
     sb_tensor *x = sb_tensor_from(SB_F32, rank, dim, values);
     memory_free(values);
     if (!x || dtype == SB_F32)

@@ -16,26 +16,26 @@ struct operation {
     double passes; /* over a matrix of this size */
 };
 
-static sb_tensor *softmax(sb_tensor *const x[])
+static sb_tensor *bench_softmax(sb_tensor *const x[])
 {
     return sb_softmax(x[0]);
 }
 
-static sb_tensor *layer_norm(sb_tensor *const x[])
+static sb_tensor *bench_layer_norm(sb_tensor *const x[])
 {
     return sb_layer_norm(x[0], x[2], x[3], 0);
 }
 
-static sb_tensor *cross_entropy(sb_tensor *const x[])
+static sb_tensor *bench_cross_entropy(sb_tensor *const x[])
 {
     return sb_cross_entropy(x[0], x[4], NULL);
 }
 
 /* Each matrix has 2^26 elements. */
 static const struct operation operations[] = {
-    {"softmax", softmax, 8192, 8192, 5},
-    {"layer norm", layer_norm, 65536, 1024, 5},
-    {"cross entropy", cross_entropy, 2048, 32768, 3},
+    {"softmax", bench_softmax, 8192, 8192, 5},
+    {"layer norm", bench_layer_norm, 65536, 1024, 5},
+    {"cross entropy", bench_cross_entropy, 2048, 32768, 3},
 };
 
 struct call {
@@ -43,7 +43,7 @@ struct call {
     sb_tensor *x[5]; /* x, dy, gain, bias, targets */
 };
 
-static double call_once(void *context)
+static double bench_call_once(void *context)
 {
     const struct call *c = context;
     sb_tape tape;
@@ -68,7 +68,7 @@ static bool bench_operation(struct bench *bench, const struct operation *o, sb_d
          bench_values(dtype, 4, SB_SHAPE(columns)), sb_tensor_full(SB_I32, SB_SHAPE(rows), 7)}};
     bool ok = sb_tensor_requires_grad(c.x[0]) && sb_tensor_requires_grad(c.x[2]) &&
               sb_tensor_requires_grad(c.x[3]) && c.x[1] && c.x[4];
-    const double seconds = ok ? bench_median(bench, BENCH_COPY, call_once, &c) : -1;
+    const double seconds = ok ? bench_median(bench, BENCH_COPY, bench_call_once, &c) : -1;
     for (int i = 0; i < 5; i++)
         sb_tensor_release(c.x[i]);
     const double bytes = (dtype == SB_F32 ? 4 : 2) * o->passes * (double)(rows * columns);
@@ -89,7 +89,7 @@ struct update {
     sb_optimiser *adam;
 };
 
-static double update_once(void *context)
+static double bench_update_once(void *context)
 {
     const struct update *u = context;
     sb_tape tape;
@@ -107,7 +107,7 @@ static bool bench_adam(struct bench *bench)
     const sb_initial initial = {SB_INITIAL_CONSTANT, 0.5};
     bool ok = u.weights && sb_parameters_add(u.weights, "w", SB_SHAPE(n), initial);
     u.adam = ok ? sb_adam_new(u.weights, NULL) : NULL;
-    const double seconds = u.adam ? bench_median(bench, BENCH_COPY, update_once, &u) : -1;
+    const double seconds = u.adam ? bench_median(bench, BENCH_COPY, bench_update_once, &u) : -1;
     sb_optimiser_free(u.adam);
     sb_parameters_free(u.weights);
     const double bytes = 7 * 4 * (double)n;

@@ -22,7 +22,7 @@ struct profile {
     double begun, seconds, between;
 };
 
-static struct line *find(struct profile *p, const char *name, bool backward)
+static struct line *profile_find(struct profile *p, const char *name, bool backward)
 {
     for (int i = 0; i < p->lines; i++)
         if (p->line[i].backward == backward && strcmp(p->line[i].name, name) == 0)
@@ -33,7 +33,7 @@ static struct line *find(struct profile *p, const char *name, bool backward)
     return &p->line[p->lines++];
 }
 
-static void add(struct line *line, struct bench_cost cost)
+static void profile_add(struct line *line, struct bench_cost cost)
 {
     line->cost.operations += cost.operations;
     line->cost.again += cost.again;
@@ -41,7 +41,7 @@ static void add(struct line *line, struct bench_cost cost)
 }
 
 /* Ends what runs, whose outputs are there by now, and begins what comes next. */
-static void see(void *context, enum watched what, const sb_node *node)
+static void profile_see(void *context, enum watched what, const sb_node *node)
 {
     struct profile *p = context;
     const double now = bench_clock();
@@ -50,24 +50,24 @@ static void see(void *context, enum watched what, const sb_node *node)
     else
         p->between += now - p->begun;
     if (p->node)
-        add(p->running, bench_cost_forward(p->node));
+        profile_add(p->running, bench_cost_forward(p->node));
     p->node = what == WATCHED_FORWARD ? node : NULL;
-    p->running = node ? find(p, node->operation->name, what == WATCHED_BACKWARD) : NULL;
+    p->running = node ? profile_find(p, node->operation->name, what == WATCHED_BACKWARD) : NULL;
     if (p->running)
         p->running->calls++;
     if (what == WATCHED_BACKWARD)
-        add(p->running, bench_cost_backward(node));
+        profile_add(p->running, bench_cost_backward(node));
     p->begun = bench_clock();
 }
 
-static int longer(const void *a, const void *b)
+static int profile_longer(const void *a, const void *b)
 {
     const double x = ((const struct line *)a)->seconds, y = ((const struct line *)b)->seconds;
     return (x < y) - (x > y);
 }
 
-static void print_line(const struct bench *bench, const struct profile *p, const char *name,
-                       const struct line *l)
+static void profile_print_line(const struct bench *bench, const struct profile *p, const char *name,
+                               const struct line *l)
 {
     const double n = STEPS, rate = l->seconds > 0 ? 1e-9 / l->seconds : 0;
     const char *way = l->calls == 0 ? "" : l->backward ? "backward" : "forward";
@@ -99,15 +99,15 @@ static void print_line(const struct bench *bench, const struct profile *p, const
 static void print_profile(const struct bench *bench, struct profile *p, const char *name,
                           const char *way)
 {
-    qsort(p->line, (size_t)p->lines, sizeof p->line[0], longer);
+    qsort(p->line, (size_t)p->lines, sizeof p->line[0], profile_longer);
     if (!bench->tabs)
         printf("profile of %s, %s: %.3f ms a step\n  %-24s %-8s %6s %12s %7s %9s %7s %8s %9s %7s\n",
                name, way, 1e3 * p->seconds / STEPS, "operation", "", "calls", "time", "share",
                "GFLOP", "again", "GFLOP/s", "MB", "GB/s");
     for (int i = 0; i < p->lines; i++)
-        print_line(bench, p, name, &p->line[i]);
+        profile_print_line(bench, p, name, &p->line[i]);
     const struct line rest = {.name = "between tapes: optimiser", .seconds = p->between};
-    print_line(bench, p, name, &rest);
+    profile_print_line(bench, p, name, &rest);
     fflush(stdout);
 }
 
@@ -115,7 +115,7 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
                    void *context)
 {
     struct profile p = {.lines = 0};
-    const struct watcher watcher = {see, &p};
+    const struct watcher watcher = {profile_see, &p};
     for (int i = 0; i < 3; i++) /* memory is taken at the first */
         if (once(context) < 0)
             return false;
@@ -124,7 +124,7 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
     for (int i = 0; ok && i < STEPS; i++) {
         p.begun = bench_clock();
         const double seconds = once(context);
-        see(&p, WATCHED_DONE, NULL);
+        profile_see(&p, WATCHED_DONE, NULL);
         p.seconds += seconds;
         ok = seconds >= 0;
     }

@@ -4,7 +4,7 @@
 static const char *const limit_names[] = {"copy", "f32 rate", "bf16 rate"};
 
 /* Three digits and a prefix: "4.21 T". */
-static void print_number(double x, const char *unit)
+static void row_print_number(double x, const char *unit)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
     int p = 0;
@@ -35,7 +35,7 @@ void bench_print(const struct bench *bench, const struct bench_row *r)
         if (r->seconds > 0)
             printf(" %10.3f ms", 1e3 * r->seconds);
         if (r->amount > 0)
-            print_number(rate, r->unit);
+            row_print_number(rate, r->unit);
         if (known)
             printf(" %6.1f %% of the %s", share, limit_names[r->limit]);
         putchar('\n');

@@ -4,7 +4,7 @@
 
 enum { LEAST = 3, MOST = 30, WARM = 3 };
 
-static double now(void)
+static double time_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -13,7 +13,7 @@ static double now(void)
 
 double bench_clock(void)
 {
-    return sb_device_synchronize(sb_device_in_use()) ? now() : -1;
+    return sb_device_synchronize(sb_device_in_use()) ? time_now() : -1;
 }
 
 double bench_since(double begun, bool ok)
@@ -22,7 +22,7 @@ double bench_since(double begun, bool ok)
     return ok && begun >= 0 && ended >= 0 ? ended - begun : -1;
 }
 
-static int compare(const void *a, const void *b)
+static int time_compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -30,7 +30,7 @@ static int compare(const void *a, const void *b)
 
 /* Three to warm up, as memory is taken at the first and graphs are made at the second; of what is
    slow, one. */
-static bool warm_up(const struct bench *bench, bench_once *once, void *context)
+static bool time_warm_up(const struct bench *bench, bench_once *once, void *context)
 {
     double seconds = 0;
     for (int i = 0; i < (bench->quick ? 1 : WARM) && seconds >= 0 && seconds < 1; i++)
@@ -38,9 +38,9 @@ static bool warm_up(const struct bench *bench, bench_once *once, void *context)
     return seconds >= 0;
 }
 
-static double median(int n, double *x)
+static double time_median(int n, double *x)
 {
-    qsort(x, (size_t)n, sizeof *x, compare);
+    qsort(x, (size_t)n, sizeof *x, time_compare);
     return x[n / 2];
 }
 
@@ -49,14 +49,14 @@ double bench_median(struct bench *bench, enum bench_limit limit, bench_once *onc
     const double enough = 2;
     double seconds[MOST], rates[MOST];
     int n = 0, most = bench->quick ? 1 : MOST;
-    if (!warm_up(bench, once, context))
+    if (!time_warm_up(bench, once, context))
         return -1;
-    for (double begun = now(); n < most && (n < LEAST || now() - begun < enough); n++) {
+    for (double begun = time_now(); n < most && (n < LEAST || time_now() - begun < enough); n++) {
         if ((seconds[n] = once(context)) < 0)
             return -1;
         rates[n] = bench_limit_now(bench, limit);
     }
     if (rates[0] > 0)
-        bench->limit[limit] = median(n, rates);
-    return median(n, seconds);
+        bench->limit[limit] = time_median(n, rates);
+    return time_median(n, seconds);
 }

@@ -41,7 +41,7 @@ static const struct way ways[] = {
 
 /* The floating-point operations of the products of a step, which are 3 times those of forward: of
    weights (2 for each weight and position) and of attention (4 C for each pair of positions). */
-static double operations(const struct size *s)
+static double bench_step_operations(const struct size *s)
 {
     const double C = (double)s->width, F = (double)s->feed_forward, L = (double)s->length;
     const double positions = (double)s->pairs * L;
@@ -51,7 +51,7 @@ static double operations(const struct size *s)
 }
 
 /* n words, from number `first` on, of all that there are. */
-static const char *sentence(const struct size *s, int64_t first, int64_t n)
+static const char *bench_sentence(const struct size *s, int64_t first, int64_t n)
 {
     static char text[1024];
     size_t used = 0;
@@ -62,15 +62,15 @@ static const char *sentence(const struct size *s, int64_t first, int64_t n)
 }
 
 /* Whole batches of pairs in which each word occurs. A target ends with a symbol of its own. */
-static sb_pairs *make_pairs(const struct size *s)
+static sb_pairs *bench_make_pairs(const struct size *s)
 {
     const int64_t batches = 1 + s->symbols / (s->pairs * (s->length - 1));
     sb_pairs *pairs = sb_pairs_new();
     bool ok = pairs != NULL;
     for (int64_t i = 0; ok && i < batches * s->pairs; i++) {
         char source[1024];
-        strcpy(source, sentence(s, i * s->length, s->length));
-        ok = sb_pairs_add(pairs, source, sentence(s, i * (s->length - 1), s->length - 1));
+        strcpy(source, bench_sentence(s, i * s->length, s->length));
+        ok = sb_pairs_add(pairs, source, bench_sentence(s, i * (s->length - 1), s->length - 1));
     }
     if (ok)
         return pairs;
@@ -78,12 +78,12 @@ static sb_pairs *make_pairs(const struct size *s)
     return NULL;
 }
 
-static sb_data *make_data(const struct size *s)
+static sb_data *bench_make_data(const struct size *s)
 {
     const sb_vocabulary_options words = {.units = SB_UNITS_WORDS};
     const sb_data_options options = {
         .seed = 1, .batch_pairs = s->pairs, .batch_symbols = s->pairs * s->length};
-    sb_pairs *pairs = make_pairs(s);
+    sb_pairs *pairs = bench_make_pairs(s);
     sb_vocabulary *v =
         pairs ? sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &words) : NULL;
     sb_data *data = v ? sb_data_new(pairs, v, v, &options) : NULL;
@@ -92,14 +92,14 @@ static sb_data *make_data(const struct size *s)
     return data;
 }
 
-static double step_once(void *context)
+static double bench_step_once(void *context)
 {
     sb_trained trained;
     const double begun = bench_clock();
     return bench_since(begun, sb_trainer_step(context, &trained));
 }
 
-static double measure(struct bench *bench, const struct size *s, const struct way *way)
+static double bench_measure(struct bench *bench, const struct size *s, const struct way *way)
 {
     const sb_seq2seq_options options = {.transformer = {.width = s->width,
                                                         .heads = s->heads,
@@ -109,15 +109,15 @@ static double measure(struct bench *bench, const struct size *s, const struct wa
                                                         .dropout = 0.1,
                                                         .precision = way->precision},
                                         .tie_embeddings = s->tied};
-    sb_data *data = make_data(s);
+    sb_data *data = bench_make_data(s);
     sb_parameters *weights = data ? sb_parameters_new(1) : NULL;
     sb_seq2seq *model = weights ? sb_seq2seq_new(weights, data, &options) : NULL;
     sb_trainer *trainer =
         model ? sb_trainer_new(model, data, &(sb_trainer_options){.seed = 1, .graphs = way->graphs})
               : NULL;
-    double seconds = trainer ? bench_median(bench, BENCH_F32, step_once, trainer) : -1;
+    double seconds = trainer ? bench_median(bench, BENCH_F32, bench_step_once, trainer) : -1;
     if (seconds >= 0 && bench->profile &&
-        !bench_profile(bench, s->name, way->name, step_once, trainer))
+        !bench_profile(bench, s->name, way->name, bench_step_once, trainer))
         seconds = -1;
     sb_trainer_free(trainer);
     sb_seq2seq_free(model);
@@ -132,7 +132,7 @@ static bool bench_size(struct bench *bench, const struct size *s)
         const struct way *way = &ways[i];
         if (way->gpu && !bench->gpu)
             continue;
-        const double seconds = measure(bench, s, way);
+        const double seconds = bench_measure(bench, s, way);
         if (seconds < 0)
             return false;
         bench_print(bench,
@@ -144,7 +144,7 @@ static bool bench_size(struct bench *bench, const struct size *s)
                                         .unit = "tokens/s",
                                         .limit = way->precision == SB_PRECISION_BF16 ? BENCH_BF16
                                                                                      : BENCH_F32,
-                                        .work = operations(s)});
+                                        .work = bench_step_operations(s)});
         sb_device_trim(sb_device_in_use());
     }
     return true;

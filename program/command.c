@@ -23,7 +23,7 @@ int command_misused(const char *command, const char *format, ...)
     return EXIT_USAGE;
 }
 
-static int option_count(const struct argp_option *options)
+static int command_option_count(const struct argp_option *options)
 {
     int n = 0;
     while (options && (options[n].name || options[n].key || options[n].doc))
@@ -31,11 +31,11 @@ static int option_count(const struct argp_option *options)
     return n;
 }
 
-static const char *option_name(const void *list, int i)
+static const char *command_option_name(const void *list, int i)
 {
     static const char *const own[] = {"help", "usage"}; /* argp's */
     const struct argp_option *options = list;
-    int n = option_count(options);
+    int n = command_option_count(options);
     if (i < n)
         return options[i].name ? options[i].name : "";
     return i - n < 2 ? own[i - n] : NULL;
@@ -43,36 +43,38 @@ static const char *option_name(const void *list, int i)
 
 /* How many options a word may stand for: 1 where it is one, or begins just one, of which *option is
    the number. */
-static int matches(const struct argp_option *options, const char *word, int *option)
+static int command_matches(const struct argp_option *options, const char *word, int *option)
 {
     int count = 0;
-    for (int i = 0; option_name(options, i); i++) {
-        bool begins = strncmp(option_name(options, i), word, strlen(word)) == 0;
+    for (int i = 0; command_option_name(options, i); i++) {
+        bool begins = strncmp(command_option_name(options, i), word, strlen(word)) == 0;
         if (begins)
             *option = i;
-        if (strcmp(option_name(options, i), word) == 0)
+        if (strcmp(command_option_name(options, i), word) == 0)
             return 1;
         count += begins;
     }
     return count;
 }
 
-static int check_options(const struct argp *argp, const char *command, int argc, char **argv)
+static int command_check_options(const struct argp *argp, const char *command, int argc,
+                                 char **argv)
 {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         if (strncmp(argv[i], "--", 2) != 0)
             continue;
         char word[64];
         snprintf(word, sizeof word, "%.*s", (int)strcspn(argv[i] + 2, "="), argv[i] + 2);
-        int option = 0, count = matches(argp->options, word, &option);
+        int option = 0, count = command_matches(argp->options, word, &option);
         if (count == 1) { /* its value may look like an option */
-            bool has_value = option < option_count(argp->options) && argp->options[option].arg;
+            bool has_value =
+                option < command_option_count(argp->options) && argp->options[option].arg;
             i += has_value && !strchr(argv[i], '=');
             continue;
         }
         if (count > 1)
             return command_misused(command, "--%s is the beginning of several options", word);
-        const char *nearest = nearest_word(word, option_name, argp->options);
+        const char *nearest = nearest_word(word, command_option_name, argp->options);
         return nearest ? command_misused(command, "there is no option --%s; did you mean --%s?",
                                          word, nearest)
                        : command_misused(command, "there is no option --%s", word);
@@ -83,7 +85,7 @@ static int check_options(const struct argp *argp, const char *command, int argc,
 int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input)
 {
     static char name[64]; /* it is read later too: by hwloc, on which Open MPI stands */
-    int wrong = check_options(argp, command, argc, argv);
+    int wrong = command_check_options(argp, command, argc, argv);
     if (wrong >= 0)
         return wrong;
     snprintf(name, sizeof name, "softback %s", command);

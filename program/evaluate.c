@@ -21,7 +21,7 @@ struct evaluate_request {
     bool json;
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
 {
     struct evaluate_request *r = state->input;
     switch (key) {
@@ -59,7 +59,7 @@ struct evaluation {
     sb_bleu bleu;
 };
 
-static void evaluation_free(struct evaluation *e)
+static void evaluate_evaluation_free(struct evaluation *e)
 {
     for (int64_t i = 0; e->output && i < e->count; i++)
         sb_free(e->output[i]);
@@ -67,7 +67,7 @@ static void evaluation_free(struct evaluation *e)
     sb_pairs_free(e->pairs);
 }
 
-static bool measure_loss(const struct checkpoint *c, struct evaluation *e)
+static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation *e)
 {
     sb_data_options options = {.longest = 1 << 20};
     sb_data *data =
@@ -77,8 +77,8 @@ static bool measure_loss(const struct checkpoint *c, struct evaluation *e)
     return data != NULL;
 }
 
-static bool open_pairs(const struct evaluate_request *r, const struct checkpoint *c,
-                       struct evaluation *e)
+static bool evaluate_open_pairs(const struct evaluate_request *r, const struct checkpoint *c,
+                                struct evaluation *e)
 {
     e->pairs = r->task ? training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count)
                        : sb_pairs_read(r->data, NULL);
@@ -97,35 +97,36 @@ static bool open_pairs(const struct evaluate_request *r, const struct checkpoint
     return e->output || sb_fail("out of memory");
 }
 
-static bool measure(const struct evaluate_request *r, const struct checkpoint *c,
-                    struct evaluation *e)
+static bool evaluate_measure(const struct evaluate_request *r, const struct checkpoint *c,
+                             struct evaluation *e)
 {
-    return open_pairs(r, c, e) && measure_loss(c, e) &&
+    return evaluate_open_pairs(r, c, e) && evaluate_measure_loss(c, e) &&
            sb_evaluate_texts(c->model, e->pairs, 0, e->count, &r->decoding, &e->score, e->output) &&
            sb_bleu_corpus((const char *const *)e->output, sb_pairs_targets(e->pairs), e->count,
                           &e->bleu);
 }
 
-static json_t *number(double x)
+static json_t *evaluate_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static void print_json(const struct evaluation *e)
+static void evaluate_print_json(const struct evaluation *e)
 {
     json_t *json = json_pack(
         "{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "pairs", (json_int_t)e->count,
         "sources", (json_int_t)e->score.sources, "unknown", (json_int_t)e->unknown, "loss",
-        number(e->loss), "perplexity", number(exp(e->loss)), "exact_match",
-        number(e->score.exact_match), "token_accuracy", number(e->score.token_accuracy),
-        "word_error_rate", number(e->score.wer), "unit_error_rate", number(e->score.per), "bleu",
-        number(e->bleu.score), "bleu_signature", sb_bleu_signature());
+        evaluate_number(e->loss), "perplexity", evaluate_number(exp(e->loss)), "exact_match",
+        evaluate_number(e->score.exact_match), "token_accuracy",
+        evaluate_number(e->score.token_accuracy), "word_error_rate", evaluate_number(e->score.wer),
+        "unit_error_rate", evaluate_number(e->score.per), "bleu", evaluate_number(e->bleu.score),
+        "bleu_signature", sb_bleu_signature());
     json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
     putchar('\n');
     json_decref(json);
 }
 
-static void print_table(const struct evaluation *e, sb_units units)
+static void evaluate_print_table(const struct evaluation *e, sb_units units)
 {
     units = units == SB_UNITS_BPE ? SB_UNITS_WORDS : units; /* as which it is scored */
     printf("pairs           %s, of %s different sources\n", count_text(e->count).text,
@@ -147,7 +148,7 @@ struct wrong {
     int64_t pair, distance;
 };
 
-static int by_distance(const void *a_, const void *b_)
+static int evaluate_by_distance(const void *a_, const void *b_)
 {
     const struct wrong *a = a_, *b = b_;
     if (a->distance != b->distance)
@@ -155,7 +156,7 @@ static int by_distance(const void *a_, const void *b_)
     return a->pair < b->pair ? -1 : a->pair > b->pair;
 }
 
-static int64_t text_distance(const sb_vocabulary *vocabulary, const char *a, const char *b)
+static int64_t evaluate_text_distance(const sb_vocabulary *vocabulary, const char *a, const char *b)
 {
     int64_t n, m, distance = -1;
     int32_t *x = sb_vocabulary_encode(vocabulary, a, &n, NULL);
@@ -168,17 +169,19 @@ static int64_t text_distance(const sb_vocabulary *vocabulary, const char *a, con
 }
 
 /* The worst errors first, expected beside got. */
-static void show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary, int64_t show)
+static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary,
+                                 int64_t show)
 {
     struct wrong *wrong = memory_new((size_t)e->count * sizeof *wrong);
     int64_t n = 0;
     for (int64_t i = 0; wrong && i < e->count; i++) {
         const char *expected = sb_pairs_target(e->pairs, i);
         if (strcmp(e->output[i], expected) != 0)
-            wrong[n++] = (struct wrong){i, text_distance(vocabulary, e->output[i], expected)};
+            wrong[n++] =
+                (struct wrong){i, evaluate_text_distance(vocabulary, e->output[i], expected)};
     }
     if (n > 0)
-        qsort(wrong, (size_t)n, sizeof *wrong, by_distance);
+        qsort(wrong, (size_t)n, sizeof *wrong, evaluate_by_distance);
     if (n > 0 && wrong)
         printf("\nThe worst of %s errors:\n", count_text(n).text);
     else
@@ -194,19 +197,19 @@ static int evaluate(const struct evaluate_request *r)
 {
     struct evaluation e = {0};
     struct checkpoint *c = checkpoint_load(r->path);
-    bool ok = c && measure(r, c, &e);
+    bool ok = c && evaluate_measure(r, c, &e);
     if (ok && r->json)
-        print_json(&e);
+        evaluate_print_json(&e);
     if (ok && !r->json)
-        print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->model)));
+        evaluate_print_table(&e, sb_vocabulary_units(sb_seq2seq_target(c->model)));
     if (ok && !r->json && r->show > 0)
-        show_errors(&e, sb_seq2seq_target(c->model), r->show);
-    evaluation_free(&e);
+        evaluate_show_errors(&e, sb_seq2seq_target(c->model), r->show);
+    evaluate_evaluation_free(&e);
     checkpoint_free(c);
     return ok ? EXIT_OK : command_failed("evaluate");
 }
 
-static int run(int argc, char **argv)
+static int evaluate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"data", KEY_DATA, "FILE", 0, "pairs: lines of source, tab, target", 0},
@@ -217,7 +220,7 @@ static int run(int argc, char **argv)
         DECODING_OPTIONS,
         {0}};
     const struct argp argp = {options,
-                              parse,
+                              evaluate_parse,
                               "MODEL --data FILE\nMODEL --task NAME",
                               "Measures how well a model does on pairs.",
                               NULL,
@@ -234,4 +237,5 @@ static int run(int argc, char **argv)
     return decoding_check("evaluate", &request.decoding) ? evaluate(&request) : EXIT_USAGE;
 }
 
-const struct command command_evaluate = {"evaluate", "measures how well a model does", run};
+const struct command command_evaluate = {"evaluate", "measures how well a model does",
+                                         evaluate_run};

@@ -39,7 +39,8 @@ static const char *const others[] = {"temperature", "block", "target", "steps",
                                      "seed",        "width", "svg"};
 
 /* "2,1,0.1,-1" */
-static struct numbers list_of(struct argp_state *state, const char *option, const char *argument)
+static struct numbers explain_list_of(struct argp_state *state, const char *option,
+                                      const char *argument)
 {
     struct numbers list = {0};
     for (const char *at = argument;; at++) {
@@ -60,7 +61,7 @@ static struct numbers list_of(struct argp_state *state, const char *option, cons
     }
 }
 
-static double positive(struct argp_state *state, const char *option, const char *argument)
+static double explain_positive(struct argp_state *state, const char *option, const char *argument)
 {
     char *end;
     double value = strtod(argument, &end);
@@ -70,19 +71,19 @@ static double positive(struct argp_state *state, const char *option, const char 
     return value;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t explain_parse(int key, char *argument, struct argp_state *state)
 {
     struct explain_request *r = state->input;
     if (key >= KEY_LIST && key < KEY_LIST + EXPLAIN_LISTS) {
         r->given |= 1u << (key - KEY_LIST);
-        r->options.list[key - KEY_LIST] = list_of(state, lists[key - KEY_LIST], argument);
+        r->options.list[key - KEY_LIST] = explain_list_of(state, lists[key - KEY_LIST], argument);
         return 0;
     }
     if (key >= KEY_TEMPERATURE && key <= KEY_SVG)
         r->given |= (unsigned)TAKES_TEMPERATURE << (key - KEY_TEMPERATURE);
     switch (key) {
     case KEY_TEMPERATURE:
-        r->options.temperature = positive(state, "temperature", argument);
+        r->options.temperature = explain_positive(state, "temperature", argument);
         return 0;
     case KEY_BLOCK:
         r->options.block = options_count(state, "block", argument, 1, EXPLAIN_NUMBERS);
@@ -117,7 +118,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-static const char *topic_name(const void *unused, int i)
+static const char *explain_topic_name(const void *unused, int i)
 {
     int topics = 0;
     while (topic_at(topics))
@@ -125,7 +126,7 @@ static const char *topic_name(const void *unused, int i)
     return i < topics ? topic_at(i)->name : operation_name(unused, i - topics);
 }
 
-static int list_topics(void)
+static int explain_list_topics(void)
 {
     for (int i = 0; topic_at(i); i++)
         printf("  %-15s %s\n", topic_at(i)->name, topic_at(i)->summary);
@@ -135,7 +136,7 @@ static int list_topics(void)
 }
 
 /* An option that the topic does not take would be ignored in silence. -1 if there is none. */
-static int check_given(const char *topic, unsigned not_taken)
+static int explain_check_given(const char *topic, unsigned not_taken)
 {
     for (int i = 0; i <= KEY_SVG - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
         if (not_taken >> i & 1)
@@ -144,15 +145,15 @@ static int check_given(const char *topic, unsigned not_taken)
     return -1;
 }
 
-static int unknown_topic(const char *name)
+static int explain_unknown_topic(const char *name)
 {
-    const char *nearest = nearest_word(name, topic_name, NULL);
+    const char *nearest = nearest_word(name, explain_topic_name, NULL);
     return nearest ? command_misused("explain", "there is no topic \"%s\"; did you mean \"%s\"?",
                                      name, nearest)
                    : command_misused("explain", "there is no topic \"%s\"", name);
 }
 
-static int draw(const struct explain_options *options)
+static int explain_draw(const struct explain_options *options)
 {
     const struct row row = row_of_options(options);
     char *svg = jacobian_svg(&row);
@@ -166,8 +167,8 @@ static int explain(const struct explain_request *r)
 {
     const struct topic *topic = topic_named(r->topic);
     if (!topic && !operation_named(r->topic))
-        return unknown_topic(r->topic);
-    int wrong = check_given(r->topic, r->given & ~(topic ? topic->takes : 0));
+        return explain_unknown_topic(r->topic);
+    int wrong = explain_check_given(r->topic, r->given & ~(topic ? topic->takes : 0));
     if (wrong >= 0)
         return wrong;
     if (r->model.given)
@@ -177,7 +178,7 @@ static int explain(const struct explain_request *r)
     if (r->svg && r->json)
         return command_misused("explain", "--svg and --json exclude each other");
     if (r->svg)
-        return draw(&r->options);
+        return explain_draw(&r->options);
     bool waits = topic && topic->takes & TAKES_STEPS && isatty(STDERR_FILENO);
     fputs(waits ? "training four models takes some seconds ..." : "", stderr);
     struct page *page = topic ? topic_page(topic, &r->options) : operation_page(r->topic);
@@ -192,7 +193,7 @@ static int explain(const struct explain_request *r)
     return text ? EXIT_OK : command_failed("explain");
 }
 
-static int run(int argc, char **argv)
+static int explain_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"scores", KEY_LIST + SCORES, "LIST", 0, "scores of a softmax, such as 2,1,0.1,-1", 0},
@@ -215,7 +216,7 @@ static int run(int argc, char **argv)
         {0}};
     const struct argp argp = {
         options,
-        parse,
+        explain_parse,
         "[TOPIC]",
         "Explains backward through softmax and what is around it, with numbers "
         "that the library computes on the spot. Without a topic it lists them.",
@@ -226,8 +227,8 @@ static int run(int argc, char **argv)
     int wrong = command_parse(&argp, "explain", argc, argv, &request);
     if (wrong >= 0)
         return wrong;
-    return request.topic ? explain(&request) : list_topics();
+    return request.topic ? explain(&request) : explain_list_topics();
 }
 
 const struct command command_explain = {
-    "explain", "explains softmax, attention and operations, with live numbers", run};
+    "explain", "explains softmax, attention and operations, with live numbers", explain_run};

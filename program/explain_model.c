@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static enum attention_kind kind_of(const char *argument, struct argp_state *state)
+static enum attention_kind explain_kind_of(const char *argument, struct argp_state *state)
 {
     static const char *const kinds[] = {"cross", "encoder", "decoder"};
     for (int kind = 0; kind < 3; kind++)
@@ -38,7 +38,7 @@ error_t explain_model_option(int key, char *argument, struct argp_state *state,
         r->target = argument;
         break;
     case KEY_KIND:
-        r->place.kind = kind_of(argument, state);
+        r->place.kind = explain_kind_of(argument, state);
         break;
     case KEY_LAYER:
         r->place.layer = options_count(state, "layer", argument, 1, 1000);
@@ -55,8 +55,8 @@ error_t explain_model_option(int key, char *argument, struct argp_state *state,
     return 0;
 }
 
-static char *text_of(const char *topic, const struct subject *subject,
-                     const struct model_request *r, bool json)
+static char *explain_text_of(const char *topic, const struct subject *subject,
+                             const struct model_request *r, bool json)
 {
     if (strcmp(topic, "tape") == 0)
         return model_tape(subject, r->dot ? drawing_dot : drawing_svg);
@@ -68,7 +68,7 @@ static char *text_of(const char *topic, const struct subject *subject,
     return text;
 }
 
-static int check(const char *topic, const struct model_request *r, bool json)
+static int explain_check(const char *topic, const struct model_request *r, bool json)
 {
     const bool tape = strcmp(topic, "tape") == 0;
     if (!tape && strcmp(topic, "attention") != 0)
@@ -86,12 +86,12 @@ static int check(const char *topic, const struct model_request *r, bool json)
 int explain_model(const char *topic, const struct model_request *r, bool json)
 {
     struct subject subject;
-    const int wrong = check(topic, r, json);
+    const int wrong = explain_check(topic, r, json);
     if (wrong >= 0)
         return wrong;
     char *text = NULL;
     if (subject_open(&subject, r->model, r->text, r->target)) {
-        text = text_of(topic, &subject, r, json);
+        text = explain_text_of(topic, &subject, r, json);
         subject_close(&subject);
     }
     if (text)

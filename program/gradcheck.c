@@ -16,7 +16,7 @@ struct gradcheck_request {
     const char *name[MOST_NAMES];
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t gradcheck_parse(int key, char *argument, struct argp_state *state)
 {
     struct gradcheck_request *request = state->input;
     if (key != ARGP_KEY_ARG)
@@ -27,19 +27,19 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     return 0;
 }
 
-static const char *example_name(const void *unused, int i)
+static const char *gradcheck_example_name(const void *unused, int i)
 {
     (void)unused;
     return example_at(i) ? example_at(i)->name : NULL;
 }
 
-static int check_names(const struct gradcheck_request *request)
+static int gradcheck_check_names(const struct gradcheck_request *request)
 {
     for (int n = 0; n < request->count; n++) {
         bool known = false;
         for (int i = 0; example_at(i) && !known; i++)
             known = strcmp(example_at(i)->name, request->name[n]) == 0;
-        const char *nearest = nearest_word(request->name[n], example_name, NULL);
+        const char *nearest = nearest_word(request->name[n], gradcheck_example_name, NULL);
         if (!known)
             return nearest ? command_misused("gradcheck",
                                              "there is no operation \"%s\"; did you mean \"%s\"?",
@@ -50,7 +50,7 @@ static int check_names(const struct gradcheck_request *request)
     return -1;
 }
 
-static bool is_wanted(const struct gradcheck_request *request, const char *name)
+static bool gradcheck_is_wanted(const struct gradcheck_request *request, const char *name)
 {
     bool wanted = request->count == 0;
     for (int n = 0; n < request->count; n++)
@@ -64,7 +64,7 @@ struct outcome {
     bool ok;
 };
 
-static bool any_wants_gradient(int n, sb_tensor *const x[])
+static bool gradcheck_any_wants_gradient(int n, sb_tensor *const x[])
 {
     for (int i = 0; i < n; i++)
         if (x[i]->requires_grad)
@@ -73,7 +73,8 @@ static bool any_wants_gradient(int n, sb_tensor *const x[])
 }
 
 /* Checks one example at one list of shapes, unless nothing there can be differentiated. */
-static bool check(const struct example *example, const char *shapes, struct outcome *outcome)
+static bool gradcheck_check(const struct example *example, const char *shapes,
+                            struct outcome *outcome)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     int n = example_inputs(shapes, SB_F64, 7, x);
@@ -82,7 +83,7 @@ static bool check(const struct example *example, const char *shapes, struct outc
     sb_random random = sb_random_new(7, SB_STREAM_USER);
     const sb_gradcheck_options options = {.random = &random};
     sb_gradcheck_result result = {0};
-    bool wanted = any_wants_gradient(n, x);
+    bool wanted = gradcheck_any_wants_gradient(n, x);
     bool ok = !wanted || sb_gradcheck(example->run, NULL, x, n, &options, &result);
     for (int i = 0; i < n; i++)
         sb_tensor_release(x[i]);
@@ -91,26 +92,26 @@ static bool check(const struct example *example, const char *shapes, struct outc
     return ok;
 }
 
-static bool is_differentiable(const struct example *example)
+static bool gradcheck_is_differentiable(const struct example *example)
 {
     return strcmp(example->name, "argmax") != 0 && strcmp(example->name, "detach") != 0;
 }
 
 /* Checks all examples of one operation. */
-static struct outcome check_all(const char *name)
+static struct outcome gradcheck_check_all(const char *name)
 {
     struct outcome outcome = {.ok = true};
     const struct example *example;
     for (int i = 0; (example = example_at(i)); i++)
         for (int s = 0; strcmp(example->name, name) == 0 && s < EXAMPLE_SHAPES; s++)
-            if (example->shapes[s] && !check(example, example->shapes[s], &outcome)) {
+            if (example->shapes[s] && !gradcheck_check(example, example->shapes[s], &outcome)) {
                 outcome.ok = false;
                 printf("%-24s %s: %s\n", name, example->shapes[s], sb_error());
             }
     return outcome;
 }
 
-static bool is_first_of_its_name(int number)
+static bool gradcheck_is_first_of_its_name(int number)
 {
     for (int i = 0; i < number; i++)
         if (strcmp(example_at(i)->name, example_at(number)->name) == 0)
@@ -118,7 +119,7 @@ static bool is_first_of_its_name(int number)
     return true;
 }
 
-static void print_outcome(const char *name, const struct outcome *outcome)
+static void gradcheck_print_outcome(const char *name, const struct outcome *outcome)
 {
     printf("%-24s %-6s %-6s %6d  ", name, sb_device_name(sb_device_in_use()), "f64",
            outcome->shapes);
@@ -130,20 +131,20 @@ static void print_outcome(const char *name, const struct outcome *outcome)
     fflush(stdout);
 }
 
-static int check_operations(const struct gradcheck_request *request)
+static int gradcheck_check_operations(const struct gradcheck_request *request)
 {
     int checked = 0, failed = 0;
     printf("%-24s %-6s %-6s %6s  %s\n", "operation", "device", "dtype", "shapes", "worst error");
     for (int i = 0; example_at(i); i++) {
         const struct example *example = example_at(i);
-        if (!is_wanted(request, example->name) || !is_first_of_its_name(i))
+        if (!gradcheck_is_wanted(request, example->name) || !gradcheck_is_first_of_its_name(i))
             continue;
-        if (!is_differentiable(example)) {
+        if (!gradcheck_is_differentiable(example)) {
             printf("%-24s is not differentiable\n", example->name);
             continue;
         }
-        struct outcome outcome = check_all(example->name);
-        print_outcome(example->name, &outcome);
+        struct outcome outcome = gradcheck_check_all(example->name);
+        gradcheck_print_outcome(example->name, &outcome);
         checked++;
         failed += !outcome.ok;
     }
@@ -153,11 +154,11 @@ static int check_operations(const struct gradcheck_request *request)
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
-static int run(int argc, char **argv)
+static int gradcheck_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {MACHINE_OPTIONS(0), {0}};
     const struct argp argp = {options,
-                              parse,
+                              gradcheck_parse,
                               "[OPERATION...]",
                               "Compares the backward of operations with central differences, in "
                               "float64: all of them, or those named.",
@@ -167,9 +168,9 @@ static int run(int argc, char **argv)
     struct gradcheck_request request = {0};
     int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
     if (wrong < 0)
-        wrong = check_names(&request);
-    return wrong < 0 ? check_operations(&request) : wrong;
+        wrong = gradcheck_check_names(&request);
+    return wrong < 0 ? gradcheck_check_operations(&request) : wrong;
 }
 
 const struct command command_gradcheck = {
-    "gradcheck", "compares backward with central differences, for every operation", run};
+    "gradcheck", "compares backward with central differences, for every operation", gradcheck_run};

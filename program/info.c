@@ -15,7 +15,7 @@ struct info_request {
     const char *path;
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t info_parse(int key, char *argument, struct argp_state *state)
 {
     struct info_request *request = state->input;
     switch (key) {
@@ -33,7 +33,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 }
 
 /* With the model's defaults filled in. */
-static void show_settings(const struct checkpoint *c, const sb_description *d)
+static void info_show_settings(const struct checkpoint *c, const sb_description *d)
 {
     struct settings settings = c->settings;
     for (int64_t i = 0; !c->model && sb_description_name(d, i); i++)
@@ -45,7 +45,7 @@ static void show_settings(const struct checkpoint *c, const sb_description *d)
         printf("  %-18s %s\n", setting_name(i), setting_get(&settings, i).text);
 }
 
-static void show_vocabularies(const sb_description *d)
+static void info_show_vocabularies(const sb_description *d)
 {
     sb_vocabulary *vocabulary;
     const char *name;
@@ -55,7 +55,7 @@ static void show_vocabularies(const sb_description *d)
                count_text(sb_vocabulary_size(vocabulary) - SB_SPECIAL_SYMBOLS).text);
 }
 
-static void show_parameters(const sb_parameters *weights)
+static void info_show_parameters(const sb_parameters *weights)
 {
     printf("parameters: %s numbers of %s, fingerprint %016llx\n",
            count_text(sb_parameters_size(weights)).text,
@@ -67,36 +67,36 @@ static void show_parameters(const sb_parameters *weights)
     }
 }
 
-static void show(const struct checkpoint *c, const sb_description *d)
+static void info_show(const struct checkpoint *c, const sb_description *d)
 {
     if (!c->model)
         printf("kind    %s\n", c->subject.kind->name);
     printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files", c->task);
-    show_vocabularies(d);
+    info_show_vocabularies(d);
     if (c->has_state)
         printf("state   after step %s; --resume can go on\n", count_text(c->state.steps).text);
-    show_parameters(c->weights);
+    info_show_parameters(c->weights);
     printf("settings:\n");
-    show_settings(c, d);
+    info_show_settings(c, d);
 }
 
-static int show_model(const char *path)
+static int info_show_model(const char *path)
 {
     struct checkpoint *c = checkpoint_load_any(path);
     sb_description *d = c ? sb_model_describe(&c->subject) : NULL;
     if (d)
-        show(c, d);
+        info_show(c, d);
     sb_description_free(d);
     checkpoint_free(c);
     return d ? EXIT_OK : command_failed("info");
 }
 
-static int run(int argc, char **argv)
+static int info_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"devices", KEY_DEVICES, NULL, 0, "what this build computes on", 0}, {0}};
     const struct argp argp = {options,
-                              parse,
+                              info_parse,
                               "MODEL\n--devices",
                               "Shows what is in a model's file, or the devices.",
                               NULL,
@@ -112,8 +112,8 @@ static int run(int argc, char **argv)
         machine_print_cpu();
         machine_print_cuda();
     }
-    return request.path ? show_model(request.path) : EXIT_OK;
+    return request.path ? info_show_model(request.path) : EXIT_OK;
 }
 
 const struct command command_info = {"info", "shows what is in a model's file, or the devices",
-                                     run};
+                                     info_run};

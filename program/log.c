@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 /* The step of a whole line; -1 when it is no line of a log. */
-static int64_t step_of(const char *line)
+static int64_t log_step_of(const char *line)
 {
     json_t *json = json_loads(line, 0, NULL);
     const json_t *step = json_object_get(json, "step");
@@ -19,20 +19,20 @@ static int64_t step_of(const char *line)
     return value;
 }
 
-static bool is_signature(const char *line)
+static bool log_is_signature(const char *line)
 {
     return strcmp(line, SIGNATURE_LOG) == 0;
 }
 
 /* How many bytes of the log to keep. */
-static long kept(FILE *log, int64_t step)
+static long log_kept(FILE *log, int64_t step)
 {
     char *line = NULL;
     size_t room = 0;
     long keep = 0;
     while (getline(&line, &room, log) > 0) {
-        int64_t at = strchr(line, '\n') ? step_of(line) : -1;
-        if (!(keep == 0 && is_signature(line)) && (at < 0 || at > step))
+        int64_t at = strchr(line, '\n') ? log_step_of(line) : -1;
+        if (!(keep == 0 && log_is_signature(line)) && (at < 0 || at > step))
             break;
         keep = ftell(log);
     }
@@ -41,7 +41,7 @@ static long kept(FILE *log, int64_t step)
 }
 
 /* Whether a line is one of those that earlier versions began a log with. */
-static bool is_line(const char *text)
+static bool log_is_line(const char *text)
 {
     static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
                                            {"held_out_loss", "held_out_error", "best"},
@@ -68,17 +68,18 @@ bool log_begins(const char *head, bool earlier)
     if (!earlier || !whole)
         return earlier && strncmp(head, cut_off, sizeof cut_off - 1) == 0;
     char *line = memory_text_part(head, size);
-    const bool is = line && is_line(line);
+    const bool is = line && log_is_line(line);
     memory_free(line);
     return is;
 }
 
 /* A log that keeps no line starts again with the signature. */
-static bool cut_back(FILE *log, int64_t step)
+static bool log_cut_back(FILE *log, int64_t step)
 {
     struct stat about;
     const bool file = fstat(fileno(log), &about) != 0 || S_ISREG(about.st_mode);
-    const long keep = file && step > 0 ? kept(log, step) : 0; /* /dev/null and pipes keep nothing */
+    const long keep =
+        file && step > 0 ? log_kept(log, step) : 0; /* /dev/null and pipes keep nothing */
     return (!file || (fflush(log) == 0 && ftruncate(fileno(log), keep) == 0 &&
                       fseek(log, keep, SEEK_SET) == 0)) &&
            (keep > 0 || fputs(SIGNATURE_LOG, log) >= 0);
@@ -91,14 +92,14 @@ FILE *log_open(const char *path, int64_t step)
         log = fopen(path, "w");
     if (!log)
         return sb_fail("log: cannot open %s: %s", path, strerror(errno));
-    if (cut_back(log, step))
+    if (log_cut_back(log, step))
         return log;
     sb_fail("log: cannot write %s: %s", path, strerror(errno));
     fclose(log);
     return NULL;
 }
 
-static bool write_line(FILE *log, json_t *line)
+static bool log_write_line(FILE *log, json_t *line)
 {
     const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
     bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
@@ -108,7 +109,7 @@ static bool write_line(FILE *log, json_t *line)
 }
 
 /* JSON has no NaN and no infinity. */
-static json_t *number(double x)
+static json_t *log_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -116,32 +117,32 @@ static json_t *number(double x)
 bool log_step(FILE *log, int64_t step, const sb_trained *t)
 {
     json_t *line = json_pack("{s:I, s:o, s:o, s:o, s:I}", "step", (json_int_t)step, "loss",
-                             number(t->loss), "rate", number(t->rate), "norm", number(t->norm),
-                             "symbols", (json_int_t)t->targets);
+                             log_number(t->loss), "rate", log_number(t->rate), "norm",
+                             log_number(t->norm), "symbols", (json_int_t)t->targets);
     if (t->sent > 0)
         json_object_set_new(line, "sent", json_integer(t->sent));
-    return write_line(log, line);
+    return log_write_line(log, line);
 }
 
-static json_t *numbers(int64_t n, const double *x)
+static json_t *log_numbers(int64_t n, const double *x)
 {
     json_t *array = json_array();
     for (int64_t i = 0; i < n; i++)
-        json_array_append_new(array, number(x[i]));
+        json_array_append_new(array, log_number(x[i]));
     return array;
 }
 
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
 {
-    return write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step, "gradients",
-                                     numbers(d->parameters, d->gradient), "saturated",
-                                     numbers(d->heads, d->saturated), "evenness",
-                                     numbers(d->heads, d->evenness)));
+    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step,
+                                         "gradients", log_numbers(d->parameters, d->gradient),
+                                         "saturated", log_numbers(d->heads, d->saturated),
+                                         "evenness", log_numbers(d->heads, d->evenness)));
 }
 
 bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best)
 {
-    return write_line(log,
-                      json_pack("{s:I, s:o, s:o, s:b}", "step", (json_int_t)step, "held_out_loss",
-                                number(loss), "held_out_error", number(error), "best", (int)best));
+    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:b}", "step", (json_int_t)step,
+                                         "held_out_loss", log_number(loss), "held_out_error",
+                                         log_number(error), "best", (int)best));
 }

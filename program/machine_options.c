@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void choose_device(const char *word, struct argp_state *state)
+static void machine_choose_device(const char *word, struct argp_state *state)
 {
     const sb_device *device = NULL;
     if (strcmp(word, "auto") == 0 || strcmp(word, "cuda") == 0)
@@ -26,7 +26,7 @@ error_t machine_option(int key, const char *argument, struct argp_state *state)
             options_fail(state);
         return 0;
     case KEY_DEVICE:
-        choose_device(argument, state);
+        machine_choose_device(argument, state);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;

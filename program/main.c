@@ -24,7 +24,7 @@ static const char without_json[] =
     "\nThis was built without Jansson; with it there are commands that train and use models.\n";
 #endif
 
-static void help(FILE *out)
+static void main_help(FILE *out)
 {
     fputs("Usage: softback COMMAND [OPTION...]\n"
           "Trains encoder-decoder models, translates with them, and checks gradients.\n\n",
@@ -35,14 +35,14 @@ static void help(FILE *out)
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
 }
 
-static const char *command_name(const void *unused, int i)
+static const char *main_command_name(const void *unused, int i)
 {
     (void)unused;
     return i < COMMANDS ? commands[i]->name : NULL;
 }
 
 /* What was printed may still fail to be written, on a full disk. */
-static int finish(int code)
+static int main_finish(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
@@ -53,11 +53,11 @@ static int finish(int code)
 int main(int argc, char **argv)
 {
     if (argc < 2) {
-        help(stderr);
+        main_help(stderr);
         return EXIT_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        help(stdout);
+        main_help(stdout);
         return EXIT_OK;
     }
     if (strcmp(argv[1], "--version") == 0) {
@@ -67,8 +67,8 @@ int main(int argc, char **argv)
     waiting_shorten(argv);
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
-            return finish(commands[i]->run(argc - 1, argv + 1));
-    const char *nearest = nearest_word(argv[1], command_name, NULL);
+            return main_finish(commands[i]->run(argc - 1, argv + 1));
+    const char *nearest = nearest_word(argv[1], main_command_name, NULL);
     fprintf(stderr, "softback: there is no command \"%s\"", argv[1]);
     fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);
     fputs(without_json, stderr);

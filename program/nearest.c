@@ -2,7 +2,7 @@
 #include <string.h>
 
 /* Letters to change, add or leave out until a becomes b (Levenshtein 1966). */
-static int distance(const char *a, const char *b)
+static int nearest_distance(const char *a, const char *b)
 {
     int row[64], n = (int)strlen(b) < 63 ? (int)strlen(b) : 63;
     for (int j = 0; j <= n; j++)
@@ -26,7 +26,7 @@ const char *nearest_word(const char *word, const char *(*name)(const void *list,
     const char *nearest = NULL;
     int least = 1 + (int)strlen(word) / 2;
     for (int i = 0; name(list, i); i++) {
-        int far = distance(word, name(list, i));
+        int far = nearest_distance(word, name(list, i));
         if (far < least) {
             least = far;
             nearest = name(list, i);

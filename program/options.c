@@ -6,14 +6,14 @@
 
 static const char *const headings[] = {"The model:", "Training:", "Data:"};
 
-static const char *argument_name(const struct setting *setting)
+static const char *options_argument_name(const struct setting *setting)
 {
     return setting->flag ? NULL : setting->choice ? "WORD" : setting->number ? "X" : "N";
 }
 
 /* What stands for the default, a text of its own or part of the help: "(0: never)" and 0 are
    "never". Cuts that part off. */
-static struct setting_text default_of(int i, char *help)
+static struct setting_text options_default_of(int i, char *help)
 {
     struct settings usual = settings_default();
     struct setting_text value = setting_get(&usual, i);
@@ -28,12 +28,12 @@ static struct setting_text default_of(int i, char *help)
 }
 
 /* "help [pre, post; default pre]", kept for as long as the program runs. */
-static const char *explain(const struct setting *setting, int i)
+static const char *options_explain(const struct setting *setting, int i)
 {
     static char text[MOST_SETTINGS][256];
     char help[160];
     snprintf(help, sizeof help, "%s", setting->help);
-    struct setting_text value = default_of(i, help);
+    struct setting_text value = options_default_of(i, help);
     int used = snprintf(text[i], sizeof text[i], "%s [", help);
     for (int c = 0; setting->choices && setting->choices[c]; c++)
         used += snprintf(text[i] + used, sizeof text[i] - (size_t)used, c ? ", %s" : "%s",
@@ -53,15 +53,18 @@ void options_with_settings(struct argp_option options[MOST_OPTIONS], const struc
         for (int i = 0; setting_name(i); i++) {
             const struct setting setting = setting_at(&usual, i);
             if ((int)setting.group == group)
-                options[n++] = (struct argp_option){
-                    setting.name,         SETTING_KEY + i, argument_name(&setting), 0,
-                    explain(&setting, i), group + 1};
+                options[n++] = (struct argp_option){setting.name,
+                                                    SETTING_KEY + i,
+                                                    options_argument_name(&setting),
+                                                    0,
+                                                    options_explain(&setting, i),
+                                                    group + 1};
         }
     }
     options[n] = (struct argp_option){0};
 }
 
-static const char *task_name(const void *unused, int i)
+static const char *options_task_name(const void *unused, int i)
 {
     (void)unused;
     return i < SB_TASKS ? sb_task_name((sb_task)i) : NULL;
@@ -72,7 +75,7 @@ const char *options_task(struct argp_state *state, const char *argument)
     sb_task task;
     if (sb_task_find(argument, &task))
         return argument;
-    const char *nearest = nearest_word(argument, task_name, NULL);
+    const char *nearest = nearest_word(argument, options_task_name, NULL);
     argp_failure(state, argp_err_exit_status, 0, "--%s%s%s%s", sb_error(),
                  nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
     return NULL;

@@ -27,7 +27,7 @@ struct place {
 /* ---- where a path leads ---- */
 
 /* Puts the target of a symbolic link in its place; false when there is none. */
-static bool follow(struct place *p)
+static bool paths_follow(struct place *p)
 {
     char link[PATH_MAX];
     const ssize_t size = readlink(p->target, link, sizeof link - 1);
@@ -43,7 +43,7 @@ static bool follow(struct place *p)
 }
 
 /* Cuts slashes off the end, and finds the folder. */
-static void split(struct place *p)
+static void paths_split(struct place *p)
 {
     size_t size = strlen(p->target);
     while (size > 1 && p->target[size - 1] == '/')
@@ -52,7 +52,7 @@ static void split(struct place *p)
     p->folder = slash ? (size_t)(slash - p->target) + 1 : 0;
 }
 
-static void find_folder(struct place *p)
+static void paths_find_folder(struct place *p)
 {
     char folder[PATH_MAX];
     snprintf(folder, sizeof folder, "%.*s", p->folder ? (int)p->folder : 1,
@@ -63,18 +63,18 @@ static void find_folder(struct place *p)
         p->error = ENOTDIR;
 }
 
-static struct place find(const char *path)
+static struct place paths_find(const char *path)
 {
     struct place p = {.error = strlen(path) >= sizeof p.target ? ENAMETOOLONG : 0};
     snprintf(p.target, sizeof p.target, "%s", path);
     for (int links = 0; p.error == 0; links++) {
-        split(&p);
+        paths_split(&p);
         p.exists = stat(p.target, &p.about) == 0;
         if (p.exists)
             return p;
         p.error = errno != ENOENT ? errno : links == LINKS_FOLLOWED ? ELOOP : 0;
-        if (p.error == 0 && !follow(&p)) {
-            find_folder(&p);
+        if (p.error == 0 && !paths_follow(&p)) {
+            paths_find_folder(&p);
             return p;
         }
     }
@@ -85,7 +85,7 @@ void paths_add(struct paths *paths, enum path_use use, const char *role, const c
 {
     if (!path || paths->failed)
         return;
-    char *copy = use == PATH_TEMPORARY ? memory_format("%s.softback-part", find(path).target)
+    char *copy = use == PATH_TEMPORARY ? memory_format("%s.softback-part", paths_find(path).target)
                                        : memory_text(path);
     paths->failed = !copy || paths->count == MOST_PATHS;
     if (paths->failed) {
@@ -99,13 +99,13 @@ void paths_add(struct paths *paths, enum path_use use, const char *role, const c
 
 /* ---- two paths, one file ---- */
 
-static bool is_log(const struct path *path)
+static bool paths_is_log(const struct path *path)
 {
     return path->use == PATH_LOG || path->use == PATH_LOG_RESUMED;
 }
 
 /* Devices and pipes are no files that could be lost. */
-static bool same_file(const struct place *a, const struct place *b)
+static bool paths_same_file(const struct place *a, const struct place *b)
 {
     if (a->error || b->error || a->exists != b->exists || a->about.st_dev != b->about.st_dev ||
         a->about.st_ino != b->about.st_ino)
@@ -114,37 +114,37 @@ static bool same_file(const struct place *a, const struct place *b)
                      : strcmp(a->target + a->folder, b->target + b->folder) == 0;
 }
 
-static bool is_standard_input(const struct path *path)
+static bool paths_is_standard_input(const struct path *path)
 {
     return path->use == PATH_READ && strcmp(path->path, "-") == 0;
 }
 
-static const char *part_of(const struct path *path)
+static const char *paths_part_of(const struct path *path)
 {
     return path->use == PATH_TEMPORARY ? "the temporary file of " : "";
 }
 
-static bool check_pair(const struct path *a, const struct path *b)
+static bool paths_check_pair(const struct path *a, const struct path *b)
 {
-    if ((a->use == PATH_READ && b->use == PATH_READ) || is_standard_input(a) ||
-        is_standard_input(b))
+    if ((a->use == PATH_READ && b->use == PATH_READ) || paths_is_standard_input(a) ||
+        paths_is_standard_input(b))
         return true;
-    const struct place x = find(a->path), y = find(b->path);
-    return !same_file(&x, &y) ||
+    const struct place x = paths_find(a->path), y = paths_find(b->path);
+    return !paths_same_file(&x, &y) ||
            sb_fail("%s%s %s and %s%s %s are one file, expected two; give one of them another name",
-                   part_of(a), a->role, utf8_quote(a->path).text, part_of(b), b->role,
+                   paths_part_of(a), a->role, utf8_quote(a->path).text, paths_part_of(b), b->role,
                    utf8_quote(b->path).text);
 }
 
 /* ---- what may be written ---- */
 
-static bool begins_with(const char *text, const char *signature)
+static bool paths_begins_with(const char *text, const char *signature)
 {
     return strncmp(text, signature, strlen(signature)) == 0;
 }
 
 /* Whether softback may write over what a file begins with. */
-static bool is_own(enum path_use use, const char *head)
+static bool paths_is_own(enum path_use use, const char *head)
 {
     switch (use) {
     case PATH_LOG:
@@ -152,43 +152,43 @@ static bool is_own(enum path_use use, const char *head)
     case PATH_LOG_RESUMED:
         return log_begins(head, true);
     case PATH_PAGE:
-        return !head[0] || begins_with(head, SIGNATURE_PAGE);
+        return !head[0] || paths_begins_with(head, SIGNATURE_PAGE);
     case PATH_FIGURE:
-        return !head[0] || begins_with(head, SIGNATURE_FIGURE);
+        return !head[0] || paths_begins_with(head, SIGNATURE_FIGURE);
     default:
         return true;
     }
 }
 
-static const char *problem_of(enum path_use use)
+static const char *paths_problem_of(enum path_use use)
 {
     return use == PATH_PAGE     ? "it does not begin as a report of softback does"
            : use == PATH_FIGURE ? "it does not begin as a figure of softback does"
                                 : "it does not begin as a log of softback does";
 }
 
-static bool refuse(const struct path *path, const char *problem, const char *remedy)
+static bool paths_refuse(const struct path *path, const char *problem, const char *remedy)
 {
-    return sb_fail("%s%s %s: %s; %s", part_of(path), path->role, utf8_quote(path->path).text,
+    return sb_fail("%s%s %s: %s; %s", paths_part_of(path), path->role, utf8_quote(path->path).text,
                    problem, remedy);
 }
 
-static bool check_content(const struct path *path, const struct place *place)
+static bool paths_check_content(const struct path *path, const struct place *place)
 {
     if (path->use == PATH_NEW)
         return true;
     char head[LOG_HEAD];
     FILE *file = fopen(place->target, "rb");
     if (!file)
-        return refuse(path, strerror(errno), "name another file");
+        return paths_refuse(path, strerror(errno), "name another file");
     head[fread(head, 1, sizeof head - 1, file)] = '\0';
     fclose(file);
-    return ((head[0] || place->about.st_size == 0) && is_own(path->use, head)) ||
-           refuse(path, problem_of(path->use), "move it away or name another file");
+    return ((head[0] || place->about.st_size == 0) && paths_is_own(path->use, head)) ||
+           paths_refuse(path, paths_problem_of(path->use), "move it away or name another file");
 }
 
 /* The first `size` bytes of a path; 0: the folder that the program runs in. */
-static bool may_write(const char *path, size_t size, int mode)
+static bool paths_may_write(const char *path, size_t size, int mode)
 {
     char text[PATH_MAX];
     snprintf(text, sizeof text, "%.*s", size ? (int)size : 1, size ? path : ".");
@@ -196,62 +196,64 @@ static bool may_write(const char *path, size_t size, int mode)
 }
 
 /* Whether a file can be replaced: makes its temporary file, and takes it away again. */
-static bool try_replacement(const struct path *path)
+static bool paths_try_replacement(const struct path *path)
 {
     struct file_replacement *file = file_replace(path->role, path->path);
     file_abandon(file);
     return file || sb_fail("%s; name another file", sb_error());
 }
 
-static bool check_access(const struct path *path)
+static bool paths_check_access(const struct path *path)
 {
-    if (!is_log(path))
-        return try_replacement(path);
-    const struct place p = find(path->path);
-    const bool ok = p.exists ? may_write(p.target, strlen(p.target), W_OK)
-                             : may_write(p.target, p.folder, W_OK | X_OK);
-    return ok || refuse(path, strerror(errno), "name another file");
+    if (!paths_is_log(path))
+        return paths_try_replacement(path);
+    const struct place p = paths_find(path->path);
+    const bool ok = p.exists ? paths_may_write(p.target, strlen(p.target), W_OK)
+                             : paths_may_write(p.target, p.folder, W_OK | X_OK);
+    return ok || paths_refuse(path, strerror(errno), "name another file");
 }
 
-static bool check_written(const struct path *path)
+static bool paths_check_written(const struct path *path)
 {
-    const struct place p = find(path->path);
+    const struct place p = paths_find(path->path);
     const size_t size = strlen(path->path);
     const bool special = p.exists && !S_ISREG(p.about.st_mode);
     if (size == 0)
-        return refuse(path, "the name is empty", "name a file");
+        return paths_refuse(path, "the name is empty", "name a file");
     if (path->path[size - 1] == '/' || (p.exists && S_ISDIR(p.about.st_mode)))
-        return refuse(path, "a folder, expected a file", "name a file in it");
+        return paths_refuse(path, "a folder, expected a file", "name a file in it");
     if (p.error == ENOENT)
-        return refuse(path, "its folder does not exist", "make it first or name another file");
+        return paths_refuse(path, "its folder does not exist",
+                            "make it first or name another file");
     if (p.error)
-        return refuse(path, strerror(p.error), "name another file");
-    if (special && !is_log(path))
-        return refuse(path, "a device or pipe, expected a file", "name a file");
-    return path->use == PATH_TEMPORARY || !p.exists || special || check_content(path, &p);
+        return paths_refuse(path, strerror(p.error), "name another file");
+    if (special && !paths_is_log(path))
+        return paths_refuse(path, "a device or pipe, expected a file", "name a file");
+    return path->use == PATH_TEMPORARY || !p.exists || special || paths_check_content(path, &p);
 }
 
 /* ---- all of them ---- */
 
-static bool check_all(const struct paths *paths)
+static bool paths_check_all(const struct paths *paths)
 {
     const struct path *path = paths->item, *end = path + paths->count;
     for (const struct path *a = path; a < end; a++)
         for (const struct path *b = a + 1; b < end; b++)
-            if (!check_pair(a, b))
+            if (!paths_check_pair(a, b))
                 return false;
     for (const struct path *a = path; a < end; a++)
-        if (a->use != PATH_READ && !check_written(a))
+        if (a->use != PATH_READ && !paths_check_written(a))
             return false;
     for (const struct path *a = path; a < end; a++) /* last, as it makes temporary files */
-        if (a->use != PATH_READ && a->use != PATH_TEMPORARY && !check_access(a))
+        if (a->use != PATH_READ && a->use != PATH_TEMPORARY && !paths_check_access(a))
             return false;
     return true;
 }
 
 bool paths_check(struct paths *paths)
 {
-    const bool ok = paths->failed ? sb_fail("out of memory for paths") != NULL : check_all(paths);
+    const bool ok =
+        paths->failed ? sb_fail("out of memory for paths") != NULL : paths_check_all(paths);
     for (int i = 0; i < paths->count; i++)
         memory_free(paths->item[i].path);
     *paths = (struct paths){0};

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static double now(void)
+static double progress_now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -14,13 +14,15 @@ static double now(void)
 
 struct progress_line progress_begin(int64_t step)
 {
-    return (struct progress_line){
-        .shown = true, .terminal = isatty(STDERR_FILENO), .began = now(), .at_start = step};
+    return (struct progress_line){.shown = true,
+                                  .terminal = isatty(STDERR_FILENO),
+                                  .began = progress_now(),
+                                  .at_start = step};
 }
 
 double progress_seconds(const struct progress_line *line)
 {
-    return now() - line->began;
+    return progress_now() - line->began;
 }
 
 double progress_rate(const struct progress_line *line)
@@ -29,7 +31,8 @@ double progress_rate(const struct progress_line *line)
     return seconds > 0 ? line->symbols / seconds : 0;
 }
 
-static struct duration_text left(const struct progress_line *line, int64_t step, int64_t steps)
+static struct duration_text progress_left(const struct progress_line *line, int64_t step,
+                                          int64_t steps)
 {
     const double each = progress_seconds(line) / (double)(step - line->at_start);
     return duration_text(each * (double)(steps - step));
@@ -41,12 +44,12 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
     const double interval = 0.1;
     line->symbols += (double)symbols;
     line->loss = loss;
-    if (!line->shown || !line->terminal || now() - line->drawn < interval)
+    if (!line->shown || !line->terminal || progress_now() - line->drawn < interval)
         return;
-    line->drawn = now();
+    line->drawn = progress_now();
     fprintf(stderr, "\r\033[Kstep %s/%s  loss %.4f  %s symbols/s  %s left", count_text(step).text,
             count_text(steps).text, loss, count_text((int64_t)progress_rate(line)).text,
-            left(line, step, steps).text);
+            progress_left(line, step, steps).text);
     fflush(stderr);
 }
 
@@ -66,7 +69,8 @@ void progress_evaluation(struct progress_line *line, int64_t step, int64_t steps
     else
         fprintf(stderr, "step %s/%s  loss %.4f  held-out loss %.4f%s  %s symbols/s  %s left%s\n",
                 count_text(step).text, count_text(steps).text, line->loss, loss, exact,
-                count_text((int64_t)progress_rate(line)).text, left(line, step, steps).text, end);
+                count_text((int64_t)progress_rate(line)).text,
+                progress_left(line, step, steps).text, end);
     fflush(stderr);
 }
 

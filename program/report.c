@@ -15,7 +15,7 @@
 
 enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t report_parse(int key, char *argument, struct argp_state *state)
 {
     struct report_request *r = state->input;
     switch (key) {
@@ -52,7 +52,7 @@ char *report_path(const struct report_request *r)
 }
 
 /* "model", for the title, of "runs/model.safetensors". */
-static char *name_of(const char *model)
+static char *report_name_of(const char *model)
 {
     const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
     const char *dot = strrchr(name, '.');
@@ -60,10 +60,10 @@ static char *name_of(const char *model)
 }
 
 /* The page or the figure; NULL, with a message, when it cannot be made. */
-static char *make(const struct report_request *r, const struct run_log *log)
+static char *report_make(const struct report_request *r, const struct run_log *log)
 {
     struct subject subject;
-    char *name = name_of(r->model), *text = NULL;
+    char *name = report_name_of(r->model), *text = NULL;
     if (!name)
         return sb_fail("report: out of memory");
     if (subject_open(&subject, r->model, r->text, r->target)) {
@@ -75,7 +75,7 @@ static char *make(const struct report_request *r, const struct run_log *log)
     return text;
 }
 
-static bool check_paths(const struct report_request *r, const char *log, const char *out)
+static bool report_check_paths(const struct report_request *r, const char *log, const char *out)
 {
     struct paths paths = {0};
     paths_add(&paths, PATH_READ, "MODEL", r->model);
@@ -92,8 +92,8 @@ bool report_write(const struct report_request *r)
     char *log_path = r->log ? memory_text(r->log) : path_beside(r->model, "", ".jsonl");
     char *path = report_path(r), *text = NULL;
     bool ok = (path && log_path) || sb_fail("report: out of memory");
-    ok = ok && check_paths(r, log_path, path) && run_log_read(&log, log_path);
-    text = ok ? make(r, &log) : NULL;
+    ok = ok && report_check_paths(r, log_path, path) && run_log_read(&log, log_path);
+    text = ok ? report_make(r, &log) : NULL;
     ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
                                        : file_save("report", path, text, strlen(text)));
     memory_free(text);
@@ -103,7 +103,7 @@ bool report_write(const struct report_request *r)
     return ok;
 }
 
-static int run(int argc, char **argv)
+static int report_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"input", KEY_INPUT, "TEXT", 0, "the text that the model is watched on", 0},
@@ -116,7 +116,7 @@ static int run(int argc, char **argv)
         {0}};
     const struct argp argp = {
         options,
-        parse,
+        report_parse,
         "MODEL --input TEXT",
         "Writes one page of HTML on a model: how it was trained, what it looks at while it "
         "translates a text, and the tape of that text's loss.",
@@ -137,4 +137,4 @@ static int run(int argc, char **argv)
     return ok ? EXIT_OK : command_failed("report");
 }
 
-const struct command command_report = {"report", "writes a page of HTML on a model", run};
+const struct command command_report = {"report", "writes a page of HTML on a model", report_run};

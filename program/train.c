@@ -39,8 +39,8 @@ static const struct argp_option own_options[] = {
 };
 
 /* Takes the number of "sequence=2" or "heads=2". */
-static void take_split(struct argp_state *state, const char *argument,
-                       struct training_request *request)
+static void train_take_split(struct argp_state *state, const char *argument,
+                             struct training_request *request)
 {
     const bool heads = strncmp(argument, "heads=", 6) == 0;
     if (!heads && strncmp(argument, "sequence=", 9) != 0)
@@ -51,7 +51,7 @@ static void take_split(struct argp_state *state, const char *argument,
 }
 
 /* Where the name of an option's file goes; NULL when the option names none. */
-static const char **file_of(struct training_request *request, int key)
+static const char **train_file_of(struct training_request *request, int key)
 {
     return key == KEY_DATA     ? &request->data
            : key == KEY_VALID  ? &request->valid
@@ -63,10 +63,10 @@ static const char **file_of(struct training_request *request, int key)
                                : NULL;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t train_parse(int key, char *argument, struct argp_state *state)
 {
     struct training_request *request = state->input;
-    const char **file = file_of(request, key);
+    const char **file = train_file_of(request, key);
     error_t error;
     if (file) {
         *file = argument;
@@ -83,7 +83,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
         request->heartbeat = options_number(state, "heartbeat", argument, 0, 86400);
         return 0;
     case KEY_SPLIT:
-        take_split(state, argument, request);
+        train_take_split(state, argument, request);
         return 0;
     case ARGP_KEY_ARG:
         argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
@@ -102,7 +102,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
 
 /* ---- what does not go together ---- */
 
-static int check_files(const struct training_request *r)
+static int train_check_files(const struct training_request *r)
 {
     int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
     if (sources == 0)
@@ -119,7 +119,7 @@ static int check_files(const struct training_request *r)
     return -1;
 }
 
-static int check_given(const struct training_request *r)
+static int train_check_given(const struct training_request *r)
 {
     static const char *const of_files[] = {"source-units",     "target-units",     "vocabulary",
                                            "joint-vocabulary", "share-embeddings", NULL};
@@ -134,7 +134,7 @@ static int check_given(const struct training_request *r)
 }
 
 /* Sizes that do not fit are named before any file is read. */
-static int check_settings(const struct training_request *r)
+static int train_check_settings(const struct training_request *r)
 {
     const struct settings *s = &r->settings;
     sb_transformer_options complete;
@@ -147,7 +147,7 @@ static int check_settings(const struct training_request *r)
     return -1;
 }
 
-static int check_split(const struct training_request *r)
+static int train_check_split(const struct training_request *r)
 {
     if (r->sequence_ranks > 1 && r->head_ranks > 1)
         return command_misused("train", "--split cuts sequences or heads over ranks, not both");
@@ -158,20 +158,20 @@ static int check_split(const struct training_request *r)
     return -1;
 }
 
-static int check(const struct training_request *r)
+static int train_check(const struct training_request *r)
 {
-    int wrong = check_files(r);
-    wrong = wrong < 0 ? check_split(r) : wrong;
-    wrong = wrong < 0 ? check_given(r) : wrong;
-    return wrong < 0 && !r->resume ? check_settings(r) : wrong;
+    int wrong = train_check_files(r);
+    wrong = wrong < 0 ? train_check_split(r) : wrong;
+    wrong = wrong < 0 ? train_check_given(r) : wrong;
+    return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;
 }
 
-static int run(int argc, char **argv)
+static int train_run(int argc, char **argv)
 {
     static struct argp_option options[MOST_OPTIONS];
     options_with_settings(options, own_options, sizeof own_options / sizeof own_options[0]);
     const struct argp argp = {options,
-                              parse,
+                              train_parse,
                               "--task NAME --out FILE\n--data FILE --out FILE",
                               "Trains an encoder-decoder on pairs of texts.\vThe best model by "
                               "held-out pairs goes to --out; the state that --resume needs, and "
@@ -184,8 +184,8 @@ static int run(int argc, char **argv)
     int wrong = command_parse(&argp, "train", argc, argv, &request);
     training_choose(&request);
     if (wrong < 0)
-        wrong = check(&request);
+        wrong = train_check(&request);
     return wrong < 0 ? training_run(&request) : wrong;
 }
 
-const struct command command_train = {"train", "trains an encoder-decoder", run};
+const struct command command_train = {"train", "trains an encoder-decoder", train_run};

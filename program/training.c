@@ -49,7 +49,7 @@ char *path_beside(const char *out, const char *mark, const char *ending)
 }
 
 /* The first rank alone writes; others may not even see the folders. */
-static bool check_paths(const struct training *t, const struct training_request *r)
+static bool training_check_paths(const struct training *t, const struct training_request *r)
 {
     struct paths paths = {0};
     char *bad_batch = training_bad_batch(t, 1);
@@ -67,7 +67,7 @@ static bool check_paths(const struct training *t, const struct training_request 
     return paths_check(&paths);
 }
 
-static bool open_paths(struct training *t, const struct training_request *request)
+static bool training_open_paths(struct training *t, const struct training_request *request)
 {
     t->out = memory_text(request->out);
     t->state_path = path_beside(request->out, ".state", NULL);
@@ -75,7 +75,7 @@ static bool open_paths(struct training *t, const struct training_request *reques
         request->log ? memory_text(request->log) : path_beside(request->out, "", ".jsonl");
     if (!t->out || !t->state_path || !t->log_path)
         return sb_fail("out of memory");
-    if (training_writes(t) && !check_paths(t, request))
+    if (training_writes(t) && !training_check_paths(t, request))
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
     if (!request->resume && (model || state))
@@ -92,7 +92,7 @@ static bool open_paths(struct training *t, const struct training_request *reques
 /* Dates are learnt sooner: with three seeds at most 1 of 1,000 that were held out is wrong then. */
 enum { TASK_STEPS = 2500, DATES_STEPS = 1600, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
 
-static int64_t usual_steps(const struct training *t)
+static int64_t training_usual_steps(const struct training *t)
 {
     const struct settings *s = &t->settings;
     if (t->task)
@@ -102,11 +102,11 @@ static int64_t usual_steps(const struct training *t)
     return steps < LEAST_STEPS ? LEAST_STEPS : steps;
 }
 
-static void choose_steps(struct training *t, bool warmup_is_given)
+static void training_choose_steps(struct training *t, bool warmup_is_given)
 {
     struct settings *s = &t->settings;
     if (s->steps == 0)
-        s->steps = usual_steps(t);
+        s->steps = training_usual_steps(t);
     if (s->evaluate_every == 0)
         s->evaluate_every = s->steps / 20 > 50 ? s->steps / 20 : 50;
     sb_schedule *schedule = &s->trainer.optimiser.schedule;
@@ -118,8 +118,8 @@ static void choose_steps(struct training *t, bool warmup_is_given)
 /* ---- resuming ---- */
 
 /* Takes a setting that was given with --resume: only how long to train may be other than it was. */
-static bool take_given(struct settings *stored, int i, const struct training *t,
-                       const struct training_request *request)
+static bool training_take_given(struct settings *stored, int i, const struct training *t,
+                                const struct training_request *request)
 {
     const char *name = setting_name(i);
     struct setting_text given = setting_get(&request->settings, i), was = setting_get(stored, i);
@@ -132,11 +132,11 @@ static bool take_given(struct settings *stored, int i, const struct training *t,
     return sb_fail("--%s is %s, but %s was begun with %s", name, given.text, t->out, was.text);
 }
 
-static bool take_settings(struct training *t, const struct training_request *request)
+static bool training_take_settings(struct training *t, const struct training_request *request)
 {
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given >> i & 1 && !take_given(&stored, i, t, request))
+        if (request->given >> i & 1 && !training_take_given(&stored, i, t, request))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;
@@ -146,7 +146,7 @@ static bool take_settings(struct training *t, const struct training_request *req
     return true;
 }
 
-static bool take_state(struct training *t)
+static bool training_take_state(struct training *t)
 {
     if (!t->loaded->has_state)
         return sb_fail("%s holds no state of training", t->state_path);
@@ -159,7 +159,7 @@ static bool take_state(struct training *t)
 
 /* ---- opening and closing ---- */
 
-static bool open_model(struct training *t)
+static bool training_open_model(struct training *t)
 {
     if (t->loaded) {
         t->weights = t->loaded->weights;
@@ -174,14 +174,14 @@ static bool open_model(struct training *t)
     return t->model != NULL;
 }
 
-static bool open_trainer(struct training *t, const struct training_request *request)
+static bool training_open_trainer(struct training *t, const struct training_request *request)
 {
-    choose_steps(t, setting_given(request, "warmup"));
+    training_choose_steps(t, setting_given(request, "warmup"));
     sb_trainer_options options = t->settings.trainer;
     options.communicator = t->batches;
     options.sequence_ranks = request->sequence_ranks;
     t->trainer = sb_trainer_new(t->model, t->data, &options);
-    return t->trainer && (!t->loaded || take_state(t));
+    return t->trainer && (!t->loaded || training_take_state(t));
 }
 
 bool training_writes(const struct training *t)
@@ -194,7 +194,7 @@ bool training_saves(const struct training *t)
     return sb_communicator_rank(t->communicator) < t->head_ranks;
 }
 
-static bool open_files(struct training *t)
+static bool training_open_files(struct training *t)
 {
     if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
         return false;
@@ -203,7 +203,7 @@ static bool open_files(struct training *t)
 }
 
 /* Compares the ranks, of which this one is ready or has failed. */
-static bool agree(const struct training *t, bool ready, bool *alike)
+static bool training_agree(const struct training *t, bool ready, bool *alike)
 {
     const struct standing standing = {.version = sb_version(),
                                       .failure = ready ? NULL : sb_error(),
@@ -220,7 +220,7 @@ static bool agree(const struct training *t, bool ready, bool *alike)
     return agreement_reach(t->communicator, &standing, alike);
 }
 
-static bool check_ranks(const struct training *t)
+static bool training_check_ranks(const struct training *t)
 {
     const int ranks = sb_communicator_size(t->communicator);
     return ranks % t->head_ranks == 0 ||
@@ -228,18 +228,18 @@ static bool check_ranks(const struct training *t)
                    t->head_ranks, ranks, t->head_ranks);
 }
 
-static bool open_all(struct training *t, const struct training_request *request)
+static bool training_open_all(struct training *t, const struct training_request *request)
 {
-    if (!check_ranks(t) || !open_paths(t, request))
+    if (!training_check_ranks(t) || !training_open_paths(t, request))
         return false;
     t->task = request->task;
     if (file_exists(t->state_path)) {
         t->loaded = checkpoint_load_part(t->state_path, t->heads);
-        if (!t->loaded || !take_settings(t, request))
+        if (!t->loaded || !training_take_settings(t, request))
             return false;
     }
-    return training_open_texts(t, request) && training_open_data(t) && open_model(t) &&
-           open_trainer(t, request) && training_check_best(t) &&
+    return training_open_texts(t, request) && training_open_data(t) && training_open_model(t) &&
+           training_open_trainer(t, request) && training_check_best(t) &&
            (!request->report || training_watch(t));
 }
 
@@ -252,8 +252,8 @@ bool training_open(struct training *t, const struct training_request *request, b
                            .sequence_ranks = request->sequence_ranks,
                            .head_ranks = request->head_ranks};
     /* No rank writes a file before all have looked which ones there are. */
-    const bool agreed = agree(t, open_all(t, request), alike);
-    if (agreed && open_files(t))
+    const bool agreed = training_agree(t, training_open_all(t, request), alike);
+    if (agreed && training_open_files(t))
         return true;
     *alike = *alike && !agreed;
     training_close(t);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Those that --resume may change are left out. */
-static bool same_settings(const struct settings *a, const struct settings *b)
+static bool best_same_settings(const struct settings *a, const struct settings *b)
 {
     for (int i = 0; setting_name(i); i++) {
         const char *name = setting_name(i);
@@ -25,26 +25,27 @@ static bool same_settings(const struct settings *a, const struct settings *b)
 }
 
 /* Whether a model was trained as this one is; on which data, only its file may tell. */
-static bool same_kind(const struct training *t, const struct metadata *d)
+static bool best_same_kind(const struct training *t, const struct metadata *d)
 {
     struct settings its;
     sb_description *own = sb_model_describe(&t->subject);
     const bool same = own && !d->has_state && strcmp(d->task, t->loaded->task) == 0 &&
                       strcmp(sb_description_kind(d->model), sb_description_kind(own)) == 0 &&
-                      settings_read(&its, d->model) && same_settings(&its, &t->loaded->settings) &&
+                      settings_read(&its, d->model) &&
+                      best_same_settings(&its, &t->loaded->settings) &&
                       description_same_words(d->model, own);
     sb_description_free(own);
     return same;
 }
 
-static bool is_newer(const struct training *t, const struct metadata *d)
+static bool best_is_newer(const struct training *t, const struct metadata *d)
 {
     return d->has_best && d->best.step > sb_trainer_steps(t->trainer) &&
-           d->best.data_hash == t->progress.data_hash && same_kind(t, d);
+           d->best.data_hash == t->progress.data_hash && best_same_kind(t, d);
 }
 
 /* Whether the resumed run evaluates again after the step of a newer model. */
-static bool take_newer(struct training *t, int64_t step)
+static bool best_take_newer(struct training *t, int64_t step)
 {
     const struct settings *s = &t->settings;
     if (step > s->steps || (step % s->evaluate_every != 0 && step != s->steps))
@@ -58,7 +59,7 @@ static bool take_newer(struct training *t, int64_t step)
 }
 
 /* A state of an earlier version names no fingerprint, and its model has none: it must load. */
-static bool take_older(struct training *t, const struct metadata *d)
+static bool best_take_older(struct training *t, const struct metadata *d)
 {
     struct checkpoint *c = checkpoint_load_part(t->out, t->heads);
     t->progress.best_fingerprint = t->progress.best_step > 0 && c ? d->fingerprint : 0;
@@ -66,7 +67,7 @@ static bool take_older(struct training *t, const struct metadata *d)
     return c != NULL;
 }
 
-static bool refuse(const struct training *t, const struct metadata *d)
+static bool best_refuse(const struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
     if (p->best_step == 0)
@@ -80,16 +81,16 @@ static bool refuse(const struct training *t, const struct metadata *d)
                    t->state_path);
 }
 
-static bool compare(struct training *t, const struct metadata *d)
+static bool best_compare(struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
     if (p->best_step > 0 && p->best_fingerprint == d->fingerprint)
         return true;
-    if (is_newer(t, d))
-        return take_newer(t, d->best.step);
-    if (p->best_fingerprint == 0 && !d->has_best && same_kind(t, d))
-        return take_older(t, d);
-    return refuse(t, d);
+    if (best_is_newer(t, d))
+        return best_take_newer(t, d->best.step);
+    if (p->best_fingerprint == 0 && !d->has_best && best_same_kind(t, d))
+        return best_take_older(t, d);
+    return best_refuse(t, d);
 }
 
 bool training_check_best(struct training *t)
@@ -106,7 +107,7 @@ bool training_check_best(struct training *t)
         return sb_fail("%s; the model of the resumed run is expected there: put a copy of it back, "
                        "or move %s and %s away to begin anew",
                        sb_error(), t->out, t->state_path);
-    const bool ok = compare(t, &d);
+    const bool ok = best_compare(t, &d);
     metadata_free(&d);
     return ok;
 }

@@ -4,7 +4,8 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-static sb_pairs *task_pairs(sb_task task, const struct settings *s, sb_part part, int64_t count)
+static sb_pairs *training_make_pairs(sb_task task, const struct settings *s, sb_part part,
+                                     int64_t count)
 {
     sb_pairs *pairs = sb_pairs_new();
     sb_task_pair *pair = memory_new(sizeof *pair);
@@ -23,7 +24,7 @@ sb_pairs *training_task_pairs(const char *name, const struct settings *settings,
                               int64_t count)
 {
     sb_task task;
-    return sb_task_find(name, &task) ? task_pairs(task, settings, part, count) : NULL;
+    return sb_task_find(name, &task) ? training_make_pairs(task, settings, part, count) : NULL;
 }
 
 const sb_pairs *training_pairs(const struct training *t)
@@ -32,27 +33,27 @@ const sb_pairs *training_pairs(const struct training *t)
 }
 
 /* Holds out one pair in twenty, at least one and at most 2,000. */
-static bool divide(struct training *t)
+static bool training_divide(struct training *t)
 {
     int64_t held = sb_pairs_count(t->read) / 20;
     held = held < 1 ? 1 : held > 2000 ? 2000 : held;
     return sb_pairs_divide(t->read, held, &t->rest, &t->held);
 }
 
-static bool read_pairs(struct training *t, const struct training_request *request)
+static bool training_read_pairs(struct training *t, const struct training_request *request)
 {
     t->read = request->data ? sb_pairs_read(request->data, NULL)
                             : sb_pairs_read_two(request->source_file, request->target_file, NULL);
     if (!t->read)
         return false;
     if (!request->valid)
-        return divide(t);
+        return training_divide(t);
     t->held = sb_pairs_read(request->valid, NULL);
     return t->held != NULL;
 }
 
 /* Chooses what evaluations decode, by the sources' hashes: files are often sorted. */
-static bool choose_sample(struct training *t)
+static bool training_choose_sample(struct training *t)
 {
     int64_t limit = t->settings.evaluate_pairs;
     sb_pairs *rest;
@@ -65,7 +66,7 @@ static bool choose_sample(struct training *t)
 }
 
 /* FNV-1a over the texts of pairs, so that a resumed run notices other data. */
-static uint64_t hash_pairs(uint64_t hash, const sb_pairs *pairs)
+static uint64_t training_hash_pairs(uint64_t hash, const sb_pairs *pairs)
 {
     for (int64_t i = 0, n = sb_pairs_count(pairs); i < 2 * n; i++) {
         const char *text = i < n ? sb_pairs_source(pairs, i) : sb_pairs_target(pairs, i - n);
@@ -84,23 +85,24 @@ bool training_open_texts(struct training *t, const struct training_request *requ
     int64_t count = t->settings.evaluate_pairs ? t->settings.evaluate_pairs : HELD_OUT;
     if (request->task)
         t->held = training_task_pairs(request->task, &t->settings, SB_PART_VALID, count);
-    else if (!read_pairs(t, request))
+    else if (!training_read_pairs(t, request))
         return false;
-    if (!t->held || !choose_sample(t))
+    if (!t->held || !training_choose_sample(t))
         return false;
-    uint64_t hash = hash_pairs(hash_pairs(0xcbf29ce484222325u, training_pairs(t)), t->held);
+    uint64_t hash =
+        training_hash_pairs(training_hash_pairs(0xcbf29ce484222325u, training_pairs(t)), t->held);
     t->progress.data_hash = hash >> 1; /* JSON's integers are signed */
     return true;
 }
 
-static sb_vocabulary *learn(const struct settings *s, sb_units units, const char *const *texts,
-                            int64_t count)
+static sb_vocabulary *training_learn(const struct settings *s, sb_units units,
+                                     const char *const *texts, int64_t count)
 {
     sb_vocabulary_options options = {.units = units, .size = s->vocabulary};
     return sb_vocabulary_new(texts, count, &options);
 }
 
-static sb_vocabulary *learn_joint(const struct training *t)
+static sb_vocabulary *training_learn_joint(const struct training *t)
 {
     int64_t n = sb_pairs_count(training_pairs(t));
     const char **both = memory_new((size_t)(2 * n) * sizeof(char *));
@@ -108,14 +110,14 @@ static sb_vocabulary *learn_joint(const struct training *t)
         return sb_fail("out of memory");
     memcpy(both, sb_pairs_sources(training_pairs(t)), (size_t)n * sizeof(char *));
     memcpy(both + n, sb_pairs_targets(training_pairs(t)), (size_t)n * sizeof(char *));
-    sb_vocabulary *joint = learn(&t->settings, t->settings.source_units, both, 2 * n);
+    sb_vocabulary *joint = training_learn(&t->settings, t->settings.source_units, both, 2 * n);
     memory_free(both);
     return joint;
 }
 
 /* The vocabularies of files, retained: those of the model that is resumed, or new ones. */
-static bool find_vocabularies(const struct training *t, sb_vocabulary **source,
-                              sb_vocabulary **target)
+static bool training_find_vocabularies(const struct training *t, sb_vocabulary **source,
+                                       sb_vocabulary **target)
 {
     const struct settings *s = &t->settings;
     int64_t n = sb_pairs_count(training_pairs(t));
@@ -123,12 +125,13 @@ static bool find_vocabularies(const struct training *t, sb_vocabulary **source,
         *source = sb_vocabulary_retain(sb_seq2seq_source(t->loaded->model));
         *target = sb_vocabulary_retain(sb_seq2seq_target(t->loaded->model));
     } else if (s->joint_vocabulary) {
-        *source = learn_joint(t);
+        *source = training_learn_joint(t);
         *target = sb_vocabulary_retain(*source);
     } else {
-        *source = learn(s, s->source_units, sb_pairs_sources(training_pairs(t)), n);
-        *target =
-            *source ? learn(s, s->target_units, sb_pairs_targets(training_pairs(t)), n) : NULL;
+        *source = training_learn(s, s->source_units, sb_pairs_sources(training_pairs(t)), n);
+        *target = *source
+                      ? training_learn(s, s->target_units, sb_pairs_targets(training_pairs(t)), n)
+                      : NULL;
     }
     return *target != NULL;
 }
@@ -136,7 +139,7 @@ static bool find_vocabularies(const struct training *t, sb_vocabulary **source,
 static sb_data *data_from_files(const struct training *t, const sb_data_options *options)
 {
     sb_vocabulary *source = NULL, *target = NULL;
-    sb_data *data = find_vocabularies(t, &source, &target)
+    sb_data *data = training_find_vocabularies(t, &source, &target)
                         ? sb_data_new(training_pairs(t), source, target, options)
                         : NULL;
     sb_vocabulary_release(source);

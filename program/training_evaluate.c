@@ -17,7 +17,7 @@ bool training_finished(const struct training *t)
            (patience > 0 && t->progress.waited >= patience);
 }
 
-static bool measure(struct training *t, struct evaluated *e)
+static bool training_measure(struct training *t, struct evaluated *e)
 {
     const sb_held_pairs held = {.pairs = t->sample ? t->sample : t->held};
     const sb_source source = sb_data_as_source(t->held_data);
@@ -31,7 +31,7 @@ static bool measure(struct training *t, struct evaluated *e)
 }
 
 /* Better by fewer errors; among equals, or where nothing is decoded, by loss. */
-static bool is_best(const struct progress *p, const struct evaluated *e)
+static bool training_is_best(const struct progress *p, const struct evaluated *e)
 {
     if (p->best_step == 0)
         return true;
@@ -40,13 +40,13 @@ static bool is_best(const struct progress *p, const struct evaluated *e)
     return e->loss < p->best_loss;
 }
 
-static void note(struct training *t, struct evaluated *e)
+static void training_note(struct training *t, struct evaluated *e)
 {
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
     /* The newer best model of training_best.c is saved again, even if other bits make it worse. */
-    e->best = is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
+    e->best = training_is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)
         return;
     p->best_error = e->error;
@@ -56,19 +56,19 @@ static void note(struct training *t, struct evaluated *e)
     t->ahead = 0;
 }
 
-static const char *task_of(const struct training *t)
+static const char *training_task_of(const struct training *t)
 {
     return t->task ? t->task : "";
 }
 
 /* With the averaged weights in place, where there are any. */
-static bool measure_and_keep(struct training *t, struct evaluated *e)
+static bool training_measure_and_keep(struct training *t, struct evaluated *e)
 {
-    if (!measure(t, e))
+    if (!training_measure(t, e))
         return false;
-    note(t, e);
+    training_note(t, e);
     return !e->best || !training_saves(t) ||
-           checkpoint_save_best(t->out, &t->settings, task_of(t), t->model, &t->progress);
+           checkpoint_save_best(t->out, &t->settings, training_task_of(t), t->model, &t->progress);
 }
 
 bool training_evaluate(struct training *t, struct evaluated *e)
@@ -76,7 +76,7 @@ bool training_evaluate(struct training *t, struct evaluated *e)
     sb_average *average = sb_trainer_average(t->trainer);
     if (average && !sb_average_swap(average))
         return false;
-    bool ok = measure_and_keep(t, e);
+    bool ok = training_measure_and_keep(t, e);
     if (average)
         ok = sb_average_swap(average) && ok;
     if (!ok)
@@ -89,6 +89,6 @@ bool training_evaluate(struct training *t, struct evaluated *e)
 bool training_save(struct training *t)
 {
     t->progress.finished = training_finished(t);
-    return !training_saves(t) || checkpoint_save(t->state_path, &t->settings, task_of(t), t->model,
-                                                 t->trainer, &t->progress);
+    return !training_saves(t) || checkpoint_save(t->state_path, &t->settings, training_task_of(t),
+                                                 t->model, t->trainer, &t->progress);
 }

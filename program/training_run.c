@@ -12,23 +12,23 @@
 
 static volatile sig_atomic_t interrupted;
 
-static void interrupt(int signal_number)
+static void training_interrupt(int signal_number)
 {
     interrupted = 1;
     signal(signal_number, SIG_DFL); /* a second one ends the program at once */
 }
 
 /* Signals that are ignored, as under nohup, stay so. */
-static void catch_signals(void)
+static void training_catch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof signals / sizeof signals[0]; i++)
-        if (signal(signals[i], interrupt) == SIG_IGN)
+        if (signal(signals[i], training_interrupt) == SIG_IGN)
             signal(signals[i], SIG_IGN);
 }
 
 /* Says why this rank cannot go on; where there are others, that is the end of all. */
-static int failed(sb_communicator *c)
+static int training_failed(sb_communicator *c)
 {
     if (sb_communicator_size(c) > 1)
         sb_communicator_abort(c, "softback train", sb_error());
@@ -36,7 +36,7 @@ static int failed(sb_communicator *c)
 }
 
 /* Keeps the batch that made the loss not finite, for whoever looks for the reason. */
-static void show_bad_batch(const struct training *t)
+static void training_show_bad_batch(const struct training *t)
 {
     char *path = training_save_batch(t);
     if (path)
@@ -45,7 +45,7 @@ static void show_bad_batch(const struct training *t)
 }
 
 /* An abort is the last that a rank does. */
-static void step_failed(const struct training *t, double loss)
+static void training_step_failed(const struct training *t, double loss)
 {
     const bool alone = sb_communicator_size(t->communicator) == 1;
     char message[1024];
@@ -53,17 +53,17 @@ static void step_failed(const struct training *t, double loss)
     if (alone)
         command_failed("train");
     if (!isfinite(loss))
-        show_bad_batch(t);
+        training_show_bad_batch(t);
     if (!alone)
         sb_communicator_abort(t->communicator, "softback train", message);
 }
 
-static bool one_step(struct training *t, struct progress_line *line)
+static bool training_one_step(struct training *t, struct progress_line *line)
 {
     sb_trained trained;
     if (!sb_trainer_step(t->trainer, &trained)) {
         progress_clear(line);
-        step_failed(t, trained.loss);
+        training_step_failed(t, trained.loss);
         return false;
     }
     int64_t step = sb_trainer_steps(t->trainer);
@@ -77,7 +77,7 @@ static bool one_step(struct training *t, struct progress_line *line)
                 trained.without_gradient);
     if (step % 10 == 0 && !log_step(t->log, step, &trained)) {
         progress_clear(line);
-        failed(t->communicator);
+        training_failed(t->communicator);
         return false;
     }
     line->waited += trained.waited;
@@ -87,7 +87,7 @@ static bool one_step(struct training *t, struct progress_line *line)
 }
 
 /* The evaluation after a step, if it is due. */
-static bool evaluate(struct training *t, struct progress_line *line)
+static bool training_evaluate_now(struct training *t, struct progress_line *line)
 {
     struct evaluated e;
     if (!training_evaluation_due(t))
@@ -98,15 +98,15 @@ static bool evaluate(struct training *t, struct progress_line *line)
                             e.best);
     } else {
         progress_clear(line);
-        failed(t->communicator);
+        training_failed(t->communicator);
     }
     return ok;
 }
 
-static bool go_on(struct training *t, struct progress_line *line)
+static bool training_go_on(struct training *t, struct progress_line *line)
 {
     while (!training_finished(t) && !interrupted)
-        if (!one_step(t, line) || !evaluate(t, line))
+        if (!training_one_step(t, line) || !training_evaluate_now(t, line))
             return false;
     progress_clear(line);
     if (training_finished(t))
@@ -120,7 +120,7 @@ static bool go_on(struct training *t, struct progress_line *line)
     return false;
 }
 
-static void conclude(const struct training *t, const struct progress_line *line)
+static void training_conclude(const struct training *t, const struct progress_line *line)
 {
     const struct progress *p = &t->progress;
     int64_t steps = sb_trainer_steps(t->trainer), taken = steps - line->at_start;
@@ -144,7 +144,7 @@ static void conclude(const struct training *t, const struct progress_line *line)
 }
 
 /* A page on the model, with a text that it was not trained on. */
-static bool report(const struct training *t, const char *path)
+static bool training_report(const struct training *t, const char *path)
 {
     const struct report_request request = {.model = t->out,
                                            .text =
@@ -158,24 +158,25 @@ static bool report(const struct training *t, const char *path)
 }
 
 /* What the first rank alone does, when all have taken the last step. */
-static bool conclude_all(const struct training *t, const struct training_request *request,
-                         const struct progress_line *line)
+static bool training_conclude_all(const struct training *t, const struct training_request *request,
+                                  const struct progress_line *line)
 {
     if (!training_writes(t))
         return true;
     if (!training_check_ahead(t))
-        return failed(t->communicator) == EXIT_OK;
-    conclude(t, line);
-    return !request->report || report(t, request->report) || failed(t->communicator) == EXIT_OK;
+        return training_failed(t->communicator) == EXIT_OK;
+    training_conclude(t, line);
+    return !request->report || training_report(t, request->report) ||
+           training_failed(t->communicator) == EXIT_OK;
 }
 
-static int train(const struct training_request *request)
+static int training_train(const struct training_request *request)
 {
     struct training t;
     bool alike;
     if (!training_open(&t, request, &alike)) {
         const bool first = sb_communicator_rank(request->communicator) == 0;
-        return !alike  ? failed(request->communicator)
+        return !alike  ? training_failed(request->communicator)
                : first ? command_failed("train")
                        : EXIT_FAILED;
     }
@@ -186,15 +187,15 @@ static int train(const struct training_request *request)
     struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
     line.shown = training_writes(&t);
     if (alone) /* mpirun ends all ranks at once: there is no step after which all could stop */
-        catch_signals();
-    bool done = go_on(&t, &line) && conclude_all(&t, request, &line);
+        training_catch_signals();
+    bool done = training_go_on(&t, &line) && training_conclude_all(&t, request, &line);
     training_close(&t);
     return done ? EXIT_OK : EXIT_FAILED;
 }
 
 /* Neighbours share the model, and those with the same part of it batches. All make both groups,
    also where nothing is cut: what each was told has not been compared yet. */
-static bool divide(struct training_request *r)
+static bool training_divide(struct training_request *r)
 {
     sb_communicator *c = r->communicator;
     const int rank = sb_communicator_rank(c);
@@ -204,7 +205,7 @@ static bool divide(struct training_request *r)
 }
 
 /* The ranks of a job share the processors of a machine, and watch over each other. */
-static bool join(struct training_request *request)
+static bool training_join(struct training_request *request)
 {
     sb_communicator *c = request->communicator = sb_communicator_world();
     if (!c)
@@ -212,14 +213,14 @@ static bool join(struct training_request *request)
     if (sb_communicator_processors(c) > 0 && !request->threads_given && !getenv("OMP_NUM_THREADS"))
         sb_set_threads(sb_communicator_processors(c));
     return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
-           divide(request);
+           training_divide(request);
 }
 
 int training_run(struct training_request *request)
 {
-    if (!join(request))
-        return failed(request->communicator);
-    const int code = train(request);
+    if (!training_join(request))
+        return training_failed(request->communicator);
+    const int code = training_train(request);
     sb_communicator_close(request->batches);
     sb_communicator_close(request->heads);
     sb_communicator_close(request->communicator);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
-                          int64_t longest)
+static void training_describe_side(FILE *out, const char *side, const sb_vocabulary *vocabulary,
+                                   int64_t longest)
 {
     fprintf(out, "%-10s %s, %s symbols", side,
             sb_units_description(sb_vocabulary_units(vocabulary)),
@@ -20,7 +20,7 @@ static void describe_side(FILE *out, const char *side, const sb_vocabulary *voca
     fputc('\n', out);
 }
 
-static void describe_problems(FILE *out, const char *file, const sb_pairs *pairs)
+static void training_describe_problems(FILE *out, const char *file, const sb_pairs *pairs)
 {
     int64_t skipped = sb_pairs_skipped(pairs);
     const char *problem;
@@ -32,7 +32,8 @@ static void describe_problems(FILE *out, const char *file, const sb_pairs *pairs
         fputs("           ...\n", out);
 }
 
-static void describe_files(const struct training *t, const struct training_request *r, FILE *out)
+static void training_describe_files(const struct training *t, const struct training_request *r,
+                                    FILE *out)
 {
     int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
     const char *file = r->data ? r->data : r->source_file;
@@ -43,9 +44,9 @@ static void describe_files(const struct training *t, const struct training_reque
         fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
     else
         fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, r->valid);
-    describe_problems(out, file, t->read);
+    training_describe_problems(out, file, t->read);
     if (!t->rest)
-        describe_problems(out, r->valid, t->held);
+        training_describe_problems(out, r->valid, t->held);
     if (left_out > 0)
         fprintf(out, "left out   %s pairs of more than %s symbols on a side\n",
                 count_text(left_out).text, count_text(training_longest(t)).text);
@@ -55,7 +56,7 @@ static void describe_files(const struct training *t, const struct training_reque
                 count_text(shared).text, r->valid);
 }
 
-static void describe_model(const struct training *t, FILE *out)
+static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
     int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
@@ -67,7 +68,7 @@ static void describe_model(const struct training *t, FILE *out)
         fprintf(out, "%.1f M parameters\n", (double)size / 1e6);
 }
 
-static void describe_steps(const struct training *t, FILE *out)
+static void training_describe_steps(const struct training *t, FILE *out)
 {
     const struct settings *s = &t->settings;
     fprintf(out, "training   %s steps of up to %s pairs, ", count_text(s->steps).text,
@@ -92,16 +93,16 @@ void training_describe(const struct training *t, const struct training_request *
         fprintf(out, "task       %s; %s pairs held out\n", t->task,
                 count_text(sb_pairs_count(t->held)).text);
     else
-        describe_files(t, request, out);
-    describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
-    describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
-    describe_model(t, out);
-    describe_steps(t, out);
+        training_describe_files(t, request, out);
+    training_describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
+    training_describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
+    training_describe_model(t, out);
+    training_describe_steps(t, out);
 }
 
 /* The text of row b of ids (B, L), of which `length` count. */
-static bool add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
-                    int64_t b, int64_t length)
+static bool training_add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
+                             int64_t b, int64_t length)
 {
     const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
     char *text = sb_vocabulary_decode(vocabulary, row, length);
@@ -115,12 +116,14 @@ static char *batch_text(const struct training *t, const sb_batch *batch)
     struct buffer buffer = {0};
     bool ok = true;
     for (int64_t b = 0; ok && b < batch->items; b++)
-        ok = add_row(&buffer, sb_seq2seq_source(t->model), sb_batch_get(batch, "source"), b,
-                     (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
-             buffer_add_text(&buffer, "\t") &&
-             add_row(&buffer, sb_seq2seq_target(t->model), sb_batch_get(batch, "target_out"), b,
-                     (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
-             buffer_add_text(&buffer, "\n");
+        ok =
+            training_add_row(&buffer, sb_seq2seq_source(t->model), sb_batch_get(batch, "source"), b,
+                             (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
+            buffer_add_text(&buffer, "\t") &&
+            training_add_row(&buffer, sb_seq2seq_target(t->model),
+                             sb_batch_get(batch, "target_out"), b,
+                             (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
+            buffer_add_text(&buffer, "\n");
     char *text = ok ? buffer_take(&buffer) : NULL;
     buffer_free(&buffer);
     return text;
@@ -133,7 +136,7 @@ char *training_bad_batch(const struct training *t, int number)
 }
 
 /* Earlier ones stay: which of them somebody still needs is not known here. */
-static char *new_bad_batch(const struct training *t)
+static char *training_new_bad_batch(const struct training *t)
 {
     char *path = training_bad_batch(t, 1);
     for (int number = 2; path && file_exists(path); number++) {
@@ -146,7 +149,7 @@ static char *new_bad_batch(const struct training *t)
 char *training_save_batch(const struct training *t)
 {
     const sb_batch *batch = sb_trainer_batch(t->trainer);
-    char *path = batch ? new_bad_batch(t) : NULL;
+    char *path = batch ? training_new_bad_batch(t) : NULL;
     char *text = path ? batch_text(t, batch) : NULL;
     bool ok = text && file_save("train", path, text, strlen(text));
     memory_free(text);

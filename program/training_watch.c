@@ -18,7 +18,7 @@ int64_t training_short_pair(const struct training *t, int64_t from)
     return -1;
 }
 
-static bool encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
+static bool training_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
 {
     pair->source = sb_vocabulary_encode(
         sb_seq2seq_source(t->model), sb_pairs_source(t->held, index), &pair->source_length, NULL);
@@ -33,7 +33,7 @@ bool training_watch(struct training *t)
     int64_t n = 0;
     bool ok = true;
     for (int64_t i = 0; ok && n < WATCHED && (i = training_short_pair(t, i)) >= 0; i++)
-        ok = encode(t, i, &pairs[n++]);
+        ok = training_encode(t, i, &pairs[n++]);
     if (ok && n > 0)
         t->watched = sb_batch_new(n, pairs);
     else if (ok)

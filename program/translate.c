@@ -22,7 +22,7 @@ struct translate_request {
     int texts_count;
 };
 
-static error_t parse(int key, char *argument, struct argp_state *state)
+static error_t translate_parse(int key, char *argument, struct argp_state *state)
 {
     struct translate_request *r = state->input;
     switch (key) {
@@ -90,7 +90,7 @@ static int translate(const struct translate_request *r)
     return ok ? EXIT_OK : command_failed("translate");
 }
 
-static int run(int argc, char **argv)
+static int translate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"task", KEY_TASK, "NAME", 0, "pairs of a built-in task that were held out", 0},
@@ -105,7 +105,7 @@ static int run(int argc, char **argv)
         {"seed", KEY_SEED, "N", 0, "of the draws [0]", 2},
         {0}};
     const struct argp argp = {options,
-                              parse,
+                              translate_parse,
                               "MODEL [TEXT...]\nMODEL --task NAME",
                               "Writes what a model makes of each text, or of each line of the "
                               "standard input.",
@@ -123,4 +123,5 @@ static int run(int argc, char **argv)
     return decoding_check("translate", &request.decoding) ? translate(&request) : EXIT_USAGE;
 }
 
-const struct command command_translate = {"translate", "writes what a model makes of texts", run};
+const struct command command_translate = {"translate", "writes what a model makes of texts",
+                                          translate_run};

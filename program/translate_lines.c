@@ -29,7 +29,7 @@ struct translation {
 };
 
 /* What is there already, and not what would fill the buffer: somebody may wait for the answer. */
-static int64_t read_input(void *unused, char *bytes, size_t room)
+static int64_t translate_read_input(void *unused, char *bytes, size_t room)
 {
     (void)unused;
     ssize_t size;
@@ -41,7 +41,7 @@ static int64_t read_input(void *unused, char *bytes, size_t room)
     return size;
 }
 
-static void refuse(struct translation *t, struct line *line, const char *reason)
+static void translate_refuse(struct translation *t, struct line *line, const char *reason)
 {
     fprintf(stderr, "softback translate: %s:%lld: %s\n", INPUT, (long long)line->number, reason);
     memory_free(line->text);
@@ -49,7 +49,7 @@ static void refuse(struct translation *t, struct line *line, const char *reason)
     t->refused++;
 }
 
-static void note_unknown(struct translation *t, const struct line *line)
+static void translate_note_unknown(struct translation *t, const struct line *line)
 {
     const sb_vocabulary *vocabulary = sb_seq2seq_source(t->model);
     char where[64];
@@ -61,7 +61,7 @@ static void note_unknown(struct translation *t, const struct line *line)
 }
 
 /* Takes the current line into the batch. */
-static bool take(struct translation *t)
+static bool translate_take(struct translation *t)
 {
     const struct lines *lines = &t->lines;
     struct line *line = &t->line[t->count++];
@@ -78,36 +78,36 @@ static bool take(struct translation *t)
                  (unsigned char)lines->text[bad]);
     *line = (struct line){.number = lines->number};
     if (reason[0]) {
-        refuse(t, line, reason);
+        translate_refuse(t, line, reason);
         return true;
     }
     line->text = memory_text_part(lines->text, lines->size);
     if (!line->text)
         return sb_fail("out of memory");
-    note_unknown(t, line);
+    translate_note_unknown(t, line);
     return true;
 }
 
-static bool fill_batch(struct translation *t, bool *more)
+static bool translate_fill_batch(struct translation *t, bool *more)
 {
     for (t->count = 0, *more = true; *more && t->count < t->batch;)
-        if (!lines_next(&t->lines, more) || (*more && !take(t)))
+        if (!lines_next(&t->lines, more) || (*more && !translate_take(t)))
             return false;
     return true;
 }
 
 /* Decodes one line alone; it is refused where that fails. */
-static void decode_one(struct translation *t, struct line *line)
+static void translate_decode_one(struct translation *t, struct line *line)
 {
     sb_decoding_options options = t->options;
     options.seed ^= (uint64_t)line->number * 0x9e3779b97f4a7c15u; /* numbers of the line's own */
     line->output = sb_translate(t->model, line->text, &options);
     if (!line->output)
-        refuse(t, line, sb_error());
+        translate_refuse(t, line, sb_error());
 }
 
 /* Decodes the lines that have not been refused: together, or where that fails one by one. */
-static bool decode_batch(struct translation *t)
+static bool translate_decode_batch(struct translation *t)
 {
     const char **text = memory_new((size_t)t->count * sizeof(char *) + 1);
     char **output = memory_new((size_t)t->count * sizeof(char *) + 1);
@@ -122,13 +122,13 @@ static bool decode_batch(struct translation *t)
         if (t->line[i].text && together)
             t->line[i].output = output[next++];
         else if (t->line[i].text)
-            decode_one(t, &t->line[i]);
+            translate_decode_one(t, &t->line[i]);
     memory_free(text);
     memory_free(output);
     return ok || sb_fail("out of memory");
 }
 
-static void answer(struct translation *t)
+static void translate_answer(struct translation *t)
 {
     for (int64_t i = 0; i < t->count; i++) {
         struct line *line = &t->line[i];
@@ -140,7 +140,7 @@ static void answer(struct translation *t)
     fflush(stdout);
 }
 
-static void translation_free(struct translation *t)
+static void translate_translation_free(struct translation *t)
 {
     for (int64_t i = 0; t->line && i < t->count; i++) {
         sb_free(t->line[i].output);
@@ -157,14 +157,14 @@ bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options
               : options->batch_pairs > 0 ? options->batch_pairs
                                          : USUAL_BATCH;
     t.line = memory_new((size_t)t.batch * sizeof *t.line);
-    bool ok = t.line ? lines_begin(&t.lines, INPUT, SB_PAIRS_LINE, read_input, NULL)
+    bool ok = t.line ? lines_begin(&t.lines, INPUT, SB_PAIRS_LINE, translate_read_input, NULL)
                      : sb_fail("out of memory") != NULL;
     for (bool more = true; ok && more && !ferror(stdout);) {
-        ok = fill_batch(&t, &more) && (t.count == 0 || decode_batch(&t));
+        ok = translate_fill_batch(&t, &more) && (t.count == 0 || translate_decode_batch(&t));
         if (ok)
-            answer(&t);
+            translate_answer(&t);
     }
-    translation_free(&t);
+    translate_translation_free(&t);
     if (!ok)
         return false;
     if (t.unknown > MOST_NOTES)

@@ -3,7 +3,7 @@
 #include "tensor/utf8.h"
 #include <stdio.h>
 
-static sb_unknown find(const sb_vocabulary *vocabulary, const char *text)
+static sb_unknown unknown_find(const sb_vocabulary *vocabulary, const char *text)
 {
     sb_unknown unknown = {0};
     int64_t count;
@@ -13,13 +13,13 @@ static sb_unknown find(const sb_vocabulary *vocabulary, const char *text)
 
 int64_t unknown_count(const sb_vocabulary *vocabulary, const char *text)
 {
-    return find(vocabulary, text).count;
+    return unknown_find(vocabulary, text).count;
 }
 
 bool unknown_note(const char *command, const char *where, const sb_vocabulary *vocabulary,
                   const char *text)
 {
-    sb_unknown unknown = find(vocabulary, text);
+    sb_unknown unknown = unknown_find(vocabulary, text);
     char symbol[128];
     if (unknown.count == 0)
         return false;

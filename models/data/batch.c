@@ -24,7 +24,7 @@ bool batch_is_whole(const sb_batch *batch)
     return true;
 }
 
-static bool part_check(const sb_batch *batch, const sb_batch_part *part, bool cut)
+static bool batch_part_check(const sb_batch *batch, const sb_batch_part *part, bool cut)
 {
     if (!part->name || !part->t)
         return fail_null("batch", part->name ? part->name : "the name of a part");
@@ -45,7 +45,7 @@ bool batch_check(const sb_batch *batch, bool cut)
     if (batch->parts < 1 || batch->parts > SB_BATCH_PARTS)
         return sb_fail("batch: it has %d parts, not 1..%d", batch->parts, SB_BATCH_PARTS);
     for (int i = 0; i < batch->parts; i++)
-        if (!part_check(batch, &batch->part[i], cut))
+        if (!batch_part_check(batch, &batch->part[i], cut))
             return false;
     return true;
 }
@@ -69,7 +69,7 @@ void sb_batch_free(sb_batch *batch)
 
 enum { SOURCE_IDS, SOURCE_LENGTHS, TARGET_IN, TARGET_OUT, TARGET_LENGTHS, PAIR_PARTS };
 
-static int64_t longest(int64_t n, const sb_encoded_pair pairs[], bool source)
+static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 {
     int64_t most = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -81,13 +81,13 @@ static int64_t longest(int64_t n, const sb_encoded_pair pairs[], bool source)
 
 /* What a length is padded to. Where a device launches steps of one shape at once, there are to be
    fewer shapes. */
-static int64_t padded(int64_t length)
+static int64_t batch_padded(int64_t length)
 {
     const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;
     return length > 0 ? (length + whole - 1) / whole * whole : whole;
 }
 
-static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
+static void batch_fill(sb_batch *batch, const sb_encoded_pair pairs[])
 {
     int32_t *data[PAIR_PARTS];
     for (int i = 0; i < PAIR_PARTS; i++)
@@ -111,12 +111,12 @@ static void fill(sb_batch *batch, const sb_encoded_pair pairs[])
     }
 }
 
-static sb_tensor *host_ids(int rank, const int64_t *dim)
+static sb_tensor *batch_host_ids(int rank, const int64_t *dim)
 {
     return tensor_new("batch", sb_device_cpu(), SB_I32, rank, dim);
 }
 
-static void move(sb_batch *batch, const sb_device *device)
+static void batch_move(sb_batch *batch, const sb_device *device)
 {
     for (int i = 0; i < batch->parts; i++)
         batch->part[i].t = tensor_moved(batch->part[i].t, device);
@@ -127,21 +127,23 @@ sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
     if (n < 1 || !pairs)
         return pairs ? sb_fail("batch: %lld pairs make no batch", (long long)n)
                      : fail_null("batch", "pairs");
-    int64_t Ls = padded(longest(n, pairs, true)), Lt = padded(longest(n, pairs, false) + 1);
+    int64_t Ls = batch_padded(batch_longest(n, pairs, true)),
+            Lt = batch_padded(batch_longest(n, pairs, false) + 1);
     sb_batch *batch = memory_new(sizeof *batch);
     if (!batch)
         return sb_fail("batch: out of memory");
     *batch = (sb_batch){
         .items = n,
         .parts = PAIR_PARTS,
-        .part = {[SOURCE_IDS] = {"source", host_ids(SB_SHAPE(n, Ls)), SB_SEQUENCE_SOURCE},
-                 [SOURCE_LENGTHS] = {"source_lengths", host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE},
-                 [TARGET_IN] = {"target_in", host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
-                 [TARGET_OUT] = {"target_out", host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
-                 [TARGET_LENGTHS] = {"target_lengths", host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE}}};
+        .part = {
+            [SOURCE_IDS] = {"source", batch_host_ids(SB_SHAPE(n, Ls)), SB_SEQUENCE_SOURCE},
+            [SOURCE_LENGTHS] = {"source_lengths", batch_host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE},
+            [TARGET_IN] = {"target_in", batch_host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
+            [TARGET_OUT] = {"target_out", batch_host_ids(SB_SHAPE(n, Lt)), SB_SEQUENCE_TARGET},
+            [TARGET_LENGTHS] = {"target_lengths", batch_host_ids(SB_SHAPE(n)), SB_SEQUENCE_NONE}}};
     if (batch_is_whole(batch)) {
-        fill(batch, pairs);
-        move(batch, sb_device_in_use());
+        batch_fill(batch, pairs);
+        batch_move(batch, sb_device_in_use());
     }
     if (batch_is_whole(batch))
         return batch;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Rows of a tensor, without a copy. */
-static sb_tensor *rows(sb_tensor *t, int64_t first, int64_t count)
+static sb_tensor *share_rows(sb_tensor *t, int64_t first, int64_t count)
 {
     int64_t dim[SB_MAX_RANK] = {count};
     for (int i = 1; i < t->rank; i++)
@@ -32,7 +32,7 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
     for (own->parts = 0; own->parts < batch->parts; own->parts++) {
         const sb_batch_part *part = &batch->part[own->parts];
         own->part[own->parts] =
-            (sb_batch_part){part->name, rows(part->t, first, count), part->along};
+            (sb_batch_part){part->name, share_rows(part->t, first, count), part->along};
     }
     if (batch_is_whole(own))
         return true;
@@ -41,7 +41,7 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
 }
 
 /* Copies the runs of a sequence that `here` positions of it are: axis 1 of both tensors. */
-static void copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
+static void share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
 {
     const int64_t B = from->dim[0], L = from->dim[1], here = to->dim[1];
     const size_t width = tensor_bytes(from) / (size_t)(B * L);
@@ -53,7 +53,7 @@ static void copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run
 }
 
 /* What rank r of P holds of a part (B, L, ...), which is released, and where that lies. */
-static sb_tensor *piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piece)
+static sb_tensor *share_piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piece)
 {
     int64_t dim[SB_MAX_RANK];
     struct run run[2];
@@ -62,7 +62,7 @@ static sb_tensor *piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piec
     piece_runs(piece, dim[1], run);
     sb_tensor *part = tensor_new("batch", whole->device, whole->dtype, whole->rank, dim);
     if (part)
-        copy_runs(part, whole, run);
+        share_copy_runs(part, whole, run);
     sb_tensor_release(whole);
     return part;
 }
@@ -75,7 +75,7 @@ bool batch_share_cut(struct batch_share *share, int rank, int ranks)
         sb_piece *piece =
             part->along == SB_SEQUENCE_SOURCE ? &share->place.source : &share->place.target;
         if (part->along != SB_SEQUENCE_NONE)
-            part->t = piece_of(part->t, rank, ranks, piece);
+            part->t = share_piece_of(part->t, rank, ranks, piece);
     }
     return batch_is_whole(own);
 }

@@ -21,7 +21,7 @@ struct sb_data {
     int64_t planned; /* the epoch that is planned; -1: none */
 };
 
-static bool complete(const sb_data_options *given, sb_data_options *o)
+static bool data_complete(const sb_data_options *given, sb_data_options *o)
 {
     *o = given ? *given : (sb_data_options){0};
     if (o->batch_pairs < 0 || o->batch_symbols < 0 || o->longest < 0)
@@ -34,10 +34,10 @@ static bool complete(const sb_data_options *given, sb_data_options *o)
     return true;
 }
 
-static sb_data *new (const sb_data_options *options)
+static sb_data *data_new(const sb_data_options *options)
 {
     sb_data_options all;
-    if (!complete(options, &all))
+    if (!data_complete(options, &all))
         return NULL;
     sb_data *data = memory_new(sizeof *data);
     if (!data)
@@ -47,7 +47,7 @@ static sb_data *new (const sb_data_options *options)
     return data;
 }
 
-static void free_pair(sb_encoded_pair *pair)
+static void data_free_pair(sb_encoded_pair *pair)
 {
     sb_free((void *)(uintptr_t)pair->source);
     sb_free((void *)(uintptr_t)pair->target);
@@ -59,7 +59,7 @@ void sb_data_free(sb_data *data)
     if (!data)
         return;
     for (int64_t i = 0; i < data->pairs; i++)
-        free_pair(&data->pair[i]);
+        data_free_pair(&data->pair[i]);
     memory_free(data->pair);
     epoch_free(&data->epoch);
     sb_batch_free(data->batch);
@@ -68,8 +68,8 @@ void sb_data_free(sb_data *data)
     memory_free(data);
 }
 
-static bool encode(const sb_data *data, const char *source, const char *target,
-                   sb_encoded_pair *pair)
+static bool data_encode(const sb_data *data, const char *source, const char *target,
+                        sb_encoded_pair *pair)
 {
     *pair = (sb_encoded_pair){0};
     pair->source = sb_vocabulary_encode(data->source, source, &pair->source_length, NULL);
@@ -78,7 +78,7 @@ static bool encode(const sb_data *data, const char *source, const char *target,
                        : NULL;
     if (pair->target)
         return true;
-    free_pair(pair);
+    data_free_pair(pair);
     return false;
 }
 
@@ -86,7 +86,7 @@ static bool encode(const sb_data *data, const char *source, const char *target,
 
 enum { VOCABULARY_PAIRS = 4000 }; /* in which every symbol of a task occurs */
 
-static sb_vocabulary *learn(sb_task task, const sb_task_options *options, bool source)
+static sb_vocabulary *data_learn(sb_task task, const sb_task_options *options, bool source)
 {
     char **text = memory_new(VOCABULARY_PAIRS * sizeof(char *));
     sb_task_pair *pair = memory_new(sizeof *pair);
@@ -112,14 +112,14 @@ static sb_vocabulary *learn(sb_task task, const sb_task_options *options, bool s
 sb_data *sb_data_task_with(sb_task task, const sb_task_options *task_options,
                            const sb_data_options *options)
 {
-    sb_data *data = new (options);
+    sb_data *data = data_new(options);
     if (!data)
         return NULL;
     data->endless = true;
     data->task = task;
     data->task_options = task_options ? *task_options : (sb_task_options){0};
-    data->source = learn(task, &data->task_options, true);
-    data->target = data->source ? learn(task, &data->task_options, false) : NULL;
+    data->source = data_learn(task, &data->task_options, true);
+    data->target = data->source ? data_learn(task, &data->task_options, false) : NULL;
     if (data->target)
         return data;
     sb_data_free(data);
@@ -133,7 +133,7 @@ sb_data *sb_data_task(const char *name, uint64_t seed)
     return sb_task_find(name, &task) ? sb_data_task_with(task, NULL, &options) : NULL;
 }
 
-static sb_batch *make_batch(const sb_data *data)
+static sb_batch *data_make_batch(const sb_data *data)
 {
     int64_t n = data->options.batch_pairs, made = 0;
     sb_encoded_pair *pair = memory_new((size_t)n * sizeof *pair);
@@ -144,11 +144,11 @@ static sb_batch *make_batch(const sb_data *data)
         uint64_t index = (uint64_t)(data->next.batch * n + made);
         ok = sb_task_make(data->task, &data->task_options, data->options.seed, SB_PART_TRAIN, index,
                           text) &&
-             encode(data, text->source, text->target, &pair[made]);
+             data_encode(data, text->source, text->target, &pair[made]);
     }
     sb_batch *batch = pair && made == n ? sb_batch_new(n, pair) : NULL;
     for (int64_t i = 0; i < made; i++)
-        free_pair(&pair[i]);
+        data_free_pair(&pair[i]);
     memory_free(pair);
     memory_free(text);
     return batch;
@@ -156,7 +156,7 @@ static sb_batch *make_batch(const sb_data *data)
 
 /* ---- pairs of texts ---- */
 
-static bool encode_all(sb_data *data, const sb_pairs *pairs)
+static bool data_encode_all(sb_data *data, const sb_pairs *pairs)
 {
     int64_t n = sb_pairs_count(pairs), longest = data->options.longest;
     data->pair = memory_new((size_t)(n + 1) * sizeof *data->pair);
@@ -164,13 +164,13 @@ static bool encode_all(sb_data *data, const sb_pairs *pairs)
         return sb_fail("data: out of memory for %lld pairs", (long long)n);
     for (int64_t i = 0; i < n; i++) {
         sb_encoded_pair *p = &data->pair[data->pairs];
-        if (!encode(data, sb_pairs_source(pairs, i), sb_pairs_target(pairs, i), p))
+        if (!data_encode(data, sb_pairs_source(pairs, i), sb_pairs_target(pairs, i), p))
             return false;
         if (p->source_length <= longest && p->target_length <= longest) {
             data->pairs++;
             continue;
         }
-        free_pair(p);
+        data_free_pair(p);
         data->left_out++;
     }
     if (data->pairs > 0)
@@ -184,18 +184,18 @@ sb_data *sb_data_new(const sb_pairs *pairs, sb_vocabulary *source, sb_vocabulary
 {
     if (!pairs || !source || !target)
         return fail_null("data", !pairs ? "pairs" : !source ? "source" : "target");
-    sb_data *data = new (options);
+    sb_data *data = data_new(options);
     if (!data)
         return NULL;
     data->source = sb_vocabulary_retain(source);
     data->target = sb_vocabulary_retain(target);
-    if (encode_all(data, pairs))
+    if (data_encode_all(data, pairs))
         return data;
     sb_data_free(data);
     return NULL;
 }
 
-static bool plan(sb_data *data)
+static bool data_plan(sb_data *data)
 {
     if (data->planned == data->next.epoch)
         return true;
@@ -209,7 +209,7 @@ static bool plan(sb_data *data)
     return true;
 }
 
-static sb_batch *pick_batch(sb_data *data)
+static sb_batch *data_pick_batch(sb_data *data)
 {
     int64_t b = data->epoch.batch[data->next.batch];
     int64_t begin = data->epoch.begin[b], n = data->epoch.begin[b + 1] - begin;
@@ -229,9 +229,9 @@ const sb_batch *sb_data_next(sb_data *data)
 {
     if (!data)
         return fail_null("data_next", "data");
-    if (!data->endless && !plan(data))
+    if (!data->endless && !data_plan(data))
         return NULL;
-    sb_batch *batch = data->endless ? make_batch(data) : pick_batch(data);
+    sb_batch *batch = data->endless ? data_make_batch(data) : data_pick_batch(data);
     if (!batch)
         return NULL;
     sb_batch_free(data->batch);
@@ -257,7 +257,7 @@ bool sb_data_seek(sb_data *data, sb_data_position position)
               (data->endless ? position.epoch == 0 : position.epoch < most);
     if (ok && !data->endless) {
         data->next = position;
-        if (!plan(data)) {
+        if (!data_plan(data)) {
             data->next = before;
             return false;
         }
@@ -314,16 +314,16 @@ int64_t sb_data_batches(const sb_data *data)
 /* ---- as a source ---- */
 
 /* FNV-1a. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t count)
+static uint64_t data_hash_bytes(uint64_t hash, const void *bytes, size_t count)
 {
     for (const unsigned char *at = bytes; count > 0; count--, at++)
         hash = (hash ^ *at) * 0x100000001b3u;
     return hash;
 }
 
-static uint64_t hash_ids(uint64_t hash, const int32_t *ids, int64_t n)
+static uint64_t data_hash_ids(uint64_t hash, const int32_t *ids, int64_t n)
 {
-    return hash_bytes(hash_bytes(hash, &n, sizeof n), ids, (size_t)n * sizeof *ids);
+    return data_hash_bytes(data_hash_bytes(hash, &n, sizeof n), ids, (size_t)n * sizeof *ids);
 }
 
 uint64_t sb_data_hash(const sb_data *data)
@@ -338,35 +338,35 @@ uint64_t sb_data_hash(const sb_data *data)
                            data->endless ? (int64_t)data->task : -1,
                            data->task_options.min_length,
                            data->task_options.max_length};
-    hash = hash_bytes(hash, way, sizeof way);
+    hash = data_hash_bytes(hash, way, sizeof way);
     for (int64_t i = 0; i < data->pairs; i++) {
-        hash = hash_ids(hash, data->pair[i].source, data->pair[i].source_length);
-        hash = hash_ids(hash, data->pair[i].target, data->pair[i].target_length);
+        hash = data_hash_ids(hash, data->pair[i].source, data->pair[i].source_length);
+        hash = data_hash_ids(hash, data->pair[i].target, data->pair[i].target_length);
     }
     return hash;
 }
 
-static const sb_batch *source_next(void *data)
+static const sb_batch *data_source_next(void *data)
 {
     return sb_data_next(data);
 }
 
-static sb_data_position source_tell(const void *data)
+static sb_data_position data_source_tell(const void *data)
 {
     return sb_data_tell(data);
 }
 
-static bool source_seek(void *data, sb_data_position position)
+static bool data_source_seek(void *data, sb_data_position position)
 {
     return sb_data_seek(data, position);
 }
 
-static uint64_t source_hash(const void *data)
+static uint64_t data_source_hash(const void *data)
 {
     return sb_data_hash(data);
 }
 
-static int64_t source_batches(const void *data)
+static int64_t data_source_batches(const void *data)
 {
     return sb_data_batches(data);
 }
@@ -374,14 +374,14 @@ static int64_t source_batches(const void *data)
 sb_source sb_data_as_source(sb_data *data)
 {
     return (sb_source){.object = data,
-                       .next = source_next,
-                       .tell = source_tell,
-                       .seek = source_seek,
-                       .hash = source_hash,
-                       .batches = source_batches};
+                       .next = data_source_next,
+                       .tell = data_source_tell,
+                       .seek = data_source_seek,
+                       .hash = data_source_hash,
+                       .batches = data_source_batches};
 }
 
 sb_data *data_of_source(const sb_source *source)
 {
-    return source->next == source_next ? source->object : NULL;
+    return source->next == data_source_next ? source->object : NULL;
 }

@@ -9,7 +9,7 @@ struct entry {
     int64_t target, source, place, pair;
 };
 
-static int by_length(const void *a_, const void *b_)
+static int epoch_by_length(const void *a_, const void *b_)
 {
     const struct entry *a = a_, *b = b_;
     if (a->target != b->target)
@@ -20,21 +20,21 @@ static int by_length(const void *a_, const void *b_)
 }
 
 /* Sorts the pairs of one stretch by length, equal ones as they stand. */
-static void sort_stretch(struct entry *entry, int64_t size, int64_t *order,
-                         const sb_encoded_pair pairs[])
+static void epoch_sort_stretch(struct entry *entry, int64_t size, int64_t *order,
+                               const sb_encoded_pair pairs[])
 {
     for (int64_t i = 0; i < size; i++) {
         const sb_encoded_pair *p = &pairs[order[i]];
         entry[i] = (struct entry){p->target_length, p->source_length, i, order[i]};
     }
-    qsort(entry, (size_t)size, sizeof *entry, by_length);
+    qsort(entry, (size_t)size, sizeof *entry, epoch_by_length);
     for (int64_t i = 0; i < size; i++)
         order[i] = entry[i].pair;
 }
 
 /* Cuts the sorted pairs into batches; begin has room for n + 1. */
-static int64_t cut(int64_t n, const int64_t *order, const sb_encoded_pair pairs[],
-                   struct epoch_limits limits, int64_t *begin)
+static int64_t epoch_cut(int64_t n, const int64_t *order, const sb_encoded_pair pairs[],
+                         struct epoch_limits limits, int64_t *begin)
 {
     int64_t batches = 0, longest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -52,14 +52,14 @@ static int64_t cut(int64_t n, const int64_t *order, const sb_encoded_pair pairs[
     return batches;
 }
 
-static void plan(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
-                 struct epoch_limits limits, struct entry *entry, sb_random *random)
+static void epoch_lay_out(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
+                          struct epoch_limits limits, struct entry *entry, sb_random *random)
 {
     int64_t stretch = STRETCH * limits.pairs;
     sb_random_shuffle(random, n, epoch->order);
     for (int64_t i = 0; i < n; i += stretch)
-        sort_stretch(entry, n - i < stretch ? n - i : stretch, epoch->order + i, pairs);
-    epoch->batches = cut(n, epoch->order, pairs, limits, epoch->begin);
+        epoch_sort_stretch(entry, n - i < stretch ? n - i : stretch, epoch->order + i, pairs);
+    epoch->batches = epoch_cut(n, epoch->order, pairs, limits, epoch->begin);
     sb_random_shuffle(random, epoch->batches, epoch->batch);
 }
 
@@ -75,7 +75,7 @@ bool epoch_plan(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
                             .batch = memory_new((size_t)n * sizeof(int64_t))};
     bool ok = entry && epoch->order && epoch->begin && epoch->batch;
     if (ok)
-        plan(epoch, n, pairs, limits, entry, &random);
+        epoch_lay_out(epoch, n, pairs, limits, entry, &random);
     else
         epoch_free(epoch);
     memory_free(entry);

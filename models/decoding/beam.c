@@ -50,15 +50,15 @@ struct search_state {
     int32_t *ids, *rows;
 };
 
-static int64_t width(const struct search_state *s)
+static int64_t beam_width(const struct search_state *s)
 {
     return s->search->options->beam_width;
 }
 
-static bool begin(struct search_state *s, const struct search *search)
+static bool beam_begin(struct search_state *s, const struct search *search)
 {
     *s = (struct search_state){.search = search};
-    size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)width(s) + 1;
+    size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)beam_width(s) + 1;
     s->beam = memory_new(n * sizeof *s->beam);
     s->begun = memory_new(n * most * sizeof *s->begun);
     s->next = memory_new(most * sizeof *s->next);
@@ -78,7 +78,7 @@ static bool begin(struct search_state *s, const struct search *search)
     return true;
 }
 
-static void end(struct search_state *s)
+static void beam_end(struct search_state *s)
 {
     memory_free(s->beam);
     memory_free(s->begun);
@@ -93,7 +93,7 @@ static void end(struct search_state *s)
 
 /* Of equally probable candidates the one that comes from the better beginning, then the one with
    the lower id. */
-static int by_probability(const void *a_, const void *b_)
+static int beam_by_probability(const void *a_, const void *b_)
 {
     const struct candidate *a = a_, *b = b_;
     if (a->log_p != b->log_p)
@@ -105,12 +105,12 @@ static int by_probability(const void *a_, const void *b_)
 
 /* The candidates for the beam's next step, the best first: of each beginning as many as can be
    needed. Returns how many; -1 on failure. */
-static int64_t find_candidates(struct search_state *s, const struct beam *beam)
+static int64_t beam_find_candidates(struct search_state *s, const struct beam *beam)
 {
     int64_t V = s->search->V, n = 0;
     for (int64_t i = 0; i < beam->count; i++) {
         const struct beginning *from = &beam->begun[i];
-        int64_t k = choices_best(V, s->log_p + from->row * V, width(s) + 1, s->choices);
+        int64_t k = choices_best(V, s->log_p + from->row * V, beam_width(s) + 1, s->choices);
         if (k == 0 || !isfinite(s->choices[0].log_p)) {
             search_fail_values(beam->text);
             return -1;
@@ -119,13 +119,13 @@ static int64_t find_candidates(struct search_state *s, const struct beam *beam)
             s->candidates[n++] = (struct candidate){from->log_p + s->choices[c].log_p, i,
                                                     s->choices[c].id, from->greedy && c == 0};
     }
-    qsort(s->candidates, (size_t)n, sizeof *s->candidates, by_probability);
+    qsort(s->candidates, (size_t)n, sizeof *s->candidates, beam_by_probability);
     return n;
 }
 
 /* Compares a finished output with the best so far. */
-static void finish(struct search_state *s, struct beam *beam, double log_p, int64_t node,
-                   bool has_end)
+static void beam_finish(struct search_state *s, struct beam *beam, double log_p, int64_t node,
+                        bool has_end)
 {
     sb_decoded *output = beam->text->output;
     int64_t length = beam->length + !has_end;
@@ -141,8 +141,8 @@ static void finish(struct search_state *s, struct beam *beam, double log_p, int6
 }
 
 /* Makes a candidate a beginning of the next step. */
-static bool go_on(struct search_state *s, const struct beam *beam, const struct candidate *c,
-                  int64_t place)
+static bool beam_go_on(struct search_state *s, const struct beam *beam, const struct candidate *c,
+                       int64_t place)
 {
     const struct beginning *from = &beam->begun[c->from];
     if (!memory_room(&s->node, s->nodes, &s->nodes_room, sizeof *s->node))
@@ -154,16 +154,16 @@ static bool go_on(struct search_state *s, const struct beam *beam, const struct 
 
 /* Candidates among the `width` best that end are outputs; the `width` best of the others go on;
    and the greedy one does either in any case. Returns how many go on; -1 on failure. */
-static int64_t pick(struct search_state *s, struct beam *beam, int64_t n)
+static int64_t beam_pick(struct search_state *s, struct beam *beam, int64_t n)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
         const struct candidate *c = &s->candidates[i];
-        if (c->id == SB_SYMBOL_END && (i < width(s) || c->greedy)) {
-            finish(s, beam, c->log_p, beam->begun[c->from].node, true);
-            beam->ended += i < width(s);
-        } else if (c->id != SB_SYMBOL_END && (kept < width(s) || c->greedy)) {
-            if (!go_on(s, beam, c, kept++))
+        if (c->id == SB_SYMBOL_END && (i < beam_width(s) || c->greedy)) {
+            beam_finish(s, beam, c->log_p, beam->begun[c->from].node, true);
+            beam->ended += i < beam_width(s);
+        } else if (c->id != SB_SYMBOL_END && (kept < beam_width(s) || c->greedy)) {
+            if (!beam_go_on(s, beam, c, kept++))
                 return -1;
         }
     }
@@ -172,36 +172,36 @@ static int64_t pick(struct search_state *s, struct beam *beam, int64_t n)
 
 /* The best score that an output with this beginning can still get: it loses nothing more, and
    grows to the full length. */
-static double bound(const struct search_state *s, const struct beam *beam, double log_p)
+static double beam_bound(const struct search_state *s, const struct beam *beam, double log_p)
 {
     return search_score(s->search->options, log_p, beam->text->longest);
 }
 
 /* Drops beginnings that lead to nothing: all but the greedy one when enough outputs have ended, and
    those that cannot become better than the best. */
-static int64_t drop(const struct search_state *s, struct beam *beam, int64_t kept)
+static int64_t beam_drop(const struct search_state *s, struct beam *beam, int64_t kept)
 {
     int64_t left = 0;
     for (int64_t i = 0; i < kept; i++) {
         const struct beginning *b = &s->next[i];
-        bool hopeless = beam->found && bound(s, beam, b->log_p) <= beam->text->output->score;
-        if (!hopeless && (beam->ended < width(s) || b->greedy))
+        bool hopeless = beam->found && beam_bound(s, beam, b->log_p) <= beam->text->output->score;
+        if (!hopeless && (beam->ended < beam_width(s) || b->greedy))
             s->next[left++] = *b;
     }
     return left;
 }
 
-static bool advance(struct search_state *s, struct beam *beam)
+static bool beam_advance(struct search_state *s, struct beam *beam)
 {
-    int64_t n = find_candidates(s, beam), kept = n < 0 ? -1 : pick(s, beam, n);
+    int64_t n = beam_find_candidates(s, beam), kept = n < 0 ? -1 : beam_pick(s, beam, n);
     if (kept < 0)
         return false;
     if (beam->length + 1 == beam->text->longest) {
         for (int64_t i = 0; i < kept; i++)
-            finish(s, beam, s->next[i].log_p, s->next[i].node, false);
+            beam_finish(s, beam, s->next[i].log_p, s->next[i].node, false);
         kept = 0;
     }
-    beam->count = drop(s, beam, kept);
+    beam->count = beam_drop(s, beam, kept);
     beam->length++;
     for (int64_t i = 0; i < beam->count; i++)
         beam->begun[i] = s->next[i];
@@ -209,7 +209,7 @@ static bool advance(struct search_state *s, struct beam *beam)
 }
 
 /* Gives the beginnings of all beams their sequences for the next step. */
-static bool arrange(struct search_state *s, int64_t *count)
+static bool beam_arrange(struct search_state *s, int64_t *count)
 {
     int64_t n = 0;
     for (int64_t b = 0; b < s->search->texts; b++)
@@ -223,7 +223,7 @@ static bool arrange(struct search_state *s, int64_t *count)
     return n == 0 || sequences_reorder(s->search->sequences, n, s->rows);
 }
 
-static bool step(struct search_state *s, int64_t L, const int32_t *ids)
+static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
@@ -231,12 +231,12 @@ static bool step(struct search_state *s, int64_t L, const int32_t *ids)
     bool ok = log_p && sb_tensor_read(log_p, s->log_p);
     ok = sb_tape_end(&tape) && ok;
     for (int64_t b = 0; ok && b < s->search->texts; b++)
-        ok = s->beam[b].count == 0 || advance(s, &s->beam[b]);
+        ok = s->beam[b].count == 0 || beam_advance(s, &s->beam[b]);
     return ok;
 }
 
 /* Reads the best output's symbols from its last to its first. */
-static bool read_output(const struct search_state *s, const struct beam *beam)
+static bool beam_read_output(const struct search_state *s, const struct beam *beam)
 {
     sb_decoded *output = beam->text->output;
     int64_t length = output->length;
@@ -252,12 +252,12 @@ bool search_beam(const struct search *search)
 {
     struct search_state s;
     int64_t count = 0;
-    bool ok =
-        begin(&s, search) && step(&s, search->start_length, search->start) && arrange(&s, &count);
+    bool ok = beam_begin(&s, search) && beam_step(&s, search->start_length, search->start) &&
+              beam_arrange(&s, &count);
     while (ok && count > 0)
-        ok = step(&s, 1, s.ids) && arrange(&s, &count);
+        ok = beam_step(&s, 1, s.ids) && beam_arrange(&s, &count);
     for (int64_t b = 0; ok && b < search->texts; b++)
-        ok = read_output(&s, &s.beam[b]);
-    end(&s);
+        ok = beam_read_output(&s, &s.beam[b]);
+    beam_end(&s);
     return ok;
 }

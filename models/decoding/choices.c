@@ -6,7 +6,7 @@ enum {
     SHORT = 64
 }; /* up to so many are kept in order while the others pass by, as many at a time */
 
-static int by_probability(const void *a_, const void *b_)
+static int choices_by_probability(const void *a_, const void *b_)
 {
     const struct choice *a = a_, *b = b_;
     if (a->log_p != b->log_p)
@@ -15,7 +15,8 @@ static int by_probability(const void *a_, const void *b_)
 }
 
 /* All that may be chosen whose log-probability is at least `least`, in the order of ids. */
-static int64_t collect(int64_t V, const double log_p[], double least, struct choice choices[])
+static int64_t choices_collect(int64_t V, const double log_p[], double least,
+                               struct choice choices[])
 {
     int64_t n = 0;
     for (int64_t id = 0; id < V; id++)
@@ -24,13 +25,13 @@ static int64_t collect(int64_t V, const double log_p[], double least, struct cho
     return n;
 }
 
-static void sort(int64_t n, struct choice choices[])
+static void choices_sort(int64_t n, struct choice choices[])
 {
-    qsort(choices, (size_t)n, sizeof *choices, by_probability);
+    qsort(choices, (size_t)n, sizeof *choices, choices_by_probability);
 }
 
 /* Whether any of `n` values is above `least`. */
-static bool any_above(int64_t n, const double values[], double least)
+static bool choices_any_above(int64_t n, const double values[], double least)
 {
     int any = 0;
     for (int64_t i = 0; i < n; i++)
@@ -39,7 +40,7 @@ static bool any_above(int64_t n, const double values[], double least)
 }
 
 /* Puts a symbol in its place among the n best of at most k; returns how many there are then. */
-static int64_t insert(int64_t n, int64_t k, struct choice c, struct choice choices[])
+static int64_t choices_insert(int64_t n, int64_t k, struct choice c, struct choice choices[])
 {
     if (n == k && !(c.log_p > choices[n - 1].log_p))
         return n;
@@ -53,24 +54,24 @@ static int64_t insert(int64_t n, int64_t k, struct choice c, struct choice choic
 int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice choices[])
 {
     if (k > SHORT) {
-        int64_t n = collect(V, log_p, -INFINITY, choices);
-        sort(n, choices);
+        int64_t n = choices_collect(V, log_p, -INFINITY, choices);
+        choices_sort(n, choices);
         return n < k ? n : k;
     }
     int64_t n = 0;
     for (int64_t first = 0; first < V; first += SHORT) {
         int64_t end = first + SHORT < V ? first + SHORT : V;
-        if (n == k && !any_above(end - first, log_p + first, choices[n - 1].log_p))
+        if (n == k && !choices_any_above(end - first, log_p + first, choices[n - 1].log_p))
             continue;
         for (int64_t id = first; id < end; id++)
             if (search_allows(id))
-                n = insert(n, k, (struct choice){log_p[id], (int32_t)id}, choices);
+                n = choices_insert(n, k, (struct choice){log_p[id], (int32_t)id}, choices);
     }
     return n;
 }
 
 /* The choices' weights p^(1/T), relative to a most probable one, in sum. */
-static double sum_weights(int64_t n, const struct choice choices[], double top, double T)
+static double choices_sum_weights(int64_t n, const struct choice choices[], double top, double T)
 {
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
@@ -78,7 +79,7 @@ static double sum_weights(int64_t n, const struct choice choices[], double top, 
     return sum;
 }
 
-static double highest(int64_t n, const struct choice choices[])
+static double choices_highest(int64_t n, const struct choice choices[])
 {
     double top = choices[0].log_p;
     for (int64_t i = 1; i < n; i++)
@@ -91,15 +92,16 @@ static double highest(int64_t n, const struct choice choices[])
  * (1 - p) / n of all need not be sorted: together such choices do not make up 1 - p, so the others
  * reach p without them.
  */
-static int64_t nucleus(double p, double T, int64_t n, struct choice choices[])
+static int64_t choices_nucleus(double p, double T, int64_t n, struct choice choices[])
 {
-    double top = highest(n, choices), all = sum_weights(n, choices, top, T), sum = 0;
+    double top = choices_highest(n, choices), all = choices_sum_weights(n, choices, top, T),
+           sum = 0;
     double least = top + T * math_log((1 - p) * all / (double)n);
     int64_t heavy = 0;
     for (int64_t i = 0; i < n; i++)
         if (choices[i].log_p >= least)
             choices[heavy++] = choices[i];
-    sort(heavy, choices);
+    choices_sort(heavy, choices);
     for (int64_t i = 0; i < heavy; i++) {
         sum += math_exp((choices[i].log_p - top) / T);
         if (sum >= p * all)
@@ -113,12 +115,13 @@ struct choice choices_draw(const sb_decoding_options *o, int64_t V, const double
 {
     const double T = o->temperature;
     int64_t n = o->top_k > 0 ? choices_best(V, log_p, o->top_k, choices)
-                             : collect(V, log_p, -INFINITY, choices);
+                             : choices_collect(V, log_p, -INFINITY, choices);
     if (n > 0 && o->top_p < 1)
-        n = nucleus(o->top_p, T, n, choices);
+        n = choices_nucleus(o->top_p, T, n, choices);
     if (n == 0)
         return (struct choice){NAN, -1};
-    double top = highest(n, choices), all = sum_weights(n, choices, top, T), sum = 0;
+    double top = choices_highest(n, choices), all = choices_sum_weights(n, choices, top, T),
+           sum = 0;
     for (int64_t i = 0; i < n; i++) {
         sum += math_exp((choices[i].log_p - top) / T);
         if (uniform * all < sum)

@@ -13,7 +13,7 @@ enum {
     WIDEST = 1 << 10,        /* beam */
 };
 
-static bool check_sampling(const sb_decoding_options *o)
+static bool generator_check_sampling(const sb_decoding_options *o)
 {
     if (!o->sample && (o->temperature != 0 || o->top_k != 0 || o->top_p != 0))
         return sb_fail("decode: temperature %g, top_k %lld and top_p %g are of sampling, which is "
@@ -33,7 +33,7 @@ static bool check_sampling(const sb_decoding_options *o)
     return true;
 }
 
-static bool check(const sb_decoding_options *o)
+static bool generator_check(const sb_decoding_options *o)
 {
     if (o->beam_width < 0 || o->beam_width > WIDEST)
         return sb_fail("decode: beam_width is %lld, not in 0..%d", (long long)o->beam_width,
@@ -45,13 +45,13 @@ static bool check(const sb_decoding_options *o)
                        (long long)o->batch_pairs);
     if (!(o->length_penalty >= 0 && o->length_penalty < INFINITY))
         return sb_fail("decode: length_penalty is %g; it must be at least 0", o->length_penalty);
-    return check_sampling(o);
+    return generator_check_sampling(o);
 }
 
-static bool complete(const sb_decoding_options *given, sb_decoding_options *o)
+static bool generator_complete(const sb_decoding_options *given, sb_decoding_options *o)
 {
     *o = given ? *given : (sb_decoding_options){0};
-    if (!check(o))
+    if (!generator_check(o))
         return false;
     o->temperature = o->temperature == 0 ? 1 : o->temperature;
     o->top_p = o->top_p == 0 ? 1 : o->top_p;
@@ -59,7 +59,7 @@ static bool complete(const sb_decoding_options *given, sb_decoding_options *o)
     return true;
 }
 
-static int by_length(const void *a_, const void *b_)
+static int generator_by_length(const void *a_, const void *b_)
 {
     const struct decoding_text *a = a_, *b = b_;
     if (a->length != b->length)
@@ -67,7 +67,7 @@ static int by_length(const void *a_, const void *b_)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static void free_texts(int64_t n, struct decoding_text *texts)
+static void generator_free_texts(int64_t n, struct decoding_text *texts)
 {
     for (int64_t i = 0; texts && i < n; i++)
         sb_free(texts[i].ids);
@@ -75,7 +75,8 @@ static void free_texts(int64_t n, struct decoding_text *texts)
 }
 
 /* The texts encoded, the shortest first. */
-static struct decoding_text *encode(const struct generator *g, const char *const *texts, int64_t n)
+static struct decoding_text *generator_encode(const struct generator *g, const char *const *texts,
+                                              int64_t n)
 {
     struct decoding_text *encoded = memory_new((size_t)n * sizeof *encoded);
     bool ok = encoded || sb_fail("decode: out of memory for %lld texts", (long long)n);
@@ -85,16 +86,16 @@ static struct decoding_text *encode(const struct generator *g, const char *const
         ok = encoded[i].ids || sb_fail("decode: text %lld: %s", (long long)i, sb_error());
     }
     if (!ok) {
-        free_texts(n, encoded);
+        generator_free_texts(n, encoded);
         return NULL;
     }
-    qsort(encoded, (size_t)n, sizeof *encoded, by_length);
+    qsort(encoded, (size_t)n, sizeof *encoded, generator_by_length);
     return encoded;
 }
 
 /* How many of n texts, the shortest first, make the next batch. */
-static int64_t next_batch(const struct generator *g, const sb_decoding_options *o, int64_t n,
-                          const struct decoding_text texts[])
+static int64_t generator_next_batch(const struct generator *g, const sb_decoding_options *o,
+                                    int64_t n, const struct decoding_text texts[])
 {
     int64_t size = 1;
     while (size < n && size < o->batch_pairs &&
@@ -104,8 +105,8 @@ static int64_t next_batch(const struct generator *g, const sb_decoding_options *
     return size;
 }
 
-static int64_t longest_output(const struct generator *g, const sb_decoding_options *o,
-                              int64_t length)
+static int64_t generator_longest_output(const struct generator *g, const sb_decoding_options *o,
+                                        int64_t length)
 {
     int64_t longest = o->longest ? o->longest : 2 * length + 50;
     /* The decoder reads "begin", the prompt, and all that it writes but the last symbol. */
@@ -114,16 +115,18 @@ static int64_t longest_output(const struct generator *g, const sb_decoding_optio
 }
 
 /* Decodes one batch, on tapes inside the open one. */
-static bool decode_batch(const struct generator *g, const sb_decoding_options *o, int64_t n,
-                         const struct decoding_text texts[], sb_decoded outputs[])
+static bool generator_decode_batch(const struct generator *g, const sb_decoding_options *o,
+                                   int64_t n, const struct decoding_text texts[],
+                                   sb_decoded outputs[])
 {
     struct sequences sequences;
     struct search_text *text = memory_new((size_t)n * sizeof *text);
     if (!text)
         return sb_fail("decode: out of memory");
     for (int64_t i = 0; i < n; i++)
-        text[i] = (struct search_text){texts[i].index, longest_output(g, o, texts[i].length),
-                                       &outputs[texts[i].index]};
+        text[i] =
+            (struct search_text){texts[i].index, generator_longest_output(g, o, texts[i].length),
+                                 &outputs[texts[i].index]};
     int32_t *start;
     int64_t start_length;
     bool ok = sequences_begin(&sequences, g, n, texts, !o->no_cache, &start, &start_length);
@@ -143,7 +146,7 @@ static bool decode_batch(const struct generator *g, const sb_decoding_options *o
     return ok;
 }
 
-static bool check_arguments(const char *const *texts, int64_t n, const void *outputs)
+static bool generator_check_arguments(const char *const *texts, int64_t n, const void *outputs)
 {
     if (n < 0)
         return sb_fail("decode: %lld texts are too few", (long long)n);
@@ -158,11 +161,11 @@ bool generator_decode(const struct generator *g, const char *const *texts, int64
                       const sb_decoding_options *options, sb_decoded outputs[])
 {
     sb_decoding_options o;
-    if (!check_arguments(texts, n, outputs) || !complete(options, &o))
+    if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &o))
         return false;
     for (int64_t i = 0; i < n; i++)
         outputs[i] = (sb_decoded){0};
-    struct decoding_text *encoded = encode(g, texts, n);
+    struct decoding_text *encoded = generator_encode(g, texts, n);
     struct packed_weights *packed = packed_weights_new();
     const sb_context context = {.packed = packed};
     sb_tape tape;
@@ -170,12 +173,12 @@ bool generator_decode(const struct generator *g, const char *const *texts, int64
     sb_tape_random(&tape, NULL);
     bool ok = encoded && packed;
     for (int64_t i = 0, size; ok && i < n; i += size) {
-        size = next_batch(g, &o, n - i, encoded + i);
-        ok = decode_batch(g, &o, size, encoded + i, outputs);
+        size = generator_next_batch(g, &o, n - i, encoded + i);
+        ok = generator_decode_batch(g, &o, size, encoded + i, outputs);
     }
     ok = sb_tape_end(&tape) && ok;
     packed_weights_free(packed);
-    free_texts(n, encoded);
+    generator_free_texts(n, encoded);
     if (!ok)
         sb_decoded_free(n, outputs);
     return ok;

@@ -19,7 +19,7 @@ struct greedy {
     struct choice *choices;
 };
 
-static bool begin(struct greedy *g, const struct search *s)
+static bool greedy_begin(struct greedy *g, const struct search *s)
 {
     int64_t n = s->texts, V = s->V;
     *g = (struct greedy){.search = s, .count = n};
@@ -42,7 +42,7 @@ static bool begin(struct greedy *g, const struct search *s)
     return ok;
 }
 
-static void end(struct greedy *g)
+static void greedy_end(struct greedy *g)
 {
     memory_free(g->text);
     memory_free(g->room);
@@ -55,7 +55,7 @@ static void end(struct greedy *g)
     sb_tensor_release(g->forbidden);
 }
 
-static bool forbid(struct greedy *g, sb_dtype dtype)
+static bool greedy_forbid(struct greedy *g, sb_dtype dtype)
 {
     g->forbidden = sb_tensor_zeros(dtype, SB_SHAPE(g->search->V));
     for (int64_t id = 0; g->forbidden && id < g->search->V; id++)
@@ -65,7 +65,7 @@ static bool forbid(struct greedy *g, sb_dtype dtype)
 }
 
 /* By operations, which there are on every device and for every dtype. */
-static bool find_best(struct greedy *g, sb_tensor *log_p)
+static bool greedy_find_best(struct greedy *g, sb_tensor *log_p)
 {
     sb_tensor *best = sb_argmax(sb_add(log_p, g->forbidden), -1);
     sb_tensor *value = sb_gather(log_p, best);
@@ -76,19 +76,19 @@ static bool find_best(struct greedy *g, sb_tensor *log_p)
     return true;
 }
 
-static bool choose_best(struct greedy *g, sb_tensor *logits)
+static bool greedy_choose_best(struct greedy *g, sb_tensor *logits)
 {
-    if (!g->forbidden && !forbid(g, sb_tensor_dtype(logits)))
+    if (!g->forbidden && !greedy_forbid(g, sb_tensor_dtype(logits)))
         return false;
     if (!log_softmax_best(logits, g->forbidden, g->best, g->log_p) &&
-        !find_best(g, sb_log_softmax(logits)))
+        !greedy_find_best(g, sb_log_softmax(logits)))
         return false;
     for (int64_t i = 0; i < g->count; i++)
         g->chosen[i] = (struct choice){g->log_p[i], g->best[i]};
     return true;
 }
 
-static bool choose_randomly(struct greedy *g, sb_tensor *logits)
+static bool greedy_choose_randomly(struct greedy *g, sb_tensor *logits)
 {
     const struct search *s = g->search;
     sb_tensor *log_p = sb_log_softmax(logits);
@@ -105,17 +105,18 @@ static bool choose_randomly(struct greedy *g, sb_tensor *logits)
     return true;
 }
 
-static bool choose(struct greedy *g, int64_t L, const int32_t *ids)
+static bool greedy_choose(struct greedy *g, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *logits = sequences_next(g->search->sequences, L, ids);
-    bool ok = logits && (g->search->options->sample ? choose_randomly : choose_best)(g, logits);
+    bool ok = logits &&
+              (g->search->options->sample ? greedy_choose_randomly : greedy_choose_best)(g, logits);
     return sb_tape_end(&tape) && ok;
 }
 
 /* Adds what was chosen for output i to it. */
-static bool extend(struct greedy *g, int64_t i)
+static bool greedy_extend(struct greedy *g, int64_t i)
 {
     const struct search_text *text = &g->search->text[g->text[i]];
     sb_decoded *output = text->output;
@@ -130,20 +131,20 @@ static bool extend(struct greedy *g, int64_t i)
     return output_room(output, &g->room[g->text[i]]);
 }
 
-static bool is_done(const struct search_text *text)
+static bool greedy_is_done(const struct search_text *text)
 {
     return text->output->ended || text->output->length == text->longest;
 }
 
 /* Extends all outputs, and goes on with those that are not done. */
-static bool extend_all(struct greedy *g)
+static bool greedy_extend_all(struct greedy *g)
 {
     int64_t left = 0;
     for (int64_t i = 0; i < g->count; i++) {
         const struct search_text *text = &g->search->text[g->text[i]];
-        if (!extend(g, i))
+        if (!greedy_extend(g, i))
             return false;
-        if (is_done(text)) {
+        if (greedy_is_done(text)) {
             sb_decoded *output = text->output;
             output->score = search_score(g->search->options, output->log_probability,
                                          output->length + output->ended);
@@ -160,10 +161,10 @@ static bool extend_all(struct greedy *g)
 bool search_greedy(const struct search *search)
 {
     struct greedy g;
-    bool ok =
-        begin(&g, search) && choose(&g, search->start_length, search->start) && extend_all(&g);
+    bool ok = greedy_begin(&g, search) && greedy_choose(&g, search->start_length, search->start) &&
+              greedy_extend_all(&g);
     while (ok && g.count > 0)
-        ok = choose(&g, 1, g.ids) && extend_all(&g);
-    end(&g);
+        ok = greedy_choose(&g, 1, g.ids) && greedy_extend_all(&g);
+    greedy_end(&g);
     return ok;
 }

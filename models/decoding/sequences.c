@@ -5,7 +5,7 @@
 
 /* The texts' symbols, padded: (n, *length). An empty text holds one symbol of padding, so that
    there is something to attend to, as in a batch of training. */
-static int32_t *padded(int64_t n, const struct decoding_text texts[], int64_t *length)
+static int32_t *sequences_padded(int64_t n, const struct decoding_text texts[], int64_t *length)
 {
     int64_t L = 1;
     for (int64_t i = 0; i < n; i++)
@@ -19,26 +19,26 @@ static int32_t *padded(int64_t n, const struct decoding_text texts[], int64_t *l
     return ids ? ids : sb_fail("decode: out of memory");
 }
 
-static sb_tensor *tensor_of(int rank, const int64_t *dim, const int32_t *values)
+static sb_tensor *sequences_tensor_of(int rank, const int64_t *dim, const int32_t *values)
 {
     return sb_tape_own(sb_tensor_from(SB_I32, rank, dim, values));
 }
 
 /* Runs the encoder over the sources. */
-static bool encode(struct sequences *s, const struct decoding_text texts[])
+static bool sequences_encode(struct sequences *s, const struct decoding_text texts[])
 {
     int64_t n = s->count, L = 0;
     s->lengths = memory_new((size_t)n * sizeof *s->lengths);
-    int32_t *ids = s->lengths ? padded(n, texts, &L) : sb_fail("decode: out of memory");
+    int32_t *ids = s->lengths ? sequences_padded(n, texts, &L) : sb_fail("decode: out of memory");
     if (!ids)
         return false;
     for (int64_t i = 0; i < n; i++)
         s->lengths[i] = (int32_t)(texts[i].length > 0 ? texts[i].length : 1);
     sb_tape tape;
     search_tape(&tape);
-    sb_tensor *source = tensor_of(SB_SHAPE(n, L), ids), *lengths = NULL;
+    sb_tensor *source = sequences_tensor_of(SB_SHAPE(n, L), ids), *lengths = NULL;
     if (source)
-        lengths = tensor_of(SB_SHAPE(n), s->lengths);
+        lengths = sequences_tensor_of(SB_SHAPE(n), s->lengths);
     if (lengths)
         s->memory = sb_tensor_retain(s->generator->encode(s->generator->model, source, lengths));
     memory_free(ids);
@@ -46,8 +46,8 @@ static bool encode(struct sequences *s, const struct decoding_text texts[])
 }
 
 /* "Begin" for each text, and the prompt behind it. */
-static int32_t *starts(const struct generator *g, int64_t n, const struct decoding_text texts[],
-                       int64_t *length)
+static int32_t *sequences_starts(const struct generator *g, int64_t n,
+                                 const struct decoding_text texts[], int64_t *length)
 {
     int64_t prompt = g->encode ? 0 : texts[0].length, L = prompt + 1;
     int32_t *start = memory_new((size_t)(n * L) * sizeof *start);
@@ -67,11 +67,11 @@ bool sequences_begin(struct sequences *s, const struct generator *generator, int
 {
     *s = (struct sequences){.generator = generator, .count = n};
     *start = NULL;
-    if (generator->encode && !encode(s, texts))
+    if (generator->encode && !sequences_encode(s, texts))
         return false;
     if (cache && !(s->state = sb_decoder_state_new(generator->decoder)))
         return false;
-    *start = starts(generator, n, texts, start_length);
+    *start = sequences_starts(generator, n, texts, start_length);
     return *start != NULL;
 }
 
@@ -85,7 +85,7 @@ void sequences_end(struct sequences *s)
 }
 
 /* Adds L symbols to each prefix. */
-static bool prefix_add(struct sequences *s, int64_t L, const int32_t *ids)
+static bool sequences_prefix_add(struct sequences *s, int64_t L, const int32_t *ids)
 {
     int64_t n = s->count, old = s->length, length = old + L;
     int32_t *prefix = memory_new((size_t)(n * length) * sizeof *prefix);
@@ -102,19 +102,19 @@ static bool prefix_add(struct sequences *s, int64_t L, const int32_t *ids)
 }
 
 /* What the decoder makes of the L new positions, or, without a state, of all. */
-static sb_tensor *decode(struct sequences *s, int64_t L, const int32_t *ids)
+static sb_tensor *sequences_decode(struct sequences *s, int64_t L, const int32_t *ids)
 {
     const sb_decoder *decoder = s->generator->decoder;
-    sb_tensor *lengths = s->lengths ? tensor_of(SB_SHAPE(s->count), s->lengths) : NULL;
+    sb_tensor *lengths = s->lengths ? sequences_tensor_of(SB_SHAPE(s->count), s->lengths) : NULL;
     if (s->lengths && !lengths)
         return NULL;
     if (!s->state) {
-        if (!prefix_add(s, L, ids))
+        if (!sequences_prefix_add(s, L, ids))
             return NULL;
-        sb_tensor *all = tensor_of(SB_SHAPE(s->count, s->length), s->prefix);
+        sb_tensor *all = sequences_tensor_of(SB_SHAPE(s->count, s->length), s->prefix);
         return all ? sb_decoder_forward(decoder, all, s->memory, lengths, NULL) : NULL;
     }
-    sb_tensor *new_ids = tensor_of(SB_SHAPE(s->count, L), ids);
+    sb_tensor *new_ids = sequences_tensor_of(SB_SHAPE(s->count, L), ids);
     sb_tensor *y =
         new_ids ? sb_decoder_step(decoder, s->state, new_ids, s->memory, lengths, NULL) : NULL;
     sb_tensor_release(s->memory); /* the state has what is needed of it */
@@ -124,7 +124,7 @@ static sb_tensor *decode(struct sequences *s, int64_t L, const int32_t *ids)
 
 sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids)
 {
-    sb_tensor *y = decode(s, L, ids); /* (count, 1 or more, C) */
+    sb_tensor *y = sequences_decode(s, L, ids); /* (count, 1 or more, C) */
     if (!y)
         return NULL;
     int64_t last = sb_tensor_dim(y, 1) - 1, C = sb_tensor_dim(y, 2);
@@ -135,14 +135,14 @@ sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids)
 }
 
 /* Rows of the memory (B, L, C), picked as if they were embeddings. */
-static bool reorder_memory(struct sequences *s, int64_t n, const int32_t *rows)
+static bool sequences_reorder_memory(struct sequences *s, int64_t n, const int32_t *rows)
 {
     int64_t B = sb_tensor_dim(s->memory, 0), L = sb_tensor_dim(s->memory, 1);
     int64_t C = sb_tensor_dim(s->memory, 2);
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *flat = sb_reshape(s->memory, 2, (const int64_t[]){B, L * C});
-    sb_tensor *picked = tensor_of(SB_SHAPE(n), rows);
+    sb_tensor *picked = sequences_tensor_of(SB_SHAPE(n), rows);
     if (picked)
         picked = sb_embedding(flat, picked);
     picked = sb_tensor_retain(sb_reshape(picked, 3, (const int64_t[]){n, L, C}));
@@ -152,7 +152,7 @@ static bool reorder_memory(struct sequences *s, int64_t n, const int32_t *rows)
     return ok;
 }
 
-static bool reorder_ids(int64_t L, int64_t n, const int32_t *rows, int32_t **ids)
+static bool sequences_reorder_ids(int64_t L, int64_t n, const int32_t *rows, int32_t **ids)
 {
     int32_t *picked = memory_new((size_t)(n * L) * sizeof *picked + 1);
     if (!picked)
@@ -172,8 +172,8 @@ bool sequences_reorder(struct sequences *s, int64_t n, const int32_t *rows)
     if (same)
         return true;
     s->count = n;
-    return (!s->lengths || reorder_ids(1, n, rows, &s->lengths)) &&
-           (!s->prefix || reorder_ids(s->length, n, rows, &s->prefix)) &&
-           (!s->memory || reorder_memory(s, n, rows)) &&
+    return (!s->lengths || sequences_reorder_ids(1, n, rows, &s->lengths)) &&
+           (!s->prefix || sequences_reorder_ids(s->length, n, rows, &s->prefix)) &&
+           (!s->memory || sequences_reorder_memory(s, n, rows)) &&
            (!s->state || sb_decoder_state_reorder(s->state, n, rows));
 }

@@ -30,7 +30,7 @@ const char *sb_bleu_signature(void)
     return "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:softback (equals sacreBLEU 2.6.0)";
 }
 
-static bool read_tokens(struct counting *c, const char *text, struct ids *ids)
+static bool bleu_read_tokens(struct counting *c, const char *text, struct ids *ids)
 {
     struct unit token;
     ids->count = 0;
@@ -46,7 +46,7 @@ static bool read_tokens(struct counting *c, const char *text, struct ids *ids)
 }
 
 /* Counts the n-grams of one side of a line. */
-static bool count_grams(struct counting *c, const struct ids *ids, int order, bool is_output)
+static bool bleu_count_grams(struct counting *c, const struct ids *ids, int order, bool is_output)
 {
     for (int64_t i = 0; i + order <= ids->count; i++) {
         int64_t known = c->grams.count;
@@ -63,16 +63,17 @@ static bool count_grams(struct counting *c, const struct ids *ids, int order, bo
     return true;
 }
 
-static bool count_line(struct counting *c, const char *output, const char *reference, sb_bleu *bleu)
+static bool bleu_count_line(struct counting *c, const char *output, const char *reference,
+                            sb_bleu *bleu)
 {
-    if (!read_tokens(c, output, &c->output) || !read_tokens(c, reference, &c->reference))
+    if (!bleu_read_tokens(c, output, &c->output) || !bleu_read_tokens(c, reference, &c->reference))
         return false;
     bleu->output_tokens += c->output.count;
     bleu->reference_tokens += c->reference.count;
     for (int order = 1; order <= SB_BLEU_ORDERS; order++) {
         table_clear(&c->grams);
-        if (!count_grams(c, &c->output, order, true) ||
-            !count_grams(c, &c->reference, order, false))
+        if (!bleu_count_grams(c, &c->output, order, true) ||
+            !bleu_count_grams(c, &c->reference, order, false))
             return false;
         for (int64_t i = 0; i < c->grams.count; i++) {
             struct uses uses = c->uses[i];
@@ -88,7 +89,7 @@ static bool count_line(struct counting *c, const char *output, const char *refer
  * the shorter. The k-th order without a match counts as 1 / 2^k of one. An order without any n-gram
  * makes BLEU 0, as does an output without any match.
  */
-static void compute(sb_bleu *bleu)
+static void bleu_compute(sb_bleu *bleu)
 {
     double half = 1, logarithms = 0;
     bool any = false, all = true;
@@ -110,14 +111,14 @@ static void compute(sb_bleu *bleu)
     bleu->score = any && all ? bleu->brevity_penalty * math_exp(logarithms / SB_BLEU_ORDERS) : 0;
 }
 
-static bool count_lines(struct counting *c, const char *const *outputs,
-                        const char *const *references, int64_t count, sb_bleu *bleu)
+static bool bleu_count_lines(struct counting *c, const char *const *outputs,
+                             const char *const *references, int64_t count, sb_bleu *bleu)
 {
     for (int64_t i = 0; i < count; i++) {
         size_t size;
         if (!text_check("bleu", outputs[i], &size) || !text_check("bleu", references[i], &size))
             return false;
-        if (!count_line(c, outputs[i], references[i], bleu))
+        if (!bleu_count_line(c, outputs[i], references[i], bleu))
             return sb_fail("bleu: out of memory");
     }
     return true;
@@ -132,9 +133,9 @@ bool sb_bleu_corpus(const char *const *outputs, const char *const *references, i
         return sb_fail("bleu: the count is %lld, expected at least 1", (long long)count);
     *bleu = (sb_bleu){0};
     struct counting counting = {0};
-    bool ok = count_lines(&counting, outputs, references, count, bleu);
+    bool ok = bleu_count_lines(&counting, outputs, references, count, bleu);
     if (ok)
-        compute(bleu);
+        bleu_compute(bleu);
     buffer_free(&counting.tokens);
     buffer_free(&counting.scratch);
     table_free(&counting.words);

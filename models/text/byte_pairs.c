@@ -7,8 +7,8 @@ struct link {
 };
 
 /* Offers the pair that begins at `at`, if it is one that merges: the rank first, then the place. */
-static bool offer(const sb_vocabulary *v, struct heap *heap, const int32_t *ids,
-                  const struct link *link, int32_t at)
+static bool byte_pairs_offer(const sb_vocabulary *v, struct heap *heap, const int32_t *ids,
+                             const struct link *link, int32_t at)
 {
     if (at < 0 || link[at].next < 0)
         return true;
@@ -19,7 +19,8 @@ static bool offer(const sb_vocabulary *v, struct heap *heap, const int32_t *ids,
 
 /* Applies the earliest learned merge to its leftmost place, until none applies; what a merge makes
    is only part of later ones, so this is what learning did. */
-static bool apply(const sb_vocabulary *v, struct heap *heap, int32_t *ids, struct link *link)
+static bool byte_pairs_apply_merge(const sb_vocabulary *v, struct heap *heap, int32_t *ids,
+                                   struct link *link)
 {
     struct heap_item item;
     while (heap_take(heap, &item)) {
@@ -34,7 +35,8 @@ static bool apply(const sb_vocabulary *v, struct heap *heap, int32_t *ids, struc
         link[at].next = link[right].next;
         if (link[at].next >= 0)
             link[link[at].next].previous = at;
-        if (!offer(v, heap, ids, link, link[at].previous) || !offer(v, heap, ids, link, at))
+        if (!byte_pairs_offer(v, heap, ids, link, link[at].previous) ||
+            !byte_pairs_offer(v, heap, ids, link, at))
             return false;
     }
     return true;
@@ -50,8 +52,8 @@ int64_t byte_pairs_apply(const sb_vocabulary *vocabulary, int32_t *ids, int64_t 
     for (int32_t at = 0; ok && at < count; at++)
         link[at] = (struct link){at - 1, at + 1 < count ? at + 1 : -1};
     for (int32_t at = 0; ok && at < count; at++)
-        ok = offer(vocabulary, &heap, ids, link, at);
-    ok = ok && apply(vocabulary, &heap, ids, link);
+        ok = byte_pairs_offer(vocabulary, &heap, ids, link, at);
+    ok = ok && byte_pairs_apply_merge(vocabulary, &heap, ids, link);
     int64_t left = 0;
     for (int64_t at = 0; ok && at < count; at++)
         if (ids[at] >= 0)

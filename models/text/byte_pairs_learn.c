@@ -36,7 +36,7 @@ struct learner {
     struct heap heap; /* (-uses, ids) of pairs; uses only sink, so an entry may be too high */
 };
 
-static uint64_t pack(int32_t left, int32_t right)
+static uint64_t pairs_learn_pack(int32_t left, int32_t right)
 {
     return (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
 }
@@ -81,7 +81,7 @@ static void discount_pair(struct learner *l, int32_t at)
 }
 
 /* Makes one symbol of the link at `at` and the one behind it. */
-static bool merge_at(struct learner *l, int32_t at, int32_t merged)
+static bool pairs_learn_merge_at(struct learner *l, int32_t at, int32_t merged)
 {
     struct link *link = &l->link[at], *right = &l->link[link->next];
     int32_t before = link->previous, after = right->next;
@@ -103,21 +103,21 @@ static bool offer_pairs(struct learner *l, int64_t index)
     for (; index < l->pair_count; index++) {
         int32_t ids[2];
         memcpy(ids, table_key(&l->pairs, index), sizeof ids);
-        if (l->pair[index].uses > 1 &&
-            !heap_add(&l->heap, 0 - (uint64_t)l->pair[index].uses, pack(ids[0], ids[1])))
+        if (l->pair[index].uses > 1 && !heap_add(&l->heap, 0 - (uint64_t)l->pair[index].uses,
+                                                 pairs_learn_pack(ids[0], ids[1])))
             return false;
     }
     return true;
 }
 
-static bool merge_everywhere(struct learner *l, int64_t index, int32_t left, int32_t right,
-                             int32_t merged)
+static bool pairs_learn_merge_everywhere(struct learner *l, int64_t index, int32_t left,
+                                         int32_t right, int32_t merged)
 {
     int64_t known = l->pair_count;
     for (int32_t place = l->pair[index].first; place >= 0; place = l->place[place].next) {
         int32_t at = l->place[place].at, next = l->link[at].next;
         if (l->link[at].id == left && next >= 0 && l->link[next].id == right &&
-            !merge_at(l, at, merged))
+            !pairs_learn_merge_at(l, at, merged))
             return false;
     }
     l->pair[index].uses = 0;
@@ -129,7 +129,7 @@ static bool merge_everywhere(struct learner *l, int64_t index, int32_t left, int
  * new: no merge ever crossed the ends of an occurrence, so inside it the same merges were made in
  * every word, and two different halves cannot meet in the same text.
  */
-static int32_t add_merge(sb_vocabulary *v, int32_t left, int32_t right)
+static int32_t pairs_learn_add_merge(sb_vocabulary *v, int32_t left, int32_t right)
 {
     struct buffer text = {0};
     int64_t halves[2] = {left - SB_SPECIAL_SYMBOLS, right - SB_SPECIAL_SYMBOLS};
@@ -157,15 +157,15 @@ static bool learn_merges(struct learner *l, int64_t size)
                 return false;
             continue;
         }
-        int32_t merged = add_merge(l->vocabulary, left, right);
-        if (merged < 0 || !merge_everywhere(l, index, left, right, merged))
+        int32_t merged = pairs_learn_add_merge(l->vocabulary, left, right);
+        if (merged < 0 || !pairs_learn_merge_everywhere(l, index, left, right, merged))
             return false;
     }
     return true;
 }
 
 /* Chains up the characters of the words and counts their pairs. */
-static bool read_words(struct learner *l, const struct table *words)
+static bool pairs_learn_read_words(struct learner *l, const struct table *words)
 {
     l->link = memory_new(words->keys.size * sizeof *l->link);
     if (!l->link)
@@ -196,7 +196,7 @@ bool byte_pairs_learn(sb_vocabulary *vocabulary, const struct table *words, cons
     if (words->keys.size > (size_t)1 << 29) /* places are counted in 32 bits, three a character */
         return sb_fail("vocabulary_new: bpe learns from at most 512 MiB of different words");
     struct learner l = {.vocabulary = vocabulary, .word_uses = uses};
-    bool ok = read_words(&l, words) && learn_merges(&l, size);
+    bool ok = pairs_learn_read_words(&l, words) && learn_merges(&l, size);
     memory_free(l.link);
     table_free(&l.pairs);
     memory_free(l.pair);

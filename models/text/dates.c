@@ -22,29 +22,29 @@ static const char *const spellings[DATE_SPELLINGS] = {
     "%Y %M %d",      "%Y/%N/%D",         "%Y/%n/%d",      "%Y-%N-%D",
 };
 
-static bool is_leap(int year)
+static bool date_is_leap(int year)
 {
     return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
 }
 
-static int month_days(int year, int month)
+static int date_month_days(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return days[month - 1] + (month == 2 && is_leap(year));
+    return days[month - 1] + (month == 2 && date_is_leap(year));
 }
 
 struct date date_of(int days)
 {
     struct date date = {FIRST_YEAR, 1, 1, days % 7};
-    for (; days >= 365 + is_leap(date.year); date.year++)
-        days -= 365 + is_leap(date.year);
-    for (; days >= month_days(date.year, date.month); date.month++)
-        days -= month_days(date.year, date.month);
+    for (; days >= 365 + date_is_leap(date.year); date.year++)
+        days -= 365 + date_is_leap(date.year);
+    for (; days >= date_month_days(date.year, date.month); date.month++)
+        days -= date_month_days(date.year, date.month);
     date.day += days;
     return date;
 }
 
-static const char *ordinal_end(int day)
+static const char *date_ordinal_end(int day)
 {
     if (day / 10 == 1) /* 11th, 12th, 13th */
         return "th";
@@ -52,7 +52,7 @@ static const char *ordinal_end(int day)
 }
 
 /* Writes what stands for one letter of a spelling; returns its length. */
-static int spell_part(struct date date, char letter, char *text, size_t room)
+static int date_spell_part(struct date date, char letter, char *text, size_t room)
 {
     const char *month = months[date.month - 1], *weekday = weekdays[date.weekday];
     switch (letter) {
@@ -61,7 +61,7 @@ static int spell_part(struct date date, char letter, char *text, size_t room)
     case 'D':
         return snprintf(text, room, "%02d", date.day);
     case 'o':
-        return snprintf(text, room, "%d%s", date.day, ordinal_end(date.day));
+        return snprintf(text, room, "%d%s", date.day, date_ordinal_end(date.day));
     case 'n':
         return snprintf(text, room, "%d", date.month);
     case 'N':
@@ -84,14 +84,14 @@ void date_spell(struct date date, int spelling, char *text)
     char *end = text;
     for (const char *c = spellings[spelling]; *c; c++) {
         if (*c == '%')
-            end += spell_part(date, *++c, end, (size_t)(text + SB_TASK_TEXT - end));
+            end += date_spell_part(date, *++c, end, (size_t)(text + SB_TASK_TEXT - end));
         else
             *end++ = *c;
     }
     *end = '\0';
 }
 
-static void change_case(char *text, bool large)
+static void date_change_case(char *text, bool large)
 {
     for (; *text; text++) {
         if (large && *text >= 'a' && *text <= 'z')
@@ -107,6 +107,6 @@ void date_draw(struct draws *draws, sb_task_pair *pair)
     date_spell(date, (int)draw_below(draws, DATE_SPELLINGS), pair->source);
     uint32_t letters = draw_below(draws, 8);
     if (letters < 2)
-        change_case(pair->source, letters == 1);
+        date_change_case(pair->source, letters == 1);
     snprintf(pair->target, sizeof pair->target, "%d-%02d-%02d", date.year, date.month, date.day);
 }

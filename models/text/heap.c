@@ -1,7 +1,7 @@
 #include "models/text/heap.h"
 #include "tensor/memory.h"
 
-static bool less(struct heap_item a, struct heap_item b)
+static bool heap_less(struct heap_item a, struct heap_item b)
 {
     return a.first != b.first ? a.first < b.first : a.second < b.second;
 }
@@ -12,7 +12,7 @@ bool heap_add(struct heap *heap, uint64_t first, uint64_t second)
         return false;
     struct heap_item *item = heap->item, added = {first, second};
     int64_t at = heap->count++;
-    for (; at > 0 && less(added, item[(at - 1) / 2]); at = (at - 1) / 2)
+    for (; at > 0 && heap_less(added, item[(at - 1) / 2]); at = (at - 1) / 2)
         item[at] = item[(at - 1) / 2];
     item[at] = added;
     return true;
@@ -26,9 +26,9 @@ bool heap_take(struct heap *heap, struct heap_item *smallest)
     *smallest = item[0];
     int64_t at = 0;
     for (int64_t below; (below = 2 * at + 1) < heap->count; at = below) {
-        if (below + 1 < heap->count && less(item[below + 1], item[below]))
+        if (below + 1 < heap->count && heap_less(item[below + 1], item[below]))
             below++;
-        if (!less(item[below], moved))
+        if (!heap_less(item[below], moved))
             break;
         item[at] = item[below];
     }

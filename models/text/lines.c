@@ -21,7 +21,7 @@ void lines_end(struct lines *lines)
 }
 
 /* Takes bytes into the line, as far as the limit; a mark before it and CR behind it may be more. */
-static bool take(struct lines *lines, const char *bytes, size_t size)
+static bool lines_take(struct lines *lines, const char *bytes, size_t size)
 {
     size_t room = lines->limit + 4 - lines->line.size;
     lines->size += size;
@@ -33,7 +33,7 @@ static bool take(struct lines *lines, const char *bytes, size_t size)
 }
 
 /* Takes bytes up to the end of the line; *ended tells whether it was met. */
-static bool take_chunk(struct lines *lines, bool *ended)
+static bool lines_take_chunk(struct lines *lines, bool *ended)
 {
     if (lines->at == lines->filled) {
         int64_t got = lines->source(lines->from, lines->chunk, CHUNK);
@@ -48,11 +48,11 @@ static bool take_chunk(struct lines *lines, bool *ended)
     size_t size = end ? (size_t)(end - start) : lines->filled - lines->at;
     *ended = *ended || end;
     lines->at += size + (end != NULL);
-    return take(lines, start, size);
+    return lines_take(lines, start, size);
 }
 
 /* Passes over the mark and CR. */
-static void trim(struct lines *lines)
+static void lines_trim(struct lines *lines)
 {
     size_t kept = lines->line.size - 1; /* without the NUL */
     lines->text = lines->line.bytes;
@@ -74,13 +74,13 @@ bool lines_next(struct lines *lines, bool *more)
     lines->line.size = lines->size = 0;
     lines->number++;
     while (!ended && !lines->ended) {
-        if (!take_chunk(lines, &ended))
+        if (!lines_take_chunk(lines, &ended))
             return false;
         begun = begun || lines->size > 0 || (ended && !lines->ended);
     }
     *more = begun;
     if (!buffer_add(&lines->line, "", 1))
         return sb_fail("%s: out of memory", lines->name);
-    trim(lines);
+    lines_trim(lines);
     return true;
 }

@@ -6,7 +6,7 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-static int64_t smallest(int64_t a, int64_t b, int64_t c)
+static int64_t metrics_smallest(int64_t a, int64_t b, int64_t c)
 {
     int64_t least = a < b ? a : b;
     return least < c ? least : c;
@@ -14,8 +14,8 @@ static int64_t smallest(int64_t a, int64_t b, int64_t c)
 
 /* Row i holds the distances from the first i of a to each beginning of b (Wagner and Fischer 1974);
    `row` is overwritten by the next one. */
-static int64_t distance(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count,
-                        int64_t *row)
+static int64_t metrics_distance(const int32_t *a, int64_t a_count, const int32_t *b,
+                                int64_t b_count, int64_t *row)
 {
     for (int64_t j = 0; j <= b_count; j++)
         row[j] = j;
@@ -25,7 +25,7 @@ static int64_t distance(const int32_t *a, int64_t a_count, const int32_t *b, int
         for (int64_t j = 1; j <= b_count; j++) {
             int64_t substituted = diagonal + (a[i - 1] != b[j - 1]);
             diagonal = row[j];
-            row[j] = smallest(substituted, diagonal + 1, row[j - 1] + 1);
+            row[j] = metrics_smallest(substituted, diagonal + 1, row[j - 1] + 1);
         }
     }
     return row[b_count];
@@ -50,7 +50,7 @@ int64_t sb_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, in
         sb_fail("edit_distance: out of memory");
         return -1;
     }
-    int64_t edits = distance(a, a_count, b, b_count, row);
+    int64_t edits = metrics_distance(a, a_count, b, b_count, row);
     memory_free(row);
     return edits;
 }
@@ -84,7 +84,7 @@ struct scoring {
     sb_text_score *score;
 };
 
-static bool number_units(struct scoring *scoring, const char *text, struct ids *ids)
+static bool metrics_number_units(struct scoring *scoring, const char *text, struct ids *ids)
 {
     struct unit unit;
     size_t size = strlen(text);
@@ -99,8 +99,8 @@ static bool number_units(struct scoring *scoring, const char *text, struct ids *
 }
 
 /* Adds the positions of one line, whose units have been numbered. */
-static void count_positions(const struct ids *output, const struct ids *reference,
-                            sb_text_score *score)
+static void metrics_count_positions(const struct ids *output, const struct ids *reference,
+                                    sb_text_score *score)
 {
     int64_t shared = output->count < reference->count ? output->count : reference->count;
     int64_t longer = output->count + reference->count - shared;
@@ -109,19 +109,19 @@ static void count_positions(const struct ids *output, const struct ids *referenc
         score->right += output->id[i] == reference->id[i];
 }
 
-static bool score_line(struct scoring *scoring, const char *source_text, const char *reference,
-                       const char *output)
+static bool metrics_score_line(struct scoring *scoring, const char *source_text,
+                               const char *reference, const char *output)
 {
     int64_t index = table_add(&scoring->sources, source_text, strlen(source_text));
-    if (index < 0 || !number_units(scoring, output, &scoring->output) ||
-        !number_units(scoring, reference, &scoring->reference))
+    if (index < 0 || !metrics_number_units(scoring, output, &scoring->output) ||
+        !metrics_number_units(scoring, reference, &scoring->reference))
         return sb_fail("score_texts: out of memory");
     scoring->score->exact += strcmp(output, reference) == 0;
-    count_positions(&scoring->output, &scoring->reference, scoring->score);
+    metrics_count_positions(&scoring->output, &scoring->reference, scoring->score);
     struct source *source = &scoring->source[index];
     if (!source->output)
         *source = (struct source){output, -1, 0, false};
-    if (!number_units(scoring, source->output, &scoring->answer))
+    if (!metrics_number_units(scoring, source->output, &scoring->answer))
         return sb_fail("score_texts: out of memory");
     const struct ids *answer = &scoring->answer, *expected = &scoring->reference;
     int64_t edits = sb_edit_distance(answer->id, answer->count, expected->id, expected->count);
@@ -135,12 +135,12 @@ static bool score_line(struct scoring *scoring, const char *source_text, const c
     return true;
 }
 
-static double share(int64_t part, int64_t whole)
+static double metrics_share(int64_t part, int64_t whole)
 {
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static void sum_up(const struct scoring *scoring, int64_t lines)
+static void metrics_sum_up(const struct scoring *scoring, int64_t lines)
 {
     sb_text_score *score = scoring->score;
     score->lines = lines;
@@ -150,14 +150,15 @@ static void sum_up(const struct scoring *scoring, int64_t lines)
         score->edits += scoring->source[i].edits;
         score->units += scoring->source[i].units;
     }
-    score->exact_match = share(score->exact, score->lines);
-    score->token_accuracy = share(score->right, score->positions);
-    score->wer = share(score->wrong, score->sources);
-    score->per = share(score->edits, score->units);
+    score->exact_match = metrics_share(score->exact, score->lines);
+    score->token_accuracy = metrics_share(score->right, score->positions);
+    score->wer = metrics_share(score->wrong, score->sources);
+    score->per = metrics_share(score->edits, score->units);
 }
 
-static bool score_lines(struct scoring *scoring, const char *const *sources,
-                        const char *const *references, const char *const *outputs, int64_t count)
+static bool metrics_score_lines(struct scoring *scoring, const char *const *sources,
+                                const char *const *references, const char *const *outputs,
+                                int64_t count)
 {
     scoring->source = memory_new((size_t)count * sizeof *scoring->source);
     if (!scoring->source)
@@ -167,10 +168,10 @@ static bool score_lines(struct scoring *scoring, const char *const *sources,
         if (!text_check("score_texts", sources[i], &size) ||
             !text_check("score_texts", references[i], &size) ||
             !text_check("score_texts", outputs[i], &size) ||
-            !score_line(scoring, sources[i], references[i], outputs[i]))
+            !metrics_score_line(scoring, sources[i], references[i], outputs[i]))
             return false;
     }
-    sum_up(scoring, count);
+    metrics_sum_up(scoring, count);
     return true;
 }
 
@@ -191,7 +192,7 @@ bool sb_score_texts(const char *const *sources, const char *const *references,
                        sb_units_name(units));
     *score = (sb_text_score){0};
     struct scoring scoring = {.units = units, .score = score};
-    bool ok = score_lines(&scoring, sources, references, outputs, count);
+    bool ok = metrics_score_lines(&scoring, sources, references, outputs, count);
     table_free(&scoring.numbers);
     table_free(&scoring.sources);
     memory_free(scoring.output.id);

@@ -46,7 +46,7 @@ void sb_pairs_free(sb_pairs *pairs)
 }
 
 /* A copy of a text that lives as long as the pairs; NULL without memory. */
-static const char *keep(sb_pairs *pairs, const char *text, size_t size)
+static const char *pairs_keep(sb_pairs *pairs, const char *text, size_t size)
 {
     struct chunk *chunk = pairs->chunk;
     if (!chunk || chunk->room - chunk->used <= size) {
@@ -69,9 +69,9 @@ bool pairs_add(sb_pairs *pairs, const char *source, size_t source_size, const ch
     if (!memory_room(&pairs->source, pairs->count, &pairs->source_room, sizeof(char *)) ||
         !memory_room(&pairs->target, pairs->count, &pairs->target_room, sizeof(char *)))
         return false;
-    const char *kept = keep(pairs, source, source_size);
+    const char *kept = pairs_keep(pairs, source, source_size);
     pairs->source[pairs->count] = kept;
-    pairs->target[pairs->count] = kept ? keep(pairs, target, target_size) : NULL;
+    pairs->target[pairs->count] = kept ? pairs_keep(pairs, target, target_size) : NULL;
     if (!pairs->target[pairs->count])
         return false;
     pairs->count++;
@@ -105,7 +105,7 @@ int64_t sb_pairs_count(const sb_pairs *pairs)
     return pairs ? pairs->count : 0;
 }
 
-static bool has(const char *who, const sb_pairs *pairs, int64_t index)
+static bool pairs_has(const char *who, const sb_pairs *pairs, int64_t index)
 {
     if (!pairs)
         return fail_null(who, "pairs");
@@ -116,12 +116,12 @@ static bool has(const char *who, const sb_pairs *pairs, int64_t index)
 
 const char *sb_pairs_source(const sb_pairs *pairs, int64_t index)
 {
-    return has("pairs_source", pairs, index) ? pairs->source[index] : NULL;
+    return pairs_has("pairs_source", pairs, index) ? pairs->source[index] : NULL;
 }
 
 const char *sb_pairs_target(const sb_pairs *pairs, int64_t index)
 {
-    return has("pairs_target", pairs, index) ? pairs->target[index] : NULL;
+    return pairs_has("pairs_target", pairs, index) ? pairs->target[index] : NULL;
 }
 
 const char *const *sb_pairs_sources(const sb_pairs *pairs)
@@ -152,7 +152,7 @@ struct sources {
     bool *held;     /* of each source */
 };
 
-static bool group_sources(struct sources *sources, const sb_pairs *pairs)
+static bool pairs_group_sources(struct sources *sources, const sb_pairs *pairs)
 {
     size_t count = (size_t)pairs->count;
     sources->group = memory_new(count * sizeof(int64_t));
@@ -170,7 +170,7 @@ static bool group_sources(struct sources *sources, const sb_pairs *pairs)
 }
 
 /* Holds out sources in the order of their hashes, as long as they fit; *held is how many pairs. */
-static bool hold_out(struct sources *sources, int64_t wanted, int64_t *held)
+static bool pairs_hold_out(struct sources *sources, int64_t wanted, int64_t *held)
 {
     struct heap heap = {0};
     struct heap_item item;
@@ -187,7 +187,8 @@ static bool hold_out(struct sources *sources, int64_t wanted, int64_t *held)
     return ok;
 }
 
-static bool copy_sides(const sb_pairs *pairs, const struct sources *sources, sb_pairs *side[2])
+static bool pairs_copy_sides(const sb_pairs *pairs, const struct sources *sources,
+                             sb_pairs *side[2])
 {
     for (int i = 0; i < 2; i++)
         if (!(side[i] = memory_new(sizeof *side[i])))
@@ -211,12 +212,13 @@ bool sb_pairs_divide(const sb_pairs *pairs, int64_t held_out, sb_pairs **rest, s
     struct sources sources = {0};
     sb_pairs *side[2] = {NULL, NULL};
     int64_t taken = 0;
-    bool ok = group_sources(&sources, pairs) && hold_out(&sources, held_out, &taken);
+    bool ok = pairs_group_sources(&sources, pairs) && pairs_hold_out(&sources, held_out, &taken);
     if (ok && taken == 0)
         ok = sb_fail("pairs_divide: no source has as few as %lld pairs to hold out",
                      (long long)held_out);
     else
-        ok = (ok && copy_sides(pairs, &sources, side)) || sb_fail("pairs_divide: out of memory");
+        ok = (ok && pairs_copy_sides(pairs, &sources, side)) ||
+             sb_fail("pairs_divide: out of memory");
     table_free(&sources.table);
     memory_free(sources.group);
     memory_free(sources.pairs);

@@ -36,7 +36,7 @@ static void file_close(struct open_file *open)
         fclose(open->file);
 }
 
-static struct pairs_file lines_of(struct open_file *open)
+static struct pairs_file pairs_lines_of(struct open_file *open)
 {
     return (struct pairs_file){open->name, read_file, open};
 }
@@ -48,7 +48,7 @@ sb_pairs *sb_pairs_read(const char *path, const sb_pairs_options *options)
     struct open_file open = {0};
     if (!file_open(&open, path))
         return NULL;
-    sb_pairs *pairs = pairs_read("pairs_read", lines_of(&open), NULL, options);
+    sb_pairs *pairs = pairs_read("pairs_read", pairs_lines_of(&open), NULL, options);
     file_close(&open);
     return pairs;
 }
@@ -61,8 +61,8 @@ sb_pairs *sb_pairs_read_two(const char *source_path, const char *target_path,
     struct open_file source = {0}, target = {0};
     sb_pairs *pairs = NULL;
     if (file_open(&source, source_path) && file_open(&target, target_path)) {
-        struct pairs_file targets = lines_of(&target);
-        pairs = pairs_read("pairs_read_two", lines_of(&source), &targets, options);
+        struct pairs_file targets = pairs_lines_of(&target);
+        pairs = pairs_read("pairs_read_two", pairs_lines_of(&source), &targets, options);
     }
     file_close(&source);
     file_close(&target);

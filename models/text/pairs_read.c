@@ -14,7 +14,7 @@ struct reading {
 
 /* Notes what is wrong with a line, unless something has been noted already. */
 SB_PRINTF(3, 4)
-static void note(struct reading *reading, const struct lines *lines, const char *format, ...)
+static void pairs_note(struct reading *reading, const struct lines *lines, const char *format, ...)
 {
     if (reading->problem[0])
         return;
@@ -28,24 +28,24 @@ static void note(struct reading *reading, const struct lines *lines, const char 
 }
 
 /* Checks what holds for every line. */
-static void check_line(struct reading *reading, const struct lines *lines)
+static void pairs_check_line(struct reading *reading, const struct lines *lines)
 {
     if (lines->too_long) {
-        note(reading, lines, "%zu bytes, expected at most %zu", lines->size, lines->limit);
+        pairs_note(reading, lines, "%zu bytes, expected at most %zu", lines->size, lines->limit);
         return;
     }
     const char *nul = memchr(lines->text, '\0', lines->size);
     size_t bad = utf8_valid_size(lines->text, lines->size);
     if (nul)
-        note(reading, lines, "byte %zu is NUL", (size_t)(nul - lines->text) + 1);
+        pairs_note(reading, lines, "byte %zu is NUL", (size_t)(nul - lines->text) + 1);
     else if (bad < lines->size)
-        note(reading, lines, "byte %zu (0x%02x) is not UTF-8", bad + 1,
-             (unsigned char)lines->text[bad]);
+        pairs_note(reading, lines, "byte %zu (0x%02x) is not UTF-8", bad + 1,
+                   (unsigned char)lines->text[bad]);
     else if (lines->size == 0)
-        note(reading, lines, "the line is empty");
+        pairs_note(reading, lines, "the line is empty");
 }
 
-static int64_t tabs(const struct lines *lines)
+static int64_t pairs_tabs(const struct lines *lines)
 {
     int64_t count = 0;
     for (size_t i = 0; i < lines->size; i++)
@@ -54,8 +54,8 @@ static int64_t tabs(const struct lines *lines)
 }
 
 /* Ends the work on one line or pair of lines: it was malformed, or is added. */
-static bool settle(struct reading *reading, const char *source, size_t source_size,
-                   const char *target, size_t target_size)
+static bool pairs_settle(struct reading *reading, const char *source, size_t source_size,
+                         const char *target, size_t target_size)
 {
     reading->lines++;
     bool ok = true;
@@ -71,20 +71,20 @@ static bool settle(struct reading *reading, const char *source, size_t source_si
 
 static bool read_line(struct reading *reading, const struct lines *lines)
 {
-    check_line(reading, lines);
+    pairs_check_line(reading, lines);
     if (reading->problem[0])
-        return settle(reading, NULL, 0, NULL, 0);
+        return pairs_settle(reading, NULL, 0, NULL, 0);
     const char *tab = memchr(lines->text, '\t', lines->size);
     size_t before = tab ? (size_t)(tab - lines->text) : 0;
     size_t behind = tab ? lines->size - before - 1 : 0;
     if (!tab)
-        note(reading, lines, "no tab between source and target");
+        pairs_note(reading, lines, "no tab between source and target");
     else if (memchr(tab + 1, '\t', behind))
-        note(reading, lines, "%lld tabs, expected one between source and target",
-             (long long)tabs(lines));
+        pairs_note(reading, lines, "%lld tabs, expected one between source and target",
+                   (long long)pairs_tabs(lines));
     else if (before == 0 || behind == 0)
-        note(reading, lines, "the %s is empty", before == 0 ? "source" : "target");
-    return settle(reading, lines->text, before, tab ? tab + 1 : NULL, behind);
+        pairs_note(reading, lines, "the %s is empty", before == 0 ? "source" : "target");
+    return pairs_settle(reading, lines->text, before, tab ? tab + 1 : NULL, behind);
 }
 
 static bool read_tsv(struct reading *reading, struct lines *lines)
@@ -109,16 +109,16 @@ static bool read_two(struct reading *reading, struct lines *sources, struct line
             return sb_fail("%s ends after %lld lines, and %s goes on",
                            source ? targets->name : sources->name, (long long)reading->lines,
                            source ? sources->name : targets->name);
-        check_line(reading, sources);
-        check_line(reading, targets);
-        if (!settle(reading, sources->text, sources->size, targets->text, targets->size))
+        pairs_check_line(reading, sources);
+        pairs_check_line(reading, targets);
+        if (!pairs_settle(reading, sources->text, sources->size, targets->text, targets->size))
             return false;
     }
     return true;
 }
 
 /* Whether what was read is good enough to go on with. */
-static bool accept(const struct reading *reading, const char *name)
+static bool pairs_accept(const struct reading *reading, const char *name)
 {
     const sb_pairs *pairs = reading->pairs;
     int64_t skipped = sb_pairs_skipped(pairs);
@@ -152,7 +152,7 @@ sb_pairs *pairs_read(const char *who, struct pairs_file sources, const struct pa
              read_two(&reading, &source, &target);
     else if (ok)
         ok = read_tsv(&reading, &source);
-    ok = ok && accept(&reading, sources.name);
+    ok = ok && pairs_accept(&reading, sources.name);
     lines_end(&source);
     lines_end(&target);
     if (ok)

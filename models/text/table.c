@@ -14,7 +14,8 @@ uint64_t hash_bytes(const void *bytes, size_t size)
 }
 
 /* The slot that holds the key, or the empty one where it belongs. */
-static int64_t slot_of(const struct table *table, uint64_t hash, const void *bytes, size_t size)
+static int64_t table_slot_of(const struct table *table, uint64_t hash, const void *bytes,
+                             size_t size)
 {
     int64_t mask = table->slots - 1;
     int64_t at = (int64_t)(hash & (uint64_t)mask);
@@ -27,7 +28,7 @@ static int64_t slot_of(const struct table *table, uint64_t hash, const void *byt
     return at;
 }
 
-static bool make_slots(struct table *table)
+static bool table_make_slots(struct table *table)
 {
     if (2 * (table->count + 1) <= table->slots)
         return true;
@@ -49,11 +50,11 @@ static bool make_slots(struct table *table)
 
 int64_t table_add(struct table *table, const void *key, size_t size)
 {
-    if (!make_slots(table) ||
+    if (!table_make_slots(table) ||
         !memory_room(&table->key, table->count, &table->room, sizeof *table->key))
         return -1;
     uint64_t hash = hash_bytes(key, size);
-    int64_t at = slot_of(table, hash, key, size);
+    int64_t at = table_slot_of(table, hash, key, size);
     if (table->slot[at])
         return table->slot[at] - 1;
     size_t start = table->keys.size;
@@ -70,7 +71,7 @@ int64_t table_find(const struct table *table, const void *key, size_t size)
 {
     if (table->count == 0)
         return -1;
-    return table->slot[slot_of(table, hash_bytes(key, size), key, size)] - 1;
+    return table->slot[table_slot_of(table, hash_bytes(key, size), key, size)] - 1;
 }
 
 const char *table_key(const struct table *table, int64_t index)

@@ -59,7 +59,7 @@ sb_part sb_task_part(sb_task task, const char *source, const char *target)
 }
 
 /* Writes digits with single spaces between them. */
-static void write_digits(const int *digit, int length, char *text)
+static void task_write_digits(const int *digit, int length, char *text)
 {
     for (int i = 0; i < length; i++) {
         *text++ = (char)('0' + digit[i]);
@@ -67,8 +67,8 @@ static void write_digits(const int *digit, int length, char *text)
     }
 }
 
-static void draw_digits(struct draws *draws, sb_task task, sb_task_options lengths,
-                        sb_task_pair *pair)
+static void task_draw_digits(struct draws *draws, sb_task task, sb_task_options lengths,
+                             sb_task_pair *pair)
 {
     int digit[SB_TASK_LENGTH], answer[SB_TASK_LENGTH], count[SYMBOLS] = {0}, sorted = 0;
     int length = lengths.min_length +
@@ -80,18 +80,18 @@ static void draw_digits(struct draws *draws, sb_task task, sb_task_options lengt
     for (int symbol = 0; task == SB_TASK_SORT && symbol < SYMBOLS; symbol++)
         for (int i = 0; i < count[symbol]; i++)
             answer[sorted++] = symbol;
-    write_digits(digit, length, pair->source);
-    write_digits(answer, length, pair->target);
+    task_write_digits(digit, length, pair->source);
+    task_write_digits(answer, length, pair->target);
 }
 
-static void draw_sum(struct draws *draws, sb_task_pair *pair)
+static void task_draw_sum(struct draws *draws, sb_task_pair *pair)
 {
     int a = 10 + (int)draw_below(draws, 90), b = 10 + (int)draw_below(draws, 90);
     snprintf(pair->source, sizeof pair->source, "%d+%d", a, b);
     snprintf(pair->target, sizeof pair->target, "%d", a + b);
 }
 
-static bool check(sb_task task, sb_task_options *lengths, sb_part part, uint64_t index)
+static bool task_check(sb_task task, sb_task_options *lengths, sb_part part, uint64_t index)
 {
     if ((unsigned)task >= SB_TASKS || (unsigned)part >= SB_PARTS)
         return sb_fail("task_make: there is no task %d or no part %d", (int)task, (int)part);
@@ -114,7 +114,7 @@ bool sb_task_make(sb_task task, const sb_task_options *options, uint64_t seed, s
     sb_task_options lengths = options ? *options : (sb_task_options){0};
     if (!pair)
         return fail_null("task_make", "pair");
-    if (!check(task, &lengths, part, index))
+    if (!task_check(task, &lengths, part, index))
         return false;
     /* Parts count from different places, and no other use of this stream counts so high. */
     struct draws draws = {seed, (uint64_t)SB_STREAM_DATA << 48 | index, ((uint64_t)part + 1) << 32};
@@ -122,9 +122,9 @@ bool sb_task_make(sb_task task, const sb_task_options *options, uint64_t seed, s
         if (task == SB_TASK_DATES)
             date_draw(&draws, pair);
         else if (task == SB_TASK_ADDITION)
-            draw_sum(&draws, pair);
+            task_draw_sum(&draws, pair);
         else
-            draw_digits(&draws, task, lengths, pair);
+            task_draw_digits(&draws, task, lengths, pair);
     } while (sb_task_part(task, pair->source, pair->target) != part);
     return true;
 }

@@ -7,30 +7,31 @@
 #include "tensor/utf8.h"
 #include <string.h>
 
-static bool is_digit(char c)
+static bool tokens_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_stop(char c)
+static bool tokens_is_stop(char c)
 {
     return c == '.' || c == ',';
 }
 
 /* Punctuation of ASCII but ' , - and the full stop. */
-static bool is_mark(char c)
+static bool tokens_is_mark(char c)
 {
     return (c >= '{' && c <= '~') || (c >= '[' && c <= '`') || (c >= ' ' && c <= '&') ||
            (c >= '(' && c <= '+') || (c >= ':' && c <= '@') || c == '/';
 }
 
-static bool put(struct buffer *to, const char *before, char c, const char *behind)
+static bool tokens_put(struct buffer *to, const char *before, char c, const char *behind)
 {
     return buffer_add_text(to, before) && buffer_add(to, &c, 1) && buffer_add_text(to, behind);
 }
 
 /* Every `what` becomes `by`. */
-static bool replace(const struct buffer *from, struct buffer *to, const char *what, const char *by)
+static bool tokens_replace(const struct buffer *from, struct buffer *to, const char *what,
+                           const char *by)
 {
     size_t size = strlen(what);
     bool ok = true;
@@ -43,56 +44,59 @@ static bool replace(const struct buffer *from, struct buffer *to, const char *wh
 }
 
 /* Spaces around marks. */
-static bool part_marks(const struct buffer *from, struct buffer *to)
+static bool tokens_part_marks(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < from->size; i++) {
-        bool mark = is_mark(from->bytes[i]);
-        ok = put(to, mark ? " " : "", from->bytes[i], mark ? " " : "");
+        bool mark = tokens_is_mark(from->bytes[i]);
+        ok = tokens_put(to, mark ? " " : "", from->bytes[i], mark ? " " : "");
     }
     return ok;
 }
 
 /* Spaces around a full stop or comma that follows no digit; both characters are used up. */
-static bool part_stops_behind(const struct buffer *from, struct buffer *to)
+static bool tokens_part_stops_behind(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < from->size; i++) {
         const char *c = from->bytes + i;
-        bool match = i + 1 < from->size && !is_digit(c[0]) && is_stop(c[1]);
-        ok = put(to, "", c[0], match ? " " : "") && (!match || put(to, "", c[1], " "));
+        bool match = i + 1 < from->size && !tokens_is_digit(c[0]) && tokens_is_stop(c[1]);
+        ok =
+            tokens_put(to, "", c[0], match ? " " : "") && (!match || tokens_put(to, "", c[1], " "));
         i += match;
     }
     return ok;
 }
 
 /* Spaces around a full stop or comma that no digit follows; both characters are used up. */
-static bool part_stops_before(const struct buffer *from, struct buffer *to)
+static bool tokens_part_stops_before(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < from->size; i++) {
         const char *c = from->bytes + i;
-        bool match = i + 1 < from->size && is_stop(c[0]) && !is_digit(c[1]);
-        ok = put(to, match ? " " : "", c[0], match ? " " : "") && (!match || put(to, "", c[1], ""));
+        bool match = i + 1 < from->size && tokens_is_stop(c[0]) && !tokens_is_digit(c[1]);
+        ok = tokens_put(to, match ? " " : "", c[0], match ? " " : "") &&
+             (!match || tokens_put(to, "", c[1], ""));
         i += match;
     }
     return ok;
 }
 
 /* Spaces around a dash that follows a digit. */
-static bool part_dashes(const struct buffer *from, struct buffer *to)
+static bool tokens_part_dashes(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
     for (size_t i = 0; ok && i < from->size; i++) {
         const char *c = from->bytes + i;
-        bool match = i + 1 < from->size && is_digit(c[0]) && c[1] == '-';
-        ok = put(to, "", c[0], match ? " " : "") && (!match || put(to, "", c[1], " "));
+        bool match = i + 1 < from->size && tokens_is_digit(c[0]) && c[1] == '-';
+        ok =
+            tokens_put(to, "", c[0], match ? " " : "") && (!match || tokens_put(to, "", c[1], " "));
         i += match;
     }
     return ok;
 }
 
-static void swap(struct buffer *a, struct buffer *b)
+static void tokens_swap(struct buffer *a, struct buffer *b)
 {
     struct buffer other = *a;
     *a = *b;
@@ -100,7 +104,7 @@ static void swap(struct buffer *a, struct buffer *b)
     b->size = 0;
 }
 
-static bool is_space(int32_t c)
+static bool tokens_is_space(int32_t c)
 {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
            c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
@@ -114,7 +118,7 @@ bool token_next(const char *text, size_t size, size_t *at, struct unit *token)
         int32_t c = utf8_next(text, size, at);
         if (c < 0)
             ++*at;
-        if (!is_space(c))
+        if (!tokens_is_space(c))
             end = *at;
         else if (end > start)
             break;
@@ -126,7 +130,7 @@ bool token_next(const char *text, size_t size, size_t *at, struct unit *token)
 }
 
 /* Python's rstrip. */
-static size_t without_trailing_space(const char *text, size_t size)
+static size_t tokens_without_trailing_space(const char *text, size_t size)
 {
     struct unit token;
     size_t end = 0;
@@ -141,19 +145,19 @@ bool tokens_13a(const char *text, size_t size, struct buffer *tokens, struct buf
                                               {"&quot;", "\""},  {"&amp;", "&"}, {"&lt;", "<"},
                                               {"&gt;", ">"}};
     bool (*const steps[])(const struct buffer *from, struct buffer *to) = {
-        part_marks, part_stops_behind, part_stops_before, part_dashes};
+        tokens_part_marks, tokens_part_stops_behind, tokens_part_stops_before, tokens_part_dashes};
     tokens->size = scratch->size = 0;
-    bool ok = buffer_add(tokens, text, without_trailing_space(text, size));
+    bool ok = buffer_add(tokens, text, tokens_without_trailing_space(text, size));
     for (size_t i = 0; ok && i < sizeof replaced / sizeof *replaced; i++) {
-        ok = replace(tokens, scratch, replaced[i][0], replaced[i][1]);
-        swap(tokens, scratch);
+        ok = tokens_replace(tokens, scratch, replaced[i][0], replaced[i][1]);
+        tokens_swap(tokens, scratch);
     }
-    ok = ok && put(scratch, "", ' ', "") && buffer_add(scratch, tokens->bytes, tokens->size) &&
-         put(scratch, "", ' ', "");
-    swap(tokens, scratch);
+    ok = ok && tokens_put(scratch, "", ' ', "") &&
+         buffer_add(scratch, tokens->bytes, tokens->size) && tokens_put(scratch, "", ' ', "");
+    tokens_swap(tokens, scratch);
     for (size_t i = 0; ok && i < sizeof steps / sizeof *steps; i++) {
         ok = steps[i](tokens, scratch);
-        swap(tokens, scratch);
+        tokens_swap(tokens, scratch);
     }
     return ok;
 }

@@ -90,7 +90,7 @@ struct survey {
     int64_t tokens, empty, characters;
 };
 
-static bool survey_text(struct survey *survey, const char *text, size_t size)
+static bool units_survey_text(struct survey *survey, const char *text, size_t size)
 {
     struct unit unit;
     for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);) {
@@ -109,7 +109,7 @@ static bool survey_text(struct survey *survey, const char *text, size_t size)
     return true;
 }
 
-static bool closed_set_of_words(const struct survey *survey, int64_t texts)
+static bool units_closed_set_of_words(const struct survey *survey, int64_t texts)
 {
     if (survey->tokens < 2 * texts || survey->words.count > MANY_WORDS)
         return false;
@@ -131,14 +131,15 @@ bool sb_units_detect(const char *const *texts, int64_t count, sb_units *units)
     bool ok = true;
     for (int64_t i = 0; ok && i < count; i++) {
         size_t size;
-        ok = text_check("units_detect", texts[i], &size) && survey_text(survey, texts[i], size);
+        ok = text_check("units_detect", texts[i], &size) &&
+             units_survey_text(survey, texts[i], size);
     }
     if (ok) {
         bool sentences =
             survey->characters > LONG_TEXT * count && survey->tokens >= LONG_WORDS * count;
-        *units = closed_set_of_words(survey, count) ? SB_UNITS_WORDS
-                 : sentences                        ? SB_UNITS_BPE
-                                                    : SB_UNITS_CHARACTERS;
+        *units = units_closed_set_of_words(survey, count) ? SB_UNITS_WORDS
+                 : sentences                              ? SB_UNITS_BPE
+                                                          : SB_UNITS_CHARACTERS;
     }
     table_free(&survey->words);
     memory_free(survey);

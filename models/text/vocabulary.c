@@ -58,7 +58,7 @@ const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t id)
                                    : table_key(&vocabulary->symbols, id - SB_SPECIAL_SYMBOLS);
 }
 
-static int32_t id_of(const sb_vocabulary *v, const char *text, size_t size)
+static int32_t vocabulary_id_of(const sb_vocabulary *v, const char *text, size_t size)
 {
     int64_t index = table_find(&v->symbols, text, size);
     return index < 0 ? -1 : (int32_t)index + SB_SPECIAL_SYMBOLS;
@@ -66,12 +66,12 @@ static int32_t id_of(const sb_vocabulary *v, const char *text, size_t size)
 
 int32_t sb_vocabulary_id(const sb_vocabulary *vocabulary, const char *symbol)
 {
-    return vocabulary && symbol ? id_of(vocabulary, symbol, strlen(symbol)) : -1;
+    return vocabulary && symbol ? vocabulary_id_of(vocabulary, symbol, strlen(symbol)) : -1;
 }
 
 /* Writes the ids of the units of a text, and returns their number; with `ids` NULL only that. */
-static int64_t encode_units(const sb_vocabulary *v, const char *text, size_t size, int32_t *ids,
-                            sb_unknown *unknown)
+static int64_t vocabulary_encode_units(const sb_vocabulary *v, const char *text, size_t size,
+                                       int32_t *ids, sb_unknown *unknown)
 {
     sb_units units = v->units == SB_UNITS_BPE ? SB_UNITS_CHARACTERS : v->units;
     int64_t count = 0;
@@ -80,7 +80,7 @@ static int64_t encode_units(const sb_vocabulary *v, const char *text, size_t siz
         if (!ids)
             continue;
         ids[count] = units == SB_UNITS_BYTES ? SB_SPECIAL_SYMBOLS + (unsigned char)unit.text[0]
-                                             : id_of(v, unit.text, unit.size);
+                                             : vocabulary_id_of(v, unit.text, unit.size);
         if (ids[count] >= 0)
             continue;
         ids[count] = SB_SYMBOL_UNKNOWN;
@@ -93,13 +93,13 @@ static int64_t encode_units(const sb_vocabulary *v, const char *text, size_t siz
 }
 
 /* The ids of a text's characters behind a leading space, then merged. */
-static int64_t encode_byte_pairs(const sb_vocabulary *v, const char *text, size_t size,
-                                 int32_t *ids, sb_unknown *unknown)
+static int64_t vocabulary_encode_byte_pairs(const sb_vocabulary *v, const char *text, size_t size,
+                                            int32_t *ids, sb_unknown *unknown)
 {
     if (size == 0)
         return 0;
-    ids[0] = id_of(v, " ", 1);
-    return byte_pairs_apply(v, ids, 1 + encode_units(v, text, size, ids + 1, unknown));
+    ids[0] = vocabulary_id_of(v, " ", 1);
+    return byte_pairs_apply(v, ids, 1 + vocabulary_encode_units(v, text, size, ids + 1, unknown));
 }
 
 int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text, int64_t *count,
@@ -111,12 +111,12 @@ int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
     if (!text_check("vocabulary_encode", text, &size))
         return NULL;
     sb_unknown met = {0};
-    int64_t room = encode_units(vocabulary, text, size, NULL, &met) + 1;
+    int64_t room = vocabulary_encode_units(vocabulary, text, size, NULL, &met) + 1;
     int32_t *ids = memory_new((size_t)room * sizeof *ids);
     int64_t made = !ids ? -1
                    : vocabulary->units == SB_UNITS_BPE
-                       ? encode_byte_pairs(vocabulary, text, size, ids, &met)
-                       : encode_units(vocabulary, text, size, ids, &met);
+                       ? vocabulary_encode_byte_pairs(vocabulary, text, size, ids, &met)
+                       : vocabulary_encode_units(vocabulary, text, size, ids, &met);
     if (made < 0) {
         memory_free(ids);
         return sb_fail("vocabulary_encode: out of memory");
@@ -128,7 +128,7 @@ int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
 }
 
 /* The text of one id, which is below the size and no padding, begin or end. */
-static bool decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
+static bool vocabulary_decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
 {
     if (id == SB_SYMBOL_UNKNOWN)
         return buffer_add_text(text, replacement);
@@ -138,8 +138,8 @@ static bool decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *tex
     return buffer_add(text, table_key(&v->symbols, index), table_key_size(&v->symbols, index));
 }
 
-static bool decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count,
-                       struct buffer *text)
+static bool vocabulary_decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count,
+                                  struct buffer *text)
 {
     bool first = true;
     for (int64_t i = 0; i < count && ids[i] != SB_SYMBOL_END; i++) {
@@ -149,7 +149,7 @@ static bool decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count
         if (ids[i] == SB_SYMBOL_PADDING || ids[i] == SB_SYMBOL_BEGIN)
             continue;
         bool joined = first || v->units != SB_UNITS_WORDS || buffer_add(text, " ", 1);
-        if (!joined || !decode_symbol(v, ids[i], text))
+        if (!joined || !vocabulary_decode_symbol(v, ids[i], text))
             return sb_fail("vocabulary_decode: out of memory");
         first = false;
     }
@@ -157,7 +157,7 @@ static bool decode_ids(const sb_vocabulary *v, const int32_t *ids, int64_t count
 }
 
 /* A copy in which each byte that is not part of a character is U+FFFD; a NUL is none. */
-static char *mended(const char *bytes, size_t size)
+static char *vocabulary_mended(const char *bytes, size_t size)
 {
     struct buffer text = {0};
     bool ok = true;
@@ -180,12 +180,13 @@ char *sb_vocabulary_decode(const sb_vocabulary *vocabulary, const int32_t *ids, 
     if (!vocabulary || (!ids && count > 0))
         return fail_null("vocabulary_decode", vocabulary ? "ids" : "vocabulary");
     struct buffer text = {0};
-    if (!decode_ids(vocabulary, ids, count, &text)) {
+    if (!vocabulary_decode_ids(vocabulary, ids, count, &text)) {
         buffer_free(&text);
         return NULL;
     }
     bool spaced = vocabulary->units == SB_UNITS_BPE && text.size > 0 && text.bytes[0] == ' ';
-    char *result = spaced ? mended(text.bytes + 1, text.size - 1) : mended(text.bytes, text.size);
+    char *result = spaced ? vocabulary_mended(text.bytes + 1, text.size - 1)
+                          : vocabulary_mended(text.bytes, text.size);
     buffer_free(&text);
     return result ? result : sb_fail("vocabulary_decode: out of memory");
 }

@@ -52,13 +52,13 @@ json_t *vocabulary_to_json(const sb_vocabulary *vocabulary)
     return sb_fail("vocabulary_to_json: out of memory");
 }
 
-static bool out_of_memory(void)
+static bool vocabulary_out_of_memory(void)
 {
     return sb_fail("vocabulary: out of memory");
 }
 
 /* Whether a text can be a symbol of these units. */
-static bool fits_units(sb_units units, const char *text, size_t size)
+static bool vocabulary_fits_units(sb_units units, const char *text, size_t size)
 {
     size_t at = 0;
     if (units == SB_UNITS_WORDS)
@@ -66,7 +66,7 @@ static bool fits_units(sb_units units, const char *text, size_t size)
     return units == SB_UNITS_BPE ? size > 0 : utf8_next(text, size, &at) > 0 && at == size;
 }
 
-static bool read_symbols(sb_vocabulary *v, const json_t *symbols)
+static bool vocabulary_read_symbols(sb_vocabulary *v, const json_t *symbols)
 {
     if (!json_is_array(symbols))
         return sb_fail("vocabulary: \"symbols\" is not an array");
@@ -79,12 +79,12 @@ static bool read_symbols(sb_vocabulary *v, const json_t *symbols)
         const char *text = json_string_value(symbol);
         size_t size = json_string_length(symbol);
         if (!utf8_valid(text, size) || memchr(text, '\0', size) ||
-            !fits_units(v->units, text, size))
+            !vocabulary_fits_units(v->units, text, size))
             return sb_fail("vocabulary: symbol %zu, %s, is none of %s", i, utf8_quote(text).text,
                            sb_units_name(v->units));
         int64_t index = table_add(&v->symbols, text, size);
         if (index < 0)
-            return out_of_memory();
+            return vocabulary_out_of_memory();
         if (index < (int64_t)i)
             return sb_fail("vocabulary: symbol %zu, %s, is symbol %lld again", i,
                            utf8_quote(text).text, (long long)index);
@@ -93,7 +93,7 @@ static bool read_symbols(sb_vocabulary *v, const json_t *symbols)
 }
 
 /* Whether symbol `made` is what the symbols left and right make when they are joined. */
-static bool joins(const struct table *symbols, int64_t left, int64_t right, int64_t made)
+static bool vocabulary_joins(const struct table *symbols, int64_t left, int64_t right, int64_t made)
 {
     size_t size = table_key_size(symbols, left), rest = table_key_size(symbols, right);
     const char *text = table_key(symbols, made);
@@ -103,7 +103,8 @@ static bool joins(const struct table *symbols, int64_t left, int64_t right, int6
 }
 
 /* Reads one merge, which makes the symbol of index `made`. */
-static bool read_merge(sb_vocabulary *v, const json_t *merges, size_t number, int64_t made)
+static bool vocabulary_read_merge(sb_vocabulary *v, const json_t *merges, size_t number,
+                                  int64_t made)
 {
     int32_t ids[2];
     for (size_t side = 0; side < 2; side++) {
@@ -114,14 +115,15 @@ static bool read_merge(sb_vocabulary *v, const json_t *merges, size_t number, in
                            side == 0 ? "left" : "right");
         ids[side] = (int32_t)id;
     }
-    if (!joins(&v->symbols, ids[0] - SB_SPECIAL_SYMBOLS, ids[1] - SB_SPECIAL_SYMBOLS, made))
+    if (!vocabulary_joins(&v->symbols, ids[0] - SB_SPECIAL_SYMBOLS, ids[1] - SB_SPECIAL_SYMBOLS,
+                          made))
         return sb_fail("vocabulary: merge %zu does not make symbol %lld, %s", number,
                        (long long)made, utf8_quote(table_key(&v->symbols, made)).text);
     int64_t index = table_add(&v->merges, ids, sizeof ids);
-    return index >= 0 || out_of_memory(); /* no merge comes twice, as its symbol would */
+    return index >= 0 || vocabulary_out_of_memory(); /* no merge comes twice, as its symbol would */
 }
 
-static bool read_merges(sb_vocabulary *v, const json_t *merges)
+static bool vocabulary_read_merges(sb_vocabulary *v, const json_t *merges)
 {
     size_t count = json_array_size(merges) / 2;
     if (!json_is_array(merges) || json_array_size(merges) % 2 != 0)
@@ -131,12 +133,12 @@ static bool read_merges(sb_vocabulary *v, const json_t *merges)
                        (long long)v->symbols.count);
     int64_t characters = v->symbols.count - (int64_t)count;
     for (int64_t i = 0; i < characters; i++)
-        if (!fits_units(SB_UNITS_CHARACTERS, table_key(&v->symbols, i),
-                        table_key_size(&v->symbols, i)))
+        if (!vocabulary_fits_units(SB_UNITS_CHARACTERS, table_key(&v->symbols, i),
+                                   table_key_size(&v->symbols, i)))
             return sb_fail("vocabulary: symbol %lld is no character and no merge makes it",
                            (long long)i);
     for (size_t i = 0; i < count; i++)
-        if (!read_merge(v, merges, i, characters + (int64_t)i))
+        if (!vocabulary_read_merge(v, merges, i, characters + (int64_t)i))
             return false;
     return table_find(&v->symbols, " ", 1) >= 0 ||
            sb_fail("vocabulary: bpe needs the space among its symbols");
@@ -153,12 +155,12 @@ sb_vocabulary *vocabulary_from_json(const json_t *json)
     if (!units_named(name, &units) || units == SB_UNITS_AUTO)
         return sb_fail("vocabulary: there are no units %s", utf8_quote(name).text);
     sb_vocabulary *v = vocabulary_empty(units);
-    bool ok = v || out_of_memory();
+    bool ok = v || vocabulary_out_of_memory();
     if (ok && units == SB_UNITS_BYTES)
-        ok = vocabulary_add_bytes(v) || out_of_memory();
+        ok = vocabulary_add_bytes(v) || vocabulary_out_of_memory();
     else if (ok)
-        ok = read_symbols(v, json_object_get(json, "symbols")) &&
-             (units != SB_UNITS_BPE || read_merges(v, json_object_get(json, "merges")));
+        ok = vocabulary_read_symbols(v, json_object_get(json, "symbols")) &&
+             (units != SB_UNITS_BPE || vocabulary_read_merges(v, json_object_get(json, "merges")));
     if (ok)
         return v;
     sb_vocabulary_release(v);

@@ -17,7 +17,8 @@ struct counts {
     int64_t known, room;
 };
 
-static bool count_uses(struct counts *counts, const char *text, size_t size, int64_t uses)
+static bool vocabulary_count_uses(struct counts *counts, const char *text, size_t size,
+                                  int64_t uses)
 {
     int64_t index = table_add(&counts->units, text, size);
     if (index < 0 || !memory_room(&counts->uses, counts->known, &counts->room, sizeof(int64_t)))
@@ -28,31 +29,31 @@ static bool count_uses(struct counts *counts, const char *text, size_t size, int
     return true;
 }
 
-static void counts_free(struct counts *counts)
+static void vocabulary_counts_free(struct counts *counts)
 {
     table_free(&counts->units);
     memory_free(counts->uses);
 }
 
-static bool count_units(struct counts *counts, sb_units units, const char *text, size_t size,
-                        int64_t uses)
+static bool vocabulary_count_units(struct counts *counts, sb_units units, const char *text,
+                                   size_t size, int64_t uses)
 {
     struct unit unit;
     for (size_t at = 0; unit_next(units, text, size, &at, &unit);)
-        if (!count_uses(counts, unit.text, unit.size, uses))
+        if (!vocabulary_count_uses(counts, unit.text, unit.size, uses))
             return false;
     return true;
 }
 
 /* Counts the words of a text, each with the space before it; the first word gets one. */
-static bool count_spaced_words(struct counts *counts, struct buffer *spaced, const char *text,
-                               size_t size)
+static bool vocabulary_count_spaced_words(struct counts *counts, struct buffer *spaced,
+                                          const char *text, size_t size)
 {
     struct unit unit;
     for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);) {
         spaced->size = 0;
         if (!buffer_add(spaced, " ", 1) || !buffer_add(spaced, unit.text, unit.size) ||
-            !count_uses(counts, spaced->bytes, spaced->size, 1))
+            !vocabulary_count_uses(counts, spaced->bytes, spaced->size, 1))
             return false;
     }
     return true;
@@ -64,21 +65,22 @@ struct candidate {
     int64_t uses;
 };
 
-static int by_text(const void *a, const void *b)
+static int vocabulary_by_text(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
     int order = memcmp(x->text, y->text, x->size < y->size ? x->size : y->size);
     return order ? order : (x->size > y->size) - (x->size < y->size);
 }
 
-static int by_uses(const void *a, const void *b)
+static int vocabulary_by_uses(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    return x->uses != y->uses ? (x->uses < y->uses) - (x->uses > y->uses) : by_text(a, b);
+    return x->uses != y->uses ? (x->uses < y->uses) - (x->uses > y->uses)
+                              : vocabulary_by_text(a, b);
 }
 
 /* Adds the most used units, at most `limit`, in the order of their code points. */
-static bool add_symbols(sb_vocabulary *v, const struct counts *counts, int64_t limit)
+static bool vocabulary_add_symbols(sb_vocabulary *v, const struct counts *counts, int64_t limit)
 {
     int64_t count = counts->known;
     struct candidate *candidate = memory_new((size_t)(count + 1) * sizeof *candidate);
@@ -90,10 +92,10 @@ static bool add_symbols(sb_vocabulary *v, const struct counts *counts, int64_t l
         if (v->units == SB_UNITS_BPE && strcmp(candidate[i].text, " ") == 0)
             candidate[i].uses = INT64_MAX; /* every text begins with it */
     }
-    qsort(candidate, (size_t)count, sizeof *candidate, by_uses);
+    qsort(candidate, (size_t)count, sizeof *candidate, vocabulary_by_uses);
     if (count > limit)
         count = limit;
-    qsort(candidate, (size_t)count, sizeof *candidate, by_text);
+    qsort(candidate, (size_t)count, sizeof *candidate, vocabulary_by_text);
     bool ok = true;
     for (int64_t i = 0; ok && i < count; i++)
         ok = table_add(&v->symbols, candidate[i].text, candidate[i].size) >= 0;
@@ -121,26 +123,26 @@ static bool learn(sb_vocabulary *v, const char *const *texts, int64_t count, int
     struct buffer spaced = {0};
     for (int64_t i = 0; ok && i < count; i++) {
         size_t length = strlen(texts[i]);
-        ok = !pairs ? count_units(&units, v->units, texts[i], length, 1)
-                    : count_spaced_words(&words, &spaced, texts[i], length);
+        ok = !pairs ? vocabulary_count_units(&units, v->units, texts[i], length, 1)
+                    : vocabulary_count_spaced_words(&words, &spaced, texts[i], length);
     }
     for (int64_t i = 0; ok && i < words.known; i++)
-        ok = count_units(&units, SB_UNITS_CHARACTERS, table_key(&words.units, i),
-                         table_key_size(&words.units, i), words.uses[i]);
+        ok = vocabulary_count_units(&units, SB_UNITS_CHARACTERS, table_key(&words.units, i),
+                                    table_key_size(&words.units, i), words.uses[i]);
     if (!ok)
         sb_fail("vocabulary_new: out of memory");
     else if (units.known == 0)
         ok = sb_fail("vocabulary_new: all %lld texts are empty", (long long)count);
     else
-        ok = add_symbols(v, &units, size - SB_SPECIAL_SYMBOLS) &&
+        ok = vocabulary_add_symbols(v, &units, size - SB_SPECIAL_SYMBOLS) &&
              (!pairs || byte_pairs_learn(v, &words.units, words.uses, size));
-    counts_free(&units);
-    counts_free(&words);
+    vocabulary_counts_free(&units);
+    vocabulary_counts_free(&words);
     buffer_free(&spaced);
     return ok;
 }
 
-static bool check_size(sb_units units, int64_t size)
+static bool vocabulary_check_size(sb_units units, int64_t size)
 {
     int64_t least = SB_SPECIAL_SYMBOLS + (units == SB_UNITS_BYTES ? 256 : 1);
     if (size >= least && size <= INT32_MAX)
@@ -150,7 +152,8 @@ static bool check_size(sb_units units, int64_t size)
 }
 
 /* Checks the arguments, and fills in units and size. */
-static bool settle(const char *const *texts, int64_t count, sb_vocabulary_options *options)
+static bool vocabulary_settle(const char *const *texts, int64_t count,
+                              sb_vocabulary_options *options)
 {
     if (!texts)
         return fail_null("vocabulary_new", "texts");
@@ -168,14 +171,14 @@ static bool settle(const char *const *texts, int64_t count, sb_vocabulary_option
         return false;
     if (options->size == 0)
         options->size = options->units == SB_UNITS_BPE ? BPE_SIZE : INT32_MAX;
-    return check_size(options->units, options->size);
+    return vocabulary_check_size(options->units, options->size);
 }
 
 sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
                                  const sb_vocabulary_options *options)
 {
     sb_vocabulary_options settled = options ? *options : (sb_vocabulary_options){0};
-    if (!settle(texts, count, &settled))
+    if (!vocabulary_settle(texts, count, &settled))
         return NULL;
     sb_vocabulary *v = vocabulary_empty(settled.units);
     if (!v)

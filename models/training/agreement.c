@@ -25,7 +25,7 @@ struct verdict {
     char text[1024]; /* "": all is well */
 };
 
-static struct build build_of(const struct standing *s)
+static struct build agreement_build_of(const struct standing *s)
 {
     struct build build = {.version = ""};
     snprintf(build.version, sizeof build.version, "%s", s->version);
@@ -34,7 +34,7 @@ static struct build build_of(const struct standing *s)
     return build;
 }
 
-static void write_letter(struct letter *letter, const struct standing *s)
+static void agreement_write_letter(struct letter *letter, const struct standing *s)
 {
     *letter = (struct letter){.failed = s->failure != NULL};
     snprintf(letter->failure, sizeof letter->failure, "%s", s->failure ? s->failure : "");
@@ -54,8 +54,8 @@ static void write_letter(struct letter *letter, const struct standing *s)
 
 /* ---- comparing ---- */
 
-static void compare_builds(int rank, const struct build *a, const struct build *b,
-                           struct verdict *verdict)
+static void agreement_compare_builds(int rank, const struct build *a, const struct build *b,
+                                     struct verdict *verdict)
 {
     if (strcmp(a->version, b->version) != 0)
         snprintf(verdict->text, sizeof verdict->text, "rank %d is softback %s, rank 0 is %s", rank,
@@ -65,8 +65,8 @@ static void compare_builds(int rank, const struct build *a, const struct build *
                  b->kernels, a->kernels);
 }
 
-static bool same_settings(int rank, const struct letter *a, const struct letter *b,
-                          struct verdict *verdict)
+static bool agreement_same_settings(int rank, const struct letter *a, const struct letter *b,
+                                    struct verdict *verdict)
 {
     for (int i = 0; setting_name(i); i++)
         if (strcmp(a->setting[i].text, b->setting[i].text) != 0) {
@@ -78,8 +78,8 @@ static bool same_settings(int rank, const struct letter *a, const struct letter 
 }
 
 /* Ranks that were told of other splits have other parts of a model, so this is compared first. */
-static void compare_splits(int rank, const struct letter *a, const struct letter *b,
-                           struct verdict *verdict)
+static void agreement_compare_splits(int rank, const struct letter *a, const struct letter *b,
+                                     struct verdict *verdict)
 {
     if (a->failed || b->failed)
         return;
@@ -98,7 +98,7 @@ static void compare_splits(int rank, const struct letter *a, const struct letter
                  rank, b->threads, a->threads);
 }
 
-static void compare(int rank, const struct letter *all, struct verdict *verdict)
+static void agreement_compare(int rank, const struct letter *all, struct verdict *verdict)
 {
     char *text = verdict->text;
     const size_t size = sizeof verdict->text;
@@ -110,7 +110,7 @@ static void compare(int rank, const struct letter *all, struct verdict *verdict)
     else if (strcmp(a->task, b->task) != 0)
         snprintf(text, size, "rank %d learns %s, rank 0 %s", rank, b->task[0] ? b->task : "files",
                  a->task[0] ? a->task : "files");
-    else if (!same_settings(rank, a, b, verdict))
+    else if (!agreement_same_settings(rank, a, b, verdict))
         return;
     else if (a->data != b->data)
         snprintf(text, size, "rank %d reads other data than rank 0", rank);
@@ -126,7 +126,7 @@ static void compare(int rank, const struct letter *all, struct verdict *verdict)
 /* ---- talking ---- */
 
 /* Rank 0 receives everybody's block, after its own, each of so many bytes. */
-static bool gather(sb_communicator *c, const void *own, void *all, size_t bytes)
+static bool agreement_gather(sb_communicator *c, const void *own, void *all, size_t bytes)
 {
     const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
     if (rank == 0)
@@ -145,25 +145,25 @@ static bool gather(sb_communicator *c, const void *own, void *all, size_t bytes)
 }
 
 /* Rank 0's verdict becomes everybody's. */
-static bool accept(sb_communicator *c, struct verdict *verdict, bool *alike)
+static bool agreement_accept(sb_communicator *c, struct verdict *verdict, bool *alike)
 {
     *alike = sb_communicator_broadcast(c, 0, verdict, sizeof *verdict);
     return *alike && (!verdict->text[0] || sb_fail("%s", verdict->text));
 }
 
-static bool builds_agree(sb_communicator *c, const struct build *own, struct build *all,
-                         bool *alike)
+static bool agreement_builds_agree(sb_communicator *c, const struct build *own, struct build *all,
+                                   bool *alike)
 {
     struct verdict verdict = {.text = ""};
-    if (!gather(c, own, all, sizeof *own))
+    if (!agreement_gather(c, own, all, sizeof *own))
         return false;
     for (int k = 1; all && k < sb_communicator_size(c) && !verdict.text[0]; k++)
-        compare_builds(k, &all[0], &all[k], &verdict);
-    return accept(c, &verdict, alike);
+        agreement_compare_builds(k, &all[0], &all[k], &verdict);
+    return agreement_accept(c, &verdict, alike);
 }
 
 /* Whether all fail, and for the same reason. */
-static bool fail_alike(const struct letter *all, int ranks)
+static bool agreement_fail_alike(const struct letter *all, int ranks)
 {
     bool alike = true;
     for (int k = 0; k < ranks; k++)
@@ -171,20 +171,20 @@ static bool fail_alike(const struct letter *all, int ranks)
     return alike;
 }
 
-static bool letters_agree(sb_communicator *c, const struct letter *own, struct letter *all,
-                          bool *alike)
+static bool agreement_letters_agree(sb_communicator *c, const struct letter *own,
+                                    struct letter *all, bool *alike)
 {
     const int ranks = sb_communicator_size(c);
     struct verdict verdict = {.text = ""};
-    if (!gather(c, own, all, sizeof *own))
+    if (!agreement_gather(c, own, all, sizeof *own))
         return false;
-    if (all && fail_alike(all, ranks))
+    if (all && agreement_fail_alike(all, ranks))
         snprintf(verdict.text, sizeof verdict.text, "%s", all[0].failure);
     for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
-        compare_splits(k, &all[0], &all[k], &verdict);
+        agreement_compare_splits(k, &all[0], &all[k], &verdict);
     for (int k = 1; all && k < ranks && !verdict.text[0]; k++)
-        compare(k, all, &verdict);
-    return accept(c, &verdict, alike);
+        agreement_compare(k, all, &verdict);
+    return agreement_accept(c, &verdict, alike);
 }
 
 /* Rank 0's room for what it is sent. */
@@ -193,7 +193,7 @@ struct room {
     struct letter *letter;
 };
 
-static bool make_room(struct room *room, int ranks)
+static bool agreement_make_room(struct room *room, int ranks)
 {
     room->build = memory_new((size_t)ranks * sizeof *room->build);
     room->letter = memory_new((size_t)ranks * sizeof *room->letter);
@@ -207,14 +207,14 @@ bool agreement_reach(sb_communicator *c, const struct standing *standing, bool *
         return !standing->failure || sb_fail("%s", standing->failure);
     struct room room = {NULL, NULL};
     struct letter *own = memory_new(sizeof *own);
-    const struct build build = build_of(standing);
+    const struct build build = agreement_build_of(standing);
     bool ok = own || sb_fail("comparing ranks: out of memory");
     if (ok && sb_communicator_rank(c) == 0)
-        ok = make_room(&room, sb_communicator_size(c));
+        ok = agreement_make_room(&room, sb_communicator_size(c));
     if (ok)
-        write_letter(own, standing);
-    ok = ok && builds_agree(c, &build, room.build, alike) &&
-         letters_agree(c, own, room.letter, alike);
+        agreement_write_letter(own, standing);
+    ok = ok && agreement_builds_agree(c, &build, room.build, alike) &&
+         agreement_letters_agree(c, own, room.letter, alike);
     memory_free(room.build);
     memory_free(room.letter);
     memory_free(own);

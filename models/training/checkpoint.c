@@ -8,8 +8,8 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-static bool build(struct checkpoint *c, const sb_safetensors *file, const sb_model_kind *kind,
-                  const struct metadata *d)
+static bool checkpoint_build(struct checkpoint *c, const sb_safetensors *file,
+                             const sb_model_kind *kind, const struct metadata *d)
 {
     c->has_state = d->has_state;
     c->progress = d->progress;
@@ -51,7 +51,8 @@ static struct checkpoint *read_checkpoint(const sb_safetensors *file, const sb_m
         return NULL;
     sb_description_set_ranks(d.model, ranks);
     struct checkpoint *c = memory_new(sizeof *c);
-    bool ok = c ? build(c, file, kind, &d) : sb_fail("checkpoint: out of memory") != NULL;
+    bool ok =
+        c ? checkpoint_build(c, file, kind, &d) : sb_fail("checkpoint: out of memory") != NULL;
     metadata_free(&d);
     if (ok)
         return c;
@@ -107,7 +108,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
 
 /* ---- averages ---- */
 
-static bool is_of_training(const char *name)
+static bool checkpoint_is_of_training(const char *name)
 {
     struct settings any;
     const int i = setting_find(name);
@@ -115,21 +116,23 @@ static bool is_of_training(const char *name)
 }
 
 /* Whether the parameters of models of two descriptions mean the same. */
-static bool same_described(const sb_description *a, const sb_description *b)
+static bool checkpoint_same_described(const sb_description *a, const sb_description *b)
 {
     const char *name;
     bool same = description_same_words(a, b);
     for (int64_t i = 0; same && (name = sb_description_name(a, i)); i++) {
         const char *value = sb_description_get(b, name);
-        same = is_of_training(name) || (value && strcmp(value, sb_description_value(a, i)) == 0);
+        same = checkpoint_is_of_training(name) ||
+               (value && strcmp(value, sb_description_value(a, i)) == 0);
     }
     return same;
 }
 
-static bool check_same_model(const sb_model *first, const sb_model *model, const char *path)
+static bool checkpoint_check_same_model(const sb_model *first, const sb_model *model,
+                                        const char *path)
 {
     sb_description *a = sb_model_describe(first), *b = sb_model_describe(model);
-    const bool same = a && b && first->kind == model->kind && same_described(a, b) &&
+    const bool same = a && b && first->kind == model->kind && checkpoint_same_described(a, b) &&
                       sb_parameters_dtype(first->weights) == sb_parameters_dtype(model->weights);
     if (a && b && !same)
         sb_fail("average: %s is another model than the first", path);
@@ -139,7 +142,8 @@ static bool check_same_model(const sb_model *first, const sb_model *model, const
 }
 
 /* mean += (one - mean) / count */
-static bool add_to_mean(const struct checkpoint *into, const struct checkpoint *c, int count)
+static bool checkpoint_add_to_mean(const struct checkpoint *into, const struct checkpoint *c,
+                                   int count)
 {
     if (!parameters_flatten(c->weights))
         return false;
@@ -163,8 +167,8 @@ bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[
         return false;
     for (int i = 0; i < n; i++) {
         struct checkpoint *c = checkpoint_load(paths[i]);
-        bool ok = c && check_same_model(&into->subject, &c->subject, paths[i]);
-        ok = ok && add_to_mean(into, c, i + 2);
+        bool ok = c && checkpoint_check_same_model(&into->subject, &c->subject, paths[i]);
+        ok = ok && checkpoint_add_to_mean(into, c, i + 2);
         checkpoint_free(c);
         if (!ok)
             return false;

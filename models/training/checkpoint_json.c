@@ -102,7 +102,7 @@ static json_t *settings_to_json(const sb_description *d)
 }
 
 /* A vocabulary, or the name of an earlier one that it is too. */
-static json_t *vocabulary_or_name(const sb_description *d, int64_t i)
+static json_t *checkpoint_vocabulary_or_name(const sb_description *d, int64_t i)
 {
     sb_vocabulary *vocabulary, *earlier;
     description_vocabulary_at(d, i, &vocabulary);
@@ -120,7 +120,7 @@ static json_t *vocabularies_to_json(const sb_description *d)
     sb_vocabulary *vocabulary;
     const char *name;
     for (int64_t i = 0; (name = description_vocabulary_at(d, i, &vocabulary)); i++)
-        if (json_object_set_new(all, name, vocabulary_or_name(d, i)) != 0) {
+        if (json_object_set_new(all, name, checkpoint_vocabulary_or_name(d, i)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -128,13 +128,13 @@ static json_t *vocabularies_to_json(const sb_description *d)
 }
 
 /* Whether a model is of the only kind that earlier versions knew, which their files do not name. */
-static bool is_unnamed(const sb_description *d)
+static bool checkpoint_is_unnamed(const sb_description *d)
 {
     return strcmp(sb_description_kind(d), UNNAMED_KIND) == 0;
 }
 
 /* Its vocabularies stand beside the rest; a joint one is there once. */
-static bool add_unnamed(json_t *json, const sb_description *d)
+static bool checkpoint_add_unnamed(json_t *json, const sb_description *d)
 {
     sb_vocabulary *source = sb_description_vocabulary(d, "source"),
                   *target = source ? sb_description_vocabulary(d, "target") : NULL;
@@ -143,14 +143,14 @@ static bool add_unnamed(json_t *json, const sb_description *d)
             json_object_set_new(json, "target", vocabulary_to_json(target)) == 0);
 }
 
-static bool add_named(json_t *json, const sb_description *d)
+static bool checkpoint_add_named(json_t *json, const sb_description *d)
 {
     return json_object_set_new(json, "kind", json_string(sb_description_kind(d))) == 0 &&
            json_object_set_new(json, "vocabularies", vocabularies_to_json(d)) == 0;
 }
 
 /* Where there are any. */
-static bool add_labels(json_t *json, const sb_description *d)
+static bool checkpoint_add_labels(json_t *json, const sb_description *d)
 {
     json_t *all = json_array();
     bool ok = all != NULL;
@@ -167,8 +167,9 @@ static json_t *to_json(const struct metadata *d)
     bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
-              (is_unnamed(d->model) ? add_unnamed : add_named)(json, d->model) &&
-              add_labels(json, d->model) &&
+              (checkpoint_is_unnamed(d->model) ? checkpoint_add_unnamed
+                                               : checkpoint_add_named)(json, d->model) &&
+              checkpoint_add_labels(json, d->model) &&
               (!d->has_fingerprint ||
                json_object_set_new(json, "fingerprint",
                                    json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
@@ -187,7 +188,7 @@ struct output {
     bool failed; /* Jansson goes on where it should not, and would leave a part out */
 };
 
-static int append(const char *bytes, size_t size, void *output_)
+static int checkpoint_append(const char *bytes, size_t size, void *output_)
 {
     struct output *output = output_;
     output->failed = output->failed || !buffer_add(&output->text, bytes, size);
@@ -198,14 +199,15 @@ char *metadata_write(const struct metadata *description)
 {
     struct output output = {0};
     json_t *json = to_json(description);
-    bool ok = json && json_dump_callback(json, append, &output, JSON_COMPACT) == 0;
+    bool ok = json && json_dump_callback(json, checkpoint_append, &output, JSON_COMPACT) == 0;
     json_decref(json);
     char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
     buffer_free(&output.text);
     return text ? text : sb_fail("checkpoint: out of memory for its description");
 }
 
-static bool read_whole(const char *owner, const struct counter *c, int64_t whole, void *place)
+static bool checkpoint_read_whole(const char *owner, const struct counter *c, int64_t whole,
+                                  void *place)
 {
     int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
     if (whole < 0 || whole > most)
@@ -219,7 +221,7 @@ static bool read_whole(const char *owner, const struct counter *c, int64_t whole
 }
 
 /* Earlier versions had none. */
-static bool read_mark(const json_t *value, void *place)
+static bool checkpoint_read_mark(const json_t *value, void *place)
 {
     uint64_t mark = 0;
     const bool ok =
@@ -228,8 +230,8 @@ static bool read_mark(const json_t *value, void *place)
     return ok;
 }
 
-static bool read_counter(const char *owner, const json_t *all, const struct counter *c,
-                         struct metadata *d)
+static bool checkpoint_read_counter(const char *owner, const json_t *all, const struct counter *c,
+                                    struct metadata *d)
 {
     const json_t *value = json_object_get(all, c->name);
     char *place = (char *)d + c->offset, *end;
@@ -238,28 +240,28 @@ static bool read_counter(const char *owner, const json_t *all, const struct coun
         return true;
     }
     if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
-        return read_whole(owner, c, json_integer_value(value), place);
+        return checkpoint_read_whole(owner, c, json_integer_value(value), place);
     if (c->type == REAL && json_is_string(value)) {
         double real = strtod(json_string_value(value), &end);
         memcpy(place, &real, sizeof real);
         if (*end == '\0' && end != json_string_value(value))
             return true;
     }
-    if (c->type == MARK && read_mark(value, place))
+    if (c->type == MARK && checkpoint_read_mark(value, place))
         return true;
     return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
 }
 
-static bool read_counters(const char *owner, const json_t *all, const struct counter *counters,
-                          struct metadata *d)
+static bool checkpoint_read_counters(const char *owner, const json_t *all,
+                                     const struct counter *counters, struct metadata *d)
 {
     for (const struct counter *c = counters; all && c->name; c++)
-        if (!read_counter(owner, all, c, d))
+        if (!checkpoint_read_counter(owner, all, c, d))
             return false;
     return true;
 }
 
-static bool read_fingerprint(const json_t *value, struct metadata *d)
+static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
 {
     const char *text = json_string_value(value);
     d->has_fingerprint = value != NULL;
@@ -267,7 +269,7 @@ static bool read_fingerprint(const json_t *value, struct metadata *d)
            sb_fail("checkpoint: its fingerprint is malformed, expected 16 hexadecimal digits");
 }
 
-static bool read_settings(const json_t *all, sb_description *d)
+static bool checkpoint_read_settings(const json_t *all, sb_description *d)
 {
     const char *key;
     json_t *value;
@@ -286,7 +288,7 @@ static bool read_settings(const json_t *all, sb_description *d)
     return true;
 }
 
-static bool add_vocabulary(sb_description *d, const char *name, const json_t *value)
+static bool checkpoint_add_vocabulary(sb_description *d, const char *name, const json_t *value)
 {
     sb_vocabulary *vocabulary =
         json_is_string(value)
@@ -297,16 +299,16 @@ static bool add_vocabulary(sb_description *d, const char *name, const json_t *va
     return ok;
 }
 
-static bool read_unnamed(const json_t *json, sb_description *d)
+static bool checkpoint_read_unnamed(const json_t *json, sb_description *d)
 {
     const json_t *target = json_object_get(json, "target");
-    return add_vocabulary(d, "source", json_object_get(json, "source")) &&
-           (target ? add_vocabulary(d, "target", target)
+    return checkpoint_add_vocabulary(d, "source", json_object_get(json, "source")) &&
+           (target ? checkpoint_add_vocabulary(d, "target", target)
                    : sb_description_add_vocabulary(d, "target",
                                                    sb_description_vocabulary(d, "source")));
 }
 
-static bool read_named(const json_t *json, sb_description *d)
+static bool checkpoint_read_named(const json_t *json, sb_description *d)
 {
     const json_t *all = json_object_get(json, "vocabularies");
     const char *key;
@@ -315,13 +317,13 @@ static bool read_named(const json_t *json, sb_description *d)
         return sb_fail("checkpoint: its vocabularies are missing or malformed");
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
-        if (!add_vocabulary(d, key, value))
+        if (!checkpoint_add_vocabulary(d, key, value))
             return false;
     }
     return true;
 }
 
-static bool read_labels(const json_t *all, sb_description *d)
+static bool checkpoint_read_labels(const json_t *all, sb_description *d)
 {
     if (all && (!json_is_array(all) || json_array_size(all) > MOST_LABELS))
         return sb_fail("checkpoint: its labels are malformed, or more than %d", MOST_LABELS);
@@ -335,18 +337,19 @@ static bool read_labels(const json_t *all, sb_description *d)
     return true;
 }
 
-static bool read_model(const json_t *json, struct metadata *d)
+static bool checkpoint_take_model(const json_t *json, struct metadata *d)
 {
     const json_t *kind = json_object_get(json, "kind");
     if (kind && (!json_is_string(kind) || json_string_length(kind) > 100))
         return sb_fail("checkpoint: its kind is malformed");
     d->model = sb_description_new(kind ? json_string_value(kind) : UNNAMED_KIND);
-    return d->model && read_settings(json_object_get(json, "settings"), d->model) &&
-           (is_unnamed(d->model) ? read_unnamed : read_named)(json, d->model) &&
-           read_labels(json_object_get(json, "labels"), d->model);
+    return d->model && checkpoint_read_settings(json_object_get(json, "settings"), d->model) &&
+           (checkpoint_is_unnamed(d->model) ? checkpoint_read_unnamed
+                                            : checkpoint_read_named)(json, d->model) &&
+           checkpoint_read_labels(json_object_get(json, "labels"), d->model);
 }
 
-static bool read(const json_t *json, struct metadata *d)
+static bool checkpoint_read(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
     if (!json_is_integer(format))
@@ -362,9 +365,10 @@ static bool read(const json_t *json, struct metadata *d)
     const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state");
     d->has_best = best != NULL;
     d->has_state = state != NULL;
-    return read_model(json, d) && read_fingerprint(json_object_get(json, "fingerprint"), d) &&
-           read_counters("best model", best, best_counters, d) &&
-           read_counters("state", state, state_counters, d);
+    return checkpoint_take_model(json, d) &&
+           checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
+           checkpoint_read_counters("best model", best, best_counters, d) &&
+           checkpoint_read_counters("state", state, state_counters, d);
 }
 
 bool metadata_read(const char *text, struct metadata *d)
@@ -373,7 +377,7 @@ bool metadata_read(const char *text, struct metadata *d)
     struct json json;
     if (!json_read(&json, "checkpoint", text, strlen(text)))
         return false;
-    bool ok = read(json.value, d);
+    bool ok = checkpoint_read(json.value, d);
     json_free(&json);
     if (!ok)
         metadata_free(d);

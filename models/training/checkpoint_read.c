@@ -55,7 +55,8 @@ sb_dtype checkpoint_dtype(const sb_safetensors *file)
 
 /* Whether the file has this parameter. Its shapes are backed by as many bytes, so that settings
    which claim a huge model fail here, before there is any memory for it. */
-static bool file_has(const void *file, const char *name, int rank, const int64_t *dim)
+static bool checkpoint_read_file_has(const void *file, const char *name, int rank,
+                                     const int64_t *dim)
 {
     int i = sb_safetensors_find(file, name);
     if (i < 0)
@@ -90,7 +91,7 @@ const sb_model_kind *checkpoint_kind(const struct metadata *d, const sb_model_ki
 }
 
 /* Whether the settings of a file are known, where they are those of one of the library's kinds. */
-static bool check_settings(const struct metadata *d, const sb_model_kind *kind)
+static bool checkpoint_read_check_settings(const struct metadata *d, const sb_model_kind *kind)
 {
     struct settings settings;
     for (int i = 0; model_kind_at(i); i++)
@@ -103,9 +104,9 @@ bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb
                            sb_parameters *weights, const struct metadata *d)
 {
     kind = checkpoint_kind(d, kind);
-    if (!kind || !check_settings(d, kind))
+    if (!kind || !checkpoint_read_check_settings(d, kind))
         return false;
-    parameters_restrict(weights, file_has, file);
+    parameters_restrict(weights, checkpoint_read_file_has, file);
     const bool built = sb_model_build(model, kind, weights, d->model);
     parameters_restrict(weights, NULL, NULL);
     uint64_t fingerprint;

@@ -31,7 +31,7 @@ struct contents {
     struct source_item *items;
 };
 
-static void list_items(struct contents *c)
+static void checkpoint_list_items(struct contents *c)
 {
     for (int i = 0; i < c->n; i++) {
         struct source_item *item = &c->items[i];
@@ -58,7 +58,8 @@ struct place {
 
 /* Adds the terms of this rank's part of parameter i. Where all ranks hold the same, the first one
    does. */
-static bool add_part(const sb_parameters *weights, int64_t i, const struct place *p, uint64_t *sum)
+static bool checkpoint_add_part(const sb_parameters *weights, int64_t i, const struct place *p,
+                                uint64_t *sum)
 {
     enum { CHUNK = 2048 };
     uint64_t buffer[CHUNK];
@@ -79,12 +80,13 @@ static bool add_part(const sb_parameters *weights, int64_t i, const struct place
 }
 
 /* Adds the terms of a state's tensor, which is shaped as all parameters together. */
-static bool add_state(const struct contents *c, uint64_t key, const sb_tensor *flat, uint64_t *sum)
+static bool checkpoint_add_state(const struct contents *c, uint64_t key, const sb_tensor *flat,
+                                 uint64_t *sum)
 {
     struct place place = {.key = key, .flat = flat};
     for (int64_t i = 0; i < c->n; i++) {
         place.offset = parameters_offset(c->weights, i);
-        if (!add_part(c->weights, i, &place, sum))
+        if (!checkpoint_add_part(c->weights, i, &place, sum))
             return false;
         place.base += parts_size(c->weights, i, 1);
     }
@@ -92,7 +94,7 @@ static bool add_state(const struct contents *c, uint64_t key, const sb_tensor *f
 }
 
 /* Without joining the parts of ranks: each adds up the terms of its own. */
-static bool fingerprint(const struct contents *c, uint64_t *sum)
+static bool checkpoint_fingerprint_of(const struct contents *c, uint64_t *sum)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
     *sum = 0;
@@ -103,8 +105,8 @@ static bool fingerprint(const struct contents *c, uint64_t *sum)
         const struct place place = {.key = t.key,
                                     .flat = i < c->n ? sb_parameters_get(c->weights, i) : NULL};
         *sum += sb_communicator_rank(ranks) == 0 ? t.term : 0;
-        if (place.flat ? !add_part(c->weights, i, &place, sum)
-                       : !add_state(c, t.key, c->state[i - c->n].tensor, sum))
+        if (place.flat ? !checkpoint_add_part(c->weights, i, &place, sum)
+                       : !checkpoint_add_state(c, t.key, c->state[i - c->n].tensor, sum))
             return false;
     }
     return fingerprint_sum(ranks, sum);
@@ -113,7 +115,7 @@ static bool fingerprint(const struct contents *c, uint64_t *sum)
 /* ---- the file ---- */
 
 /* The whole of an item, also where ranks hold parts of it. */
-static sb_tensor *fetch(void *context, int i)
+static sb_tensor *checkpoint_fetch(void *context, int i)
 {
     const struct contents *c = context;
     const sb_parameters *w = c->weights;
@@ -126,12 +128,13 @@ static sb_tensor *fetch(void *context, int i)
 }
 
 /* Ranks that hold parts go through the items together, and the first writes them. */
-static bool write_contents(const char *path, struct contents *c, struct metadata *d)
+static bool checkpoint_write_contents(const char *path, struct contents *c, struct metadata *d)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
-    const struct source source = {c->n + c->states, c->items, fetch, c};
-    list_items(c);
-    if ((ranks && !parameters_flatten(c->weights)) || !fingerprint(c, &d->fingerprint))
+    const struct source source = {c->n + c->states, c->items, checkpoint_fetch, c};
+    checkpoint_list_items(c);
+    if ((ranks && !parameters_flatten(c->weights)) ||
+        !checkpoint_fingerprint_of(c, &d->fingerprint))
         return false;
     d->has_fingerprint = true;
     char *text = metadata_write(d);
@@ -150,7 +153,7 @@ bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer
     c.states = trainer ? checkpoint_state(trainer, c.state) : 0;
     c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
     const bool ok = d->model && (c.items || sb_fail("checkpoint: out of memory")) &&
-                    write_contents(path, &c, d);
+                    checkpoint_write_contents(path, &c, d);
     memory_free(c.items);
     sb_description_free(d->model);
     d->model = NULL;
@@ -158,7 +161,7 @@ bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer
 }
 
 /* All settings, and the vocabularies of the model; NULL: a failure. */
-static sb_description *describe(const struct settings *settings, const sb_seq2seq *model)
+static sb_description *checkpoint_describe(const struct settings *settings, const sb_seq2seq *model)
 {
     sb_description *d = sb_description_new(seq2seq_kind.name);
     if (d && settings_write(settings, d) &&
@@ -173,7 +176,8 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
-    struct metadata d = {.model = describe(settings, model), .task = (char *)(uintptr_t)task};
+    struct metadata d = {.model = checkpoint_describe(settings, model),
+                         .task = (char *)(uintptr_t)task};
     d.has_state = trainer != NULL;
     if (trainer) {
         d.state = sb_trainer_save(trainer);
@@ -185,7 +189,8 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
                           const sb_seq2seq *model, struct progress *progress)
 {
-    struct metadata d = {.model = describe(settings, model), .task = (char *)(uintptr_t)task};
+    struct metadata d = {.model = checkpoint_describe(settings, model),
+                         .task = (char *)(uintptr_t)task};
     d.has_best = true;
     d.best = (struct best_model){progress->best_step, progress->data_hash};
     if (!checkpoint_write(path, sb_seq2seq_parameters(model), NULL, &d))

@@ -9,7 +9,7 @@
 static const double SATURATED_BELOW = 0.01;
 
 /* All values of a tensor; NULL without memory. */
-static double *values_of(const sb_tensor *t)
+static double *diagnosis_values_of(const sb_tensor *t)
 {
     double *values = memory_new((size_t)(tensor_size(t) + 1) * sizeof *values);
     if (values && sb_tensor_read(t, values))
@@ -18,7 +18,7 @@ static double *values_of(const sb_tensor *t)
     return NULL;
 }
 
-static bool is_saturated(int64_t n, const double *a)
+static bool diagnosis_is_saturated(int64_t n, const double *a)
 {
     double squares = 0, cubes = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -29,7 +29,7 @@ static bool is_saturated(int64_t n, const double *a)
     return J2 * (double)n < SATURATED_BELOW * SATURATED_BELOW;
 }
 
-static double evenness(int64_t n, const double *a)
+static double diagnosis_evenness(int64_t n, const double *a)
 {
     double entropy = 0;
     for (int64_t j = 0; j < n; j++)
@@ -43,29 +43,29 @@ struct extent {
     bool causal;
 };
 
-static int64_t keys_seen(const struct extent *e, int64_t b, int64_t i)
+static int64_t diagnosis_keys_seen(const struct extent *e, int64_t b, int64_t i)
 {
     const int64_t keys = (int64_t)e->keys[b];
     return e->causal && i + 1 < keys ? i + 1 : keys;
 }
 
 /* Of each head of one layer's weights (B, H, Lq, Lk). */
-static bool take_weights(const sb_tensor *weights, const struct extent *e, double *saturated,
-                         double *even)
+static bool diagnosis_take_weights(const sb_tensor *weights, const struct extent *e,
+                                   double *saturated, double *even)
 {
     const int64_t B = weights->dim[0], H = weights->dim[1], Lq = weights->dim[2],
                   Lk = weights->dim[3];
-    double *a = values_of(weights);
+    double *a = diagnosis_values_of(weights);
     for (int64_t h = 0; a && h < H; h++) {
         int64_t rows = 0;
         for (int64_t b = 0; b < B; b++)
             for (int64_t i = 0; i < (int64_t)e->queries[b]; i++) {
-                const int64_t n = keys_seen(e, b, i);
+                const int64_t n = diagnosis_keys_seen(e, b, i);
                 const double *row = a + ((b * H + h) * Lq + i) * Lk;
                 if (n < 2)
                     continue;
-                saturated[h] += is_saturated(n, row);
-                even[h] += evenness(n, row);
+                saturated[h] += diagnosis_is_saturated(n, row);
+                even[h] += diagnosis_evenness(n, row);
                 rows++;
             }
         saturated[h] /= rows > 0 ? (double)rows : 1;
@@ -76,13 +76,13 @@ static bool take_weights(const sb_tensor *weights, const struct extent *e, doubl
 }
 
 /* Of the next heads, those of one map. */
-static bool take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *head)
+static bool diagnosis_take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *head)
 {
-    double *queries = values_of(map->queries), *keys = values_of(map->keys);
+    double *queries = diagnosis_values_of(map->queries), *keys = diagnosis_values_of(map->keys);
     const struct extent extent = {queries, keys, map->causal};
     const bool ok = (queries && keys) || sb_fail("diagnosis: out of memory");
-    const bool taken =
-        ok && take_weights(map->weights, &extent, d->saturated + *head, d->evenness + *head);
+    const bool taken = ok && diagnosis_take_weights(map->weights, &extent, d->saturated + *head,
+                                                    d->evenness + *head);
     *head += map->weights->dim[1];
     memory_free(queries);
     memory_free(keys);
@@ -90,7 +90,7 @@ static bool take_map(struct diagnosis *d, const sb_attention_map *map, int64_t *
 }
 
 /* Of all maps, whose heads are counted first. */
-static bool take_heads(struct diagnosis *d, const sb_attentions *a)
+static bool diagnosis_take_heads(struct diagnosis *d, const sb_attentions *a)
 {
     int64_t head = 0;
     for (int i = 0; i < a->maps; i++)
@@ -99,15 +99,15 @@ static bool take_heads(struct diagnosis *d, const sb_attentions *a)
     d->evenness = memory_new((size_t)(d->heads + 1) * sizeof(double));
     bool ok = (d->saturated && d->evenness) || sb_fail("diagnosis: out of memory");
     for (int i = 0; ok && i < a->maps; i++)
-        ok = take_map(d, &a->map[i], &head);
+        ok = diagnosis_take_map(d, &a->map[i], &head);
     return ok;
 }
 
-static bool take_gradients(struct diagnosis *d, const sb_parameters *set)
+static bool diagnosis_take_gradients(struct diagnosis *d, const sb_parameters *set)
 {
     for (int64_t i = 0; i < d->parameters; i++) {
         const sb_tensor *gradient = sb_tensor_grad(sb_parameters_get(set, i));
-        double sum = 0, *values = gradient ? values_of(gradient) : NULL;
+        double sum = 0, *values = gradient ? diagnosis_values_of(gradient) : NULL;
         if (gradient && !values)
             return sb_fail("diagnosis: out of memory");
         for (int64_t e = 0; values && e < tensor_size(gradient); e++)
@@ -119,14 +119,15 @@ static bool take_gradients(struct diagnosis *d, const sb_parameters *set)
 }
 
 /* On the open tape. */
-static bool diagnose(struct diagnosis *d, const sb_model *model, const sb_batch *batch)
+static bool diagnosis_diagnose(struct diagnosis *d, const sb_model *model, const sb_batch *batch)
 {
     sb_attentions a;
     if (!model->kind->attentions)
         return sb_fail("diagnosis: a model of kind \"%s\" shows no attention", model->kind->name);
     if (!model->kind->attentions(model->self, batch, &a))
         return false;
-    const bool ok = take_heads(d, &a) && sb_backward(a.loss) && take_gradients(d, model->weights);
+    const bool ok = diagnosis_take_heads(d, &a) && sb_backward(a.loss) &&
+                    diagnosis_take_gradients(d, model->weights);
     sb_free(a.map);
     return ok;
 }
@@ -140,7 +141,7 @@ bool diagnosis_make(struct diagnosis *d, const sb_model *model, const sb_batch *
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         sb_tape_random(&tape, NULL);
-        ok = diagnose(d, model, batch);
+        ok = diagnosis_diagnose(d, model, batch);
         ok = sb_tape_end(&tape) && ok;
         sb_parameters_clear(model->weights);
     }

@@ -5,7 +5,7 @@
 #include "tensor/memory.h"
 #include <math.h>
 
-static bool add_cost(const sb_model *model, const sb_batch *batch, double *sum)
+static bool evaluation_add_cost(const sb_model *model, const sb_batch *batch, double *sum)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -17,7 +17,7 @@ static bool add_cost(const sb_model *model, const sb_batch *batch, double *sum)
 
 /* Goes to the beginning of an epoch; how many batches it has, 0: a failure, after which the source
    stands where it did. */
-static int64_t begin(const sb_source *source)
+static int64_t evaluation_begin(const sb_source *source)
 {
     const sb_data_position before = source->tell(source->object);
     if (!source->seek(source->object, (sb_data_position){0, 0}))
@@ -29,14 +29,14 @@ static int64_t begin(const sb_source *source)
 }
 
 /* The costs of this rank's batches, each in its place, and zeros in the places of the others'. */
-static bool add_costs(sb_communicator *c, const sb_model *model, const sb_source *source,
-                      int64_t batches, double *cost, int64_t *targets)
+static bool evaluation_add_costs(sb_communicator *c, const sb_model *model, const sb_source *source,
+                                 int64_t batches, double *cost, int64_t *targets)
 {
     const int rank = sb_communicator_rank(c), ranks = sb_communicator_size(c);
     for (int64_t b = 0; b < batches; b++) {
         const sb_batch *batch = source->next(source->object);
         if (!batch || !batch_check(batch, false) ||
-            (b % ranks == rank && !add_cost(model, batch, &cost[b])))
+            (b % ranks == rank && !evaluation_add_cost(model, batch, &cost[b])))
             return false;
         *targets += batch->targets;
     }
@@ -44,16 +44,17 @@ static bool add_costs(sb_communicator *c, const sb_model *model, const sb_source
 }
 
 /* The batches' costs are added in their order, whoever computed them. */
-static double epoch_loss(sb_communicator *c, const sb_model *model, const sb_source *source)
+static double evaluation_epoch_loss(sb_communicator *c, const sb_model *model,
+                                    const sb_source *source)
 {
     double sum = 0;
     int64_t targets = 0;
-    const int64_t batches = begin(source);
+    const int64_t batches = evaluation_begin(source);
     if (batches == 0)
         return NAN;
     double *cost = memory_new((size_t)batches * sizeof *cost);
     const bool ok = (cost || sb_fail("evaluate: out of memory")) &&
-                    add_costs(c, model, source, batches, cost, &targets) &&
+                    evaluation_add_costs(c, model, source, batches, cost, &targets) &&
                     sb_communicator_sum(c, SB_F64, batches, cost);
     for (int64_t b = 0; ok && b < batches; b++)
         sum += cost[b];
@@ -70,7 +71,8 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
 {
     if (!model || !source || !evaluation)
         return fail_null("evaluate", !model ? "model" : source ? "evaluation" : "source");
-    *evaluation = (sb_evaluation){.loss = epoch_loss(ranks, model, source), .error = NAN};
+    *evaluation =
+        (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source), .error = NAN};
     if (isnan(evaluation->loss))
         return false;
     return !held || !model->kind->score ||
@@ -85,5 +87,5 @@ double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data)
     }
     const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
     const sb_source source = sb_data_as_source(data);
-    return epoch_loss(NULL, &subject, &source);
+    return evaluation_epoch_loss(NULL, &subject, &source);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* A bijection that spreads each bit over the word (Steele, Lea and Flood 2014, SplitMix64). */
-static inline uint64_t mix(uint64_t x)
+static inline uint64_t fingerprint_mix(uint64_t x)
 {
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
@@ -19,17 +19,17 @@ struct fingerprint_tensor fingerprint_tensor(const char *name, const char *dtype
 {
     uint64_t key = 0;
     for (const char *text = name; *text; text++)
-        key = mix(key + golden) ^ (unsigned char)*text;
+        key = fingerprint_mix(key + golden) ^ (unsigned char)*text;
     for (const char *text = dtype; *text; text++)
-        key = mix(key + 2 * golden) ^ (unsigned char)*text;
+        key = fingerprint_mix(key + 2 * golden) ^ (unsigned char)*text;
     for (int axis = 0; axis < rank; axis++)
-        key = mix(key + 3 * golden) ^ (uint64_t)dim[axis];
-    key = mix(key + golden);
-    return (struct fingerprint_tensor){key, mix(key)};
+        key = fingerprint_mix(key + 3 * golden) ^ (uint64_t)dim[axis];
+    key = fingerprint_mix(key + golden);
+    return (struct fingerprint_tensor){key, fingerprint_mix(key)};
 }
 
 /* The bits of element i. The widths of dtypes are 1, 2, 4 and 8 bytes. */
-static inline uint64_t bits_at(const void *elements, size_t width, int64_t i)
+static inline uint64_t fingerprint_bits_at(const void *elements, size_t width, int64_t i)
 {
     const char *at = (const char *)elements + (size_t)i * width;
     uint64_t wide;
@@ -56,7 +56,8 @@ uint64_t fingerprint_elements(uint64_t key, sb_dtype dtype, int64_t first, int64
     const size_t width = sb_dtype_bytes(dtype);
     uint64_t sum = 0;
     for (int64_t i = 0; i < count; i++)
-        sum += mix((key + (uint64_t)(first + i) * golden) ^ bits_at(elements, width, i));
+        sum += fingerprint_mix((key + (uint64_t)(first + i) * golden) ^
+                               fingerprint_bits_at(elements, width, i));
     return sum;
 }
 
@@ -66,7 +67,8 @@ struct summing {
     uint64_t key, sum;
 };
 
-static bool add(void *summing_, sb_dtype dtype, int64_t first, int64_t count, const void *elements)
+static bool fingerprint_add(void *summing_, sb_dtype dtype, int64_t first, int64_t count,
+                            const void *elements)
 {
     struct summing *s = summing_;
     s->sum += fingerprint_elements(s->key, dtype, first, count, elements);
@@ -82,7 +84,7 @@ bool fingerprint_file(const sb_safetensors *file, uint64_t *fingerprint)
                                sb_safetensors_rank(file, i), sb_safetensors_shape(file, i));
         s.key = t.key;
         s.sum += t.term;
-        if (!elements_pass(file, i, add, &s))
+        if (!elements_pass(file, i, fingerprint_add, &s))
             return false;
     }
     *fingerprint = s.sum;

@@ -15,7 +15,7 @@ bool sb_model_save(const sb_model *model, const char *path)
 }
 
 /* What a file says of a source, so that others are noticed. */
-static uint64_t source_mark(const sb_source *source)
+static uint64_t model_file_source_mark(const sb_source *source)
 {
     return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
 }
@@ -27,12 +27,12 @@ bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
     const sb_model *model = sb_trainer_subject(trainer);
     struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
     d.state = sb_trainer_save(trainer);
-    d.progress.data_hash = source_mark(sb_trainer_source(trainer));
+    d.progress.data_hash = model_file_source_mark(sb_trainer_source(trainer));
     return checkpoint_write(path, model->weights, trainer, &d);
 }
 
-static bool load(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
-                 sb_parameters *weights)
+static bool model_file_load(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
+                            sb_parameters *weights)
 {
     struct metadata d;
     if (!file || !checkpoint_read_metadata(file, &d))
@@ -51,7 +51,7 @@ bool sb_model_load(sb_model *model, const sb_model_kind *kind, sb_parameters *we
         return sb_fail("model_load: the set has %lld parameters already; it must be empty",
                        (long long)sb_parameters_count(weights));
     sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = load(model, file, kind, weights);
+    const bool ok = model_file_load(model, file, kind, weights);
     sb_safetensors_close(file);
     return ok;
 }
@@ -77,7 +77,7 @@ sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path)
 }
 
 /* Whether a file describes the model that a trainer has. */
-static bool describes(const struct metadata *d, const sb_description *own)
+static bool model_file_describes(const struct metadata *d, const sb_description *own)
 {
     const char *name;
     for (int64_t i = 0; (name = sb_description_name(own, i)); i++) {
@@ -90,29 +90,30 @@ static bool describes(const struct metadata *d, const sb_description *own)
            sb_fail("checkpoint: its vocabularies or labels are not those of the trainer's model");
 }
 
-static bool check_training(const struct metadata *d, const sb_trainer *trainer)
+static bool model_file_check_training(const struct metadata *d, const sb_trainer *trainer)
 {
     const sb_model *model = sb_trainer_subject(trainer);
     if (!checkpoint_kind(d, model->kind))
         return false;
     sb_description *own = sb_model_describe(model);
-    const bool same = own && describes(d, own);
+    const bool same = own && model_file_describes(d, own);
     sb_description_free(own);
     if (!same)
         return false;
     if (!d->has_state)
         return sb_fail("checkpoint: it holds a model, but no state of its training");
-    return d->progress.data_hash == source_mark(sb_trainer_source(trainer)) ||
+    return d->progress.data_hash == model_file_source_mark(sb_trainer_source(trainer)) ||
            sb_fail("checkpoint: the data are not those with which its training was begun");
 }
 
-static bool resume(const sb_safetensors *file, sb_trainer *trainer)
+static bool model_file_resume(const sb_safetensors *file, sb_trainer *trainer)
 {
     struct metadata d;
     uint64_t fingerprint;
     if (!file || !checkpoint_read_metadata(file, &d))
         return false;
-    const bool ok = check_training(&d, trainer) && checkpoint_fingerprint(file, &d, &fingerprint) &&
+    const bool ok = model_file_check_training(&d, trainer) &&
+                    checkpoint_fingerprint(file, &d, &fingerprint) &&
                     checkpoint_read_training(file, trainer, &d.state);
     metadata_free(&d);
     return ok;
@@ -123,7 +124,7 @@ bool sb_checkpoint_resume(sb_trainer *trainer, const char *path)
     if (!trainer || !path)
         return fail_null("checkpoint_resume", trainer ? "path" : "trainer");
     sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = resume(file, trainer);
+    const bool ok = model_file_resume(file, trainer);
     sb_safetensors_close(file);
     return ok;
 }

@@ -61,7 +61,7 @@ void replay_free(struct replay *r)
     memory_free(r);
 }
 
-static bool any_gradient(const sb_parameters *set)
+static bool replay_any_gradient(const sb_parameters *set)
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         if (sb_tensor_grad(sb_parameters_get(set, i)))
@@ -69,7 +69,7 @@ static bool any_gradient(const sb_parameters *set)
     return false;
 }
 
-static struct shape shape_of(const sb_tensor *t)
+static struct shape replay_shape_of(const sb_tensor *t)
 {
     struct shape shape = {.rank = t->rank, .dtype = t->dtype};
     for (int i = 0; i < t->rank; i++)
@@ -77,17 +77,17 @@ static struct shape shape_of(const sb_tensor *t)
     return shape;
 }
 
-static struct form form_of(const sb_batch *batch, bool mean, bool adds)
+static struct form replay_form_of(const sb_batch *batch, bool mean, bool adds)
 {
     struct form form = {.parts = batch->parts, .mean = mean, .adds = adds};
     if (batch->partition)
         form.partition = *batch->partition;
     for (int i = 0; i < batch->parts; i++)
-        form.shape[i] = shape_of(batch->part[i].t);
+        form.shape[i] = replay_shape_of(batch->part[i].t);
     return form;
 }
 
-static bool same_form(const struct form *a, const struct form *b)
+static bool replay_same_form(const struct form *a, const struct form *b)
 {
     bool same = a->parts == b->parts && a->mean == b->mean && a->adds == b->adds &&
                 memcmp(&a->partition, &b->partition, sizeof a->partition) == 0;
@@ -99,12 +99,12 @@ static bool same_form(const struct form *a, const struct form *b)
 }
 
 /* The entry for a batch's form, made where there is none; NULL when there is no room. */
-static struct noted *find(struct replay *r, const sb_batch *batch, bool mean)
+static struct noted *replay_find(struct replay *r, const sb_batch *batch, bool mean)
 {
-    const bool adds = any_gradient(r->model.weights);
-    const struct form wanted = form_of(batch, mean, adds);
+    const bool adds = replay_any_gradient(r->model.weights);
+    const struct form wanted = replay_form_of(batch, mean, adds);
     for (int i = 0; i < r->count; i++)
-        if (same_form(&r->noted[i].form, &wanted))
+        if (replay_same_form(&r->noted[i].form, &wanted))
             return &r->noted[i];
     if (r->count == MOST_GRAPHS)
         return NULL;
@@ -112,7 +112,7 @@ static struct noted *find(struct replay *r, const sb_batch *batch, bool mean)
     return NULL; /* it came for the first time */
 }
 
-static bool keep_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
+static bool replay_keep_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
 {
     n->batch = *batch;
     n->batch.partition = &n->form.partition;
@@ -121,7 +121,7 @@ static bool keep_batch(struct noted *n, const sb_batch *batch, const sb_device *
     return batch_is_whole(&n->batch);
 }
 
-static bool copy_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
+static bool replay_copy_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
 {
     for (int i = 0; i < batch->parts; i++) {
         const sb_tensor *to = n->batch.part[i].t, *from = batch->part[i].t;
@@ -132,7 +132,7 @@ static bool copy_batch(struct noted *n, const sb_batch *batch, const sb_device *
 }
 
 /* Queues forward and backward, which are noted. */
-static bool queue(struct replay *r, struct noted *n, sb_random *random)
+static bool replay_queue(struct replay *r, struct noted *n, sb_random *random)
 {
     const sb_context context = {.partition = n->batch.partition};
     sb_tape tape;
@@ -146,7 +146,7 @@ static bool queue(struct replay *r, struct noted *n, sb_random *random)
 }
 
 /* Exchanges which parameters have a gradient for what has_gradient says. */
-static void exchange_gradients(struct replay *r, struct noted *n)
+static void replay_exchange_gradients(struct replay *r, struct noted *n)
 {
     const sb_parameters *set = r->model.weights;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
@@ -158,25 +158,25 @@ static void exchange_gradients(struct replay *r, struct noted *n)
 }
 
 /* Makes the graph of a shape; the host is left as it was. */
-static void note(struct replay *r, struct noted *n, const sb_batch *batch, sb_random random)
+static void replay_note(struct replay *r, struct noted *n, const sb_batch *batch, sb_random random)
 {
     const sb_parameters *set = r->model.weights;
     n->tried = true;
     n->position = random.position;
     n->has_gradient = memory_new((size_t)sb_parameters_count(set));
-    if (!n->has_gradient || !keep_batch(n, batch, r->device))
+    if (!n->has_gradient || !replay_keep_batch(n, batch, r->device))
         return;
     for (int64_t i = 0; i < sb_parameters_count(set); i++)
         n->has_gradient[i] = sb_parameters_get(set, i)->grad_current;
     r->device->private_memory(true);
     if (r->device->graphs->begin()) {
-        const bool ok = queue(r, n, &random);
+        const bool ok = replay_queue(r, n, &random);
         n->graph = r->device->graphs->end();
         if (!ok) {
             r->device->graphs->free(n->graph);
             n->graph = NULL;
         }
-        exchange_gradients(r, n);
+        replay_exchange_gradients(r, n);
     }
     r->device->private_memory(false);
     n->draws = random.position - n->position;
@@ -186,15 +186,15 @@ static void note(struct replay *r, struct noted *n, const sb_batch *batch, sb_ra
 bool replay_learn(struct replay *r, const sb_batch *batch, bool mean, sb_random *random,
                   double *value)
 {
-    struct noted *n = r ? find(r, batch, mean) : NULL;
+    struct noted *n = r ? replay_find(r, batch, mean) : NULL;
     if (!n)
         return false;
     if (!n->tried)
-        note(r, n, batch, *random);
+        replay_note(r, n, batch, *random);
     if (!n->graph)
         failure_settled(); /* the plain way will do */
     float loss;
-    if (!n->graph || !copy_batch(n, batch, r->device) ||
+    if (!n->graph || !replay_copy_batch(n, batch, r->device) ||
         !r->device->graphs->launch(n->graph, random->position - n->position) ||
         !r->device->download(&loss, n->loss, sizeof loss))
         return false;

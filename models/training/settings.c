@@ -17,7 +17,7 @@ static const char *const units[] = {
     [SB_UNITS_BYTES] = "bytes", [SB_UNITS_WORDS] = "words",
     [SB_UNITS_BPE] = "bpe",     NULL};
 
-static void add_step(struct setting_table *t, struct settings *s)
+static void settings_add_step(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_TRAINING;
     setting_add_dropout(t, &s->model.transformer);
@@ -27,7 +27,7 @@ static void add_step(struct setting_table *t, struct settings *s)
     setting_add_count(t, "steps", &s->steps, 0, 1e12, "steps of training (0: chosen by the data)");
 }
 
-static void add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
+static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
 {
     sb_optimiser_options *o = &trainer->optimiser;
     sb_schedule *schedule = &o->schedule;
@@ -57,7 +57,7 @@ static void add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
                        "decay of a moving average of the weights, which is then used (0: none)");
 }
 
-static void add_run(struct setting_table *t, struct settings *s)
+static void settings_add_run(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_TRAINING;
     setting_add_seed(t, "seed", &s->trainer.seed, "of weights, dropout and the order of pairs");
@@ -69,7 +69,7 @@ static void add_run(struct setting_table *t, struct settings *s)
                       "stop after so many evaluations without a better one (0: never)");
 }
 
-static void add_data(struct setting_table *t, struct settings *s)
+static void settings_add_data(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_DATA;
     setting_add_choice(t, "source-units", &s->source_units, units, "what the source is cut into");
@@ -89,22 +89,22 @@ static void add_data(struct setting_table *t, struct settings *s)
                       "most digits of copy, reverse and sort (0: 16)");
 }
 
-static struct setting_table table_of(struct settings *s)
+static struct setting_table settings_table_of(struct settings *s)
 {
     struct setting_table t = {.count = 0};
     setting_add_transformer(&t, &s->model.transformer, true);
     setting_add_ties(&t, &s->model.tie_embeddings);
     seq2seq_add_sharing(&t, &s->model);
-    add_step(&t, s);
-    add_optimiser(&t, &s->trainer);
-    add_run(&t, s);
-    add_data(&t, s);
+    settings_add_step(&t, s);
+    settings_add_optimiser(&t, &s->trainer);
+    settings_add_run(&t, s);
+    settings_add_data(&t, s);
     return t;
 }
 
 struct setting setting_at(struct settings *settings, int i)
 {
-    struct setting_table t = table_of(settings);
+    struct setting_table t = settings_table_of(settings);
     return i >= 0 && i < t.count ? t.at[i] : (struct setting){0};
 }
 
@@ -117,7 +117,7 @@ const char *setting_name(int i)
 int setting_find(const char *name)
 {
     struct settings any;
-    const struct setting_table t = table_of(&any);
+    const struct setting_table t = settings_table_of(&any);
     for (int i = 0; i < t.count; i++)
         if (strcmp(t.at[i].name, name) == 0)
             return i;
@@ -155,7 +155,7 @@ struct setting_text setting_get(const struct settings *settings, int i)
 bool settings_write(const struct settings *settings, sb_description *description)
 {
     struct settings copy = *settings; /* a setting can be written to */
-    const struct setting_table t = table_of(&copy);
+    const struct setting_table t = settings_table_of(&copy);
     return settings_describe(&t, description);
 }
 

@@ -11,8 +11,6 @@
 #include "tensor/memory.h"
 #include <math.h>
 
-enum { MOST_SKIPPED = 10 };
-
 struct sb_trainer {
     sb_trainer_options options;
     sb_model model;
@@ -25,24 +23,24 @@ struct sb_trainer {
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
-    bool lost;                 /* a step failed, and the source could not go back; */
-    sb_data_position position; /*    where it must go before the next one */
+    bool lost; /* a step failed, and the source must go back to `position` before the next one */
+    sb_data_position position;
 };
 
 /* Over how many ranks the heads and hidden units of a model are cut. */
-static int head_ranks(const sb_model *model)
+static int trainer_head_ranks(const sb_model *model)
 {
     return sb_communicator_size(parameters_ranks(model->weights));
 }
 
-static bool check_split(const sb_model *model, int ranks, const char *what)
+static bool trainer_check_split(const sb_model *model, int ranks, const char *what)
 {
     return ranks == 1 || model_splits(model->kind, what) ||
            sb_fail("trainer: a model of kind \"%s\" cannot be cut over ranks by %s",
                    model->kind->name, what);
 }
 
-static bool check(const sb_trainer_options *o, const sb_model *model)
+static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
 {
     if (o->accumulate < 1 || o->accumulate > 1 << 20)
         return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
@@ -53,18 +51,18 @@ static bool check(const sb_trainer_options *o, const sb_model *model)
     if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
         return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
                        ranks);
-    if (!check_split(model, ranks / o->sequence_ranks, "batch") ||
-        !check_split(model, o->sequence_ranks, "sequence"))
+    if (!trainer_check_split(model, ranks / o->sequence_ranks, "batch") ||
+        !trainer_check_split(model, o->sequence_ranks, "sequence"))
         return false;
-    if (o->sequence_ranks > 1 && head_ranks(model) > 1)
+    if (o->sequence_ranks > 1 && trainer_head_ranks(model) > 1)
         return sb_fail("trainer: sequences cannot be cut over ranks where heads are");
     if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
-        return sb_fail("trainer: a sequence is cut over ranks on the CPU only, not on %s",
+        return sb_fail("trainer: sequence parallelism is available on the CPU only, not on %s",
                        sb_device_name(sb_device_in_use()));
     return true;
 }
 
-static bool build(sb_trainer *t)
+static bool trainer_build(sb_trainer *t)
 {
     sb_parameters *weights = t->model.weights;
     const sb_optimiser_options *o = &t->options.optimiser;
@@ -73,7 +71,7 @@ static bool build(sb_trainer *t)
                                                                      : sb_adam_new(weights, o);
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
-    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && head_ranks(&t->model) == 1)
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && trainer_head_ranks(&t->model) == 1)
         t->replay = replay_new(&t->model);
     const bool alone = sb_communicator_size(t->options.communicator) == 1;
     if (t->optimiser && !alone)
@@ -82,7 +80,7 @@ static bool build(sb_trainer *t)
 }
 
 /* What it cannot do without. */
-static bool is_usable(const sb_model *model, const sb_source *source)
+static bool trainer_is_usable(const sb_model *model, const sb_source *source)
 {
     const char *missing = !model->kind || !model->kind->loss                ? "loss"
                           : !model->weights                                 ? "weights"
@@ -96,19 +94,19 @@ sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
 {
     if (!model || !source)
         return fail_null("trainer", model ? "source" : "model");
-    if (!is_usable(model, source))
+    if (!trainer_is_usable(model, source))
         return NULL;
     sb_trainer_options o = options ? *options : (sb_trainer_options){0};
     o.accumulate = o.accumulate ? o.accumulate : 1;
     o.sequence_ranks = o.sequence_ranks ? o.sequence_ranks : 1;
-    if (!check(&o, model))
+    if (!trainer_check(&o, model))
         return NULL;
     sb_trainer *t = memory_new(sizeof *t);
     if (!t)
         return sb_fail("trainer: out of memory");
     *t = (sb_trainer){.options = o, .model = *model, .source = *source};
     t->random = sb_random_new(o.seed, SB_STREAM_TRAIN);
-    if (build(t))
+    if (trainer_build(t))
         return t;
     sb_trainer_free(t);
     return NULL;
@@ -127,7 +125,7 @@ void sb_trainer_free(sb_trainer *trainer)
 }
 
 /* The first parameter with a value that is not finite, or NULL. */
-static const char *bad_parameter(const sb_parameters *weights)
+static const char *trainer_bad_parameter(const sb_parameters *weights)
 {
     const sb_tensor *w = parameters_values(weights);
     const struct update_kernels *k = kernel_row(&update_rows, w);
@@ -139,10 +137,10 @@ static const char *bad_parameter(const sb_parameters *weights)
 }
 
 /* Names the operation behind a loss that is not finite; its data is still on the tape. */
-static bool blame(const sb_trainer *t, double loss)
+static bool trainer_blame(const sb_trainer *t, double loss)
 {
     char *origin = sb_tape_find_nonfinite();
-    const char *parameter = bad_parameter(t->model.weights);
+    const char *parameter = trainer_bad_parameter(t->model.weights);
     sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
             isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
             parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
@@ -158,7 +156,7 @@ struct lesson {
 };
 
 /* Forward and backward, operation by operation. */
-static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
+static bool trainer_learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     const sb_context context = {.partition = lesson->batch->partition, .ring = t->ring};
     const struct listener *listener = lesson->last ? shared_gradients_listener(t->shared) : NULL;
@@ -168,13 +166,14 @@ static bool learn_plainly(sb_trainer *t, const struct lesson *lesson, double *va
     sb_tensor *loss = t->model.kind->loss(t->model.self, lesson->batch,
                                           lesson->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     *value = loss ? sb_tensor_value(loss) : 0;
-    bool ok = loss && (isfinite(*value) || blame(t, *value)) && backward_heard(loss, listener);
+    const bool finite = loss && (isfinite(*value) || trainer_blame(t, *value));
+    const bool ok = finite && backward_heard(loss, listener);
     return sb_tape_end(&tape) && ok;
 }
 
 /* The same at once, where that can be; a loss that is not finite is for the plain way to explain.
  */
-static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
+static bool trainer_learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
 {
     const sb_random before = t->random;
     if (!replay_learn(t->replay, lesson->batch, lesson->mean, &t->random, value))
@@ -186,14 +185,14 @@ static bool learn_at_once(sb_trainer *t, const struct lesson *lesson, double *va
     return false;
 }
 
-static bool learn_lesson(sb_trainer *t, const struct lesson *lesson, double *value)
+static bool trainer_learn_lesson(sb_trainer *t, const struct lesson *lesson, double *value)
 {
-    return learn_at_once(t, lesson, value) || learn_plainly(t, lesson, value);
+    return trainer_learn_at_once(t, lesson, value) || trainer_learn_plainly(t, lesson, value);
 }
 
 /* Adds up the loss over ranks. All go on in the stream of dropout as the last rank does, whose
    share is never empty. */
-static bool agree(sb_trainer *t, uint64_t position, double *value)
+static bool trainer_agree(sb_trainer *t, uint64_t position, double *value)
 {
     sb_communicator *c = t->options.communicator;
     const bool last = sb_communicator_rank(c) == sb_communicator_size(c) - 1;
@@ -205,7 +204,7 @@ static bool agree(sb_trainer *t, uint64_t position, double *value)
 }
 
 /* This rank's share of the batch. */
-static bool learn_share(sb_trainer *t, bool last, const char **without, double *value)
+static bool trainer_learn_share(sb_trainer *t, bool last, const char **without, double *value)
 {
     sb_communicator *c = t->options.communicator;
     const uint64_t position = t->random.position;
@@ -215,28 +214,29 @@ static bool learn_share(sb_trainer *t, bool last, const char **without, double *
         return false;
     const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
     const struct lesson lesson = {.batch = &share.batch, .last = last};
-    const bool ok = taken && (share.batch.items == 0 || learn_lesson(t, &lesson, value));
+    const bool ok = taken && (share.batch.items == 0 || trainer_learn_lesson(t, &lesson, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
-           agree(t, position, value);
+           trainer_agree(t, position, value);
 }
 
 /* Forward and backward of one batch: adds to the gradients, and to the sums. */
-static bool learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
+static bool trainer_learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
 {
     t->batch = t->source.next(t->source.object);
     if (!t->batch || !batch_check(t->batch, t->options.sequence_ranks > 1))
         return false;
     double value = 0;
     const struct lesson lesson = {.batch = t->batch, .mean = mean};
-    const bool ok = t->shared ? learn_share(t, last, &trained->without_gradient, &value)
-                              : learn_lesson(t, &lesson, &value);
+    const bool ok = t->shared ? trainer_learn_share(t, last, &trained->without_gradient, &value)
+                              : trainer_learn_lesson(t, &lesson, &value);
     trained->loss += mean ? value * (double)t->batch->targets : value;
     trained->targets += t->batch->targets;
     return ok;
 }
 
-static bool update(sb_trainer *t, double factor, sb_trained *trained)
+enum { MOST_SKIPPED = 10 }; /* steps in a row */
+static bool trainer_update(sb_trainer *t, double factor, sb_trained *trained)
 {
     int64_t first = 0;
     if (t->steps == 0 && !t->shared)
@@ -255,7 +255,7 @@ static bool update(sb_trainer *t, double factor, sb_trained *trained)
 }
 
 /* Neighbours find each other at the first step, when all ranks are known to be ready. */
-static bool open_ring(sb_trainer *t)
+static bool trainer_open_ring(sb_trainer *t)
 {
     sb_communicator *c = t->options.communicator;
     const int cut = t->options.sequence_ranks, rank = sb_communicator_rank(c);
@@ -265,35 +265,35 @@ static bool open_ring(sb_trainer *t)
 }
 
 /* Bytes that this rank has sent so far, for gradients and within the model. */
-static int64_t sent_by(const sb_trainer *t)
+static int64_t trainer_sent_by(const sb_trainer *t)
 {
     return sb_communicator_sent(t->options.communicator) +
            sb_communicator_sent(parameters_ranks(t->model.weights));
 }
 
-static bool step(sb_trainer *t, sb_trained *trained)
+static bool trainer_step(sb_trainer *t, sb_trained *trained)
 {
-    if (!open_ring(t))
+    if (!trainer_open_ring(t))
         return false;
     const int64_t batches = t->options.accumulate;
     const double waited = shared_gradients_seconds(t->shared);
-    const int64_t sent = sent_by(t);
+    const int64_t sent = trainer_sent_by(t);
     const bool mean = batches == 1 && !t->shared;
     if (t->shared && !shared_gradients_begin(t->shared))
         return false;
     for (int64_t i = 0; i < batches; i++)
-        if (!learn(t, mean, i == batches - 1, trained))
+        if (!trainer_learn(t, mean, i == batches - 1, trained))
             return false;
     const double targets = (double)trained->targets;
     trained->loss /= targets;
     trained->waited = shared_gradients_seconds(t->shared) - waited;
-    const bool ok = update(t, mean ? 1 : 1 / targets, trained);
-    trained->sent = sent_by(t) - sent;
+    const bool ok = trainer_update(t, mean ? 1 : 1 / targets, trained);
+    trained->sent = trainer_sent_by(t) - sent;
     return ok;
 }
 
 /* To where the step began. */
-static bool go_back(sb_trainer *t)
+static bool trainer_go_back(sb_trainer *t)
 {
     t->lost = !t->source.seek(t->source.object, t->position);
     return !t->lost;
@@ -304,13 +304,13 @@ bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
     if (!t || !trained)
         return fail_null("trainer_step", t ? "trained" : "trainer");
     *trained = (sb_trained){0};
-    if (t->lost && !go_back(t))
+    if (t->lost && !trainer_go_back(t))
         return false;
     t->position = t->source.tell(t->source.object);
     const sb_random random = t->random;
-    if (!step(t, trained)) { /* as if it had never been tried */
+    if (!trainer_step(t, trained)) { /* as if it had never been tried */
         sb_parameters_clear(t->model.weights);
-        go_back(t);
+        trainer_go_back(t);
         t->random = random;
         return false;
     }
@@ -363,28 +363,29 @@ sb_trainer_state sb_trainer_save(const sb_trainer *t)
                               .plateau = sb_optimiser_plateau(t->optimiser)};
 }
 
-static bool in_range(const char *what, int64_t value, int64_t most)
+static bool trainer_in_range(const char *what, int64_t value, int64_t most)
 {
     return (value >= 0 && value <= most) || sb_fail("trainer_restore: %s is %lld, not in 0..%lld",
                                                     what, (long long)value, (long long)most);
 }
 
-static bool check_state(const sb_trainer_state *s)
+static bool trainer_check_state(const sb_trainer_state *s)
 {
     const int64_t most = (int64_t)1 << 53;
-    return in_range("steps", s->steps, most) && in_range("updates", s->updates, s->steps) &&
-           in_range("average_updates", s->average_updates, s->updates) &&
-           in_range("skipped_in_a_row", s->skipped_in_a_row, MOST_SKIPPED - 1) &&
-           in_range("plateau.seen", s->plateau.seen, most) &&
-           in_range("plateau.waited", s->plateau.waited, 1 << 20) &&
-           in_range("plateau.reduced", s->plateau.reduced, 1 << 20);
+    return trainer_in_range("steps", s->steps, most) &&
+           trainer_in_range("updates", s->updates, s->steps) &&
+           trainer_in_range("average_updates", s->average_updates, s->updates) &&
+           trainer_in_range("skipped_in_a_row", s->skipped_in_a_row, MOST_SKIPPED - 1) &&
+           trainer_in_range("plateau.seen", s->plateau.seen, most) &&
+           trainer_in_range("plateau.waited", s->plateau.waited, 1 << 20) &&
+           trainer_in_range("plateau.reduced", s->plateau.reduced, 1 << 20);
 }
 
 bool sb_trainer_restore(sb_trainer *t, const sb_trainer_state *state)
 {
     if (!t || !state)
         return fail_null("trainer_restore", t ? "state" : "trainer");
-    if (!check_state(state))
+    if (!trainer_check_state(state))
         return false;
     if (!t->source.seek(t->source.object, state->data))
         return false;

@@ -3,72 +3,72 @@
 
 /* In backward formulas s->y is dy; the results are summed into the gradient. */
 
-static void add(const struct strip *s, real *restrict y)
+static void arithmetic_add(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++)
         y[i] = s->a[i] + s->b[i];
 }
 
 /* y = a + b, a - b: da = dy */
-static void dy_itself(const struct strip *s, real *restrict da)
+static void arithmetic_dy_itself(const struct strip *s, real *restrict da)
 {
     for (int64_t i = 0; i < s->n; i++)
         da[i] = s->y[i];
 }
 
-static void subtract(const struct strip *s, real *restrict y)
+static void arithmetic_subtract(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++)
         y[i] = s->a[i] - s->b[i];
 }
 
 /* y = a - b */
-static void subtract_db(const struct strip *s, real *restrict db)
+static void arithmetic_subtract_db(const struct strip *s, real *restrict db)
 {
     for (int64_t i = 0; i < s->n; i++)
         db[i] = -s->y[i];
 }
 
-static void multiply(const struct strip *s, real *restrict y)
+static void arithmetic_multiply(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++)
         y[i] = s->a[i] * s->b[i];
 }
 
 /* y = a b */
-static void multiply_da(const struct strip *s, real *restrict da)
+static void arithmetic_multiply_da(const struct strip *s, real *restrict da)
 {
     for (int64_t i = 0; i < s->n; i++)
         da[i] = s->y[i] * s->b[i];
 }
 
-static void multiply_db(const struct strip *s, real *restrict db)
+static void arithmetic_multiply_db(const struct strip *s, real *restrict db)
 {
     for (int64_t i = 0; i < s->n; i++)
         db[i] = s->y[i] * s->a[i];
 }
 
-static void divide(const struct strip *s, real *restrict y)
+static void arithmetic_divide(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++)
         y[i] = s->a[i] / s->b[i];
 }
 
 /* y = a / b */
-static void divide_da(const struct strip *s, real *restrict da)
+static void arithmetic_divide_da(const struct strip *s, real *restrict da)
 {
     for (int64_t i = 0; i < s->n; i++)
         da[i] = s->y[i] / s->b[i];
 }
 
 /* y = a / b: db = -dy a / b^2, where b^2 itself could overflow */
-static void divide_db(const struct strip *s, real *restrict db)
+static void arithmetic_divide_db(const struct strip *s, real *restrict db)
 {
     for (int64_t i = 0; i < s->n; i++)
         db[i] = -s->y[i] / s->b[i] * (s->a[i] / s->b[i]);
 }
 
-static void where(const struct strip *s, real *restrict y)
+static void arithmetic_where(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const real a = s->a[i], b = s->b[i]; /* reads both, so that the loop has no branch */
@@ -77,7 +77,7 @@ static void where(const struct strip *s, real *restrict y)
 }
 
 /* y = condition ? a : b */
-static void where_da(const struct strip *s, real *restrict da)
+static void arithmetic_where_da(const struct strip *s, real *restrict da)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const real dy = s->y[i];
@@ -85,7 +85,7 @@ static void where_da(const struct strip *s, real *restrict da)
     }
 }
 
-static void where_db(const struct strip *s, real *restrict db)
+static void arithmetic_where_db(const struct strip *s, real *restrict db)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const real dy = s->y[i];
@@ -97,27 +97,28 @@ static const struct {
     void (*y)(const struct strip *s, real *restrict y);
     void (*dx[2])(const struct strip *s, real *restrict dx); /* da, db */
 } formulas[ARITHMETIC_KINDS] = {
-    [ARITHMETIC_ADD] = {add, {dy_itself, dy_itself}},
-    [ARITHMETIC_SUBTRACT] = {subtract, {dy_itself, subtract_db}},
-    [ARITHMETIC_MULTIPLY] = {multiply, {multiply_da, multiply_db}},
-    [ARITHMETIC_DIVIDE] = {divide, {divide_da, divide_db}},
-    [ARITHMETIC_WHERE] = {where, {where_da, where_db}},
+    [ARITHMETIC_ADD] = {arithmetic_add, {arithmetic_dy_itself, arithmetic_dy_itself}},
+    [ARITHMETIC_SUBTRACT] = {arithmetic_subtract, {arithmetic_dy_itself, arithmetic_subtract_db}},
+    [ARITHMETIC_MULTIPLY] = {arithmetic_multiply, {arithmetic_multiply_da, arithmetic_multiply_db}},
+    [ARITHMETIC_DIVIDE] = {arithmetic_divide, {arithmetic_divide_da, arithmetic_divide_db}},
+    [ARITHMETIC_WHERE] = {arithmetic_where, {arithmetic_where_da, arithmetic_where_db}},
 };
 
-static bool forward(enum arithmetic kind, const struct broadcast *plan, const void *a,
-                    const void *b, const void *condition, void *y)
+static bool arithmetic_forward(enum arithmetic kind, const struct broadcast *plan, const void *a,
+                               const void *b, const void *condition, void *y)
 {
     struct walk walk = {plan, {NULL, a, b, condition}, formulas[kind].y, 0};
     broadcast_map(&walk, false, y);
     return true;
 }
 
-static bool backward(enum arithmetic kind, int side, bool fresh, const struct broadcast *plan,
-                     const void *dy, const void *a, const void *b, const void *condition, void *dx)
+static bool arithmetic_backward(enum arithmetic kind, int side, bool fresh,
+                                const struct broadcast *plan, const void *dy, const void *a,
+                                const void *b, const void *condition, void *dx)
 {
     struct walk walk = {plan, {dy, a, b, condition}, formulas[kind].dx[side - 1], 0};
     broadcast_sum(&walk, side, 1, !fresh, dx);
     return true;
 }
 
-KERNELS(arithmetic) = {forward, backward};
+KERNELS(arithmetic) = {arithmetic_forward, arithmetic_backward};

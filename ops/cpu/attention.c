@@ -13,8 +13,8 @@
  */
 #include "ops/cpu/attention_steps.h"
 
-static bool forward_head(const struct attention *a, int64_t b, int64_t h,
-                         const struct attention_forward *f)
+static bool attention_forward_head(const struct attention *a, int64_t b, int64_t h,
+                                   const struct attention_forward *f)
 {
     int64_t g = h / (a->H / a->G), head = b * a->H + h;
     struct rows q = rows_of(f->q, a->q, b, h), k = rows_of(f->k, a->k, b, g);
@@ -35,7 +35,7 @@ static bool forward_head(const struct attention *a, int64_t b, int64_t h,
     return ok;
 }
 
-static bool forward(const struct attention *a, const struct attention_forward *f)
+static bool attention_forward(const struct attention *a, const struct attention_forward *f)
 {
     bool ok = true;
     int64_t heads = a->B * a->H;
@@ -44,12 +44,12 @@ static bool forward(const struct attention *a, const struct attention_forward *f
 #pragma omp parallel for schedule(static) reduction(&& : ok)                                       \
     if (heads * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
     for (int64_t head = 0; head < heads; head++)
-        ok = forward_head(a, head / a->H, head % a->H, f) && ok;
+        ok = attention_forward_head(a, head / a->H, head % a->H, f) && ok;
     return ok;
 }
 
-static bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
-                        size_t from_stride, const int32_t *rows)
+static bool attention_copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride,
+                                  const void *from, size_t from_stride, const int32_t *rows)
 {
     for (int64_t i = 0; i < n; i++) {
         size_t row = (size_t)(rows ? rows[i] : i);
@@ -58,9 +58,6 @@ static bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, con
     return true;
 }
 
-KERNELS(attention) = {forward,
-                      CPU(attention_backward),
-                      CPU(attention_tiled),
-                      CPU(attention_tiled_backward),
-                      CPU(attention_rows),
-                      copy_blocks};
+KERNELS(attention) = {attention_forward,    CPU(attention_backward),
+                      CPU(attention_tiled), CPU(attention_tiled_backward),
+                      CPU(attention_rows),  attention_copy_blocks};

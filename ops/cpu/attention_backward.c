@@ -2,7 +2,8 @@
 #include "ops/cpu/attention_steps.h"
 
 /* m = dropout(a): da = dropout(dm), plus the gradient from other uses of the weights */
-static void weight_gradient(const struct block *x, struct attention_gradient dweights, real *dm)
+static void attention_weight_gradient(const struct block *x, struct attention_gradient dweights,
+                                      real *dm)
 {
     const struct attention *a = x->a;
     if (a->dropout.threshold > 0)
@@ -21,7 +22,8 @@ static void weight_gradient(const struct block *x, struct attention_gradient dwe
 }
 
 /* da becomes scale ds, ds_j = a_j (da_j - dot). */
-static void row_gradient(int64_t n, real scale, real dot, const real *restrict a, real *restrict da)
+static void attention_row_gradient(int64_t n, real scale, real dot, const real *restrict a,
+                                   real *restrict da)
 {
     for (int64_t j = 0; j < n; j++)
         da[j] = scale * (a[j] * (da[j] - dot));
@@ -32,7 +34,8 @@ static void row_gradient(int64_t n, real scale, real dot, const real *restrict a
  * dot_i = sum_j a_ij da_ij. da becomes scale ds, in the block's range; `dscores`, unless NULL,
  * receives whole rows of ds for the bias.
  */
-static void score_gradient(const struct block *x, const real *weights, real *da, real *dscores)
+static void attention_score_gradient(const struct block *x, const real *weights, real *da,
+                                     real *dscores)
 {
     const struct attention *a = x->a;
     const bool dense = a->mask.dense;
@@ -43,7 +46,7 @@ static void score_gradient(const struct block *x, const real *weights, real *da,
         if (dense)
             masked_row_clear(&row, da);
         const real dot = row_dot(to - from, a->Lk - from, weights + from, da + from);
-        row_gradient(to - from, scale, dot, weights + from, da + from);
+        attention_row_gradient(to - from, scale, dot, weights + from, da + from);
         if (!dense || !(real_abs(dot) < INFINITY))
             masked_row_clear(&row, da);
         if (!dscores)
@@ -77,9 +80,9 @@ static bool backward_block(const struct attention *a, const struct attention_bac
         ok = ok && pair_products(x, a->Dv, head->dy, head->v, dm);
     else
         clear_rows(x->n, a->Lk, dm, a->Lk);
-    weight_gradient(x, g->dweights, dm);
+    attention_weight_gradient(x, g->dweights, dm);
     real *ds = dm;
-    score_gradient(x, weights, ds, g->dscores ? (real *)g->dscores + place : NULL);
+    attention_score_gradient(x, weights, ds, g->dscores ? (real *)g->dscores + place : NULL);
     if (ok && g->dq.data)
         ok = add_over_keys(x, head->finite_k, a->D, ds, head->k, g->dq.fresh,
                            row_in(g->dq.data, a->q, x->b, x->h, x->first), a->q.row);
@@ -138,8 +141,8 @@ static bool backward_group(const struct attention *a, const struct attention_bac
  * Scores are scale s_ij + bias_ij: dbias += ds, summed over the axes on which the bias is
  * broadcast, in the order of b, h, i. `place` is the row of the bias.
  */
-static void bias_row_gradient(const struct attention *a, const int64_t place[3], const real *ds,
-                              real *dbias)
+static void attention_bias_row_gradient(const struct attention *a, const int64_t place[3],
+                                        const real *ds, real *dbias)
 {
     const int64_t size[3] = {a->B, a->H, a->Lq};
     int64_t end[3];
@@ -161,8 +164,8 @@ static void bias_row_gradient(const struct attention *a, const int64_t place[3],
         dbias[0] += (real)total;
 }
 
-static void bias_gradient(const struct attention *a, const real *ds,
-                          struct attention_gradient dbias)
+static void attention_bias_gradient(const struct attention *a, const real *ds,
+                                    struct attention_gradient dbias)
 {
     const int64_t *step = a->bias;
     int64_t heads = step[1] ? a->H : 1, queries = step[2] ? a->Lq : 1, keys = step[3] ? a->Lk : 1;
@@ -173,7 +176,7 @@ static void bias_gradient(const struct attention *a, const real *ds,
         real *row = (real *)dbias.data + r * keys;
         if (dbias.fresh)
             memset(row, 0, (size_t)keys * sizeof *row);
-        bias_row_gradient(a, place, ds, row);
+        attention_bias_row_gradient(a, place, ds, row);
     }
 }
 
@@ -186,6 +189,6 @@ bool CPU(attention_backward)(const struct attention *a, const struct attention_b
     for (int64_t group = 0; group < groups; group++)
         ok = backward_group(a, g, group / a->G, group % a->G) && ok;
     if (ok && g->dbias.data)
-        bias_gradient(a, g->dscores, g->dbias);
+        attention_bias_gradient(a, g->dscores, g->dbias);
     return ok;
 }

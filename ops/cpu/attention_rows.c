@@ -12,8 +12,8 @@ struct request {
 };
 
 /* a = exp(scale q k' + bias - m) / l */
-static void weights_tile(const struct request *r, const struct attention_tile *t, const real *keys,
-                         real *x)
+static void rows_weights_tile(const struct request *r, const struct attention_tile *t,
+                              const real *keys, real *x)
 {
     const struct attention *a = r->a;
     struct rows q = rows_of(r->f->q, a->q, t->b, t->h);
@@ -26,8 +26,8 @@ static void weights_tile(const struct request *r, const struct attention_tile *t
 }
 
 /* da = dropout(dy v') */
-static void gradient_tile(const struct request *r, const struct attention_tile *t,
-                          const real *values, real *x)
+static void rows_gradient_tile(const struct request *r, const struct attention_tile *t,
+                               const real *values, real *x)
 {
     const struct attention *a = r->a;
     struct rows dy = rows_of(r->g->dy, a->y, t->b, t->h);
@@ -42,7 +42,7 @@ static void gradient_tile(const struct request *r, const struct attention_tile *
 }
 
 /* All tiles of a block of keys of one head. `work` has room for the packed keys and a tile. */
-static void request_keys(const struct request *r, int64_t b, int64_t h, int64_t j, real *work)
+static void rows_request_keys(const struct request *r, int64_t b, int64_t h, int64_t j, real *work)
 {
     const struct attention *a = r->a;
     int64_t group = h / (a->H / a->G), depth = r->f ? a->D : a->Dv, keys = smaller(a->Lk - j, KEYS);
@@ -55,9 +55,9 @@ static void request_keys(const struct request *r, int64_t b, int64_t h, int64_t 
             continue;
         t.rows = smaller(t.rows, r->first + r->count - i);
         if (r->f)
-            weights_tile(r, &t, work, x);
+            rows_weights_tile(r, &t, work, x);
         else
-            gradient_tile(r, &t, work, x);
+            rows_gradient_tile(r, &t, work, x);
         for (int64_t n = 0; n < t.rows; n++)
             memcpy(r->rows + ((b * a->H + h) * r->count + i - r->first + n) * a->Lk + j + t.from,
                    x + n * PITCH + t.from, (size_t)(t.to - t.from) * sizeof *x);
@@ -79,7 +79,7 @@ bool CPU(attention_rows)(const struct attention *a, const struct attention_tiled
 #pragma omp for schedule(dynamic)
         for (int64_t head = 0; head < a->B * a->H; head++)
             for (int64_t j = 0; ok && j < a->Lk; j += KEYS)
-                request_keys(&request, head / a->H, head % a->H, j, work);
+                rows_request_keys(&request, head / a->H, head % a->H, j, work);
         pool_give(memory_pool(), work, bytes);
     }
     return ok;

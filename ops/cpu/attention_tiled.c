@@ -23,12 +23,12 @@ struct work {
     bool seen[TASK_QUERIES]; /* the mask kept a key */
 };
 
-static int64_t work_size(const struct attention *a)
+static int64_t tiled_work_size(const struct attention *a)
 {
     return KEYS * (a->D + whole_vectors(a->Dv)) + QUERIES * PITCH;
 }
 
-static void scale_row(int64_t n, real factor, real *y)
+static void tiled_scale_row(int64_t n, real factor, real *y)
 {
     for (int64_t d = 0; d < n; d++)
         y[d] *= factor;
@@ -36,7 +36,8 @@ static void scale_row(int64_t n, real factor, real *y)
 
 /* p = exp(scale (s - max)) with the largest score so far; returns the factor by which to rescale
    earlier sums. */
-static real exponentials(const struct attention_tile *t, real scale, real *x, real *max, real *sum)
+static real tiled_exponentials(const struct attention_tile *t, real scale, real *x, real *max,
+                               real *sum)
 {
     int64_t from = t->from / LANES * LANES, end = whole_vectors(t->to);
     vector largest = vector_of(*max), sums = vector_zero();
@@ -55,8 +56,8 @@ static real exponentials(const struct attention_tile *t, real scale, real *x, re
     return factor;
 }
 
-static void add_tile(const struct attention_tile *t, const struct attention_tiled *f,
-                     struct work *w, int64_t first)
+static void tiled_add_tile(const struct attention_tile *t, const struct attention_tiled *f,
+                           struct work *w, int64_t first)
 {
     const struct attention *a = t->a;
     real *y = row_in(f->y, a->y, t->b, t->h, t->i);
@@ -67,9 +68,9 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
         real *p = w->p + r * PITCH;
         tile_scores(t, r, f->bias, p);
         w->seen[n] |= fill_blocked(t, r, -INFINITY, p);
-        real factor = exponentials(t, scale, p, &w->max[n], &w->sum[n]);
+        real factor = tiled_exponentials(t, scale, p, &w->max[n], &w->sum[n]);
         if (factor != 1)
-            scale_row(a->Dv, factor, y + r * a->y.row);
+            tiled_scale_row(a->Dv, factor, y + r * a->y.row);
         if (a->dropout.threshold > 0) {
             struct dropout_bits bits = tile_bits(t, r);
             tile_drop(t, &bits, p, p);
@@ -79,7 +80,8 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
 }
 
 /* Starts a row: from zero, or from the sums over other keys. */
-static void begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y, const real *stats)
+static void tiled_begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y,
+                            const real *stats)
 {
     w->seen[n] = begun && !(stats[1] < 0); /* it may be NaN */
     w->max[n] = w->seen[n] ? stats[0] : -INFINITY;
@@ -89,14 +91,14 @@ static void begin_row(struct work *w, int64_t n, bool begun, int64_t Dv, real *y
 }
 
 /* Stores the sums, to which other keys are added later. */
-static void leave_row(const struct work *w, int64_t n, real *stats)
+static void tiled_leave_row(const struct work *w, int64_t n, real *stats)
 {
     stats[0] = w->max[n];
     stats[1] = w->seen[n] ? w->sum[n] : -1;
 }
 
 /* Stores y / l, m and 1 / l; zeros for a fully masked query, as the mask alone decides. */
-static void finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, real *stats)
+static void tiled_finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, real *stats)
 {
     real sum = w->sum[n];
     bool seen = w->seen[n];
@@ -106,15 +108,15 @@ static void finish_row(const struct work *w, int64_t n, int64_t Dv, real *y, rea
         y[d] = sum == 0 ? NAN : y[d] / sum;
 }
 
-static void forward_task(const struct attention *a, const struct attention_tiled *f, int64_t b,
-                         int64_t h, int64_t first, struct work *w)
+static void tiled_forward_task(const struct attention *a, const struct attention_tiled *f,
+                               int64_t b, int64_t h, int64_t first, struct work *w)
 {
     int64_t g = h / (a->H / a->G), queries = smaller(a->Lq - first, TASK_QUERIES);
     struct rows k = rows_of(f->k, a->k, b, g), v = rows_of(f->v, a->v, b, g);
     struct key_range range = mask_range(&a->mask, b, first, first + queries - 1, a->Lk);
     real *stats = (real *)f->stats + 2 * ((b * a->H + h) * a->Lq + first);
     for (int64_t n = 0; n < queries; n++)
-        begin_row(w, n, f->begun, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
+        tiled_begin_row(w, n, f->begun, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
     for (int64_t j = range.from / KEYS * KEYS; j < range.to; j += KEYS) {
         int64_t keys = smaller(a->Lk - j, KEYS);
         struct attention_tile t;
@@ -127,20 +129,20 @@ static void forward_task(const struct attention *a, const struct attention_tiled
                 w->finite = copy_rows(keys, a->Dv, v.at + j * v.step, v.step, w->values);
             }
             loaded = true;
-            add_tile(&t, f, w, first);
+            tiled_add_tile(&t, f, w, first);
         }
     }
     for (int64_t n = 0; n < queries && f->goes_on; n++)
-        leave_row(w, n, stats + 2 * n);
+        tiled_leave_row(w, n, stats + 2 * n);
     for (int64_t n = 0; n < queries && !f->goes_on; n++)
-        finish_row(w, n, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
+        tiled_finish_row(w, n, a->Dv, row_in(f->y, a->y, b, h, first + n), stats + 2 * n);
 }
 
 bool CPU(attention_tiled)(const struct attention *a, const struct attention_tiled *f)
 {
     bool ok = true;
     int64_t parts = (a->Lq + TASK_QUERIES - 1) / TASK_QUERIES, tasks = a->B * a->H * parts;
-    size_t bytes = (size_t)work_size(a) * sizeof(real);
+    size_t bytes = (size_t)tiled_work_size(a) * sizeof(real);
 #pragma omp parallel reduction(&& : ok)                                                            \
     if (a->B * a->H * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
     {
@@ -153,7 +155,7 @@ bool CPU(attention_tiled)(const struct attention *a, const struct attention_tile
             /* the last queries first: with a causal mask they attend to the most keys */
             int64_t head = task % (a->B * a->H), part = parts - 1 - task / (a->B * a->H);
             if (ok)
-                forward_task(a, f, head / a->H, head % a->H, part * TASK_QUERIES, &w);
+                tiled_forward_task(a, f, head / a->H, head % a->H, part * TASK_QUERIES, &w);
         }
         pool_give(memory_pool(), w.keys, bytes);
     }

@@ -26,16 +26,16 @@ struct work {
     bool finite_keys, finite_queries, finite_dy;
 };
 
-static int64_t work_size(const struct attention *a)
+static int64_t tiled_work_size(const struct attention *a)
 {
     int64_t D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
     return KEYS * (3 * D + 2 * Dv) + QUERIES * (D + Dv) + 2 * QUERIES * PITCH;
 }
 
-static bool take_work(const struct attention *a, struct work *w)
+static bool tiled_take_work(const struct attention *a, struct work *w)
 {
     int64_t D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
-    real *at = pool_take(memory_pool(), (size_t)work_size(a) * sizeof(real));
+    real *at = pool_take(memory_pool(), (size_t)tiled_work_size(a) * sizeof(real));
     *w = (struct work){.memory = at};
     if (!at)
         return false;
@@ -51,13 +51,13 @@ static bool take_work(const struct attention *a, struct work *w)
     return true;
 }
 
-static void give_work(const struct attention *a, struct work *w)
+static void tiled_give_work(const struct attention *a, struct work *w)
 {
-    pool_give(memory_pool(), w->memory, (size_t)work_size(a) * sizeof(real));
+    pool_give(memory_pool(), w->memory, (size_t)tiled_work_size(a) * sizeof(real));
 }
 
-static void load_keys(const struct attention *a, const struct attention_tiled_backward *g,
-                      int64_t b, int64_t group, int64_t j, struct work *w)
+static void tiled_load_keys(const struct attention *a, const struct attention_tiled_backward *g,
+                            int64_t b, int64_t group, int64_t j, struct work *w)
 {
     struct rows k = rows_of(g->k, a->k, b, group), v = rows_of(g->v, a->v, b, group);
     int64_t n = smaller(a->Lk - j, KEYS), D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
@@ -69,8 +69,8 @@ static void load_keys(const struct attention *a, const struct attention_tiled_ba
 }
 
 /* Adds the accumulated gradients of the tile's keys and values to dk and dv. */
-static void store_keys(const struct attention *a, const struct attention_tiled_backward *g,
-                       int64_t b, int64_t group, int64_t j, const struct work *w)
+static void tiled_store_keys(const struct attention *a, const struct attention_tiled_backward *g,
+                             int64_t b, int64_t group, int64_t j, const struct work *w)
 {
     int64_t n = smaller(a->Lk - j, KEYS), D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
     for (int64_t c = 0; g->dk.data && c < n; c++)
@@ -79,8 +79,8 @@ static void store_keys(const struct attention *a, const struct attention_tiled_b
         add_scaled(a->Dv, 1, w->dvalues + c * Dv, row_in(g->dv.data, a->v, b, group, j + c));
 }
 
-static void load_queries(const struct attention_tile *t, const struct attention_tiled_backward *g,
-                         struct work *w)
+static void tiled_load_queries(const struct attention_tile *t,
+                               const struct attention_tiled_backward *g, struct work *w)
 {
     const struct attention *a = t->a;
     struct rows q = rows_of(g->q, a->q, t->b, t->h), dy = rows_of(g->dy, a->y, t->b, t->h);
@@ -89,8 +89,8 @@ static void load_queries(const struct attention_tile *t, const struct attention_
 }
 
 /* ds = factor p (dp - delta), in row r */
-static void score_gradient_row(const struct attention_tile *t, int64_t r, const real *p, real delta,
-                               real factor, real *dp)
+static void tiled_score_gradient_row(const struct attention_tile *t, int64_t r, const real *p,
+                                     real delta, real factor, real *dp)
 {
     for (int64_t c = t->from / LANES * LANES; c < whole_vectors(t->to); c += LANES)
         vector_store(dp + c, factor * (vector_load(p + c) * (vector_load(dp + c) - delta)));
@@ -98,7 +98,7 @@ static void score_gradient_row(const struct attention_tile *t, int64_t r, const 
 }
 
 /* rowsum(p dp) of row r */
-static real row_product(const struct attention_tile *t, int64_t r, const real *p, real *dp)
+static real tiled_row_product(const struct attention_tile *t, int64_t r, const real *p, real *dp)
 {
     fill_blocked(t, r, 0, dp);
     return row_dot(t->to - t->from, KEYS - t->from, p + t->from, dp + t->from);
@@ -106,7 +106,7 @@ static real row_product(const struct attention_tile *t, int64_t r, const real *p
 
 /* Whether one tile has all keys of its queries. Then delta = rowsum(p dp), which cancels better;
    otherwise delta = rowsum(dy y), which is known before any tile. */
-static bool one_tile(const struct attention *a, const struct attention_tiled_backward *g)
+static bool tiled_one_tile(const struct attention *a, const struct attention_tiled_backward *g)
 {
     return a->Lk <= KEYS && !g->part;
 }
@@ -130,18 +130,18 @@ OUTLINED void compute_tile(const struct attention_tile *t, const struct attentio
             bits = tile_bits(t, r);
             tile_drop(t, &bits, ds, ds);
         }
-        if (one_tile(a, g))
-            delta = row_product(t, r, p, ds);
+        if (tiled_one_tile(a, g))
+            delta = tiled_row_product(t, r, p, ds);
         else
             delta = deltas[r];
-        score_gradient_row(t, r, p, delta, factor, ds);
+        tiled_score_gradient_row(t, r, p, delta, factor, ds);
         if (a->dropout.threshold > 0)
             tile_drop(t, &bits, p, p);
     }
 }
 
-static void add_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
-                     real *dq, int64_t dq_step, struct work *w)
+static void tiled_add_tile(const struct attention_tile *t, const struct attention_tiled_backward *g,
+                           real *dq, int64_t dq_step, struct work *w)
 {
     const struct attention *a = t->a;
     int64_t D = whole_vectors(a->D), Dv = whole_vectors(a->Dv);
@@ -155,8 +155,8 @@ static void add_tile(const struct attention_tile *t, const struct attention_tile
 }
 
 /* The memory to which a slab adds dq. */
-static real *slab_dq(const struct attention *a, const struct attention_tiled_backward *g,
-                     int64_t slab, int64_t b, int64_t h, int64_t i, int64_t *step)
+static real *tiled_slab_dq(const struct attention *a, const struct attention_tiled_backward *g,
+                           int64_t slab, int64_t b, int64_t h, int64_t i, int64_t *step)
 {
     *step = slab == 0 ? a->q.row : a->D;
     if (!g->dq.data)
@@ -166,8 +166,8 @@ static real *slab_dq(const struct attention *a, const struct attention_tiled_bac
                : (real *)g->partial + ((((slab - 1) * a->B + b) * a->H + h) * a->Lq + i) * a->D;
 }
 
-static void clear_slab(const struct attention *a, const struct attention_tiled_backward *g,
-                       int64_t b, int64_t group, int64_t slab, int64_t from, int64_t to)
+static void tiled_clear_slab(const struct attention *a, const struct attention_tiled_backward *g,
+                             int64_t b, int64_t group, int64_t slab, int64_t from, int64_t to)
 {
     int64_t heads = a->H / a->G, step;
     if (g->dk.data && g->dk.fresh)
@@ -175,7 +175,7 @@ static void clear_slab(const struct attention *a, const struct attention_tiled_b
     if (g->dv.data && g->dv.fresh)
         clear_rows(to - from, a->Dv, row_in(g->dv.data, a->v, b, group, from), a->v.row);
     for (int64_t h = group * heads; g->dq.data && h < (group + 1) * heads; h++) {
-        real *dq = slab_dq(a, g, slab, b, h, 0, &step);
+        real *dq = tiled_slab_dq(a, g, slab, b, h, 0, &step);
         if (slab > 0 || g->dq.fresh)
             clear_rows(a->Lq, a->D, dq, step);
     }
@@ -187,7 +187,7 @@ static void backward_slab(const struct attention *a, const struct attention_tile
     int64_t blocks = (a->Lk + KEYS - 1) / KEYS, heads = a->H / a->G, step;
     int64_t from = slab * blocks / g->slabs * KEYS;
     int64_t to = smaller((slab + 1) * blocks / g->slabs * KEYS, a->Lk);
-    clear_slab(a, g, b, group, slab, from, to);
+    tiled_clear_slab(a, g, b, group, slab, from, to);
     for (int64_t j = from; j < to; j += KEYS) {
         struct attention_tile t;
         bool loaded = false;
@@ -196,19 +196,19 @@ static void backward_slab(const struct attention *a, const struct attention_tile
                 if (!tile_at(a, b, h, i, j, &t))
                     continue;
                 if (!loaded)
-                    load_keys(a, g, b, group, j, w);
+                    tiled_load_keys(a, g, b, group, j, w);
                 loaded = true;
-                load_queries(&t, g, w);
-                real *dq = slab_dq(a, g, slab, b, h, i, &step);
-                add_tile(&t, g, dq, step, w);
+                tiled_load_queries(&t, g, w);
+                real *dq = tiled_slab_dq(a, g, slab, b, h, i, &step);
+                tiled_add_tile(&t, g, dq, step, w);
             }
         if (loaded)
-            store_keys(a, g, b, group, j, w);
+            tiled_store_keys(a, g, b, group, j, w);
     }
 }
 
 /* delta = rowsum(dy y); 0 for a fully masked query, whatever dy is. */
-static void row_sums(const struct attention *a, const struct attention_tiled_backward *g)
+static void tiled_row_sums(const struct attention *a, const struct attention_tiled_backward *g)
 {
     const int64_t rows = a->B * a->H * a->Lq;
     const real *stats = g->stats;
@@ -224,7 +224,7 @@ static void row_sums(const struct attention *a, const struct attention_tiled_bac
     }
 }
 
-static void add_partials(const struct attention *a, const struct attention_tiled_backward *g)
+static void tiled_add_partials(const struct attention *a, const struct attention_tiled_backward *g)
 {
     const int64_t rows = a->B * a->H * a->Lq;
     int64_t step;
@@ -232,12 +232,13 @@ static void add_partials(const struct attention *a, const struct attention_tiled
     for (int64_t n = 0; n < rows; n++)
         for (int64_t slab = 1; slab < g->slabs; slab++) {
             int64_t b = n / a->Lq / a->H, h = n / a->Lq % a->H, i = n % a->Lq;
-            const real *partial = slab_dq(a, g, slab, b, h, i, &step);
-            add_scaled(a->D, 1, partial, slab_dq(a, g, 0, b, h, i, &step));
+            const real *partial = tiled_slab_dq(a, g, slab, b, h, i, &step);
+            add_scaled(a->D, 1, partial, tiled_slab_dq(a, g, 0, b, h, i, &step));
         }
 }
 
-static bool main_gradients(const struct attention *a, const struct attention_tiled_backward *g)
+static bool tiled_main_gradients(const struct attention *a,
+                                 const struct attention_tiled_backward *g)
 {
     bool ok = true;
     int64_t units = a->B * a->G * g->slabs;
@@ -245,7 +246,7 @@ static bool main_gradients(const struct attention *a, const struct attention_til
     if (a->B * a->H * a->Lq * a->Lk * (a->D + a->Dv) > PARALLEL_WORK)
     {
         struct work w;
-        ok = take_work(a, &w);
+        ok = tiled_take_work(a, &w);
 #pragma omp for schedule(dynamic)
         for (int64_t unit = 0; unit < units; unit++) {
             /* the first keys first: with a causal mask they have the most queries */
@@ -253,10 +254,10 @@ static bool main_gradients(const struct attention *a, const struct attention_til
             if (ok)
                 backward_slab(a, g, group / a->G, group % a->G, slab, &w);
         }
-        give_work(a, &w);
+        tiled_give_work(a, &w);
     }
     if (ok && g->dq.data && g->slabs > 1)
-        add_partials(a, g);
+        tiled_add_partials(a, g);
     return ok;
 }
 
@@ -271,14 +272,15 @@ struct bias_part {
     int64_t b[2], h[2], i[2], j[2]; /* from, to */
 };
 
-static void range_of(int64_t n, int64_t size, int64_t block, bool stretches, int64_t range[2])
+static void tiled_range_of(int64_t n, int64_t size, int64_t block, bool stretches, int64_t range[2])
 {
     range[0] = stretches ? 0 : n * block;
     range[1] = stretches ? size : smaller((n + 1) * block, size);
 }
 
 /* dbias += ds of a tile; if the bias is broadcast over keys, the sum of a row goes to sums[]. */
-static void add_to_bias(const struct attention_tile *t, const real *ds, real *dbias, double *sums)
+static void tiled_add_to_bias(const struct attention_tile *t, const real *ds, real *dbias,
+                              double *sums)
 {
     const int64_t *step = t->a->bias;
     dbias += t->b * step[0] + t->h * step[1] + t->i * step[2] + t->j;
@@ -293,8 +295,8 @@ static void add_to_bias(const struct attention_tile *t, const real *ds, real *db
     }
 }
 
-static void bias_task(const struct attention *a, const struct attention_tiled_backward *g,
-                      const struct bias_part *region, struct work *w)
+static void tiled_bias_task(const struct attention *a, const struct attention_tiled_backward *g,
+                            const struct bias_part *region, struct work *w)
 {
     const int64_t *step = a->bias;
     int64_t rows = step[2] ? region->i[1] - region->i[0] : 1;
@@ -313,18 +315,19 @@ static void bias_task(const struct attention *a, const struct attention_tiled_ba
                     if (!tile_at(a, b, h, i, j, &t))
                         continue;
                     if (!loaded)
-                        load_keys(a, g, b, h / (a->H / a->G), j, w);
+                        tiled_load_keys(a, g, b, h / (a->H / a->G), j, w);
                     loaded = true;
-                    load_queries(&t, g, w);
+                    tiled_load_queries(&t, g, w);
                     compute_tile(&t, g, 1, w);
-                    add_to_bias(&t, w->ds, g->dbias.data, sums + (step[2] ? i - region->i[0] : 0));
+                    tiled_add_to_bias(&t, w->ds, g->dbias.data,
+                                      sums + (step[2] ? i - region->i[0] : 0));
                 }
             }
     for (int64_t r = 0; step[3] == 0 && r < rows; r++)
         dbias[r * step[2]] += (real)sums[r];
 }
 
-static bool bias_gradient(const struct attention *a, const struct attention_tiled_backward *g)
+static bool tiled_bias_gradient(const struct attention *a, const struct attention_tiled_backward *g)
 {
     bool ok = true;
     const int64_t *step = a->bias;
@@ -334,18 +337,18 @@ static bool bias_gradient(const struct attention *a, const struct attention_tile
 #pragma omp parallel reduction(&& : ok) if (a->B * a->H * a->Lq * a->Lk > PARALLEL_WORK)
     {
         struct work w;
-        ok = take_work(a, &w);
+        ok = tiled_take_work(a, &w);
 #pragma omp for schedule(dynamic)
         for (int64_t n = 0; n < B * H * I * J; n++) {
             struct bias_part region;
-            range_of(n / J / I / H, a->B, 1, !step[0], region.b);
-            range_of(n / J / I % H, a->H, 1, !step[1], region.h);
-            range_of(n / J % I, a->Lq, BIAS_QUERIES, !step[2], region.i);
-            range_of(n % J, a->Lk, KEYS, !step[3], region.j);
+            tiled_range_of(n / J / I / H, a->B, 1, !step[0], region.b);
+            tiled_range_of(n / J / I % H, a->H, 1, !step[1], region.h);
+            tiled_range_of(n / J % I, a->Lq, BIAS_QUERIES, !step[2], region.i);
+            tiled_range_of(n % J, a->Lk, KEYS, !step[3], region.j);
             if (ok)
-                bias_task(a, g, &region, &w);
+                tiled_bias_task(a, g, &region, &w);
         }
-        give_work(a, &w);
+        tiled_give_work(a, &w);
     }
     return ok;
 }
@@ -353,8 +356,8 @@ static bool bias_gradient(const struct attention *a, const struct attention_tile
 bool CPU(attention_tiled_backward)(const struct attention *a,
                                    const struct attention_tiled_backward *g)
 {
-    if (!one_tile(a, g))
-        row_sums(a, g);
-    return (!(g->dq.data || g->dk.data || g->dv.data) || main_gradients(a, g)) &&
-           (!g->dbias.data || bias_gradient(a, g));
+    if (!tiled_one_tile(a, g))
+        tiled_row_sums(a, g);
+    return (!(g->dq.data || g->dk.data || g->dv.data) || tiled_main_gradients(a, g)) &&
+           (!g->dbias.data || tiled_bias_gradient(a, g));
 }

@@ -3,7 +3,7 @@
 
 enum { BLOCK = 1024 };
 
-static void block_to_real(sb_dtype from, int64_t n, const void *x, real *restrict y)
+static void cast_block_to_real(sb_dtype from, int64_t n, const void *x, real *restrict y)
 {
     const float *f32 = x;
     const double *f64 = x;
@@ -34,7 +34,7 @@ static void block_to_real(sb_dtype from, int64_t n, const void *x, real *restric
     }
 }
 
-static bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
+static bool cast_to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
 {
     real *y = y_;
     const size_t width = sb_dtype_bytes(from);
@@ -42,7 +42,8 @@ static bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t length = n - at < BLOCK ? n - at : BLOCK;
         real part[BLOCK];
-        block_to_real(from, length, (const char *)x + (size_t)at * width, fresh ? y + at : part);
+        cast_block_to_real(from, length, (const char *)x + (size_t)at * width,
+                           fresh ? y + at : part);
         for (int64_t i = 0; !fresh && i < length; i++)
             y[at + i] += part[i];
     }
@@ -50,7 +51,7 @@ static bool to_real(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
 }
 
 /* Sums are rounded once. */
-static bool to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
+static bool cast_to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y_)
 {
     uint16_t *y = y_;
     const size_t width = sb_dtype_bytes(from);
@@ -58,7 +59,7 @@ static bool to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
     for (int64_t at = 0; at < n; at += BLOCK) {
         const int64_t length = n - at < BLOCK ? n - at : BLOCK;
         real part[BLOCK];
-        block_to_real(from, length, (const char *)x + (size_t)at * width, part);
+        cast_block_to_real(from, length, (const char *)x + (size_t)at * width, part);
         for (int64_t i = 0; i < length; i++) {
             const float before = fresh ? 0 : sb_bf16_widen(y[at + i]);
             y[at + i] = sb_bf16_round(fresh ? (float)part[i] : before + (float)part[i]);
@@ -68,7 +69,7 @@ static bool to_bf16(sb_dtype from, bool fresh, int64_t n, const void *x, void *y
 }
 
 /* Truncates towards zero; numbers out of range become the nearest i32, NaN becomes 0. */
-static inline int32_t whole(real x)
+static inline int32_t cast_whole(real x)
 {
     const real limit = (real)2147483648.0;
     if (x != x)
@@ -76,15 +77,15 @@ static inline int32_t whole(real x)
     return x >= limit ? INT32_MAX : x <= -limit ? INT32_MIN : (int32_t)x;
 }
 
-static void block_to_i32(sb_dtype from, int64_t n, const void *x, int32_t *restrict y)
+static void cast_block_to_i32(sb_dtype from, int64_t n, const void *x, int32_t *restrict y)
 {
     const real *floating = x;
     const uint8_t *boolean = x;
     for (int64_t i = 0; i < n; i++)
-        y[i] = from == SB_BOOL ? boolean[i] : whole(floating[i]);
+        y[i] = from == SB_BOOL ? boolean[i] : cast_whole(floating[i]);
 }
 
-static void block_to_bool(sb_dtype from, int64_t n, const void *x, uint8_t *restrict y)
+static void cast_block_to_bool(sb_dtype from, int64_t n, const void *x, uint8_t *restrict y)
 {
     const real *floating = x;
     const int32_t *i32 = x;
@@ -92,7 +93,7 @@ static void block_to_bool(sb_dtype from, int64_t n, const void *x, uint8_t *rest
         y[i] = from == SB_I32 ? i32[i] != 0 : floating[i] != 0;
 }
 
-static bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_, void *y)
+static bool cast_to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_, void *y)
 {
     const size_t width = sb_dtype_bytes(from);
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
@@ -100,11 +101,11 @@ static bool to_whole(sb_dtype from, sb_dtype to, int64_t n, const void *x_, void
         const int64_t length = n - at < BLOCK ? n - at : BLOCK;
         const char *x = (const char *)x_ + (size_t)at * width;
         if (to == SB_I32)
-            block_to_i32(from, length, x, (int32_t *)y + at);
+            cast_block_to_i32(from, length, x, (int32_t *)y + at);
         else
-            block_to_bool(from, length, x, (uint8_t *)y + at);
+            cast_block_to_bool(from, length, x, (uint8_t *)y + at);
     }
     return true;
 }
 
-KERNELS(cast) = {to_real, to_bf16, to_whole};
+KERNELS(cast) = {cast_to_real, cast_to_bf16, cast_to_whole};

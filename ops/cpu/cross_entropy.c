@@ -2,12 +2,12 @@
 #include "ops/cpu/ids.h"
 #include "ops/cpu/rows.h"
 
-static int64_t find_bad_id(int64_t rows, int64_t V, const void *ids)
+static int64_t cross_entropy_find_bad_id(int64_t rows, int64_t V, const void *ids)
 {
     return first_bad_id(rows, ids, INT32_MIN, V);
 }
 
-static int64_t find_bad_weight(int64_t V, const void *class_weight)
+static int64_t cross_entropy_find_bad_weight(int64_t V, const void *class_weight)
 {
     const real *w = class_weight;
     for (int64_t v = 0; v < V; v++)
@@ -24,7 +24,7 @@ struct plan {
     real spread_weight; /* sum_v w_v spread */
 };
 
-static struct plan make_plan(const struct cross_entropy_targets *t)
+static struct plan cross_entropy_make_plan(const struct cross_entropy_targets *t)
 {
     const real *w = t->class_weight;
     double total = w ? 0 : (double)t->V;
@@ -68,8 +68,8 @@ static inline __attribute__((always_inline)) real target_loss(const struct plan 
     return p->keep * sum;
 }
 
-static real row_loss(const struct plan *p, const real *t, const int32_t *id, const real *x,
-                     real max, real log_sum, real *weight)
+static real cross_entropy_row_loss(const struct plan *p, const real *t, const int32_t *id,
+                                   const real *x, real max, real log_sum, real *weight)
 {
     const real *w = p->w;
     real loss;
@@ -86,10 +86,10 @@ static real row_loss(const struct plan *p, const real *t, const int32_t *id, con
            (w ? smoothing_loss(p, w, x, max, log_sum) : smoothing_loss(p, NULL, x, max, log_sum));
 }
 
-static bool forward(const struct cross_entropy_targets *targets, const void *x_,
-                    const struct cross_entropy_found *found)
+static bool cross_entropy_forward(const struct cross_entropy_targets *targets, const void *x_,
+                                  const struct cross_entropy_found *found)
 {
-    const struct plan p = make_plan(targets);
+    const struct plan p = cross_entropy_make_plan(targets);
     const int64_t V = p.V;
     const int32_t *ids = targets->probabilities ? NULL : targets->targets;
     const real *t = targets->probabilities ? targets->targets : NULL;
@@ -104,15 +104,15 @@ static bool forward(const struct cross_entropy_targets *targets, const void *x_,
         max[r] = row_max(V, x);
         real sum = row_sum_exp(V, x, max[r]);
         inverse[r] = 1 / sum;
-        loss[r] = row_loss(&p, t ? t + r * V : NULL, ids ? ids + r : NULL, x, max[r], real_log(sum),
-                           &weight[r]);
+        loss[r] = cross_entropy_row_loss(&p, t ? t + r * V : NULL, ids ? ids + r : NULL, x, max[r],
+                                         real_log(sum), &weight[r]);
     }
     return true;
 }
 
 /* float64 costs little here: one number for each row of x. */
-static bool reduce(int64_t rows, bool mean, const void *loss_, const void *weight_, void *divisor_,
-                   void *y, bool *counted)
+static bool cross_entropy_reduce(int64_t rows, bool mean, const void *loss_, const void *weight_,
+                                 void *divisor_, void *y, bool *counted)
 {
     const real *loss = loss_, *weight = weight_;
     double sum = 0, divisor = 0;
@@ -154,7 +154,8 @@ backward_row(const struct plan *p, const struct row *row, const real *w, const r
     }
 }
 
-static void backward_any(const struct plan *p, const struct row *row, const real *t, real *dx)
+static void cross_entropy_backward_any(const struct plan *p, const struct row *row, const real *t,
+                                       real *dx)
 {
     if (p->w && t)
         backward_row(p, row, p->w, t, dx);
@@ -166,11 +167,11 @@ static void backward_any(const struct plan *p, const struct row *row, const real
         backward_row(p, row, NULL, NULL, dx);
 }
 
-static bool backward(const struct cross_entropy_targets *targets, const void *x_,
-                     const struct cross_entropy_found *found, const struct cross_entropy_dy *d,
-                     bool fresh, void *dx_)
+static bool cross_entropy_backward(const struct cross_entropy_targets *targets, const void *x_,
+                                   const struct cross_entropy_found *found,
+                                   const struct cross_entropy_dy *d, bool fresh, void *dx_)
 {
-    const struct plan p = make_plan(targets);
+    const struct plan p = cross_entropy_make_plan(targets);
     const int64_t V = p.V;
     const int32_t *ids = targets->probabilities ? NULL : targets->targets;
     const real *t = targets->probabilities ? targets->targets : NULL, *dy = d->dy;
@@ -185,11 +186,12 @@ static bool backward(const struct cross_entropy_targets *targets, const void *x_
             memset(dx, 0, fresh ? (size_t)V * sizeof *dx : 0);
             continue;
         }
-        backward_any(&p, &row, t ? t + r * V : NULL, dx);
+        cross_entropy_backward_any(&p, &row, t ? t + r * V : NULL, dx);
         if (ids)
             dx[ids[r]] -= row.g * row.weight * p.keep;
     }
     return true;
 }
 
-KERNELS(cross_entropy) = {find_bad_id, find_bad_weight, forward, reduce, backward};
+KERNELS(cross_entropy) = {cross_entropy_find_bad_id, cross_entropy_find_bad_weight,
+                          cross_entropy_forward, cross_entropy_reduce, cross_entropy_backward};

@@ -2,15 +2,15 @@
 #include "ops/cpu/dropout_bits.h"
 
 /* The number of elements from `first` on that are processed together. */
-static int64_t chunk_length(int64_t first, int64_t n)
+static int64_t dropout_chunk_length(int64_t first, int64_t n)
 {
     return n - first < DROPOUT_CHUNK ? n - first : DROPOUT_CHUNK;
 }
 
 /* Applies dropout to at most a chunk of elements from `first` on. One draw of bits suffices when
    they are contiguous in the unsharded tensor and start at a group of 8. */
-static void drop(const struct dropout *dropout, int64_t first, int64_t count, const real *x,
-                 real *y)
+static void dropout_drop(const struct dropout *dropout, int64_t first, int64_t count, const real *x,
+                         real *y)
 {
     const struct place *place = &dropout->place;
     if (place->flat && place->offset % 8 == 0) {
@@ -27,7 +27,7 @@ static void drop(const struct dropout *dropout, int64_t first, int64_t count, co
     }
 }
 
-static void add(int64_t count, const real *x, bool fresh, real *sum)
+static void dropout_add(int64_t count, const real *x, bool fresh, real *sum)
 {
     if (fresh)
         memcpy(sum, x, (size_t)count * sizeof *sum);
@@ -37,25 +37,25 @@ static void add(int64_t count, const real *x, bool fresh, real *sum)
 }
 
 /* The dropped x of a chunk, in `buffer`; x itself when nothing is dropped. */
-static const real *dropped(const struct dropout *dropout, int64_t first, int64_t count,
-                           const real *x, real *buffer)
+static const real *dropout_dropped(const struct dropout *dropout, int64_t first, int64_t count,
+                                   const real *x, real *buffer)
 {
     if (dropout->threshold == 0)
         return x;
-    drop(dropout, first, count, x, buffer);
+    dropout_drop(dropout, first, count, x, buffer);
     return buffer;
 }
 
-static bool forward(const struct dropout *dropout, int64_t n, const void *x_, const void *residual_,
-                    void *y_)
+static bool dropout_forward(const struct dropout *dropout, int64_t n, const void *x_,
+                            const void *residual_, void *y_)
 {
     const real *x = x_, *residual = residual_;
     real *y = y_;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-        int64_t count = chunk_length(first, n);
+        int64_t count = dropout_chunk_length(first, n);
         real buffer[DROPOUT_CHUNK];
-        const real *kept = dropped(dropout, first, count, x + first, buffer);
+        const real *kept = dropout_dropped(dropout, first, count, x + first, buffer);
         if (residual)
             for (int64_t e = 0; e < count; e++)
                 y[first + e] = residual[first + e] + kept[e];
@@ -66,21 +66,22 @@ static bool forward(const struct dropout *dropout, int64_t n, const void *x_, co
 }
 
 /* y = residual + (dropped ? 0 : x / (1 - p)), and backward drops the same elements */
-static bool backward(const struct dropout *dropout, int64_t n, const void *dy_, void *dx_,
-                     bool fresh_dx, void *dresidual_, bool fresh_dresidual)
+static bool dropout_backward(const struct dropout *dropout, int64_t n, const void *dy_, void *dx_,
+                             bool fresh_dx, void *dresidual_, bool fresh_dresidual)
 {
     const real *dy = dy_;
     real *dx = dx_, *dresidual = dresidual_;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t first = 0; first < n; first += DROPOUT_CHUNK) {
-        int64_t count = chunk_length(first, n);
+        int64_t count = dropout_chunk_length(first, n);
         real buffer[DROPOUT_CHUNK];
         if (dx)
-            add(count, dropped(dropout, first, count, dy + first, buffer), fresh_dx, dx + first);
+            dropout_add(count, dropout_dropped(dropout, first, count, dy + first, buffer), fresh_dx,
+                        dx + first);
         if (dresidual)
-            add(count, dy + first, fresh_dresidual, dresidual + first);
+            dropout_add(count, dy + first, fresh_dresidual, dresidual + first);
     }
     return true;
 }
 
-KERNELS(dropout) = {forward, backward};
+KERNELS(dropout) = {dropout_forward, dropout_backward};

@@ -22,7 +22,7 @@ typedef uint64_t counters __attribute__((vector_size(VECTOR_BYTES), aligned(2), 
 #endif
 
 /* The 64-bit products of the low halves. */
-static inline counters half_products(counters a, uint32_t b)
+static inline counters bits_half_products(counters a, uint32_t b)
 {
     const counters factor = (counters){0} + b;
 #if VECTOR_BYTES == 64
@@ -37,11 +37,12 @@ static inline counters half_products(counters a, uint32_t b)
 }
 
 /* tensor/random.h's philox, for several counters at a time. */
-static inline void philox_rounds(uint64_t key, counters c[4])
+static inline void bits_philox_rounds(uint64_t key, counters c[4])
 {
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++) {
-        const counters p0 = half_products(c[0], 0xD2511F53u), p1 = half_products(c[2], 0xCD9E8D57u);
+        const counters p0 = bits_half_products(c[0], 0xD2511F53u),
+                       p1 = bits_half_products(c[2], 0xCD9E8D57u);
         c[0] = (p1 >> 32) ^ c[1] ^ k0;
         c[1] = p1;
         c[2] = (p0 >> 32) ^ c[3] ^ k1;
@@ -62,7 +63,7 @@ struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t gr
             index[i] = group + (uint64_t)(g + i);
         counters c[4] = {index, index >> 32, zero + dropout->position,
                          zero + (dropout->position >> 32)};
-        philox_rounds(dropout->seed, c);
+        bits_philox_rounds(dropout->seed, c);
         counters front = (c[0] & 0xffffffff) | c[1] << 32, back = (c[2] & 0xffffffff) | c[3] << 32;
         counters *to = (counters *)(void *)(bits.of + 8 * g);
         to[0] = __builtin_shufflevector(front, back, FIRST_HALVES);

@@ -35,8 +35,8 @@ static inline __attribute__((always_inline)) real slope(enum elementwise kind, r
 }
 
 /* A loop over a block of n elements for each function. */
-static void values(enum elementwise kind, real factor, int64_t n, const real *restrict x,
-                   real *restrict y)
+static void elementwise_values(enum elementwise kind, real factor, int64_t n,
+                               const real *restrict x, real *restrict y)
 {
 #define LOOP(NAME, name, value_of, slope_of)                                                       \
     case ELEMENTWISE_##NAME:                                                                       \
@@ -51,8 +51,9 @@ static void values(enum elementwise kind, real factor, int64_t n, const real *re
 #undef LOOP
 }
 
-static void slopes(enum elementwise kind, real factor, int64_t n, const real *restrict x,
-                   const real *restrict y, const real *restrict dy, real *restrict dx)
+static void elementwise_slopes(enum elementwise kind, real factor, int64_t n,
+                               const real *restrict x, const real *restrict y,
+                               const real *restrict dy, real *restrict dx)
 {
 #define LOOP(NAME, name, value_of, slope_of)                                                       \
     case ELEMENTWISE_##NAME:                                                                       \
@@ -68,18 +69,19 @@ static void slopes(enum elementwise kind, real factor, int64_t n, const real *re
 #undef LOOP
 }
 
-static bool forward(enum elementwise kind, double factor, int64_t n, const void *x_, void *y_)
+static bool elementwise_forward(enum elementwise kind, double factor, int64_t n, const void *x_,
+                                void *y_)
 {
     const real *x = x_;
     real *y = y_;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t at = 0; at < n; at += BLOCK)
-        values(kind, (real)factor, n - at < BLOCK ? n - at : BLOCK, x + at, y + at);
+        elementwise_values(kind, (real)factor, n - at < BLOCK ? n - at : BLOCK, x + at, y + at);
     return true;
 }
 
-static bool backward(enum elementwise kind, double factor, bool fresh, int64_t n, const void *x_,
-                     const void *y_, const void *dy_, void *dx_)
+static bool elementwise_backward(enum elementwise kind, double factor, bool fresh, int64_t n,
+                                 const void *x_, const void *y_, const void *dy_, void *dx_)
 {
     const real *x = x_, *y = y_, *dy = dy_;
     real *dx = dx_;
@@ -87,11 +89,12 @@ static bool backward(enum elementwise kind, double factor, bool fresh, int64_t n
     for (int64_t at = 0; at < n; at += BLOCK) {
         int64_t length = n - at < BLOCK ? n - at : BLOCK;
         real part[BLOCK];
-        slopes(kind, (real)factor, length, x + at, y + at, dy + at, fresh ? dx + at : part);
+        elementwise_slopes(kind, (real)factor, length, x + at, y + at, dy + at,
+                           fresh ? dx + at : part);
         for (int64_t i = 0; !fresh && i < length; i++)
             dx[at + i] += part[i];
     }
     return true;
 }
 
-KERNELS(elementwise) = {forward, backward};
+KERNELS(elementwise) = {elementwise_forward, elementwise_backward};

@@ -2,13 +2,13 @@
 #include "ops/cpu/ids.h"
 #include "ops/cpu/real.h"
 
-static int64_t first_bad(int64_t count, int64_t V, const void *ids)
+static int64_t embedding_first_bad(int64_t count, int64_t V, const void *ids)
 {
     return first_bad_id(count, ids, 0, V);
 }
 
-static bool forward(int64_t count, int64_t V, int64_t C, const void *table_, const void *ids_,
-                    void *y_)
+static bool embedding_forward(int64_t count, int64_t V, int64_t C, const void *table_,
+                              const void *ids_, void *y_)
 {
     (void)V; /* first_bad has checked the ids */
     const real *table = table_;
@@ -22,8 +22,8 @@ static bool forward(int64_t count, int64_t V, int64_t C, const void *table_, con
 
 /* y_i = table[ids_i]. An id may occur twice, so threads share the work by columns and add in the
    order of i. */
-static bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void *dy_,
-                     void *dtable_)
+static bool embedding_backward(int64_t count, int64_t V, int64_t C, const void *ids_,
+                               const void *dy_, void *dtable_)
 {
     enum { BLOCK = 32 };
     (void)V;
@@ -44,4 +44,4 @@ static bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, cons
     return true;
 }
 
-KERNELS(embedding) = {first_bad, forward, backward};
+KERNELS(embedding) = {embedding_first_bad, embedding_forward, embedding_backward};

@@ -2,7 +2,7 @@
 #include "ops/cpu/broadcast.h"
 
 /* n copies of one element. */
-static void fill(size_t width, int64_t n, const char *from, char *to)
+static void expand_fill(size_t width, int64_t n, const char *from, char *to)
 {
     if (width == 1)
         memset(to, *from, (size_t)n);
@@ -11,7 +11,7 @@ static void fill(size_t width, int64_t n, const char *from, char *to)
             memcpy(to + (size_t)i * width, from, width);
 }
 
-static bool forward(size_t width, const struct broadcast *plan, const void *x_, void *y_)
+static bool expand_forward(size_t width, const struct broadcast *plan, const void *x_, void *y_)
 {
     const char *x = x_;
     char *y = y_;
@@ -32,23 +32,23 @@ static bool forward(size_t width, const struct broadcast *plan, const void *x_, 
         if (plan->stride[1][last])
             memcpy(to, from, (size_t)length * width);
         else
-            fill(width, length, from, to);
+            expand_fill(width, length, from, to);
     }
     return true;
 }
 
 /* y repeats x: dx is the sum of dy over the copies */
-static void dy_itself(const struct strip *s, real *restrict dx)
+static void expand_dy_itself(const struct strip *s, real *restrict dx)
 {
     for (int64_t i = 0; i < s->n; i++)
         dx[i] = s->y[i];
 }
 
-static bool backward(bool fresh, const struct broadcast *plan, const void *dy, void *dx)
+static bool expand_backward(bool fresh, const struct broadcast *plan, const void *dy, void *dx)
 {
-    const struct walk walk = {plan, {dy}, dy_itself, 0};
+    const struct walk walk = {plan, {dy}, expand_dy_itself, 0};
     broadcast_sum(&walk, 1, 1, !fresh, dx);
     return true;
 }
 
-KERNELS(expand) = {forward, backward};
+KERNELS(expand) = {expand_forward, expand_backward};

@@ -2,12 +2,12 @@
 #include "ops/cpu/ids.h"
 #include "ops/cpu/real.h"
 
-static int64_t first_bad(int64_t rows, int64_t C, const void *ids)
+static int64_t gather_first_bad(int64_t rows, int64_t C, const void *ids)
 {
     return first_bad_id(rows, ids, 0, C);
 }
 
-static bool forward(int64_t rows, int64_t C, const void *x_, const void *ids_, void *y_)
+static bool gather_forward(int64_t rows, int64_t C, const void *x_, const void *ids_, void *y_)
 {
     const real *x = x_;
     const int32_t *ids = ids_;
@@ -18,7 +18,7 @@ static bool forward(int64_t rows, int64_t C, const void *x_, const void *ids_, v
 }
 
 /* y_i = x[i, ids_i] */
-static bool backward(int64_t rows, int64_t C, const void *ids_, const void *dy_, void *dx_)
+static bool gather_backward(int64_t rows, int64_t C, const void *ids_, const void *dy_, void *dx_)
 {
     const int32_t *ids = ids_;
     const real *dy = dy_;
@@ -28,4 +28,4 @@ static bool backward(int64_t rows, int64_t C, const void *ids_, const void *dy_,
     return true;
 }
 
-KERNELS(gather) = {first_bad, forward, backward};
+KERNELS(gather) = {gather_first_bad, gather_forward, gather_backward};

@@ -7,7 +7,7 @@
 
 /* Whether to use BLAS: it is faster for large matrices. (On a Xeon of 2023, one thread, OpenBLAS
    0.3.21 is 10 % faster for these, and 20 % slower for 512 x 128 x 128.) */
-static bool is_for_blas(const struct product *s)
+static bool gemm_is_for_blas(const struct product *s)
 {
     const int64_t least = 512, most = INT32_MAX;
     const double large = 0x1p30;
@@ -18,7 +18,7 @@ static bool is_for_blas(const struct product *s)
 }
 
 #ifdef SOFTBACK_BLAS
-static void multiply_by_blas(const struct product *s)
+static void gemm_multiply_by_blas(const struct product *s)
 {
     enum CBLAS_TRANSPOSE ta = s->transpose_a ? CblasTrans : CblasNoTrans;
     enum CBLAS_TRANSPOSE tb = s->transpose_b ? CblasTrans : CblasNoTrans;
@@ -31,7 +31,7 @@ static void multiply_by_blas(const struct product *s)
 #endif
 }
 #else
-static void multiply_by_blas(const struct product *s)
+static void gemm_multiply_by_blas(const struct product *s)
 {
     (void)s;
 }
@@ -39,7 +39,7 @@ static void multiply_by_blas(const struct product *s)
 
 /* The bits of BLAS depend on the number and the position of rows in a call. The shape alone
    determines the slabs of rows, so the number of threads changes nothing. */
-static void multiply_slabs(const struct product *s)
+static void gemm_multiply_slabs(const struct product *s)
 {
     int64_t slabs = s->m / 256 < 16 ? s->m / 256 : 16;
 #pragma omp parallel for schedule(static)
@@ -49,7 +49,7 @@ static void multiply_slabs(const struct product *s)
         slab.m = (i + 1) * s->m / slabs - first;
         slab.a = (const real *)s->a + (s->transpose_a ? first : first * s->lda);
         slab.c += first * s->ldc;
-        multiply_by_blas(&slab);
+        gemm_multiply_by_blas(&slab);
     }
 }
 
@@ -58,8 +58,8 @@ bool CPU(gemm_parallel)(bool transpose_a, bool transpose_b, int64_t m, int64_t n
                         int64_t ldc)
 {
     struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
-    if (is_for_blas(&s))
-        multiply_slabs(&s);
+    if (gemm_is_for_blas(&s))
+        gemm_multiply_slabs(&s);
     else
         return CPU(gemm_multiply)(&s, true);
     return true;
@@ -70,8 +70,8 @@ bool CPU(gemm_serial)(bool transpose_a, bool transpose_b, int64_t m, int64_t n, 
                       int64_t ldc)
 {
     struct product s = {transpose_a, transpose_b, m, n, k, a, lda, b, ldb, beta, c, .ldc = ldc};
-    if (is_for_blas(&s))
-        multiply_by_blas(&s);
+    if (gemm_is_for_blas(&s))
+        gemm_multiply_by_blas(&s);
     else
         return CPU(gemm_multiply)(&s, false);
     return true;

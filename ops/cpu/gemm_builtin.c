@@ -32,31 +32,31 @@ struct task {
     int64_t room;        /* panels */
 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t gemm_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-static int64_t most(int64_t a, int64_t b)
+static int64_t gemm_most(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
 
 /* Whether B is read in place: for few rows, packing costs more than it saves. */
-static bool is_strip(const struct product *s)
+static bool gemm_is_strip(const struct product *s)
 {
     return s->transpose_b && s->m <= STRIP_ROWS && !s->bf16 && !s->packed;
 }
 
 /* A's element (row, p), or the first number of a pair. */
-static const void *a_at(const struct product *s, int64_t row, int64_t p)
+static const void *gemm_a_at(const struct product *s, int64_t row, int64_t p)
 {
     const int64_t k = s->bf16 ? 2 * p : p, i = s->transpose_a ? k * s->lda + row : row * s->lda + k;
     return s->bf16 ? (const void *)((const uint16_t *)s->a + i) : (const real *)s->a + i;
 }
 
 /* B's element (p, column), or the first number of a pair. */
-static const void *b_at(const struct product *s, int64_t p, int64_t column)
+static const void *gemm_b_at(const struct product *s, int64_t p, int64_t column)
 {
     const int64_t k = s->bf16 ? 2 * p : p,
                   i = s->transpose_b ? column * s->ldb + k : k * s->ldb + column;
@@ -64,22 +64,23 @@ static const void *b_at(const struct product *s, int64_t p, int64_t column)
 }
 
 /* The columns of a panel; reads B from row p on, unless B is packed. */
-static struct tile panel_at(const struct task *task, int64_t panel, int64_t p, struct tile t)
+static struct tile gemm_panel_at(const struct task *task, int64_t panel, int64_t p, struct tile t)
 {
     const struct product *s = task->s;
     int64_t column = part(panel, task->cut->panels, task->cut->vectors) * LANES;
     t.columns =
-        least(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
+        gemm_least(part(panel + 1, task->cut->panels, task->cut->vectors) * LANES, s->n) - column;
     t.c = s->c + task->row * s->ldc + column;
-    t.b = s->packed ? (const real *)s->b + packed_at(s->n, p, t.depth, column) : b_at(s, p, column);
+    t.b = s->packed ? (const real *)s->b + packed_at(s->n, p, t.depth, column)
+                    : gemm_b_at(s, p, column);
     return t;
 }
 
 /* Multiplies a panel with B in place; false if B has to be packed. */
-static bool multiply_direct(const struct task *task, const struct tile *panel)
+static bool gemm_multiply_direct(const struct task *task, const struct tile *panel)
 {
     const int64_t rows = task->end_row - task->row;
-    const bool strip = is_strip(task->s) && panel->columns == STRIP_COLUMNS;
+    const bool strip = gemm_is_strip(task->s) && panel->columns == STRIP_COLUMNS;
     const bool few = rows <= 16 || (panel->depth <= 64 && rows <= 64);
     const bool lies = !task->s->transpose_b && !task->s->bf16 && panel->columns % LANES == 0;
     if (strip)
@@ -93,7 +94,7 @@ static bool multiply_direct(const struct task *task, const struct tile *panel)
 
 /* Packs rows of a transposed A: in place, they map to few cache sets, and the numbers of a pair are
    not adjacent. */
-static void pack_a(const struct task *task, struct tile *t, int64_t rows)
+static void gemm_pack_rows(const struct task *task, struct tile *t, int64_t rows)
 {
     const struct product *s = task->s;
     if (s->bf16) {
@@ -108,21 +109,21 @@ static void pack_a(const struct task *task, struct tile *t, int64_t rows)
 }
 
 /* Multiplies consecutive packed panels with all rows of the task. */
-static void multiply_packed(const struct task *task, const struct tile *block, int64_t p,
-                            int64_t panel, int64_t count, const real *panels)
+static void gemm_multiply_packed(const struct task *task, const struct tile *block, int64_t p,
+                                 int64_t panel, int64_t count, const real *panels)
 {
     const int64_t all = task->end_row - task->row, blocks = (all + ROWS - 1) / ROWS;
     const int64_t unit = TILE_ROWS(TILE_VECTORS), units = (all + unit - 1) / unit;
     for (int64_t i = 0; i < blocks; i++) {
         int64_t first = part(i, blocks, units) * unit,
-                rows = least(part(i + 1, blocks, units) * unit, all) - first;
+                rows = gemm_least(part(i + 1, blocks, units) * unit, all) - first;
         struct tile t = *block;
-        t.a = a_at(task->s, task->row + first, p);
+        t.a = gemm_a_at(task->s, task->row + first, p);
         if (task->copy)
-            pack_a(task, &t, rows);
+            gemm_pack_rows(task, &t, rows);
         const real *packed = panels;
         for (int64_t j = panel; j < panel + count; j++) {
-            struct tile one = panel_at(task, j, p, t);
+            struct tile one = gemm_panel_at(task, j, p, t);
             one.b = packed;
             one.ldb = (one.columns + LANES - 1) / LANES * LANES;
             one.c += first * one.ldc;
@@ -134,15 +135,16 @@ static void multiply_packed(const struct task *task, const struct tile *block, i
 
 /* Packs panels from this one on while there is room, and returns their number. Contiguous pairs are
    copied like reals. */
-static int64_t pack(const struct task *task, const struct tile *block, int64_t p, int64_t panel)
+static int64_t gemm_pack_panel(const struct task *task, const struct tile *block, int64_t p,
+                               int64_t panel)
 {
     const struct product *s = task->s;
     const bool pairs_lie_apart = s->bf16 && !s->transpose_b;
-    const int64_t count = least(task->room, task->end_panel - panel);
+    const int64_t count = gemm_least(task->room, task->end_panel - panel);
     const int64_t ldb = s->bf16 ? s->ldb / 2 : s->ldb;
     real *packed = task->packed;
     for (int64_t j = panel; j < panel + count; j++) {
-        const struct tile t = panel_at(task, j, p, *block);
+        const struct tile t = gemm_panel_at(task, j, p, *block);
         const int64_t width = (t.columns + LANES - 1) / LANES * LANES;
         if (pairs_lie_apart)
             CPU(gemm_pack_pairs)(t.depth, t.columns, (const void *)t.b, s->ldb, width, packed);
@@ -154,45 +156,46 @@ static int64_t pack(const struct task *task, const struct tile *block, int64_t p
 }
 
 /* Whether the panel's B is already in packed order, as when it is all of B. */
-static bool lies_packed(const struct product *s, const struct tile *panel)
+static bool gemm_lies_packed(const struct product *s, const struct tile *panel)
 {
     const bool is_all = !s->transpose_b && panel->columns == s->ldb && s->ldb % LANES == 0;
     return s->packed || (is_all && !s->bf16);
 }
 
-static void multiply_block(const struct task *task, const struct tile *block, int64_t p)
+static void gemm_multiply_block(const struct task *task, const struct tile *block, int64_t p)
 {
     for (int64_t panel = task->panel; panel < task->end_panel;) {
-        struct tile t = panel_at(task, panel, p, *block);
-        t.a = a_at(task->s, task->row, p);
-        if (multiply_direct(task, &t)) {
+        struct tile t = gemm_panel_at(task, panel, p, *block);
+        t.a = gemm_a_at(task->s, task->row, p);
+        if (gemm_multiply_direct(task, &t)) {
             panel++;
             continue;
         }
-        const bool packed = lies_packed(task->s, &t);
-        const int64_t count = packed ? task->end_panel - panel : pack(task, block, p, panel);
-        multiply_packed(task, block, p, panel, count, packed ? t.b : task->packed);
+        const bool packed = gemm_lies_packed(task->s, &t);
+        const int64_t count =
+            packed ? task->end_panel - panel : gemm_pack_panel(task, block, p, panel);
+        gemm_multiply_packed(task, block, p, panel, count, packed ? t.b : task->packed);
         panel += count;
     }
 }
 
-static void multiply_task(const struct task *task)
+static void gemm_multiply_task(const struct task *task)
 {
     const struct product *s = task->s;
     const int64_t depth = block_depth(s->k), lda = s->bf16 ? s->lda / 2 : s->lda;
     for (int64_t p = 0; p < s->k; p += depth) {
-        const struct tile t = {.depth = least(depth, s->k - p),
+        const struct tile t = {.depth = gemm_least(depth, s->k - p),
                                .row_step = s->transpose_a ? 1 : lda,
                                .k_step = s->transpose_a ? s->lda : 1,
                                .ldb = s->ldb,
                                .add = p > 0 || s->beta != 0,
                                .ldc = s->ldc};
-        multiply_block(task, &t, p);
+        gemm_multiply_block(task, &t, p);
     }
 }
 
 /* Only the f32 row multiplies bf16 matrices. */
-static tiles_function *tiles_for(const struct product *s)
+static tiles_function *gemm_tiles_for(const struct product *s)
 {
 #if REAL_IS_FLOAT
 #if defined(SOFTBACK_BF16_TILES) && VECTOR_BYTES == 64
@@ -206,16 +209,16 @@ static tiles_function *tiles_for(const struct product *s)
     return CPU(gemm_tiles);
 }
 
-static struct task task_at(const struct product *s, const struct cut *cut, int64_t number)
+static struct task gemm_task_at(const struct product *s, const struct cut *cut, int64_t number)
 {
     const int64_t unit = TILE_ROWS(TILE_VECTORS), units = (s->m + unit - 1) / unit;
     const int64_t i = number / cut->column_blocks, j = number % cut->column_blocks;
     return (struct task){
         .s = s,
         .cut = cut,
-        .tiles = tiles_for(s),
+        .tiles = gemm_tiles_for(s),
         .row = part(i, cut->row_blocks, units) * unit,
-        .end_row = least(part(i + 1, cut->row_blocks, units) * unit, s->m),
+        .end_row = gemm_least(part(i + 1, cut->row_blocks, units) * unit, s->m),
         .panel = part(j, cut->column_blocks, cut->panels),
         .end_panel = part(j + 1, cut->column_blocks, cut->panels),
     };
@@ -223,37 +226,37 @@ static struct task task_at(const struct product *s, const struct cut *cut, int64
 
 /* Packing a transposed A of reals is worthwhile when several panels read it; only full tiles can
    read it. */
-static bool copies_a(const struct task *task)
+static bool gemm_copies_a(const struct task *task)
 {
     const struct product *s = task->s;
     const bool pays = s->lda >= 256 && task->end_panel - task->panel > 1;
     return s->transpose_a && (s->bf16 || (pays && task->cut->vectors % TILE_VECTORS == 0));
 }
 
-static int64_t size_of_copy(const struct product *s, int64_t depth)
+static int64_t gemm_size_of_copy(const struct product *s, int64_t depth)
 {
     return s->bf16 ? ROWS * depth : (ROWS / TILE_ROWS(TILE_VECTORS) + 1) * PACKED_STEP(depth);
 }
 
 /* Runs a task with memory for a few deep panels. When out of memory it uses panels on the stack,
    except for a transposed A of bf16. */
-static bool run_task(const struct product *s, const struct cut *cut, int64_t number)
+static bool gemm_run_task(const struct product *s, const struct cut *cut, int64_t number)
 {
     real stack[DEPTH * TILE_VECTORS * LANES] __attribute__((aligned(64)));
-    struct task task = task_at(s, cut, number);
-    const int64_t depth = least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
-    const int64_t panels = least(task.end_panel - task.panel, PANELS);
-    const bool copies = copies_a(&task);
+    struct task task = gemm_task_at(s, cut, number);
+    const int64_t depth = gemm_least(block_depth(s->k), s->k), panel = depth * TILE_VECTORS * LANES;
+    const int64_t panels = gemm_least(task.end_panel - task.panel, PANELS);
+    const bool copies = gemm_copies_a(&task);
     const bool wants = copies || (panels > 1 && depth > DEPTH / 2 && !s->packed);
-    const int64_t copy = copies ? size_of_copy(s, depth) : 0;
+    const int64_t copy = copies ? gemm_size_of_copy(s, depth) : 0;
     const size_t bytes = (size_t)(panels * panel + copy) * sizeof(real);
     real *memory = wants ? pool_take(memory_pool(), bytes) : NULL;
     task.packed = memory ? memory : stack;
-    task.room = memory ? panels : least(panels, DEPTH / depth);
+    task.room = memory ? panels : gemm_least(panels, DEPTH / depth);
     task.copy = memory && copies ? memory + panels * panel : NULL;
     const bool ok = task.copy || !copies || !s->bf16;
     if (ok)
-        multiply_task(&task);
+        gemm_multiply_task(&task);
     pool_give(memory_pool(), memory, bytes);
     return ok;
 }
@@ -263,24 +266,24 @@ static bool run_task(const struct product *s, const struct cut *cut, int64_t num
  * there are too few columns for the threads or the columns cannot be shared evenly. A transposed A
  * costs more to pack, once for each group of panels, so these groups are not divided.
  */
-static struct cut cut_of(const struct product *s, int64_t threads)
+static struct cut gemm_cut_of(const struct product *s, int64_t threads)
 {
-    const int64_t width = is_strip(s) ? STRIP_VECTORS : TILE_VECTORS;
+    const int64_t width = gemm_is_strip(s) ? STRIP_VECTORS : TILE_VECTORS;
     const int64_t tasks = threads > 1 ? 2 * threads : 1;
     struct cut cut;
     cut.vectors = (s->n + LANES - 1) / LANES;
     cut.panels = (cut.vectors + width - 1) / width;
     cut.column_blocks =
-        least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
+        gemm_least(s->transpose_a ? (cut.panels + PANELS - 1) / PANELS : cut.panels, tasks);
     cut.row_blocks = (tasks + cut.column_blocks - 1) / cut.column_blocks;
     if (cut.panels % threads != 0 && cut.panels < 8 * threads)
-        cut.row_blocks = most(cut.row_blocks, 2);
-    cut.row_blocks = least(cut.row_blocks, most(s->m / 24, 1));
+        cut.row_blocks = gemm_most(cut.row_blocks, 2);
+    cut.row_blocks = gemm_least(cut.row_blocks, gemm_most(s->m / 24, 1));
     return cut;
 }
 
 /* The number of threads that the product is worth. */
-static int64_t threads_for(const struct product *s)
+static int64_t gemm_threads_for(const struct product *s)
 {
 #ifdef _OPENMP
     double least_work = 32 * (double)PARALLEL_WORK;
@@ -292,7 +295,7 @@ static int64_t threads_for(const struct product *s)
     return 1;
 }
 
-static void scale(const struct product *s)
+static void gemm_scale(const struct product *s)
 {
     for (int64_t i = 0; i < s->m; i++)
         for (int64_t j = 0; j < s->n; j++)
@@ -305,7 +308,7 @@ static void scale(const struct product *s)
  */
 enum { SMALL = 64 };
 
-static bool multiply_small(const struct product *s)
+static bool gemm_multiply_small(const struct product *s)
 {
     const struct factor a = {s->a, s->transpose_a ? 1 : s->lda, s->transpose_a ? s->lda : 1};
     const bool add = s->beta != 0;
@@ -328,21 +331,22 @@ bool CPU(gemm_multiply)(const struct product *s, bool threads)
     if (s->m <= 0 || s->n <= 0)
         return true;
     if (s->beta != 0 && s->beta != 1)
-        scale(s); /* separate, so that compilers fuse it with the addition everywhere or nowhere */
+        gemm_scale(
+            s); /* separate, so that compilers fuse it with the addition everywhere or nowhere */
     if (s->k <= 0) {
         if (s->beta == 0)
-            scale(s);
+            gemm_scale(s);
         return true;
     }
-    if (multiply_small(s))
+    if (gemm_multiply_small(s))
         return true;
-    const struct cut cut = cut_of(s, threads ? threads_for(s) : 1);
+    const struct cut cut = gemm_cut_of(s, threads ? gemm_threads_for(s) : 1);
     const int64_t tasks = cut.row_blocks * cut.column_blocks;
     if (tasks == 1)
-        return run_task(s, &cut, 0);
+        return gemm_run_task(s, &cut, 0);
     bool ok = true;
 #pragma omp parallel for schedule(dynamic) reduction(&& : ok)
     for (int64_t i = 0; i < tasks; i++)
-        ok = run_task(s, &cut, i) && ok;
+        ok = gemm_run_task(s, &cut, i) && ok;
     return ok;
 }

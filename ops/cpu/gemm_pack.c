@@ -2,7 +2,7 @@
 #include "ops/cpu/vector_transpose.h"
 
 /* Loads fewer than LANES rows of a vector; the last row takes the place of missing ones. */
-static void load_some(int64_t count, const real *b, int64_t ldb, vector y[QUARTER])
+static void pack_load_some(int64_t count, const real *b, int64_t ldb, vector y[QUARTER])
 {
     real some[LANES * QUARTER];
     for (int64_t j = 0; j < LANES; j++)
@@ -21,7 +21,7 @@ static void pack_transposed(int64_t depth, int64_t count, const real *b, int64_t
             prefetch_rows(LANES, b, ldb, p, QUARTER);
             load_transposed(b + p, ldb, y);
         } else {
-            load_some(count, b + p, ldb, y);
+            pack_load_some(count, b + p, ldb, y);
         }
         for (int q = 0; q < QUARTER; q++)
             vector_store(panel + (p + q) * width, y[q]);

@@ -2,16 +2,16 @@
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/gemm_builtin.h"
 
-static int64_t panel_count(int64_t columns, int64_t *vectors)
+static int64_t parts_panel_count(int64_t columns, int64_t *vectors)
 {
     *vectors = (columns + LANES - 1) / LANES;
     return (*vectors + TILE_VECTORS - 1) / TILE_VECTORS;
 }
 
 /* The columns of panel i, from *column on. */
-static int64_t panel_columns(int64_t i, int64_t columns, int64_t *column)
+static int64_t parts_panel_columns(int64_t i, int64_t columns, int64_t *column)
 {
-    int64_t vectors, panels = panel_count(columns, &vectors);
+    int64_t vectors, panels = parts_panel_count(columns, &vectors);
     *column = part(i, panels, vectors) * LANES;
     int64_t end = part(i + 1, panels, vectors) * LANES;
     return (end < columns ? end : columns) - *column;
@@ -20,7 +20,7 @@ static int64_t panel_columns(int64_t i, int64_t columns, int64_t *column)
 void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, const real *b,
                     int64_t ldb, bool add, real *c, int64_t ldc)
 {
-    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    int64_t vectors, panels = parts_panel_count(columns, &vectors), column;
     for (int64_t i = 0; i < panels; i++) {
         struct tile t = {.depth = k,
                          .a = a.a,
@@ -31,7 +31,7 @@ void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, cons
                          .add = add,
                          .c = c,
                          .ldc = ldc};
-        t.columns = panel_columns(i, columns, &column);
+        t.columns = parts_panel_columns(i, columns, &column);
         t.b += column;
         t.c += column;
         CPU(gemm_tiles)(&t, m);
@@ -41,7 +41,7 @@ void CPU(gemm_rows)(int64_t m, int64_t columns, int64_t k, struct factor a, cons
 void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int64_t k,
                       struct factor a, const real *packed, real *c, int64_t ldc)
 {
-    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    int64_t vectors, panels = parts_panel_count(columns, &vectors), column;
     for (int64_t i = 0; i < panels; i++) {
         struct tile t = {.depth = k,
                          .a = a.a,
@@ -50,7 +50,7 @@ void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int6
                          .b = packed,
                          .c = c,
                          .ldc = ldc};
-        t.columns = panel_columns(i, columns, &column);
+        t.columns = parts_panel_columns(i, columns, &column);
         if (column >= to || column + t.columns <= from)
             continue;
         t.ldb = (t.columns + LANES - 1) / LANES * LANES;
@@ -62,9 +62,9 @@ void CPU(gemm_packed)(int64_t m, int64_t columns, int64_t from, int64_t to, int6
 
 void CPU(gemm_pack_all)(int64_t depth, int64_t columns, const real *b, int64_t ldb, real *packed)
 {
-    int64_t vectors, panels = panel_count(columns, &vectors), column;
+    int64_t vectors, panels = parts_panel_count(columns, &vectors), column;
     for (int64_t i = 0; i < panels; i++) {
-        int64_t n = panel_columns(i, columns, &column);
+        int64_t n = parts_panel_columns(i, columns, &column);
         CPU(gemm_pack)(true, depth, n, b + column * ldb, ldb, packed + column * depth);
     }
 }

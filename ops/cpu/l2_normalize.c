@@ -1,7 +1,7 @@
 #include "ops/l2_normalize.h"
 #include "ops/cpu/rows.h"
 
-static real sum_of_squares(int64_t C, const real *x, real scale)
+static real l2_normalize_sum_of_squares(int64_t C, const real *x, real scale)
 {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -11,24 +11,24 @@ static real sum_of_squares(int64_t C, const real *x, real scale)
 }
 
 /* If the squares of finite elements overflow, uses x / max instead. */
-static real row_length(int64_t C, const real *x)
+static real l2_normalize_row_length(int64_t C, const real *x)
 {
-    real sum = sum_of_squares(C, x, 1), max = 0;
+    real sum = l2_normalize_sum_of_squares(C, x, 1), max = 0;
     if (sum < INFINITY)
         return real_sqrt(sum);
     for (int64_t c = 0; c < C; c++)
         max = real_abs(x[c]) <= max ? max : real_abs(x[c]);
-    return max < INFINITY ? max * real_sqrt(sum_of_squares(C, x, 1 / max)) : sum;
+    return max < INFINITY ? max * real_sqrt(l2_normalize_sum_of_squares(C, x, 1 / max)) : sum;
 }
 
-static bool forward(int64_t rows, int64_t C, const void *x_, void *y_, void *length_)
+static bool l2_normalize_forward(int64_t rows, int64_t C, const void *x_, void *y_, void *length_)
 {
     const real *x = x_;
     real *y = y_, *length = length_;
     const real least = (real)L2_NORMALIZE_LEAST;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++) {
-        length[r] = row_length(C, x + r * C);
+        length[r] = l2_normalize_row_length(C, x + r * C);
         real divisor = length[r] < least ? least : length[r];
         for (int64_t c = 0; c < C; c++)
             y[r * C + c] = x[r * C + c] / divisor;
@@ -36,7 +36,7 @@ static bool forward(int64_t rows, int64_t C, const void *x_, void *y_, void *len
     return true;
 }
 
-static bool is_zero(int64_t C, const real *x)
+static bool l2_normalize_is_zero(int64_t C, const real *x)
 {
     bool zero = true;
     for (int64_t c = 0; c < C; c++)
@@ -46,12 +46,12 @@ static bool is_zero(int64_t C, const real *x)
 
 /* y = x / |x|; or y = x / least for a smaller norm that is not 0. Where dy = 0, as for a masked
    key, dx = 0 whatever x is. */
-static void backward_row(int64_t C, const real *restrict y, real length, const real *restrict dy,
-                         bool fresh, real *restrict dx)
+static void l2_normalize_backward_row(int64_t C, const real *restrict y, real length,
+                                      const real *restrict dy, bool fresh, real *restrict dx)
 {
     const real least = (real)L2_NORMALIZE_LEAST;
     real dot = 0;
-    if (is_zero(C, dy)) {
+    if (l2_normalize_is_zero(C, dy)) {
         memset(dx, 0, fresh ? (size_t)C * sizeof *dx : 0);
         return;
     }
@@ -64,15 +64,15 @@ static void backward_row(int64_t C, const real *restrict y, real length, const r
         dx[c] = before(fresh, dx[c]) + (dy[c] - y[c] * dot) * inverse;
 }
 
-static bool backward(int64_t rows, int64_t C, const void *y_, const void *length_, const void *dy_,
-                     bool fresh, void *dx_)
+static bool l2_normalize_backward(int64_t rows, int64_t C, const void *y_, const void *length_,
+                                  const void *dy_, bool fresh, void *dx_)
 {
     const real *y = y_, *length = length_, *dy = dy_;
     real *dx = dx_;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++)
-        backward_row(C, y + r * C, length[r], dy + r * C, fresh, dx + r * C);
+        l2_normalize_backward_row(C, y + r * C, length[r], dy + r * C, fresh, dx + r * C);
     return true;
 }
 
-KERNELS(l2_normalize) = {forward, backward};
+KERNELS(l2_normalize) = {l2_normalize_forward, l2_normalize_backward};

@@ -9,7 +9,7 @@ struct moments {
 
 /* The sums of d = x - (first mean) correct the rounding of that mean (Chan, Golub and LeVeque
    1983), so a row of equal values has variance 0 for any magnitude. */
-static struct moments row_moments(int64_t C, const real *x)
+static struct moments layer_norm_row_moments(int64_t C, const real *x)
 {
     real sum = 0, sum_d = 0, sum_d2 = 0;
 #pragma omp simd reduction(+ : sum)
@@ -26,8 +26,9 @@ static struct moments row_moments(int64_t C, const real *x)
     return (struct moments){first + sum_d / (real)C, variance < 0 ? 0 : variance};
 }
 
-static void forward_row(int64_t C, real mean, real scale, const real *restrict x,
-                        const real *restrict gain, const real *restrict bias, real *restrict y)
+static void layer_norm_forward_row(int64_t C, real mean, real scale, const real *restrict x,
+                                   const real *restrict gain, const real *restrict bias,
+                                   real *restrict y)
 {
     if (!bias) {
         for (int64_t c = 0; c < C; c++)
@@ -38,28 +39,28 @@ static void forward_row(int64_t C, real mean, real scale, const real *restrict x
         y[c] = gain[c] * ((x[c] - mean) * scale) + bias[c];
 }
 
-static void add_row(int64_t C, const real *x, const real *branch, real *restrict sum)
+static void layer_norm_add_row(int64_t C, const real *x, const real *branch, real *restrict sum)
 {
     for (int64_t c = 0; c < C; c++)
         sum[c] = x[c] + branch[c];
 }
 
 /* sum = x + dropout(branch) for the row that begins at element `first` */
-static void add_dropped_row(struct dropout_reader *reader, int64_t first, int64_t C, const real *x,
-                            const real *branch, real *sum)
+static void layer_norm_add_dropped_row(struct dropout_reader *reader, int64_t first, int64_t C,
+                                       const real *x, const real *branch, real *sum)
 {
     real kept[DROPOUT_CHUNK];
     for (int64_t c = 0, n; c < C; c += n) {
         n = C - c;
         const uint16_t *bits = dropout_read_here(reader, first + c, &n);
         dropout_apply(reader->dropout, bits, n, branch + c, kept);
-        add_row(n, x + c, kept, sum + c);
+        layer_norm_add_row(n, x + c, kept, sum + c);
     }
 }
 
 /* The row to normalise: x, or the sum, which this computes. */
-static const real *input_row(const struct layer_norm_forward *f, struct dropout_reader *reader,
-                             int64_t r)
+static const real *layer_norm_input_row(const struct layer_norm_forward *f,
+                                        struct dropout_reader *reader, int64_t r)
 {
     const int64_t C = f->C, first = r * C;
     const real *x = f->x, *branch = f->branch;
@@ -67,14 +68,14 @@ static const real *input_row(const struct layer_norm_forward *f, struct dropout_
     if (!branch)
         return x + first;
     if (f->dropout.threshold > 0)
-        add_dropped_row(reader, first, C, x + first, branch + first, sum + first);
+        layer_norm_add_dropped_row(reader, first, C, x + first, branch + first, sum + first);
     else
-        add_row(C, x + first, branch + first, sum + first);
+        layer_norm_add_row(C, x + first, branch + first, sum + first);
     return sum + first;
 }
 
 /* Called inside a parallel region, whose threads share the rows. */
-static void forward_rows(const struct layer_norm_forward *f)
+static void layer_norm_forward_rows(const struct layer_norm_forward *f)
 {
     const int64_t C = f->C;
     real *y = f->y, *mean = f->mean, *scale = f->scale;
@@ -83,25 +84,26 @@ static void forward_rows(const struct layer_norm_forward *f)
     real made[STREAM_ROW] __attribute__((aligned(64)));
 #pragma omp for schedule(static) nowait
     for (int64_t r = 0; r < f->rows; r++) {
-        const real *row = input_row(f, &reader, r);
-        struct moments m = row_moments(C, row);
+        const real *row = layer_norm_input_row(f, &reader, r);
+        struct moments m = layer_norm_row_moments(C, row);
         mean[r] = m.mean;
         scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
-        forward_row(C, mean[r], scale[r], row, f->gain, f->bias, streamed ? made : y + r * C);
+        layer_norm_forward_row(C, mean[r], scale[r], row, f->gain, f->bias,
+                               streamed ? made : y + r * C);
         if (streamed)
             stream_row(C, made, y + r * C);
     }
     stream_end();
 }
 
-static bool forward(const struct layer_norm_forward *f)
+static bool layer_norm_forward(const struct layer_norm_forward *f)
 {
     if (f->rows * f->C <= PARALLEL_WORK) {
-        forward_rows(f);
+        layer_norm_forward_rows(f);
         return true;
     }
 #pragma omp parallel
-    forward_rows(f);
+    layer_norm_forward_rows(f);
     return true;
 }
 
@@ -114,7 +116,7 @@ struct row {
 };
 
 /* Finishes the row's means, and adds its part to the slab's dgain and dbias. */
-static void sum_row(struct row *row, real *restrict dgain, real *restrict dbias)
+static void layer_norm_sum_row(struct row *row, real *restrict dgain, real *restrict dbias)
 {
     const real *x = row->x, *gain = row->gain, *dy = row->dy;
     const real mean = row->mean, scale = row->scale;
@@ -131,7 +133,7 @@ static void sum_row(struct row *row, real *restrict dgain, real *restrict dbias)
     row->mean_uh = sum_uh / (real)row->C;
 }
 
-static void add_gradient(const struct row *row, bool fresh, real *restrict dx)
+static void layer_norm_add_gradient(const struct row *row, bool fresh, real *restrict dx)
 {
     const real *restrict x = row->x, *restrict gain = row->gain, *restrict dy = row->dy;
     const real mean = row->mean, scale = row->scale, mean_u = row->mean_u, mean_uh = row->mean_uh;
@@ -144,7 +146,7 @@ static void add_gradient(const struct row *row, bool fresh, real *restrict dx)
 }
 
 /* n elements of the row, from c on. */
-static struct row part_of(const struct row *row, int64_t c, int64_t n)
+static struct row layer_norm_part_of(const struct row *row, int64_t c, int64_t n)
 {
     struct row part = *row;
     part.C = n;
@@ -156,18 +158,18 @@ static struct row part_of(const struct row *row, int64_t c, int64_t n)
 }
 
 /* dbranch += dropout(the row's gradient), which is computed unless it is given. */
-static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
-                                 const struct row *row, const real *gradient, bool fresh,
-                                 real *dbranch)
+static void layer_norm_add_dropped_gradient(struct dropout_reader *reader, int64_t first,
+                                            const struct row *row, const real *gradient, bool fresh,
+                                            real *dbranch)
 {
     real kept[DROPOUT_CHUNK];
     for (int64_t c = 0, n; c < row->C; c += n) {
         n = row->C - c;
         const uint16_t *bits = dropout_read_here(reader, first + c, &n);
-        const struct row part = part_of(row, c, n);
+        const struct row part = layer_norm_part_of(row, c, n);
         real *to = fresh ? dbranch + c : kept;
         if (!gradient)
-            add_gradient(&part, true, to);
+            layer_norm_add_gradient(&part, true, to);
         dropout_apply(reader->dropout, bits, n, gradient ? gradient + c : to, to);
         for (int64_t e = 0; !fresh && e < n; e++)
             dbranch[c + e] += kept[e];
@@ -175,26 +177,28 @@ static void add_dropped_gradient(struct dropout_reader *reader, int64_t first,
 }
 
 /* A fresh dx holds only the row's gradient, so dbranch is computed from it. */
-static void add_gradients(const struct layer_norm_backward *b, struct dropout_reader *reader,
-                          int64_t r, const struct row *row, bool streamed)
+static void layer_norm_add_gradients(const struct layer_norm_backward *b,
+                                     struct dropout_reader *reader, int64_t r,
+                                     const struct row *row, bool streamed)
 {
     const int64_t first = r * b->C;
     real made[STREAM_ROW] __attribute__((aligned(64)));
     real *dx = b->dx.to, *dbranch = b->dbranch.to, *to = streamed ? made : dx + first;
     if (dx)
-        add_gradient(row, b->dx.fresh, to);
+        layer_norm_add_gradient(row, b->dx.fresh, to);
     if (streamed)
         stream_row(b->C, made, dx + first);
     const real *gradient = dx && b->dx.fresh ? to : NULL;
     if (dbranch && b->dropout.threshold > 0)
-        add_dropped_gradient(reader, first, row, gradient, b->dbranch.fresh, dbranch + first);
+        layer_norm_add_dropped_gradient(reader, first, row, gradient, b->dbranch.fresh,
+                                        dbranch + first);
     else if (dbranch && gradient && b->dbranch.fresh)
         memcpy(dbranch + first, gradient, (size_t)b->C * sizeof *dbranch);
     else if (dbranch)
-        add_gradient(row, b->dbranch.fresh, dbranch + first);
+        layer_norm_add_gradient(row, b->dbranch.fresh, dbranch + first);
 }
 
-static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
+static void layer_norm_backward_slab(const struct layer_norm_backward *b, int64_t slab)
 {
     const int64_t C = b->C;
     const real *x = b->x, *dy = b->dy, *dsum = b->dsum, *mean = b->mean, *scale = b->scale;
@@ -205,19 +209,19 @@ static void backward_slab(const struct layer_norm_backward *b, int64_t slab)
     for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, b->rows); r++) {
         struct row row = {C,       x + r * C, b->gain, dy + r * C, dsum ? dsum + r * C : NULL,
                           mean[r], scale[r],  0,       0};
-        sum_row(&row, dgain, dbias);
-        add_gradients(b, &reader, r, &row, streamed);
+        layer_norm_sum_row(&row, dgain, dbias);
+        layer_norm_add_gradients(b, &reader, r, &row, streamed);
     }
     stream_end();
 }
 
-static bool backward(const struct layer_norm_backward *b)
+static bool layer_norm_backward(const struct layer_norm_backward *b)
 {
     const int64_t C = b->C, slabs = slab_count(b->rows);
     const real *partial = b->partial;
 #pragma omp parallel for schedule(static) if (b->rows * C > PARALLEL_WORK)
     for (int64_t slab = 0; slab < slabs; slab++)
-        backward_slab(b, slab);
+        layer_norm_backward_slab(b, slab);
     if (b->dgain.to)
         add_slabs(slabs, C, 2 * C, partial, b->dgain.fresh, b->dgain.to);
     if (b->dbias.to)
@@ -225,4 +229,4 @@ static bool backward(const struct layer_norm_backward *b)
     return true;
 }
 
-KERNELS(layer_norm) = {forward, backward};
+KERNELS(layer_norm) = {layer_norm_forward, layer_norm_backward};

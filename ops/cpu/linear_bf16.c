@@ -8,122 +8,123 @@
 #include "tensor/memory.h"
 
 #if REAL_IS_FLOAT
-static void widen(int64_t n, const uint16_t *restrict x, real *restrict y)
+static void linear_widen(int64_t n, const uint16_t *restrict x, real *restrict y)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = sb_bf16_widen(x[i]);
 }
 
-static void narrow(int64_t n, const real *restrict x, uint16_t *restrict y)
+static void linear_narrow(int64_t n, const real *restrict x, uint16_t *restrict y)
 {
     for (int64_t i = 0; i < n; i++)
         y[i] = sb_bf16_round(x[i]);
 }
 
-static void add_bias(int64_t n, const uint16_t *bias, real *sum)
+static void linear_add_bias(int64_t n, const uint16_t *bias, real *sum)
 {
     for (int64_t c = 0; bias && c < n; c++)
         sum[c] += sb_bf16_widen(bias[c]);
 }
 
 /* z = round(sum + bias), y = round(activation(z)); z may be NULL. */
-static void finish_row(const struct linear_shape *s, const uint16_t *bias, real *sum, uint16_t *z,
-                       uint16_t *y)
+static void linear_finish_row(const struct linear_shape *s, const uint16_t *bias, real *sum,
+                              uint16_t *z, uint16_t *y)
 {
     real value[BUFFER], result[BUFFER];
     for (int64_t c = 0; c < s->out; c += BUFFER) {
         const int64_t n = s->out - c < BUFFER ? s->out - c : BUFFER;
-        add_bias(n, bias ? bias + c : NULL, sum + c);
-        narrow(n, sum + c, y + c);
+        linear_add_bias(n, bias ? bias + c : NULL, sum + c);
+        linear_narrow(n, sum + c, y + c);
         if (z)
             memcpy(z + c, y + c, (size_t)n * sizeof *z);
         if (s->activation == SB_ACTIVATION_IDENTITY)
             continue;
-        widen(n, y + c, value);
+        linear_widen(n, y + c, value);
         activate_row(s->activation, n, NULL, value, result);
-        narrow(n, result, y + c);
+        linear_narrow(n, result, y + c);
     }
 }
 
-static void finish(const struct linear_shape *s, const uint16_t *bias, real *sums, uint16_t *z,
-                   uint16_t *y)
+static void linear_finish(const struct linear_shape *s, const uint16_t *bias, real *sums,
+                          uint16_t *z, uint16_t *y)
 {
     const int64_t out = s->out;
 #pragma omp parallel for schedule(static) if (s->rows * out > PARALLEL_WORK)
     for (int64_t r = 0; r < s->rows; r++)
-        finish_row(s, bias, sums + r * out, z ? z + r * out : NULL, y + r * out);
+        linear_finish_row(s, bias, sums + r * out, z ? z + r * out : NULL, y + r * out);
 }
 
 /* `wide` has no activation: it computes the logits of a loss. */
-static bool forward_wide(const struct linear_shape *s, const uint16_t *x, const uint16_t *weight,
-                         const uint16_t *bias, real *y)
+static bool linear_forward_wide(const struct linear_shape *s, const uint16_t *x,
+                                const uint16_t *weight, const uint16_t *bias, real *y)
 {
     if (!CPU(gemm_bf16)(false, true, s->rows, s->out, s->in, x, s->in, weight, s->in, 0, y, s->out))
         return false;
 #pragma omp parallel for schedule(static) if (s->rows * s->out > PARALLEL_WORK)
     for (int64_t r = 0; r < s->rows; r++)
-        add_bias(s->out, bias, y + r * s->out);
+        linear_add_bias(s->out, bias, y + r * s->out);
     return true;
 }
 
 /* Memory for n sums; n may be 0. */
-static real *take_sums(int64_t n)
+static real *linear_take_sums(int64_t n)
 {
     return pool_take(memory_pool(), (size_t)(n + 1) * sizeof(real));
 }
 
-static void give_sums(real *sums, int64_t n)
+static void linear_give_sums(real *sums, int64_t n)
 {
     pool_give(memory_pool(), sums, (size_t)(n + 1) * sizeof(real));
 }
 
-static bool forward(const struct linear_shape *s, const void *x, const void *weight,
-                    const void *bias, void *z, void *y)
+static bool linear_forward(const struct linear_shape *s, const void *x, const void *weight,
+                           const void *bias, void *z, void *y)
 {
     if (s->wide)
-        return forward_wide(s, x, weight, bias, y);
+        return linear_forward_wide(s, x, weight, bias, y);
     const int64_t n = s->rows * s->out;
-    real *sums = take_sums(n);
+    real *sums = linear_take_sums(n);
     const bool ok = sums && CPU(gemm_bf16)(false, true, s->rows, s->out, s->in, x, s->in, weight,
                                            s->in, 0, sums, s->out);
     if (ok)
-        finish(s, bias, sums, z, y);
-    give_sums(sums, n);
+        linear_finish(s, bias, sums, z, y);
+    linear_give_sums(sums, n);
     return ok;
 }
 
-static void deactivate_block(sb_activation activation, int64_t n, const uint16_t *kept,
-                             const uint16_t *dy, uint16_t *dz)
+static void linear_deactivate_block(sb_activation activation, int64_t n, const uint16_t *kept,
+                                    const uint16_t *dy, uint16_t *dz)
 {
     real k[BUFFER], g[BUFFER], result[BUFFER];
-    widen(n, kept, k);
-    widen(n, dy, g);
+    linear_widen(n, kept, k);
+    linear_widen(n, dy, g);
     deactivate_row(activation, n, k, g, result);
-    narrow(n, result, dz);
+    linear_narrow(n, result, dz);
 }
 
-static bool backward_activation(const struct linear_shape *s, const void *kept_, const void *dy_,
-                                void *dz_)
+static bool linear_backward_activation(const struct linear_shape *s, const void *kept_,
+                                       const void *dy_, void *dz_)
 {
     const uint16_t *kept = kept_, *dy = dy_;
     uint16_t *dz = dz_;
     const int64_t n = s->rows * s->out;
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t i = 0; i < n; i += BUFFER)
-        deactivate_block(s->activation, n - i < BUFFER ? n - i : BUFFER, kept + i, dy + i, dz + i);
+        linear_deactivate_block(s->activation, n - i < BUFFER ? n - i : BUFFER, kept + i, dy + i,
+                                dz + i);
     return true;
 }
 
 /* sums, rounded, or what y holds plus the sums. */
-static void store(int64_t n, const real *sums, bool fresh, uint16_t *y)
+static void linear_store(int64_t n, const real *sums, bool fresh, uint16_t *y)
 {
 #pragma omp parallel for schedule(static) if (n > PARALLEL_WORK)
     for (int64_t i = 0; i < n; i++)
         y[i] = sb_bf16_round(fresh ? sums[i] : sb_bf16_widen(y[i]) + sums[i]);
 }
 
-static bool backward_bias(const struct linear_shape *s, const void *dz_, void *partial_, bool fresh,
-                          void *dbias)
+static bool linear_backward_bias(const struct linear_shape *s, const void *dz_, void *partial_,
+                                 bool fresh, void *dbias)
 {
     const int64_t out = s->out, slabs = slab_count(s->rows);
     const uint16_t *dz = dz_;
@@ -138,47 +139,51 @@ static bool backward_bias(const struct linear_shape *s, const void *dz_, void *p
         add_slabs(slabs, out, out, partial, fresh, dbias);
         return true;
     }
-    real *sums = take_sums(out);
+    real *sums = linear_take_sums(out);
     if (!sums)
         return false;
     add_slabs(slabs, out, out, partial, true, sums);
-    store(out, sums, fresh, dbias);
-    give_sums(sums, out);
+    linear_store(out, sums, fresh, dbias);
+    linear_give_sums(sums, out);
     return true;
 }
 
-static bool backward_x(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
-                       void *dx)
+static bool linear_backward_x(const struct linear_shape *s, const void *dz, const void *weight,
+                              bool fresh, void *dx)
 {
     if (s->wide)
         return CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight, s->in,
                               fresh ? 0 : 1, dx, s->in);
     const int64_t n = s->rows * s->in;
-    real *sums = take_sums(n);
+    real *sums = linear_take_sums(n);
     const bool ok = sums && CPU(gemm_bf16)(false, false, s->rows, s->in, s->out, dz, s->out, weight,
                                            s->in, 0, sums, s->in);
     if (ok)
-        store(n, sums, fresh, dx);
-    give_sums(sums, n);
+        linear_store(n, sums, fresh, dx);
+    linear_give_sums(sums, n);
     return ok;
 }
 
-static bool backward_weight(const struct linear_shape *s, const void *dz, const void *x, bool fresh,
-                            void *dweight)
+static bool linear_backward_weight(const struct linear_shape *s, const void *dz, const void *x,
+                                   bool fresh, void *dweight)
 {
     if (s->wide)
         return CPU(gemm_bf16)(true, false, s->out, s->in, s->rows, dz, s->out, x, s->in,
                               fresh ? 0 : 1, dweight, s->in);
     const int64_t n = s->out * s->in;
-    real *sums = take_sums(n);
+    real *sums = linear_take_sums(n);
     const bool ok = sums && CPU(gemm_bf16)(true, false, s->out, s->in, s->rows, dz, s->out, x,
                                            s->in, 0, sums, s->in);
     if (ok)
-        store(n, sums, fresh, dweight);
-    give_sums(sums, n);
+        linear_store(n, sums, fresh, dweight);
+    linear_give_sums(sums, n);
     return ok;
 }
 
-KERNELS_BF16(linear) = {NULL,          forward,    backward_activation,
-                        backward_bias, backward_x, backward_weight};
+KERNELS_BF16(linear) = {NULL,
+                        linear_forward,
+                        linear_backward_activation,
+                        linear_backward_bias,
+                        linear_backward_x,
+                        linear_backward_weight};
 #endif

@@ -2,39 +2,39 @@
 #include "ops/cpu/rows.h"
 
 /* No shift by an infinite maximum: inf - inf is NaN, but the sum is inf or 0. */
-static real forward_row(int64_t C, const real *x)
+static real logsumexp_forward_row(int64_t C, const real *x)
 {
     real max = row_max(C, x), shift = real_abs(max) < INFINITY ? max : 0;
     return shift + real_log(row_sum_exp(C, x, shift));
 }
 
-static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
+static bool logsumexp_forward(int64_t rows, int64_t C, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++)
-        y[r] = forward_row(C, x + r * C);
+        y[r] = logsumexp_forward_row(C, x + r * C);
     return true;
 }
 
 /* y = log sum_c exp(x_c) */
-static void backward_row(int64_t C, const real *restrict x, real y, real dy, bool fresh,
-                         real *restrict dx)
+static void logsumexp_backward_row(int64_t C, const real *restrict x, real y, real dy, bool fresh,
+                                   real *restrict dx)
 {
     for (int64_t c = 0; c < C; c++)
         dx[c] = before(fresh, dx[c]) + dy * real_exp(x[c] - y);
 }
 
-static bool backward(int64_t rows, int64_t C, const void *x_, const void *y_, const void *dy_,
-                     bool fresh, void *dx_)
+static bool logsumexp_backward(int64_t rows, int64_t C, const void *x_, const void *y_,
+                               const void *dy_, bool fresh, void *dx_)
 {
     const real *x = x_, *y = y_, *dy = dy_;
     real *dx = dx_;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++)
-        backward_row(C, x + r * C, y[r], dy[r], fresh, dx + r * C);
+        logsumexp_backward_row(C, x + r * C, y[r], dy[r], fresh, dx + r * C);
     return true;
 }
 
-KERNELS(logsumexp) = {forward, backward};
+KERNELS(logsumexp) = {logsumexp_forward, logsumexp_backward};

@@ -6,7 +6,7 @@
    over threads. */
 enum { LARGE_PRODUCT = 1 << 22 };
 
-static int64_t places(const struct matmul_shape *s, int from, int to)
+static int64_t matmul_places(const struct matmul_shape *s, int from, int to)
 {
     int64_t n = 1;
     for (int i = from; i < to; i++)
@@ -15,8 +15,8 @@ static int64_t places(const struct matmul_shape *s, int from, int to)
 }
 
 /* The offset of index tuple number `place` along the axes from..to-1. */
-static int64_t offset(const struct matmul_shape *s, const int64_t *stride, int from, int to,
-                      int64_t place)
+static int64_t matmul_offset(const struct matmul_shape *s, const int64_t *stride, int from, int to,
+                             int64_t place)
 {
     int64_t elements = 0;
     for (int i = to - 1; i >= from; i--) {
@@ -27,14 +27,14 @@ static int64_t offset(const struct matmul_shape *s, const int64_t *stride, int f
 }
 
 /* c (+)= op(a) op(b), summed in order over the axes that c does not have. */
-static bool sum_of_products(const struct matmul_shape *s, bool alone, bool by_row, const real *a,
-                            const real *b, bool fresh, real *c)
+static bool matmul_sum_of_products(const struct matmul_shape *s, bool alone, bool by_row,
+                                   const real *a, const real *b, bool fresh, real *c)
 {
     const int64_t lda = s->transpose_a ? s->m : s->k, ldb = s->transpose_b ? s->k : s->n;
-    const int64_t count = places(s, s->kept, s->axes);
+    const int64_t count = matmul_places(s, s->kept, s->axes);
     for (int64_t i = 0; i < count; i++) {
-        const real *a_i = a + offset(s, s->a, s->kept, s->axes, i);
-        const real *b_i = b + offset(s, s->b, s->kept, s->axes, i);
+        const real *a_i = a + matmul_offset(s, s->a, s->kept, s->axes, i);
+        const real *b_i = b + matmul_offset(s, s->b, s->kept, s->axes, i);
         bool (*gemm)(bool, bool, int64_t, int64_t, int64_t, const real *, int64_t, const real *,
                      int64_t, real, real *, int64_t) = by_row  ? CPU(gemm_builtin)
                                                        : alone ? CPU(gemm_parallel)
@@ -46,21 +46,21 @@ static bool sum_of_products(const struct matmul_shape *s, bool alone, bool by_ro
     return true;
 }
 
-static bool product(const struct matmul_shape *s, const void *a_, const void *b_, bool by_row,
-                    bool fresh, void *c_)
+static bool matmul_product(const struct matmul_shape *s, const void *a_, const void *b_,
+                           bool by_row, bool fresh, void *c_)
 {
     const real *a = a_, *b = b_;
     real *c = c_;
-    const int64_t count = places(s, 0, s->kept), work = s->m * s->n * s->k;
+    const int64_t count = matmul_places(s, 0, s->kept), work = s->m * s->n * s->k;
     const bool alone = count == 1 || work >= LARGE_PRODUCT;
     bool ok = true;
 #pragma omp parallel for schedule(static) reduction(&& : ok) if (!alone && count * work > PARALLEL_WORK)
     for (int64_t i = 0; i < count; i++)
-        ok = sum_of_products(s, alone, by_row, a + offset(s, s->a, 0, s->kept, i),
-                             b + offset(s, s->b, 0, s->kept, i), fresh,
-                             c + offset(s, s->c, 0, s->kept, i)) &&
+        ok = matmul_sum_of_products(s, alone, by_row, a + matmul_offset(s, s->a, 0, s->kept, i),
+                                    b + matmul_offset(s, s->b, 0, s->kept, i), fresh,
+                                    c + matmul_offset(s, s->c, 0, s->kept, i)) &&
              ok;
     return ok;
 }
 
-KERNELS(matmul) = {product};
+KERNELS(matmul) = {matmul_product};

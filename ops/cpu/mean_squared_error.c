@@ -3,33 +3,33 @@
 
 /* In a strip, y is x, a is dy and b is the target. */
 
-static void square(const struct strip *s, real *restrict y)
+static void squared_error_square(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++)
         y[i] = (s->y[i] - s->b[i]) * (s->y[i] - s->b[i]);
 }
 
-static bool forward(const struct broadcast *plan, double divisor, const void *x, const void *target,
-                    void *y)
+static bool squared_error_forward(const struct broadcast *plan, double divisor, const void *x,
+                                  const void *target, void *y)
 {
-    struct walk walk = {plan, {x, NULL, target}, square, 0};
+    struct walk walk = {plan, {x, NULL, target}, squared_error_square, 0};
     broadcast_sum(&walk, 1, divisor, false, y);
     return true;
 }
 
 /* y = sum of (x - target)^2 / n: dx = 2/n (x - target) dy, and dtarget = -dx */
-static void square_dx(const struct strip *s, real *restrict dx)
+static void squared_error_square_dx(const struct strip *s, real *restrict dx)
 {
     for (int64_t i = 0; i < s->n; i++)
         dx[i] = s->factor * (s->y[i] - s->b[i]) * s->a[i];
 }
 
-static bool backward(const struct broadcast *plan, double factor, bool fresh, const void *x,
-                     const void *target, const void *dy, void *dx)
+static bool squared_error_backward(const struct broadcast *plan, double factor, bool fresh,
+                                   const void *x, const void *target, const void *dy, void *dx)
 {
-    struct walk walk = {plan, {x, dy, target}, square_dx, (real)factor};
+    struct walk walk = {plan, {x, dy, target}, squared_error_square_dx, (real)factor};
     broadcast_map(&walk, !fresh, dx);
     return true;
 }
 
-KERNELS(mean_squared_error) = {forward, backward};
+KERNELS(mean_squared_error) = {squared_error_forward, squared_error_backward};

@@ -54,8 +54,8 @@ INLINE void turn_block(size_t width, bool add, int64_t rows, int64_t columns, co
 }
 
 /* Transposes a block, with one copy of the loop for each element width. */
-static void turn(size_t width, bool add, int64_t rows, int64_t columns, const char *x,
-                 size_t x_stride, char *y, size_t y_stride)
+static void permute_turn(size_t width, bool add, int64_t rows, int64_t columns, const char *x,
+                         size_t x_stride, char *y, size_t y_stride)
 {
     if (add)
         turn_block(sizeof(real), true, rows, columns, x, x_stride, y, y_stride);
@@ -68,8 +68,8 @@ static void turn(size_t width, bool add, int64_t rows, int64_t columns, const ch
 }
 
 /* `count` runs of n elements. */
-static void move_runs(size_t width, bool add, int64_t count, int64_t n, const char *x,
-                      int64_t x_stride, char *y, int64_t y_stride)
+static void permute_move_runs(size_t width, bool add, int64_t count, int64_t n, const char *x,
+                              int64_t x_stride, char *y, int64_t y_stride)
 {
     for (int64_t r = 0; r < count; r++) {
         const char *from = x + (size_t)(r * x_stride) * width;
@@ -99,8 +99,8 @@ static void permute_runs(size_t width, bool add, const struct broadcast *plan, c
     for (int64_t unit = 0; unit < outer.size; unit++) {
         int64_t at[BROADCAST_OPERANDS] = {0};
         axes_locate(&outer, &walk, unit, at);
-        move_runs(width, add, count, n, x + (size_t)at[1] * width, x_stride,
-                  y + (size_t)at[0] * width, n);
+        permute_move_runs(width, add, count, n, x + (size_t)at[1] * width, x_stride,
+                          y + (size_t)at[0] * width, n);
     }
 }
 
@@ -126,12 +126,12 @@ static void permute_tiles(size_t width, bool add, const struct broadcast *plan, 
         const int64_t row = unit % blocks * TILE;
         int64_t at[BROADCAST_OPERANDS] = {row * plan->stride[0][turned], row};
         axes_locate(&outer, &walk, unit / blocks, at);
-        turn(width, add, strip_length(rows, row, TILE), columns, x + (size_t)at[1] * width,
-             x_stride, y + (size_t)at[0] * width, y_stride);
+        permute_turn(width, add, strip_length(rows, row, TILE), columns, x + (size_t)at[1] * width,
+                     x_stride, y + (size_t)at[0] * width, y_stride);
     }
 }
 
-static bool copy(size_t width, const struct broadcast *plan, const void *x, void *y)
+static bool permute_copy(size_t width, const struct broadcast *plan, const void *x, void *y)
 {
     if (plan->stride[1][plan->rank - 1] == 1)
         permute_runs(width, false, plan, x, y);
@@ -140,7 +140,7 @@ static bool copy(size_t width, const struct broadcast *plan, const void *x, void
     return true;
 }
 
-static bool add(const struct broadcast *plan, const void *x, void *y)
+static bool permute_add(const struct broadcast *plan, const void *x, void *y)
 {
     if (plan->stride[1][plan->rank - 1] == 1)
         permute_runs(sizeof(real), true, plan, x, y);
@@ -149,4 +149,4 @@ static bool add(const struct broadcast *plan, const void *x, void *y)
     return true;
 }
 
-KERNELS(permute) = {copy, add};
+KERNELS(permute) = {permute_copy, permute_add};

@@ -3,8 +3,8 @@
 
 /* (x_i, x_{i+D/2}) becomes (x_i cos - x_{i+D/2} sin, x_i sin + x_{i+D/2} cos), where the sine is
    that of the angle times the sign. */
-static void turn_head(int64_t half, const real *cosine, const real *sine, real sign, bool add,
-                      const real *x, real *y)
+static void positions_turn_head(int64_t half, const real *cosine, const real *sine, real sign,
+                                bool add, const real *x, real *y)
 {
     for (int64_t i = 0; i < half; i++) {
         real c = cosine[i], s = sign * sine[i];
@@ -14,8 +14,8 @@ static void turn_head(int64_t half, const real *cosine, const real *sine, real s
     }
 }
 
-static bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, bool backwards,
-                 bool add, const void *x_, void *y_)
+static bool positions_turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table,
+                           bool backwards, bool add, const void *x_, void *y_)
 {
     const real *cosine = table, *sine = cosine + L * (D / 2), *x = x_;
     real *y = y_;
@@ -23,7 +23,8 @@ static bool turn(int64_t B, int64_t L, int64_t H, int64_t D, const void *table, 
     for (int64_t row = 0; row < B * L; row++) {
         int64_t at = row % L * (D / 2);
         for (int64_t h = row * H; h < (row + 1) * H; h++)
-            turn_head(D / 2, cosine + at, sine + at, backwards ? -1 : 1, add, x + h * D, y + h * D);
+            positions_turn_head(D / 2, cosine + at, sine + at, backwards ? -1 : 1, add, x + h * D,
+                                y + h * D);
     }
     return true;
 }
@@ -33,27 +34,27 @@ struct near {
     int64_t from, to;
 };
 
-static int64_t clip(int64_t x, int64_t low, int64_t high)
+static int64_t positions_clip(int64_t x, int64_t low, int64_t high)
 {
     return x < low ? low : x > high ? high : x;
 }
 
-static struct near near(int64_t i, int64_t R, int64_t Lq, int64_t Lk)
+static struct near positions_near(int64_t i, int64_t R, int64_t Lq, int64_t Lk)
 {
     int64_t at = i + Lk - Lq; /* the key at distance 0 */
-    int64_t from = clip(at - R, 0, Lk);
-    return (struct near){from, clip(at + R + 1, from, Lk)};
+    int64_t from = positions_clip(at - R, 0, Lk);
+    return (struct near){from, positions_clip(at + R + 1, from, Lk)};
 }
 
-static bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *table_,
-                             void *y_)
+static bool positions_relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk,
+                                       const void *table_, void *y_)
 {
     const real *table = table_;
     real *y = y_;
 #pragma omp parallel for schedule(static) if (H * Lq * Lk > PARALLEL_WORK)
     for (int64_t row = 0; row < H * Lq; row++) {
         int64_t i = row % Lq;
-        struct near keys = near(i, R, Lq, Lk);
+        struct near keys = positions_near(i, R, Lq, Lk);
         const real *bias = table + row / Lq * (2 * R + 1);
         real *out = y + row * Lk;
         for (int64_t j = 0; j < keys.from; j++)
@@ -68,11 +69,12 @@ static bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const
 
 /* y_ij = table[clip(j - (i + Lk - Lq), -R, R) + R]. The two ends sum many numbers, so they use
    double. */
-static void relative_backward_head(int64_t R, int64_t Lq, int64_t Lk, const real *dy, real *dtable)
+static void positions_relative_backward_head(int64_t R, int64_t Lq, int64_t Lk, const real *dy,
+                                             real *dtable)
 {
     double low = 0, high = 0;
     for (int64_t i = 0; i < Lq; i++, dy += Lk) {
-        struct near keys = near(i, R, Lq, Lk);
+        struct near keys = positions_near(i, R, Lq, Lk);
         for (int64_t j = 0; j < keys.from; j++)
             low += (double)dy[j];
         for (int64_t j = keys.from; j < keys.to; j++)
@@ -84,15 +86,15 @@ static void relative_backward_head(int64_t R, int64_t Lq, int64_t Lk, const real
     dtable[2 * R] += (real)high;
 }
 
-static bool relative_backward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *dy_,
-                              void *dtable_)
+static bool positions_relative_backward(int64_t H, int64_t R, int64_t Lq, int64_t Lk,
+                                        const void *dy_, void *dtable_)
 {
     const real *dy = dy_;
     real *dtable = dtable_;
 #pragma omp parallel for schedule(static) if (H * Lq * Lk > PARALLEL_WORK)
     for (int64_t h = 0; h < H; h++)
-        relative_backward_head(R, Lq, Lk, dy + h * Lq * Lk, dtable + h * (2 * R + 1));
+        positions_relative_backward_head(R, Lq, Lk, dy + h * Lq * Lk, dtable + h * (2 * R + 1));
     return true;
 }
 
-KERNELS(positions) = {turn, relative_forward, relative_backward};
+KERNELS(positions) = {positions_turn, positions_relative_forward, positions_relative_backward};

@@ -1,8 +1,8 @@
 #include "ops/rms_norm.h"
 #include "ops/cpu/rows.h"
 
-static real forward_row(int64_t C, real epsilon, const real *restrict x, const real *restrict gain,
-                        real *restrict y)
+static real rms_norm_forward_row(int64_t C, real epsilon, const real *restrict x,
+                                 const real *restrict gain, real *restrict y)
 {
     real sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -14,21 +14,21 @@ static real forward_row(int64_t C, real epsilon, const real *restrict x, const r
     return scale;
 }
 
-static bool forward(int64_t rows, int64_t C, double epsilon, const void *x_, const void *gain,
-                    void *y_, void *scale_)
+static bool rms_norm_forward(int64_t rows, int64_t C, double epsilon, const void *x_,
+                             const void *gain, void *y_, void *scale_)
 {
     const real *x = x_;
     real *y = y_, *scale = scale_;
 #pragma omp parallel for schedule(static) if (rows * C > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++)
-        scale[r] = forward_row(C, (real)epsilon, x + r * C, gain, y + r * C);
+        scale[r] = rms_norm_forward_row(C, (real)epsilon, x + r * C, gain, y + r * C);
     return true;
 }
 
 /* y_c = gain_c h_c, h_c = x_c scale. The row's part of dgain goes to the slab's; the result is the
    mean of u h, u = gain dy. */
-static real sum_row(int64_t C, const real *x, const real *gain, real scale, const real *dy,
-                    real *dgain)
+static real rms_norm_sum_row(int64_t C, const real *x, const real *gain, real scale, const real *dy,
+                             real *dgain)
 {
     real sum_uh = 0;
 #pragma omp simd reduction(+ : sum_uh)
@@ -40,8 +40,9 @@ static real sum_row(int64_t C, const real *x, const real *gain, real scale, cons
     return sum_uh / (real)C;
 }
 
-static void add_row(int64_t C, const real *restrict x, const real *restrict gain, real scale,
-                    const real *restrict dy, real mean_uh, bool fresh, real *restrict dx)
+static void rms_norm_add_row(int64_t C, const real *restrict x, const real *restrict gain,
+                             real scale, const real *restrict dy, real mean_uh, bool fresh,
+                             real *restrict dx)
 {
     for (int64_t c = 0; c < C; c++) {
         real h = x[c] * scale, u = gain[c] * dy[c];
@@ -49,9 +50,9 @@ static void add_row(int64_t C, const real *restrict x, const real *restrict gain
     }
 }
 
-static bool backward(int64_t rows, int64_t C, const void *x_, const void *gain_, const void *scale_,
-                     const void *dy_, struct rms_norm_gradient dx, struct rms_norm_gradient dgain,
-                     void *partial)
+static bool rms_norm_backward(int64_t rows, int64_t C, const void *x_, const void *gain_,
+                              const void *scale_, const void *dy_, struct rms_norm_gradient dx,
+                              struct rms_norm_gradient dgain, void *partial)
 {
     const real *x = x_, *gain = gain_, *scale = scale_, *dy = dy_;
     const int64_t slabs = slab_count(rows);
@@ -61,13 +62,14 @@ static bool backward(int64_t rows, int64_t C, const void *x_, const void *gain_,
         for (int64_t r = slab * SLAB_ROWS; r < slab_end(slab, rows); r++) {
             const real *x_row = x + r * C, *dy_row = dy + r * C;
             real *dgain_slab = (real *)partial + slab * C;
-            real mean_uh = sum_row(C, x_row, gain, scale[r], dy_row, dgain_slab);
+            real mean_uh = rms_norm_sum_row(C, x_row, gain, scale[r], dy_row, dgain_slab);
             if (dx.to)
-                add_row(C, x_row, gain, scale[r], dy_row, mean_uh, dx.fresh, (real *)dx.to + r * C);
+                rms_norm_add_row(C, x_row, gain, scale[r], dy_row, mean_uh, dx.fresh,
+                                 (real *)dx.to + r * C);
         }
     if (dgain.to)
         add_slabs(slabs, C, C, partial, dgain.fresh, dgain.to);
     return true;
 }
 
-KERNELS(rms_norm) = {forward, backward};
+KERNELS(rms_norm) = {rms_norm_forward, rms_norm_backward};

@@ -8,12 +8,12 @@ struct piece {
     int64_t length, x, y; /* offsets in elements */
 };
 
-static inline int64_t piece_count(struct runs runs)
+static inline int64_t slice_piece_count(struct runs runs)
 {
     return runs.count * ((runs.length + PIECE - 1) / PIECE);
 }
 
-static inline struct piece piece_at(struct runs runs, int64_t i)
+static inline struct piece slice_piece_at(struct runs runs, int64_t i)
 {
     const int64_t pieces = (runs.length + PIECE - 1) / PIECE, run = i / pieces;
     const int64_t start = (i - run * pieces) * PIECE, rest = runs.length - start;
@@ -21,24 +21,24 @@ static inline struct piece piece_at(struct runs runs, int64_t i)
                           run * runs.y_stride + start};
 }
 
-static bool copy(size_t width, struct runs runs, const void *x, void *y)
+static bool slice_copy(size_t width, struct runs runs, const void *x, void *y)
 {
 #pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
-    for (int64_t i = 0; i < piece_count(runs); i++) {
-        const struct piece piece = piece_at(runs, i);
+    for (int64_t i = 0; i < slice_piece_count(runs); i++) {
+        const struct piece piece = slice_piece_at(runs, i);
         memcpy((char *)y + (size_t)piece.y * width, (const char *)x + (size_t)piece.x * width,
                (size_t)piece.length * width);
     }
     return true;
 }
 
-static bool add(struct runs runs, const void *x_, void *y_)
+static bool slice_add(struct runs runs, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
 #pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
-    for (int64_t i = 0; i < piece_count(runs); i++) {
-        const struct piece piece = piece_at(runs, i);
+    for (int64_t i = 0; i < slice_piece_count(runs); i++) {
+        const struct piece piece = slice_piece_at(runs, i);
         const real *restrict from = x + piece.x;
         real *restrict to = y + piece.y;
         for (int64_t j = 0; j < piece.length; j++)
@@ -47,4 +47,4 @@ static bool add(struct runs runs, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(slice) = {copy, add};
+KERNELS(slice) = {slice_copy, slice_add};

@@ -3,7 +3,7 @@
 #include "ops/cpu/rows.h"
 #include "ops/cpu/stream.h"
 
-static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
+static bool softmax_forward(int64_t rows, int64_t C, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
@@ -23,8 +23,8 @@ static bool forward(int64_t rows, int64_t C, const void *x_, void *y_)
 }
 
 /* y_c = exp(x_c - max) / sum. Prefetches the next row. */
-static void backward_row(int64_t C, const real *y, const real *dy, bool fresh, bool streamed,
-                         real *dx)
+static void softmax_backward_row(int64_t C, const real *y, const real *dy, bool fresh,
+                                 bool streamed, real *dx)
 {
     const int64_t whole = C / LANES * LANES;
     const real dot = row_dot(C, C, y, dy);
@@ -42,8 +42,8 @@ static void backward_row(int64_t C, const real *y, const real *dy, bool fresh, b
         dx[c] = before(fresh, dx[c]) + y[c] * (dy[c] - dot);
 }
 
-static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, bool fresh,
-                     void *dx_)
+static bool softmax_backward(int64_t rows, int64_t C, const void *y_, const void *dy_, bool fresh,
+                             void *dx_)
 {
     const real *y = y_, *dy = dy_;
     real *dx = dx_;
@@ -52,21 +52,21 @@ static bool backward(int64_t rows, int64_t C, const void *y_, const void *dy_, b
     {
 #pragma omp for schedule(static) nowait
         for (int64_t r = 0; r < rows; r++)
-            backward_row(C, y + r * C, dy + r * C, fresh, streamed, dx + r * C);
+            softmax_backward_row(C, y + r * C, dy + r * C, fresh, streamed, dx + r * C);
         stream_end();
     }
     return true;
 }
 
 /* Row r of (B, H, Lq, Lk). */
-static struct masked_row row_at(const struct mask_sizes *s, const struct mask_terms *mask,
-                                int64_t r)
+static struct masked_row softmax_row_at(const struct mask_sizes *s, const struct mask_terms *mask,
+                                        int64_t r)
 {
     return masked_row(mask, r / s->Lq / s->H, r / s->Lq % s->H, r % s->Lq, s->Lk);
 }
 
-static bool masked_forward(struct mask_sizes s, const struct mask_terms *mask, double temperature,
-                           const void *x_, void *y_)
+static bool softmax_masked_forward(struct mask_sizes s, const struct mask_terms *mask,
+                                   double temperature, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
@@ -74,14 +74,14 @@ static bool masked_forward(struct mask_sizes s, const struct mask_terms *mask, d
     int64_t rows = s.B * s.H * s.Lq;
 #pragma omp parallel for schedule(static) if (rows * s.Lk > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++) {
-        struct masked_row row = row_at(&s, mask, r);
+        struct masked_row row = softmax_row_at(&s, mask, r);
         masked_row_softmax(&row, scale, x + r * s.Lk, y + r * s.Lk);
     }
     return true;
 }
 
 /* sum_j y_j dy_j over the kept keys */
-static real masked_dot(const struct masked_row *row, const real *y, const real *dy)
+static real softmax_masked_dot(const struct masked_row *row, const real *y, const real *dy)
 {
     uint8_t buffer[MASK_CHUNK];
     struct masked_chunk chunk;
@@ -99,12 +99,13 @@ static real masked_dot(const struct masked_row *row, const real *y, const real *
 }
 
 /* y_j = exp(scale x_j - max) / sum over the kept j */
-static void masked_backward_row(const struct masked_row *row, real scale, const real *restrict y,
-                                const real *restrict dy, real *restrict dx)
+static void softmax_masked_backward_row(const struct masked_row *row, real scale,
+                                        const real *restrict y, const real *restrict dy,
+                                        real *restrict dx)
 {
     uint8_t buffer[MASK_CHUNK];
     struct masked_chunk chunk;
-    const real dot = masked_dot(row, y, dy);
+    const real dot = softmax_masked_dot(row, y, dy);
     for (int64_t j = row->keys.from; j < row->keys.to; j += chunk.n) {
         chunk = masked_chunk(row, j, buffer);
         for (int64_t c = j; c < j + chunk.n; c++) {
@@ -114,8 +115,9 @@ static void masked_backward_row(const struct masked_row *row, real scale, const 
     }
 }
 
-static bool masked_backward(struct mask_sizes s, const struct mask_terms *mask, double temperature,
-                            const void *y_, const void *dy_, bool fresh, void *dx_)
+static bool softmax_masked_backward(struct mask_sizes s, const struct mask_terms *mask,
+                                    double temperature, const void *y_, const void *dy_, bool fresh,
+                                    void *dx_)
 {
     const real *y = y_, *dy = dy_;
     real *dx = dx_;
@@ -123,15 +125,15 @@ static bool masked_backward(struct mask_sizes s, const struct mask_terms *mask, 
     int64_t rows = s.B * s.H * s.Lq;
 #pragma omp parallel for schedule(static) if (rows * s.Lk > PARALLEL_WORK)
     for (int64_t r = 0; r < rows; r++) {
-        struct masked_row row = row_at(&s, mask, r);
+        struct masked_row row = softmax_row_at(&s, mask, r);
         if (fresh)
             memset(dx + r * s.Lk, 0, (size_t)s.Lk * sizeof *dx);
-        masked_backward_row(&row, scale, y + r * s.Lk, dy + r * s.Lk, dx + r * s.Lk);
+        softmax_masked_backward_row(&row, scale, y + r * s.Lk, dy + r * s.Lk, dx + r * s.Lk);
     }
     return true;
 }
 
-static int64_t bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
+static int64_t softmax_bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
 {
     for (int64_t b = 0; b < B; b++)
         if (lengths[b] < 0 || lengths[b] > Lk)
@@ -139,4 +141,5 @@ static int64_t bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
     return -1;
 }
 
-KERNELS(softmax) = {forward, backward, masked_forward, masked_backward, bad_length};
+KERNELS(softmax) = {softmax_forward, softmax_backward, softmax_masked_forward,
+                    softmax_masked_backward, softmax_bad_length};

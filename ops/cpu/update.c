@@ -1,7 +1,8 @@
 #include "ops/update.h"
 #include "ops/cpu/real.h"
 
-static bool adam(int64_t n, const struct adam_step *s, const void *g_, void *w_, void *m_, void *v_)
+static bool update_adam(int64_t n, const struct adam_step *s, const void *g_, void *w_, void *m_,
+                        void *v_)
 {
     const real *g = g_;
     real *w = w_, *m = m_, *v = v_;
@@ -21,7 +22,7 @@ static bool adam(int64_t n, const struct adam_step *s, const void *g_, void *w_,
     return true;
 }
 
-static bool sgd(int64_t n, const struct sgd_step *s, const void *g_, void *w_, void *u_)
+static bool update_sgd(int64_t n, const struct sgd_step *s, const void *g_, void *w_, void *u_)
 {
     const real *g = g_;
     real *w = w_, *u = u_;
@@ -40,7 +41,7 @@ static bool sgd(int64_t n, const struct sgd_step *s, const void *g_, void *w_, v
 /* The order of a sum is fixed by its slabs, whatever the thread count. */
 enum { SLAB = 1 << 14, SLABS = 1 << 12 };
 
-static double slab_squares(int64_t n, const real *x)
+static double update_slab_squares(int64_t n, const real *x)
 {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -49,7 +50,7 @@ static double slab_squares(int64_t n, const real *x)
     return sum;
 }
 
-static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
+static bool update_squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
 {
     const real *x = x_;
     *sum = 0;
@@ -61,7 +62,7 @@ static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
 #pragma omp parallel for schedule(static) if (left > PARALLEL_WORK)
         for (int64_t i = 0; i < slabs; i++) {
             int64_t from = begin + i * SLAB, size = n - from < SLAB ? n - from : SLAB;
-            partial[i] = slab_squares(size, x + from);
+            partial[i] = update_slab_squares(size, x + from);
         }
         for (int64_t i = 0; i < slabs; i++)
             *sum += partial[i];
@@ -72,7 +73,7 @@ static bool squares(int64_t n, const void *x_, double *sum, int64_t *first_bad)
     return true;
 }
 
-static bool average(int64_t n, double decay, const void *x_, void *y_)
+static bool update_average(int64_t n, double decay, const void *x_, void *y_)
 {
     const real *x = x_;
     real *y = y_;
@@ -83,4 +84,4 @@ static bool average(int64_t n, double decay, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(update) = {adam, sgd, squares, average};
+KERNELS(update) = {update_adam, update_sgd, update_squares, update_average};

@@ -19,8 +19,8 @@ lines() {
         sed 's/&/\&amp;/g; s/</\&lt;/g; s/>/\&gt;/g'
 }
 
-lines ops/cpu/softmax.c masked_backward_row >"$parts/row_kernel.txt"
-lines ops/cpu/attention_backward.c score_gradient >"$parts/attention_kernel.txt"
+lines ops/cpu/softmax.c softmax_masked_backward_row >"$parts/row_kernel.txt"
+lines ops/cpu/attention_backward.c attention_score_gradient >"$parts/attention_kernel.txt"
 lines teach/playground/mistaken.c mistaken_row_gradient >"$parts/mistake_kernel.txt"
 gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
 cp "$here"/page.css "$here"/*.js "$parts"
