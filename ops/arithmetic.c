@@ -106,47 +106,23 @@ sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
     return run(node, kind, rank, dim);
 }
 
-static sb_tensor *run_add(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_add(x[0], x[1]);
-}
+EXAMPLE(example_add, sb_add(x[0], x[1]))
+EXAMPLE(example_subtract, sb_subtract(x[0], x[1]))
+EXAMPLE(example_multiply, sb_multiply(x[0], x[1]))
+EXAMPLE(example_divide, sb_divide(x[0], x[1]))
+EXAMPLE(example_where, sb_where(x[0], x[1], x[2]))
 
-static sb_tensor *run_subtract(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_subtract(x[0], x[1]);
-}
-
-static sb_tensor *run_multiply(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_multiply(x[0], x[1]);
-}
-
-static sb_tensor *run_divide(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_divide(x[0], x[1]);
-}
-
-static sb_tensor *run_where(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_where(x[0], x[1], x[2]);
-}
-
-OPERATION(arithmetic,
-          {"add", run_add, {". .", "7 7", "3x65 65", "3x1 1x4", "=2x3 3", "2x1x3x2 5x1x2"}},
-          {"subtract", run_subtract, {". 2", "63 63", "3x5 5", "2x3x4 2x1x4", "4 =3x4", "0x3 3"}},
-          {"multiply",
-           run_multiply,
-           {"1 1", "64 64", "3x5 .", ". 3x5", "2x65 65", "2x1x4x3 3x1x1", "2x1x3x2 1x4x1x2",
-            "1x3x1 2x1x65", "=3x5 5", "3x5 =1x5"}},
-          {"divide",
-           run_divide,
-           {"7 +7", "3x5 +.", ". +3x5", "2x65 +65", "3x4 +3x1", "2x3x1x2 +3x4x1", "=5 +2x5",
-            "2x5 =+5"}},
-          {"where",
-           run_where,
-           {"b:7 7 7", "b:3x65 3x65 65", "b:3x1 . 4", "b:2x1x3 4x1 1", "b:. 3 2x1", "b:5 =5 3x5"}});
+OPERATION(
+    arithmetic,
+    {"add", example_add, {". .", "7 7", "3x65 65", "3x1 1x4", "=2x3 3", "2x1x3x2 5x1x2"}},
+    {"subtract", example_subtract, {". 2", "63 63", "3x5 5", "2x3x4 2x1x4", "4 =3x4", "0x3 3"}},
+    {"multiply",
+     example_multiply,
+     {"1 1", "64 64", "3x5 .", ". 3x5", "2x65 65", "2x1x4x3 3x1x1", "2x1x3x2 1x4x1x2",
+      "1x3x1 2x1x65", "=3x5 5", "3x5 =1x5"}},
+    {"divide",
+     example_divide,
+     {"7 +7", "3x5 +.", ". +3x5", "2x65 +65", "3x4 +3x1", "2x3x1x2 +3x4x1", "=5 +2x5", "2x5 =+5"}},
+    {"where",
+     example_where,
+     {"b:7 7 7", "b:3x65 3x65 65", "b:3x1 . 4", "b:2x1x3 4x1 1", "b:. 3 2x1", "b:5 =5 3x5"}});

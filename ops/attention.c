@@ -119,13 +119,9 @@ sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
     return call_round(widened, y);
 }
 
-static sb_tensor *run_plain(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_attention(x[0], x[1], x[2], NULL);
-}
+EXAMPLE(example_plain, sb_attention(x[0], x[1], x[2], NULL))
 
-static sb_tensor *run_heads_first(void *unused, sb_tensor *const x[])
+static sb_tensor *example_heads_first(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .mask = sb_mask_causal_last()};
@@ -133,7 +129,7 @@ static sb_tensor *run_heads_first(void *unused, sb_tensor *const x[])
 }
 
 /* q, k, v, a bias and lengths; with dropout where the tape has a stream. */
-static sb_tensor *run_biased(void *unused, sb_tensor *const x[])
+static sb_tensor *example_biased(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.bias = x[3], .temperature = 0.5, .dropout = 0.3};
@@ -142,7 +138,7 @@ static sb_tensor *run_biased(void *unused, sb_tensor *const x[])
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
-static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
+static sb_tensor *example_blocked(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.mask = sb_mask_block(x[3]), .score = SB_SCORE_BALANCED};
@@ -150,7 +146,7 @@ static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
 }
 
 /* q, k, v and ln T. */
-static sb_tensor *run_cosine(void *unused, sb_tensor *const x[])
+static sb_tensor *example_cosine(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.score = SB_SCORE_COSINE, .log_temperature = x[3]};
@@ -158,7 +154,7 @@ static sb_tensor *run_cosine(void *unused, sb_tensor *const x[])
 }
 
 /* The loss reads the weights too. */
-static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
+static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *weights = NULL;
@@ -168,7 +164,7 @@ static sb_tensor *run_weights(void *unused, sb_tensor *const x[])
 }
 
 /* Tiled: q, k, v, a bias and lengths. */
-static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
+static sb_tensor *example_tiled(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.bias = x[3], .dropout = 0.3, .algorithm = SB_ATTENTION_TILED};
@@ -176,7 +172,7 @@ static sb_tensor *run_tiled(void *unused, sb_tensor *const x[])
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
-static sb_tensor *run_tiled_plain(void *unused, sb_tensor *const x[])
+static sb_tensor *example_tiled_plain(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_attention_options o = {.layout = SB_LAYOUT_HEADS_FIRST, .algorithm = SB_ATTENTION_TILED};
@@ -185,27 +181,29 @@ static sb_tensor *run_tiled_plain(void *unused, sb_tensor *const x[])
 
 OPERATION(attention,
           {"attention",
-           run_plain,
+           example_plain,
            {"1x1 1x1 1x1", "3x2 5x2 5x3", "2x4x3 2x7x3 2x7x1", "2x3x2x4 2x5x2x4 2x5x2x3",
             "1x2x4x2 1x3x2x2 1x3x2x5", "=2x3x4 2x3x4 =2x3x4", "65x1 2x1 2x1", "2x1 65x1 65x2",
             "1x7 64x7 =64x1"}},
-          {"attention", run_heads_first, {"2x2x3x4 2x1x5x4 2x1x5x3", "1x4x3x2 1x2x3x2 1x2x3x2"}},
           {"attention",
-           run_biased,
+           example_heads_first,
+           {"2x2x3x4 2x1x5x4 2x1x5x3", "1x4x3x2 1x2x3x2 1x2x3x2"}},
+          {"attention",
+           example_biased,
            {"2x4x2x3 2x5x1x3 2x5x1x2 4x5 i6:2", "1x3x2x2 1x9x2x2 1x9x2x2 2x1x9 i10:1",
             "2x3x2x2 2x3x2x2 2x3x2x2 2x2x3x3 i4:2", "2x7x1 2x7x1 2x7x1 . i8:2",
             "2x2x1x2 =2x2x1x2 2x2x1x2 =2x1 i3:2"}},
-          {"attention", run_blocked, {"2x3x2x4 2x5x2x4 2x5x2x3 b:2x1x3x5", "4x2 7x2 7x2 b:7"}},
+          {"attention", example_blocked, {"2x3x2x4 2x5x2x4 2x5x2x3 b:2x1x3x5", "4x2 7x2 7x2 b:7"}},
           {"attention",
-           run_cosine,
+           example_cosine,
            {"2x3x2x4 2x5x2x4 2x5x2x3 .", "1x2x4x2 1x3x2x2 1x3x2x2 4", "3x2 3x2 3x2 1"}},
           {"attention",
-           run_tiled,
+           example_tiled,
            {"2x4x2x3 2x5x1x3 2x5x1x2 4x5 i6:2", "1x3x2x2 1x9x2x2 1x9x2x2 2x1x9 i10:1",
             "2x3x2x2 2x3x2x2 2x3x2x2 2x2x3x3 i4:2", "2x7x1 2x7x1 2x7x1 . i8:2",
             "2x2x1x2 =2x2x1x2 2x2x1x2 =2x1 i3:2", "1x2x1x1 1x300x1x1 1x300x1x2 300 i301:1"}},
           {"attention",
-           run_tiled_plain,
+           example_tiled_plain,
            {"1x1 1x1 1x1", "3x2 5x2 5x3", "1x4x3x2 1x2x3x2 1x2x3x2", "=2x3x4 2x3x4 =2x3x4",
             "65x1 2x1 2x1"}},
-          {"attention", run_weights, {"1x3x2x2 1x3x1x2 1x3x1x2", "2x5x1x3 2x5x1x3 2x5x1x2"}});
+          {"attention", example_weights, {"1x3x2x2 1x3x1x2 1x3x1x2", "2x5x1x3 2x5x1x3 2x5x1x2"}});

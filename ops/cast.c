@@ -44,31 +44,12 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
     return y && run(x, y) ? y : NULL;
 }
 
-static sb_tensor *run_same(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cast(x[0], sb_tensor_dtype(x[0]));
-}
+EXAMPLE(example_same, sb_cast(x[0], sb_tensor_dtype(x[0])))
+EXAMPLE(example_to_f64, sb_cast(x[0], SB_F64))
+EXAMPLE(example_of_ids, sb_cast(sb_cast(x[0], SB_BOOL), SB_F64))
+EXAMPLE(example_through_bf16, sb_cast(sb_cast(x[0], SB_BF16), SB_I32))
 
-static sb_tensor *run_to_f64(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cast(x[0], SB_F64);
-}
-
-static sb_tensor *run_of_ids(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cast(sb_cast(x[0], SB_BOOL), SB_F64);
-}
-
-static sb_tensor *run_through_bf16(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cast(sb_cast(x[0], SB_BF16), SB_I32);
-}
-
-OPERATION(cast, {"cast", run_same, {".", "7", "3x5", "2x1x3x4"}},
-          {"cast", run_to_f64, {"63", "i9:2x3", "b:4x4"}},
-          {"cast", run_of_ids, {"i3:2x3x4", "b:7"}},
-          {"cast", run_through_bf16, {"=7", "=2x3", "i9:2x3"}});
+OPERATION(cast, {"cast", example_same, {".", "7", "3x5", "2x1x3x4"}},
+          {"cast", example_to_f64, {"63", "i9:2x3", "b:4x4"}},
+          {"cast", example_of_ids, {"i3:2x3x4", "b:7"}},
+          {"cast", example_through_bf16, {"=7", "=2x3", "i9:2x3"}});

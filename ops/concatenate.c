@@ -127,33 +127,14 @@ sb_tensor *sb_stack(sb_tensor *const x[], int n, int axis)
     return concatenate_join(node, shape_size(place, dim), rank, dim);
 }
 
-static sb_tensor *run_concatenate_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_concatenate(x, 2, 0);
-}
-
-static sb_tensor *run_concatenate_last(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_concatenate((sb_tensor *[]){x[0], x[1], x[0]}, 3, -1);
-}
-
-static sb_tensor *run_stack(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_stack(x, 3, 1);
-}
-
-static sb_tensor *run_stack_last(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_stack(x, 2, -1);
-}
+EXAMPLE(example_concatenate_first, sb_concatenate(x, 2, 0))
+EXAMPLE(example_concatenate_last, sb_concatenate((sb_tensor *[]){x[0], x[1], x[0]}, 3, -1))
+EXAMPLE(example_stack, sb_stack(x, 3, 1))
+EXAMPLE(example_stack_last, sb_stack(x, 2, -1))
 
 OPERATION_WITHOUT_KERNELS(
     concatenate,
-    {"concatenate", run_concatenate_first, {"1 2", "3x5 1x5", "=2x3 2x3", "2x1x2x65 1x1x2x65"}},
-    {"concatenate", run_concatenate_last, {"1 7", "3x5 3x2", "2x3x4 2x3x1", "2x64 =2x63"}},
-    {"stack", run_stack, {"2 2 2", "3x5 3x5 =3x5", "2x1x4 2x1x4 2x1x4"}},
-    {"stack", run_stack_last, {". .", "7 7", "3x5 3x5", "2x3x65 =2x3x65"}});
+    {"concatenate", example_concatenate_first, {"1 2", "3x5 1x5", "=2x3 2x3", "2x1x2x65 1x1x2x65"}},
+    {"concatenate", example_concatenate_last, {"1 7", "3x5 3x2", "2x3x4 2x3x1", "2x64 =2x63"}},
+    {"stack", example_stack, {"2 2 2", "3x5 3x5 =3x5", "2x1x4 2x1x4 2x1x4"}},
+    {"stack", example_stack_last, {". .", "7 7", "3x5 3x5", "2x3x65 =2x3x65"}});

@@ -215,40 +215,23 @@ sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
     return cross_entropy_finish(&loss, node);
 }
 
-static sb_tensor *run_mean(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(x[0], x[1], NULL);
-}
-
-static sb_tensor *run_none(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
-}
-
-static sb_tensor *run_smoothed(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(
-        x[0], x[1],
-        &(sb_cross_entropy_options){.label_smoothing = 0.1, .reduction = SB_REDUCE_SUM});
-}
-
-static sb_tensor *run_weighted(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_cross_entropy(
-        x[0], x[1], &(sb_cross_entropy_options){.label_smoothing = 0.2, .class_weight = x[2]});
-}
+EXAMPLE(example_mean, sb_cross_entropy(x[0], x[1], NULL))
+EXAMPLE(example_none,
+        sb_cross_entropy(x[0], x[1], &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE}))
+EXAMPLE(example_smoothed, sb_cross_entropy(x[0], x[1],
+                                           &(sb_cross_entropy_options){.label_smoothing = 0.1,
+                                                                       .reduction = SB_REDUCE_SUM}))
+EXAMPLE(example_weighted,
+        sb_cross_entropy(x[0], x[1],
+                         &(sb_cross_entropy_options){.label_smoothing = 0.2, .class_weight = x[2]}))
 
 OPERATION(cross_entropy,
           {"cross_entropy",
-           run_mean,
+           example_mean,
            {"2 i2:.", "3x7 i7:3", "2x3x5 i5:2x3", "2x1x2x65 i65:2x1x2", "c3:2x4 i4:2", "3x5 =+3x5",
             "2 =+2", "2x63 =+2x63"}},
-          {"cross_entropy", run_none, {"7 i7:.", "3x5 i5:3", "2x3x4 =+2x3x4", "2x64 i64:2"}},
-          {"cross_entropy", run_smoothed, {"3x5 i5:3", "2x3x4 =+2x3x4", "70x2 i2:70"}},
+          {"cross_entropy", example_none, {"7 i7:.", "3x5 i5:3", "2x3x4 =+2x3x4", "2x64 i64:2"}},
+          {"cross_entropy", example_smoothed, {"3x5 i5:3", "2x3x4 =+2x3x4", "70x2 i2:70"}},
           {"cross_entropy",
-           run_weighted,
+           example_weighted,
            {"3x5 i5:3 =+5", "2x3x4 =+2x3x4 =+4", "2x65 i65:2 =+65"}});

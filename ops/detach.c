@@ -11,10 +11,6 @@ sb_tensor *sb_detach(sb_tensor *x)
     return node ? node_view(node, 0, x->rank, x->dim) : NULL;
 }
 
-static sb_tensor *run(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_detach(x[0]);
-}
+EXAMPLE(example, sb_detach(x[0]))
 
-OPERATION_WITHOUT_KERNELS(detach, {"detach", run, {"=.", "=3x5", "i5:2x3", "b:7"}});
+OPERATION_WITHOUT_KERNELS(detach, {"detach", example, {"=.", "=3x5", "i5:2x3", "b:7"}});

@@ -101,19 +101,10 @@ sb_tensor *sb_residual_dropout(sb_tensor *x, sb_tensor *branch, double p)
 }
 
 /* Examples use the gradient check's random stream if there is one. */
-static sb_tensor *run_dropout(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_dropout(x[0], 0.4);
-}
+EXAMPLE(example_dropout, sb_dropout(x[0], 0.4))
+EXAMPLE(example_residual, sb_residual_dropout(x[0], x[1], 0.25))
 
-static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_residual_dropout(x[0], x[1], 0.25);
-}
-
-OPERATION(dropout, {"dropout", run_dropout, {".", "1", "2", "7", "3x5", "2x3x4", "2x1x3x65"}},
+OPERATION(dropout, {"dropout", example_dropout, {".", "1", "2", "7", "3x5", "2x3x4", "2x1x3x65"}},
           {"residual_dropout",
-           run_residual,
+           example_residual,
            {". .", "7 7", "3x5 3x5", "=64 64", "63 =63", "2x1x3x65 2x1x3x65"}});

@@ -95,80 +95,26 @@ sb_tensor *sb_silu(sb_tensor *x)
     return elementwise_apply(ELEMENTWISE_SILU, x, 0);
 }
 
-static sb_tensor *run_negate(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_negate(x[0]);
-}
+EXAMPLE(example_negate, sb_negate(x[0]))
+EXAMPLE(example_scale, sb_scale(x[0], -1.5))
+EXAMPLE(example_sqrt, sb_sqrt(x[0]))
+EXAMPLE(example_exp, sb_exp(x[0]))
+EXAMPLE(example_log, sb_log(x[0]))
+EXAMPLE(example_tanh, sb_tanh(x[0]))
+EXAMPLE(example_sigmoid, sb_sigmoid(x[0]))
+EXAMPLE(example_relu, sb_relu(x[0]))
+EXAMPLE(example_gelu, sb_gelu(x[0]))
+EXAMPLE(example_gelu_tanh, sb_gelu_tanh(x[0]))
+EXAMPLE(example_silu, sb_silu(x[0]))
 
-static sb_tensor *run_scale(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_scale(x[0], -1.5);
-}
-
-static sb_tensor *run_sqrt(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sqrt(x[0]);
-}
-
-static sb_tensor *run_exp(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_exp(x[0]);
-}
-
-static sb_tensor *run_log(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log(x[0]);
-}
-
-static sb_tensor *run_tanh(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_tanh(x[0]);
-}
-
-static sb_tensor *run_sigmoid(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sigmoid(x[0]);
-}
-
-static sb_tensor *run_relu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_relu(x[0]);
-}
-
-static sb_tensor *run_gelu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_gelu(x[0]);
-}
-
-static sb_tensor *run_gelu_tanh(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_gelu_tanh(x[0]);
-}
-
-static sb_tensor *run_silu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_silu(x[0]);
-}
-
-OPERATION(elementwise, {"negate", run_negate, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"scale", run_scale, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"sqrt", run_sqrt, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
-          {"exp", run_exp, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
-          {"log", run_log, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
-          {"tanh", run_tanh, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
-          {"sigmoid", run_sigmoid, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"relu", run_relu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"gelu", run_gelu, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
-          {"gelu_tanh", run_gelu_tanh, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"silu", run_silu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}});
+OPERATION(elementwise, {"negate", example_negate, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"scale", example_scale, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"sqrt", example_sqrt, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"exp", example_exp, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"log", example_log, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"tanh", example_tanh, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"sigmoid", example_sigmoid, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"relu", example_relu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"gelu", example_gelu, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"gelu_tanh", example_gelu_tanh, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"silu", example_silu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}});

@@ -52,12 +52,8 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
     return call_end(node, y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data));
 }
 
-static sb_tensor *run_embedding(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_embedding(x[0], x[1]);
-}
+EXAMPLE(example_embedding, sb_embedding(x[0], x[1]))
 
 OPERATION(embedding, {"embedding",
-                      run_embedding,
+                      example_embedding,
                       {"1x1 i1:.", "7x2 i7:5", "5x7 i5:2x3", "3x64 i3:2x1x2", "2x65 i2:7"}});

@@ -24,6 +24,15 @@ struct example {
     const char *shapes[EXAMPLE_SHAPES];
 };
 
+/* A function for an example: EXAMPLE(example_split, sb_split(...)) computes it from x[0], x[1], ...
+ */
+#define EXAMPLE(name, ...)                                                                         \
+    static sb_tensor *name(void *unused, sb_tensor *const x[])                                     \
+    {                                                                                              \
+        (void)unused;                                                                              \
+        return __VA_ARGS__;                                                                        \
+    }
+
 struct operation {
     const char *name;               /* the file: "softmax" for ops/softmax.c */
     const struct kernel_rows *rows; /* NULL for an operation without kernels of its own */

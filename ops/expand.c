@@ -41,20 +41,11 @@ sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
     return call_end(node, k->forward(sb_dtype_bytes(x->dtype), &walk, x->data, y->data));
 }
 
-static sb_tensor *run_expand(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_expand(x[0], SB_SHAPE(2, 3, 1, 5));
-}
-
-static sb_tensor *run_long(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_expand(x[0], SB_SHAPE(7, 65));
-}
+EXAMPLE(example_expand, sb_expand(x[0], SB_SHAPE(2, 3, 1, 5)))
+EXAMPLE(example_long, sb_expand(x[0], SB_SHAPE(7, 65)))
 
 OPERATION(expand,
           {"expand",
-           run_expand,
+           example_expand,
            {".", "1", "5", "1x5", "1x1", "3x1x5", "3x1x1", "2x1x1x1", "2x1x1x5", "2x3x1x5"}},
-          {"expand", run_long, {".", "65", "7x1", "1x65"}});
+          {"expand", example_long, {".", "65", "7x1", "1x65"}});

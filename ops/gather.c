@@ -45,13 +45,9 @@ sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
     return call_end(node, y && k->forward(tensor_size(ids), C, x->data, ids->data, y->data));
 }
 
-static sb_tensor *run_gather(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_gather(x[0], x[1]);
-}
+EXAMPLE(example_gather, sb_gather(x[0], x[1]))
 
 OPERATION(gather,
           {"gather",
-           run_gather,
+           example_gather,
            {"1 i1:.", "7 i7:.", "3x2 i2:3", "2x3x5 i5:2x3", "1x2x1x65 i65:1x2x1", "7x1 i1:7"}});

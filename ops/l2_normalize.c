@@ -34,12 +34,8 @@ sb_tensor *sb_l2_normalize(sb_tensor *x)
         node, length && k->forward(rows, x->dim[x->rank - 1], x->data, y->data, length->data));
 }
 
-static sb_tensor *run_l2_normalize(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_l2_normalize(x[0]);
-}
+EXAMPLE(example_l2_normalize, sb_l2_normalize(x[0]))
 
 OPERATION(l2_normalize, {"l2_normalize",
-                         run_l2_normalize,
+                         example_l2_normalize,
                          {"+1", "+2", "7", "3x5", "c3:2x4", "2x3x4", "2x1x2x65", "2x63", "64"}});

@@ -149,41 +149,32 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_
     return residual_layer_norm_along(x, branch, p, SB_SEQUENCE_SOURCE, gain, bias, epsilon, sum);
 }
 
-static sb_tensor *run_layer_norm(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_layer_norm(x[0], x[1], x[2], 0);
-}
-
-static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_layer_norm(x[0], x[1], NULL, 0.1);
-}
+EXAMPLE(example_layer_norm, sb_layer_norm(x[0], x[1], x[2], 0))
+EXAMPLE(example_without_bias, sb_layer_norm(x[0], x[1], NULL, 0.1))
 
 /* Examples use the gradient check's random stream if there is one. */
-static sb_tensor *run_residual(void *unused, sb_tensor *const x[])
+static sb_tensor *example_residual(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
     return sb_residual_layer_norm(x[0], x[1], 0, x[2], x[3], 1e-3, &sum);
 }
 
-static sb_tensor *run_dropped(void *unused, sb_tensor *const x[])
+static sb_tensor *example_dropped(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
     return sb_residual_layer_norm(x[0], x[1], 0.4, x[2], x[3], 1e-3, &sum);
 }
 
-static sb_tensor *run_residual_sum(void *unused, sb_tensor *const x[])
+static sb_tensor *example_residual_sum(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum, *y = sb_residual_layer_norm(x[0], x[1], 0.25, x[2], x[3], 1e-3, &sum);
     return sb_multiply(y, sum);
 }
 
-static sb_tensor *run_sum_alone(void *unused, sb_tensor *const x[])
+static sb_tensor *example_sum_alone(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_tensor *sum;
@@ -192,15 +183,15 @@ static sb_tensor *run_sum_alone(void *unused, sb_tensor *const x[])
 
 OPERATION(layer_norm,
           {"layer_norm",
-           run_layer_norm,
+           example_layer_norm,
            {"1 1 1", "2 2 2", "7 7 7", "3x5 5 5", "2x3x4 4 4", "2x1x2x65 65 65", "=3x5 5 5",
             "3x5 =5 5", "130x2 2 2"}},
-          {"layer_norm", run_without_bias, {"3x5 5", "c3:2x4 4", "=2x3x63 63", "2x64 =64"}},
-          {"residual_layer_norm", run_residual, {"7 7 7 7", "3x5 3x5 5 5", "2x3x4 =2x3x4 4 4"}},
+          {"layer_norm", example_without_bias, {"3x5 5", "c3:2x4 4", "=2x3x63 63", "2x64 =64"}},
+          {"residual_layer_norm", example_residual, {"7 7 7 7", "3x5 3x5 5 5", "2x3x4 =2x3x4 4 4"}},
           {"residual_layer_norm",
-           run_dropped,
+           example_dropped,
            {"3x5 3x5 5 5", "2x3x4 =2x3x4 4 4", "=5x63 5x63 63 63"}},
           {"residual_layer_norm",
-           run_residual_sum,
+           example_residual_sum,
            {"3x5 3x5 5 5", "3x32 3x32 32 32", "=2x65 2x65 65 65"}},
-          {"residual_layer_norm", run_sum_alone, {"3x5 3x5 5 5"}});
+          {"residual_layer_norm", example_sum_alone, {"3x5 3x5 5 5"}});

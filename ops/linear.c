@@ -125,63 +125,24 @@ sb_tensor *sb_linear(sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
     return sb_linear_activation(x, weight, bias, SB_ACTIVATION_IDENTITY);
 }
 
-static sb_tensor *run_linear(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear(x[0], x[1], x[2]);
-}
-
-static sb_tensor *run_without_bias(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear(x[0], x[1], NULL);
-}
-
-static sb_tensor *run_relu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_RELU);
-}
-
-static sb_tensor *run_gelu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_GELU);
-}
-
-static sb_tensor *run_gelu_tanh(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU_TANH);
-}
-
-static sb_tensor *run_silu(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SILU);
-}
-
-static sb_tensor *run_tanh(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_TANH);
-}
-
-static sb_tensor *run_sigmoid(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SIGMOID);
-}
+EXAMPLE(example_linear, sb_linear(x[0], x[1], x[2]))
+EXAMPLE(example_without_bias, sb_linear(x[0], x[1], NULL))
+EXAMPLE(example_relu, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_RELU))
+EXAMPLE(example_gelu, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_GELU))
+EXAMPLE(example_gelu_tanh, sb_linear_activation(x[0], x[1], NULL, SB_ACTIVATION_GELU_TANH))
+EXAMPLE(example_silu, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SILU))
+EXAMPLE(example_tanh, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_TANH))
+EXAMPLE(example_sigmoid, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SIGMOID))
 
 OPERATION(linear,
           {"linear",
-           run_linear,
+           example_linear,
            {"1 1x1 1", "3 2x3 2", "5x3 4x3 4", "2x3x4 2x4 2", "2x1x2x3 65x3 65", "=5x3 4x3 4",
             "5x3 =4x3 4", "5x3 4x3 =4", "130x1 2x1 2", "2x65 2x65 2", "2x0 3x0 3", "0x2 3x2 3"}},
-          {"linear", run_without_bias, {"7 1x7", "2x63 2x63", "2x3x4 5x4", "=3x2 5x2"}},
-          {"linear_activation", run_relu, {"5x3 4x3 4", "=2x3x4 2x4 2", "70x1 3x1 3"}},
-          {"linear_activation", run_gelu, {"5x3 4x3 4", "7 2x7 2", "3x2 65x2 65"}},
-          {"linear_activation", run_gelu_tanh, {"5x3 4x3", "=2x7 2x7"}},
-          {"linear_activation", run_silu, {"5x3 4x3 4", "2x3x4 =2x4 2"}},
-          {"linear_activation", run_tanh, {"5x3 4x3 4", "7 2x7 2"}},
-          {"linear_activation", run_sigmoid, {"5x3 4x3 4", "2x64 2x64 2"}});
+          {"linear", example_without_bias, {"7 1x7", "2x63 2x63", "2x3x4 5x4", "=3x2 5x2"}},
+          {"linear_activation", example_relu, {"5x3 4x3 4", "=2x3x4 2x4 2", "70x1 3x1 3"}},
+          {"linear_activation", example_gelu, {"5x3 4x3 4", "7 2x7 2", "3x2 65x2 65"}},
+          {"linear_activation", example_gelu_tanh, {"5x3 4x3", "=2x7 2x7"}},
+          {"linear_activation", example_silu, {"5x3 4x3 4", "2x3x4 =2x4 2"}},
+          {"linear_activation", example_tanh, {"5x3 4x3 4", "7 2x7 2"}},
+          {"linear_activation", example_sigmoid, {"5x3 4x3 4", "2x64 2x64 2"}});

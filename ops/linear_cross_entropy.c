@@ -355,32 +355,20 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
     return cross_entropy_finish(&loss, node);
 }
 
-static sb_tensor *run_mean(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL);
-}
-
-static sb_tensor *run_none(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_cross_entropy(x[0], x[1], NULL, x[2],
-                                   &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
-}
-
-static sb_tensor *run_weighted(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_linear_cross_entropy(
-        x[0], x[1], x[2], x[3],
-        &(sb_cross_entropy_options){.label_smoothing = 0.1, .class_weight = x[4]});
-}
+EXAMPLE(example_mean, sb_linear_cross_entropy(x[0], x[1], x[2], x[3], NULL))
+EXAMPLE(example_none,
+        sb_linear_cross_entropy(x[0], x[1], NULL, x[2],
+                                &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE}))
+EXAMPLE(example_weighted,
+        sb_linear_cross_entropy(x[0], x[1], x[2], x[3],
+                                &(sb_cross_entropy_options){.label_smoothing = 0.1,
+                                                            .class_weight = x[4]}))
 
 OPERATION_WITHOUT_KERNELS(
     linear_cross_entropy,
     {"linear_cross_entropy",
-     run_mean,
+     example_mean,
      {"3 7x3 7 i7:.", "3x2 5x2 5 i5:3", "2x3x4 5x4 5 i5:2x3", "2x1x2x3 65x3 65 i65:2x1x2",
       "=3x2 5x2 5 i5:3", "3x2 =5x2 5 i5:3", "3x2 5x2 =5 i5:3", "130x1 2x1 2 i2:130"}},
-    {"linear_cross_entropy", run_none, {"3x2 5x2 i5:3", "2x63 3x63 i3:2"}},
-    {"linear_cross_entropy", run_weighted, {"3x2 5x2 5 i5:3 =+5", "2x3x4 5x4 5 i5:2x3 =+5"}});
+    {"linear_cross_entropy", example_none, {"3x2 5x2 i5:3", "2x63 3x63 i3:2"}},
+    {"linear_cross_entropy", example_weighted, {"3x2 5x2 5 i5:3 =+5", "2x3x4 5x4 5 i5:2x3 =+5"}});

@@ -35,12 +35,8 @@ bool log_softmax_best(const sb_tensor *x, const sb_tensor *bias, int32_t *index,
     return k && k->best && k->best(x->dim[0], x->dim[1], x->data, bias->data, index, value);
 }
 
-static sb_tensor *run_log_softmax(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_log_softmax(x[0]);
-}
+EXAMPLE(example_log_softmax, sb_log_softmax(x[0]))
 
 OPERATION(log_softmax, {"log_softmax",
-                        run_log_softmax,
+                        example_log_softmax,
                         {"2", "7", "3x5", "c2:2x4", "2x3x4", "2x1x3x65", "2x63", "64"}});

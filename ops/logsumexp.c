@@ -28,12 +28,8 @@ sb_tensor *sb_logsumexp(sb_tensor *x)
     return call_end(node, y && k->forward(row_count(x), x->dim[x->rank - 1], x->data, y->data));
 }
 
-static sb_tensor *run_logsumexp(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_logsumexp(x[0]);
-}
+EXAMPLE(example_logsumexp, sb_logsumexp(x[0]))
 
 OPERATION(logsumexp, {"logsumexp",
-                      run_logsumexp,
+                      example_logsumexp,
                       {"1", "2", "7", "3x5", "c2:2x4", "2x3x4", "2x1x3x65", "2x63", "64"}});

@@ -155,33 +155,19 @@ sb_tensor *sb_matmul_tn(sb_tensor *a, sb_tensor *b)
     return run(&matmul_tn, (struct kind){true, false}, a, b);
 }
 
-static sb_tensor *run_matmul(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul(x[0], x[1]);
-}
-
-static sb_tensor *run_matmul_nt(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_nt(x[0], x[1]);
-}
-
-static sb_tensor *run_matmul_tn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_matmul_tn(x[0], x[1]);
-}
+EXAMPLE(example_matmul, sb_matmul(x[0], x[1]))
+EXAMPLE(example_matmul_nt, sb_matmul_nt(x[0], x[1]))
+EXAMPLE(example_matmul_tn, sb_matmul_tn(x[0], x[1]))
 
 OPERATION(matmul,
           {"matmul",
-           run_matmul,
+           example_matmul,
            {"1x1 1x1", "2x7 7x1", "=3x2 2x5", "3x2 =2x5", "2x3x4 4x5", "3x4 2x4x5", "2x1x2x3 4x3x2",
             "1x3x2x3 2x1x3x4", "3x65 65x2", "1x2 2x63", "2x0 0x3", "0x2x3 3x2"}},
           {"matmul_nt",
-           run_matmul_nt,
+           example_matmul_nt,
            {"1x1 1x1", "2x7 1x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3", "2x64 3x64"}},
           {"matmul_tn",
-           run_matmul_tn,
+           example_matmul_tn,
            {"1x1 1x1", "7x2 7x1", "2x4x3 4x5", "4x3 2x4x5", "2x1x3x2 4x3x2", "64x2 64x3",
             "0x3x2 3x2"}});

@@ -70,25 +70,11 @@ sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_reduction r
                                                                                           : NULL;
 }
 
-static sb_tensor *run_mean(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_MEAN);
-}
-
-static sb_tensor *run_sum(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_SUM);
-}
-
-static sb_tensor *run_none(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE);
-}
+EXAMPLE(example_mean, sb_mean_squared_error(x[0], x[1], SB_REDUCE_MEAN))
+EXAMPLE(example_sum, sb_mean_squared_error(x[0], x[1], SB_REDUCE_SUM))
+EXAMPLE(example_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
 
 OPERATION(mean_squared_error,
-          {"mean_squared_error", run_mean, {". .", "1 1", "7 7", "3x65 =3x65", "2x3x4 2x3x4"}},
-          {"mean_squared_error", run_sum, {"2 2", "=3x5 3x5", "2x1x2x63 2x1x2x63"}},
-          {"mean_squared_error", run_none, {". .", "64 64", "3x5 3x5", "2x3x1x2 =2x3x1x2"}});
+          {"mean_squared_error", example_mean, {". .", "1 1", "7 7", "3x65 =3x65", "2x3x4 2x3x4"}},
+          {"mean_squared_error", example_sum, {"2 2", "=3x5 3x5", "2x1x2x63 2x1x2x63"}},
+          {"mean_squared_error", example_none, {". .", "64 64", "3x5 3x5", "2x3x1x2 =2x3x1x2"}});

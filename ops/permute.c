@@ -106,7 +106,7 @@ sb_tensor *sb_transpose(sb_tensor *x, int axis_a, int axis_b)
     return run(node, to);
 }
 
-static sb_tensor *run_reverse(void *unused, sb_tensor *const x[])
+static sb_tensor *example_reverse(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     const int rank = sb_tensor_rank(x[0]);
@@ -116,26 +116,12 @@ static sb_tensor *run_reverse(void *unused, sb_tensor *const x[])
     return sb_permute(x[0], order);
 }
 
-static sb_tensor *run_heads_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_permute(x[0], (int[]){0, 2, 1, 3});
-}
-
-static sb_tensor *run_turn(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_permute(x[0], (int[]){2, 0, 3, 1});
-}
-
-static sb_tensor *run_transpose(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_transpose(x[0], -1, -2);
-}
+EXAMPLE(example_heads_first, sb_permute(x[0], (int[]){0, 2, 1, 3}))
+EXAMPLE(example_turn, sb_permute(x[0], (int[]){2, 0, 3, 1}))
+EXAMPLE(example_transpose, sb_transpose(x[0], -1, -2))
 
 OPERATION(permute,
-          {"permute", run_reverse, {".", "7", "3x5", "2x3x4", "2x1x3x4", "2x1x2x3x2", "1x65"}},
-          {"permute", run_heads_first, {"2x3x2x4", "1x2x7x1", "2x1x3x5"}},
-          {"permute", run_turn, {"2x3x4x5", "1x7x2x3", "2x17x2x3"}},
-          {"transpose", run_transpose, {"1x1", "3x5", "2x3x4", "2x1x3x7", "63x2", "17x19"}});
+          {"permute", example_reverse, {".", "7", "3x5", "2x3x4", "2x1x3x4", "2x1x2x3x2", "1x65"}},
+          {"permute", example_heads_first, {"2x3x2x4", "1x2x7x1", "2x1x3x5"}},
+          {"permute", example_turn, {"2x3x4x5", "1x7x2x3", "2x17x2x3"}},
+          {"transpose", example_transpose, {"1x1", "3x5", "2x3x4", "2x1x3x7", "63x2", "17x19"}});

@@ -153,38 +153,14 @@ sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
     return call_end(node, y && k->relative_forward(H, R, Lq, Lk, table->data, y->data));
 }
 
-static sb_tensor *run_rotary(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_rotary(x[0], 3, 0);
-}
+EXAMPLE(example_rotary, sb_rotary(x[0], 3, 0))
+EXAMPLE(example_slow_rotary, sb_rotary(x[0], 0, 100))
+EXAMPLE(example_square, sb_relative_bias(x[0], 7, 7))
+EXAMPLE(example_last_query, sb_relative_bias(x[0], 2, 65))
+EXAMPLE(example_more_queries, sb_relative_bias(x[0], 9, 4))
 
-static sb_tensor *run_slow_rotary(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_rotary(x[0], 0, 100);
-}
-
-static sb_tensor *run_square(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_relative_bias(x[0], 7, 7);
-}
-
-static sb_tensor *run_last_query(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_relative_bias(x[0], 2, 65);
-}
-
-static sb_tensor *run_more_queries(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_relative_bias(x[0], 9, 4);
-}
-
-OPERATION(positions, {"rotary", run_rotary, {"1x1x1x2", "2x7x1x4", "1x64x1x2", "2x3x2x6"}},
-          {"rotary", run_slow_rotary, {"1x2x3x8", "=1x2x3x8"}},
-          {"relative_bias", run_square, {"1x1", "2x3", "3x7", "1x65"}},
-          {"relative_bias", run_last_query, {"2x1", "1x9"}},
-          {"relative_bias", run_more_queries, {"2x5", "=2x5"}});
+OPERATION(positions, {"rotary", example_rotary, {"1x1x1x2", "2x7x1x4", "1x64x1x2", "2x3x2x6"}},
+          {"rotary", example_slow_rotary, {"1x2x3x8", "=1x2x3x8"}},
+          {"relative_bias", example_square, {"1x1", "2x3", "3x7", "1x65"}},
+          {"relative_bias", example_last_query, {"2x1", "1x9"}},
+          {"relative_bias", example_more_queries, {"2x5", "=2x5"}});

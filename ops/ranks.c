@@ -85,17 +85,8 @@ sb_tensor *sb_from_ranks(sb_tensor *x, sb_communicator *ranks)
 }
 
 /* Examples run on one rank. */
-static sb_tensor *run_to(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_to_ranks(x[0], NULL);
-}
+EXAMPLE(example_to, sb_to_ranks(x[0], NULL))
+EXAMPLE(example_from, sb_from_ranks(x[0], NULL))
 
-static sb_tensor *run_from(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_from_ranks(x[0], NULL);
-}
-
-OPERATION_WITHOUT_KERNELS(ranks, {"to_ranks", run_to, {".", "=3x5", "2x1x7"}},
-                          {"from_ranks", run_from, {".", "=3x5", "2x1x7"}});
+OPERATION_WITHOUT_KERNELS(ranks, {"to_ranks", example_to, {".", "=3x5", "2x1x7"}},
+                          {"from_ranks", example_from, {".", "=3x5", "2x1x7"}});

@@ -124,59 +124,15 @@ sb_tensor *sb_argmax(sb_tensor *x, int axis)
     return k && k->argmax(r->shape, node->in[0]->data, node->out[0]->data) ? node->out[0] : NULL;
 }
 
-static sb_tensor *example_sum(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sum(x[0], -1, false);
-}
-
-static sb_tensor *example_sum_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sum(x[0], 0, true);
-}
-
-static sb_tensor *example_sum_all(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_sum(x[0], SB_ALL, false);
-}
-
-static sb_tensor *example_mean(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean(x[0], -1, true);
-}
-
-static sb_tensor *example_mean_second(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean(x[0], 1, false);
-}
-
-static sb_tensor *example_mean_all(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_mean(x[0], SB_ALL, false);
-}
-
-static sb_tensor *example_max(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_max(x[0], -1, false);
-}
-
-static sb_tensor *example_max_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_max(x[0], 0, true);
-}
-
-static sb_tensor *example_argmax(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_argmax(x[0], -1);
-}
+EXAMPLE(example_sum, sb_sum(x[0], -1, false))
+EXAMPLE(example_sum_first, sb_sum(x[0], 0, true))
+EXAMPLE(example_sum_all, sb_sum(x[0], SB_ALL, false))
+EXAMPLE(example_mean, sb_mean(x[0], -1, true))
+EXAMPLE(example_mean_second, sb_mean(x[0], 1, false))
+EXAMPLE(example_mean_all, sb_mean(x[0], SB_ALL, false))
+EXAMPLE(example_max, sb_max(x[0], -1, false))
+EXAMPLE(example_max_first, sb_max(x[0], 0, true))
+EXAMPLE(example_argmax, sb_argmax(x[0], -1))
 
 OPERATION(reduce, {"sum", example_sum, {"1", "2", "7", "3x5", "2x3x4", "2x1x3x65", "64x1"}},
           {"sum", example_sum_first, {"7", "3x5", "65x2", "2x3x4", "1x3"}},

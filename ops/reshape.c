@@ -62,18 +62,9 @@ sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim)
     return call_end(node, reshape_complete(x, rank, dim, to) && node_view(node, 0, rank, to));
 }
 
-static sb_tensor *run_flat(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_reshape(x[0], SB_SHAPE(-1));
-}
-
-static sb_tensor *run_tall(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_reshape(x[0], SB_SHAPE(-1, 1, 2));
-}
+EXAMPLE(example_flat, sb_reshape(x[0], SB_SHAPE(-1)))
+EXAMPLE(example_tall, sb_reshape(x[0], SB_SHAPE(-1, 1, 2)))
 
 OPERATION_WITHOUT_KERNELS(reshape,
-                          {"reshape", run_flat, {".", "1", "7", "3x5", "2x3x4", "2x1x3x65"}},
-                          {"reshape", run_tall, {"2", "3x4", "2x3x64", "2x1x3x2"}});
+                          {"reshape", example_flat, {".", "1", "7", "3x5", "2x3x4", "2x1x3x65"}},
+                          {"reshape", example_tall, {"2", "3x4", "2x3x64", "2x1x3x2"}});

@@ -50,13 +50,9 @@ sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
     return call_end(node, k->forward(rows, C, epsilon, x->data, gain->data, y->data, scale->data));
 }
 
-static sb_tensor *run_rms_norm(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_rms_norm(x[0], x[1], 0);
-}
+EXAMPLE(example_rms_norm, sb_rms_norm(x[0], x[1], 0))
 
 OPERATION(rms_norm, {"rms_norm",
-                     run_rms_norm,
+                     example_rms_norm,
                      {"+1 1", "2 2", "7 7", "3x5 5", "c3:2x4 4", "2x3x4 4", "2x1x2x65 65", "=3x5 5",
                       "3x63 =63", "130x2 2"}});

@@ -99,20 +99,11 @@ bool sb_split(sb_tensor *x, int axis, int n, const int64_t *lengths, sb_tensor *
     return true;
 }
 
-static sb_tensor *run_slice_first(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_slice(x[0], 0, 1, 1);
-}
-
-static sb_tensor *run_slice_last(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_slice(x[0], -1, 1, sb_tensor_dim(x[0], -1) - 2);
-}
+EXAMPLE(example_slice_first, sb_slice(x[0], 0, 1, 1))
+EXAMPLE(example_slice_last, sb_slice(x[0], -1, 1, sb_tensor_dim(x[0], -1) - 2))
 
 /* Joins the parts in another order, so that a swap of two parts is noticed. */
-static sb_tensor *run_split(void *unused, sb_tensor *const x[])
+static sb_tensor *example_split(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     const int64_t lengths[] = {1, 0, sb_tensor_dim(x[0], 1) - 1};
@@ -122,6 +113,6 @@ static sb_tensor *run_split(void *unused, sb_tensor *const x[])
                : NULL;
 }
 
-OPERATION(slice, {"slice", run_slice_first, {"2", "7", "3x5", "2x3x4", "3x2x1x2", "65x2"}},
-          {"slice", run_slice_last, {"2", "7", "3x5", "2x3x65", "2x1x2x64", "=3x5"}},
-          {"split", run_split, {"3x2", "1x5", "2x7x3", "2x3x2x2", "2x63"}});
+OPERATION(slice, {"slice", example_slice_first, {"2", "7", "3x5", "2x3x4", "3x2x1x2", "65x2"}},
+          {"slice", example_slice_last, {"2", "7", "3x5", "2x3x65", "2x1x2x64", "=3x5"}},
+          {"split", example_split, {"3x2", "1x5", "2x7x3", "2x3x2x2", "2x63"}});

@@ -93,25 +93,11 @@ sb_tensor *sb_masked_softmax(sb_tensor *x, sb_mask *mask, double temperature)
                     y && k->masked_forward(m->sizes, &m->mask, m->temperature, x->data, y->data));
 }
 
-static sb_tensor *run_softmax(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_softmax(x[0]);
-}
+EXAMPLE(example_softmax, sb_softmax(x[0]))
+EXAMPLE(example_causal, sb_masked_softmax(x[0], sb_mask_causal(), 1))
+EXAMPLE(example_blocked, sb_masked_softmax(x[0], sb_mask_block(x[1]), 0.7))
 
-static sb_tensor *run_causal(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_masked_softmax(x[0], sb_mask_causal(), 1);
-}
-
-static sb_tensor *run_blocked(void *unused, sb_tensor *const x[])
-{
-    (void)unused;
-    return sb_masked_softmax(x[0], sb_mask_block(x[1]), 0.7);
-}
-
-static sb_tensor *run_combined(void *unused, sb_tensor *const x[])
+static sb_tensor *example_combined(void *unused, sb_tensor *const x[])
 {
     (void)unused;
     sb_mask *lengths = sb_mask_lengths(x[1]);
@@ -120,7 +106,9 @@ static sb_tensor *run_combined(void *unused, sb_tensor *const x[])
 }
 
 OPERATION(softmax,
-          {"softmax", run_softmax, {"1", "2", "7", "3x5", "c2:2x4", "2x3x4", "3x32", "2x1x3x65"}},
-          {"masked_softmax", run_causal, {"1x1", "2x7", "3x5x4", "2x1x3x65", "=4x4"}},
-          {"masked_softmax", run_blocked, {"4x7 b:4x7", "2x3x4 b:4", "2x2x2x63 b:2x1x2x63"}},
-          {"masked_softmax", run_combined, {"2x2x4x5 i6:2 b:2x1x4x5", "1x1x2x64 i65:1 b:64"}});
+          {"softmax",
+           example_softmax,
+           {"1", "2", "7", "3x5", "c2:2x4", "2x3x4", "3x32", "2x1x3x65"}},
+          {"masked_softmax", example_causal, {"1x1", "2x7", "3x5x4", "2x1x3x65", "=4x4"}},
+          {"masked_softmax", example_blocked, {"4x7 b:4x7", "2x3x4 b:4", "2x2x2x63 b:2x1x2x63"}},
+          {"masked_softmax", example_combined, {"2x2x4x5 i6:2 b:2x1x4x5", "1x1x2x64 i65:1 b:64"}});

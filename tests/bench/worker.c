@@ -3,6 +3,7 @@
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/random.h"
+#include "tensor/version.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
