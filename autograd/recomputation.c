@@ -17,7 +17,7 @@ struct segment {
 
 static bool backward(sb_node *node);
 
-static const sb_operation checkpoint = {"checkpoint", "x[]", backward, true};
+static const sb_operation recompute = {"recompute", "x[]", backward, true};
 
 /* ---- backward ---- */
 
@@ -30,7 +30,7 @@ static sb_tensor *stand_in(const sb_node *node, int i)
     sb_tensor *x = node->in[i];
     if (x->tape == 0 || !sb_node_dx(node, i))
         return sb_tensor_retain(x);
-    sb_tensor *leaf = tensor_view("checkpoint", x, 0, x->rank, x->dim);
+    sb_tensor *leaf = tensor_view("recompute", x, 0, x->rank, x->dim);
     if (!leaf)
         return NULL;
     leaf->requires_grad = true;
@@ -79,7 +79,7 @@ static bool backward(sb_node *node)
 {
     struct segment *s = node->options;
     sb_tensor **x = memory_new((size_t)s->n * sizeof *x);
-    bool ok = x != NULL || sb_fail("checkpoint: out of memory");
+    bool ok = x != NULL || sb_fail("recompute: out of memory");
     for (int i = 0; ok && i < s->n; i++)
         ok = (x[i] = stand_in(node, i)) != NULL;
     ok = ok && run_again(node, s, x);
@@ -99,7 +99,7 @@ struct inputs {
 static bool add_input(struct inputs *in, sb_tensor *t)
 {
     if (!memory_room(&in->tensor, in->count, &in->room, sizeof *in->tensor))
-        return sb_fail("checkpoint: out of memory");
+        return sb_fail("recompute: out of memory");
     in->tensor[in->count++] = sb_tensor_retain(t);
     return true;
 }
@@ -121,7 +121,7 @@ static bool find_leaves(struct inputs *in)
             if (!t->requires_grad || is_listed(in, t))
                 continue;
             if (t->tape != 0)
-                return sb_fail("checkpoint: its function reads a %s output %s of the outer tape, "
+                return sb_fail("recompute: its function reads a %s output %s of the outer tape, "
                                "which is not among its inputs",
                                t->origin, tensor_shape(t).text);
             if (!add_input(in, t))
@@ -138,10 +138,10 @@ static sb_tensor *run_segment(struct segment *s, size_t bytes, struct inputs *in
     bool ok = y && find_leaves(in);
     for (int i = 0; ok && i < s->n; i++)
         if (y == in->tensor[i])
-            ok = sb_fail("checkpoint: its function returned input %d as its result", i);
+            ok = sb_fail("recompute: its function returned input %d as its result", i);
     y = sb_tape_end_keep(&inner, ok ? y : NULL);
     sb_node *node =
-        y ? sb_node_new(&checkpoint, (int)in->count, in->tensor, 1, s, sizeof *s + bytes) : NULL;
+        y ? sb_node_new(&recompute, (int)in->count, in->tensor, 1, s, sizeof *s + bytes) : NULL;
     return node ? node_adopt(node, y) : NULL;
 }
 
@@ -149,8 +149,8 @@ static bool list_inputs(struct inputs *in, int n, sb_tensor *const x[])
 {
     for (int i = 0; i < n; i++) {
         if (!x[i])
-            return fail_null("checkpoint", "an input");
-        if (!tensor_readable("checkpoint", x[i]) || !add_input(in, x[i]))
+            return fail_null("recompute", "an input");
+        if (!tensor_readable("recompute", x[i]) || !add_input(in, x[i]))
             return false;
     }
     return true;
@@ -159,18 +159,18 @@ static bool list_inputs(struct inputs *in, int n, sb_tensor *const x[])
 sb_tensor *sb_recompute(sb_function f, const void *context, size_t context_bytes, int n,
                         sb_tensor *const x[])
 {
-    struct open_tape *tape = tape_need("checkpoint");
+    struct open_tape *tape = tape_need("recompute");
     if (!tape)
         return NULL;
     if (!f || !x || (!context && context_bytes > 0))
-        return fail_null("checkpoint", !f ? "f" : !x ? "x" : "context");
+        return fail_null("recompute", !f ? "f" : !x ? "x" : "context");
     if (n < 1)
-        return sb_fail("checkpoint: n is %d; it needs at least 1 input", n);
+        return sb_fail("recompute: n is %d; it needs at least 1 input", n);
     struct inputs in = {0};
     struct segment *s = memory_new(sizeof *s + context_bytes);
     sb_tensor *y = NULL;
     if (!s)
-        sb_fail("checkpoint: out of memory");
+        sb_fail("recompute: out of memory");
     if (s && list_inputs(&in, n, x)) {
         *s = (struct segment){.f = f, .n = n, .draws = tape->random != NULL};
         s->random = tape->random ? *tape->random : s->random;

@@ -26,7 +26,7 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
     return launched("softmax");
 }
 
-/* y_c = exp(x_c - max) / sum */
+/* Of y_c = exp(x_c - max) / sum: dx_c += y_c (dy_c - sum_j y_j dy_j) */
 template <class T, int GROUP>
 __global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, bool fresh, T *dx)
 {
@@ -83,7 +83,7 @@ bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, co
     return launched("masked_softmax");
 }
 
-/* y_j = exp(scale x_j - max) / sum over the kept j */
+/* Of y_j = exp(scale x_j - max) / sum over the kept j: dx_j += scale y_j (dy_j - sum_i y_i dy_i) */
 template <class T, int GROUP>
 __global__ void masked_backward_rows(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
                                      real_of<T> scale, const T *y, const T *dy, bool fresh, T *dx)

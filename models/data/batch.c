@@ -79,8 +79,8 @@ static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool sour
     return most;
 }
 
-/* What a length is padded to. Where a device launches steps of one shape at once, there are to be
-   fewer shapes. */
+/* The padded length: a multiple of 8 on a device with graphs, which records one graph for each
+   shape. */
 static int64_t batch_padded(int64_t length)
 {
     const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;

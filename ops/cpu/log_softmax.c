@@ -18,7 +18,7 @@ static bool log_softmax_forward(int64_t rows, int64_t C, const void *x_, void *y
     return true;
 }
 
-/* y_c = x_c - max - log sum_j exp(x_j - max) */
+/* Of y_c = x_c - max - log sum_j exp(x_j - max): dx_c += dy_c - exp(y_c) sum_j dy_j */
 static void log_softmax_backward_row(int64_t C, const real *restrict y, const real *restrict dy,
                                      bool fresh, real *restrict dx)
 {

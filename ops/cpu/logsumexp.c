@@ -18,7 +18,7 @@ static bool logsumexp_forward(int64_t rows, int64_t C, const void *x_, void *y_)
     return true;
 }
 
-/* y = log sum_c exp(x_c) */
+/* Of y = log sum_c exp(x_c): dx_c += dy exp(x_c - y) */
 static void logsumexp_backward_row(int64_t C, const real *restrict x, real y, real dy, bool fresh,
                                    real *restrict dx)
 {

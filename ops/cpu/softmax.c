@@ -22,7 +22,7 @@ static bool softmax_forward(int64_t rows, int64_t C, const void *x_, void *y_)
     return true;
 }
 
-/* y_c = exp(x_c - max) / sum. Prefetches the next row. */
+/* Of y_c = exp(x_c - max) / sum: dx_c += y_c (dy_c - sum_j y_j dy_j). Prefetches the next row. */
 static void softmax_backward_row(int64_t C, const real *y, const real *dy, bool fresh,
                                  bool streamed, real *dx)
 {
@@ -98,7 +98,7 @@ static real softmax_masked_dot(const struct masked_row *row, const real *y, cons
     return dot;
 }
 
-/* y_j = exp(scale x_j - max) / sum over the kept j */
+/* Of y_j = exp(scale x_j - max) / sum over the kept j: dx_j += scale y_j (dy_j - sum_i y_i dy_i) */
 static void softmax_masked_backward_row(const struct masked_row *row, real scale,
                                         const real *restrict y, const real *restrict dy,
                                         real *restrict dx)

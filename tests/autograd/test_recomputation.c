@@ -187,11 +187,11 @@ CLAIM(recomputation, wrong_functions_are_named)
 {
     static const char *const messages[] = {
         "its function reads a tanh output (2) of the outer tape, which is not among its inputs",
-        "checkpoint: its function returned input 0 as its result",
+        "recompute: its function returned input 0 as its result",
         "add: b is NULL",
-        "checkpoint: f is NULL",
-        "checkpoint: n is 0; it needs at least 1 input",
-        "checkpoint: an input is NULL",
+        "recompute: f is NULL",
+        "recompute: n is 0; it needs at least 1 input",
+        "recompute: an input is NULL",
     };
     sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2));
     for (int i = 0; i < 6; i++) {

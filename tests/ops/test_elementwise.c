@@ -102,7 +102,7 @@ CLAIM(elementwise, scale_multiplies_value_and_gradient)
     sb_tape_end(&tape);
 }
 
-/* 2 x + x^2 ... each path from x adds its part: here negate and scale, 3 - 1 = 2. */
+/* Each path from x adds its part: here scale and negate, 3 - 1 = 2. */
 CLAIM(elementwise, gradients_of_two_uses_add_up)
 {
     sb_tape tape;

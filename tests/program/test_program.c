@@ -39,8 +39,8 @@ static void write_text(const char *file, const char *text)
 
 CLAIM(program, each_command_explains_itself)
 {
-    static const char *const commands[] = {"train",     "translate", "evaluate", "attend",
-                                           "gradcheck", "bench",     "average",  "info"};
+    static const char *const commands[] = {"train", "translate", "evaluate", "attend",  "gradcheck",
+                                           "bench", "average",   "info",     "explain", "report"};
     struct outcome all = program_run("--help");
     expect_success(all);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
