@@ -15,6 +15,9 @@ struct group {
 bool mpi_ok(const char *what, int code);
 bool mpi_fail(const char *message);
 
+/* Ends all ranks half a second after the caller's last message. Does not return. */
+void job_abort(void);
+
 /* The processors that a rank has for itself (processors.c). */
 int processors_of(MPI_Comm comm);
 

@@ -36,7 +36,7 @@ static void name_the_silent(void)
     fprintf(stderr, "softback: rank %d has been silent for %g seconds; the job ends\n",
             heart.before, heart.limit);
     fflush(stderr);
-    MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    job_abort();
 }
 
 /* ---- the thread ---- */
