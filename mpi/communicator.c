@@ -170,7 +170,8 @@ static bool watch(struct group *group, double seconds)
     return heartbeat_begin(group, seconds);
 }
 
-/* The launcher may close a rank's stderr before it has read all of it, so the last words get time. */
+/* The launcher may close a rank's stderr before it has read all of it, so the last words get time.
+ */
 void job_abort(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
