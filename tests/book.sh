@@ -11,16 +11,16 @@ command -v pandoc >/dev/null || {
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-. tests/claim.sh
+. tests/check.sh
 
 : >"$work/output"
 book=$work/folder/book.html
 teach/book.sh "$book" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
-claim $? "the book is made, without a word"
+check $? "the book is made, without a word"
 [ -f "$book" ] || exit 1
 if command -v tidy >/dev/null; then
     tidy -quiet -errors "$book" >"$work/output" 2>&1
-    claim $? "tidy finds neither errors nor warnings"
+    check $? "tidy finds neither errors nor warnings"
 else
     echo "book: tidy is missing (Debian's package of that name), so it is not seen whether the HTML is valid"
 fi
@@ -34,13 +34,13 @@ for page in teach/lessons/[0-9]*.md; do
     sed -n '1s/^# //p' "$page" >"$work/title"
     grep -q "<h1 id=\"lesson-$lessons\">$(cat "$work/title")</h1>" "$book" &&
         grep -qx "#lesson-$lessons" "$work/links"
-    claim $? "$page is in the book, and in its contents"
+    check $? "$page is in the book, and in its contents"
 done
 grep -q "<h1 id=\"over-many-ranks\">$(sed -n '1s/^# //p' teach/ranks.md)</h1>" "$book" &&
     grep -qx '#over-many-ranks' "$work/links"
-claim $? "teach/ranks.md is in the book, and in its contents"
+check $? "teach/ranks.md is in the book, and in its contents"
 [ $lessons -ge 11 ]
-claim $? "there are lessons"
+check $? "there are lessons"
 while read -r link; do
     case $link in
     '#'*) grep -qxF "${link#?}" "$work/ids" ;;
@@ -49,17 +49,17 @@ while read -r link; do
     esac || echo "$link" >>"$work/output"
 done <"$work/links"
 [ ! -s "$work/output" ]
-claim $? "every link leads somewhere"
+check $? "every link leads somewhere"
 uniq -d "$work/ids" >"$work/output"
 [ ! -s "$work/output" ]
-claim $? "every id is there once"
+check $? "every id is there once"
 grep -oE '<script|<link|@import|src="[^d][^"]*"' "$book" >"$work/output"
 [ ! -s "$work/output" ]
-claim $? "it needs no script and no other file"
+check $? "it needs no script and no other file"
 grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$work/output"
 [ "$(cat "$work/output")" -ge 4 ]
-claim $? "its pictures are in it, with words for those who do not see them"
+check $? "its pictures are in it, with words for those who do not see them"
 grep -q 'prefers-color-scheme: dark' "$book"
-claim $? "it has a style for the dark"
+check $? "it has a style for the dark"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

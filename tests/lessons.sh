@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
-claim() { # claim STATUS SENTENCE: counts it; shows the last output when it does not hold
+check() { # check STATUS SENTENCE: counts it; shows the last output when it does not hold
     if [ "$1" = 0 ]; then
         passed=$((passed + 1))
     else
@@ -40,10 +40,10 @@ try_lesson() { # try_lesson NAME
     number=${1%%_*}
     run "$number"
     [ $? = 1 ] && shows 'NOT YET' && quiet
-    claim $? "lesson $number is red with the hole"
+    check $? "lesson $number is red with the hole"
     cp "$lessons/solutions/$1.c" "$work/my/$1.c"
     run "$number" && ! shows 'NOT YET' && shows 'is done' && quiet
-    claim $? "lesson $number is green with the solution"
+    check $? "lesson $number is green with the solution"
     mistakes=0
     for mistake in "$lessons/mistakes/${number}_"*; do
         expected=$(sed -n '1s/^[^:]*expect: \(.*\)/\1/p' "$mistake" | sed 's| \*/$||')
@@ -53,39 +53,39 @@ try_lesson() { # try_lesson NAME
         esac
         ! cmp -s "$work/my/$1.c" "$lessons/solutions/$1.c" && ! run "$number" &&
             [ -n "$expected" ] && shows "$expected"
-        claim $? "lesson $number names the mistake in $mistake"
+        check $? "lesson $number names the mistake in $mistake"
         mistakes=$((mistakes + 1))
     done
     [ $mistakes -ge 2 ]
-    claim $? "lesson $number has at least two mistakes"
+    check $? "lesson $number has at least two mistakes"
 }
 
 try_script() {
     rm -rf "$work/my"
     run && shows 'One row open' && [ ! -e "$work/my" ]
-    claim $? 'the list says that lesson 1 is open, and makes no file'
+    check $? 'the list says that lesson 1 is open, and makes no file'
     run 1
     echo '/* mine */' >>"$work/my/01_one_row.c"
     run 1
     grep -q '/\* mine \*/' "$work/my/01_one_row.c"
-    claim $? "a learner's file is not overwritten"
+    check $? "a learner's file is not overwritten"
     run 1 --solution && grep -q '/\* mine \*/' "$work/my/01_one_row.c" && run && shows 'begun'
-    claim $? 'the solution passes, and leaves file and state as they are'
+    check $? 'the solution passes, and leaves file and state as they are'
     cp "$lessons/solutions/01_one_row.c" "$work/my"
     run 1 && run && shows 'One row done'
-    claim $? 'the list says that lesson 1 is done'
+    check $? 'the list says that lesson 1 is done'
     echo '/* later */' >>"$work/my/01_one_row.c"
     run && shows 'changed since'
-    claim $? 'the list says that the file was changed since'
+    check $? 'the list says that the file was changed since'
     echo 'int;;; x' >>"$work/my/01_one_row.c"
     ! run 1 && shows '01_one_row.c:' && shows 'error:' && shows 'does not accept'
-    claim $? "the compiler's message is shown"
+    check $? "the compiler's message is shown"
     printf '#include "lesson.h"\nvoid softmax_row(int64_t n, const double *x, double *y)\n%s\n' \
         '{ (void)x; *(volatile double *)(n ? (double *)0 : y) = 1; }' >"$work/my/01_one_row.c"
     ! run 1 && shows 'crashed'
-    claim $? 'a crash is named'
+    check $? 'a crash is named'
     ! run 12 && shows 'no lesson' && ! run x && shows 'no lesson' && ! run 1 2 && shows 'no lesson'
-    claim $? 'what is no lesson is refused'
+    check $? 'what is no lesson is refused'
 }
 
 # The library is another process's work; 20 seconds of an endless loop run beside the lessons.
@@ -115,7 +115,7 @@ if [ $full = 0 ]; then
     wait "$waiting"
     cp "$work/endless/output" "$work/output"
     shows 'Stopped after 20 seconds'
-    claim $? 'an endless loop is stopped'
+    check $? 'an endless loop is stopped'
 fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -37,7 +37,7 @@ use() {
     mkdir -p $plant
 }
 
-claims() {
+run_tests() {
     SOFTBACK_CUDA=$plugin OMP_NUM_THREADS=1 timeout 120 $build/softback-tests --jobs=1 \
         --filter="$filter" >$plant/log 2>&1
 }
@@ -45,14 +45,14 @@ claims() {
 # Whether the tests fail under some schedule.
 fails_when_scheduled() {
     for seed in 1 2 3 4 5; do
-        SOFTBACK_EMULATOR_SEED=$seed claims || return 0
+        SOFTBACK_EMULATOR_SEED=$seed run_tests || return 0
     done
-    SOFTBACK_EMULATOR_ORDER=reverse claims || return 0
+    SOFTBACK_EMULATOR_ORDER=reverse run_tests || return 0
     return 1
 }
 
 races() {
-    TSAN_OPTIONS=halt_on_error=1 claims || grep -q "data race" $plant/log
+    TSAN_OPTIONS=halt_on_error=1 run_tests || grep -q "data race" $plant/log
 }
 
 passed=0 failed=0

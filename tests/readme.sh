@@ -24,7 +24,7 @@ tree=$PWD
 build=$(cd "${1:-build}" && pwd) || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-. tests/claim.sh
+. tests/check.sh
 . tests/installed.sh
 
 commands() { # each on a line, without its remark
@@ -69,7 +69,7 @@ try() { # try COMMAND
     './softback bench'*) run "$1 --quick" ;;
     *) run "$1" ;;
     esac
-    claim $? "$1"
+    check $? "$1"
 }
 
 mkdir "$work/tree"
@@ -87,21 +87,21 @@ while read -r command; do
     try "$command"
 done <"$work/commands"
 [ "$passed" -ge 20 ]
-claim $? "README.md has its commands"
+check $? "README.md has its commands"
 
 awk '/^```text$/ {inside = 1; next} /^```/ {inside = 0} inside' README.md >"$work/shown"
 [ -s "$work/shown" ] && ! grep -vxFf "$work/printed" "$work/shown" >"$work/output"
-claim $? "what README.md shows is what its commands print"
+check $? "what README.md shows is what its commands print"
 
 grep -oE '\]\([^)]*\)' README.md | sed 's/](\(.*\))/\1/' | grep -v '^http' | while read -r link; do
     [ -e "$link" ] || echo "$link"
 done >"$work/output"
 [ ! -s "$work/output" ]
-claim $? "each link of README.md leads to a file"
+check $? "each link of README.md leads to a file"
 for page in teach/lessons/[0-9]*.md; do
     grep -qF "[$(sed -n '1s/^# [0-9]*\. //p' "$page")]($page)" README.md || echo "$page"
 done >"$work/output"
 [ ! -s "$work/output" ]
-claim $? "README.md has each lesson, by its title"
+check $? "README.md has each lesson, by its title"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

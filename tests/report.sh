@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 2
 softback=$(cd "${1:-build}" && pwd)/softback || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-. tests/claim.sh
+. tests/check.sh
 
 # tidy 5.6 takes SVG within HTML as it is.
 valid() { # valid [-xml] FILE
@@ -19,11 +19,11 @@ valid() { # valid [-xml] FILE
 try_pages() {
     for page in trained reported odd; do
         valid "$work/$page.html"
-        claim $? "tidy finds neither errors nor warnings in the page $page"
+        check $? "tidy finds neither errors nor warnings in the page $page"
     done
     for figure in attention alignment loss jacobian; do
         valid -xml "$work/$figure.svg"
-        claim $? "the figure $figure is XML"
+        check $? "the figure $figure is XML"
     done
 }
 
@@ -36,16 +36,16 @@ at_step() { # at_step N
 try_slider() {
     at_step 2
     grep -q '<section id="steps">' "$work/output"
-    claim $? "the script shows the slider"
+    check $? "the script shows the slider"
     at_step 2
     grep -q 'aria-valuetext="2 of 3: it writes 2"' "$work/output" &&
         grep -q '<span class="">1</span><span class="now">2</span><span class="later">' "$work/output"
-    claim $? "the second step is the second symbol"
+    check $? "the second step is the second symbol"
     at_step 3
     weights=$(sed -n 's/^<tr data-weights="\([^"]*\)".*/\1/p' "$work/output" | head -n 1 | cut -d ' ' -f 7-)
     cells=$(sed -n '/^<tr data-weights=/{s/.*<\/th>//;s/<td[^>]*><\/td>/0 /g;s/<td[^>]*>//g;s/<\/td>/ /g;s/ <\/tr>//;p;q}' "$work/output")
     [ -n "$weights" ] && [ "$weights" = "$cells" ]
-    claim $? "the cells of the third step are its weights: $weights; $cells"
+    check $? "the cells of the third step are its weights: $weights; $cells"
 }
 
 train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --heads 2
@@ -59,7 +59,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
             "$softback" report "$work/m" --input '3 1 4' --figure $figure >"$work/$figure.svg" || break
         done && "$softback" explain softmax --svg >"$work/jacobian.svg"
 } >"$work/output" 2>&1
-claim $? "pages and figures are made"
+check $? "pages and figures are made"
 if command -v tidy >/dev/null; then
     try_pages
 else

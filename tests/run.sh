@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/.." || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-. tests/claim.sh
+. tests/check.sh
 
 stub() { # stub NAME LINES...: a tool that notes its arguments, then runs these lines
     name=$1
@@ -60,33 +60,33 @@ registry() {
 try_missing() {
     machine
     run build && shows 'Building   library, program' && shows '100% 10 of 10' && called '^ninja .*program$'
-    claim $? "without root, sudo and apt-get it builds where nothing is missing"
+    check $? "without root, sudo and apt-get it builds where nothing is missing"
     machine && without meson
     ! run build && shows 'Missing, by the names of Debian' && shows meson
-    claim $? "without apt-get it names what is missing"
+    check $? "without apt-get it names what is missing"
     machine && without meson && stub apt-get
     ! run build && shows 'as root' && shows 'apt-get install --no-install-recommends meson' && ! called '^apt-get'
-    claim $? "without root and sudo it says what root must type"
+    check $? "without root and sudo it says what root must type"
     machine && without meson && stub apt-get && stub sudo '"$@"'
     ! run build && called '^sudo env DEBIAN_FRONTEND=noninteractive apt-get install .*meson' && shows 'Still missing'
-    claim $? "with sudo it installs, and looks whether that helped"
+    check $? "with sudo it installs, and looks whether that helped"
     machine && without c++ && run build && ! run test && shows 'g++'
-    claim $? "a C++ compiler is asked for by the test command alone"
+    check $? "a C++ compiler is asked for by the test command alone"
     machine && stub cc 'exit 1' && ! run build && shows gcc && shows libc6-dev
-    claim $? "a compiler without the C library's headers is not enough"
+    check $? "a compiler without the C library's headers is not enough"
 }
 
 try_registry() {
     machine && registry 0
     run build && shows 'Installing meson' && ! shows 'waiting'
-    claim $? "as root it installs what is missing"
+    check $? "as root it installs what is missing"
     machine && registry 2
     run build && [ "$(grep -c 'waiting until' "$work/output")" = 1 ] && called '^sleep' &&
         called '^apt-get install'
-    claim $? "it waits while another program holds the lock, and says so once"
+    check $? "it waits while another program holds the lock, and says so once"
     machine && without meson && stub id 'echo 0' && stub apt-get 'echo "E: no such mirror" >&2; exit 100'
     ! run build && shows 'no such mirror'
-    claim $? "what apt-get says is shown when it fails"
+    check $? "what apt-get says is shown when it fails"
 }
 
 try_folders() {
@@ -94,33 +94,33 @@ try_folders() {
         echo "{\"directories\": {\"source\": \"$work/other\", \"build\": \"$work/other/build\", \"info\": \"\"}}" \
             >"$work/a tree/build/meson-info/meson-info.json"
     ! run build && shows "was made in another folder, $work/other; remove it (rm -r build)" && ! called '^ninja'
-    claim $? "a build folder that was copied is refused with a sentence"
+    check $? "a build folder that was copied is refused with a sentence"
     machine && mkdir -p "$work/a tree/build/meson-info" && : >"$work/a tree/build/build.ninja" &&
         echo "{\"directories\": {\"source\": \"$work/a tree\", \"build\": \"$work/a tree/build\", \"info\": \"\"}}" \
             >"$work/a tree/build/meson-info/meson-info.json"
     run build && ! called '^meson' && called '^ninja'
-    claim $? "its own build folder is used again"
+    check $? "its own build folder is used again"
     machine && mkdir -p "$work/a tree/build/meson-private" && : >"$work/a tree/build/meson-private/half"
     run build && [ ! -e "$work/a tree/build/meson-private/half" ] && called '^meson setup'
-    claim $? "a set-up that was interrupted begins again"
+    check $? "a set-up that was interrupted begins again"
     machine && stub ninja 'echo "10% 1 10 made"; echo "FAILED: tape.o"; echo "tape.c:1: error: no"; exit 1'
     ! run build && shows 'tape.c:1: error: no'
-    claim $? "a build that fails shows the compiler's message"
+    check $? "a build that fails shows the compiler's message"
     machine && stub meson 'echo "ERROR: too old" >&2; exit 1'
     ! run build && shows 'too old'
-    claim $? "a set-up that fails shows Meson's message"
+    check $? "a set-up that fails shows Meson's message"
 }
 
 try_parts() {
     machine && run lesson 1 && shows 'the lesson' && called '^ninja .* library$' && ! called '^ninja .*program'
-    claim $? "a lesson needs the library alone"
+    check $? "a lesson needs the library alone"
     machine && stub nvcc && run build && ! called 'libsoftback_cuda'
-    claim $? "without a GPU ./run compiles no plug-in for CUDA"
+    check $? "without a GPU ./run compiles no plug-in for CUDA"
     machine && stub nvcc && stub nvidia-smi 'echo 9.0' && run build &&
         called '^meson configure build -Dgpu_architectures=90' && called '^ninja .*program libsoftback_cuda.so$'
-    claim $? "with one it compiles the plug-in, for that GPU"
+    check $? "with one it compiles the plug-in, for that GPU"
     machine && ! run nonsense && shows './run test'
-    claim $? "an unknown word prints what there is"
+    check $? "an unknown word prints what there is"
 }
 
 try_missing

@@ -1,6 +1,6 @@
 #include "tests/support/sample.h"
 
-CLAIM(backward, it_gives_the_gradient_of_each_leaf)
+TEST(backward, it_gives_the_gradient_of_each_leaf)
 {
     sb_tensor *a = leaf(3), *b = leaf(5), *c = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
     sb_tape tape;
@@ -14,7 +14,7 @@ CLAIM(backward, it_gives_the_gradient_of_each_leaf)
     sb_tensor_release(c);
 }
 
-CLAIM(backward, an_input_used_twice_in_one_operation_gets_both_parts)
+TEST(backward, an_input_used_twice_in_one_operation_gets_both_parts)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -25,7 +25,7 @@ CLAIM(backward, an_input_used_twice_in_one_operation_gets_both_parts)
     sb_tensor_release(a);
 }
 
-CLAIM(backward, gradients_add_up_over_tapes_until_they_are_cleared)
+TEST(backward, gradients_add_up_over_tapes_until_they_are_cleared)
 {
     sb_tensor *a = leaf(3);
     for (int step = 1; step <= 3; step++) {
@@ -45,7 +45,7 @@ CLAIM(backward, gradients_add_up_over_tapes_until_they_are_cleared)
     sb_tensor_release(a);
 }
 
-CLAIM(backward, backward_from_starts_with_the_given_gradient)
+TEST(backward, backward_from_starts_with_the_given_gradient)
 {
     sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
     sb_tape tape;
@@ -59,7 +59,7 @@ CLAIM(backward, backward_from_starts_with_the_given_gradient)
 }
 
 /* reshape forwards its gradient, and times then adds to it. */
-CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
+TEST(backward, backward_from_leaves_the_given_gradient_as_it_was)
 {
     sb_tensor *a = leaf(3), *dy = sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){2, -1});
     sb_tape tape;
@@ -76,7 +76,7 @@ CLAIM(backward, backward_from_leaves_the_given_gradient_as_it_was)
     sb_tensor_release(a);
 }
 
-CLAIM(backward, of_a_leaf_itself_it_adds_to_the_gradient)
+TEST(backward, of_a_leaf_itself_it_adds_to_the_gradient)
 {
     sb_tensor *a = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 3)),
               *dy = sb_tensor_scalar(SB_F64, 5);
@@ -95,7 +95,7 @@ CLAIM(backward, of_a_leaf_itself_it_adds_to_the_gradient)
     sb_tensor_release(dy);
 }
 
-CLAIM(backward, a_flat_gradient_is_written_in_place_and_afresh)
+TEST(backward, a_flat_gradient_is_written_in_place_and_afresh)
 {
     sb_tensor *a = leaf(3), *flat = sb_tensor_full(SB_F64, SB_SHAPE(4), 9);
     a->grad = tensor_view("test", flat, 2, 1, (int64_t[]){2});
@@ -113,7 +113,7 @@ CLAIM(backward, a_flat_gradient_is_written_in_place_and_afresh)
     sb_tensor_release(flat);
 }
 
-CLAIM(backward, a_leaf_may_be_released_before_backward)
+TEST(backward, a_leaf_may_be_released_before_backward)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
     sb_tape tape;
@@ -126,7 +126,7 @@ CLAIM(backward, a_leaf_may_be_released_before_backward)
     sb_tensor_release(b);
 }
 
-CLAIM(backward, it_lets_go_of_intermediate_data_and_says_so)
+TEST(backward, it_lets_go_of_intermediate_data_and_says_so)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -148,7 +148,7 @@ CLAIM(backward, it_lets_go_of_intermediate_data_and_says_so)
     sb_tensor_release(a);
 }
 
-CLAIM(backward, keep_keeps_value_and_gradient)
+TEST(backward, keep_keeps_value_and_gradient)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -169,7 +169,7 @@ CLAIM(backward, keep_keeps_value_and_gradient)
 
 /* Without reuse of freed blocks, the bytes in use fall from the loss on: each step of backward
    frees an output and its gradient, and allocates one gradient. */
-CLAIM(backward, memory_peaks_at_the_loss_and_falls_from_there)
+TEST(backward, memory_peaks_at_the_loss_and_falls_from_there)
 {
     enum { DEPTH = 8, SIZE = 1 << 14 };
     const int64_t one = SIZE * sizeof(double), slack = 4096;
@@ -252,7 +252,7 @@ static bool backward_from_an_outer_tensor(sb_tensor *a)
     return ok || sb_fail("%s", sb_error());
 }
 
-CLAIM(backward, it_refuses_what_it_cannot_do)
+TEST(backward, it_refuses_what_it_cannot_do)
 {
     expect_refused(SB_RECORD, "backward: loss is NULL", backward_of_null);
     expect_refused(SB_RECORD, "backward: the loss is (2), not one number", backward_of_a_vector);
@@ -265,7 +265,7 @@ CLAIM(backward, it_refuses_what_it_cannot_do)
                    backward_from_an_outer_tensor);
 }
 
-CLAIM(backward, it_runs_once)
+TEST(backward, it_runs_once)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -279,7 +279,7 @@ CLAIM(backward, it_runs_once)
     sb_tensor_release(a);
 }
 
-CLAIM(backward, when_it_fails_it_leaves_no_part_of_a_gradient)
+TEST(backward, when_it_fails_it_leaves_no_part_of_a_gradient)
 {
     static const struct {
         enum fault fault;
@@ -325,7 +325,7 @@ static bool step(void *leaves)
     return ok;
 }
 
-CLAIM(backward, each_allocation_of_a_step_may_fail)
+TEST(backward, each_allocation_of_a_step_may_fail)
 {
     sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
     cr_expect(test_each_allocation_fails(step, a) > 20);
@@ -340,7 +340,7 @@ static void expect_nonfinite(const char *expected)
     sb_free(text);
 }
 
-CLAIM(backward, the_first_value_that_is_not_finite_is_found)
+TEST(backward, the_first_value_that_is_not_finite_is_found)
 {
     sb_tensor *a = leaf(1e200), *b = leaf(2), *bad = leaf(2);
     sb_tensor_set(bad, 1, NAN);
@@ -363,7 +363,7 @@ CLAIM(backward, the_first_value_that_is_not_finite_is_found)
     sb_tensor_release(bad);
 }
 
-CLAIM(backward, after_the_first_step_nothing_is_asked_of_the_system)
+TEST(backward, after_the_first_step_nothing_is_asked_of_the_system)
 {
     sb_tensor *a[] = {leaf(2), leaf(3), leaf(5)};
     cr_assert(step(a));

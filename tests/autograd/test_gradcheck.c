@@ -7,7 +7,7 @@ static sb_tensor *f_identity(void *unused, sb_tensor *const x[])
     return x[0];
 }
 
-CPU_CLAIM(gradcheck, a_right_backward_passes)
+CPU_TEST(gradcheck, a_right_backward_passes)
 {
     sb_gradcheck_result result = check_square(1, RIGHT);
     EXPECT_PASS(result);
@@ -15,7 +15,7 @@ CPU_CLAIM(gradcheck, a_right_backward_passes)
     cr_expect(check_square(1, RIGHT).ok);
 }
 
-CPU_CLAIM(gradcheck, a_right_product_passes)
+CPU_TEST(gradcheck, a_right_product_passes)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(3, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 2))};
     EXPECT_PASS(check(f_product, 0, PRODUCT_RIGHT, 2, x));
@@ -23,21 +23,21 @@ CPU_CLAIM(gradcheck, a_right_product_passes)
     sb_tensor_release(x[1]);
 }
 
-CPU_CLAIM(gradcheck, an_input_used_twice_passes)
+CPU_TEST(gradcheck, an_input_used_twice_passes)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_PASS(check(f_square_twice, 1, RIGHT, 1, &x));
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, a_function_that_returns_its_input_passes)
+CPU_TEST(gradcheck, a_function_that_returns_its_input_passes)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_PASS(check(f_identity, 0, 0, 1, &x));
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, tiny_functions_are_still_checked)
+CPU_TEST(gradcheck, tiny_functions_are_still_checked)
 {
     for (double scale = 1e-7; scale > 1e-40; scale *= 1e-8) {
         EXPECT_PASS(check_square(scale, RIGHT));
@@ -48,14 +48,14 @@ CPU_CLAIM(gradcheck, tiny_functions_are_still_checked)
     }
 }
 
-CPU_CLAIM(gradcheck, a_nan_gradient_fails)
+CPU_TEST(gradcheck, a_nan_gradient_fails)
 {
     sb_gradcheck_result result = check_square(1, ONE_NAN);
     EXPECT_MISTAKE(result, "not finite");
     cr_expect(isnan(result.error) && isnan(result.backward) && result.index == 1);
 }
 
-CPU_CLAIM(gradcheck, a_function_that_is_not_finite_fails)
+CPU_TEST(gradcheck, a_function_that_is_not_finite_fails)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     sb_tensor_set(x, 4, INFINITY);
@@ -65,12 +65,12 @@ CPU_CLAIM(gradcheck, a_function_that_is_not_finite_fails)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, an_infinite_function_fails_though_no_difference_shows)
+CPU_TEST(gradcheck, an_infinite_function_fails_though_no_difference_shows)
 {
     EXPECT_MISTAKE(check_square(INFINITY, ZERO), "function is not finite");
 }
 
-CPU_CLAIM(gradcheck, one_wrong_element_is_found)
+CPU_TEST(gradcheck, one_wrong_element_is_found)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     sb_gradcheck_result result = check(f_square, 1, ONE_WRONG, 1, &x);
@@ -82,7 +82,7 @@ CPU_CLAIM(gradcheck, one_wrong_element_is_found)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, the_same_answer_comes_twice)
+CPU_TEST(gradcheck, the_same_answer_comes_twice)
 {
     for (enum mistake mistake = RIGHT; mistake <= ONE_WRONG; mistake++) {
         sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
@@ -102,7 +102,7 @@ static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
 
-CPU_CLAIM(gradcheck, gradients_are_put_back)
+CPU_TEST(gradcheck, gradients_are_put_back)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(1, 2)), *both[] = {x, x};
     sb_tensor *dy = sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1);
@@ -125,7 +125,7 @@ CPU_CLAIM(gradcheck, gradients_are_put_back)
     sb_tensor_release(dy);
 }
 
-CPU_CLAIM(gradcheck, values_are_put_back_to_the_bit)
+CPU_TEST(gradcheck, values_are_put_back_to_the_bit)
 {
     const double values[] = {-0.0, 5e-324, 1 / 3.0, -1e300, 0.1, DBL_MIN};
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
@@ -161,7 +161,7 @@ static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CPU_CLAIM(gradcheck, a_strong_curvature_is_no_mistake)
+CPU_TEST(gradcheck, a_strong_curvature_is_no_mistake)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
     EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
@@ -175,7 +175,7 @@ static sb_tensor *f_cancelling(void *unused, sb_tensor *const x[])
     return a && b ? sum(a, b, SUMMED) : NULL;
 }
 
-CPU_CLAIM(gradcheck, gradients_that_cancel_pass)
+CPU_TEST(gradcheck, gradients_that_cancel_pass)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(5, 13));
     EXPECT_PASS(check(f_cancelling, 0, 0, 1, &x));
@@ -201,7 +201,7 @@ static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CPU_CLAIM(gradcheck, rounding_is_no_gradient)
+CPU_TEST(gradcheck, rounding_is_no_gradient)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(65));
     EXPECT_PASS(check(f_ratio, 0, 0, 1, &x));
@@ -234,7 +234,7 @@ static sb_tensor *f_noise(void *own, sb_tensor *const x[])
     return y;
 }
 
-CPU_CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
+CPU_TEST(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN), start = random;
@@ -250,7 +250,7 @@ CPU_CLAIM(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
+CPU_TEST(gradcheck, a_function_that_is_not_one_is_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
@@ -259,7 +259,7 @@ CPU_CLAIM(gradcheck, a_function_that_is_not_one_is_refused)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(gradcheck, it_nests_in_an_open_tape)
+CPU_TEST(gradcheck, it_nests_in_an_open_tape)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *dy = sb_tensor_full(SB_F64, SB_SHAPE(2), 1);
     sb_tape tape;
@@ -274,7 +274,7 @@ CPU_CLAIM(gradcheck, it_nests_in_an_open_tape)
     sb_tensor_release(dy);
 }
 
-CPU_CLAIM(gradcheck, a_failure_fails_the_tape_around)
+CPU_TEST(gradcheck, a_failure_fails_the_tape_around)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2));
     sb_tape tape;
@@ -303,7 +303,7 @@ static sb_tensor *f_failing(void *failing_, sb_tensor *const x[])
     return sb_fail("the seventh seal is broken");
 }
 
-CPU_CLAIM(gradcheck, a_function_that_fails_leaves_nothing_open)
+CPU_TEST(gradcheck, a_function_that_fails_leaves_nothing_open)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 2));
     double before[4], after[4];
@@ -347,7 +347,7 @@ static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CPU_CLAIM(gradcheck, ids_masks_and_constants_are_held_fixed)
+CPU_TEST(gradcheck, ids_masks_and_constants_are_held_fixed)
 {
     const int32_t ids[] = {1, 0, 1, 1};
     sb_tensor *x[] = {test_leaf(SB_F64, 3, SB_SHAPE(3)), sb_tensor_from(SB_I32, SB_SHAPE(4), ids),
@@ -386,7 +386,7 @@ static sb_tensor *f_growing(void *calls, sb_tensor *const x[])
         EXPECT_ERROR("gradcheck: " expected);                                                      \
     } while (0)
 
-CPU_CLAIM(gradcheck, what_cannot_be_checked_is_refused)
+CPU_TEST(gradcheck, what_cannot_be_checked_is_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *single = test_leaf(SB_F32, 3, SB_SHAPE(2));
     sb_tensor *constant = sb_tensor_zeros(SB_F64, SB_SHAPE(2)), *none = NULL;
@@ -415,7 +415,7 @@ CPU_CLAIM(gradcheck, what_cannot_be_checked_is_refused)
     sb_tensor_release(constant);
 }
 
-CPU_CLAIM(gradcheck, the_options_are_used)
+CPU_TEST(gradcheck, the_options_are_used)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     struct how how = {1, ONE_WRONG};
@@ -438,7 +438,7 @@ static bool whole_check(void *mistake)
     return ok || (how.mistake == PRODUCT_TRANSPOSED && strstr(result.mistake, "transposed"));
 }
 
-CPU_CLAIM(gradcheck, each_allocation_that_fails_is_reported)
+CPU_TEST(gradcheck, each_allocation_that_fails_is_reported)
 {
     enum product_mistake mistake = PRODUCT_RIGHT;
     cr_expect(test_each_allocation_fails(whole_check, &mistake) > 50);

@@ -18,7 +18,7 @@ static sb_tensor *f_cut_first(void *unused, sb_tensor *const x[])
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
 
-CPU_CLAIM(mistake, a_detached_input_fails)
+CPU_TEST(mistake, a_detached_input_fails)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3))};
     sb_gradcheck_result result = check(f_cut_first, 0, 0, 2, x);
@@ -34,28 +34,28 @@ static sb_tensor *f_cut(void *unused, sb_tensor *const x[])
     return cut(x[0]);
 }
 
-CPU_CLAIM(mistake, a_function_detached_from_all_inputs_fails)
+CPU_TEST(mistake, a_function_detached_from_all_inputs_fails)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
     EXPECT_MISTAKE(check(f_cut, 0, 0, 1, &x), "detached");
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(mistake, assigning_instead_of_adding_is_named)
+CPU_TEST(mistake, assigning_instead_of_adding_is_named)
 {
     EXPECT_MISTAKE(check_square(1, ASSIGNED), "assigned instead of added");
     EXPECT_MISTAKE(check_square(1e-9, ASSIGNED), "assigned instead of added");
     EXPECT_MISTAKE(check_square(1, FRESH_ONLY), "assigned instead of added");
 }
 
-CPU_CLAIM(mistake, assigning_where_an_input_is_used_twice_is_named)
+CPU_TEST(mistake, assigning_where_an_input_is_used_twice_is_named)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     EXPECT_MISTAKE(check(f_square_twice, 1, ASSIGNED, 1, &x), "assigned instead of added");
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(mistake, a_lost_factor_is_named)
+CPU_TEST(mistake, a_lost_factor_is_named)
 {
     EXPECT_MISTAKE(check_square(1, DOUBLED),
                    "exactly 2.000 times too large everywhere: a factor is lost");
@@ -64,7 +64,7 @@ CPU_CLAIM(mistake, a_lost_factor_is_named)
 }
 
 /* A single number is always a multiple of another: only a simple factor is reported. */
-CPU_CLAIM(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
+CPU_TEST(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 0.7));
     EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
@@ -74,12 +74,12 @@ CPU_CLAIM(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
     EXPECT_MISTAKE(check_square(1, HALF_MORE), "exactly 1.500 times too large");
 }
 
-CPU_CLAIM(mistake, a_wrong_sign_is_named)
+CPU_TEST(mistake, a_wrong_sign_is_named)
 {
     EXPECT_MISTAKE(check_square(1, NEGATED), "sign");
 }
 
-CPU_CLAIM(mistake, a_transposed_gradient_is_named)
+CPU_TEST(mistake, a_transposed_gradient_is_named)
 {
     for (int64_t M = 3; M <= 4; M++) {
         sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(M, 4)),
@@ -92,7 +92,7 @@ CPU_CLAIM(mistake, a_transposed_gradient_is_named)
     }
 }
 
-CPU_CLAIM(mistake, a_transposed_product_is_named)
+CPU_TEST(mistake, a_transposed_product_is_named)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(4, 4)), test_leaf(SB_F64, 2, SB_SHAPE(4, 4))};
     double before[16], after[16];
@@ -104,7 +104,7 @@ CPU_CLAIM(mistake, a_transposed_product_is_named)
     sb_tensor_release(x[1]);
 }
 
-CPU_CLAIM(mistake, an_unsummed_broadcast_is_named)
+CPU_TEST(mistake, an_unsummed_broadcast_is_named)
 {
     static const struct {
         int rank;

@@ -53,7 +53,7 @@ static sb_node *two_outputs(sb_tensor *x, sb_tensor *y[2])
     return node;
 }
 
-CLAIM(node, it_may_have_several_outputs)
+TEST(node, it_may_have_several_outputs)
 {
     for (int used = 1; used <= 2; used++) {
         sb_tensor *a = leaf(3), *y[2];
@@ -68,7 +68,7 @@ CLAIM(node, it_may_have_several_outputs)
     }
 }
 
-CLAIM(node, an_output_too_many_is_refused)
+TEST(node, an_output_too_many_is_refused)
 {
     sb_tensor *a = leaf(3), *y[2];
     sb_tape tape;
@@ -81,7 +81,7 @@ CLAIM(node, an_output_too_many_is_refused)
     sb_tensor_release(a);
 }
 
-CLAIM(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
+TEST(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
     sb_tape tape;
@@ -110,7 +110,7 @@ CLAIM(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
     sb_tensor_release(b);
 }
 
-CLAIM(node, an_operation_without_backward_gives_constants)
+TEST(node, an_operation_without_backward_gives_constants)
 {
     static const sb_operation cut = {"cut", "x", NULL, false};
     static const sb_operation ids = {"ids", "x", plus_backward, false};
@@ -128,7 +128,7 @@ CLAIM(node, an_operation_without_backward_gives_constants)
     sb_tensor_release(a);
 }
 
-CLAIM(node, a_view_keeps_the_data_that_it_shares)
+TEST(node, a_view_keeps_the_data_that_it_shares)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -153,7 +153,7 @@ static void count_release(void *object)
     released += *(int *)object;
 }
 
-CLAIM(node, the_tape_releases_what_it_is_given)
+TEST(node, the_tape_releases_what_it_is_given)
 {
     int object = 10;
     released = 0;
@@ -171,7 +171,7 @@ CLAIM(node, the_tape_releases_what_it_is_given)
     EXPECT_ERROR("tape_own: t is NULL");
 }
 
-CLAIM(node, a_leaf_that_the_tape_owns_gets_its_gradient)
+TEST(node, a_leaf_that_the_tape_owns_gets_its_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -181,7 +181,7 @@ CLAIM(node, a_leaf_that_the_tape_owns_gets_its_gradient)
     sb_tape_end(&tape);
 }
 
-CLAIM(node, inputs_are_checked_and_named)
+TEST(node, inputs_are_checked_and_named)
 {
     sb_tensor *a = leaf(3), *single = sb_tensor_zeros(SB_F32, SB_SHAPE(2));
     sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(2));
@@ -204,7 +204,7 @@ CLAIM(node, inputs_are_checked_and_named)
     sb_tensor_release(ids);
 }
 
-CLAIM(node, what_a_node_holds_is_found_again)
+TEST(node, what_a_node_holds_is_found_again)
 {
     sb_tensor *a = leaf(3), *saved = sb_tensor_scalar(SB_F64, 8);
     sb_tape tape;
@@ -224,7 +224,7 @@ CLAIM(node, what_a_node_holds_is_found_again)
     sb_tensor_release(a);
 }
 
-CLAIM(node, options_are_aligned_for_any_type)
+TEST(node, options_are_aligned_for_any_type)
 {
     sb_tensor *a = leaf(3), *in[] = {a, a, a, a};
     sb_tape tape;

@@ -80,7 +80,7 @@ static uint64_t gradient_bits(struct network *n, int depth)
     return hash;
 }
 
-CLAIM(recomputation, gradients_have_the_bits_of_the_plain_run)
+TEST(recomputation, gradients_have_the_bits_of_the_plain_run)
 {
     struct network n = network_new();
     uint64_t plain = gradient_bits(&n, 0);
@@ -114,7 +114,7 @@ static int64_t peak_bytes(struct network *n, int depth)
 }
 
 /* Large rows, so that tensors and not their handles count: 40 layers of 3 results each. */
-CLAIM(recomputation, only_boundaries_and_one_layer_are_held)
+TEST(recomputation, only_boundaries_and_one_layer_are_held)
 {
     enum { LONG = 4096 };
     struct network n = network_new();
@@ -133,7 +133,7 @@ static sb_tensor *checkpointed(void *context, sb_tensor *const x[])
     return sb_recompute(run_layer, &layer, sizeof layer, 1, x);
 }
 
-CLAIM(recomputation, the_gradient_check_finds_nothing_wrong)
+TEST(recomputation, the_gradient_check_finds_nothing_wrong)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3, 3)),
                       test_leaf(SB_F64, 3, SB_SHAPE(3))};
@@ -150,7 +150,7 @@ static sb_tensor *second_only(void *context, sb_tensor *const x[])
     return sb_exp(x[1]);
 }
 
-CLAIM(recomputation, an_input_that_is_not_used_has_gradient_zero)
+TEST(recomputation, an_input_that_is_not_used_has_gradient_zero)
 {
     sb_tensor *leaf[] = {test_leaf(SB_F32, 1, SB_SHAPE(2)), test_leaf(SB_F32, 2, SB_SHAPE(2))};
     sb_tape tape;
@@ -183,7 +183,7 @@ static sb_tensor *fails(void *context, sb_tensor *const x[])
     return sb_add(x[0], NULL);
 }
 
-CLAIM(recomputation, wrong_functions_are_named)
+TEST(recomputation, wrong_functions_are_named)
 {
     static const char *const messages[] = {
         "its function reads a tanh output (2) of the outer tape, which is not among its inputs",
@@ -210,7 +210,7 @@ CLAIM(recomputation, wrong_functions_are_named)
     sb_tensor_release(leaf);
 }
 
-CLAIM(recomputation, without_recording_it_is_the_function)
+TEST(recomputation, without_recording_it_is_the_function)
 {
     sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2)), *x[] = {NULL, leaf};
     x[0] = leaf;
@@ -243,7 +243,7 @@ static bool small_run(void *network)
     return ok;
 }
 
-CLAIM(recomputation, each_allocation_may_fail)
+TEST(recomputation, each_allocation_may_fail)
 {
     struct network n = network_new();
     test_each_allocation_fails(small_run, &n);

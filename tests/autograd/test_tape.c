@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-CLAIM(tape, the_tape_frees_what_was_made_on_it)
+TEST(tape, the_tape_frees_what_was_made_on_it)
 {
     sb_tensor *a = leaf(3);
     int64_t live = live_blocks();
@@ -17,7 +17,7 @@ CLAIM(tape, the_tape_frees_what_was_made_on_it)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, every_handle_lives_until_the_tape_ends)
+TEST(tape, every_handle_lives_until_the_tape_ends)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -29,7 +29,7 @@ CLAIM(tape, every_handle_lives_until_the_tape_ends)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, a_retained_tensor_becomes_a_constant)
+TEST(tape, a_retained_tensor_becomes_a_constant)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -47,7 +47,7 @@ CLAIM(tape, a_retained_tensor_becomes_a_constant)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, a_failed_tape_keeps_its_first_message)
+TEST(tape, a_failed_tape_keeps_its_first_message)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -66,7 +66,7 @@ CLAIM(tape, a_failed_tape_keeps_its_first_message)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, a_failed_constructor_fails_the_tape)
+TEST(tape, a_failed_constructor_fails_the_tape)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -75,7 +75,7 @@ CLAIM(tape, a_failed_constructor_fails_the_tape)
     EXPECT_ERROR("tensor: dimension 1 of (2, -3) is negative");
 }
 
-CLAIM(tape, a_null_argument_tells_why_it_is_null)
+TEST(tape, a_null_argument_tells_why_it_is_null)
 {
     sb_tensor *missing = sb_tensor_zeros(SB_F32, 7, NULL), *a = leaf(3);
     sb_tape tape;
@@ -90,7 +90,7 @@ CLAIM(tape, a_null_argument_tells_why_it_is_null)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, without_an_open_tape_operations_fail)
+TEST(tape, without_an_open_tape_operations_fail)
 {
     sb_tensor *a = leaf(3);
     cr_expect(!times(a, a));
@@ -105,7 +105,7 @@ CLAIM(tape, without_an_open_tape_operations_fail)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, no_backward_passes_into_another_tape)
+TEST(tape, no_backward_passes_into_another_tape)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
     sb_tape outer, inner;
@@ -122,7 +122,7 @@ CLAIM(tape, no_backward_passes_into_another_tape)
     sb_tensor_release(b);
 }
 
-CLAIM(tape, a_tape_that_does_not_record_owns_and_gives_constants)
+TEST(tape, a_tape_that_does_not_record_owns_and_gives_constants)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner;
@@ -138,7 +138,7 @@ CLAIM(tape, a_tape_that_does_not_record_owns_and_gives_constants)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, end_keep_hands_a_constant_to_the_tape_around)
+TEST(tape, end_keep_hands_a_constant_to_the_tape_around)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner;
@@ -151,7 +151,7 @@ CLAIM(tape, end_keep_hands_a_constant_to_the_tape_around)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, end_keep_of_a_failed_tape_fails_the_one_around)
+TEST(tape, end_keep_of_a_failed_tape_fails_the_one_around)
 {
     sb_tensor *a = leaf(3);
     for (int missing = 0; missing < 2; missing++) {
@@ -174,7 +174,7 @@ CLAIM(tape, end_keep_of_a_failed_tape_fails_the_one_around)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, a_failed_inner_tape_leaves_the_outer_one_in_order)
+TEST(tape, a_failed_inner_tape_leaves_the_outer_one_in_order)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner;
@@ -187,7 +187,7 @@ CLAIM(tape, a_failed_inner_tape_leaves_the_outer_one_in_order)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, closing_the_outer_tape_first_is_reported)
+TEST(tape, closing_the_outer_tape_first_is_reported)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner, innermost;
@@ -215,7 +215,7 @@ static void returns_without_closing(void)
     sb_tape_begin(&tape, SB_RECORD);
 }
 
-CLAIM(tape, a_tape_that_is_never_closed_is_reported_by_the_one_around)
+TEST(tape, a_tape_that_is_never_closed_is_reported_by_the_one_around)
 {
     sb_tape outer;
     sb_tape_begin(&outer, SB_RECORD);
@@ -225,7 +225,7 @@ CLAIM(tape, a_tape_that_is_never_closed_is_reported_by_the_one_around)
     cr_expect(tape_open() == NULL);
 }
 
-CLAIM(tape, opening_the_same_tape_twice_is_reported)
+TEST(tape, opening_the_same_tape_twice_is_reported)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -241,7 +241,7 @@ CLAIM(tape, opening_the_same_tape_twice_is_reported)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, the_65th_tape_is_refused)
+TEST(tape, the_65th_tape_is_refused)
 {
     sb_tape tape[65];
     sb_tensor *a = leaf(3);
@@ -258,7 +258,7 @@ CLAIM(tape, the_65th_tape_is_refused)
     sb_tensor_release(a);
 }
 
-CLAIM(tape, a_wrong_mode_or_no_tape_is_reported)
+TEST(tape, a_wrong_mode_or_no_tape_is_reported)
 {
     sb_tape tape;
     sb_tape_begin(&tape, (sb_mode)7);
@@ -268,7 +268,7 @@ CLAIM(tape, a_wrong_mode_or_no_tape_is_reported)
     EXPECT_ERROR("tape_begin: tape is NULL");
 }
 
-CLAIM(tape, an_inner_tape_inherits_the_random_stream)
+TEST(tape, an_inner_tape_inherits_the_random_stream)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN), other = random;
     sb_tape outer, inner;
@@ -317,7 +317,7 @@ static void *train(void *worker_)
     return NULL;
 }
 
-CPU_CLAIM(tape, each_thread_has_its_own_tape_and_message)
+CPU_TEST(tape, each_thread_has_its_own_tape_and_message)
 {
     sb_tensor *shared = sb_tensor_full(SB_F64, SB_SHAPE(2), 7);
     struct worker worker[4];
@@ -355,7 +355,7 @@ static void *visit(void *visitor_)
     return NULL;
 }
 
-CLAIM(tape, a_tensor_of_another_threads_tape_is_a_constant)
+TEST(tape, a_tensor_of_another_threads_tape_is_a_constant)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;

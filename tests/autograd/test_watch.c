@@ -12,7 +12,7 @@ static void see(void *context, enum watched what, const sb_node *node)
     strcat(seen, node ? node->operation->name : "");
 }
 
-CLAIM(watch, operations_are_seen_forward_and_backward)
+TEST(watch, operations_are_seen_forward_and_backward)
 {
     const struct watcher watcher = {see, NULL};
     sb_tape tape;
@@ -28,7 +28,7 @@ CLAIM(watch, operations_are_seen_forward_and_backward)
     cr_expect(strcmp(seen, "+scale+multiply+sum-sum-multiply-scale..") == 0, "%s", seen);
 }
 
-CLAIM(watch, nobody_watches_unless_asked_to)
+TEST(watch, nobody_watches_unless_asked_to)
 {
     sb_tape tape;
     seen[0] = 0;

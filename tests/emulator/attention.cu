@@ -115,8 +115,8 @@ template <int Size> static void try_shape(int heads, int length)
 #endif
     LAUNCH(attention<Size>, dim3((length + Rows - 1) / Rows, heads), Rows * Lanes, shared_bytes, 0,
            on_q, on_k, on_v, on_y, length, 1 / sqrtf(Size));
-    claim_error(cudaGetLastError(), cudaSuccess, "the launch is within the limits");
-    claim_close(on_y.read(), y, 2e-5, "attention");
+    check_error(cudaGetLastError(), cudaSuccess, "the launch is within the limits");
+    check_close(on_y.read(), y, 2e-5, "attention");
 }
 
 int main()
@@ -124,5 +124,5 @@ int main()
     try_shape<32>(2, 70);
     try_shape<32>(1, 33);
     try_shape<256>(1, 20);
-    return claims_report();
+    return check_report();
 }

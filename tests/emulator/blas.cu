@@ -66,7 +66,7 @@ static void compare(const std::vector<Out> &met, const std::vector<Out> &c, doub
         a.push_back(untouched ? isnan(static_cast<double>(met[i])) : static_cast<double>(met[i]));
         b.push_back(untouched ? 1 : static_cast<double>(c[i]));
     }
-    claim_close(a, b, tolerance, "a product");
+    check_close(a, b, tolerance, "a product");
 }
 
 template <class In, class Out, class Scalar>
@@ -81,7 +81,7 @@ static void try_types(cublasHandle_t handle, const Shape &shape, cudaDataType in
         handle, shape.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
         shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, shape.m, shape.n, shape.k, &alpha, a, in,
         p.a_stride, b, in, p.b_stride, &beta, c, out, p.c_stride, compute, CUBLAS_GEMM_DEFAULT);
-    claim(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
+    check(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
     alpha = 7; /* the scalars were read at the call */
     compare(c.read(), expected(p, 0.5), tolerance);
 }
@@ -96,7 +96,7 @@ static void try_batch(cublasHandle_t handle)
     cublasGemmStridedBatchedEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, 2, 2, 2, &alpha, on_a, CUDA_R_32F,
                                2, 4, on_b, CUDA_R_32F, 2, 0, &beta, on_c, CUDA_R_32F, 2, 4, 2,
                                CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    claim_close(on_c.read(), {11, 12, 14, 16, 15, 16, 22, 24}, 0, "a batch");
+    check_close(on_c.read(), {11, 12, 14, 16, 15, 16, 22, 24}, 0, "a batch");
 }
 
 static void try_refusals(cublasHandle_t handle)
@@ -108,8 +108,8 @@ static void try_refusals(cublasHandle_t handle)
                             CUDA_R_32F, 4, &one, x, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
                             CUBLAS_GEMM_DEFAULT);
     };
-    claim(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE, "a stride that is too small");
-    claim(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types that do not go together");
+    check(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE, "a stride that is too small");
+    check(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types that do not go together");
 }
 
 /* Y' = W X' + bias by cublasLt: W (2, 3) and X (2, 3) row by row, which it reads as transposed. */
@@ -140,7 +140,7 @@ static cublasStatus_t multiply_with_bias(const float *w, const float *x, const f
         cublasLtMatmulPreferenceSetAttribute(preference, operand, &alignment, sizeof alignment);
     cublasLtMatmulAlgoGetHeuristic(handle, what, of_w, of_w, of_y, of_y, preference, 1, &best,
                                    &found);
-    claim(found == 1, "an algorithm");
+    check(found == 1, "an algorithm");
     const cublasStatus_t status = cublasLtMatmul(handle, what, &one, w, of_w, x, of_w, &none, y,
                                                  of_y, y, of_y, &best.algo, nullptr, 0, nullptr);
     cudaDeviceSynchronize();
@@ -156,12 +156,12 @@ static void try_bias()
 {
     Array<float> w(std::vector<float>{1, 2, 3, 4, 5, 6, 0, 0}), bias(std::vector<float>{10, 20});
     Array<float> x(std::vector<float>{1, 0, 0, 0, 1, 1, 0, 0}), y(std::vector<float>(4, NAN));
-    claim(multiply_with_bias(w, x, bias, y) == CUBLAS_STATUS_SUCCESS, "a product with a bias");
-    claim_close(y.read(), {11, 24, 15, 31}, 0, "a product with a bias");
+    check(multiply_with_bias(w, x, bias, y) == CUBLAS_STATUS_SUCCESS, "a product with a bias");
+    check_close(y.read(), {11, 24, 15, 31}, 0, "a product with a bias");
     const float *odd = static_cast<float *>(w) + 1;
-    claim(multiply_with_bias(odd, x, bias, y) == CUBLAS_STATUS_INVALID_VALUE,
+    check(multiply_with_bias(odd, x, bias, y) == CUBLAS_STATUS_INVALID_VALUE,
           "an operand that lies elsewhere than was promised");
-    claim(multiply_with_bias(w, x, nullptr, y) == CUBLAS_STATUS_INVALID_VALUE, "no bias to add");
+    check(multiply_with_bias(w, x, nullptr, y) == CUBLAS_STATUS_INVALID_VALUE, "no bias to add");
 }
 
 int main()
@@ -187,5 +187,5 @@ int main()
     try_bias();
     cublasDestroy(handle);
     cudaStreamDestroy(stream);
-    return claims_report();
+    return check_report();
 }

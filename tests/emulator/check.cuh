@@ -11,27 +11,27 @@
 #include <stdio.h>
 #include <vector>
 
-static int claims_failed, claims_held;
+static int checks_failed, checks_passed;
 
-static inline void claim(bool holds, const char *sentence)
+static inline void check(bool holds, const char *sentence)
 {
     if (!holds)
         printf("FAILED: %s\n", sentence);
-    (holds ? claims_held : claims_failed)++;
+    (holds ? checks_passed : checks_failed)++;
 }
 
-static inline void claim_error(cudaError_t met, cudaError_t expected, const char *sentence)
+static inline void check_error(cudaError_t met, cudaError_t expected, const char *sentence)
 {
     if (met != expected)
         printf("met %s, expected %s: ", cudaGetErrorName(met), cudaGetErrorName(expected));
-    claim(met == expected, sentence);
+    check(met == expected, sentence);
 }
 
 /* What main returns. */
-static inline int claims_report()
+static inline int check_report()
 {
-    printf("%d claims held, %d failed\n", claims_held, claims_failed);
-    return claims_failed > 0 || claims_held == 0;
+    printf("%d passed, %d failed\n", checks_passed, checks_failed);
+    return checks_failed > 0 || checks_passed == 0;
 }
 
 /* Numbers in [-1, 1) that are the same everywhere (a linear congruential generator). */
@@ -47,7 +47,7 @@ static inline std::vector<float> some_numbers(size_t count, unsigned seed)
 
 /* Every number within the tolerance of what it should be; a NaN is not. */
 template <class Type>
-static void claim_close(const std::vector<Type> &met, const std::vector<Type> &expected,
+static void check_close(const std::vector<Type> &met, const std::vector<Type> &expected,
                         double tolerance, const char *what)
 {
     for (size_t i = 0; i < expected.size(); i++) {
@@ -56,10 +56,10 @@ static void claim_close(const std::vector<Type> &met, const std::vector<Type> &e
             continue;
         printf("%s, element %zu: met %.9g, expected %.9g: ", what, i, static_cast<double>(met[i]),
                static_cast<double>(expected[i]));
-        claim(false, "the kernel agrees with plain C++");
+        check(false, "the kernel agrees with plain C++");
         return;
     }
-    claim(true, what);
+    check(true, what);
 }
 
 /* An array on the device. */
@@ -92,7 +92,7 @@ template <class Type> struct Array {
         memset(static_cast<void *>(values.data()), 0xff, count * sizeof(Type));
         cudaError_t error =
             cudaMemcpy(values.data(), data, count * sizeof(Type), cudaMemcpyDeviceToHost);
-        claim_error(error, cudaSuccess, "the device works without an error");
+        check_error(error, cudaSuccess, "the device works without an error");
         return values;
     }
 };

@@ -65,7 +65,7 @@ static void try_reverse(int count)
         y[i / Tile * Tile + Tile - 1 - i % Tile] = x[i];
     Array<float> from(x), to(y.size());
     LAUNCH(reverse_tiles, blocks, Tile, 0, 0, from, to, count);
-    claim_close(to.read(), y, 0, "reversed tiles");
+    check_close(to.read(), y, 0, "reversed tiles");
 }
 
 int main()
@@ -80,8 +80,8 @@ int main()
     }
     Array<int> from(x), to(32);
     LAUNCH(swap_neighbours, 1, 32, 0, 0, from, to);
-    claim_close(to.read(), swapped, 0, "swapped neighbours");
+    check_close(to.read(), swapped, 0, "swapped neighbours");
     LAUNCH(running_sums, 32, 1, 0, 0, from, to);
-    claim_close(to.read(), sums, 0, "running sums");
-    return claims_report();
+    check_close(to.read(), sums, 0, "running sums");
+    return check_report();
 }

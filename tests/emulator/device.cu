@@ -32,13 +32,13 @@ static void try_order()
     cudaStreamWaitEvent(other, event);
     LAUNCH(multiply, 1, 32, 0, other, x, 10.0f);
     cudaStreamSynchronize(other);
-    claim(first_of(x) == 20, "a stream waits for another's event");
+    check(first_of(x) == 20, "a stream waits for another's event");
 
     LAUNCH(add, 1, 32, 0, one, x, 1.0f);
 #ifndef PLANTED_NO_WAIT
     cudaStreamSynchronize(one);
 #endif
-    claim(first_of(x) == 21, "the host waits for the stream");
+    check(first_of(x) == 21, "the host waits for the stream");
 
     float *pinned;
     cudaMallocHost(&pinned, 32 * sizeof(float));
@@ -51,12 +51,12 @@ static void try_order()
     for (int i = 0; i < 32; i++)
         pinned[i] = 6;
     cudaStreamSynchronize(one);
-    claim(first_of(x) == 5, "pinned memory is not reused before its copy is done");
+    check(first_of(x) == 5, "pinned memory is not reused before its copy is done");
     cudaFreeHost(pinned);
     cudaEventDestroy(event);
     cudaStreamDestroy(one);
     cudaStreamDestroy(other);
-    claim_error(cudaGetLastError(), cudaSuccess, "streams and events are made and destroyed");
+    check_error(cudaGetLastError(), cudaSuccess, "streams and events are made and destroyed");
 }
 
 #ifdef PLANTED_HOST_TOUCHES
@@ -64,7 +64,7 @@ static void try_order()
 static void touch_device_memory()
 {
     Array<float> x(std::vector<float>(32, 1));
-    claim(x.data[5] == 1, "the host reads device memory");
+    check(x.data[5] == 1, "the host reads device memory");
 }
 #endif
 
@@ -78,7 +78,7 @@ static void try_default_stream()
     LAUNCH(multiply, 1, 32, 0, 0, x, 3.0f);
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
     cudaStreamSynchronize(stream);
-    claim(first_of(x) == 7, "the default stream runs between what was queued before and after it");
+    check(first_of(x) == 7, "the default stream runs between what was queued before and after it");
     cudaStreamDestroy(stream);
 }
 
@@ -93,13 +93,13 @@ static void try_times()
     for (int i = 0; i < 100; i++)
         LAUNCH(add, 1, 1024, 0, 0, x, 1.0f);
     cudaEventRecord(end);
-    claim_error(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady,
+    check_error(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady,
                 "a time is not known before the work is done");
-    claim_error(cudaEventQuery(end), cudaErrorNotReady,
+    check_error(cudaEventQuery(end), cudaErrorNotReady,
                 "the work is not done before it is asked for");
-    claim_error(cudaEventQuery(end), cudaSuccess, "asking makes progress");
-    claim_error(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess, "the time is known");
-    claim(milliseconds > 0, "work takes time");
+    check_error(cudaEventQuery(end), cudaSuccess, "asking makes progress");
+    check_error(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess, "the time is known");
+    check(milliseconds > 0, "work takes time");
     cudaEventDestroy(start);
     cudaEventDestroy(end);
 }
@@ -109,14 +109,14 @@ static cudaGraphExec_t capture_steps(cudaStream_t stream, Array<float> &x, float
     cudaGraph_t graph;
     cudaGraphExec_t executable = nullptr;
     cudaStreamCaptureStatus status;
-    claim_error(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess,
+    check_error(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess,
                 "a capture begins");
     LAUNCH(add, 1, 32, 0, stream, x, amount);
     LAUNCH(multiply, 1, 32, 0, stream, x, 2.0f);
     cudaStreamIsCapturing(stream, &status);
-    claim(status == cudaStreamCaptureStatusActive, "the stream says that it captures");
-    claim_error(cudaStreamEndCapture(stream, &graph), cudaSuccess, "a capture ends");
-    claim_error(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess, "a graph is made ready");
+    check(status == cudaStreamCaptureStatusActive, "the stream says that it captures");
+    check_error(cudaStreamEndCapture(stream, &graph), cudaSuccess, "a capture ends");
+    check_error(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess, "a graph is made ready");
     cudaGraphDestroy(graph);
     return executable;
 }
@@ -127,11 +127,11 @@ static void try_graph(cudaStream_t stream)
     float amount = 1;
     cudaGraphExec_t executable = capture_steps(stream, x, amount);
     amount = 100; /* too late: arguments are copied at the launch */
-    claim(first_of(x) == 1, "capturing does nothing yet");
+    check(first_of(x) == 1, "capturing does nothing yet");
     for (int replay = 0; replay < 3; replay++)
         cudaGraphLaunch(executable, stream);
     cudaStreamSynchronize(stream);
-    claim(first_of(x) == 22, "three replays do it three times"); /* 1 -> 4 -> 10 -> 22 */
+    check(first_of(x) == 22, "three replays do it three times"); /* 1 -> 4 -> 10 -> 22 */
     cudaGraphExecDestroy(executable);
 }
 
@@ -162,12 +162,12 @@ static void try_fork(cudaStream_t stream, bool join)
         cudaGraphInstantiate(&executable, graph, 0);
         cudaGraphLaunch(executable, stream);
         cudaDeviceSynchronize();
-        claim(first_of(x) == 20 && first_of(y) == 4, "a graph with two branches");
+        check(first_of(x) == 20 && first_of(y) == 4, "a graph with two branches");
         cudaGraphExecDestroy(executable);
         cudaGraphDestroy(graph);
     } else {
-        claim_error(error, cudaErrorStreamCaptureUnjoined, "a branch must be joined");
-        claim(!graph, "a capture that fails gives no graph");
+        check_error(error, cudaErrorStreamCaptureUnjoined, "a branch must be joined");
+        check(!graph, "a capture that fails gives no graph");
         cudaGetLastError();
     }
     cudaStreamDestroy(branch);
@@ -212,15 +212,15 @@ static void try_forbidden(Forbidden what, cudaError_t expected)
     Array<float> x(std::vector<float>(32, 1));
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
-    claim_error(do_forbidden(what, stream, x), expected, "what cannot be captured fails");
+    check_error(do_forbidden(what, stream, x), expected, "what cannot be captured fails");
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
-    claim_error(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated,
+    check_error(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated,
                 "and breaks the capture");
-    claim(!graph, "a broken capture gives no graph");
+    check(!graph, "a broken capture gives no graph");
     cudaGetLastError();
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
-    claim_error(cudaStreamSynchronize(stream), cudaSuccess, "the stream works afterwards");
-    claim(first_of(x) == 2, "nothing of the broken capture was done");
+    check_error(cudaStreamSynchronize(stream), cudaSuccess, "the stream works afterwards");
+    check(first_of(x) == 2, "nothing of the broken capture was done");
     cudaStreamDestroy(stream);
 }
 
@@ -229,16 +229,16 @@ static void try_properties()
     cudaDeviceProp properties;
     int count = 0, device = -1, value = 0;
     size_t free_bytes, total_bytes;
-    claim(cudaGetDeviceCount(&count) == cudaSuccess && count == 1, "there is one device");
-    claim(cudaGetDevice(&device) == cudaSuccess && device == 0, "it is number 0");
-    claim_error(cudaSetDevice(1), cudaErrorInvalidDevice, "there is no number 1");
+    check(cudaGetDeviceCount(&count) == cudaSuccess && count == 1, "there is one device");
+    check(cudaGetDevice(&device) == cudaSuccess && device == 0, "it is number 0");
+    check_error(cudaSetDevice(1), cudaErrorInvalidDevice, "there is no number 1");
     cudaGetLastError();
     cudaGetDeviceProperties(&properties, 0);
-    claim(properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024, "it has its limits");
+    check(properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024, "it has its limits");
     cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-    claim(value == 227 << 10, "and says so attribute by attribute");
+    check(value == 227 << 10, "and says so attribute by attribute");
     cudaMemGetInfo(&free_bytes, &total_bytes);
-    claim(free_bytes <= total_bytes, "some of its memory is free");
+    check(free_bytes <= total_bytes, "some of its memory is free");
 }
 
 int main()
@@ -262,5 +262,5 @@ int main()
     try_forbidden(default_stream, cudaErrorStreamCaptureImplicit);
     try_forbidden(event_query, cudaErrorCapturedEvent);
     cudaStreamDestroy(stream);
-    return claims_report();
+    return check_report();
 }

@@ -138,7 +138,7 @@ static void try_shape(int rows, int columns)
     Example e = example_of(rows, columns);
     Array<float> dy(e.dy), h(e.h), gain(e.gain), deviation(e.deviation), dx(e.dx.size());
     LAUNCH(input_gradient, (rows + 3) / 4, 128, 0, 0, dy, h, gain, deviation, dx, rows, columns);
-    claim_close(dx.read(), e.dx, 1e-5, "dx");
+    check_close(dx.read(), e.dx, 1e-5, "dx");
 
     dim3 grid((columns + Across - 1) / Across, 4), block(Across, Down);
     Array<float> dgain(columns), ordered(columns), parts(4 * columns);
@@ -149,13 +149,13 @@ static void try_shape(int rows, int columns)
     cudaMemsetAsync(finished, 0, sizeof(unsigned));
     LAUNCH(column_sums, grid, block, 0, 0, dy, h, dgain, rows, columns);
     LAUNCH(column_sums_in_order, grid, block, 0, 0, dy, h, ordered, parts, finished, rows, columns);
-    claim_close(dgain.read(), e.dgain, 1e-4, "dgain by atomics");
-    claim_close(ordered.read(), e.dgain, 1e-4, "dgain by the last block");
+    check_close(dgain.read(), e.dgain, 1e-4, "dgain by atomics");
+    check_close(ordered.read(), e.dgain, 1e-4, "dgain by the last block");
 }
 
 int main()
 {
     try_shape(33, 70);
     try_shape(50, 96);
-    return claims_report();
+    return check_report();
 }

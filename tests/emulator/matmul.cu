@@ -138,10 +138,10 @@ int main()
     Array<__nv_bfloat16> on_a(a), on_b(b);
     Array<float> c(m * n), fragment(16 * 8);
     LAUNCH(matmul, dim3(n / Tile, m / Tile), Threads, 0, 0, on_a, on_b, c, n, k);
-    claim_close(c.read(), product(a, b, m, n, k), 1e-4, "matmul");
+    check_close(c.read(), product(a, b, m, n, k), 1e-4, "matmul");
     for (bool trans : {false, true}) {
         LAUNCH(one_fragment, 1, 32, 0, 0, on_a, on_b, fragment, trans);
-        claim_close(fragment.read(), product(a, b, 16, 8, 16), 1e-5, "one fragment");
+        check_close(fragment.read(), product(a, b, 16, 8, 16), 1e-5, "one fragment");
     }
-    return claims_report();
+    return check_report();
 }

@@ -121,10 +121,10 @@ template <class Mistake> static void expect(cudaError_t error, const char *messa
     if (met == cudaSuccess)
         met = cudaGetLastError();
     std::string heard = listening.heard();
-    claim_error(met, error, message);
+    check_error(met, error, message);
     if (heard.find(message) == std::string::npos)
         printf("heard \"%s\": ", heard.c_str());
-    claim(heard.find(message) != std::string::npos, message);
+    check(heard.find(message) != std::string::npos, message);
 }
 
 static void try_launches()
@@ -157,7 +157,7 @@ static void try_threads()
     cudaDeviceReset();
     Array<float> x(32);
     LAUNCH(from_outside, 1, 32, 0, 0, x);
-    claim(isnan(x.read()[9]), "a lane outside of the mask gives NaN");
+    check(isnan(x.read()[9]), "a lane outside of the mask gives NaN");
 }
 
 static void try_memory()
@@ -206,11 +206,11 @@ static void try_lasting_error()
         cudaDeviceSynchronize();
     }
     float *more;
-    claim_error(cudaMalloc(&more, 4), cudaErrorLaunchFailure, "a kernel's error stays");
-    claim_error(cudaGetLastError(), cudaErrorLaunchFailure, "whoever asks hears of it");
-    claim_error(cudaGetLastError(), cudaErrorLaunchFailure, "as often as they ask");
+    check_error(cudaMalloc(&more, 4), cudaErrorLaunchFailure, "a kernel's error stays");
+    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "whoever asks hears of it");
+    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "as often as they ask");
     cudaDeviceReset();
-    claim_error(cudaMalloc(&more, 4), cudaSuccess, "until the device is reset");
+    check_error(cudaMalloc(&more, 4), cudaSuccess, "until the device is reset");
 }
 
 /* More than available: an ordinary error, after which smaller allocations succeed. */
@@ -220,16 +220,16 @@ static void try_out_of_memory()
     float *x = nullptr, *y;
     cudaDeviceReset();
     cudaMemGetInfo(&free_bytes, &total_bytes);
-    claim_error(cudaMalloc(&x, free_bytes + 1), cudaErrorMemoryAllocation, "memory has an end");
-    claim(!x, "then there is no pointer");
-    claim_error(cudaGetLastError(), cudaErrorMemoryAllocation, "the error is the last one");
-    claim_error(cudaGetLastError(), cudaSuccess, "and does not stay");
-    claim_error(cudaMalloc(&x, 1 << 19), cudaSuccess, "half of a MiB fits");
-    claim_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "so does the other half");
+    check_error(cudaMalloc(&x, free_bytes + 1), cudaErrorMemoryAllocation, "memory has an end");
+    check(!x, "then there is no pointer");
+    check_error(cudaGetLastError(), cudaErrorMemoryAllocation, "the error is the last one");
+    check_error(cudaGetLastError(), cudaSuccess, "and does not stay");
+    check_error(cudaMalloc(&x, 1 << 19), cudaSuccess, "half of a MiB fits");
+    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "so does the other half");
     if (total_bytes == 1 << 20)
-        claim_error(cudaMalloc(&y, 1), cudaErrorMemoryAllocation, "but not a byte more");
+        check_error(cudaMalloc(&y, 1), cudaErrorMemoryAllocation, "but not a byte more");
     cudaFree(x);
-    claim_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "freed memory can be had again");
+    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "freed memory can be had again");
     cudaDeviceReset();
 }
 
@@ -241,5 +241,5 @@ int main()
     try_transfers();
     try_lasting_error();
     try_out_of_memory();
-    return claims_report();
+    return check_report();
 }

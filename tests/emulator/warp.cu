@@ -29,7 +29,7 @@ static void try_shuffles()
                                          lane ^ (lane < 16 ? 1 : 2)});
     }
     LAUNCH(shuffles, 1, 32, 0, 0, met);
-    claim_close(met.read(), expected, 0, "shuffles");
+    check_close(met.read(), expected, 0, "shuffles");
 }
 
 /* A block of 48 threads: the second warp has 16 lanes. */
@@ -51,7 +51,7 @@ static void try_votes()
     for (int i = 0; i < 48; i++)
         expected.insert(expected.end(), {i < 32 ? 16 : 8, i >= 32, i < 32, 16, 1, 0});
     LAUNCH(votes, 1, 48, 0, 0, met);
-    claim_close(met.read(), expected, 0, "votes");
+    check_close(met.read(), expected, 0, "votes");
 }
 
 /* Half of the lanes end; the others still meet. */
@@ -85,7 +85,7 @@ static void try_shapes()
         int size = block.x * block.y * block.z;
         Array<int> met(2 * 3 * 2);
         LAUNCH(tree, dim3(2, 3, 2), block, size * sizeof(int), 0, met);
-        claim_close(met.read(), std::vector<int>(12, size * (size - 1) / 2), 0,
+        check_close(met.read(), std::vector<int>(12, size * (size - 1) / 2), 0,
                     "tree of any shape");
     }
 }
@@ -108,7 +108,7 @@ static void try_unwritten()
     LAUNCH(unwritten, 2, 8, 8 * sizeof(float), 0, met);
     std::vector<float> y = met.read();
     for (int i = 0; i < 16; i++)
-        claim(i % 8 < 4 ? y[i] == 1 : isnan(y[i]), "memory starts as NaN");
+        check(i % 8 < 4 ? y[i] == 1 : isnan(y[i]), "memory starts as NaN");
 }
 
 struct Totals {
@@ -136,11 +136,11 @@ static void try_atomics()
     Array<Totals> totals(std::vector<Totals>{{0, 0, 1000, -1, 0, 0, 0, 0}});
     LAUNCH(atomics, 4, 96, 0, 0, totals);
     Totals met = totals.read()[0];
-    claim(met.sum == 384 * 383 / 2, "atomicAdd of int");
-    claim(met.largest == 383 && met.smallest == 0, "atomicMax and atomicMin");
-    claim(met.last >= 0 && met.last < 384, "atomicExch");
-    claim(met.winners == 1 && met.wide == 1ull << 40, "atomicCAS lets one through");
-    claim(met.real == 192 && met.precise == 96, "atomicAdd of float and double");
+    check(met.sum == 384 * 383 / 2, "atomicAdd of int");
+    check(met.largest == 383 && met.smallest == 0, "atomicMax and atomicMin");
+    check(met.last >= 0 && met.last < 384, "atomicExch");
+    check(met.winners == 1 && met.wide == 1ull << 40, "atomicCAS lets one through");
+    check(met.real == 192 && met.precise == 96, "atomicAdd of float and double");
 }
 
 __global__ void arithmetic(float *y)
@@ -161,7 +161,7 @@ static void try_arithmetic()
     LAUNCH(arithmetic, 1, 1, 0, 0, met);
     std::vector<float> all = met.read();
     all.resize(7);
-    claim_close(all, {4.5f, 3, 3, 2.25f, 12, 45, 12.75f}, 0, "arithmetic");
+    check_close(all, {4.5f, 3, 3, 2.25f, 12, 45, 12.75f}, 0, "arithmetic");
 }
 
 /* Hand-worked roundings to nearest even: 1 + 2^-8 lies halfway between 1 and 1 + 2^-7. */
@@ -182,7 +182,7 @@ static void try_bfloat()
 {
     Array<float> met(8);
     LAUNCH(bfloat, 1, 1, 0, 0, met);
-    claim_close(met.read(), {1, 1.015625f, 1.0078125f, 1.0078125f, 256, 3, 0xbf80, 1}, 0, "bf16");
+    check_close(met.read(), {1, 1.015625f, 1.0078125f, 1.0078125f, 256, 3, 0xbf80, 1}, 0, "bf16");
 }
 
 int main()
@@ -191,11 +191,11 @@ int main()
     try_votes();
     Array<int> met(16);
     LAUNCH(after_the_end, 1, 32, 0, 0, met);
-    claim(met.read()[7] == 6, "lanes that have ended are not waited for");
+    check(met.read()[7] == 6, "lanes that have ended are not waited for");
     try_shapes();
     try_unwritten();
     try_atomics();
     try_arithmetic();
     try_bfloat();
-    return claims_report();
+    return check_report();
 }

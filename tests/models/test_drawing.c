@@ -14,7 +14,7 @@ static int count_of(const char *text, const char *what)
 
 static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
 
-CLAIM(drawing, each_operation_that_leads_to_the_loss_is_a_box)
+TEST(drawing, each_operation_that_leads_to_the_loss_is_a_box)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
@@ -35,7 +35,7 @@ CLAIM(drawing, each_operation_that_leads_to_the_loss_is_a_box)
 }
 
 /* d sum(2 x) / d(2 x) is 1 for each of 16 elements, and so has the length 4. */
-CLAIM(drawing, norms_are_those_of_the_gradients)
+TEST(drawing, norms_are_those_of_the_gradients)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -52,7 +52,7 @@ CLAIM(drawing, norms_are_those_of_the_gradients)
     sb_tape_end(&tape);
 }
 
-CLAIM(drawing, the_encoder_has_a_column_of_its_own)
+TEST(drawing, the_encoder_has_a_column_of_its_own)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_tensor *a = sb_parameters_add(set, "encoder.a", SB_SHAPE(2), half);
@@ -69,7 +69,7 @@ CLAIM(drawing, the_encoder_has_a_column_of_its_own)
     sb_parameters_free(set);
 }
 
-CLAIM(drawing, names_cannot_break_the_text)
+TEST(drawing, names_cannot_break_the_text)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
@@ -85,7 +85,7 @@ CLAIM(drawing, names_cannot_break_the_text)
     sb_parameters_free(set);
 }
 
-CLAIM(drawing, what_cannot_be_drawn_is_named)
+TEST(drawing, what_cannot_be_drawn_is_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

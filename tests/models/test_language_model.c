@@ -54,7 +54,7 @@ static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
     return ids;
 }
 
-CLAIM(language_model, the_loss_is_the_cross_entropy_of_the_logits)
+TEST(language_model, the_loss_is_the_cross_entropy_of_the_logits)
 {
     struct writer w = writer_new(SB_F64, 1, 0);
     sb_tensor *ids = circles(1, 5, 9);
@@ -69,7 +69,7 @@ CLAIM(language_model, the_loss_is_the_cross_entropy_of_the_logits)
     writer_free(&w);
 }
 
-CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
+TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
 {
     const int steps = test_some(30);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
@@ -106,7 +106,7 @@ CLAIM(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
     }
 }
 
-CLAIM(language_model, its_gradient_is_right)
+TEST(language_model, its_gradient_is_right)
 {
     struct writer w = writer_new(SB_F64, 1, 5);
     sb_tensor *ids = circles(1, 2, 4);
@@ -133,7 +133,7 @@ CLAIM(language_model, its_gradient_is_right)
     writer_free(&w);
 }
 
-CLAIM(language_model, a_symbol_does_not_change_what_comes_before_it)
+TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
 {
     for (int v = 0; tiny_variant(v); v++) {
         struct writer w = writer_new(SB_F32, 1, v);
@@ -179,7 +179,7 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     return values;
 }
 
-CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
+TEST(language_model, it_goes_on_with_the_most_probable_symbols)
 {
     const int n = test_some(TEXTS);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
@@ -210,7 +210,7 @@ CLAIM(language_model, it_goes_on_with_the_most_probable_symbols)
     }
 }
 
-CLAIM(language_model, ways_of_decoding_agree)
+TEST(language_model, ways_of_decoding_agree)
 {
     struct writer w = writer_new(SB_F32, 2, 0);
     const char *prompts[TEXTS];
@@ -242,7 +242,7 @@ CLAIM(language_model, ways_of_decoding_agree)
     writer_free(&w);
 }
 
-CLAIM(language_model, it_learns_to_count)
+TEST(language_model, it_learns_to_count)
 {
     fast_device_needed();
     sb_language_model_options options = options_of(0);
@@ -274,7 +274,7 @@ CLAIM(language_model, it_learns_to_count)
     sb_vocabulary_release(vocabulary);
 }
 
-CLAIM(language_model, data_give_it_their_targets)
+TEST(language_model, data_give_it_their_targets)
 {
     sb_data *data = sb_data_task("sort", 1);
     sb_parameters *weights = sb_parameters_new(1);
@@ -294,7 +294,7 @@ CLAIM(language_model, data_give_it_their_targets)
     sb_data_free(data);
 }
 
-CLAIM(language_model, learned_positions_end_a_text)
+TEST(language_model, learned_positions_end_a_text)
 {
     int learned = 0;
     while (tiny_variant(learned)->options.transformer.positions != SB_POSITIONS_LEARNED)
@@ -314,7 +314,7 @@ CLAIM(language_model, learned_positions_end_a_text)
     writer_free(&w);
 }
 
-CLAIM(language_model, wrong_arguments_are_refused)
+TEST(language_model, wrong_arguments_are_refused)
 {
     struct writer w = writer_new(SB_F32, 1, 0);
     sb_language_model_options smooth = {.label_smoothing = -0.1};
@@ -358,7 +358,7 @@ static bool build_and_write(void *context)
     return text != NULL;
 }
 
-CLAIM(language_model, each_allocation_may_fail)
+TEST(language_model, each_allocation_may_fail)
 {
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_write, vocabulary) > 100);

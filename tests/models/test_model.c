@@ -3,7 +3,7 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/tiny.h"
 
-CLAIM(model, a_description_gives_back_what_was_set)
+TEST(model, a_description_gives_back_what_was_set)
 {
     sb_description *d = sb_description_new("seq2seq");
     double value;
@@ -45,7 +45,7 @@ static bool describe(void *unused)
     return d != NULL;
 }
 
-CLAIM(model, a_model_is_built_from_the_description_of_another)
+TEST(model, a_model_is_built_from_the_description_of_another)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(17)->options);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
@@ -72,7 +72,7 @@ CLAIM(model, a_model_is_built_from_the_description_of_another)
     tiny_free(&tiny);
 }
 
-CLAIM(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
+TEST(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
 {
     cr_expect(!sb_model_kind_find("diffusion"));
     EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model");
@@ -80,7 +80,7 @@ CLAIM(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
     EXPECT_ERROR("model_kind: name is NULL");
 }
 
-CLAIM(model, texts_are_written_through_the_table)
+TEST(model, texts_are_written_through_the_table)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     const sb_model model = sb_seq2seq_as_model(tiny.model);
@@ -174,7 +174,7 @@ static void expect_refused(sb_batch batch, const char *reason)
     line_free(&line);
 }
 
-CLAIM(model, batches_that_do_not_fit_are_refused_by_name)
+TEST(model, batches_that_do_not_fit_are_refused_by_name)
 {
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
@@ -195,7 +195,7 @@ CLAIM(model, batches_that_do_not_fit_are_refused_by_name)
     line_free(&line);
 }
 
-CLAIM(model, a_trainer_needs_a_loss_weights_and_a_source)
+TEST(model, a_trainer_needs_a_loss_weights_and_a_source)
 {
     struct line line = line_new();
     const sb_model_kind nothing = {.name = "nothing"};
@@ -233,7 +233,7 @@ static void expect_no_cut(sb_communicator *ranks, const char *splits, int sequen
     line_free(&line);
 }
 
-CPU_CLAIM(model, ranks_cut_only_what_its_kind_allows)
+CPU_TEST(model, ranks_cut_only_what_its_kind_allows)
 {
     struct mailbox *mailbox = mailbox_open(2);
     sb_communicator *first = mailbox_rank(mailbox, 0), *second = mailbox_rank(mailbox, 1);

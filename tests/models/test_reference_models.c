@@ -48,7 +48,7 @@ static void compare(const sb_safetensors *file, const void *context, sb_dtype dt
     tiny_free(&tiny);
 }
 
-CLAIM(reference_models, models_are_as_in_pytorch)
+TEST(reference_models, models_are_as_in_pytorch)
 {
     static const struct variant variants[] = {
         {"model/pre", {TRANSFORMER(.norm_place = SB_NORM_PRE), .label_smoothing = 0.1}},
@@ -104,7 +104,7 @@ static void expect_losses(const char *path, const sb_seq2seq_options *options,
     sb_safetensors_close(file);
 }
 
-CLAIM(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
+TEST(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
 {
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_PRE)};
     expect_losses("pre", &model, sb_adam_new,
@@ -112,7 +112,7 @@ CLAIM(reference_models, losses_of_pre_norm_with_adam_follow_pytorch)
                       .learning_rate = 0.01, .beta1 = 0.9, .beta2 = 0.98, .epsilon = 1e-9});
 }
 
-CLAIM(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch)
+TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pytorch)
 {
     const sb_seq2seq_options model = {TRANSFORMER(.norm_place = SB_NORM_POST),
                                       .tie_embeddings = true, .label_smoothing = 0.1};
@@ -126,7 +126,7 @@ CLAIM(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pyt
                                 .clip = 1});
 }
 
-CLAIM(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch)
+TEST(reference_models, losses_of_shared_embeddings_with_momentum_follow_pytorch)
 {
     const sb_seq2seq_options model = {
         TRANSFORMER(.norm_place = SB_NORM_PRE, .activation = SB_ACTIVATION_GELU),

@@ -2,7 +2,7 @@
 
 enum { PAIRS = 5, LONGEST = 9 };
 
-CLAIM(seq2seq, results_have_the_shapes_that_are_promised)
+TEST(seq2seq, results_have_the_shapes_that_are_promised)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -47,7 +47,7 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
     }
 }
 
-CLAIM(seq2seq, attention_goes_where_it_may)
+TEST(seq2seq, attention_goes_where_it_may)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -67,7 +67,7 @@ CLAIM(seq2seq, attention_goes_where_it_may)
     tiny_free(&tiny);
 }
 
-CLAIM(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
+TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
 {
     sb_seq2seq_options options = tiny_options();
     options.label_smoothing = 0.1;
@@ -99,7 +99,7 @@ static bool may_vanish(const char *name)
     return strstr(name, "key.bias") != NULL;
 }
 
-CLAIM(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
+TEST(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
 {
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
@@ -127,7 +127,7 @@ CLAIM(seq2seq, every_parameter_gets_a_gradient_in_every_variant)
     }
 }
 
-CLAIM(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
+TEST(seq2seq, the_loss_falls_in_30_steps_in_every_variant)
 {
     const int steps = test_some(30);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
@@ -172,7 +172,7 @@ static double *logits_of(const struct tiny *tiny, const sb_batch *batch, sb_mode
     return values;
 }
 
-CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
+TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 {
     for (int v = 0; tiny_variant(v); v++) {
         struct tiny tiny = tiny_new(SB_F32, 1, &tiny_variant(v)->options);
@@ -200,7 +200,7 @@ CLAIM(seq2seq, a_symbol_does_not_change_what_comes_before_it)
 }
 
 /* Bits, where nothing is recorded; elsewhere BLAS may sum in another order. */
-CLAIM(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
+TEST(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
 {
     for (int v = 0; tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
@@ -224,7 +224,7 @@ CLAIM(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
         }
 }
 
-CLAIM(seq2seq, tables_are_shared_as_asked_for)
+TEST(seq2seq, tables_are_shared_as_asked_for)
 {
     int64_t size[4];
     for (int i = 0; i < 4; i++) {
@@ -242,7 +242,7 @@ CLAIM(seq2seq, tables_are_shared_as_asked_for)
     cr_expect(size[0] - size[3] == 2 * TINY_V * 12);
 }
 
-CLAIM(seq2seq, parameters_have_dotted_names)
+TEST(seq2seq, parameters_have_dotted_names)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     static const char *const names[] = {
@@ -261,7 +261,7 @@ CLAIM(seq2seq, parameters_have_dotted_names)
     tiny_free(&tiny);
 }
 
-CLAIM(seq2seq, wrong_options_are_refused)
+TEST(seq2seq, wrong_options_are_refused)
 {
     sb_vocabulary *a = tiny_vocabulary(), *b = tiny_vocabulary();
     sb_parameters *weights = sb_parameters_new(1);
@@ -291,7 +291,7 @@ CLAIM(seq2seq, wrong_options_are_refused)
     sb_vocabulary_release(b);
 }
 
-CLAIM(seq2seq, learned_positions_have_an_end)
+TEST(seq2seq, learned_positions_have_an_end)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
@@ -331,7 +331,7 @@ static bool build_and_step(void *context)
     return ok;
 }
 
-CLAIM(seq2seq, each_allocation_may_fail)
+TEST(seq2seq, each_allocation_may_fail)
 {
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(build_and_step, vocabulary) > 200);
@@ -362,7 +362,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     return all;
 }
 
-CLAIM(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
+TEST(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
 {
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options o = tiny_variant(i)->options;
@@ -378,7 +378,7 @@ CLAIM(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
     }
 }
 
-CLAIM(seq2seq, tiles_give_the_same_gradients_in_every_variant)
+TEST(seq2seq, tiles_give_the_same_gradients_in_every_variant)
 {
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options o = tiny_variant(i)->options;
@@ -417,7 +417,7 @@ static int64_t encoder_peak(bool recompute, int layers)
 }
 
 /* A further layer costs its boundary, (B, L, C), and handles, instead of all its intermediates. */
-CLAIM(seq2seq, recomputation_holds_one_layer_and_the_boundaries)
+TEST(seq2seq, recomputation_holds_one_layer_and_the_boundaries)
 {
     const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
     int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;

@@ -40,7 +40,7 @@ static bool run(struct ear *ear, sb_tensor *w, sb_tensor *x)
     return sb_tape_end(&tape) && ok;
 }
 
-CPU_CLAIM(listener, a_leafs_gradient_is_whole_after_the_last_node_that_it_is_told_of)
+CPU_TEST(listener, a_leafs_gradient_is_whole_after_the_last_node_that_it_is_told_of)
 {
     sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
     struct ear ear = {.leaf = w};
@@ -53,7 +53,7 @@ CPU_CLAIM(listener, a_leafs_gradient_is_whole_after_the_last_node_that_it_is_tol
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(listener, one_that_fails_ends_backward)
+CPU_TEST(listener, one_that_fails_ends_backward)
 {
     sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
     struct ear ear = {.leaf = w, .fails = true};

@@ -73,7 +73,7 @@ static void begin(void)
     write_pairs("pairs.tsv", 10);
 }
 
-#define MPI_CLAIM(name) CLAIM_AFTER(begin, mpi, name)
+#define MPI_TEST(name) TEST_AFTER(begin, mpi, name)
 
 /* ---- what they compute ---- */
 
@@ -97,7 +97,7 @@ static void expect_worker(int count, const char *job)
     free(err);
 }
 
-MPI_CLAIM(ranks_sum_exchange_and_learn_what_one_does)
+MPI_TEST(ranks_sum_exchange_and_learn_what_one_does)
 {
     for (int count = 2; count <= (test_long() ? 4 : 3); count++)
         expect_worker(count, "learn");
@@ -114,7 +114,7 @@ static int read_losses(const char *log, double loss[], int most)
     return n;
 }
 
-MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
+MPI_TEST(ranks_on_two_networks_reach_each_other_by_tcp)
 {
     char command[4096];
     snprintf(command, sizeof command, "'%s' '%s' learn >'%s' 2>&1", test_path("mpi_namespaces.sh"),
@@ -130,7 +130,7 @@ MPI_CLAIM(ranks_on_two_networks_reach_each_other_by_tcp)
 
 /* Runs on the emulated device, whose sums are made in host memory: of gradients, and with heads
    over ranks of what these make. */
-MPI_CLAIM(ranks_on_a_device_sum_there_too)
+MPI_TEST(ranks_on_a_device_sum_there_too)
 {
     static const char *const split[] = {"heads=1", "heads=2"};
     if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
@@ -152,7 +152,7 @@ MPI_CLAIM(ranks_on_a_device_sum_there_too)
     }
 }
 
-MPI_CLAIM(a_run_on_two_ranks_follows_a_run_on_one)
+MPI_TEST(a_run_on_two_ranks_follows_a_run_on_one)
 {
     double one[4], two[4];
     program_launcher("");
@@ -187,7 +187,7 @@ static int count_files(void)
     return n;
 }
 
-MPI_CLAIM(only_the_first_rank_writes_and_speaks)
+MPI_TEST(only_the_first_rank_writes_and_speaks)
 {
     program_launcher(ranks(3, ""));
     struct outcome o = program_run(TRAIN "--steps 15");
@@ -203,7 +203,7 @@ MPI_CLAIM(only_the_first_rank_writes_and_speaks)
 }
 
 /* Of each split, what rank 0 sends and what the formula says, as the page shows them. */
-MPI_CLAIM(the_table_of_bytes_in_teach_is_what_is_measured)
+MPI_TEST(the_table_of_bytes_in_teach_is_what_is_measured)
 {
     char command[4096];
     snprintf(command, sizeof command, "cp '%s/../teach/ranks.md' '%s'", TEST_FOLDER,
@@ -253,7 +253,7 @@ static void rename_run(const char *to)
     }
 }
 
-MPI_CLAIM(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_bytes)
+MPI_TEST(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_bytes)
 {
     program_launcher(ranks(2, ""));
     struct outcome o = program_run(TRAIN "--steps 300");
@@ -271,7 +271,7 @@ MPI_CLAIM(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_
               program_same("m.jsonl", "whole-m.jsonl"));
 }
 
-MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
+MPI_TEST(a_run_goes_on_with_any_number_of_ranks)
 {
     static const int counts[] = {2, 1, 3};
     double whole[6], parts[6];
@@ -291,7 +291,7 @@ MPI_CLAIM(a_run_goes_on_with_any_number_of_ranks)
 }
 
 /* Each rank holds half of the heads; the files hold all of them, and no word of that. */
-MPI_CLAIM(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
+MPI_TEST(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
 {
     static char launcher[600]; /* ranks that make different calls would wait forever */
     snprintf(launcher, sizeof launcher, "timeout 60 %s", ranks(2, ""));
@@ -354,7 +354,7 @@ static struct outcome outcome_of_fault(int signal_number, const char *options)
     return o;
 }
 
-MPI_CLAIM(a_killed_rank_ends_the_job_and_its_checkpoint_stays)
+MPI_TEST(a_killed_rank_ends_the_job_and_its_checkpoint_stays)
 {
     struct outcome o = outcome_of_fault(SIGKILL, "");
     cr_expect(strstr(o.err, "rank 1 ") != NULL, "%s", o.err);
@@ -362,7 +362,7 @@ MPI_CLAIM(a_killed_rank_ends_the_job_and_its_checkpoint_stays)
     cr_expect(o.code == 0 && strstr(o.out, "resumed    after step "), "%s%s", o.out, o.err);
 }
 
-MPI_CLAIM(a_stopped_rank_is_named_and_ends_the_job)
+MPI_TEST(a_stopped_rank_is_named_and_ends_the_job)
 {
     struct outcome o = outcome_of_fault(SIGSTOP, "--heartbeat 2");
     cr_expect(count_of(o.err, "softback: rank 1 has been silent for 2 seconds; the job ends") == 1,
@@ -370,7 +370,7 @@ MPI_CLAIM(a_stopped_rank_is_named_and_ends_the_job)
     cr_expect(count_of(o.err, "has been silent") == 1, "%s", o.err);
 }
 
-MPI_CLAIM(a_rank_without_memory_ends_the_job)
+MPI_TEST(a_rank_without_memory_ends_the_job)
 {
     const double began = now();
     cr_expect(!run_workers(2, "starve") && now() - began < 30);
@@ -403,7 +403,7 @@ static void expect_refused(const char *rest, const char *message)
     free(model);
 }
 
-MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
+MPI_TEST(ranks_that_differ_are_named_at_the_start)
 {
     write_pairs("other.tsv", 11);
     expect_refused(TRAIN AND_ONE_MORE TRAIN "--seed 7", "rank 2 has --seed 7, rank 0 has 1");
@@ -423,7 +423,7 @@ MPI_CLAIM(ranks_that_differ_are_named_at_the_start)
                    "none.tsv: cannot be opened: No such file or directory");
 }
 
-MPI_CLAIM(without_the_plug_in_ranks_do_not_go_on_alone)
+MPI_TEST(without_the_plug_in_ranks_do_not_go_on_alone)
 {
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
     program_launcher(ranks(2, ""));

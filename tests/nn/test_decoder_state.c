@@ -47,7 +47,7 @@ static sb_tensor *at_once(const struct steps *s)
     return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
 }
 
-CLAIM(decoder_state, steps_of_any_size_compute_what_one_pass_does)
+TEST(decoder_state, steps_of_any_size_compute_what_one_pass_does)
 {
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
@@ -71,7 +71,7 @@ CLAIM(decoder_state, steps_of_any_size_compute_what_one_pass_does)
 }
 
 /* Sequences are swapped, duplicated and dropped; each continues as before. */
-CLAIM(decoder_state, sequences_can_be_reordered)
+TEST(decoder_state, sequences_can_be_reordered)
 {
     static const struct {
         int n;
@@ -131,7 +131,7 @@ static bool step(void *context)
     return ok;
 }
 
-CLAIM(decoder_state, a_step_that_fails_can_be_tried_again)
+TEST(decoder_state, a_step_that_fails_can_be_tried_again)
 {
     struct steps s = steps_new(0);
     struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
@@ -164,7 +164,7 @@ static bool make(void *context)
     return state != NULL;
 }
 
-CLAIM(decoder_state, each_allocation_may_fail)
+TEST(decoder_state, each_allocation_may_fail)
 {
     struct steps s = steps_new(0);
     cr_expect(test_each_allocation_fails(make, s.decoder) == 1 + 2 * (1 + 2));
@@ -182,7 +182,7 @@ static void expect_refusal(const struct steps *s, sb_decoder_state *state, sb_mo
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(decoder_state, wrong_arguments_are_refused)
+TEST(decoder_state, wrong_arguments_are_refused)
 {
     struct steps s = steps_new(0), other = steps_new(0);
     sb_decoder_state *state = sb_decoder_state_new(s.decoder);

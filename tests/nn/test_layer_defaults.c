@@ -1,7 +1,7 @@
 /* Zeros in the options of a layer stand for the documented defaults. */
 #include "tests/support/test.h"
 
-CLAIM(layer_defaults, heads_and_feed_forward_have_their_documented_defaults)
+TEST(layer_defaults, heads_and_feed_forward_have_their_documented_defaults)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.width = 64};
@@ -16,7 +16,7 @@ CLAIM(layer_defaults, heads_and_feed_forward_have_their_documented_defaults)
     sb_parameters_free(set);
 }
 
-CLAIM(layer_defaults, the_default_activation_is_relu)
+TEST(layer_defaults, the_default_activation_is_relu)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.width = 8, .heads = 2, .key_heads = 2, .feed_forward = 16};
@@ -28,7 +28,7 @@ CLAIM(layer_defaults, the_default_activation_is_relu)
     sb_parameters_free(set);
 }
 
-CLAIM(layer_defaults, no_weight_is_empty)
+TEST(layer_defaults, no_weight_is_empty)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.width = 8, .heads = 2};
@@ -39,7 +39,7 @@ CLAIM(layer_defaults, no_weight_is_empty)
     sb_parameters_free(set);
 }
 
-CLAIM(layer_defaults, an_embedding_of_zeros_has_width_128_and_512_learned_positions)
+TEST(layer_defaults, an_embedding_of_zeros_has_width_128_and_512_learned_positions)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options zero = {0}, learned = {.positions = SB_POSITIONS_LEARNED};
@@ -51,7 +51,7 @@ CLAIM(layer_defaults, an_embedding_of_zeros_has_width_128_and_512_learned_positi
     sb_parameters_free(set);
 }
 
-CLAIM(layer_defaults, a_position_bias_of_zeros_has_4_heads)
+TEST(layer_defaults, a_position_bias_of_zeros_has_4_heads)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.positions = SB_POSITIONS_RELATIVE};
@@ -62,7 +62,7 @@ CLAIM(layer_defaults, a_position_bias_of_zeros_has_4_heads)
 }
 
 /* An embedding knows no heads, and attention no sinusoids. */
-CLAIM(layer_defaults, options_that_a_layer_does_not_use_refuse_nothing)
+TEST(layer_defaults, options_that_a_layer_does_not_use_refuse_nothing)
 {
     const sb_transformer_options six = {.width = 6}, nine = {.width = 9, .heads = 3};
     const sb_transformer_options three = {.heads = 3, .positions = SB_POSITIONS_RELATIVE};
@@ -81,7 +81,7 @@ CLAIM(layer_defaults, options_that_a_layer_does_not_use_refuse_nothing)
 }
 
 /* Made by a layer's own completion, and by that of a stack. */
-CLAIM(layer_defaults, a_layer_has_the_same_numbers_alone_as_in_an_encoder)
+TEST(layer_defaults, a_layer_has_the_same_numbers_alone_as_in_an_encoder)
 {
     const sb_transformer_options o = {.width = 8, .heads = 2, .encoder_layers = 1};
     sb_parameters *alone = sb_parameters_new(1), *stack = sb_parameters_new(1);

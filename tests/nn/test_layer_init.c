@@ -150,7 +150,7 @@ static const struct kind *kind_of(make *init)
 
 /* ---- NULL ---- */
 
-CLAIM(layer_init, a_null_layer_set_or_name_is_refused)
+TEST(layer_init, a_null_layer_set_or_name_is_refused)
 {
     static const char *const names[] = {"layer", "set", "name"};
     const sb_transformer_options o = {.width = 4, .heads = 2};
@@ -170,7 +170,7 @@ CLAIM(layer_init, a_null_layer_set_or_name_is_refused)
         }
 }
 
-CLAIM(layer_init, null_options_are_all_defaults)
+TEST(layer_init, null_options_are_all_defaults)
 {
     for (int i = 0; i < KINDS; i++) {
         sb_parameters *set = sb_parameters_new(1);
@@ -182,7 +182,7 @@ CLAIM(layer_init, null_options_are_all_defaults)
     }
 }
 
-CLAIM(layer_init, completion_into_nothing_is_refused)
+TEST(layer_init, completion_into_nothing_is_refused)
 {
     cr_expect(!sb_transformer_complete(NULL, NULL));
     EXPECT_ERROR("transformer: complete is NULL");
@@ -190,7 +190,7 @@ CLAIM(layer_init, completion_into_nothing_is_refused)
 
 /* ---- what cannot be ---- */
 
-CLAIM(layer_init, heads_that_do_not_divide_the_width_are_refused)
+TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
 {
     const sb_transformer_options o = {.width = 8, .heads = 3}, six = {.width = 6};
     expect_refused(kind_of(encoder), &o,
@@ -208,7 +208,7 @@ CLAIM(layer_init, heads_that_do_not_divide_the_width_are_refused)
                    "key_heads that divide the heads (as many by default)");
 }
 
-CLAIM(layer_init, sizes_that_cannot_be_are_refused)
+TEST(layer_init, sizes_that_cannot_be_are_refused)
 {
     const sb_transformer_options width = {.width = -1}, heads = {.heads = -2},
                                  hidden = {.feed_forward = -3}, longest = {.longest = -4},
@@ -238,7 +238,7 @@ CLAIM(layer_init, sizes_that_cannot_be_are_refused)
         }
 }
 
-CLAIM(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
+TEST(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.width = 4};
@@ -253,7 +253,7 @@ CLAIM(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
     sb_parameters_free(set);
 }
 
-CLAIM(layer_init, numbers_and_choices_that_cannot_be_are_refused)
+TEST(layer_init, numbers_and_choices_that_cannot_be_are_refused)
 {
     const sb_transformer_options dropout = {.dropout = 1}, odd = {.width = 7},
                                  activation = {.activation = (sb_activation)9},
@@ -273,7 +273,7 @@ CLAIM(layer_init, numbers_and_choices_that_cannot_be_are_refused)
 
 /* The last parameter of each layer has a name that is taken: the parameters added before are
    removed, and the next random numbers are the same as without the failure. */
-CLAIM(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
+TEST(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
 {
     const sb_transformer_options o = {.width = 4, .heads = 2};
     for (int i = 0; i < KINDS; i++) {
@@ -300,7 +300,7 @@ CLAIM(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
     }
 }
 
-CLAIM(layer_init, an_encoder_or_decoder_that_fails_leaves_the_set_as_it_was)
+TEST(layer_init, an_encoder_or_decoder_that_fails_leaves_the_set_as_it_was)
 {
     const sb_transformer_options o = {
         .width = 4, .heads = 2, .encoder_layers = 1, .decoder_layers = 1};
@@ -315,7 +315,7 @@ CLAIM(layer_init, an_encoder_or_decoder_that_fails_leaves_the_set_as_it_was)
     sb_parameters_free(set);
 }
 
-CLAIM(layer_init, a_model_that_fails_leaves_the_set_as_it_was)
+TEST(layer_init, a_model_that_fails_leaves_the_set_as_it_was)
 {
     const sb_transformer_options o = {
         .width = 4, .heads = 2, .encoder_layers = 1, .decoder_layers = 1};

@@ -132,7 +132,7 @@ static sb_tensor *run_decoder_layer(void *context, sb_tensor *const x[])
     return sb_decoder_layer_forward(&l->decoder_layer, l->x, l->memory, &self, &cross);
 }
 
-CLAIM(layers, linear_has_the_right_gradient)
+TEST(layers, linear_has_the_right_gradient)
 {
     sb_transformer_options options = sizes();
     struct layer l = layer_new(&options);
@@ -141,7 +141,7 @@ CLAIM(layers, linear_has_the_right_gradient)
     layer_free(&l);
 }
 
-CLAIM(layers, embedding_has_the_right_gradient)
+TEST(layers, embedding_has_the_right_gradient)
 {
     for (int positions = SB_POSITIONS_SINUSOIDAL; positions <= SB_POSITIONS_LEARNED; positions++) {
         sb_transformer_options options = sizes();
@@ -154,7 +154,7 @@ CLAIM(layers, embedding_has_the_right_gradient)
     }
 }
 
-CLAIM(layers, norms_have_the_right_gradient)
+TEST(layers, norms_have_the_right_gradient)
 {
     for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
         sb_transformer_options options = sizes();
@@ -165,7 +165,7 @@ CLAIM(layers, norms_have_the_right_gradient)
     }
 }
 
-CLAIM(layers, feed_forward_has_the_right_gradient)
+TEST(layers, feed_forward_has_the_right_gradient)
 {
     for (int gated = 0; gated < 2; gated++) {
         sb_transformer_options options = sizes();
@@ -177,7 +177,7 @@ CLAIM(layers, feed_forward_has_the_right_gradient)
     }
 }
 
-CLAIM(layers, attention_has_the_right_gradient)
+TEST(layers, attention_has_the_right_gradient)
 {
     static const struct {
         sb_score score;
@@ -208,7 +208,7 @@ CLAIM(layers, attention_has_the_right_gradient)
     }
 }
 
-CLAIM(layers, encoder_and_decoder_layers_have_the_right_gradient)
+TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
 {
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++)
         for (int kind = SB_NORM_KIND_LAYER; kind <= SB_NORM_KIND_RMS; kind++) {
@@ -234,7 +234,7 @@ CLAIM(layers, encoder_and_decoder_layers_have_the_right_gradient)
 
 /* Post-norm: a = norm(x + self(x)), y = norm(a + feed(a)); pre-norm: a = x + self(norm x),
    y = a + feed(norm a). */
-CLAIM(layers, encoder_layers_are_what_their_formulas_say)
+TEST(layers, encoder_layers_are_what_their_formulas_say)
 {
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++) {
         sb_transformer_options options = sizes();
@@ -261,7 +261,7 @@ CLAIM(layers, encoder_layers_are_what_their_formulas_say)
 }
 
 /* Multi-head attention, head by head: softmax(q_h k_h' / sqrt D) v_h, joined and projected. */
-CLAIM(layers, attention_is_what_its_formula_says)
+TEST(layers, attention_is_what_its_formula_says)
 {
     sb_transformer_options options = sizes();
     struct layer l = layer_new(&options);
@@ -314,7 +314,7 @@ static void expect_whole(const char *name, const sb_seq2seq_options *options)
     tiny_free(&whole.tiny);
 }
 
-CLAIM(layers, a_whole_model_has_the_right_gradient)
+TEST(layers, a_whole_model_has_the_right_gradient)
 {
     for (int place = test_slow_device(); place <= SB_NORM_POST; place++) {
         sb_seq2seq_options options = {.transformer = sizes()};
@@ -328,7 +328,7 @@ CLAIM(layers, a_whole_model_has_the_right_gradient)
 }
 
 /* All variants of tiny models, which have thousands of parameters each. */
-CLAIM(layers, all_whole_models_have_the_right_gradient)
+TEST(layers, all_whole_models_have_the_right_gradient)
 {
     for (int v = 0; test_long() && tiny_variant(v); v++) {
         sb_seq2seq_options options = tiny_variant(v)->options;
@@ -338,7 +338,7 @@ CLAIM(layers, all_whole_models_have_the_right_gradient)
     }
 }
 
-CLAIM(layers, null_and_wrong_ranks_are_refused)
+TEST(layers, null_and_wrong_ranks_are_refused)
 {
     sb_transformer_options options = sizes();
     struct layer l = layer_new(&options);

@@ -109,7 +109,7 @@ static const double LN2 = 0.6931471805599453, LN3 = 1.0986122886681098;
 /* tanh(ln 3 / 2) = (3 - 1) / (3 + 1) = 1/2. With W_q q = (ln 3 / 2, 0) and W_k k_j = (0, 0),
    (-ln 3 / 2, ln 3 / 2) and (-ln 3, 0), t_j is (1/2, 0), (0, 1/2) and (-1/2, 0); w = (2, 4) ln 2
    makes the scores ln 2, ln 4 and -ln 2, and the weights those of 4 : 8 : 1. */
-CLAIM(learned_score, additive_attention_gives_the_hand_worked_weights)
+TEST(learned_score, additive_attention_gives_the_hand_worked_weights)
 {
     struct attention a = {.kind = ADDITIVE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_additive_attention_init(&a.additive, a.weights, "", 1, 2, 2, false, 0));
@@ -127,7 +127,7 @@ CLAIM(learned_score, additive_attention_gives_the_hand_worked_weights)
 
 /* W = (1 2; 0 1) makes W q = (5, 2) of q = (1, 2), and W' q would be (1, 4). Against the keys
    (0, 0), (ln 2, -2 ln 2) and (0, ln 2) the scores are 0, ln 2 and 2 ln 2. */
-CLAIM(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
+TEST(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
 {
     struct attention a = {.kind = MULTIPLICATIVE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_multiplicative_attention_init(&a.multiplicative, a.weights, "", 2, 2, 0));
@@ -142,7 +142,7 @@ CLAIM(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
 }
 
 /* Cosines of 1, 0 and -1, whatever the lengths, over T = 1 / ln 2: weights as 4 : 2 : 1. */
-CLAIM(learned_score, cosine_attention_gives_the_hand_worked_weights)
+TEST(learned_score, cosine_attention_gives_the_hand_worked_weights)
 {
     struct attention a = {.kind = COSINE, .weights = sb_parameters_of(SB_F64, 1)};
     cr_assert(sb_cosine_attention_init(&a.cosine, a.weights, "", 1 / LN2, 0));
@@ -209,7 +209,7 @@ static void loops(const struct attention *a, double *y, double *weights)
     }
 }
 
-CLAIM(learned_score, each_is_what_its_formula_says)
+TEST(learned_score, each_is_what_its_formula_says)
 {
     for (int n = 0; n < 2 * KINDS; n++) {
         struct attention a = attention_new((enum kind)(n / 2), 0);
@@ -252,7 +252,7 @@ static void expect_gradients(struct attention *a, sb_random *random)
     cr_expect(result.error <= 1e-6, "%s: %g", names[a->kind], result.error);
 }
 
-CLAIM(learned_score, each_has_the_right_gradient)
+TEST(learned_score, each_has_the_right_gradient)
 {
     static const int counts[KINDS] = {3, 4, 1, 1};
     for (int n = 0; n < 4 * KINDS; n++) {
@@ -267,7 +267,7 @@ CLAIM(learned_score, each_has_the_right_gradient)
 }
 
 /* With dropout, all but a few of the outputs change. */
-CLAIM(learned_score, dropout_falls_on_the_weights_where_the_tape_has_a_stream)
+TEST(learned_score, dropout_falls_on_the_weights_where_the_tape_has_a_stream)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0.5);
@@ -327,7 +327,7 @@ static void expect_row(const char *name, const sb_tensor *t, int64_t row, double
                   element(t, row, c));
 }
 
-CLAIM(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
+TEST(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
@@ -359,7 +359,7 @@ static void expect_kept(const char *name, const struct attention *a, const sb_te
                           names[a->kind]);
 }
 
-CLAIM(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
+TEST(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
@@ -384,7 +384,7 @@ CLAIM(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
     }
 }
 
-CLAIM(learned_score, nan_in_a_kept_key_shows)
+TEST(learned_score, nan_in_a_kept_key_shows)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
@@ -422,7 +422,7 @@ static void expect_parity(enum kind kind, double sign, bool expected)
     attention_free(&a);
 }
 
-CLAIM(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_even)
+TEST(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_even)
 {
     expect_parity(ADDITIVE, -1, true);
     expect_parity(ADDITIVE_BIASED, -1, false);
@@ -433,7 +433,7 @@ CLAIM(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_e
 
 /* Adam on the temperature alone makes sharp weights sharper where the first key's value is wanted.
  */
-CLAIM(learned_score, the_temperature_learns_and_stays_positive)
+TEST(learned_score, the_temperature_learns_and_stays_positive)
 {
     sb_parameters *set = sb_parameters_of(SB_F64, 1);
     sb_cosine_attention layer;
@@ -476,7 +476,7 @@ static bool train_step(void *context)
     return sb_tape_end(&tape) && ok;
 }
 
-CLAIM(learned_score, any_allocation_may_fail)
+TEST(learned_score, any_allocation_may_fail)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
@@ -497,7 +497,7 @@ CLAIM(learned_score, any_allocation_may_fail)
 
 #define LEAF(...) sb_tape_own(test_leaf(SB_F64, 1, SB_SHAPE(__VA_ARGS__)))
 
-CLAIM(learned_score, wrong_operands_are_named)
+TEST(learned_score, wrong_operands_are_named)
 {
     static const char *const who[KINDS] = {"additive_attention", "additive_attention",
                                            "multiplicative_attention", "cosine_attention"};
@@ -535,7 +535,7 @@ CLAIM(learned_score, wrong_operands_are_named)
     }
 }
 
-CLAIM(learned_score, wrong_sizes_and_numbers_are_refused)
+TEST(learned_score, wrong_sizes_and_numbers_are_refused)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_additive_attention additive;

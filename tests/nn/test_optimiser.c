@@ -28,7 +28,7 @@ static void backward(sb_parameters *set, double scale)
 
 /* Adam's first step is rate * g / (|g| + epsilon): it goes down by the rate, whatever the gradient.
  */
-CLAIM(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
+TEST(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
 {
     sb_parameters *set = set_new();
     sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25});
@@ -41,7 +41,7 @@ CLAIM(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
 }
 
 /* u1 = g1 = 2, w = 1 - 0.1*2 = 0.8; u2 = 0.9*2 + 1.6 = 3.4, w = 0.8 - 0.34 = 0.46. */
-CLAIM(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
+TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
 {
     sb_parameters *set = set_new();
     sb_optimiser *sgd =
@@ -55,7 +55,7 @@ CLAIM(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
     sb_parameters_free(set);
 }
 
-CLAIM(optimiser, a_step_consumes_the_gradients)
+TEST(optimiser, a_step_consumes_the_gradients)
 {
     sb_parameters *set = set_new();
     sb_optimiser *sgd = sb_sgd_new(set, NULL);
@@ -71,7 +71,7 @@ CLAIM(optimiser, a_step_consumes_the_gradients)
     sb_parameters_free(set);
 }
 
-CLAIM(optimiser, gradients_of_two_backwards_add_up)
+TEST(optimiser, gradients_of_two_backwards_add_up)
 {
     sb_parameters *set = set_new();
     sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
@@ -84,7 +84,7 @@ CLAIM(optimiser, gradients_of_two_backwards_add_up)
 }
 
 /* Five gradients of 2 have a norm of sqrt 20. */
-CLAIM(optimiser, the_gradient_is_clipped_by_its_global_norm)
+TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
 {
     sb_parameters *set = set_new();
     sb_optimiser *sgd =
@@ -98,7 +98,7 @@ CLAIM(optimiser, the_gradient_is_clipped_by_its_global_norm)
     sb_parameters_free(set);
 }
 
-CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
+TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 {
     sb_parameters *set = set_new();
     sb_optimiser *adam = sb_adam_new(set, NULL);
@@ -114,7 +114,7 @@ CLAIM(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 }
 
 /* More elements than one pass processes: pages of zeros, which need no memory. */
-CPU_CLAIM(optimiser, the_norm_reaches_every_element)
+CPU_TEST(optimiser, the_norm_reaches_every_element)
 {
     const int64_t n = ((int64_t)1 << 26) + 5;
     const struct update_kernels *k = kernel_row_if_any(&update_rows, sb_device_cpu(), SB_F32);
@@ -150,7 +150,7 @@ static double norm_with(int threads)
     return norm;
 }
 
-CPU_CLAIM(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
+CPU_TEST(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
 {
     const int usual = sb_threads();
     const double norm = norm_with(1);
@@ -158,7 +158,7 @@ CPU_CLAIM(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
     sb_set_threads(usual);
 }
 
-CLAIM(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
+TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 {
     sb_parameters *set = set_new();
     sb_optimiser *adamw =
@@ -170,7 +170,7 @@ CLAIM(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
     sb_parameters_free(set);
 }
 
-CLAIM(optimiser, numbers_out_of_range_are_refused_by_name)
+TEST(optimiser, numbers_out_of_range_are_refused_by_name)
 {
     sb_parameters *set = set_new();
     cr_expect(!sb_adam_new(set, &(sb_optimiser_options){.beta1 = 1}));
@@ -185,7 +185,7 @@ CLAIM(optimiser, numbers_out_of_range_are_refused_by_name)
     sb_parameters_free(set);
 }
 
-CLAIM(optimiser, a_parameter_added_later_is_trained_too)
+TEST(optimiser, a_parameter_added_later_is_trained_too)
 {
     sb_parameters *set = set_new();
     sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = 0.1});
@@ -203,7 +203,7 @@ CLAIM(optimiser, a_parameter_added_later_is_trained_too)
 }
 
 /* Of more elements than are drawn at a time, one parameter after the other. */
-CLAIM(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
+TEST(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
 {
     enum { N = 5000 };
     sb_parameters *set = sb_parameters_of(SB_F64, 7);
@@ -221,7 +221,7 @@ CLAIM(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
     sb_parameters_free(set);
 }
 
-CLAIM(average, the_average_follows_the_parameters_and_can_take_their_place)
+TEST(average, the_average_follows_the_parameters_and_can_take_their_place)
 {
     sb_parameters *set = set_new();
     sb_average *average = sb_average_new(set, 0.5);

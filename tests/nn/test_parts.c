@@ -52,7 +52,7 @@ static void join(sb_communicator *c, void *context)
     sb_parameters_free(set);
 }
 
-CPU_CLAIM(parts, joined_they_are_the_whole_that_was_drawn)
+CPU_TEST(parts, joined_they_are_the_whole_that_was_drawn)
 {
     struct joined *j = calloc(1, sizeof *j);
     double whole[NUMBERS];
@@ -69,7 +69,7 @@ CPU_CLAIM(parts, joined_they_are_the_whole_that_was_drawn)
     free(j);
 }
 
-CPU_CLAIM(parts, what_ranks_cannot_have_equal_parts_of_is_refused)
+CPU_TEST(parts, what_ranks_cannot_have_equal_parts_of_is_refused)
 {
     static const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     struct mailbox *m = mailbox_open(2), *other = mailbox_open(2);
@@ -127,7 +127,7 @@ static void clip(sb_communicator *c, void *context)
     sb_parameters_free(set);
 }
 
-CPU_CLAIM(parts, their_gradients_have_one_norm)
+CPU_TEST(parts, their_gradients_have_one_norm)
 {
     struct clipped one = {.spoils = false}, cut = {.spoils = false}, bad = {.spoils = true};
     clip(NULL, &one);

@@ -81,13 +81,13 @@ static void compare_attention(void)
     COMPARE("attention", "attention", cases);
 }
 
-CLAIM(reference_attention, composed_attention_is_as_in_pytorch)
+TEST(reference_attention, composed_attention_is_as_in_pytorch)
 {
     algorithm = SB_ATTENTION_COMPOSED;
     compare_attention();
 }
 
-CLAIM(reference_attention, tiled_attention_is_as_in_pytorch)
+TEST(reference_attention, tiled_attention_is_as_in_pytorch)
 {
     algorithm = SB_ATTENTION_TILED;
     compare_attention();
@@ -175,13 +175,13 @@ static void compare_multi_head(void)
     COMPARE("attention", "multi_head", cases);
 }
 
-CLAIM(reference_attention, composed_multi_head_attention_is_as_in_pytorch)
+TEST(reference_attention, composed_multi_head_attention_is_as_in_pytorch)
 {
     algorithm = SB_ATTENTION_COMPOSED;
     compare_multi_head();
 }
 
-CLAIM(reference_attention, tiled_multi_head_attention_is_as_in_pytorch)
+TEST(reference_attention, tiled_multi_head_attention_is_as_in_pytorch)
 {
     algorithm = SB_ATTENTION_TILED;
     compare_multi_head();

@@ -119,7 +119,7 @@ static void compare_all(const char *group, int n, const struct layer_case cases[
     sb_safetensors_close(file);
 }
 
-CLAIM(reference_layers, multi_head_attention_is_as_in_pytorch)
+TEST(reference_layers, multi_head_attention_is_as_in_pytorch)
 {
     static const struct layer_case cases[] = {
         {"multi_head_attention/self", &attention, 0, 0, false},
@@ -130,7 +130,7 @@ CLAIM(reference_layers, multi_head_attention_is_as_in_pytorch)
     compare_all("multi_head_attention", 4, cases);
 }
 
-CLAIM(reference_layers, encoder_layers_are_as_in_pytorch)
+TEST(reference_layers, encoder_layers_are_as_in_pytorch)
 {
     static const struct layer_case cases[] = {
         {"encoder_layer/pre_gelu", &encoder, SB_NORM_PRE, SB_ACTIVATION_GELU, false},
@@ -143,7 +143,7 @@ CLAIM(reference_layers, encoder_layers_are_as_in_pytorch)
     compare_all("encoder_layer", 6, cases);
 }
 
-CLAIM(reference_layers, decoder_layers_are_as_in_pytorch)
+TEST(reference_layers, decoder_layers_are_as_in_pytorch)
 {
     static const struct layer_case cases[] = {
         {"decoder_layer/pre_gelu", &decoder, SB_NORM_PRE, SB_ACTIVATION_GELU, false},

@@ -38,7 +38,7 @@ FUNCTION(squared_none, sb_mean_squared_error(x[0], x[1], SB_REDUCE_NONE))
         "probabilities_" #loss, loss                                                               \
     }
 
-CLAIM(reference_losses, losses_are_as_in_pytorch)
+TEST(reference_losses, losses_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {BOTH(mean),
                                                   BOTH(mean_smoothed),

@@ -72,7 +72,7 @@ static void compare_all(int n, const struct optimiser_case cases[])
 
 #define ADAM(rate, b1, b2, e) .learning_rate = rate, .beta1 = b1, .beta2 = b2, .epsilon = e
 
-CLAIM(reference_optimisers, sgd_steps_are_as_in_pytorch)
+TEST(reference_optimisers, sgd_steps_are_as_in_pytorch)
 {
     compare_all(
         6, (const struct optimiser_case[]){
@@ -94,7 +94,7 @@ CLAIM(reference_optimisers, sgd_steps_are_as_in_pytorch)
                  .clip = 1.5}}});
 }
 
-CLAIM(reference_optimisers, adam_steps_are_as_in_pytorch)
+TEST(reference_optimisers, adam_steps_are_as_in_pytorch)
 {
     compare_all(
         4, (const struct optimiser_case[]){
@@ -106,7 +106,7 @@ CLAIM(reference_optimisers, adam_steps_are_as_in_pytorch)
                {"optimiser/adam_clip", sb_adam_new, {ADAM(0.01, 0.9, 0.98, 0.1), .clip = 1.5}}});
 }
 
-CLAIM(reference_optimisers, adamw_steps_are_as_in_pytorch)
+TEST(reference_optimisers, adamw_steps_are_as_in_pytorch)
 {
     compare_all(
         2,

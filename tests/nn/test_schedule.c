@@ -6,7 +6,7 @@ static double rate(sb_schedule schedule, int64_t step)
     return sb_schedule_rate(&schedule, step, NULL);
 }
 
-CLAIM(schedule, the_warm_up_rises_linearly_to_the_rate)
+TEST(schedule, the_warm_up_rises_linearly_to_the_rate)
 {
     for (sb_schedule_kind kind = SB_SCHEDULE_CONSTANT; kind <= SB_SCHEDULE_PLATEAU; kind++) {
         sb_schedule s = {.kind = kind, .rate = 0.8, .warmup = 8, .steps = 100};
@@ -16,7 +16,7 @@ CLAIM(schedule, the_warm_up_rises_linearly_to_the_rate)
 }
 
 /* Vaswani et al. 2017: C^-0.5 min(step^-0.5, step warmup^-1.5). */
-CLAIM(schedule, the_inverse_root_is_the_published_schedule)
+TEST(schedule, the_inverse_root_is_the_published_schedule)
 {
     const double C = 512, warmup = 4000;
     sb_schedule s = {SB_SCHEDULE_INVERSE_ROOT, 1 / sqrt(C * warmup), 4000, 0, 0, 0, 0};
@@ -26,7 +26,7 @@ CLAIM(schedule, the_inverse_root_is_the_published_schedule)
     }
 }
 
-CLAIM(schedule, the_cosine_is_half_way_down_in_the_middle)
+TEST(schedule, the_cosine_is_half_way_down_in_the_middle)
 {
     sb_schedule s = {
         .kind = SB_SCHEDULE_COSINE, .rate = 1, .warmup = 10, .steps = 110, .lowest = 0.2};
@@ -34,7 +34,7 @@ CLAIM(schedule, the_cosine_is_half_way_down_in_the_middle)
     cr_expect(fabs(rate(s, 110) - 0.2) < 1e-12 && rate(s, 5000) == rate(s, 110));
 }
 
-CLAIM(schedule, a_plateau_lowers_the_rate_after_its_patience)
+TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
 {
     sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .lowest = 0.3, .patience = 2};
     sb_plateau seen = {0};
@@ -46,7 +46,7 @@ CLAIM(schedule, a_plateau_lowers_the_rate_after_its_patience)
     }
 }
 
-CLAIM(schedule, numbers_out_of_range_are_refused)
+TEST(schedule, numbers_out_of_range_are_refused)
 {
     cr_expect(!sb_schedule_check(NULL));
     cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 0}));

@@ -2,7 +2,7 @@
 #include "ops/kernel.h"
 #include "tests/support/values.h"
 
-CLAIM(arithmetic, equal_shapes_give_the_hand_worked_values)
+TEST(arithmetic, equal_shapes_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -18,7 +18,7 @@ CLAIM(arithmetic, equal_shapes_give_the_hand_worked_values)
 }
 
 /* a = (1, 2) down, b = (3, 4, 5) across. */
-CLAIM(arithmetic, a_column_and_a_row_make_a_table)
+TEST(arithmetic, a_column_and_a_row_make_a_table)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -35,7 +35,7 @@ CLAIM(arithmetic, a_column_and_a_row_make_a_table)
 }
 
 /* da = dy / b and db = -dy a / b^2 at a = 3, b = 2, dy = 4. */
-CLAIM(arithmetic, divide_has_the_hand_worked_gradients)
+TEST(arithmetic, divide_has_the_hand_worked_gradients)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -48,7 +48,7 @@ CLAIM(arithmetic, divide_has_the_hand_worked_gradients)
 }
 
 /* b^2 = 1e400 overflows; the gradient, -1e200 / 1e400, does not. */
-CLAIM(arithmetic, divide_by_large_numbers_has_a_gradient)
+TEST(arithmetic, divide_by_large_numbers_has_a_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -59,7 +59,7 @@ CLAIM(arithmetic, divide_by_large_numbers_has_a_gradient)
     sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, a_tensor_with_itself_gets_both_parts)
+TEST(arithmetic, a_tensor_with_itself_gets_both_parts)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -75,7 +75,7 @@ CLAIM(arithmetic, a_tensor_with_itself_gets_both_parts)
     sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
+TEST(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -91,7 +91,7 @@ CLAIM(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
     sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, an_input_that_wants_no_gradient_gets_none)
+TEST(arithmetic, an_input_that_wants_no_gradient_gets_none)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -103,7 +103,7 @@ CLAIM(arithmetic, an_input_that_wants_no_gradient_gets_none)
     sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, nan_and_infinity_follow_ieee)
+TEST(arithmetic, nan_and_infinity_follow_ieee)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -115,7 +115,7 @@ CLAIM(arithmetic, nan_and_infinity_follow_ieee)
 }
 
 /* The gradient of an operand that was broadcast to an empty shape is an empty sum. */
-CLAIM(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
+TEST(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -131,7 +131,7 @@ CLAIM(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
     sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, shapes_that_do_not_broadcast_are_named)
+TEST(arithmetic, shapes_that_do_not_broadcast_are_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -146,7 +146,7 @@ CLAIM(arithmetic, shapes_that_do_not_broadcast_are_named)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(arithmetic, wrong_dtypes_and_null_are_named)
+TEST(arithmetic, wrong_dtypes_and_null_are_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -181,7 +181,7 @@ static bool product_step(void *context)
     return sb_tape_end(&tape);
 }
 
-CLAIM(arithmetic, any_allocation_may_fail)
+TEST(arithmetic, any_allocation_may_fail)
 {
     sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(3)),
                       test_leaf(SB_F32, 3, SB_SCALAR)};

@@ -10,7 +10,7 @@ static sb_tensor *own(sb_dtype dtype, int rank, const int64_t *dim, const double
 
 /* q = (2, 0) and the keys (0, 1), (ln 2, 5), (ln 4, -3) has the scores 0, ln 4, ln 16 over sqrt 2,
    which a scale of 1/2 makes 0, ln 2, ln 4: the weights are (1, 2, 4) / 7. */
-CLAIM(attention, one_query_gives_the_hand_worked_average)
+TEST(attention, one_query_gives_the_hand_worked_average)
 {
     const double ln2 = 0.6931471805599453;
     sb_tape tape;
@@ -30,7 +30,7 @@ CLAIM(attention, one_query_gives_the_hand_worked_average)
 }
 
 /* One key takes all the weight: y = v, dv = dy, and the scores do not matter. */
-CLAIM(attention, a_single_key_passes_its_value_on)
+TEST(attention, a_single_key_passes_its_value_on)
 {
     sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(2, 4)), *k = test_leaf(SB_F64, 2, SB_SHAPE(1, 4));
     sb_tensor *v = test_leaf(SB_F64, 3, SB_SHAPE(1, 3)), *dy = test_leaf(SB_F64, 4, SB_SHAPE(2, 3));
@@ -52,7 +52,7 @@ CLAIM(attention, a_single_key_passes_its_value_on)
         sb_tensor_release(all[i]);
 }
 
-CLAIM(attention, many_options_equal_the_composition_of_simple_operations)
+TEST(attention, many_options_equal_the_composition_of_simple_operations)
 {
     for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 4000 : test_some(250)); seed++) {
         struct variant c = variant_draw(seed);
@@ -72,7 +72,7 @@ static sb_tensor *checked(void *variant, sb_tensor *const x[])
     return variant_forward(c, all, COMPOSED, &weights);
 }
 
-CLAIM(attention, gradients_agree_with_differences)
+TEST(attention, gradients_agree_with_differences)
 {
     for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 500 : test_some(40)); seed++) {
         struct variant c = variant_draw(seed);
@@ -92,7 +92,7 @@ CLAIM(attention, gradients_agree_with_differences)
 }
 
 /* Lengths around a block of queries and a chunk of keys. */
-CLAIM(attention, long_rows_equal_the_composition_of_simple_operations)
+TEST(attention, long_rows_equal_the_composition_of_simple_operations)
 {
     sb_set_threads(1);
     const int64_t lengths[][2] = {{63, 64},   {64, 65}, {65, 63}, {130, 10},
@@ -108,7 +108,7 @@ CLAIM(attention, long_rows_equal_the_composition_of_simple_operations)
         }
 }
 
-CPU_CLAIM(attention, each_set_of_kernels_computes_the_same)
+CPU_TEST(attention, each_set_of_kernels_computes_the_same)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -131,7 +131,7 @@ static void run_threads(const struct variant *c, enum way way, int threads,
         sb_tensor_release(x[i]);
 }
 
-CPU_CLAIM(attention, any_number_of_threads_gives_the_same_bits)
+CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
     for (int run = 0; run < 2 * BIAS_KINDS; run++) {
@@ -185,7 +185,7 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     sb_tape_end(&tape);
 }
 
-CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
+TEST(attention, padding_does_not_change_the_bits_of_a_sentence)
 {
     sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
     const int64_t step = test_slow_device() ? 7 : 1;
@@ -202,7 +202,7 @@ CLAIM(attention, padding_does_not_change_the_bits_of_a_sentence)
 }
 
 /* The gradient of the weights is do v', dropped like the weights; nothing else uses them. */
-CLAIM(attention, kept_weights_have_their_gradient)
+TEST(attention, kept_weights_have_their_gradient)
 {
     for (int mask = 0; mask < MASK_KINDS; mask++) {
         struct variant c = {.B = 2, .H = 2, .G = 1, .Lq = 3, .Lk = 8, .D = 2, .Dv = 2};
@@ -241,7 +241,7 @@ CLAIM(attention, kept_weights_have_their_gradient)
 }
 
 /* Two equal calls draw different masks, and a call without dropout does not advance the stream. */
-CLAIM(attention, dropout_takes_one_position_of_the_stream)
+TEST(attention, dropout_takes_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
@@ -258,7 +258,7 @@ CLAIM(attention, dropout_takes_one_position_of_the_stream)
     sb_tape_end(&tape);
 }
 
-CLAIM(attention, nothing_to_attend_to_or_from_is_allowed)
+TEST(attention, nothing_to_attend_to_or_from_is_allowed)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -316,7 +316,7 @@ static bool everything_tiled(void *x_)
     return ok;
 }
 
-CLAIM(attention, each_allocation_may_fail)
+TEST(attention, each_allocation_may_fail)
 {
     sb_tensor *x[5];
     for (int i = 0; i < 3; i++)

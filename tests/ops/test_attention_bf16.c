@@ -182,7 +182,7 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
  * cancel; weights have the last one only. The largest of 1500 variants have 2.4 for y, 4.9 for dv,
  * 5 for dq, dk and the bias. Planted mistakes err by hundreds.
  */
-CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
+TEST(attention_bf16, tiles_err_by_a_few_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(1500, 8); seed++) {
@@ -193,7 +193,7 @@ CLAIM(attention_bf16, tiles_err_by_a_few_roundings)
     }
 }
 
-CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
+TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
@@ -206,7 +206,7 @@ CLAIM(attention_bf16, the_composed_path_errs_by_a_few_roundings)
 
 /* A cosine, or a learned temperature, are operations of their own: q and k are rounded once more,
    and so scores of 10 err by up to 10 roundings. */
-CLAIM(attention_bf16, other_scores_err_by_what_they_round)
+TEST(attention_bf16, other_scores_err_by_what_they_round)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
@@ -216,7 +216,7 @@ CLAIM(attention_bf16, other_scores_err_by_what_they_round)
     }
 }
 
-CLAIM(attention_bf16, a_second_run_gives_the_same_bits)
+TEST(attention_bf16, a_second_run_gives_the_same_bits)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(200, 4); seed++) {
@@ -233,7 +233,7 @@ CLAIM(attention_bf16, a_second_run_gives_the_same_bits)
     }
 }
 
-CLAIM(attention_bf16, tiles_are_taken_unless_weights_are_asked_for)
+TEST(attention_bf16, tiles_are_taken_unless_weights_are_asked_for)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -316,7 +316,7 @@ static void expect_unfinite(const struct window *a, const struct window *b, int 
 }
 
 /* The tiles at 0 .. 63 and 64 .. 127 are not whole, so that most pairs are blocked. */
-CLAIM(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else)
+TEST(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else)
 {
     device_needed();
     static const int64_t sizes[] = {16, 40, 65, 250};
@@ -346,7 +346,7 @@ CLAIM(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else
 }
 
 /* Of two sentences one has no keys, and the other half of them. */
-CLAIM(attention_bf16, blocked_rows_are_exactly_zero)
+TEST(attention_bf16, blocked_rows_are_exactly_zero)
 {
     device_needed();
     enum { L = 66, D = 24 };

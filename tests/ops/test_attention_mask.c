@@ -165,7 +165,7 @@ static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
     }
 }
 
-CLAIM(attention_mask, what_is_in_padding_has_no_effect)
+TEST(attention_mask, what_is_in_padding_has_no_effect)
 {
     in_all_ways(check_all_padding);
 }
@@ -193,7 +193,7 @@ static void check_groups(sb_dtype dtype, bool biased, double dropout)
     run_free(&spoiled);
 }
 
-CLAIM(attention_mask, nan_shows_where_it_is_seen_and_nowhere_else)
+TEST(attention_mask, nan_shows_where_it_is_seen_and_nowhere_else)
 {
     in_all_ways(check_groups);
 }
@@ -215,7 +215,7 @@ static void check_causal(sb_dtype dtype, bool biased, double dropout)
     (void)dropout;
 }
 
-CLAIM(attention_mask, nan_in_the_last_key_reaches_only_the_last_query)
+TEST(attention_mask, nan_in_the_last_key_reaches_only_the_last_query)
 {
     in_all_ways(check_causal);
 }
@@ -244,7 +244,7 @@ static void check_dead_query(sb_dtype dtype, bool biased, double dropout)
     run_free(&spoiled);
 }
 
-CLAIM(attention_mask, a_query_without_keys_is_zero_and_passes_no_gradient)
+TEST(attention_mask, a_query_without_keys_is_zero_and_passes_no_gradient)
 {
     in_all_ways(check_dead_query);
 }
@@ -278,7 +278,7 @@ static void check_dead_batch(sb_dtype dtype, bool biased, double dropout)
     run_free(&r);
 }
 
-CLAIM(attention_mask, sentences_of_length_zero_are_zero)
+TEST(attention_mask, sentences_of_length_zero_are_zero)
 {
     in_all_ways(check_dead_batch);
 }
@@ -316,13 +316,13 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
     (void)dropout;
 }
 
-CLAIM(attention_mask, nan_in_what_is_kept_always_shows)
+TEST(attention_mask, nan_in_what_is_kept_always_shows)
 {
     in_all_ways(check_visible);
 }
 
 /* The same on a tape that does not record, where other products are used. */
-CLAIM(attention_mask, evaluation_keeps_the_same_promises)
+TEST(attention_mask, evaluation_keeps_the_same_promises)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (int way = 0; way < 2 * (KERNELS_CPU_V4 + 1); way++) {

@@ -70,7 +70,7 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     return edges;
 }
 
-CLAIM(attention_paths, from_first_to_last_position_are_as_many_edges_at_any_length)
+TEST(attention_paths, from_first_to_last_position_are_as_many_edges_at_any_length)
 {
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++)
         for (int64_t L = 1; L <= MOST; L *= 4)
@@ -98,7 +98,7 @@ static int recurrent_path(int64_t L)
 }
 
 /* Each step adds linear, add and tanh. */
-CLAIM(attention_paths, a_recurrence_has_edges_in_proportion_to_the_length)
+TEST(attention_paths, a_recurrence_has_edges_in_proportion_to_the_length)
 {
     for (int64_t L = 1; L <= MOST; L *= 4)
         cr_expect(recurrent_path(L) == 3 * L, "%d at length %d", recurrent_path(L), (int)L);
@@ -133,7 +133,7 @@ static int64_t positions_reached(sb_tensor *x, sb_tensor *y)
     return reached;
 }
 
-CLAIM(attention_paths, T_causal_convolutions_of_width_w_reach_1_plus_T_times_w_minus_1_positions)
+TEST(attention_paths, T_causal_convolutions_of_width_w_reach_1_plus_T_times_w_minus_1_positions)
 {
     for (int64_t width = 1; width <= 5; width++)
         for (int64_t depth = 1; depth <= 6; depth++) {
@@ -149,7 +149,7 @@ CLAIM(attention_paths, T_causal_convolutions_of_width_w_reach_1_plus_T_times_w_m
         }
 }
 
-CLAIM(attention_paths, one_causal_attention_reaches_every_position)
+TEST(attention_paths, one_causal_attention_reaches_every_position)
 {
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
         sb_tape tape;
@@ -195,7 +195,7 @@ static void stack_layers(sb_attention_algorithm algorithm, bool residual, int de
 
 /* Source: Dong, Cordonnier and Loukas 2021, "Attention is not all you need: pure attention loses
    rank doubly exponentially with depth". */
-CLAIM(attention_paths, rows_collapse_with_depth_unless_residuals_carry_them)
+TEST(attention_paths, rows_collapse_with_depth_unless_residuals_carry_them)
 {
     enum { DEPTH = 4 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -241,7 +241,7 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
 
 /* By the composed path y and dq have the same bits, since a query's row is computed alone; dk and
    dv are sums over queries, which blocks add up in another order. */
-CLAIM(attention_paths, blocks_of_queries_one_by_one_equal_the_whole)
+TEST(attention_paths, blocks_of_queries_one_by_one_equal_the_whole)
 {
     static const int64_t blocks[] = {1, 24, 64};
     sb_tensor *x[3], *dy = test_leaf(SB_F64, 4, SB_SHAPE(B, L, H, D));

@@ -60,7 +60,7 @@ static void expect_same_function(sb_tensor *a, sb_tensor *b, sb_tensor *x)
 }
 
 /* More positions than a tile of keys has. */
-CLAIM(attention_properties, self_attention_without_positions_is_permutation_equivariant)
+TEST(attention_properties, self_attention_without_positions_is_permutation_equivariant)
 {
     enum { L = 300 };
     int64_t order[L];
@@ -77,7 +77,7 @@ CLAIM(attention_properties, self_attention_without_positions_is_permutation_equi
     }
 }
 
-CLAIM(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
+TEST(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
 {
     enum { L = 300 };
     int64_t order[L];
@@ -96,7 +96,7 @@ CLAIM(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
     }
 }
 
-CLAIM(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
+TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 {
     enum { H = 2, L = 280 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -117,7 +117,7 @@ CLAIM(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
 
 /* Causal, and pairs drawn at random with query 0 blocked throughout. A query that sees one key
    passes no gradient to its score either: its weight is 1 whatever the score. */
-CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_others)
+TEST(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_others)
 {
     enum { L = 280 };
     for (int run = 0; run < 4; run++) {
@@ -150,7 +150,7 @@ CLAIM(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_o
 
 /* An average lies between the smallest and the largest of its terms: the values of the kept
    keys. */
-CLAIM(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
+TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
 {
     enum { L = 300, D = 3 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -198,7 +198,7 @@ static double score_variance(int64_t d, sb_attention_options o)
     return sum / (N * N / 2);
 }
 
-CLAIM(attention_properties, scores_have_variance_d_and_1_when_scaled)
+TEST(attention_properties, scores_have_variance_d_and_1_when_scaled)
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
@@ -212,7 +212,7 @@ CLAIM(attention_properties, scores_have_variance_d_and_1_when_scaled)
     }
 }
 
-CLAIM(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
+TEST(attention_properties, cosines_of_random_directions_have_variance_1_over_d)
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 64 : 128;
@@ -244,7 +244,7 @@ static double squared_gradient(int64_t d, sb_attention_options o)
     return result;
 }
 
-CLAIM(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
+TEST(attention_properties, gradients_of_scores_have_squared_length_d_and_1_when_scaled)
 {
     for (int run = 0; run < 4; run++) {
         int64_t d = run % 2 ? 32 : 64;
@@ -265,7 +265,7 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
 }
 
 /* Heads are independent here. Over 4800 numbers of each the variance has a deviation of 2 %. */
-CLAIM(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_them_all)
+TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_them_all)
 {
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -286,7 +286,7 @@ CLAIM(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_an
     }
 }
 
-CLAIM(attention_properties, heads_may_change_places_together_with_the_columns_of_W_o)
+TEST(attention_properties, heads_may_change_places_together_with_the_columns_of_W_o)
 {
     enum { L = 9, H = 4, D = 3, C = H * D };
     const int64_t order[H] = {2, 0, 3, 1};

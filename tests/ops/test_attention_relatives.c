@@ -33,7 +33,7 @@ static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_
 }
 
 /* Node 3 has no neighbours. */
-CLAIM(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_the_graph)
+TEST(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_the_graph)
 {
     enum { N = 40, D = 3 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -80,7 +80,7 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
 }
 
 /* The average of all is an error of sqrt(1 - 1/N), about 1. */
-CLAIM(attention_relatives, a_memory_recalls_when_cold_and_averages_when_hot)
+TEST(attention_relatives, a_memory_recalls_when_cold_and_averages_when_hot)
 {
     const double temperatures[] = {0.03, 0.1, 0.2, 0.3, 1, 10};
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -115,7 +115,7 @@ static double regression(int64_t N, int64_t D, const sb_tensor *points, const sb
 
 /* -(x - k)^2 / 2h^2 = x.k / h^2 - k^2 / 2h^2 - x^2 / 2h^2: a scale, a bias for each key, and what
    is the same for all keys of a query and drops out. */
-CLAIM(attention_relatives, nadaraya_watson_regression_is_attention)
+TEST(attention_relatives, nadaraya_watson_regression_is_attention)
 {
     enum { N = 300, M = 50, D = 2 };
     const double h = 0.4;

@@ -164,7 +164,7 @@ static void expect_same(const struct variant *c, int ranks)
 
 /* All masks, biases, scores, temperatures, layouts and groups of heads, also with pieces that are
    empty: there are fewer queries or keys than chunks. */
-CPU_CLAIM(attention_ring, short_sequences_equal_the_tiled_path)
+CPU_TEST(attention_ring, short_sequences_equal_the_tiled_path)
 {
     const int variants = test_long() ? 4000 : test_some(300);
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
@@ -174,7 +174,7 @@ CPU_CLAIM(attention_ring, short_sequences_equal_the_tiled_path)
 }
 
 /* Pieces around the sizes of tiles, which dropout's groups of eight do not divide. */
-CPU_CLAIM(attention_ring, long_sequences_equal_the_tiled_path)
+CPU_TEST(attention_ring, long_sequences_equal_the_tiled_path)
 {
     static const int64_t lengths[] = {130, 257, 300, 511, 600, 1030};
     const int variants = test_long() ? 400 : test_some(40);
@@ -193,7 +193,7 @@ CPU_CLAIM(attention_ring, long_sequences_equal_the_tiled_path)
 /* ---- what is the same, and what is not possible ---- */
 
 /* Additions follow the order of ranks, whichever rank is faster. */
-CPU_CLAIM(attention_ring, a_second_run_has_the_same_bits)
+CPU_TEST(attention_ring, a_second_run_has_the_same_bits)
 {
     struct variant c = variant_draw(9);
     c.Lq = c.Lk = 300;
@@ -247,7 +247,7 @@ static void use_same_rank(sb_communicator *c, void *context)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(attention_ring, one_tensor_may_be_queries_keys_and_values)
+CPU_TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 19, 2, 3));
     cr_assert(use_same(x, NULL, &(sb_piece){0}), "%s", sb_error());
@@ -257,7 +257,7 @@ CPU_CLAIM(attention_ring, one_tensor_may_be_queries_keys_and_values)
 }
 
 /* Where all scores of a block of keys are -infinity, the others count; where all are, y is NaN. */
-CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
+CPU_TEST(attention_ring, infinite_scores_of_a_block_leave_the_others)
 {
     struct job job = {.c = {.seed = 3, .B = 1, .H = 1, .G = 1, .Lq = 8, .Lk = 8, .D = 2, .Dv = 2}};
     sb_tensor *expected[PARTS];
@@ -282,7 +282,7 @@ CPU_CLAIM(attention_ring, infinite_scores_of_a_block_leave_the_others)
     job_free(&job, 4);
 }
 
-CPU_CLAIM(attention_ring, what_does_not_fit_is_named)
+CPU_TEST(attention_ring, what_does_not_fit_is_named)
 {
     static const char *const messages[] = {
         "attention: weights are not available with sequence parallelism",
@@ -325,7 +325,7 @@ static bool small_run(void *alone)
     return ok;
 }
 
-CPU_CLAIM(attention_ring, each_allocation_may_fail)
+CPU_TEST(attention_ring, each_allocation_may_fail)
 {
     sb_communicator *alone = communicator_new(NULL, NULL);
     small_x = test_leaf(SB_F32, 1, SB_SHAPE(1, 5, 2));
@@ -377,7 +377,7 @@ static int64_t peak_bytes(int64_t length, int ranks)
    statistics for each query; two blocks of k and v, and two of dk and dv; delta of one of the two
    runs of queries; and tiles for its thread. On a busy machine not all ranks hold their most at the
    same time. */
-CPU_CLAIM(attention_ring, a_rank_holds_its_share_and_two_blocks)
+CPU_TEST(attention_ring, a_rank_holds_its_share_and_two_blocks)
 {
     const int usual = sb_threads();
     const int64_t n = test_long() ? 16384 : 2048, element = sizeof(float);
@@ -483,7 +483,7 @@ static void expect_training(const char *name, const sb_seq2seq_options *options,
 }
 
 /* With dropout, every kind of position, and attention from one sequence to another. */
-CPU_CLAIM(attention_ring, models_of_every_variant_train_as_on_one_rank)
+CPU_TEST(attention_ring, models_of_every_variant_train_as_on_one_rank)
 {
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options options = tiny_variant(i)->options;

@@ -4,7 +4,7 @@
 #include "tests/support/variant.h"
 #include <time.h>
 
-CLAIM(attention_tiled, many_options_equal_the_composition_of_simple_operations)
+TEST(attention_tiled, many_options_equal_the_composition_of_simple_operations)
 {
     for (uint64_t seed = 0; seed < (uint64_t)(test_long() ? 4000 : test_some(250)); seed++) {
         struct variant c = variant_draw(seed);
@@ -32,7 +32,7 @@ static struct variant long_variant(uint64_t seed)
     return c;
 }
 
-CLAIM(attention_tiled, any_combination_equals_the_composed_path_in_float64)
+TEST(attention_tiled, any_combination_equals_the_composed_path_in_float64)
 {
     sb_random r = sb_random_new((uint64_t)(test_long() ? time(NULL) : 1), SB_STREAM_USER);
     uint64_t first = sb_random_below(&r, 1u << 30);
@@ -89,7 +89,7 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
 /* The error is at most twice that of the composed path in float32, or 8 ulp of the largest; more
    over several tiles of keys, where what is subtracted from a product comes from y, and for sums in
    which much cancels. */
-CLAIM(attention_tiled, float32_is_as_exact_as_the_composed_path)
+TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
     const int variants = test_long() ? 1000 : test_slow_device() ? test_some(64) : 100;
     for (uint64_t seed = 0; seed < (uint64_t)variants; seed++) {
@@ -142,7 +142,7 @@ static int64_t extra_bytes(int64_t L)
     return peak - 5 * tensor; /* y, its gradient, and the gradients of q, k and v */
 }
 
-CLAIM(attention_tiled, memory_grows_with_the_length_and_not_its_square)
+TEST(attention_tiled, memory_grows_with_the_length_and_not_its_square)
 {
     int64_t L = test_long() ? 16384 : 2048;
     int64_t whole = extra_bytes(L), quarter = extra_bytes(L / 4);
@@ -156,7 +156,7 @@ CLAIM(attention_tiled, memory_grows_with_the_length_and_not_its_square)
 }
 
 /* Scores far beyond what exp can take, and the difference of neighbours still counts. */
-CLAIM(attention_tiled, huge_scores_stay_finite)
+TEST(attention_tiled, huge_scores_stay_finite)
 {
     for (int way = 0; way < 2; way++) {
         sb_tape tape;
@@ -179,7 +179,7 @@ CLAIM(attention_tiled, huge_scores_stay_finite)
 }
 
 /* Minus infinity in all kept scores gives NaN and not 0: only the mask makes rows 0. */
-CLAIM(attention_tiled, infinite_scores_show)
+TEST(attention_tiled, infinite_scores_show)
 {
     const double scores[] = {-INFINITY, INFINITY, NAN};
     for (int way = 0; way < 2; way++)
@@ -198,7 +198,7 @@ CLAIM(attention_tiled, infinite_scores_show)
         }
 }
 
-CLAIM(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
+TEST(attention_tiled, rows_of_the_weights_are_those_of_the_composed_path)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

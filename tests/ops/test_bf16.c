@@ -3,7 +3,7 @@
 #include "tests/support/values.h"
 #include <float.h>
 
-CLAIM(bf16, floats_are_rounded_to_the_nearest_and_ties_to_even)
+TEST(bf16, floats_are_rounded_to_the_nearest_and_ties_to_even)
 {
     static const struct {
         float from;
@@ -57,7 +57,7 @@ static void agrees_with_f32(const struct example *e, const char *shapes)
     inputs_free(&wide);
 }
 
-CLAIM(bf16, every_operation_is_f32_s_but_for_rounding)
+TEST(bf16, every_operation_is_f32_s_but_for_rounding)
 {
     for_each_example(agrees_with_f32);
 }
@@ -92,12 +92,12 @@ static void returns_bf16(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(bf16, every_result_is_bf16_but_for_losses_and_indices)
+TEST(bf16, every_result_is_bf16_but_for_losses_and_indices)
 {
     for_each_example_once(returns_bf16);
 }
 
-CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
+TEST(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
 {
     sb_tape tape;
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(2, 3), 1.5));
@@ -113,7 +113,7 @@ CLAIM(bf16, results_and_gradients_are_stored_as_bf16_and_losses_as_f32)
     sb_tensor_release(x);
 }
 
-CLAIM(bf16, gradients_of_two_uses_add_up)
+TEST(bf16, gradients_of_two_uses_add_up)
 {
     sb_tape tape;
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_BF16, SB_SHAPE(3), 2));
@@ -125,7 +125,7 @@ CLAIM(bf16, gradients_of_two_uses_add_up)
     sb_tensor_release(x);
 }
 
-CLAIM(bf16, dtypes_do_not_mix)
+TEST(bf16, dtypes_do_not_mix)
 {
     sb_tape tape;
     sb_tensor *x = sb_tensor_full(SB_BF16, SB_SHAPE(3), 2);
@@ -160,7 +160,7 @@ static bool rounded_step(void *context)
     return sb_tape_end(&tape);
 }
 
-CLAIM(bf16, each_allocation_may_fail)
+TEST(bf16, each_allocation_may_fail)
 {
     sb_tensor *x[] = {test_leaf(SB_BF16, 1, SB_SHAPE(2, 4)), test_leaf(SB_BF16, 2, SB_SHAPE(4)),
                       test_leaf(SB_BF16, 3, SB_SCALAR)};

@@ -4,7 +4,7 @@
 #include "ops/kernel.h"
 #include "tests/support/values.h"
 
-CLAIM(broadcast, axes_walked_alike_are_merged)
+TEST(broadcast, axes_walked_alike_are_merged)
 {
     const sb_tensor y = {.rank = 4, .dim = {2, 3, 1, 5}}, bias = {.rank = 1, .dim = {5}};
     const sb_tensor column = {.rank = 4, .dim = {2, 3, 1, 1}}, scalar = {.rank = 0};
@@ -88,7 +88,7 @@ static const struct {
     {3, {130, 1, 3}, 2, {90, 1}},
 };
 
-CLAIM(broadcast, long_walks_agree_with_plain_loops_in_every_instruction_set)
+TEST(broadcast, long_walks_agree_with_plain_loops_in_every_instruction_set)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
@@ -104,7 +104,7 @@ CLAIM(broadcast, long_walks_agree_with_plain_loops_in_every_instruction_set)
     }
 }
 
-CPU_CLAIM(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
+CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
 {
     const int threads = sb_threads();
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
@@ -130,7 +130,7 @@ CPU_CLAIM(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
 }
 
 /* 1 + 2^-20 + ... in floats would lose what is small; sums are held in float64. */
-CLAIM(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
+TEST(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);

@@ -1,7 +1,7 @@
 #include "ops/cast.h"
 #include "tests/support/values.h"
 
-CLAIM(cast, reals_round_and_whole_numbers_are_exact)
+TEST(cast, reals_round_and_whole_numbers_are_exact)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -21,7 +21,7 @@ CLAIM(cast, reals_round_and_whole_numbers_are_exact)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, what_an_integer_cannot_hold_becomes_the_nearest_and_nan_becomes_0)
+TEST(cast, what_an_integer_cannot_hold_becomes_the_nearest_and_nan_becomes_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -39,7 +39,7 @@ CLAIM(cast, what_an_integer_cannot_hold_becomes_the_nearest_and_nan_becomes_0)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, the_gradient_is_cast_back_and_added)
+TEST(cast, the_gradient_is_cast_back_and_added)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -54,7 +54,7 @@ CLAIM(cast, the_gradient_is_cast_back_and_added)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, no_gradient_goes_through_whole_numbers)
+TEST(cast, no_gradient_goes_through_whole_numbers)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -66,7 +66,7 @@ CLAIM(cast, no_gradient_goes_through_whole_numbers)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, the_same_dtype_shares_the_data)
+TEST(cast, the_same_dtype_shares_the_data)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -76,7 +76,7 @@ CLAIM(cast, the_same_dtype_shares_the_data)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, long_and_empty_tensors_are_cast_whole)
+TEST(cast, long_and_empty_tensors_are_cast_whole)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -92,7 +92,7 @@ CLAIM(cast, long_and_empty_tensors_are_cast_whole)
     sb_tape_end(&tape);
 }
 
-CLAIM(cast, an_unknown_dtype_is_refused)
+TEST(cast, an_unknown_dtype_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

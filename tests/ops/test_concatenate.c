@@ -1,6 +1,6 @@
 #include "tests/support/values.h"
 
-CLAIM(concatenate, rows_follow_each_other)
+TEST(concatenate, rows_follow_each_other)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -15,7 +15,7 @@ CLAIM(concatenate, rows_follow_each_other)
     sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, columns_interleave)
+TEST(concatenate, columns_interleave)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -30,7 +30,7 @@ CLAIM(concatenate, columns_interleave)
     sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, one_tensor_in_two_places_gets_both_parts)
+TEST(concatenate, one_tensor_in_two_places_gets_both_parts)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -42,7 +42,7 @@ CLAIM(concatenate, one_tensor_in_two_places_gets_both_parts)
     sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, a_constant_takes_its_place_without_a_gradient)
+TEST(concatenate, a_constant_takes_its_place_without_a_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -56,7 +56,7 @@ CLAIM(concatenate, a_constant_takes_its_place_without_a_gradient)
     sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, a_stack_has_a_new_axis_at_any_place)
+TEST(concatenate, a_stack_has_a_new_axis_at_any_place)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -72,7 +72,7 @@ CLAIM(concatenate, a_stack_has_a_new_axis_at_any_place)
     sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, ids_booleans_and_empty_tensors_are_joined_too)
+TEST(concatenate, ids_booleans_and_empty_tensors_are_joined_too)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -101,7 +101,7 @@ static void expect_refused(joining *join, sb_dtype dtype, int rank, const int64_
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(concatenate, tensors_that_cannot_be_joined_are_named)
+TEST(concatenate, tensors_that_cannot_be_joined_are_named)
 {
     expect_refused(sb_concatenate, SB_F32, SB_SHAPE(2, 4), 2, 0,
                    "concatenate: x[0] is (2, 3), x[1] is (2, 4): shapes differ outside axis 0");
@@ -122,7 +122,7 @@ CLAIM(concatenate, tensors_that_cannot_be_joined_are_named)
     expect_refused(sb_stack, SB_F64, SB_SHAPE(2, 3), 2, 0, "stack: x[0] is f32, x[1] is f64");
 }
 
-CLAIM(concatenate, null_and_too_many_axes_are_named)
+TEST(concatenate, null_and_too_many_axes_are_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -160,7 +160,7 @@ static bool joining_step(void *context)
     return sb_tape_end(&tape);
 }
 
-CLAIM(concatenate, any_allocation_may_fail)
+TEST(concatenate, any_allocation_may_fail)
 {
     sb_tensor *x[] = {test_leaf(SB_F32, 1, SB_SHAPE(2, 3)), test_leaf(SB_F32, 2, SB_SHAPE(2, 1))};
     cr_expect(test_each_allocation_fails(joining_step, x) > 0);

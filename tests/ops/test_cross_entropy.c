@@ -1,7 +1,7 @@
 #include "tests/support/compare.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7; the target's is 2/7. */
-CLAIM(cross_entropy, three_scores_give_the_hand_worked_loss)
+TEST(cross_entropy, three_scores_give_the_hand_worked_loss)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -13,7 +13,7 @@ CLAIM(cross_entropy, three_scores_give_the_hand_worked_loss)
 }
 
 /* dx = softmax(x) - target = (1, 2 - 7, 4) / 7 */
-CLAIM(cross_entropy, backward_gives_the_hand_worked_gradient)
+TEST(cross_entropy, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
@@ -52,7 +52,7 @@ static void expect_loss(sb_tensor *targets, sb_tensor *weights, double smoothing
     sb_tensor_release(x);
 }
 
-CLAIM(cross_entropy, ids_with_smoothing_and_class_weights_agree_with_the_reference)
+TEST(cross_entropy, ids_with_smoothing_and_class_weights_agree_with_the_reference)
 {
     sb_tensor *ids = sb_tensor_from_doubles(SB_I32, SB_SHAPE(3), (double[]){2, 0, -100});
     sb_tensor *weights = sb_tensor_from_doubles(SB_F64, SB_SHAPE(4), class_weights);
@@ -79,7 +79,7 @@ CLAIM(cross_entropy, ids_with_smoothing_and_class_weights_agree_with_the_referen
     sb_tensor_release(weights);
 }
 
-CLAIM(cross_entropy, probabilities_agree_with_the_reference)
+TEST(cross_entropy, probabilities_agree_with_the_reference)
 {
     sb_tensor *t = sb_tensor_from_doubles(
         SB_F64, SB_SHAPE(3, 4),
@@ -134,7 +134,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_divide(sb_scale(sb_sum(terms, SB_ALL, false), -1), counted);
 }
 
-CLAIM(cross_entropy, it_is_the_composition_of_its_steps)
+TEST(cross_entropy, it_is_the_composition_of_its_steps)
 {
     const char *const shapes[] = {"3x5 i5:3 =+5",     "2x3x4 =+2x3x4 =+4", "2 i2:. =+2",
                                   "3x63 i63:3 =+63",  "64 =+64 =+64",      "2x1x65 i65:2x1 =+65",
@@ -143,7 +143,7 @@ CLAIM(cross_entropy, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-CLAIM(cross_entropy, targets_and_class_weights_get_no_gradient)
+TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);
@@ -157,7 +157,7 @@ CLAIM(cross_entropy, targets_and_class_weights_get_no_gradient)
 }
 
 /* A padded position may hold anything. */
-CLAIM(cross_entropy, an_ignored_row_shows_nothing_of_its_data)
+TEST(cross_entropy, an_ignored_row_shows_nothing_of_its_data)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0}));
@@ -174,7 +174,7 @@ CLAIM(cross_entropy, an_ignored_row_shows_nothing_of_its_data)
     sb_tensor_release(x);
 }
 
-CLAIM(cross_entropy, a_nan_in_a_counted_row_shows)
+TEST(cross_entropy, a_nan_in_a_counted_row_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -191,7 +191,7 @@ CLAIM(cross_entropy, a_nan_in_a_counted_row_shows)
 }
 
 /* A class with logit -infinity has probability 0, and 0 log 0 is 0. */
-CLAIM(cross_entropy, classes_that_are_ruled_out_do_not_count)
+TEST(cross_entropy, classes_that_are_ruled_out_do_not_count)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -203,7 +203,7 @@ CLAIM(cross_entropy, classes_that_are_ruled_out_do_not_count)
     sb_tape_end(&tape);
 }
 
-CLAIM(cross_entropy, large_scores_keep_their_digits)
+TEST(cross_entropy, large_scores_keep_their_digits)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -221,12 +221,12 @@ static sb_tensor *losses(sb_tensor *x)
     return sb_cross_entropy(x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
 }
 
-CLAIM(cross_entropy, a_row_has_the_same_bits_wherever_it_stands)
+TEST(cross_entropy, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(losses);
 }
 
-CLAIM(cross_entropy, the_sum_over_no_rows_is_zero)
+TEST(cross_entropy, the_sum_over_no_rows_is_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -254,7 +254,7 @@ static void expect_refusal(const char *message, const char *shapes, double smoot
         sb_tensor_release(x[i]);
 }
 
-CLAIM(cross_entropy, what_does_not_fit_is_refused)
+TEST(cross_entropy, what_does_not_fit_is_refused)
 {
     expect_refusal("cross_entropy: x is a scalar", ". i1:.", 0, SB_REDUCE_MEAN);
     expect_refusal("cross_entropy: the logits are (2, 3), targets are (3) of i32, not (2)",
@@ -279,7 +279,7 @@ CLAIM(cross_entropy, what_does_not_fit_is_refused)
                    "0x3 i3:0", 0, SB_REDUCE_MEAN);
 }
 
-CPU_CLAIM(cross_entropy, an_id_past_the_classes_is_named)
+CPU_TEST(cross_entropy, an_id_past_the_classes_is_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -290,7 +290,7 @@ CPU_CLAIM(cross_entropy, an_id_past_the_classes_is_named)
     sb_tape_end(&tape);
 }
 
-CPU_CLAIM(cross_entropy, ids_that_change_before_backward_are_found)
+CPU_TEST(cross_entropy, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tape tape;
@@ -304,7 +304,7 @@ CPU_CLAIM(cross_entropy, ids_that_change_before_backward_are_found)
     sb_tensor_release(x);
 }
 
-CPU_CLAIM(cross_entropy, a_mean_over_ignored_targets_alone_is_a_failure)
+CPU_TEST(cross_entropy, a_mean_over_ignored_targets_alone_is_a_failure)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -329,7 +329,7 @@ static bool step(void *context)
     return ok;
 }
 
-CLAIM(cross_entropy, each_allocation_may_fail)
+TEST(cross_entropy, each_allocation_may_fail)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 +3x5 +5", SB_F32, 1, x) == 3);

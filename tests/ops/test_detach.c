@@ -1,7 +1,7 @@
 #include "tests/support/values.h"
 
 /* d (x detach(x)) / dx = x, not 2 x. */
-CLAIM(detach, no_gradient_flows_through_it)
+TEST(detach, no_gradient_flows_through_it)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -13,7 +13,7 @@ CLAIM(detach, no_gradient_flows_through_it)
     sb_tape_end(&tape);
 }
 
-CLAIM(detach, what_is_detached_alone_cannot_be_differentiated)
+TEST(detach, what_is_detached_alone_cannot_be_differentiated)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -22,7 +22,7 @@ CLAIM(detach, what_is_detached_alone_cannot_be_differentiated)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(detach, ids_can_be_detached_and_null_not)
+TEST(detach, ids_can_be_detached_and_null_not)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -30,7 +30,7 @@ static double share_of_zeros(const sb_tensor *x)
 
 /* Philox4x32-10 of key 0, counter 0 gives 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (Random123's known
    answers): halves e8d5 6627 c58d e169 ac4c bc57 dbd8 9b00, against p 2^16 = 8000 and c000. */
-CLAIM(dropout, the_known_bits_decide)
+TEST(dropout, the_known_bits_decide)
 {
     const bool half[] = {0, 1, 0, 0, 0, 0, 0, 0}, most[] = {0, 1, 0, 0, 1, 1, 0, 1};
     sb_tensor *x = ones(SB_F64, 8);
@@ -45,7 +45,7 @@ CLAIM(dropout, the_known_bits_decide)
 }
 
 /* Elements of all chunks, in both dtypes and with each set of kernels, against philox(). */
-CLAIM(dropout, every_element_has_its_own_sixteen_bits)
+TEST(dropout, every_element_has_its_own_sixteen_bits)
 {
     const int64_t lengths[] = {1, 7, 8, 9, 255, 256, 257, 1000};
     enum kernel_set usual = kernel_cpu_set();
@@ -66,7 +66,7 @@ CLAIM(dropout, every_element_has_its_own_sixteen_bits)
 }
 
 /* Four standard deviations of a share p of 100,000 are below 0.0064. */
-CLAIM(dropout, a_share_p_is_dropped_and_the_mean_stays)
+TEST(dropout, a_share_p_is_dropped_and_the_mean_stays)
 {
     sb_tensor *x = ones(SB_F32, 100000);
     const double p[] = {0.1, 0.5, 0.9};
@@ -83,7 +83,7 @@ CLAIM(dropout, a_share_p_is_dropped_and_the_mean_stays)
 }
 
 /* What two calls drop, two streams, and two seeds, coincides as often as chance has it. */
-CLAIM(dropout, calls_streams_and_seeds_are_independent)
+TEST(dropout, calls_streams_and_seeds_are_independent)
 {
     sb_tensor *x = ones(SB_F32, 100000);
     sb_random next = sb_random_new(5, SB_STREAM_TRAIN), other = sb_random_new(5, SB_STREAM_USER);
@@ -105,7 +105,7 @@ CLAIM(dropout, calls_streams_and_seeds_are_independent)
     sb_tensor_release(x);
 }
 
-CLAIM(dropout, backward_drops_what_forward_dropped)
+TEST(dropout, backward_drops_what_forward_dropped)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tensor *x = ones(SB_F64, 1000), *dy = test_leaf(SB_F64, 1, SB_SHAPE(1000));
@@ -123,7 +123,7 @@ CLAIM(dropout, backward_drops_what_forward_dropped)
 }
 
 /* Dropped elements are 0, even if x is NaN; the others are only scaled. */
-CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
+TEST(dropout, dropped_nan_is_zero_and_kept_nan_shows)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
@@ -145,7 +145,7 @@ CLAIM(dropout, dropped_nan_is_zero_and_kept_nan_shows)
     sb_tensor_release(dy);
 }
 
-CLAIM(dropout, one_call_takes_one_position_of_the_stream)
+TEST(dropout, one_call_takes_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
@@ -169,7 +169,7 @@ static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
 }
 
 /* Also for x = branch, whose gradient has two parts, and with an existing gradient. */
-CLAIM(dropout, with_a_residual_it_is_their_sum)
+TEST(dropout, with_a_residual_it_is_their_sum)
 {
     for (int same = 0; same < 2; same++) {
         sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 300)), *y[2], *dx[2], *dbranch[2];
@@ -198,7 +198,7 @@ CLAIM(dropout, with_a_residual_it_is_their_sum)
     }
 }
 
-CPU_CLAIM(dropout, any_number_of_threads_gives_the_same_bits)
+CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
 {
     int usual = sb_threads();
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(100001)), *y[3];
@@ -223,7 +223,7 @@ CPU_CLAIM(dropout, any_number_of_threads_gives_the_same_bits)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-CLAIM(dropout, mistakes_are_named)
+TEST(dropout, mistakes_are_named)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
@@ -263,7 +263,7 @@ static bool use(void *x)
     return ok;
 }
 
-CLAIM(dropout, each_allocation_may_fail)
+TEST(dropout, each_allocation_may_fail)
 {
     sb_tensor *x = ones(SB_F64, 5);
     test_each_allocation_fails(use, x);

@@ -62,7 +62,7 @@ static void expect_close(const sb_tensor *t, const double *expected, double tole
                   "%s at %d: %.17g, not %.17g", what, i, sb_tensor_get(t, i), expected[i]);
 }
 
-CLAIM(elementwise, values_and_derivatives_are_the_reference_s)
+TEST(elementwise, values_and_derivatives_are_the_reference_s)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -76,7 +76,7 @@ CLAIM(elementwise, values_and_derivatives_are_the_reference_s)
     }
 }
 
-CLAIM(elementwise, floats_give_the_reference_to_float_precision)
+TEST(elementwise, floats_give_the_reference_to_float_precision)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -90,7 +90,7 @@ CLAIM(elementwise, floats_give_the_reference_to_float_precision)
     }
 }
 
-CLAIM(elementwise, scale_multiplies_value_and_gradient)
+TEST(elementwise, scale_multiplies_value_and_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -103,7 +103,7 @@ CLAIM(elementwise, scale_multiplies_value_and_gradient)
 }
 
 /* Each path from x adds its part: here scale and negate, 3 - 1 = 2. */
-CLAIM(elementwise, gradients_of_two_uses_add_up)
+TEST(elementwise, gradients_of_two_uses_add_up)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -115,7 +115,7 @@ CLAIM(elementwise, gradients_of_two_uses_add_up)
     sb_tape_end(&tape);
 }
 
-CLAIM(elementwise, relu_passes_no_gradient_at_0_or_below)
+TEST(elementwise, relu_passes_no_gradient_at_0_or_below)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -126,7 +126,7 @@ CLAIM(elementwise, relu_passes_no_gradient_at_0_or_below)
 }
 
 /* An infinite gradient times a slope of 0 would be NaN. */
-CLAIM(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
+TEST(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -137,7 +137,7 @@ CLAIM(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
     sb_tape_end(&tape);
 }
 
-CLAIM(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
+TEST(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -150,7 +150,7 @@ CLAIM(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
     }
 }
 
-CLAIM(elementwise, edges_are_those_of_ieee)
+TEST(elementwise, edges_are_those_of_ieee)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -167,7 +167,7 @@ CLAIM(elementwise, edges_are_those_of_ieee)
 }
 
 /* Above PARALLEL_WORK and not a multiple of a block: every element is reached, once. */
-CLAIM(elementwise, long_tensors_are_covered_by_any_number_of_threads)
+TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
 {
     const int64_t n = 40013;
     const int threads = sb_threads();
@@ -201,7 +201,7 @@ CLAIM(elementwise, long_tensors_are_covered_by_any_number_of_threads)
     sb_tensor_release(x);
 }
 
-CLAIM(elementwise, nothing_becomes_nothing)
+TEST(elementwise, nothing_becomes_nothing)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -213,7 +213,7 @@ CLAIM(elementwise, nothing_becomes_nothing)
     sb_tape_end(&tape);
 }
 
-CLAIM(elementwise, ids_and_null_are_refused)
+TEST(elementwise, ids_and_null_are_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

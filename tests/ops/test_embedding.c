@@ -1,6 +1,6 @@
 #include "tests/support/compare.h"
 
-CLAIM(embedding, ids_choose_rows_of_the_table)
+TEST(embedding, ids_choose_rows_of_the_table)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -16,7 +16,7 @@ CLAIM(embedding, ids_choose_rows_of_the_table)
     sb_tape_end(&tape);
 }
 
-CLAIM(embedding, backward_sums_the_rows_of_each_id)
+TEST(embedding, backward_sums_the_rows_of_each_id)
 {
     sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tape tape;
@@ -32,7 +32,7 @@ CLAIM(embedding, backward_sums_the_rows_of_each_id)
 }
 
 /* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the order shows. */
-CLAIM(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
+TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
 {
     enum { C = 100, N = 1500 };
     int usual = sb_threads();
@@ -74,14 +74,14 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_matmul(one_hot, x[0]);
 }
 
-CLAIM(embedding, it_is_a_product_with_one_hot_rows)
+TEST(embedding, it_is_a_product_with_one_hot_rows)
 {
     const char *const shapes[] = {"1x1 i1:1", "7x2 i7:30", "5x63 i5:4", "3x64 i3:7", "9x65 i9:65"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-CLAIM(embedding, no_ids_give_nothing)
+TEST(embedding, no_ids_give_nothing)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -91,7 +91,7 @@ CLAIM(embedding, no_ids_give_nothing)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-CPU_CLAIM(embedding, an_id_outside_the_table_is_named)
+CPU_TEST(embedding, an_id_outside_the_table_is_named)
 {
     for (int bad = 0; bad < 3; bad++) {
         sb_tape tape;
@@ -109,7 +109,7 @@ CPU_CLAIM(embedding, an_id_outside_the_table_is_named)
     }
 }
 
-CPU_CLAIM(embedding, ids_that_change_before_backward_are_found)
+CPU_TEST(embedding, ids_that_change_before_backward_are_found)
 {
     sb_tensor *table = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(3, 2)));
     sb_tape tape;
@@ -136,7 +136,7 @@ static void expect_refusal(const char *message, const char *shapes)
     sb_tensor_release(x[1]);
 }
 
-CLAIM(embedding, what_does_not_fit_is_refused)
+TEST(embedding, what_does_not_fit_is_refused)
 {
     expect_refusal("embedding: table is (2, 3, 4), not (V, C)", "2x3x4 i2:5");
     expect_refusal("embedding: table is (), not (V, C)", ". i2:5");

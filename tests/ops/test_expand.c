@@ -1,7 +1,7 @@
 #include "ops/expand.h"
 #include "tests/support/values.h"
 
-CLAIM(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
+TEST(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -15,7 +15,7 @@ CLAIM(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
     sb_tape_end(&tape);
 }
 
-CLAIM(expand, gradients_add_to_what_is_there)
+TEST(expand, gradients_add_to_what_is_there)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -27,7 +27,7 @@ CLAIM(expand, gradients_add_to_what_is_there)
     sb_tape_end(&tape);
 }
 
-CLAIM(expand, the_result_is_a_copy_in_any_dtype)
+TEST(expand, the_result_is_a_copy_in_any_dtype)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -42,7 +42,7 @@ CLAIM(expand, the_result_is_a_copy_in_any_dtype)
     sb_tape_end(&tape);
 }
 
-CLAIM(expand, long_rows_are_filled_whole)
+TEST(expand, long_rows_are_filled_whole)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -55,7 +55,7 @@ CLAIM(expand, long_rows_are_filled_whole)
     sb_tape_end(&tape);
 }
 
-CLAIM(expand, nothing_can_be_made_of_one_and_its_gradient_is_0)
+TEST(expand, nothing_can_be_made_of_one_and_its_gradient_is_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -76,7 +76,7 @@ static void expect_refused(int rank, const int64_t *dim, const char *message)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(expand, shapes_that_do_not_fit_are_named)
+TEST(expand, shapes_that_do_not_fit_are_named)
 {
     expect_refused(SB_SHAPE(2, 4), "expand: x is (1, 3): it does not broadcast to (2, 4)");
     expect_refused(SB_SHAPE(2, 1), "expand: x is (1, 3): it does not broadcast to (2, 1)");

@@ -1,6 +1,6 @@
 #include "tests/support/compare.h"
 
-CLAIM(gather, each_id_chooses_from_its_row)
+TEST(gather, each_id_chooses_from_its_row)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -13,7 +13,7 @@ CLAIM(gather, each_id_chooses_from_its_row)
     sb_tape_end(&tape);
 }
 
-CLAIM(gather, backward_adds_at_the_chosen_places)
+TEST(gather, backward_adds_at_the_chosen_places)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3)));
     sb_tape tape;
@@ -29,7 +29,7 @@ CLAIM(gather, backward_adds_at_the_chosen_places)
     sb_tensor_release(x);
 }
 
-CLAIM(gather, a_nan_shows_only_where_it_is_chosen)
+TEST(gather, a_nan_shows_only_where_it_is_chosen)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -52,7 +52,7 @@ static void expect_refusal(const char *message, const char *shapes)
     sb_tensor_release(x[1]);
 }
 
-CLAIM(gather, what_does_not_fit_is_refused)
+TEST(gather, what_does_not_fit_is_refused)
 {
     expect_refusal("gather: x is a scalar", ". i1:.");
     expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
@@ -62,7 +62,7 @@ CLAIM(gather, what_does_not_fit_is_refused)
         expect_refusal("is not in 0..-1", "2x0 i1:2");
 }
 
-CPU_CLAIM(gather, an_id_outside_its_row_is_named)
+CPU_TEST(gather, an_id_outside_its_row_is_named)
 {
     for (int bad = -1; bad <= 3; bad += 4) {
         sb_tape tape;
@@ -76,7 +76,7 @@ CPU_CLAIM(gather, an_id_outside_its_row_is_named)
     }
 }
 
-CPU_CLAIM(gather, ids_that_change_before_backward_are_found)
+CPU_TEST(gather, ids_that_change_before_backward_are_found)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3)));
     sb_tape tape;

@@ -60,7 +60,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
         }
 }
 
-CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
+TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 {
     sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
     enum kernel_set usual = kernel_cpu_set();
@@ -74,7 +74,7 @@ CLAIM(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 }
 
 /* q and the result may have the heads first; weights have the usual layout. */
-CLAIM(kv_cache, the_layout_of_queries_is_free)
+TEST(kv_cache, the_layout_of_queries_is_free)
 {
     const int order[] = {0, 2, 1, 3};
     sb_tape tape;
@@ -120,7 +120,7 @@ static void expect_the_same_bits_alone(int64_t L)
     cr_expect(sb_tape_end(&tape));
 }
 
-CLAIM(kv_cache, a_sentence_has_the_same_bits_alone_and_in_a_batch)
+TEST(kv_cache, a_sentence_has_the_same_bits_alone_and_in_a_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -146,7 +146,7 @@ static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v
     return sb_kv_cache_append(cache, t, t);
 }
 
-CLAIM(kv_cache, reordering_makes_a_sequence_what_another_was)
+TEST(kv_cache, reordering_makes_a_sequence_what_another_was)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -167,7 +167,7 @@ CLAIM(kv_cache, reordering_makes_a_sequence_what_another_was)
     cr_expect(sb_tape_end(&tape));
 }
 
-CLAIM(kv_cache, truncating_forgets_the_last_positions)
+TEST(kv_cache, truncating_forgets_the_last_positions)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -184,7 +184,7 @@ CLAIM(kv_cache, truncating_forgets_the_last_positions)
 }
 
 /* 1,000 steps make room only seven times: 16, 32, ..., 1024. */
-CLAIM(kv_cache, the_room_doubles)
+TEST(kv_cache, the_room_doubles)
 {
     sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8));
     sb_kv_cache *cache = sb_kv_cache_new();
@@ -209,7 +209,7 @@ CLAIM(kv_cache, the_room_doubles)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-CLAIM(kv_cache, mistakes_are_named_and_leave_the_cache_as_it_was)
+TEST(kv_cache, mistakes_are_named_and_leave_the_cache_as_it_was)
 {
     sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 4)),
               *v = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 5));
@@ -291,7 +291,7 @@ static bool use(void *x)
     return ok;
 }
 
-CLAIM(kv_cache, each_allocation_may_fail)
+TEST(kv_cache, each_allocation_may_fail)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 7, 1, 2));
     test_each_allocation_fails(use, x);

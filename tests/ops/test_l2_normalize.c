@@ -1,6 +1,6 @@
 #include "tests/support/compare.h"
 
-CLAIM(l2_normalize, three_and_four_give_three_and_four_fifths)
+TEST(l2_normalize, three_and_four_give_three_and_four_fifths)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -24,14 +24,14 @@ static void backward(sb_dtype dtype, double x0, double x1, double dx[2])
 }
 
 /* y = (0.6, 0.8), y . dy = 0.6, dx = ((1, 0) - 0.6 y) / 5 */
-CLAIM(l2_normalize, backward_gives_the_hand_worked_gradient)
+TEST(l2_normalize, backward_gives_the_hand_worked_gradient)
 {
     double dx[2];
     backward(SB_F64, 3, 4, dx);
     cr_expect(fabs(dx[0] - 0.128) < 1e-15 && fabs(dx[1] + 0.096) < 1e-15);
 }
 
-CLAIM(l2_normalize, zero_stays_zero_and_passes_no_gradient)
+TEST(l2_normalize, zero_stays_zero_and_passes_no_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -43,7 +43,7 @@ CLAIM(l2_normalize, zero_stays_zero_and_passes_no_gradient)
     cr_expect(dx[0] == 0 && dx[1] == 0);
 }
 
-CLAIM(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
+TEST(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -56,7 +56,7 @@ CLAIM(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
 }
 
 /* 3e30 squared is no f32. */
-CLAIM(l2_normalize, squares_that_overflow_do_no_harm)
+TEST(l2_normalize, squares_that_overflow_do_no_harm)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -77,14 +77,14 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_divide(x[0], sb_sqrt(sb_sum(sb_multiply(x[0], x[0]), -1, true)));
 }
 
-CLAIM(l2_normalize, it_is_the_composition_of_its_steps)
+TEST(l2_normalize, it_is_the_composition_of_its_steps)
 {
     const char *const shapes[] = {"2", "7", "3x5", "2x3x63", "3x64", "65x65"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-CLAIM(l2_normalize, a_nan_or_an_infinity_shows)
+TEST(l2_normalize, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -100,12 +100,12 @@ CLAIM(l2_normalize, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-CLAIM(l2_normalize, a_row_has_the_same_bits_wherever_it_stands)
+TEST(l2_normalize, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(sb_l2_normalize);
 }
 
-CLAIM(l2_normalize, a_scalar_is_refused)
+TEST(l2_normalize, a_scalar_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -114,7 +114,7 @@ CLAIM(l2_normalize, a_scalar_is_refused)
     sb_tape_end(&tape);
 }
 
-CLAIM(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
+TEST(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
 {
     for (int fresh = 0; fresh < 2; fresh++) {
         sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));

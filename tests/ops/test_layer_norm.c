@@ -2,7 +2,7 @@
 #include "tests/support/compare.h"
 
 /* x = (1, 3): m = 2, v = 1, s = sqrt(1 + 3) = 2, h = (-1/2, 1/2); y = gain h + bias. */
-CLAIM(layer_norm, two_numbers_give_the_hand_worked_values)
+TEST(layer_norm, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -20,7 +20,7 @@ CLAIM(layer_norm, two_numbers_give_the_hand_worked_values)
  * The same x with dy = (1, 1): u = (4, 6), mean u = 5, mean(u h) = 1/2,
  * dx = (u - 5 - h/2) / 2 = (-3/8, 3/8); dgain = dy h, dbias = dy.
  */
-CLAIM(layer_norm, backward_gives_the_hand_worked_gradients)
+TEST(layer_norm, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *x =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 3}));
@@ -64,7 +64,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_add(sb_multiply(x[1], normed(x[0], 1e-5)), x[2]);
 }
 
-CLAIM(layer_norm, it_is_the_composition_of_its_steps)
+TEST(layer_norm, it_is_the_composition_of_its_steps)
 {
     const char *const shapes[] = {"2 2 2",       "7 7 7",      "3x5 5 5",  "2x3x63 63 63",
                                   "3x64 64 64",  "200x2 2 2",  "=3x5 5 5", "3x5 =5 5",
@@ -88,7 +88,7 @@ static sb_tensor *residual_composed(void *unused, sb_tensor *const x[])
     return sb_add(sb_layer_norm(sum, x[2], x[3], 0.1), sb_scale(sum, 3));
 }
 
-CLAIM(layer_norm, with_a_residual_it_is_add_and_layer_norm)
+TEST(layer_norm, with_a_residual_it_is_add_and_layer_norm)
 {
     const char *const shapes[] = {"2 2 2 2", "3x5 3x5 5 5", "2x3x63 2x3x63 63 63",
                                   "=65x65 65x65 65 65", "3x5 =3x5 5 5"};
@@ -135,7 +135,7 @@ static const char *const dropped_shapes[] = {
     "7x64 7x64 64 64", "=65x65 65x65 65 65",  "3x300 3x300 300 300",
     "3x5 =3x5 5 5",    "=3x300 3x300 300 300"};
 
-CLAIM(layer_norm, with_dropout_it_is_residual_dropout_and_layer_norm)
+TEST(layer_norm, with_dropout_it_is_residual_dropout_and_layer_norm)
 {
     for (size_t i = 0; i < sizeof dropped_shapes / sizeof *dropped_shapes; i++)
         expect_same_function(dropped, dropped_composed, dropped_shapes[i]);
@@ -170,7 +170,7 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
 }
 
 /* So the weights of a trained model do not depend on which of the two it uses. */
-CPU_CLAIM(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
+CPU_TEST(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -182,7 +182,7 @@ CPU_CLAIM(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
     kernel_use_cpu_set(usual);
 }
 
-CLAIM(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
+TEST(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -226,18 +226,18 @@ static sb_tensor *only_the_sum_composed(void *unused, sb_tensor *const x[])
     return sb_add(sb_add(x[0], x[1]), sb_scale(sb_multiply(x[2], x[3]), 0));
 }
 
-CLAIM(layer_norm, one_tensor_may_be_both_x_and_branch)
+TEST(layer_norm, one_tensor_may_be_both_x_and_branch)
 {
     expect_same_function(doubled, doubled_composed, "3x5 5");
 }
 
-CLAIM(layer_norm, the_sum_alone_passes_its_gradient_on)
+TEST(layer_norm, the_sum_alone_passes_its_gradient_on)
 {
     expect_same_function(only_the_sum, only_the_sum_composed, "3x5 3x5 5 5");
 }
 
 /* Values whose mean is not exact in f32, and large beside epsilon. */
-CLAIM(layer_norm, a_row_without_variance_gives_the_bias)
+TEST(layer_norm, a_row_without_variance_gives_the_bias)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -254,7 +254,7 @@ CLAIM(layer_norm, a_row_without_variance_gives_the_bias)
 }
 
 /* The mean's first rounding is as large as the deviation, 1/16; its correction must reach both. */
-CLAIM(layer_norm, a_rounded_mean_does_not_change_the_variance)
+TEST(layer_norm, a_rounded_mean_does_not_change_the_variance)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -272,7 +272,7 @@ CLAIM(layer_norm, a_rounded_mean_does_not_change_the_variance)
 }
 
 /* By E[x^2] - m^2 the variance of these would be lost: m^2 = 1e8, v = 1.25, ulp(1e8) = 8. */
-CLAIM(layer_norm, a_large_mean_does_not_hide_the_variance)
+TEST(layer_norm, a_large_mean_does_not_hide_the_variance)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -284,7 +284,7 @@ CLAIM(layer_norm, a_large_mean_does_not_hide_the_variance)
     sb_tape_end(&tape);
 }
 
-CLAIM(layer_norm, a_nan_or_an_infinity_shows)
+TEST(layer_norm, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -308,13 +308,13 @@ static sb_tensor *with_gain(sb_tensor *x)
     return sb_layer_norm(x, gain, bias, 0);
 }
 
-CLAIM(layer_norm, a_row_has_the_same_bits_wherever_it_stands)
+TEST(layer_norm, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(with_gain);
 }
 
 /* dgain and dbias of 1000 rows: the cut into slabs must not follow the threads. */
-CPU_CLAIM(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
+CPU_TEST(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1000, 67));
@@ -336,7 +336,7 @@ CPU_CLAIM(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
     }
 }
 
-CLAIM(layer_norm, nothing_gives_nothing)
+TEST(layer_norm, nothing_gives_nothing)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -363,7 +363,7 @@ static void expect_refusal(const char *message, const char *shapes, double epsil
         sb_tensor_release(x[i]);
 }
 
-CLAIM(layer_norm, what_does_not_fit_is_refused)
+TEST(layer_norm, what_does_not_fit_is_refused)
 {
     expect_refusal("layer_norm: x is a scalar", ". 3 3", 0);
     expect_refusal("layer_norm: x is (2, 3), gain is (2), not (3)", "2x3 2 3", 0);
@@ -376,7 +376,7 @@ CLAIM(layer_norm, what_does_not_fit_is_refused)
     expect_refusal("layer_norm: epsilon is inf", "2x3 3 3", (double)INFINITY);
 }
 
-CLAIM(layer_norm, a_residual_of_another_shape_is_refused)
+TEST(layer_norm, a_residual_of_another_shape_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -406,7 +406,7 @@ static bool step(void *context)
     return ok;
 }
 
-CLAIM(layer_norm, each_allocation_may_fail)
+TEST(layer_norm, each_allocation_may_fail)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x5 3x5 5 5", SB_F32, 1, x) == 4);

@@ -3,7 +3,7 @@
 /* x = (1, 2), W = (3 4; 5 6; 7 8), b = (10, 20, 30): x W' + b = (21, 37, 53). */
 static const double weights[] = {3, 4, 5, 6, 7, 8};
 
-CLAIM(linear, one_row_gives_the_hand_worked_values)
+TEST(linear, one_row_gives_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -22,7 +22,7 @@ CLAIM(linear, one_row_gives_the_hand_worked_values)
 }
 
 /* With dy = (1, 1, 1) and relu, of which only the third unit is on: dz = (0, 0, 1). */
-CLAIM(linear, backward_gives_the_hand_worked_gradients)
+TEST(linear, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *x =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 2}));
@@ -78,7 +78,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return NULL;
 }
 
-CLAIM(linear, every_activation_is_the_composition_of_its_steps)
+TEST(linear, every_activation_is_the_composition_of_its_steps)
 {
     const char *const shapes[] = {"1x1 1x1 1",   "2x7 3x7 3",     "63x64 65x64 65", "2x3x4 5x4 5",
                                   "200x3 2x3 2", "=3x2 4x2 4",    "3x2 =4x2 4",     "3x2 4x2 =4",
@@ -100,7 +100,7 @@ static sb_tensor *without_bias_composed(void *unused, sb_tensor *const x[])
     return sb_gelu(sb_matmul_nt(x[0], x[1]));
 }
 
-CLAIM(linear, it_goes_without_a_bias)
+TEST(linear, it_goes_without_a_bias)
 {
     expect_same_function(without_bias, without_bias_composed, "2x3x4 5x4");
 }
@@ -119,12 +119,12 @@ static sb_tensor *tied_composed(void *unused, sb_tensor *const x[])
     return sb_add(sb_matmul_nt(z, x[1]), x[2]);
 }
 
-CLAIM(linear, gradients_of_a_tied_weight_add_up)
+TEST(linear, gradients_of_a_tied_weight_add_up)
 {
     expect_same_function(tied, tied_composed, "5x3 3x3 3");
 }
 
-CLAIM(linear, no_rows_give_zero_gradients)
+TEST(linear, no_rows_give_zero_gradients)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2 3x2 3", SB_F32, 1, x) == 3);
@@ -141,7 +141,7 @@ CLAIM(linear, no_rows_give_zero_gradients)
         sb_tensor_release(x[i]);
 }
 
-CLAIM(linear, a_nan_or_an_infinity_shows)
+TEST(linear, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -178,7 +178,7 @@ static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t eve
     sb_tape_end(&tape);
 }
 
-CLAIM(linear, without_recording_a_row_does_not_depend_on_its_batch)
+TEST(linear, without_recording_a_row_does_not_depend_on_its_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -188,7 +188,7 @@ CLAIM(linear, without_recording_a_row_does_not_depend_on_its_batch)
     expect_rows_alone(601, 603, 605, 100); /* large enough for BLAS on a tape that records */
 }
 
-CPU_CLAIM(linear, results_have_the_same_bits_for_any_number_of_threads)
+CPU_TEST(linear, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x[EXAMPLE_INPUTS], *dx[2][3], *y[2];
@@ -224,7 +224,7 @@ static void expect_refusal(const char *message, const char *shapes, int kind)
         sb_tensor_release(x[i]);
 }
 
-CLAIM(linear, what_does_not_fit_is_refused)
+TEST(linear, what_does_not_fit_is_refused)
 {
     expect_refusal("linear: x is a scalar", ". 3x2 3", SB_ACTIVATION_IDENTITY);
     expect_refusal("linear: weight is (2), not (out, in)", "5x2 2 3", SB_ACTIVATION_IDENTITY);
@@ -255,7 +255,7 @@ static bool step(void *context)
     return ok;
 }
 
-CLAIM(linear, each_allocation_may_fail)
+TEST(linear, each_allocation_may_fail)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("5x3 3x3 3", SB_F32, 1, x) == 3);

@@ -14,7 +14,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
 }
 
 /* 1500 rows are two chunks and a part of one (see rows_of_chunk). */
-CLAIM(linear_cross_entropy, it_is_linear_and_cross_entropy)
+TEST(linear_cross_entropy, it_is_linear_and_cross_entropy)
 {
     const char *const shapes[] = {
         "1 1x1 1 i1:.",        "3 7x3 7 i7:.",         "3x2 5x2 5 i5:3",  "2x3x4 5x4 5 i5:2x3",
@@ -40,7 +40,7 @@ static sb_tensor *with_options_composed(void *unused, sb_tensor *const x[])
     return sb_cross_entropy(sb_linear(x[0], x[1], NULL), x[2], &options);
 }
 
-CLAIM(linear_cross_entropy, every_option_means_the_same)
+TEST(linear_cross_entropy, every_option_means_the_same)
 {
     for (sb_reduction reduction = SB_REDUCE_MEAN; reduction <= SB_REDUCE_NONE; reduction++)
         for (int smooth = 0; smooth < 2; smooth++) {
@@ -50,7 +50,7 @@ CLAIM(linear_cross_entropy, every_option_means_the_same)
         }
 }
 
-CLAIM(linear_cross_entropy, negative_ids_are_ignored)
+TEST(linear_cross_entropy, negative_ids_are_ignored)
 {
     sb_tensor *x[EXAMPLE_INPUTS], *df[4], *dg[4];
     cr_assert(example_inputs("1100x2 3x2 3 i3:1100", SB_F64, 1, x) == 4);
@@ -72,7 +72,7 @@ CLAIM(linear_cross_entropy, negative_ids_are_ignored)
 }
 
 /* 4096 logits of 1000 classes in f32 are 16 MB. */
-CLAIM(linear_cross_entropy, all_the_logits_are_never_held)
+TEST(linear_cross_entropy, all_the_logits_are_never_held)
 {
     sb_tensor *x[EXAMPLE_INPUTS], *dx[4];
     cr_assert(example_inputs("4096x2 1000x2 1000 i1000:4096", SB_F32, 1, x) == 4);
@@ -87,7 +87,7 @@ CLAIM(linear_cross_entropy, all_the_logits_are_never_held)
     }
 }
 
-CLAIM(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
+TEST(linear_cross_entropy, no_rows_give_zero_and_zero_gradients)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2 3x2 i3:0", SB_F32, 1, x) == 3);
@@ -117,7 +117,7 @@ static void expect_refusal(const char *message, const char *shapes)
         sb_tensor_release(x[i]);
 }
 
-CLAIM(linear_cross_entropy, what_does_not_fit_is_refused)
+TEST(linear_cross_entropy, what_does_not_fit_is_refused)
 {
     expect_refusal("linear_cross_entropy: x is a scalar", ". 5x2 5 i5:3");
     expect_refusal(
@@ -132,7 +132,7 @@ CLAIM(linear_cross_entropy, what_does_not_fit_is_refused)
     expect_refusal("linear_cross_entropy: none of 0 targets counts", "0x2 5x2 5 i5:0");
 }
 
-CPU_CLAIM(linear_cross_entropy, an_id_past_the_classes_is_named)
+CPU_TEST(linear_cross_entropy, an_id_past_the_classes_is_named)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
@@ -158,7 +158,7 @@ static bool step(void *context)
     return ok;
 }
 
-CLAIM(linear_cross_entropy, each_allocation_may_fail)
+TEST(linear_cross_entropy, each_allocation_may_fail)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("3x2 5x2 5 i5:3", SB_F32, 1, x) == 4);
@@ -168,7 +168,7 @@ CLAIM(linear_cross_entropy, each_allocation_may_fail)
 }
 
 /* Forward finds the gradients for a dy of 1; what is asked for may be any, with others added. */
-CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
+TEST(linear_cross_entropy, gradients_are_in_proportion_to_dy)
 {
     double grad[2][6];
     for (int i = 0; i < 2; i++) {
@@ -190,7 +190,7 @@ CLAIM(linear_cross_entropy, gradients_are_in_proportion_to_dy)
 
 /* A leaf that wants a gradient only after forward gets it, and one that no longer does gets none.
  */
-CLAIM(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
+TEST(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
 {
     double grad[2][8];
     for (int late = 0; late < 2; late++) {

@@ -2,7 +2,7 @@
 #include "tests/support/compare.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7, worked by hand. */
-CLAIM(log_softmax, three_scores_give_the_hand_worked_logarithms)
+TEST(log_softmax, three_scores_give_the_hand_worked_logarithms)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -15,7 +15,7 @@ CLAIM(log_softmax, three_scores_give_the_hand_worked_logarithms)
 }
 
 /* With dy = (1, 0, 0): dx = dy - softmax(x) = (6, -2, -4) / 7. */
-CLAIM(log_softmax, backward_gives_the_hand_worked_gradient)
+TEST(log_softmax, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
@@ -42,7 +42,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_log(sb_softmax(x[0]));
 }
 
-CLAIM(log_softmax, it_is_the_logarithm_of_softmax)
+TEST(log_softmax, it_is_the_logarithm_of_softmax)
 {
     const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -50,7 +50,7 @@ CLAIM(log_softmax, it_is_the_logarithm_of_softmax)
 }
 
 /* Where softmax is 0 in the dtype, its logarithm would be -infinity. */
-CLAIM(log_softmax, small_probabilities_keep_their_logarithm)
+TEST(log_softmax, small_probabilities_keep_their_logarithm)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -59,7 +59,7 @@ CLAIM(log_softmax, small_probabilities_keep_their_logarithm)
     sb_tape_end(&tape);
 }
 
-CLAIM(log_softmax, a_score_of_1000_does_not_overflow_wherever_it_stands)
+TEST(log_softmax, a_score_of_1000_does_not_overflow_wherever_it_stands)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -73,7 +73,7 @@ CLAIM(log_softmax, a_score_of_1000_does_not_overflow_wherever_it_stands)
     sb_tape_end(&tape);
 }
 
-CLAIM(log_softmax, a_nan_or_an_infinity_shows)
+TEST(log_softmax, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -89,7 +89,7 @@ CLAIM(log_softmax, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-CLAIM(log_softmax, nothing_gives_nothing)
+TEST(log_softmax, nothing_gives_nothing)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -99,12 +99,12 @@ CLAIM(log_softmax, nothing_gives_nothing)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-CLAIM(log_softmax, a_row_has_the_same_bits_wherever_it_stands)
+TEST(log_softmax, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(sb_log_softmax);
 }
 
-CLAIM(log_softmax, a_scalar_is_refused)
+TEST(log_softmax, a_scalar_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -113,7 +113,7 @@ CLAIM(log_softmax, a_scalar_is_refused)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(log_softmax, whole_numbers_are_refused)
+TEST(log_softmax, whole_numbers_are_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -162,7 +162,7 @@ static void expect_best_as_composed(sb_dtype dtype, int64_t C, double odd)
 }
 
 /* On every set of kernels: the same place and the same bits. */
-CLAIM(log_softmax, the_best_is_what_argmax_and_gather_find)
+TEST(log_softmax, the_best_is_what_argmax_and_gather_find)
 {
     const double odd[] = {1, 50, -INFINITY, INFINITY, NAN};
     const int64_t sizes[] = {1, 2, 7, 65, 255, 256, 257, 512, 513, MOST};

@@ -1,7 +1,7 @@
 #include "tests/support/compare.h"
 
 /* ln(1 + 2 + 4) = ln 7 */
-CLAIM(logsumexp, three_scores_give_the_hand_worked_value)
+TEST(logsumexp, three_scores_give_the_hand_worked_value)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -14,7 +14,7 @@ CLAIM(logsumexp, three_scores_give_the_hand_worked_value)
 }
 
 /* dx = dy softmax(x) = 14 (1, 2, 4) / 7 */
-CLAIM(logsumexp, backward_gives_the_hand_worked_gradient)
+TEST(logsumexp, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){0, 1 * M_LN2, 2 * M_LN2}));
@@ -40,7 +40,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_log(sb_sum(sb_exp(x[0]), -1, false));
 }
 
-CLAIM(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
+TEST(logsumexp, it_is_the_logarithm_of_the_sum_of_exponentials)
 {
     const char *const shapes[] = {"1", "2", "7", "3x5", "2x3x63", "64", "3x65"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -52,7 +52,7 @@ static double of_two(double a, double b)
     return sb_tensor_value(sb_logsumexp(constant(SB_F32, SB_SHAPE(2), (double[]){a, b})));
 }
 
-CLAIM(logsumexp, large_and_infinite_scores_give_their_limit)
+TEST(logsumexp, large_and_infinite_scores_give_their_limit)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -65,7 +65,7 @@ CLAIM(logsumexp, large_and_infinite_scores_give_their_limit)
     sb_tape_end(&tape);
 }
 
-CLAIM(logsumexp, of_nothing_is_minus_infinity)
+TEST(logsumexp, of_nothing_is_minus_infinity)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -74,12 +74,12 @@ CLAIM(logsumexp, of_nothing_is_minus_infinity)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-CLAIM(logsumexp, a_row_has_the_same_bits_wherever_it_stands)
+TEST(logsumexp, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(sb_logsumexp);
 }
 
-CLAIM(logsumexp, a_scalar_is_refused)
+TEST(logsumexp, a_scalar_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

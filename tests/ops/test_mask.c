@@ -17,7 +17,7 @@ static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int6
     sb_free(text);
 }
 
-CLAIM(mask, pictures_show_the_kept_pairs)
+TEST(mask, pictures_show_the_kept_pairs)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -41,7 +41,7 @@ CLAIM(mask, pictures_show_the_kept_pairs)
 
 /* Of the scores 0, ln 2, ln 4, 1000 the mask keeps the first three: (1, 2, 4) / 7. At temperature
    1/2 they count as 0, ln 4, ln 16: (1, 4, 16) / 21. */
-CLAIM(mask, masked_softmax_gives_the_hand_worked_weights)
+TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -59,7 +59,7 @@ CLAIM(mask, masked_softmax_gives_the_hand_worked_weights)
 }
 
 /* With dy = (1, 0, 0, NaN) and the weights (1, 2, 4, -) / 7: dx = y (dy - y_0) / T. */
-CLAIM(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
+TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 4), (double[]){0, 2 * ln2, 4 * ln2, NAN}));
@@ -116,7 +116,7 @@ static void expect_simple(int64_t Lq, int64_t Lk, double temperature, bool first
         sb_tensor_release(all[i]);
 }
 
-CLAIM(mask, masked_softmax_is_the_composition_of_simple_operations)
+TEST(mask, masked_softmax_is_the_composition_of_simple_operations)
 {
     const int64_t lengths[] = {1, 2, 7, 63, 64, 65, 255, 256, 257, 600};
     for (int i = 0; i < 10; i++)
@@ -124,7 +124,7 @@ CLAIM(mask, masked_softmax_is_the_composition_of_simple_operations)
 }
 
 /* Every combination of the kinds of mask against the same mask written out pair by pair. */
-CLAIM(mask, combined_masks_keep_what_all_of_them_keep)
+TEST(mask, combined_masks_keep_what_all_of_them_keep)
 {
     enum { B = 2, H = 2, Lq = 5, Lk = 7 };
     sb_tape tape;
@@ -197,7 +197,7 @@ static void expect_dead_row(sb_dtype dtype, bool dense)
     sb_tensor_release(dy);
 }
 
-CLAIM(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
+TEST(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
 {
     for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
         expect_dead_row(dtype, true);
@@ -205,7 +205,7 @@ CLAIM(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
     }
 }
 
-CLAIM(mask, no_keys_at_all_leave_zeros)
+TEST(mask, no_keys_at_all_leave_zeros)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -219,7 +219,7 @@ CLAIM(mask, no_keys_at_all_leave_zeros)
 }
 
 /* The rows sum to 1 over what is kept, however low the kept scores are beside the blocked. */
-CLAIM(mask, low_scores_are_not_taken_for_masked_ones)
+TEST(mask, low_scores_are_not_taken_for_masked_ones)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -252,7 +252,7 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
     sb_tape_end(&tape);
 }
 
-CLAIM(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
+TEST(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -265,7 +265,7 @@ CLAIM(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
 }
 
 /* All kept scores are -infinity: 0 / 0 = NaN shows, because the mask does not block them. */
-CLAIM(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
+TEST(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -277,7 +277,7 @@ CLAIM(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
 }
 
 /* A row of 12 keys alone, and followed by padding in a batch of longer rows: the same bits. */
-CLAIM(mask, padding_does_not_change_the_bits_of_a_row)
+TEST(mask, padding_does_not_change_the_bits_of_a_row)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -313,7 +313,7 @@ CLAIM(mask, padding_does_not_change_the_bits_of_a_row)
         cr_expect(!sb_tape_end(&failing));                                                         \
     } while (0)
 
-CLAIM(mask, mistakes_in_making_a_mask_are_named)
+TEST(mask, mistakes_in_making_a_mask_are_named)
 {
     sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
     sb_tensor *five = sb_tensor_zeros(SB_BOOL, SB_SHAPE(1, 1, 1, 1, 2));
@@ -333,7 +333,7 @@ CLAIM(mask, mistakes_in_making_a_mask_are_named)
     sb_tensor_release(five);
 }
 
-CLAIM(mask, eight_masks_can_be_combined_and_not_nine)
+TEST(mask, eight_masks_can_be_combined_and_not_nine)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -346,7 +346,7 @@ CLAIM(mask, eight_masks_can_be_combined_and_not_nine)
     sb_tape_end(&tape);
 }
 
-CLAIM(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
+TEST(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
 {
     sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4, 5));
     sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(5));
@@ -381,7 +381,7 @@ CLAIM(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
 }
 
 /* Each way to fail to make a mask, followed by an attention that is given the NULL. */
-CLAIM(mask, one_that_failed_never_passes_for_no_mask)
+TEST(mask, one_that_failed_never_passes_for_no_mask)
 {
     sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
     sb_tensor *wrong = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
@@ -424,7 +424,7 @@ static bool make_and_use(void *x)
     return ok;
 }
 
-CLAIM(mask, each_allocation_may_fail)
+TEST(mask, each_allocation_may_fail)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
     test_each_allocation_fails(make_and_use, x);

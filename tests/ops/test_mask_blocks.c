@@ -8,7 +8,7 @@ static void expect_picture(const sb_mask *mask, int64_t Lq, int64_t Lk, const ch
     sb_free(text);
 }
 
-CLAIM(mask_blocks, patterns_are_as_documented)
+TEST(mask_blocks, patterns_are_as_documented)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -75,7 +75,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     cr_assert(sb_tape_end(&tape));
 }
 
-CLAIM(mask_blocks, they_keep_the_pairs_of_their_blocks)
+TEST(mask_blocks, they_keep_the_pairs_of_their_blocks)
 {
     for (int way = 0; way < 2; way++) {
         sb_attention_algorithm algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
@@ -87,7 +87,7 @@ CLAIM(mask_blocks, they_keep_the_pairs_of_their_blocks)
     }
 }
 
-CLAIM(mask_blocks, wrong_numbers_are_named)
+TEST(mask_blocks, wrong_numbers_are_named)
 {
     const int64_t beyond[][2] = {{1, 3}};
     for (int i = 0; i < 9; i++) {

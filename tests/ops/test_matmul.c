@@ -21,7 +21,7 @@ static sb_tensor *tn(void *unused, sb_tensor *const x[])
 }
 
 /* (1 2; 3 4) times (5 6; 7 8), with one or the other transposed. */
-CLAIM(matmul, two_by_two_give_the_hand_worked_products)
+TEST(matmul, two_by_two_give_the_hand_worked_products)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -37,7 +37,7 @@ CLAIM(matmul, two_by_two_give_the_hand_worked_products)
 }
 
 /* y = a b with dy = (1 0; 0 0): da = dy b' = (5 7; 0 0), db = a' dy = (1 0; 2 0). */
-CLAIM(matmul, backward_gives_the_hand_worked_gradients)
+TEST(matmul, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *a = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F64, SB_SHAPE(2, 2), (double[]){1, 2, 3, 4}));
@@ -101,7 +101,7 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
     sb_tensor_release(x[1]);
 }
 
-CLAIM(matmul, every_element_is_as_defined)
+TEST(matmul, every_element_is_as_defined)
 {
     const char *const ab[] = {"1x1 1x1",         "2x7 7x1",          "63x64 64x65",
                               "2x3x4 4x5",       "3x4 2x4x5",        "2x1x2x3 4x3x2",
@@ -136,7 +136,7 @@ static sb_tensor *expanded(void *unused, sb_tensor *const x[])
     return sb_matmul(a, sb_expand(x[1], rank + 2, dim));
 }
 
-CLAIM(matmul, broadcasting_is_a_product_of_expanded_batches)
+TEST(matmul, broadcasting_is_a_product_of_expanded_batches)
 {
     const char *const shapes[] = {"2x3x4 4x5",
                                   "3x4 2x4x5",
@@ -162,7 +162,7 @@ static sb_tensor *tn_by_transpose(void *unused, sb_tensor *const x[])
     return sb_matmul(sb_transpose(x[0], -1, -2), x[1]);
 }
 
-CLAIM(matmul, the_transposed_forms_are_a_transpose_and_a_product)
+TEST(matmul, the_transposed_forms_are_a_transpose_and_a_product)
 {
     const char *const ab_nt[] = {"2x7 3x7", "2x3x4 5x4", "3x4 2x5x4", "2x1x2x3 4x2x3",
                                  "2x4x3 2x4x3"};
@@ -184,7 +184,7 @@ static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
     return sb_stack(y, 5, 0);
 }
 
-CLAIM(matmul, batches_that_share_b_are_products_one_by_one)
+TEST(matmul, batches_that_share_b_are_products_one_by_one)
 {
     expect_same_function(nn, one_by_one, "5x3x4 4x2");
 }
@@ -201,13 +201,13 @@ static sb_tensor *square_of_two(void *unused, sb_tensor *const x[])
     return sb_matmul(x[0], sb_scale(x[0], 1));
 }
 
-CLAIM(matmul, one_tensor_may_be_both_factors)
+TEST(matmul, one_tensor_may_be_both_factors)
 {
     expect_same_function(square, square_of_two, "3x3");
     expect_same_function(square, square_of_two, "2x4x4");
 }
 
-CLAIM(matmul, a_sum_of_nothing_is_zero)
+TEST(matmul, a_sum_of_nothing_is_zero)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2x3 3x2", SB_F32, 1, x) == 2);
@@ -226,7 +226,7 @@ CLAIM(matmul, a_sum_of_nothing_is_zero)
     sb_tensor_release(x[1]);
 }
 
-CLAIM(matmul, a_nan_or_an_infinity_shows)
+TEST(matmul, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -262,7 +262,7 @@ static void expect_rows_alone(matmul f, bool transpose_b)
     sb_tape_end(&tape);
 }
 
-CLAIM(matmul, without_recording_a_row_does_not_depend_on_the_others)
+TEST(matmul, without_recording_a_row_does_not_depend_on_the_others)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -273,7 +273,7 @@ CLAIM(matmul, without_recording_a_row_does_not_depend_on_the_others)
     kernel_use_cpu_set(usual);
 }
 
-CPU_CLAIM(matmul, results_have_the_same_bits_for_any_number_of_threads)
+CPU_TEST(matmul, results_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
     sb_tensor *x[EXAMPLE_INPUTS], *dx[2][2], *y[2];
@@ -306,7 +306,7 @@ static void expect_refusal(const char *message, sb_function f, const char *shape
     sb_tensor_release(x[1]);
 }
 
-CLAIM(matmul, what_does_not_fit_is_refused)
+TEST(matmul, what_does_not_fit_is_refused)
 {
     expect_refusal("matmul: a is (3), b is (3, 4): each needs at least two axes", nn, "3 3x4");
     expect_refusal("matmul: a is (2, 3), b is (): each needs at least two axes", nn, "2x3 .");

@@ -2,7 +2,7 @@
 #include "tests/support/values.h"
 
 /* x - target = (1, -2, 3): squares 1, 4, 9. */
-CLAIM(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradient)
+TEST(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradient)
 {
     const double value[][3] = {
         [SB_REDUCE_MEAN] = {14 / 3.0}, [SB_REDUCE_SUM] = {14}, [SB_REDUCE_NONE] = {1, 4, 9}};
@@ -23,7 +23,7 @@ CLAIM(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradien
     }
 }
 
-CLAIM(mean_squared_error, gradients_add_to_what_is_there)
+TEST(mean_squared_error, gradients_add_to_what_is_there)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -36,7 +36,7 @@ CLAIM(mean_squared_error, gradients_add_to_what_is_there)
     sb_tape_end(&tape);
 }
 
-CLAIM(mean_squared_error, a_nan_shows)
+TEST(mean_squared_error, a_nan_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -47,7 +47,7 @@ CLAIM(mean_squared_error, a_nan_shows)
     sb_tape_end(&tape);
 }
 
-CLAIM(mean_squared_error, the_sum_over_nothing_is_0_and_the_mean_is_refused)
+TEST(mean_squared_error, the_sum_over_nothing_is_0_and_the_mean_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -58,7 +58,7 @@ CLAIM(mean_squared_error, the_sum_over_nothing_is_0_and_the_mean_is_refused)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(mean_squared_error, wrong_arguments_are_named)
+TEST(mean_squared_error, wrong_arguments_are_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -11,7 +11,7 @@ enum { ROUNDING = 16 };
 
 /* ---- Gradients ---- */
 
-CLAIM(operations, gradients_agree_with_differences)
+TEST(operations, gradients_agree_with_differences)
 {
     if (test_slow_device()) /* whose values and gradients are compared with the CPU's too */
         for_each_example_once(example_gradients_agree);
@@ -36,7 +36,7 @@ static void gradients_of_a_repeated_input_agree(const struct example *e, const c
     inputs_free(&in);
 }
 
-CLAIM(operations, an_input_may_be_used_twice)
+TEST(operations, an_input_may_be_used_twice)
 {
     if (test_slow_device())
         for_each_example_once(gradients_of_a_repeated_input_agree);
@@ -59,7 +59,7 @@ static void f32_agrees(const struct example *e, const char *shapes)
     inputs_free(&real);
 }
 
-CLAIM(operations, f32_agrees_with_f64)
+TEST(operations, f32_agrees_with_f64)
 {
     for_each_example(f32_agrees);
 }
@@ -87,7 +87,7 @@ static void sets_agree(const struct example *e, const char *shapes)
     kernel_use_cpu_set(best);
 }
 
-CPU_CLAIM(operations, instruction_sets_agree)
+CPU_TEST(operations, instruction_sets_agree)
 {
     for_each_example(sets_agree);
 }
@@ -119,7 +119,7 @@ static void run_together(const struct example *e, const char *shapes)
     }
 }
 
-CPU_CLAIM(operations, any_number_of_threads_gives_the_same_bits)
+CPU_TEST(operations, any_number_of_threads_gives_the_same_bits)
 {
     int threads = sb_threads();
     kernel_parallel_work = 0; /* small examples are cut as large ones are */
@@ -157,7 +157,7 @@ static void streams_agree(const struct example *e, const char *shapes)
     kernel_use_cpu_set(best);
 }
 
-CPU_CLAIM(operations, what_goes_past_the_caches_has_the_same_bits)
+CPU_TEST(operations, what_goes_past_the_caches_has_the_same_bits)
 {
     for_each_example(streams_agree);
 }
@@ -181,7 +181,7 @@ static void modes_agree(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(operations, recording_does_not_change_the_value)
+TEST(operations, recording_does_not_change_the_value)
 {
     for_each_example(modes_agree);
 }
@@ -214,7 +214,7 @@ static void allocations_fail(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(operations, each_allocation_that_fails_is_reported)
+TEST(operations, each_allocation_that_fails_is_reported)
 {
     for_each_example_once(allocations_fail);
 }
@@ -262,7 +262,7 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(operations, bad_inputs_are_refused_and_harm_nothing)
+TEST(operations, bad_inputs_are_refused_and_harm_nothing)
 {
     for_each_example_once(bad_inputs_fail);
 }
@@ -320,7 +320,7 @@ static void nan_shows(const struct example *e, const char *shapes)
     inputs_free(&other);
 }
 
-CLAIM(operations, a_nan_shows)
+TEST(operations, a_nan_shows)
 {
     for_each_example(nan_shows);
 }

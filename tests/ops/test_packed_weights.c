@@ -38,7 +38,7 @@ static void expect_same_bits(sb_dtype dtype, int64_t rows, int64_t in, int64_t o
 
 /* Rows above and below those for which strips are made, depths of several blocks, columns that are
    no whole vectors; on each instruction set. */
-CPU_CLAIM(packed_weights, results_have_the_same_bits)
+CPU_TEST(packed_weights, results_have_the_same_bits)
 {
     static const int64_t rows[] = {1, 3, 5, 70}, in[] = {1, 17, 256, 300, 1000},
                          out[] = {1, 31, 64, 200};
@@ -51,7 +51,7 @@ CPU_CLAIM(packed_weights, results_have_the_same_bits)
 }
 
 /* What is no parameter may be another tensor, or have another value, the next time. */
-CPU_CLAIM(packed_weights, only_parameters_are_packed)
+CPU_TEST(packed_weights, only_parameters_are_packed)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1});
@@ -74,7 +74,7 @@ static int64_t live_bytes(void)
 }
 
 /* A weight that is met once costs nothing. */
-CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_on)
+CPU_TEST(packed_weights, they_live_from_the_second_meeting_on)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
@@ -98,7 +98,7 @@ CPU_CLAIM(packed_weights, they_live_from_the_second_meeting_on)
 }
 
 /* What a tape records is trained, and training changes weights. */
-CPU_CLAIM(packed_weights, a_tape_that_records_reads_weights_as_they_are)
+CPU_TEST(packed_weights, a_tape_that_records_reads_weights_as_they_are)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight =

@@ -2,7 +2,7 @@
 #include "ops/permute.h"
 #include "tests/support/values.h"
 
-CLAIM(permute, transpose_swaps_rows_and_columns)
+TEST(permute, transpose_swaps_rows_and_columns)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -17,7 +17,7 @@ CLAIM(permute, transpose_swaps_rows_and_columns)
 }
 
 /* The order (2, 0, 1) is not its own inverse: y (C, A, B) of x (A, B, C). */
-CLAIM(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
+TEST(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -92,7 +92,7 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
     sb_tape_end(&tape);
 }
 
-CLAIM(permute, every_order_of_every_dtype_agrees_with_plain_indices)
+TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
@@ -104,7 +104,7 @@ CLAIM(permute, every_order_of_every_dtype_agrees_with_plain_indices)
     }
 }
 
-CLAIM(permute, a_nan_moves_with_its_element)
+TEST(permute, a_nan_moves_with_its_element)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -113,7 +113,7 @@ CLAIM(permute, a_nan_moves_with_its_element)
     sb_tape_end(&tape);
 }
 
-CLAIM(permute, what_is_no_order_is_named)
+TEST(permute, what_is_no_order_is_named)
 {
     const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 0}};
     const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 0)"};
@@ -133,7 +133,7 @@ CLAIM(permute, what_is_no_order_is_named)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(permute, transpose_names_an_axis_that_does_not_exist)
+TEST(permute, transpose_names_an_axis_that_does_not_exist)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

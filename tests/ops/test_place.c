@@ -30,7 +30,7 @@ static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolera
 
 /* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: where there
    are equally many in each chunk, all ranks have the same to do. */
-CLAIM(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
+TEST(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
 {
     for (int ranks = 1; ranks <= 5; ranks++)
         for (int64_t length = 0; length <= 40; length++) {
@@ -119,7 +119,7 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     release(2, share_of);
 }
 
-CLAIM(place, shares_of_units_drop_what_the_whole_drops)
+TEST(place, shares_of_units_drop_what_the_whole_drops)
 {
     const int64_t sizes[] = {1, 8, 13, 300};
     enum kernel_set usual = kernel_cpu_set();
@@ -209,7 +209,7 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     release(4, got);
 }
 
-CLAIM(place, shares_of_weights_drop_what_the_whole_drops)
+TEST(place, shares_of_weights_drop_what_the_whole_drops)
 {
     const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
                                                  SB_ATTENTION_TILED};
@@ -261,7 +261,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     sb_tensor_release(y);
 }
 
-CLAIM(place, blocks_of_keys_drop_what_the_whole_drops)
+TEST(place, blocks_of_keys_drop_what_the_whole_drops)
 {
     expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
     expect_blocks(SB_ATTENTION_TILED, 70, 3);
@@ -341,7 +341,7 @@ static void expect_batch(const sb_seq2seq_options *options)
     tiny_free(&tiny);
 }
 
-CLAIM(place, shares_of_a_batch_train_a_model_as_the_batch_does)
+TEST(place, shares_of_a_batch_train_a_model_as_the_batch_does)
 {
     for (int recompute = 0; recompute < 2; recompute++) {
         sb_seq2seq_options options = tiny_options();
@@ -351,7 +351,7 @@ CLAIM(place, shares_of_a_batch_train_a_model_as_the_batch_does)
     }
 }
 
-CLAIM(place, shares_that_do_not_fit_are_named)
+TEST(place, shares_that_do_not_fit_are_named)
 {
     sb_random random = random_at;
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));

@@ -13,16 +13,16 @@
 
 static const double tolerance = 1e-13;
 
-/* Runs a claim with the plain kernels. */
-static void with_plain_kernels(void (*for_each)(example_claim *), example_claim *claim)
+/* Runs a check with the plain kernels. */
+static void with_plain_kernels(void (*for_each)(example_check *), example_check *check)
 {
     const enum kernel_set usual = kernel_cpu_set();
     cr_assert(kernel_use_cpu_set(KERNELS_PLAIN));
-    for_each(claim);
+    for_each(check);
     kernel_use_cpu_set(usual);
 }
 
-CPU_CLAIM(plain, every_operation_with_kernels_has_plain_ones)
+CPU_TEST(plain, every_operation_with_kernels_has_plain_ones)
 {
     for (int i = 0; operation_at(i); i++) {
         const struct kernel_rows *rows = operation_at(i)->rows;
@@ -52,17 +52,17 @@ static void fast_agrees(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CPU_CLAIM(plain, fast_kernels_agree_with_them)
+CPU_TEST(plain, fast_kernels_agree_with_them)
 {
     for_each_example(fast_agrees);
 }
 
-CPU_CLAIM(plain, fast_kernels_agree_with_them_on_long_rows)
+CPU_TEST(plain, fast_kernels_agree_with_them_on_long_rows)
 {
     for_each_long_example(fast_agrees);
 }
 
-CPU_CLAIM(plain, gradients_agree_with_differences)
+CPU_TEST(plain, gradients_agree_with_differences)
 {
     with_plain_kernels(for_each_example, example_gradients_agree);
 }
@@ -89,7 +89,7 @@ static sb_tensor *cached(sb_score score, sb_tensor *const x[])
     return y;
 }
 
-CPU_CLAIM(plain, cached_attention_agrees_with_them)
+CPU_TEST(plain, cached_attention_agrees_with_them)
 {
     const enum kernel_set usual = kernel_cpu_set();
     struct inputs in = inputs_new("=2x3x4x5 =2x7x2x5 =2x7x2x3 =4x1x7", SB_F64, 3);
@@ -138,7 +138,7 @@ static void update(enum kernel_set set, double x[4][N], double *sum)
     cr_assert(k->squares(N, x[1], sum, &bad) && bad == -1);
 }
 
-CPU_CLAIM(plain, steps_of_optimisers_agree_with_them)
+CPU_TEST(plain, steps_of_optimisers_agree_with_them)
 {
     static double plain[4][N], fast[4][N];
     double plain_sum, fast_sum;

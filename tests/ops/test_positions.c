@@ -1,7 +1,7 @@
 #include "ops/kernel.h"
 #include "tests/support/test.h"
 
-CLAIM(positions, sinusoidal_has_the_published_values)
+TEST(positions, sinusoidal_has_the_published_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -17,7 +17,7 @@ CLAIM(positions, sinusoidal_has_the_published_values)
 }
 
 /* All of a usual table against the C library's functions; and a part of it by its start. */
-CLAIM(positions, sinusoidal_begins_where_it_is_told_to)
+TEST(positions, sinusoidal_begins_where_it_is_told_to)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -37,7 +37,7 @@ CLAIM(positions, sinusoidal_begins_where_it_is_told_to)
 
 /* (1, 0) at position 1 becomes (cos 1, sin 1). With D = 4 the pairs are (0, 2) and (1, 3), and the
    second turns a hundred times slower. */
-CLAIM(positions, rotary_turns_the_hand_worked_pairs)
+TEST(positions, rotary_turns_the_hand_worked_pairs)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -60,7 +60,7 @@ CLAIM(positions, rotary_turns_the_hand_worked_pairs)
 }
 
 /* q_t . k_s depends on t - s alone. */
-CLAIM(positions, rotary_products_depend_on_the_distance)
+TEST(positions, rotary_products_depend_on_the_distance)
 {
     enum { D = 16 };
     sb_tape tape;
@@ -79,7 +79,7 @@ CLAIM(positions, rotary_products_depend_on_the_distance)
 }
 
 /* From a start, the rows are those of a longer sequence; each sentence and head is turned alike. */
-CLAIM(positions, rotary_goes_on_where_it_is_told_to)
+TEST(positions, rotary_goes_on_where_it_is_told_to)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -92,7 +92,7 @@ CLAIM(positions, rotary_goes_on_where_it_is_told_to)
 }
 
 /* The gradient is turned back, and adds up over uses. */
-CLAIM(positions, rotary_backward_turns_back)
+TEST(positions, rotary_backward_turns_back)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6));
     sb_tape tape;
@@ -108,7 +108,7 @@ CLAIM(positions, rotary_backward_turns_back)
 }
 
 /* Two heads have slopes 2^-4 and 2^-8; the last query is aligned with the last key. */
-CLAIM(positions, alibi_has_the_hand_worked_values)
+TEST(positions, alibi_has_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -127,7 +127,7 @@ static int64_t clip(int64_t x, int64_t low, int64_t high)
 }
 
 /* Against the definition, pair by pair, in shapes that clip at one end, at both, or not at all. */
-CLAIM(positions, relative_bias_looks_up_the_clipped_distance)
+TEST(positions, relative_bias_looks_up_the_clipped_distance)
 {
     const int64_t shapes[][3] = {{0, 3, 4}, {1, 1, 1},  {2, 5, 5},  {3, 2, 9},   {3, 9, 2},
                                  {9, 4, 4}, {2, 1, 70}, {1, 70, 1}, {32, 40, 40}};
@@ -167,7 +167,7 @@ CLAIM(positions, relative_bias_looks_up_the_clipped_distance)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-CLAIM(positions, mistakes_are_named)
+TEST(positions, mistakes_are_named)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 5));
     sb_tensor *even = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 4)),
@@ -217,7 +217,7 @@ static bool use(void *x_)
     return ok;
 }
 
-CLAIM(positions, each_allocation_may_fail)
+TEST(positions, each_allocation_may_fail)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(1, 2, 2, 4)),
                       test_leaf(SB_F64, 1, SB_SHAPE(2, 3))};

@@ -85,7 +85,7 @@ static void layer_free(struct layer *l)
     }
 }
 
-CPU_CLAIM(ranks, a_layer_that_is_cut_has_the_values_and_gradients_of_the_whole)
+CPU_TEST(ranks, a_layer_that_is_cut_has_the_values_and_gradients_of_the_whole)
 {
     for (int ranks = 1; ranks <= RANKS; ranks++) {
         struct layer whole = layer_new(), cut = layer_new();

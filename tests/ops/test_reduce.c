@@ -2,7 +2,7 @@
 #include "ops/reduce.h"
 #include "tests/support/values.h"
 
-CLAIM(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
+TEST(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -23,7 +23,7 @@ CLAIM(reduce, sums_and_means_along_each_axis_are_the_hand_worked_ones)
     sb_tape_end(&tape);
 }
 
-CLAIM(reduce, keep_leaves_an_axis_of_size_1)
+TEST(reduce, keep_leaves_an_axis_of_size_1)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -37,7 +37,7 @@ CLAIM(reduce, keep_leaves_an_axis_of_size_1)
     sb_tape_end(&tape);
 }
 
-CLAIM(reduce, the_gradient_of_a_mean_is_shared_evenly)
+TEST(reduce, the_gradient_of_a_mean_is_shared_evenly)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -49,7 +49,7 @@ CLAIM(reduce, the_gradient_of_a_mean_is_shared_evenly)
 }
 
 /* The maximum 5 is reached twice in the first row and once in the second. */
-CLAIM(reduce, a_tie_of_the_maximum_shares_the_gradient)
+TEST(reduce, a_tie_of_the_maximum_shares_the_gradient)
 {
     const double numbers[] = {5, 1, 5, 2, 5, 3};
     sb_tape tape;
@@ -73,7 +73,7 @@ CLAIM(reduce, a_tie_of_the_maximum_shares_the_gradient)
     sb_tape_end(&tape);
 }
 
-CLAIM(reduce, gradients_add_to_what_is_there)
+TEST(reduce, gradients_add_to_what_is_there)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -87,7 +87,7 @@ CLAIM(reduce, gradients_add_to_what_is_there)
 }
 
 /* In every place of a long row, so that each lane of a vector is met. */
-CLAIM(reduce, a_nan_is_the_maximum_wherever_it_stands)
+TEST(reduce, a_nan_is_the_maximum_wherever_it_stands)
 {
     for (int64_t place = 0; place < 67; place++) {
         sb_tape tape;
@@ -107,7 +107,7 @@ CLAIM(reduce, a_nan_is_the_maximum_wherever_it_stands)
     }
 }
 
-CLAIM(reduce, a_column_with_a_nan_has_it_as_maximum)
+TEST(reduce, a_column_with_a_nan_has_it_as_maximum)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -117,7 +117,7 @@ CLAIM(reduce, a_column_with_a_nan_has_it_as_maximum)
     sb_tape_end(&tape);
 }
 
-CLAIM(reduce, a_row_of_minus_infinity_has_a_maximum)
+TEST(reduce, a_row_of_minus_infinity_has_a_maximum)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -157,7 +157,7 @@ static void check_long(int64_t outer, int64_t n, int64_t inner)
     sb_tape_end(&tape);
 }
 
-CLAIM(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
+TEST(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
@@ -170,7 +170,7 @@ CLAIM(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
     }
 }
 
-CLAIM(reduce, the_sum_of_nothing_is_0)
+TEST(reduce, the_sum_of_nothing_is_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -204,7 +204,7 @@ static void expect_refused(sb_tensor *(*reduce)(sb_tensor *x, int axis), sb_dtyp
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(reduce, wrong_arguments_are_named)
+TEST(reduce, wrong_arguments_are_named)
 {
     expect_refused(max_of, SB_F32, SB_SHAPE(2, 3), 2, "max: x is (2, 3): it has no axis 2");
     expect_refused(mean_of, SB_F32, SB_SHAPE(2, 3), -3, "mean: x is (2, 3): it has no axis -3");
@@ -224,7 +224,7 @@ CLAIM(reduce, wrong_arguments_are_named)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(reduce, argmax_counts_no_further_than_an_i32)
+TEST(reduce, argmax_counts_no_further_than_an_i32)
 {
     const int64_t wide[] = {0, (int64_t)1 << 31};
     expect_refused(sb_argmax, SB_F32, 2, wide, 1, "an i32 index cannot reach 2147483648");

@@ -8,7 +8,7 @@ FUNCTION(multiply, sb_multiply(x[0], x[1]))
 FUNCTION(divide, sb_divide(x[0], x[1]))
 FUNCTION(where, sb_where(x[0], x[1], x[2]))
 
-CLAIM(reference_operations, arithmetic_is_as_in_pytorch)
+TEST(reference_operations, arithmetic_is_as_in_pytorch)
 {
     static const struct reference_case cases[] = {CASE(add),      {"add_broadcast", add},
                                                   CASE(subtract), CASE(multiply),
@@ -29,7 +29,7 @@ FUNCTION(square_root, sb_sqrt(x[0]))
 FUNCTION(logarithm, sb_log(x[0]))
 FUNCTION(cast, sb_cast(sb_cast(x[0], SB_F32), sb_tensor_dtype(x[0])))
 
-CLAIM(reference_operations, elementwise_functions_are_as_in_pytorch)
+TEST(reference_operations, elementwise_functions_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {
         CASE(negate),         CASE(scale),
@@ -52,7 +52,7 @@ FUNCTION(linear_silu, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SILU)
 FUNCTION(linear_tanh, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_TANH))
 FUNCTION(linear_sigmoid, sb_linear_activation(x[0], x[1], x[2], SB_ACTIVATION_SIGMOID))
 
-CLAIM(reference_operations, products_are_as_in_pytorch)
+TEST(reference_operations, products_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {CASE(matmul),
                                                   {"matmul_long", matmul},
@@ -85,7 +85,7 @@ static sb_tensor *split(sb_tensor *const x[])
     return ok ? sb_concatenate((sb_tensor *[]){part[2], part[1], part[0]}, 3, 1) : NULL;
 }
 
-CLAIM(reference_operations, shapes_are_as_in_pytorch)
+TEST(reference_operations, shapes_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {CASE(reshape),     CASE(permute), CASE(transpose),
                                                   CASE(concatenate), CASE(stack),   CASE(slice),
@@ -103,7 +103,7 @@ FUNCTION(max_axis, sb_max(x[0], 1, false))
 FUNCTION(max_first, sb_max(x[0], 0, true))
 FUNCTION(argmax, sb_argmax(x[0], -1))
 
-CLAIM(reference_operations, reductions_are_as_in_pytorch)
+TEST(reference_operations, reductions_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {CASE(sum),      CASE(sum_axis),  CASE(sum_last),
                                                   CASE(mean),     CASE(mean_axis), CASE(max),
@@ -123,7 +123,7 @@ static sb_tensor *residual_layer_norm(sb_tensor *const x[])
     return y ? sb_stack((sb_tensor *[]){y, sum}, 2, 0) : NULL;
 }
 
-CLAIM(reference_operations, norms_are_as_in_pytorch)
+TEST(reference_operations, norms_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {
         CASE(layer_norm),          {"layer_norm_without_bias", layer_norm},
@@ -136,7 +136,7 @@ CLAIM(reference_operations, norms_are_as_in_pytorch)
 FUNCTION(embedding, sb_embedding(x[0], x[1]))
 FUNCTION(gather, sb_gather(x[0], x[1]))
 
-CLAIM(reference_operations, lookups_are_as_in_pytorch)
+TEST(reference_operations, lookups_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {CASE(embedding), CASE(gather)};
     COMPARE("operations", "lookup", cases);
@@ -154,7 +154,7 @@ FUNCTION(window, sb_masked_softmax(x[0], sb_mask_window(2, 1), 1))
 FUNCTION(two_masks_and_temperature,
          sb_masked_softmax(x[0], sb_mask_and(sb_mask_causal(), sb_mask_lengths(x[1])), 0.7))
 
-CLAIM(reference_operations, softmaxes_are_as_in_pytorch)
+TEST(reference_operations, softmaxes_are_as_in_pytorch)
 {
     static const struct reference_case cases[] = {
         CASE(softmax),     CASE(log_softmax),
@@ -171,7 +171,7 @@ FUNCTION(rotary_later, sb_rotary(x[0], 5, 100))
 FUNCTION(alibi, sb_add(x[0], sb_alibi(sb_tensor_dtype(x[0]), 4, 3, 5)))
 FUNCTION(relative_bias, sb_relative_bias(x[0], 4, 6))
 
-CLAIM(reference_operations, positions_are_as_written_out_in_pytorch)
+TEST(reference_operations, positions_are_as_written_out_in_pytorch)
 {
     static const struct reference_case cases[] = {
         CASE(sinusoidal), CASE(rotary), CASE(rotary_later), CASE(alibi), CASE(relative_bias)};

@@ -1,6 +1,6 @@
 #include "tests/support/values.h"
 
-CLAIM(reshape, the_elements_stay_where_they_are)
+TEST(reshape, the_elements_stay_where_they_are)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -16,7 +16,7 @@ CLAIM(reshape, the_elements_stay_where_they_are)
 }
 
 /* x is used twice, under two shapes: both parts are added. */
-CLAIM(reshape, gradients_of_two_shapes_add_up)
+TEST(reshape, gradients_of_two_shapes_add_up)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -29,7 +29,7 @@ CLAIM(reshape, gradients_of_two_shapes_add_up)
 }
 
 /* dx takes ownership of dy's memory, unless dy has other readers; other uses of x add to it. */
-CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
+TEST(reshape, the_gradient_of_a_result_is_handed_on)
 {
     for (int keeps = 0; keeps < 2; keeps++) {
         sb_tape tape;
@@ -51,7 +51,7 @@ CLAIM(reshape, the_gradient_of_a_result_is_handed_on)
     }
 }
 
-CLAIM(reshape, one_dimension_is_computed)
+TEST(reshape, one_dimension_is_computed)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -75,7 +75,7 @@ static void expect_refused(int rank, const int64_t *dim, const char *message)
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(reshape, shapes_that_do_not_fit_are_named)
+TEST(reshape, shapes_that_do_not_fit_are_named)
 {
     expect_refused(SB_SHAPE(4), "reshape: x is (2, 3), the new shape (4): the number of elements "
                                 "differs");

@@ -1,7 +1,7 @@
 #include "tests/support/compare.h"
 
 /* x = (1, 7): mean(x^2) = 25, s = 5; y = gain x / 5. */
-CLAIM(rms_norm, two_numbers_give_the_hand_worked_values)
+TEST(rms_norm, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -15,7 +15,7 @@ CLAIM(rms_norm, two_numbers_give_the_hand_worked_values)
 }
 
 /* With dy = (1, 0): u = (10, 0), h = (0.2, 1.4), mean(u h) = 1, dx = (u - h) / 5. */
-CLAIM(rms_norm, backward_gives_the_hand_worked_gradients)
+TEST(rms_norm, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *x =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(2), (double[]){1, 7}));
@@ -48,7 +48,7 @@ static sb_tensor *composed(void *unused, sb_tensor *const x[])
     return sb_multiply(x[1], sb_divide(x[0], sb_sqrt(sb_add(square, epsilon))));
 }
 
-CLAIM(rms_norm, it_is_the_composition_of_its_steps)
+TEST(rms_norm, it_is_the_composition_of_its_steps)
 {
     const char *const shapes[] = {"2 2",    "7 7",      "3x5 5",  "2x3x63 63", "3x64 64",
                                   "=3x5 5", "65x65 65", "3x5 =5", "c2:200x2 2"};
@@ -56,7 +56,7 @@ CLAIM(rms_norm, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-CLAIM(rms_norm, a_row_of_zeros_stays_zero)
+TEST(rms_norm, a_row_of_zeros_stays_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -67,7 +67,7 @@ CLAIM(rms_norm, a_row_of_zeros_stays_zero)
     sb_tape_end(&tape);
 }
 
-CLAIM(rms_norm, a_nan_or_an_infinity_shows)
+TEST(rms_norm, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -89,7 +89,7 @@ static sb_tensor *with_gain(sb_tensor *x)
     return sb_rms_norm(x, sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(sb_tensor_dim(x, -1)))), 0);
 }
 
-CLAIM(rms_norm, a_row_has_the_same_bits_wherever_it_stands)
+TEST(rms_norm, a_row_has_the_same_bits_wherever_it_stands)
 {
     expect_row_function(with_gain);
 }
@@ -107,7 +107,7 @@ static void expect_refusal(const char *message, const char *shapes, double epsil
     sb_tensor_release(x[1]);
 }
 
-CLAIM(rms_norm, what_does_not_fit_is_refused)
+TEST(rms_norm, what_does_not_fit_is_refused)
 {
     expect_refusal("rms_norm: x is a scalar", ". 3", 0);
     expect_refusal("rms_norm: x is (2, 3), gain is (2), not (3)", "2x3 2", 0);

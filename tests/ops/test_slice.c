@@ -1,7 +1,7 @@
 #include "ops/slice.h"
 #include "tests/support/values.h"
 
-CLAIM(slice, a_part_of_the_first_axis_shares_the_data)
+TEST(slice, a_part_of_the_first_axis_shares_the_data)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -15,7 +15,7 @@ CLAIM(slice, a_part_of_the_first_axis_shares_the_data)
     sb_tape_end(&tape);
 }
 
-CLAIM(slice, a_part_of_an_inner_axis_is_copied)
+TEST(slice, a_part_of_an_inner_axis_is_copied)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -28,7 +28,7 @@ CLAIM(slice, a_part_of_an_inner_axis_is_copied)
     sb_tape_end(&tape);
 }
 
-CLAIM(slice, overlapping_parts_add_their_gradients)
+TEST(slice, overlapping_parts_add_their_gradients)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -41,7 +41,7 @@ CLAIM(slice, overlapping_parts_add_their_gradients)
     sb_tape_end(&tape);
 }
 
-CLAIM(slice, ids_and_booleans_are_sliced_too)
+TEST(slice, ids_and_booleans_are_sliced_too)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -52,7 +52,7 @@ CLAIM(slice, ids_and_booleans_are_sliced_too)
     sb_tape_end(&tape);
 }
 
-CLAIM(slice, split_cuts_into_all_of_its_parts)
+TEST(slice, split_cuts_into_all_of_its_parts)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -67,7 +67,7 @@ CLAIM(slice, split_cuts_into_all_of_its_parts)
     sb_tape_end(&tape);
 }
 
-CLAIM(slice, long_runs_are_moved_whole)
+TEST(slice, long_runs_are_moved_whole)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -97,7 +97,7 @@ static void expect_slice_refused(int axis, int64_t start, int64_t length, const 
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(slice, parts_outside_of_the_tensor_are_named)
+TEST(slice, parts_outside_of_the_tensor_are_named)
 {
     expect_slice_refused(2, 0, 1, "slice: x is (2, 3): it has no axis 2");
     expect_slice_refused(1, 2, 2, "slice: x is (2, 3): 2 elements from 2 on exceed axis");
@@ -116,7 +116,7 @@ static void expect_split_refused(int axis, int n, const int64_t *lengths, const 
     cr_expect(!sb_tape_end(&tape));
 }
 
-CLAIM(slice, lengths_that_do_not_add_up_are_named)
+TEST(slice, lengths_that_do_not_add_up_are_named)
 {
     expect_split_refused(1, 2, (int64_t[]){1, 1},
                          "split: x is (2, 3): the 2 lengths leave 1 elements of axis 1");

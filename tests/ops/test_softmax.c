@@ -2,7 +2,7 @@
 #include "tests/support/test.h"
 
 /* softmax(0, ln 2, ln 4) = (1, 2, 4) / 7, worked by hand. */
-CLAIM(softmax, three_scores_give_the_hand_worked_weights)
+TEST(softmax, three_scores_give_the_hand_worked_weights)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -16,7 +16,7 @@ CLAIM(softmax, three_scores_give_the_hand_worked_weights)
 }
 
 /* With dy = (1, 0, 0): dx = y (dy - y_0), by hand (6/49, -2/49, -4/49). */
-CLAIM(softmax, backward_gives_the_hand_worked_gradient)
+TEST(softmax, backward_gives_the_hand_worked_gradient)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from_doubles(
         SB_F64, SB_SHAPE(3), (double[]){0, 0.6931471805599453, 1.3862943611198906}));
@@ -32,7 +32,7 @@ CLAIM(softmax, backward_gives_the_hand_worked_gradient)
     sb_tensor_release(x);
 }
 
-CLAIM(softmax, scores_of_1000_do_not_overflow)
+TEST(softmax, scores_of_1000_do_not_overflow)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -42,7 +42,7 @@ CLAIM(softmax, scores_of_1000_do_not_overflow)
     sb_tape_end(&tape);
 }
 
-CLAIM(softmax, a_nan_or_an_infinity_shows)
+TEST(softmax, a_nan_or_an_infinity_shows)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -58,7 +58,7 @@ CLAIM(softmax, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-CLAIM(softmax, a_scalar_is_refused)
+TEST(softmax, a_scalar_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

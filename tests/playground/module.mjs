@@ -7,7 +7,7 @@ import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import process from "node:process";
 
-import {claim, end, expect, expectEqual} from "./claims.mjs";
+import {test, end, expect, expectEqual} from "./test.mjs";
 
 const [, , wasm, losses, softback, lesson] = process.argv;
 const source =
@@ -21,7 +21,7 @@ const begin = (more) =>
     Library.training.begin({task: 1, seed: 1, factor: 1, mistake: 0, steps: 600, ...more});
 const train = (steps) => Array.from({length: steps}, () => Library.training.step());
 
-await claim("300 steps have the bits of a portable build", () => {
+await test("300 steps have the bits of a portable build", () => {
     begin();
     const own = train(300), said = run(losses, "600", "300").trim().split("\n");
     for (const step of [100, 200, 300]) {
@@ -32,7 +32,7 @@ await claim("300 steps have the bits of a portable build", () => {
     expectEqual(Library.training.fingerprint(), said.at(-1).split(" ")[1], "the weights");
 });
 
-await claim("looking does not change what is learned", () => {
+await test("looking does not change what is learned", () => {
     const ends = [false, true].map((looks) => {
         begin({steps: 40});
         for (let i = 0; i < 20; i++) {
@@ -48,7 +48,7 @@ await claim("looking does not change what is learned", () => {
     expectEqual(ends[1], ends[0], "the weights");
 });
 
-await claim("lesson 11 ends with the page's weights", () => {
+await test("lesson 11 ends with the page's weights", () => {
     begin({steps: 200});
     train(200);
     expectEqual(Library.training.fingerprint(), lesson, "the weights");
@@ -70,7 +70,7 @@ const expectTables = (topic, options, ...words) => {
     expectEqual(own.texts, said.parts.filter((p) => p.text).map((p) => p.text), `${topic}'s texts`);
 };
 
-await claim("pages have the terminal's numbers", () => {
+await test("pages have the terminal's numbers", () => {
     expectTables("softmax", {});
     expectTables(
         "softmax", {
@@ -94,7 +94,7 @@ await claim("pages have the terminal's numbers", () => {
         expectTables(topic, {});
 });
 
-await claim("the Jacobian has the terminal's numbers", () => {
+await test("the Jacobian has the terminal's numbers", () => {
     const J = Library.jacobian({scores: [2, 1, 0.1, -1]});
     const shown = Library.explain("softmax", {}).tables.jacobian;
     J.forEach(
@@ -104,7 +104,7 @@ await claim("the Jacobian has the terminal's numbers", () => {
         expect(Math.abs(row.reduce((a, b) => a + b)) < 1e-12, "a row does not add up to 0");
 });
 
-await claim("options that make no sense leave a message", () => {
+await test("options that make no sense leave a message", () => {
     let message = "";
     try {
         Library.explain("softmax", {scores: [1, 2, 3], upstream: [1, 0]});
@@ -116,7 +116,7 @@ await claim("options that make no sense leave a message", () => {
         `the message is "${message}"`);
 });
 
-await claim("a row under the lens has the numbers of the model's step", () => {
+await test("a row under the lens has the numbers of the model's step", () => {
     begin();
     train(100);
     const sight = Library.training.look(0);
@@ -139,7 +139,7 @@ await claim("a row under the lens has the numbers of the model's step", () => {
     }
 });
 
-await claim("what wrong gradients lead to is what the page says", () => {
+await test("what wrong gradients lead to is what the page says", () => {
     const right = [0, 1, 2, 3].map((mistake) => {
         begin({mistake});
         const all = train(600);
@@ -151,14 +151,14 @@ await claim("what wrong gradients lead to is what the page says", () => {
     expect(right[3] >= 0.2 && right[3] <= 0.5, `with queries and keys frozen: ${right[3]}`);
 });
 
-await claim("a loud factor makes learning slow", () => {
+await test("a loud factor makes learning slow", () => {
     begin({factor: 16, steps: 200});
     const loud = train(200).at(-1);
     begin({steps: 200});
     expect(loud > 1 && train(200).at(-1) < 0.2, `scores x 16: ${loud}`);
 });
 
-await claim("wrong gradients have the bits of a portable build too", () => {
+await test("wrong gradients have the bits of a portable build too", () => {
     for (const mistake of [1, 2, 3]) {
         begin({mistake});
         train(100);

@@ -7,7 +7,7 @@ import path from "node:path";
 import process from "node:process";
 
 import {open} from "./browser.mjs";
-import {claim, end, expect, expectEqual} from "./claims.mjs";
+import {test, end, expect, expectEqual} from "./test.mjs";
 
 const [, , chromium, file, pictures, losses] = process.argv;
 const url = "file://" + path.resolve(file);
@@ -37,7 +37,7 @@ const visit = async (options, act) => {
 };
 const picture = (page, name) => page.picture(path.join(pictures, name + ".png"));
 
-await claim(
+await test(
     "it opens from a file",
     () => visit({}, async (page, text) => {
         console.log(`ready after ${await page.value("document.body.dataset.milliseconds")} ms`);
@@ -45,7 +45,7 @@ await claim(
         await picture(page, "light");
     }));
 
-await claim(
+await test(
     "panel 1 answers to scores, gradients, masks and the temperature",
     () => visit({}, async (page, text, set) => {
         await set("slide-0", 1);
@@ -76,7 +76,7 @@ await claim(
             await text("row-command"));
     }));
 
-await claim(
+await test(
     "panel 2 counts saturated rows",
     () => visit({}, async (page, text, set) => {
         expect(/Saturated: 3\d\.\d % raw, 0\.0 %/.test(await text("saturated-say")), await text("saturated-say"));
@@ -87,7 +87,7 @@ await claim(
         expect((await text("saturated-caption")).includes("scores over √d"), "the caption");
     }));
 
-await claim(
+await test(
     "panel 3 goes through blocks, back, and forth again",
     () => visit({}, async (page, text, set) => {
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
@@ -112,7 +112,7 @@ await claim(
         expectEqual(await text("flash-place"), "before the first block", "the place");
     }));
 
-await claim(
+await test(
     "panel 4 trains, pauses and restarts; its losses have the bits of a portable build",
     () => visit({}, async (page, text) => {
         await page.click("#advance");
@@ -138,7 +138,7 @@ await claim(
         expectEqual(await page.value("Training.state().before.length"), 1, "runs in the picture");
     }));
 
-await claim(
+await test(
     "each gradient, task and factor trains",
     () => visit({}, async (page, text, set) => {
         const train = async (what) => {
@@ -165,7 +165,7 @@ await claim(
             await page.value("location.hash"), "#task=2&factor=64&mistake=3&seed=7", "the address");
     }));
 
-await claim(
+await test(
     "a cell of attention opens its row under the lens and in panel 1",
     () => visit({}, async (page, text) => {
         await page.click("#train");
@@ -208,7 +208,7 @@ await claim(
         await page.until(`$("pair-text").textContent !== ${JSON.stringify(before)}`);
     }));
 
-await claim("the address brings everything back, and nonsense in it does no harm", async () => {
+await test("the address brings everything back, and nonsense in it does no harm", async () => {
     const hash =
         "#scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3&scaled=1&fscores=4,5" +
         "&fvalues=1,2&block=1&fstep=2&task=2&factor=4&mistake=2&seed=9&steps=200&attention=1&pair=3";
@@ -235,7 +235,7 @@ await claim("the address brings everything back, and nonsense in it does no harm
         });
 });
 
-await claim(
+await test(
     "the keyboard is enough",
     () => visit({}, async (page, text) => {
         const active = () => page.run(() => {
@@ -269,7 +269,7 @@ await claim(
 for (const [name, options] of [
          ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
          ["phone-dark", {width: 390, height: 844, dark: true}]])
-    await claim(
+    await test(
         `it can be read: ${name}`,
         () => visit(options, async (page) => {
             await page.click("#train");

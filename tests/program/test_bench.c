@@ -36,7 +36,7 @@ static void expect_work(const char *out, const char *operation, const char *way,
 /* Width C = 16, two heads of D = 8, one layer on each side, feed-forward 16, 2 pairs of 8 symbols,
    16 symbols in the vocabulary: 16 positions; 6 products of C C in an encoder layer, 10 in a
    decoder layer. */
-CLAIM(bench, the_profile_counts_what_the_formulas_say)
+TEST(bench, the_profile_counts_what_the_formulas_say)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -54,7 +54,7 @@ CLAIM(bench, the_profile_counts_what_the_formulas_say)
 }
 
 /* A residual and a norm: x, branch, gain and bias are read, the sum and its norm written. */
-CLAIM(bench, the_profile_counts_bytes_once)
+TEST(bench, the_profile_counts_bytes_once)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -64,7 +64,7 @@ CLAIM(bench, the_profile_counts_bytes_once)
               line.bytes, line.calls);
 }
 
-CLAIM(bench, a_profile_is_a_table_for_people_too)
+TEST(bench, a_profile_is_a_table_for_people_too)
 {
     struct outcome o = program_run("bench train --profile --quick");
     cr_assert(o.code == 0, "%s", o.err);

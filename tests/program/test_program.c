@@ -37,7 +37,7 @@ static void write_text(const char *file, const char *text)
 
 /* ---- help and mistakes ---- */
 
-CLAIM(program, each_command_explains_itself)
+TEST(program, each_command_explains_itself)
 {
     static const char *const commands[] = {"train", "translate", "evaluate", "attend",  "gradcheck",
                                            "bench", "average",   "info",     "explain", "report"};
@@ -59,7 +59,7 @@ CLAIM(program, each_command_explains_itself)
     cr_expect(program_run(" ").code == 2, "no command at all");
 }
 
-CLAIM(program, the_benchmark_has_rows_of_every_part)
+TEST(program, the_benchmark_has_rows_of_every_part)
 {
     struct outcome o = program_run("bench --quick --tabs");
     expect_success(o);
@@ -94,7 +94,7 @@ static void expect_mistakes(const struct mistake *mistakes)
     }
 }
 
-CLAIM(program, a_wrong_word_is_named_with_the_nearest_right_one)
+TEST(program, a_wrong_word_is_named_with_the_nearest_right_one)
 {
     static const struct mistake mistakes[] = {
         {"trian", 2, "there is no command \"trian\"; did you mean \"train\"?"},
@@ -112,7 +112,7 @@ CLAIM(program, a_wrong_word_is_named_with_the_nearest_right_one)
     expect_mistakes(mistakes);
 }
 
-CLAIM(program, misuse_ends_with_2_and_says_what_is_wanted)
+TEST(program, misuse_ends_with_2_and_says_what_is_wanted)
 {
     static const struct mistake mistakes[] = {
         {"train", 2, "--task NAME or --data FILE says what to learn"},
@@ -158,7 +158,7 @@ CLAIM(program, misuse_ends_with_2_and_says_what_is_wanted)
     expect_mistakes(mistakes);
 }
 
-CLAIM(program, failures_end_with_1_and_name_the_file)
+TEST(program, failures_end_with_1_and_name_the_file)
 {
     static const struct mistake mistakes[] = {
         {"translate nothing.safetensors x", 1, "cannot open \"nothing.safetensors\""},
@@ -197,7 +197,7 @@ static void expect_log(const char *file, int steps, int evaluations)
     free(text);
 }
 
-CLAIM(program, training_opens_with_what_it_understood_and_leaves_model_state_and_log)
+TEST(program, training_opens_with_what_it_understood_and_leaves_model_state_and_log)
 {
     struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
     expect_trained(o);
@@ -213,7 +213,7 @@ CLAIM(program, training_opens_with_what_it_understood_and_leaves_model_state_and
     expect_text(again.err, "m.safetensors exists already; --resume goes on with it");
 }
 
-CLAIM(program, training_on_a_file_says_what_it_read)
+TEST(program, training_on_a_file_says_what_it_read)
 {
     char text[4000] = "";
     for (int i = 10; i < 90; i++)
@@ -236,7 +236,7 @@ CLAIM(program, training_on_a_file_says_what_it_read)
     expect_text(o.out, "beware     2 pairs of valid.tsv have a source that is trained on\n");
 }
 
-CLAIM(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
+TEST(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
 {
     char text[8000] = "";
     for (int i = 0; i < 60; i++)
@@ -257,7 +257,7 @@ CLAIM(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
     expect_text(o.err, "lines are malformed, more than one in ten; the first: many.tsv:");
 }
 
-CLAIM(program, a_line_that_is_too_long_is_named)
+TEST(program, a_line_that_is_too_long_is_named)
 {
     char *text = calloc(80000, 1);
     memset(text, 'a', 70000);
@@ -271,7 +271,7 @@ CLAIM(program, a_line_that_is_too_long_is_named)
     expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
 }
 
-CLAIM(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
+TEST(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
 {
     struct outcome o =
         program_run(REVERSE "--steps 40 --optimiser sgd --learning-rate 1e6 --clip 0 "
@@ -284,7 +284,7 @@ CLAIM(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
     free(batch);
 }
 
-CLAIM(program, threads_do_not_change_a_byte)
+TEST(program, threads_do_not_change_a_byte)
 {
     expect_trained(program_run(REVERSE "--steps 20"));
     expect_trained(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
@@ -295,7 +295,7 @@ CLAIM(program, threads_do_not_change_a_byte)
 
 /* ---- using a model ---- */
 
-CLAIM(program, lines_of_standard_input_are_answered_line_by_line)
+TEST(program, lines_of_standard_input_are_answered_line_by_line)
 {
     make_model();
     write_text("in", "1 2 3\n4\n\n1 1\r\n9 8 7");
@@ -315,7 +315,7 @@ CLAIM(program, lines_of_standard_input_are_answered_line_by_line)
     cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);
 }
 
-CLAIM(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empty_one)
+TEST(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empty_one)
 {
     make_model();
     write_text("in", "1 2\nbad \xff\n3\n");
@@ -331,7 +331,7 @@ CLAIM(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empt
     expect_text(o.err, "softback translate: standard input:2: byte 5 (0xff) is not UTF-8\n");
 }
 
-CLAIM(program, unknown_symbols_are_named_and_go_on)
+TEST(program, unknown_symbols_are_named_and_go_on)
 {
     make_model();
     write_text("in", "1 x 2 y\n");
@@ -346,7 +346,7 @@ CLAIM(program, unknown_symbols_are_named_and_go_on)
                 "unknown         1 pairs have a source with symbols that the model does not know");
 }
 
-CLAIM(program, evaluation_prints_numbers_for_people_and_for_programs)
+TEST(program, evaluation_prints_numbers_for_people_and_for_programs)
 {
     make_model();
     struct outcome o = program_run("evaluate m.safetensors --task reverse --count 30 --show 2");
@@ -369,7 +369,7 @@ CLAIM(program, evaluation_prints_numbers_for_people_and_for_programs)
     json_decref(json);
 }
 
-CLAIM(program, attention_is_drawn)
+TEST(program, attention_is_drawn)
 {
     make_model();
     struct outcome o = program_run("attend m.safetensors '1 2 3' --target '3 2 1'");
@@ -391,7 +391,7 @@ CLAIM(program, attention_is_drawn)
     expect_text(o.err, "--head: there is no head 3; the last one is 2");
 }
 
-CLAIM(program, info_shows_what_is_in_a_file)
+TEST(program, info_shows_what_is_in_a_file)
 {
     make_model();
     struct outcome o = program_run("info m.state.safetensors --devices");
@@ -405,7 +405,7 @@ CLAIM(program, info_shows_what_is_in_a_file)
     expect_text(o.out, "  dropout            0.1\n");
 }
 
-CLAIM(program, models_are_averaged)
+TEST(program, models_are_averaged)
 {
     make_model();
     struct outcome o = program_run("average --out mean m.safetensors m.safetensors m.safetensors");
@@ -419,7 +419,7 @@ CLAIM(program, models_are_averaged)
     expect_text(o.err, "mean exists already");
 }
 
-CLAIM(program, gradients_are_checked_by_name)
+TEST(program, gradients_are_checked_by_name)
 {
     struct outcome o = program_run("gradcheck softmax tanh argmax");
     expect_success(o);
@@ -429,7 +429,7 @@ CLAIM(program, gradients_are_checked_by_name)
     cr_expect(!strstr(o.out, "\nmatmul"));
 }
 
-CLAIM(program, all_gradients_pass)
+TEST(program, all_gradients_pass)
 {
     struct outcome o = program_run("gradcheck");
     expect_success(o);
@@ -446,7 +446,7 @@ static const char *shown_settings(void)
 }
 
 /* The program is begun again with a setting, unless its user has chosen. */
-CLAIM(program, threads_do_not_wait_long)
+TEST(program, threads_do_not_wait_long)
 {
     if (getenv("SOFTBACK_TEST_WRAPPER"))
         cr_skip_test("a program of another processor cannot start itself again");
@@ -478,7 +478,7 @@ static void expect_plain(struct outcome o)
                       *at, text[i]);
 }
 
-CLAIM(program, in_a_pipe_there_are_no_control_characters)
+TEST(program, in_a_pipe_there_are_no_control_characters)
 {
     expect_plain(program_run(REVERSE "--steps 20 --evaluate-every 5"));
     expect_plain(program_run("translate m.safetensors '1 2'"));
@@ -491,7 +491,7 @@ CLAIM(program, in_a_pipe_there_are_no_control_characters)
     expect_plain(program_run("train --help"));
 }
 
-CLAIM(program, output_that_cannot_be_written_is_a_failure)
+TEST(program, output_that_cannot_be_written_is_a_failure)
 {
     make_model();
     struct outcome o = program_run("translate m.safetensors 1 >/dev/full");

@@ -52,7 +52,7 @@ static void damage(const char *from, const char *to, size_t size, size_t changed
     free(bytes);
 }
 
-CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
+TEST(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
 {
     program_write_pairs();
     run("--steps 10 --seed 2");
@@ -84,7 +84,7 @@ CLAIM(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
     cr_expect(o.code == 0 && strstr(o.out, "trained    10 more steps"), "%s%s", o.out, o.err);
 }
 
-CLAIM(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
+TEST(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 {
     program_write_pairs();
     run("--steps 10");
@@ -107,7 +107,7 @@ CLAIM(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 }
 
 /* A run that dies after it has saved the best model, and before the state. */
-CLAIM(program_best, a_model_that_is_newer_than_the_state_is_made_again)
+TEST(program_best, a_model_that_is_newer_than_the_state_is_made_again)
 {
     program_write_pairs();
     run("--steps 20");
@@ -126,7 +126,7 @@ CLAIM(program_best, a_model_that_is_newer_than_the_state_is_made_again)
     program_expect_same_run("whole-");
 }
 
-CLAIM(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
+TEST(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
 {
     program_write_pairs();
     run("--steps 10");
@@ -146,7 +146,7 @@ CLAIM(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
     cr_expect(o.code == 0, "%s", o.err);
 }
 
-CLAIM(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
+TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
 {
     static const char *const others[] = {"--seed 2", "--width 16", "--dropout 0.2"};
     program_write_pairs();
@@ -183,7 +183,7 @@ static void forge(const char *file, const char *was, const char *is)
 
 /* As where a machine goes on that computes other bits: when the step comes again, what it makes is
    no better than what is known, but what was known is no longer on the disk. */
-CLAIM(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
+TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
 {
     program_write_pairs();
     run("--steps 5");
@@ -222,7 +222,7 @@ static void copy_earlier(void)
 
 #define RESUME "train --task copy --resume --threads 1 --out m.safetensors "
 
-CLAIM(program_best, a_run_of_an_earlier_version_goes_on)
+TEST(program_best, a_run_of_an_earlier_version_goes_on)
 {
     copy_earlier();
     struct outcome o = program_run("translate m.safetensors '1 2'");
@@ -249,7 +249,7 @@ CLAIM(program_best, a_run_of_an_earlier_version_goes_on)
     cr_expect(o.code == 0, "its files are this version's by now: %s", o.err);
 }
 
-CLAIM(program_best, of_an_earlier_version_the_model_must_be_there_and_load)
+TEST(program_best, of_an_earlier_version_the_model_must_be_there_and_load)
 {
     copy_earlier();
     cr_assert(remove(test_temporary("m.safetensors")) == 0);
@@ -277,7 +277,7 @@ static bool log_has(const char *text)
 }
 
 /* The state that a resumed run saves knows the fingerprint. */
-CLAIM(program_best, of_an_earlier_version_the_model_is_known_once_the_run_went_on)
+TEST(program_best, of_an_earlier_version_the_model_is_known_once_the_run_went_on)
 {
     copy_earlier();
     size_t size = 0;

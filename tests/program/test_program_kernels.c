@@ -30,7 +30,7 @@ static int train_copy(const char *run, double loss[], int most)
 }
 
 /* In float32: what differs in rounding in a step is trained on in the next. */
-CPU_CLAIM(program_kernels, plain_ones_train_copy_to_the_same_loss)
+CPU_TEST(program_kernels, plain_ones_train_copy_to_the_same_loss)
 {
     double fast[64], plain[64];
     const int n = train_copy("fast", fast, 64);
@@ -43,7 +43,7 @@ CPU_CLAIM(program_kernels, plain_ones_train_copy_to_the_same_loss)
                   plain[i]);
 }
 
-CPU_CLAIM(program_kernels, the_environment_chooses_them_by_name)
+CPU_TEST(program_kernels, the_environment_chooses_them_by_name)
 {
     setenv("SOFTBACK_KERNELS", "plain", 1);
     struct outcome o = program_run("info --devices");

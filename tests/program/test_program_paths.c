@@ -61,7 +61,7 @@ static void expect_refusals(const char *command, const struct refusal *refusals)
     }
 }
 
-CLAIM(program_paths, a_report_takes_the_place_of_no_other_file)
+TEST(program_paths, a_report_takes_the_place_of_no_other_file)
 {
     static const struct refusal refusals[] = {
         {"--out model", "MODEL \"model\" and --out \"model\" are one file, expected two"},
@@ -102,7 +102,7 @@ CLAIM(program_paths, a_report_takes_the_place_of_no_other_file)
     cr_expect(program_same("m.html", "kept"));
 }
 
-CLAIM(program_paths, a_report_and_a_figure_replace_their_like_and_an_empty_file)
+TEST(program_paths, a_report_and_a_figure_replace_their_like_and_an_empty_file)
 {
     make_model();
     write_text("empty", "");
@@ -123,7 +123,7 @@ CLAIM(program_paths, a_report_and_a_figure_replace_their_like_and_an_empty_file)
     cr_expect(o.code == 1 && strstr(o.err, "as a report of softback does"), "%s", o.err);
 }
 
-CLAIM(program_paths, training_refuses_two_uses_of_one_file_before_it_writes_any)
+TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes_any)
 {
     static const struct refusal refusals[] = {
         {"--out w --report w", "--out \"w\" and --report \"w\" are one file, expected two; give"},
@@ -159,7 +159,7 @@ CLAIM(program_paths, training_refuses_two_uses_of_one_file_before_it_writes_any)
         expect_nothing(outputs[i]);
 }
 
-CLAIM(program_paths, training_writes_over_nothing_that_it_reads)
+TEST(program_paths, training_writes_over_nothing_that_it_reads)
 {
     static const struct refusal refusals[] = {
         {"--data pairs --out pairs", "--out \"pairs\" and --data \"pairs\" are one file"},
@@ -185,7 +185,7 @@ CLAIM(program_paths, training_writes_over_nothing_that_it_reads)
     expect_nothing("w.state");
 }
 
-CLAIM(program_paths, a_log_is_written_over_only_what_is_one)
+TEST(program_paths, a_log_is_written_over_only_what_is_one)
 {
     static const char *const others[] = {
         "{\n \"a\": 1}\n", "{\"a\": 1}",         "{",         "{\"step\":10}\n",
@@ -209,7 +209,7 @@ CLAIM(program_paths, a_log_is_written_over_only_what_is_one)
     cr_expect(o.code == 0, "another run begins it anew: %s", o.err);
 }
 
-CLAIM(program_paths, a_log_may_be_a_device_or_a_pipe)
+TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
 {
     struct outcome o = program_run(TRAIN "--out a --log /dev/null");
     cr_expect(o.code == 0, "%s", o.err);
@@ -230,7 +230,7 @@ CLAIM(program_paths, a_log_may_be_a_device_or_a_pipe)
     free(log);
 }
 
-CLAIM(program_paths, an_average_takes_the_place_of_nothing)
+TEST(program_paths, an_average_takes_the_place_of_nothing)
 {
     static const struct refusal refusals[] = {
         {"--out model model model", "--out \"model\" and MODEL \"model\" are one file"},
@@ -249,7 +249,7 @@ CLAIM(program_paths, an_average_takes_the_place_of_nothing)
     cr_expect(o.code == 0, "the inputs may be one file: %s", o.err);
 }
 
-CLAIM(program_paths, a_batch_that_broke_a_run_stays)
+TEST(program_paths, a_batch_that_broke_a_run_stays)
 {
     for (int i = 0; i < 2; i++) {
         struct outcome o =

@@ -19,7 +19,7 @@ static int count_of(const char *text, const char *part)
     return count;
 }
 
-CLAIM(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
+TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
 {
     struct outcome o = program_run(TRAIN "--steps 40 --evaluate-every 15 --evaluate-pairs 4");
     cr_assert(o.code == 0, "%s", o.err);
@@ -37,7 +37,7 @@ CLAIM(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
     cr_expect(!strstr(o.out, " left"), "standard output has none of it: %s", o.out);
 }
 
-CLAIM(program_progress, what_is_not_decoded_has_no_score)
+TEST(program_progress, what_is_not_decoded_has_no_score)
 {
     struct outcome o = program_run(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
     cr_assert(o.code == 0, "%s", o.err);
@@ -53,7 +53,7 @@ static int lines_by_now(void)
     return lines;
 }
 
-CLAIM(program_progress, each_line_is_there_while_the_run_goes_on)
+TEST(program_progress, each_line_is_there_while_the_run_goes_on)
 {
     const struct timespec moment = {0, 2000000};
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 5 --evaluate-pairs 4");

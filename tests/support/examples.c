@@ -2,23 +2,23 @@
 #include "autograd/node.h"
 #include <stdio.h>
 
-void for_each_example(example_claim *claim)
+void for_each_example(example_check *check)
 {
     int examples = 0;
     for (int i = 0; operation_at(i); i++)
         for (int k = 0; k < operation_at(i)->count; k++) {
             const struct example *e = &operation_at(i)->examples[k];
             for (int s = 0; s < EXAMPLE_SHAPES && e->shapes[s]; s++, examples++)
-                claim(e, e->shapes[s]);
+                check(e, e->shapes[s]);
         }
     cr_expect(examples > 0, "there are no examples");
 }
 
-void for_each_example_once(example_claim *claim)
+void for_each_example_once(example_check *check)
 {
     for (int i = 0; operation_at(i); i++)
         for (int k = 0; k < operation_at(i)->count; k++)
-            claim(&operation_at(i)->examples[k], operation_at(i)->examples[k].shapes[0]);
+            check(&operation_at(i)->examples[k], operation_at(i)->examples[k].shapes[0]);
 }
 
 /* In these operations' examples, a length of rows and nothing else. */
@@ -43,7 +43,7 @@ static bool lengthen(const char *shapes, char length, char *text)
     return found;
 }
 
-static int long_examples(const struct operation *operation, char length, example_claim *claim)
+static int long_examples(const struct operation *operation, char length, example_check *check)
 {
     int count = 0;
     for (int k = 0; k < operation->count; k++)
@@ -51,19 +51,19 @@ static int long_examples(const struct operation *operation, char length, example
             char shapes[256];
             if (!lengthen(operation->examples[k].shapes[s], length, shapes))
                 continue;
-            claim(&operation->examples[k], shapes);
+            check(&operation->examples[k], shapes);
             count++;
         }
     return count;
 }
 
-void for_each_long_example(example_claim *claim)
+void for_each_long_example(example_check *check)
 {
     for (size_t r = 0; r < sizeof long_rows / sizeof *long_rows; r++) {
         int examples = 0;
         for (int i = 0; operation_at(i); i++)
             if (strcmp(operation_at(i)->name, long_rows[r].operation) == 0)
-                examples = long_examples(operation_at(i), long_rows[r].length, claim);
+                examples = long_examples(operation_at(i), long_rows[r].length, check);
         cr_expect(examples > 0, "%s has no examples of rows", long_rows[r].operation);
     }
 }

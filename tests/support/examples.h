@@ -5,13 +5,13 @@
 #include "ops/example.h"
 #include "tests/support/test.h"
 
-typedef void example_claim(const struct example *e, const char *shapes);
+typedef void example_check(const struct example *e, const char *shapes);
 
-void for_each_example(example_claim *claim);
+void for_each_example(example_check *check);
 /* Only the first shapes of each example: for properties that do not depend on the shape. */
-void for_each_example_once(example_claim *claim);
+void for_each_example_once(example_check *check);
 /* Operations on rows, with rows of 1030 numbers. */
-void for_each_long_example(example_claim *claim);
+void for_each_long_example(example_check *check);
 
 struct inputs {
     int n;
@@ -41,7 +41,7 @@ struct results example_must_run(const struct example *e, const char *shapes,
 void results_free(struct results *results);
 
 /* Expects gradients that agree with differences, in float64: those of these inputs, or an
-   example_claim. */
+   example_check. */
 void example_expect_gradients(const struct example *e, const char *shapes, const struct inputs *in);
 void example_gradients_agree(const struct example *e, const char *shapes);
 

@@ -13,20 +13,20 @@
 
 /* Defines a test, whose name is the statement that it proves. It also asserts that no memory is
    live at its end; inside the test, since Criterion does not count failures in a .fini. */
-#define CLAIM(suite, name) CLAIM_AFTER(test_begin, suite, name)
+#define TEST(suite, name) TEST_AFTER(test_begin, suite, name)
 
 /* A test about host memory, threads, instruction sets, or operations that compute on the host: it
    runs on the CPU whatever the device of the run is. */
-#define CPU_CLAIM(suite, name) CLAIM_AFTER(test_begin_on_the_cpu, suite, name)
+#define CPU_TEST(suite, name) TEST_AFTER(test_begin_on_the_cpu, suite, name)
 
-#define CLAIM_AFTER(begin, suite, name)                                                            \
-    static void claim_##suite##_##name(void);                                                      \
+#define TEST_AFTER(begin, suite, name)                                                             \
+    static void body_##suite##_##name(void);                                                       \
     Test(suite, name, .init = begin, .fini = test_end)                                             \
     {                                                                                              \
-        claim_##suite##_##name();                                                                  \
+        body_##suite##_##name();                                                                   \
         test_nothing_live();                                                                       \
     }                                                                                              \
-    static void claim_##suite##_##name(void)
+    static void body_##suite##_##name(void)
 
 void test_begin(void);
 void test_begin_on_the_cpu(void);

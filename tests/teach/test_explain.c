@@ -135,7 +135,7 @@ static void expect_narrow(const char *name, const char *text)
     }
 }
 
-CPU_CLAIM(explain, each_topic_reads_as_it_did)
+CPU_TEST(explain, each_topic_reads_as_it_did)
 {
     const char *mode = getenv("SOFTBACK_GOLDEN");
     bool writes = mode && strcmp(mode, "write") == 0;
@@ -158,7 +158,7 @@ CPU_CLAIM(explain, each_topic_reads_as_it_did)
     }
 }
 
-CPU_CLAIM(explain, topics_without_a_golden_text_fit_80_columns_too)
+CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
 {
     static const char *const names[] = {"gradcheck", "wrong-gradient", "attention", "matmul"};
     for (int i = 0; i < 4; i++) {
@@ -171,7 +171,7 @@ CPU_CLAIM(explain, topics_without_a_golden_text_fit_80_columns_too)
 }
 
 /* A page, and not just its name: the row at its end is there. */
-CPU_CLAIM(explain, each_operation_with_kernels_shows_its_plain_loops)
+CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops)
 {
     for (int i = 0; operation_at(i); i++) {
         const struct operation *operation = operation_at(i);
@@ -235,7 +235,7 @@ static int expect_numbers(const char *name, const char *text, json_t *page)
 }
 
 /* Those of gradcheck have bars with numbers of their own. */
-CPU_CLAIM(explain, json_holds_the_numbers_of_the_text)
+CPU_TEST(explain, json_holds_the_numbers_of_the_text)
 {
     static const char *const names[] = {"softmax",       "mask",       "flash",
                                         "cross-entropy", "saturation", "positions",
@@ -254,7 +254,7 @@ CPU_CLAIM(explain, json_holds_the_numbers_of_the_text)
     }
 }
 
-CPU_CLAIM(explain, a_topic_answers_to_the_name_that_it_had)
+CPU_TEST(explain, a_topic_answers_to_the_name_that_it_had)
 {
     static char today[1 << 14];
     strcpy(today, run_well("saturated-rows --width 4").out);
@@ -262,7 +262,7 @@ CPU_CLAIM(explain, a_topic_answers_to_the_name_that_it_had)
     expect_text(today, "saturated-rows: ");
 }
 
-CPU_CLAIM(explain, the_program_gives_json_when_asked)
+CPU_TEST(explain, the_program_gives_json_when_asked)
 {
     json_t *json = json_of("softmax --json");
     expect_near(number_at(json, "forward", 0, "a"), 0.6381, 1e-9, "a_0");
@@ -275,7 +275,7 @@ CPU_CLAIM(explain, the_program_gives_json_when_asked)
 
 /* ---- the page itself ---- */
 
-CPU_CLAIM(explain, small_numbers_keep_three_digits_and_zero_has_no_sign)
+CPU_TEST(explain, small_numbers_keep_three_digits_and_zero_has_no_sign)
 {
     const struct {
         struct page_column column;
@@ -293,7 +293,7 @@ CPU_CLAIM(explain, small_numbers_keep_three_digits_and_zero_has_no_sign)
         cr_expect_str_eq(page_show(&cases[i].column, cases[i].number).text, cases[i].shown);
 }
 
-CPU_CLAIM(explain, a_terminal_gets_colour_and_blocks_for_the_same_words)
+CPU_TEST(explain, a_terminal_gets_colour_and_blocks_for_the_same_words)
 {
     struct page *page = page_of("softmax");
     char *plain = page_as_text(page, false), *colour = page_as_text(page, true);
@@ -321,7 +321,7 @@ static bool show_softmax(void *unused)
     return ok;
 }
 
-CPU_CLAIM(explain, a_page_survives_the_failure_of_each_allocation)
+CPU_TEST(explain, a_page_survives_the_failure_of_each_allocation)
 {
     int n = test_each_allocation_fails(show_softmax, NULL);
     cr_expect(n >= 190, "only %d allocations were made to fail", n);
@@ -329,7 +329,7 @@ CPU_CLAIM(explain, a_page_survives_the_failure_of_each_allocation)
 
 /* ---- options and mistakes ---- */
 
-CPU_CLAIM(explain, options_change_what_is_computed)
+CPU_TEST(explain, options_change_what_is_computed)
 {
     json_t *json = json_of("softmax --scores 0,0,5 --mask 1,1,0 --upstream 4,0,9 --json");
     expect_near(number_at(json, "forward", 0, "a"), 0.5, 1e-9, "a_0, of two that are kept");
@@ -353,7 +353,7 @@ struct wrong_use {
     const char *arguments, *message;
 };
 
-CPU_CLAIM(explain, misuse_ends_with_2_and_one_sentence)
+CPU_TEST(explain, misuse_ends_with_2_and_one_sentence)
 {
     static const struct wrong_use uses[] = {
         {"sofmax", "there is no topic \"sofmax\"; did you mean \"softmax\"?"},
@@ -395,7 +395,7 @@ CPU_CLAIM(explain, misuse_ends_with_2_and_one_sentence)
     expect_text(many.err, "--scores: there are more than 32 numbers");
 }
 
-CPU_CLAIM(explain, the_command_explains_itself)
+CPU_TEST(explain, the_command_explains_itself)
 {
     struct outcome o = program_run("explain --help");
     cr_expect(o.code == 0);
@@ -405,7 +405,7 @@ CPU_CLAIM(explain, the_command_explains_itself)
 
 /* ---- operations ---- */
 
-CPU_CLAIM(explain, every_operation_has_its_block)
+CPU_TEST(explain, every_operation_has_its_block)
 {
     for (int i = 0; operation_name(NULL, i); i++)
         cr_expect(operation_named(operation_name(NULL, i)), "%s", operation_name(NULL, i));
@@ -438,7 +438,7 @@ static void expect_textbook(json_t *json)
 }
 
 /* Rows go by d = 16, 64, 256, 1024, and for each over 1, sqrt d and d. */
-CPU_CLAIM(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_saturated)
+CPU_TEST(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_saturated)
 {
     static const double saturated[] = {6, 29, 57, 77};
     json_t *json = json_of("scaling --json");
@@ -458,7 +458,7 @@ CPU_CLAIM(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_sat
     json_decref(json);
 }
 
-CPU_CLAIM(explain, the_error_of_a_difference_is_shaped_like_a_u)
+CPU_TEST(explain, the_error_of_a_difference_is_shaped_like_a_u)
 {
     json_t *json = json_of("gradcheck --json");
     double error[7], exact[7];
@@ -475,7 +475,7 @@ CPU_CLAIM(explain, the_error_of_a_difference_is_shaped_like_a_u)
     json_decref(json);
 }
 
-CPU_CLAIM(explain, a_jacobian_is_that_of_the_formula)
+CPU_TEST(explain, a_jacobian_is_that_of_the_formula)
 {
     static const double s[] = {2, 1, 0.1, -1};
     struct row row = row_of(4, s);
@@ -489,7 +489,7 @@ CPU_CLAIM(explain, a_jacobian_is_that_of_the_formula)
     cr_expect(a[3] == 0);
 }
 
-CPU_CLAIM(explain, a_wrong_gradient_learns_worse_than_the_right_one)
+CPU_TEST(explain, a_wrong_gradient_learns_worse_than_the_right_one)
 {
     struct reversed r[WRONGS] = {{0}};
     int64_t steps = test_long() ? 400 : 100;
@@ -509,7 +509,7 @@ CPU_CLAIM(explain, a_wrong_gradient_learns_worse_than_the_right_one)
     expect_near(r[WRONG_ZERO].loss_last, 2.1, 0.3, "with q and k frozen");
 }
 
-CPU_CLAIM(explain, each_claim_has_its_verdict)
+CPU_TEST(explain, each_statement_has_its_verdict)
 {
     static const struct {
         const char *part;

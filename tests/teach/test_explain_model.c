@@ -50,7 +50,7 @@ static void expect_row_adds_up(const char *options, size_t keys)
     json_decref(page);
 }
 
-CLAIM(explain_model, backward_through_any_row_agrees_with_differences)
+TEST(explain_model, backward_through_any_row_agrees_with_differences)
 {
     cr_assert(program_run(TRAIN).code == 0);
     expect_row_adds_up("", 4);
@@ -59,7 +59,7 @@ CLAIM(explain_model, backward_through_any_row_agrees_with_differences)
     expect_row_adds_up("--kind decoder --layer 2 --head 2 --row 3", 4);
 }
 
-CLAIM(explain_model, biases_and_other_scores_are_in_the_scores)
+TEST(explain_model, biases_and_other_scores_are_in_the_scores)
 {
     cr_assert(program_run(TRAIN "--positions alibi").code == 0);
     expect_row_adds_up("--kind encoder --row 2", 4);
@@ -70,7 +70,7 @@ CLAIM(explain_model, biases_and_other_scores_are_in_the_scores)
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-06"), "%s", o.out);
 }
 
-CLAIM(explain_model, the_tape_is_a_drawing)
+TEST(explain_model, the_tape_is_a_drawing)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("explain tape --model m --input '3 1'");
@@ -81,7 +81,7 @@ CLAIM(explain_model, the_tape_is_a_drawing)
     cr_expect(o.code == 0 && strncmp(o.out, "digraph tape {", 14) == 0, "%s", o.err);
 }
 
-CLAIM(explain_model, what_cannot_be_shown_is_named)
+TEST(explain_model, what_cannot_be_shown_is_named)
 {
     static const struct {
         const char *arguments, *message;

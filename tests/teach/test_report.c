@@ -47,7 +47,7 @@ static void expect_nested(const char *page)
     cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
 }
 
-CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
+TEST(report, training_ends_with_a_page_that_needs_nothing_else)
 {
     struct outcome o = program_run(TRAIN "--report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -86,7 +86,7 @@ CLAIM(report, training_ends_with_a_page_that_needs_nothing_else)
 }
 
 /* Its gradients by parameter and its saturated rows are those of a tape that rounds. */
-CLAIM(report, training_in_bf16_has_one_too)
+TEST(report, training_in_bf16_has_one_too)
 {
     struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -105,7 +105,7 @@ static int weights_of(const char *attribute, int most, int weights[])
     return n;
 }
 
-CLAIM(report, its_slider_stays_hidden_until_a_script_runs)
+TEST(report, its_slider_stays_hidden_until_a_script_runs)
 {
     cr_assert(program_run(TRAIN).code == 0);
     cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
@@ -134,7 +134,7 @@ CLAIM(report, its_slider_stays_hidden_until_a_script_runs)
 }
 
 /* The last line of the log, as the table behind the curve has it. */
-CLAIM(report, its_numbers_are_those_of_the_log)
+TEST(report, its_numbers_are_those_of_the_log)
 {
     cr_assert(program_run(TRAIN "--log m.log").code == 0);
     struct outcome o = program_run("report m --input 314 --log m.log --out page.html");
@@ -162,7 +162,7 @@ static enum check_word word_of(double backward, double difference, double larges
     return check_word(&(struct checked){backward, difference, largest_here, 4});
 }
 
-CLAIM(report, its_check_tells_mistakes_from_rounding)
+TEST(report, its_check_tells_mistakes_from_rounding)
 {
     cr_expect(word_of(2, 2.0001, 2) == CHECK_AGREES && word_of(2, 1, 2) == CHECK_DIFFERS);
     cr_expect(word_of(2, -2, 2) == CHECK_DIFFERS && word_of(2, NAN, 2) == CHECK_DIFFERS);
@@ -174,7 +174,7 @@ CLAIM(report, its_check_tells_mistakes_from_rounding)
 
 /* Each of three key biases, of two heads and 16 numbers, is rounding, with three elements, or two
    where the largest is one that is looked at anyway. */
-CLAIM(report, backward_agrees_with_differences_in_each_parameter)
+TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     char *page = program_read("page.html", NULL);
@@ -195,7 +195,7 @@ CLAIM(report, backward_agrees_with_differences_in_each_parameter)
     free(page);
 }
 
-CLAIM(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
+TEST(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct subject subject;
@@ -217,7 +217,7 @@ CLAIM(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
 }
 
 /* A resumed run goes on with the diagnoses, too. */
-CLAIM(report, each_evaluation_is_a_column)
+TEST(report, each_evaluation_is_a_column)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
@@ -254,7 +254,7 @@ static void expect_picture(const char *svg)
     expect_nested(svg);
 }
 
-CLAIM(report, a_figure_is_a_file_of_its_own)
+TEST(report, a_figure_is_a_file_of_its_own)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char *svg = figure_of("attention");
@@ -281,7 +281,7 @@ CLAIM(report, a_figure_is_a_file_of_its_own)
     free(kept);
 }
 
-CLAIM(report, a_figure_that_there_is_not_is_an_error)
+TEST(report, a_figure_that_there_is_not_is_an_error)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input 3 --figure tape");
@@ -300,7 +300,7 @@ CLAIM(report, a_figure_that_there_is_not_is_an_error)
 }
 
 /* Scores 0, 0 and ln 3 have the weights 0.2, 0.2 and 0.6. */
-CLAIM(report, the_jacobian_of_a_row_can_be_drawn)
+TEST(report, the_jacobian_of_a_row_can_be_drawn)
 {
     struct outcome o = program_run("explain softmax --svg --scores 0,0,1.09861228867");
     cr_assert(o.code == 0, "%s", o.err);
@@ -346,7 +346,7 @@ static bool draw_each(void *context)
     return ok;
 }
 
-CPU_CLAIM(report, figures_without_memory_fail_and_leave_nothing)
+CPU_TEST(report, figures_without_memory_fail_and_leave_nothing)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct drawn d;
@@ -359,7 +359,7 @@ CPU_CLAIM(report, figures_without_memory_fail_and_leave_nothing)
 }
 
 /* Earlier versions wrote "deaf" for "saturated". */
-CLAIM(report, a_log_of_an_earlier_version_gives_the_same_page)
+TEST(report, a_log_of_an_earlier_version_gives_the_same_page)
 {
     static const char today[] = "\"saturated\":[", before[] = "\"deaf\":[";
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
@@ -381,7 +381,7 @@ CLAIM(report, a_log_of_an_earlier_version_gives_the_same_page)
     free(old);
 }
 
-CLAIM(report, a_log_of_another_model_is_refused)
+TEST(report, a_log_of_another_model_is_refused)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"saturated\":[0],\"evenness\":[1]}\n";
@@ -395,7 +395,7 @@ CLAIM(report, a_log_of_another_model_is_refused)
     cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
 }
 
-CLAIM(report, what_cannot_be_shown_is_named)
+TEST(report, what_cannot_be_shown_is_named)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m");
@@ -416,7 +416,7 @@ CLAIM(report, what_cannot_be_shown_is_named)
 }
 
 /* Whatever the text is: it stands there as text. */
-CLAIM(report, a_text_is_no_html)
+TEST(report, a_text_is_no_html)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input '<b>&1\"' --out page.html");

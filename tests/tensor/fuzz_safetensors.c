@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void claim(bool holds, const char *what)
+static void check(bool holds, const char *what)
 {
     if (holds)
         return;
@@ -18,16 +18,16 @@ static void read_all(const sb_safetensors *file)
 {
     for (int i = 0; i < sb_safetensors_count(file); i++) {
         const char *name = sb_safetensors_name(file, i);
-        claim(sb_safetensors_find(file, name) == i, "a tensor is found by its name");
+        check(sb_safetensors_find(file, name) == i, "a tensor is found by its name");
         sb_tensor *t = sb_safetensors_tensor(file, name);
-        claim(t || strstr(sb_error(), "which") || strstr(sb_error(), "cannot be read"),
+        check(t || strstr(sb_error(), "which") || strstr(sb_error(), "cannot be read"),
               "elements are read, or refused for what they are");
-        claim(!t || sb_tensor_rank(t) == sb_safetensors_rank(file, i), "the rank is the header's");
+        check(!t || sb_tensor_rank(t) == sb_safetensors_rank(file, i), "the rank is the header's");
         sb_tensor_release(t);
     }
     for (int i = 0; i < sb_safetensors_metadata_count(file); i++) {
         const char *text, *key = sb_safetensors_metadata_pair(file, i, &text);
-        claim(sb_safetensors_metadata(file, key) == text, "metadata is found by its key");
+        check(sb_safetensors_metadata(file, key) == text, "metadata is found by its key");
     }
 }
 
@@ -37,13 +37,13 @@ static void run(const uint8_t *bytes, size_t size)
     json_memory_count();
     sb_safetensors *file = sb_safetensors_open_memory(bytes, size);
     int64_t peak = sb_device_memory(sb_device_cpu()).peak_bytes + json_memory_peak;
-    claim(peak <= 40 * (int64_t)size + 8192, "opening takes at most 40 times the header");
-    claim(file || strncmp(sb_error(), "safetensors: the file in memory: ", 33) == 0,
+    check(peak <= 40 * (int64_t)size + 8192, "opening takes at most 40 times the header");
+    check(file || strncmp(sb_error(), "safetensors: the file in memory: ", 33) == 0,
           "a refusal names the file");
     if (file)
         read_all(file);
     sb_safetensors_close(file);
-    claim(memory_pool()->live_blocks == 0 && json_memory_live == 0, "nothing is live at the end");
+    check(memory_pool()->live_blocks == 0 && json_memory_live == 0, "nothing is live at the end");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     if (end <= 8)
         return 0;
     uint8_t *mended = malloc(size);
-    claim(mended != NULL, "there is memory");
+    check(mended != NULL, "there is memory");
     memcpy(mended, bytes, size);
     for (int i = 0; i < 8; i++)
         mended[i] = (uint8_t)((end - 8) >> 8 * i);

@@ -147,7 +147,7 @@ static struct settings settings(void)
     return s;
 }
 
-CPU_CLAIM(communication, ranks_that_share_a_batch_send_their_part_of_the_gradient_twice)
+CPU_TEST(communication, ranks_that_share_a_batch_send_their_part_of_the_gradient_twice)
 {
     for (int ranks = 2; ranks <= 5; ranks++)
         for (int variant = 0; variant < 3; variant++) {
@@ -159,7 +159,7 @@ CPU_CLAIM(communication, ranks_that_share_a_batch_send_their_part_of_the_gradien
 }
 
 /* Lengths that the ring does not divide, and pieces that are empty. */
-CPU_CLAIM(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_too)
+CPU_TEST(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_too)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
@@ -172,7 +172,7 @@ CPU_CLAIM(communication, ranks_that_share_sequences_pass_each_block_on_once_and_
         }
 }
 
-CPU_CLAIM(communication, ranks_that_share_heads_sum_at_both_borders_of_what_is_cut)
+CPU_TEST(communication, ranks_that_share_heads_sum_at_both_borders_of_what_is_cut)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)

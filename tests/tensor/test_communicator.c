@@ -81,7 +81,7 @@ static void expect_sums_in_order(sb_dtype dtype, int ranks, int sums, int64_t n)
     mailbox_close(m);
 }
 
-CPU_CLAIM(communicator, sums_are_added_in_the_order_of_ranks_and_all_have_the_same_bits)
+CPU_TEST(communicator, sums_are_added_in_the_order_of_ranks_and_all_have_the_same_bits)
 {
     static const int64_t size[] = {0, 1, 2, 3, 7, 64, 1001, 10007};
     for (int ranks = 1; ranks <= 5; ranks++)
@@ -107,7 +107,7 @@ static void sum_up(sb_communicator *c, void *context)
     free(x);
 }
 
-CPU_CLAIM(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
+CPU_TEST(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
 {
     struct summed s = {.n = 5000};
     mailbox_run(4, sum_up, &s);
@@ -115,7 +115,7 @@ CPU_CLAIM(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
         cr_expect(s.ok[r] && s.sum[r] == in_order(SB_F32, 4, s.n - 1), "rank %d", r);
 }
 
-CPU_CLAIM(communicator, a_sum_sends_no_more_than_two_times_the_others_share)
+CPU_TEST(communicator, a_sum_sends_no_more_than_two_times_the_others_share)
 {
     for (int ranks = 2; ranks <= 5; ranks++) {
         const int64_t n = 60 * ranks;
@@ -164,7 +164,7 @@ static void send_some(sb_communicator *c, void *context)
     sb_communicator_close(part);
 }
 
-CPU_CLAIM(communicator, a_rank_counts_what_it_sends_to_others_also_in_parts)
+CPU_TEST(communicator, a_rank_counts_what_it_sends_to_others_also_in_parts)
 {
     struct counted counted = {.sent = {0}};
     mailbox_run(4, send_some, &counted);
@@ -197,7 +197,7 @@ static void pass_on(sb_communicator *c, void *context)
     p->got[rank] = held;
 }
 
-CPU_CLAIM(communicator, an_exchange_passes_blocks_round_a_ring)
+CPU_TEST(communicator, an_exchange_passes_blocks_round_a_ring)
 {
     struct passed p = {.got = {0}};
     mailbox_run(4, pass_on, &p);
@@ -205,7 +205,7 @@ CPU_CLAIM(communicator, an_exchange_passes_blocks_round_a_ring)
         cr_expect(p.ok[r] && p.got[r] == (r + 1) % 4, "rank %d has rank %d's", r, p.got[r]);
 }
 
-CPU_CLAIM(communicator, a_rank_that_is_alone_needs_nobody)
+CPU_TEST(communicator, a_rank_that_is_alone_needs_nobody)
 {
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
     sb_communicator *world = sb_communicator_world();
@@ -228,7 +228,7 @@ CPU_CLAIM(communicator, a_rank_that_is_alone_needs_nobody)
     sb_communicator_close(world);
 }
 
-CPU_CLAIM(communicator, under_mpirun_a_missing_plug_in_is_a_failure)
+CPU_TEST(communicator, under_mpirun_a_missing_plug_in_is_a_failure)
 {
     static const char *const sign[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK"};
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
@@ -244,7 +244,7 @@ CPU_CLAIM(communicator, under_mpirun_a_missing_plug_in_is_a_failure)
     sb_communicator_close(world);
 }
 
-CPU_CLAIM(communicator, wrong_arguments_are_named)
+CPU_TEST(communicator, wrong_arguments_are_named)
 {
     float x = 0;
     struct mailbox *m = mailbox_open(2);

@@ -42,14 +42,14 @@ static void f64_agrees(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(devices, cuda_agrees_with_the_cpu_in_f64)
+TEST(devices, cuda_agrees_with_the_cpu_in_f64)
 {
     device_needed();
     for_each_example(f64_agrees);
 }
 
 /* Long rows have a block each, where short ones have a warp. */
-CLAIM(devices, cuda_agrees_with_the_cpu_on_long_rows)
+TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
 {
     device_needed();
     for_each_long_example(f64_agrees);
@@ -72,7 +72,7 @@ static void f32_agrees(const struct example *e, const char *shapes)
     inputs_free(&wide);
 }
 
-CLAIM(devices, cuda_agrees_with_the_cpu_in_f32)
+TEST(devices, cuda_agrees_with_the_cpu_in_f32)
 {
     device_needed();
     for_each_example(f32_agrees);
@@ -97,7 +97,7 @@ static void bf16_agrees(const struct example *e, const char *shapes)
     inputs_free(&wide);
 }
 
-CLAIM(devices, cuda_agrees_with_the_cpu_in_bf16)
+TEST(devices, cuda_agrees_with_the_cpu_in_bf16)
 {
     device_needed();
     on_the_cpu();
@@ -116,13 +116,13 @@ static void repeats(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CLAIM(devices, cuda_repeats_its_bits)
+TEST(devices, cuda_repeats_its_bits)
 {
     device_needed();
     for_each_example(repeats);
 }
 
-CLAIM(devices, every_operation_has_a_twin)
+TEST(devices, every_operation_has_a_twin)
 {
     device_needed();
     for (int i = 0; operation_at(i); i++)
@@ -133,7 +133,7 @@ CLAIM(devices, every_operation_has_a_twin)
 }
 
 /* What training runs; the others compute in f32 (ops/call.h). */
-CLAIM(devices, operations_of_training_have_kernels_of_bf16)
+TEST(devices, operations_of_training_have_kernels_of_bf16)
 {
     device_needed();
     static const char *const operations[] = {
@@ -153,7 +153,7 @@ static int nodes_of(const struct open_tape *tape, const char *operation)
     return count;
 }
 
-CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
+TEST(devices, bf16_is_not_widened_where_there_are_kernels)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -178,7 +178,7 @@ CLAIM(devices, bf16_is_not_widened_where_there_are_kernels)
 }
 
 /* 1200 terms of 1, shared by a few threads, where a sum in bf16 would stop at 256. */
-CLAIM(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
+TEST(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -202,7 +202,7 @@ CLAIM(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
 
 /* Seven chunks of 1024 rows: each adds 516 to a weight's gradient, 3612 in all, which is 3616 when
    it is rounded once, and 3600 when after every chunk. */
-CLAIM(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
+TEST(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -220,7 +220,7 @@ CLAIM(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-CLAIM(devices, tensors_move_and_keep_their_values)
+TEST(devices, tensors_move_and_keep_their_values)
 {
     device_needed();
     const double values[6] = {1, -2, 3.5, 1e-300, -0.0, 7};
@@ -243,7 +243,7 @@ CLAIM(devices, tensors_move_and_keep_their_values)
     cr_expect(sb_device_memory(device_cuda()).live_blocks == 0);
 }
 
-CLAIM(devices, inputs_on_two_devices_are_refused)
+TEST(devices, inputs_on_two_devices_are_refused)
 {
     device_needed();
     on_the_cpu();
@@ -351,7 +351,7 @@ static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
     return sb_tape_end(&tape) && ok;
 }
 
-CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
+TEST(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -382,7 +382,7 @@ CLAIM(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
 
 /* Backward reads the ids again; ids that are bad by then do no harm either. That of
    linear_cross_entropy does not read them: forward has found the gradients. */
-CLAIM(devices, ids_that_change_before_backward_are_named)
+TEST(devices, ids_that_change_before_backward_are_named)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -406,7 +406,7 @@ CLAIM(devices, ids_that_change_before_backward_are_named)
     }
 }
 
-CLAIM(devices, a_mean_over_no_targets_is_named_by_the_next_download)
+TEST(devices, a_mean_over_no_targets_is_named_by_the_next_download)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -434,7 +434,7 @@ static bool softmaxes_fit(int64_t rows)
 }
 
 /* Nine arrays of 4 KiB a row at the least, in 16 MiB. */
-CLAIM(devices, a_smaller_batch_works_after_memory_has_run_out)
+TEST(devices, a_smaller_batch_works_after_memory_has_run_out)
 {
     if (device_opened())
         cr_skip_test("the device is open, with all of its memory");

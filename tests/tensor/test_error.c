@@ -1,7 +1,7 @@
 #include "tensor/failure.h"
 #include "tests/support/test.h"
 
-CLAIM(error, a_failure_leaves_its_message)
+TEST(error, a_failure_leaves_its_message)
 {
     cr_expect(strcmp(sb_error(), "") == 0, "nothing has failed yet");
     cr_expect(!sb_fail("test: %d is not %s", 7, "even"));
@@ -10,13 +10,13 @@ CLAIM(error, a_failure_leaves_its_message)
     cr_expect(strcmp(sb_error(), "again: test: 7 is not even") == 0);
 }
 
-CLAIM(error, a_long_message_is_cut)
+TEST(error, a_long_message_is_cut)
 {
     sb_fail("%02000d", 7);
     cr_expect(strlen(sb_error()) == 1023);
 }
 
-CLAIM(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
+TEST(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
 {
     bool failed = false, other = false;
     failure_watch(&failed);
@@ -32,7 +32,7 @@ CLAIM(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
     cr_expect(strcmp(sb_error(), "fourth") == 0);
 }
 
-CLAIM(error, null_is_explained_by_an_unsettled_failure)
+TEST(error, null_is_explained_by_an_unsettled_failure)
 {
     fail_null("add", "a");
     cr_expect(strcmp(sb_error(), "add: a is NULL") == 0);

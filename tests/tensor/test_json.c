@@ -12,7 +12,7 @@ static bool reads(const char *text)
     return ok;
 }
 
-CLAIM(json, what_is_json_is_read)
+TEST(json, what_is_json_is_read)
 {
     const char *text = " {\"a\": [1, -2, 0.5, true, null], \"\\u00e9\": \"\\ud83d\\ude00\"} ";
     struct json json;
@@ -23,7 +23,7 @@ CLAIM(json, what_is_json_is_read)
     json_free(&json);
 }
 
-CLAIM(json, what_is_not_is_refused_with_its_place)
+TEST(json, what_is_not_is_refused_with_its_place)
 {
     static const char *const table[][2] = {
         {"", "test: JSON, byte 0: "},
@@ -44,7 +44,7 @@ CLAIM(json, what_is_not_is_refused_with_its_place)
     }
 }
 
-CLAIM(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
+TEST(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
 {
     char text[2000];
     memset(text, '[', sizeof text);
@@ -58,7 +58,7 @@ CLAIM(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
 }
 
 /* The most expensive texts that are accepted. */
-CLAIM(json, memory_is_at_most_40_times_the_text)
+TEST(json, memory_is_at_most_40_times_the_text)
 {
     static const char *const unit[] = {
         "1", "0.5", "\"\"", "[1,0,1,2,3,4]", "[     ]", "{          }", "\"abcdefghijkl\"", "-1"};
@@ -94,7 +94,7 @@ CLAIM(json, memory_is_at_most_40_times_the_text)
 }
 
 /* A program may have set its own allocator in Jansson; it stays in use. */
-CLAIM(json, an_allocator_of_the_programs_own_stays)
+TEST(json, an_allocator_of_the_programs_own_stays)
 {
     json_memory_count();
     json_t *own = json_pack("{s:s}", "key", "value");
@@ -116,7 +116,7 @@ static bool read_long_texts(void *unused)
                  "[\"a text that is longer than both, so that room is made\", 17]}");
 }
 
-CLAIM(json, one_allocation_is_all_that_can_fail)
+TEST(json, one_allocation_is_all_that_can_fail)
 {
     cr_expect(test_each_allocation_fails(read_long_texts, NULL) == 1);
 }

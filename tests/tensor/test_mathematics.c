@@ -90,7 +90,7 @@ static const struct {
     {"cos", math_cos, cosl, 0.9, {{-1e-7, 1e-7}, {-1, 1}, {-7, 7}, {-1e6, 1e6}, {-1e7, 1e7}}},
 };
 
-CLAIM(mathematics, doubles_are_right_to_the_last_places)
+TEST(mathematics, doubles_are_right_to_the_last_places)
 {
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
         for (int r = 0; r < 5; r++)
@@ -99,7 +99,7 @@ CLAIM(mathematics, doubles_are_right_to_the_last_places)
 }
 
 /* The subtraction of n pi/2 cancels most there. */
-CLAIM(mathematics, angles_next_to_multiples_of_a_quarter_turn_keep_their_digits)
+TEST(mathematics, angles_next_to_multiples_of_a_quarter_turn_keep_their_digits)
 {
     double worst = 0;
     for (int n = 1; n < 600000; n += 7) {
@@ -110,7 +110,7 @@ CLAIM(mathematics, angles_next_to_multiples_of_a_quarter_turn_keep_their_digits)
     cr_expect(worst <= 0.9, "%g", worst);
 }
 
-CLAIM(mathematics, huge_angles_stay_between_minus_one_and_one)
+TEST(mathematics, huge_angles_stay_between_minus_one_and_one)
 {
     state = 1;
     for (int i = 0; i < 100000; i++) {
@@ -119,7 +119,7 @@ CLAIM(mathematics, huge_angles_stay_between_minus_one_and_one)
     }
 }
 
-CLAIM(mathematics, powers_are_right_to_the_last_place)
+TEST(mathematics, powers_are_right_to_the_last_place)
 {
     double worst = 0, x_worst = 0, y_worst = 0;
     state = 1;
@@ -136,7 +136,7 @@ CLAIM(mathematics, powers_are_right_to_the_last_place)
     cr_expect(worst <= 1.2, "pow(%a, %a) is wrong by %g", x_worst, y_worst, worst);
 }
 
-CLAIM(mathematics, powers_that_are_numbers_are_exact)
+TEST(mathematics, powers_that_are_numbers_are_exact)
 {
     for (int n = -1074; n < 1024; n++)
         cr_expect(math_pow(2, n) == ldexp(1, n), "2^%d is %a", n, math_pow(2, n));
@@ -153,7 +153,7 @@ static bool same(double a, double b)
 }
 
 /* The special cases that C and IEEE 754 prescribe. */
-CLAIM(mathematics, special_values_are_those_of_the_standard)
+TEST(mathematics, special_values_are_those_of_the_standard)
 {
     const double I = INFINITY, tiny = 0x1p-1074;
     const struct {
@@ -184,7 +184,7 @@ CLAIM(mathematics, special_values_are_those_of_the_standard)
         cr_expect(isnan(doubles[i].f(NAN)), "%s(NaN)", doubles[i].name);
 }
 
-CLAIM(mathematics, special_powers_are_those_of_the_standard)
+TEST(mathematics, special_powers_are_those_of_the_standard)
 {
     const double I = INFINITY;
     const double cases[][3] = {
@@ -286,12 +286,12 @@ static void expect_floats(void (*functions)(const float *x, float y[FUNCTIONS][F
                   f[k].name, at[k], worst[k], f[k].limit);
 }
 
-CLAIM(mathematics, floats_are_right_to_the_last_places)
+TEST(mathematics, floats_are_right_to_the_last_places)
 {
     expect_floats(functions_plain);
 }
 
-CLAIM(mathematics, floats_are_right_with_fused_multiplications)
+TEST(mathematics, floats_are_right_with_fused_multiplications)
 {
 #ifdef SOFTBACK_X86_SETS
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -299,7 +299,7 @@ CLAIM(mathematics, floats_are_right_with_fused_multiplications)
 #endif
 }
 
-CLAIM(mathematics, special_floats_are_those_of_the_standard)
+TEST(mathematics, special_floats_are_those_of_the_standard)
 {
     const float I = INFINITY, tiny = 0x1p-149f;
     const struct {

@@ -1,7 +1,7 @@
 #include "tensor/memory.h"
 #include "tests/support/test.h"
 
-CLAIM(memory, new_objects_are_zero_and_aligned)
+TEST(memory, new_objects_are_zero_and_aligned)
 {
     for (size_t bytes = 0; bytes < 300; bytes += 13) {
         char *object = memory_new(bytes);
@@ -15,7 +15,7 @@ CLAIM(memory, new_objects_are_zero_and_aligned)
     cr_expect(!memory_new(SIZE_MAX) && !memory_new(SIZE_MAX - 16));
 }
 
-CLAIM(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
+TEST(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
 {
     char *object = memory_resize(NULL, 3);
     memcpy(object, "abc", 3);
@@ -31,7 +31,7 @@ CLAIM(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
     memory_free(object);
 }
 
-CLAIM(memory, an_array_makes_room_as_it_grows)
+TEST(memory, an_array_makes_room_as_it_grows)
 {
     int64_t *array = NULL, room = 0;
     for (int64_t i = 0; i < 1000; i++) {
@@ -48,7 +48,7 @@ CLAIM(memory, an_array_makes_room_as_it_grows)
     memory_free(array);
 }
 
-CLAIM(memory, texts_are_copied_and_formatted)
+TEST(memory, texts_are_copied_and_formatted)
 {
     char *copy = memory_text("copy"), *part = memory_text_part("partial", 4);
     char *made = memory_format("%d of %s, %0300d", 3, "four", 7);

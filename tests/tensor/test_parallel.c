@@ -61,7 +61,7 @@ static void expect_as_on_one(struct job *job, int ranks, double gradients, doubl
     parallel_run_free(&one);
 }
 
-CPU_CLAIM(parallel, ranks_that_share_batches_learn_what_one_does)
+CPU_TEST(parallel, ranks_that_share_batches_learn_what_one_does)
 {
     const struct settings s = parallel_settings();
     cut_finely();
@@ -71,7 +71,7 @@ CPU_CLAIM(parallel, ranks_that_share_batches_learn_what_one_does)
     }
 }
 
-CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
+CPU_TEST(parallel, ranks_that_share_batches_drop_what_one_drops)
 {
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
@@ -83,7 +83,7 @@ CPU_CLAIM(parallel, ranks_that_share_batches_drop_what_one_drops)
 
 /* Sequence parallelism, with pieces that are empty for short sequences; alone, and with data
    parallelism. */
-CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
+CPU_TEST(parallel, ranks_that_share_sequences_learn_what_one_does)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -96,7 +96,7 @@ CPU_CLAIM(parallel, ranks_that_share_sequences_learn_what_one_does)
 }
 
 /* Tensor parallelism, alone and with data parallelism. */
-CPU_CLAIM(parallel, ranks_that_share_heads_learn_what_one_does)
+CPU_TEST(parallel, ranks_that_share_heads_learn_what_one_does)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}, {4, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -127,7 +127,7 @@ static void vary(sb_transformer_options *o, int variant)
     o->recompute = variant >= 4;
 }
 
-CPU_CLAIM(parallel, every_kind_of_layer_can_be_cut_by_heads)
+CPU_TEST(parallel, every_kind_of_layer_can_be_cut_by_heads)
 {
     sb_pairs *pairs = small_pairs(40, 6);
     for (int variant = 0; variant < 8; variant++) {
@@ -142,7 +142,7 @@ CPU_CLAIM(parallel, every_kind_of_layer_can_be_cut_by_heads)
     sb_pairs_free(pairs);
 }
 
-CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
+CPU_TEST(parallel, in_f32_ranks_differ_by_rounding_only)
 {
     const struct settings s = parallel_settings();
     for (int ranks = 2; ranks <= 4; ranks++) {
@@ -157,7 +157,7 @@ CPU_CLAIM(parallel, in_f32_ranks_differ_by_rounding_only)
     }
 }
 
-CPU_CLAIM(parallel, a_rank_without_a_pair_takes_part)
+CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
 {
     struct settings s = parallel_settings();
     s.data.batch_pairs = 2;
@@ -170,7 +170,7 @@ CPU_CLAIM(parallel, a_rank_without_a_pair_takes_part)
     sb_pairs_free(pairs);
 }
 
-CPU_CLAIM(parallel, accumulated_batches_are_shared_too)
+CPU_TEST(parallel, accumulated_batches_are_shared_too)
 {
     struct settings s = parallel_settings();
     s.trainer.accumulate = 3;
@@ -186,7 +186,7 @@ CPU_CLAIM(parallel, accumulated_batches_are_shared_too)
 
 /* Tied and shared tables get gradients in several places; recomputed layers have a node of their
    own. */
-CPU_CLAIM(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
+CPU_TEST(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
 {
     sb_pairs *pairs = small_pairs(40, 6);
     cut_finely();
@@ -218,7 +218,7 @@ static uint64_t bits_of(const struct settings *s, int ranks, int heads)
     return bits;
 }
 
-CPU_CLAIM(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
+CPU_TEST(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
 {
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.1;
@@ -264,7 +264,7 @@ static void spoil(sb_communicator *c, void *context)
     small_run_close(&run);
 }
 
-CPU_CLAIM(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
+CPU_TEST(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
 {
     const struct settings settings = parallel_settings();
     struct spoiled s = {.settings = &settings};
@@ -304,7 +304,7 @@ static void begin_sums(sb_communicator *c, void *context)
     sb_parameters_free(set);
 }
 
-CPU_CLAIM(parallel, sums_begin_while_backward_runs)
+CPU_TEST(parallel, sums_begin_while_backward_runs)
 {
     struct begun begun = {.ok = {false}};
     shared_gradients_bucket = 100;
@@ -357,7 +357,7 @@ static void evaluate(sb_communicator *c, void *context)
     sb_communicator_close(ranks);
 }
 
-CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
+CPU_TEST(parallel, an_evaluation_that_is_shared_has_the_same_bits)
 {
     sb_pairs *pairs = small_pairs(50, 6);
     for (int ranks = 2; ranks <= 5; ranks++) {
@@ -374,7 +374,7 @@ CPU_CLAIM(parallel, an_evaluation_that_is_shared_has_the_same_bits)
 }
 
 /* Neighbours decode the same texts step by step, from the same bits. */
-CPU_CLAIM(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
+CPU_TEST(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
 {
     sb_pairs *pairs = small_pairs(50, 6);
     struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F64}, e = one;
@@ -403,7 +403,7 @@ static void refuse(sb_communicator *c, void *context)
         snprintf(message[rank], 128, "%s", sb_error());
 }
 
-CPU_CLAIM(parallel, heads_and_sequences_are_not_both_cut)
+CPU_TEST(parallel, heads_and_sequences_are_not_both_cut)
 {
     char message[2][128] = {"", ""};
     mailbox_run(2, refuse, message);

@@ -32,7 +32,7 @@ static struct pool new_pool(int64_t memory)
     return (struct pool){system_take, system_give, .lock = ATOMIC_FLAG_INIT};
 }
 
-CLAIM(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
+TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
 {
     static const int64_t classes[] = {64,  80,  96,  112, 128, 160, 192, 224, 256,
                                       320, 384, 448, 512, 640, 768, 896, 1024};
@@ -48,7 +48,7 @@ CLAIM(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
     pool_trim(&pool);
 }
 
-CLAIM(pool, rounding_wastes_at_most_a_quarter)
+TEST(pool, rounding_wastes_at_most_a_quarter)
 {
     struct pool pool = new_pool(INT64_MAX);
     for (size_t bytes = 64; bytes < 1 << 22; bytes += bytes / 7 + 1) {
@@ -59,7 +59,7 @@ CLAIM(pool, rounding_wastes_at_most_a_quarter)
     }
 }
 
-CLAIM(pool, a_second_round_asks_the_system_for_nothing)
+TEST(pool, a_second_round_asks_the_system_for_nothing)
 {
     enum { BLOCKS = 100 };
     if (!POOL_CACHES)
@@ -77,7 +77,7 @@ CLAIM(pool, a_second_round_asks_the_system_for_nothing)
     pool_trim(&pool);
 }
 
-CLAIM(pool, a_block_serves_every_size_of_its_class)
+TEST(pool, a_block_serves_every_size_of_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -92,7 +92,7 @@ CLAIM(pool, a_block_serves_every_size_of_its_class)
     pool_trim(&pool);
 }
 
-CLAIM(pool, a_larger_cached_block_is_lent_and_comes_back_to_its_class)
+TEST(pool, a_larger_cached_block_is_lent_and_comes_back_to_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -111,7 +111,7 @@ CLAIM(pool, a_larger_cached_block_is_lent_and_comes_back_to_its_class)
     cr_expect(system_held == 0 && !pool.loans.loan);
 }
 
-CLAIM(pool, any_small_block_is_lent)
+TEST(pool, any_small_block_is_lent)
 {
     if (!POOL_CACHES)
         return;
@@ -124,7 +124,7 @@ CLAIM(pool, any_small_block_is_lent)
 }
 
 /* Thousands of blocks in and out, of sizes that are never asked for twice. */
-CLAIM(pool, many_loans_are_kept_apart)
+TEST(pool, many_loans_are_kept_apart)
 {
     enum { BLOCKS = 3000 };
     if (!POOL_CACHES)
@@ -157,7 +157,7 @@ CLAIM(pool, many_loans_are_kept_apart)
     cr_expect(system_held == 0);
 }
 
-CLAIM(pool, trim_gives_cached_blocks_back)
+TEST(pool, trim_gives_cached_blocks_back)
 {
     struct pool pool = new_pool(1 << 20);
     void *kept = pool_take(&pool, 1000), *block[20];
@@ -173,7 +173,7 @@ CLAIM(pool, trim_gives_cached_blocks_back)
     cr_expect(system_held == 0 && system_free == 1 << 20);
 }
 
-CLAIM(pool, cached_blocks_are_given_back_before_a_request_fails)
+TEST(pool, cached_blocks_are_given_back_before_a_request_fails)
 {
     struct pool pool = new_pool(4096);
     void *small[32];
@@ -189,7 +189,7 @@ CLAIM(pool, cached_blocks_are_given_back_before_a_request_fails)
     pool_trim(&pool);
 }
 
-CLAIM(pool, what_no_memory_holds_is_refused)
+TEST(pool, what_no_memory_holds_is_refused)
 {
     struct pool pool = new_pool(1 << 20);
     cr_expect(!pool_take(&pool, SIZE_MAX) && !pool_take(&pool, ((size_t)1 << 60) + 1));
@@ -199,7 +199,7 @@ CLAIM(pool, what_no_memory_holds_is_refused)
     cr_expect(pool.live_blocks == 0);
 }
 
-CLAIM(pool, the_peak_is_the_most_that_was_live)
+TEST(pool, the_peak_is_the_most_that_was_live)
 {
     struct pool pool = new_pool(1 << 20);
     void *a = pool_take(&pool, 1024), *b = pool_take(&pool, 2048);
@@ -212,7 +212,7 @@ CLAIM(pool, the_peak_is_the_most_that_was_live)
     pool_trim(&pool);
 }
 
-CLAIM(pool, poisoned_blocks_read_as_nan)
+TEST(pool, poisoned_blocks_read_as_nan)
 {
     struct pool pool = new_pool(1 << 20);
     pool.poison = pool_poison_host;
@@ -227,7 +227,7 @@ CLAIM(pool, poisoned_blocks_read_as_nan)
     pool_trim(&pool);
 }
 
-CLAIM(pool, host_memory_is_aligned_to_64_bytes)
+TEST(pool, host_memory_is_aligned_to_64_bytes)
 {
     void *block[40];
     for (size_t i = 0; i < 40; i++) {
@@ -238,7 +238,7 @@ CLAIM(pool, host_memory_is_aligned_to_64_bytes)
         pool_give(memory_pool(), block[i], i * i);
 }
 
-CLAIM(pool, requests_can_be_made_to_fail)
+TEST(pool, requests_can_be_made_to_fail)
 {
     struct pool pool = new_pool(1 << 20);
     void *block[8];
@@ -293,7 +293,7 @@ static void *use(void *user_)
     return NULL;
 }
 
-CLAIM(pool, several_threads_may_use_it)
+TEST(pool, several_threads_may_use_it)
 {
     struct user user[4];
     struct pool *pool = memory_pool();

@@ -55,7 +55,7 @@ static void expect_own(const sb_safetensors *file)
     cr_expect(!sb_safetensors_metadata(file, "no such key"));
 }
 
-CLAIM(safetensors, a_file_of_the_formats_own_library_is_read)
+TEST(safetensors, a_file_of_the_formats_own_library_is_read)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -73,7 +73,7 @@ CLAIM(safetensors, a_file_of_the_formats_own_library_is_read)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, integers_beyond_i32_are_refused_by_place_and_value)
+TEST(safetensors, integers_beyond_i32_are_refused_by_place_and_value)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -86,7 +86,7 @@ CLAIM(safetensors, integers_beyond_i32_are_refused_by_place_and_value)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
+TEST(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/bf16.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -99,7 +99,7 @@ CLAIM(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
 
 /* Every binary16, against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), or f 2^-24 for e = 0.
  */
-CLAIM(safetensors, every_f16_is_widened_exactly)
+TEST(safetensors, every_f16_is_widened_exactly)
 {
     const struct codec *codec = codec_find("F16");
     for (int bits = 0; bits < 65536; bits++) {
@@ -157,7 +157,7 @@ static bool same_bytes(const char *a, const char *b)
 
 static const char *const one_pair[][2] = {{METADATA_KEY, METADATA_TEXT}};
 
-CLAIM(safetensors, what_is_written_is_what_the_formats_own_library_writes)
+TEST(safetensors, what_is_written_is_what_the_formats_own_library_writes)
 {
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
@@ -167,7 +167,7 @@ CLAIM(safetensors, what_is_written_is_what_the_formats_own_library_writes)
     release(OWN, item);
 }
 
-CLAIM(safetensors, what_is_written_is_read_back)
+TEST(safetensors, what_is_written_is_read_back)
 {
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
@@ -182,7 +182,7 @@ CLAIM(safetensors, what_is_written_is_read_back)
 }
 
 /* The file that softback wrote, read by the format's own library, where that is installed. */
-CLAIM(safetensors, the_formats_own_library_reads_what_is_written)
+TEST(safetensors, the_formats_own_library_reads_what_is_written)
 {
     const char *python = getenv("PYTHON") ? getenv("PYTHON") : "python3";
     char command[2048];
@@ -210,7 +210,7 @@ CLAIM(safetensors, the_formats_own_library_reads_what_is_written)
 
 /* ---- The rest of what is promised. ---- */
 
-CLAIM(safetensors, tensors_and_metadata_are_listed_in_order)
+TEST(safetensors, tensors_and_metadata_are_listed_in_order)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/bf16.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -236,7 +236,7 @@ CLAIM(safetensors, tensors_and_metadata_are_listed_in_order)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, every_name_is_found_among_many)
+TEST(safetensors, every_name_is_found_among_many)
 {
     enum { MANY = 1000 };
     const char *path = test_temporary("many.safetensors");
@@ -258,7 +258,7 @@ CLAIM(safetensors, every_name_is_found_among_many)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, a_file_without_tensors_is_a_file)
+TEST(safetensors, a_file_without_tensors_is_a_file)
 {
     const char *path = test_temporary("none.safetensors");
     cr_assert(sb_safetensors_save(path, 0, NULL, 0, NULL), "%s", sb_error());
@@ -275,7 +275,7 @@ CLAIM(safetensors, a_file_without_tensors_is_a_file)
 }
 
 /* More elements than pass through the buffers at once, and a view that begins inside. */
-CLAIM(safetensors, long_tensors_and_views_survive)
+TEST(safetensors, long_tensors_and_views_survive)
 {
     const char *path = test_temporary("long.safetensors");
     enum { n = 3 * CODEC_ELEMENTS + 17 };
@@ -302,7 +302,7 @@ CLAIM(safetensors, long_tensors_and_views_survive)
     sb_tensor_release(x);
 }
 
-CLAIM(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
+TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/writer.safetensors"));
     sb_tensor *fits = sb_tensor_zeros(SB_F64, SB_SHAPE(2, 3));
@@ -323,7 +323,7 @@ CLAIM(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, a_file_that_shrinks_after_opening_is_noticed)
+TEST(safetensors, a_file_that_shrinks_after_opening_is_noticed)
 {
     const char *path = test_temporary("a.safetensors");
     sb_named_tensor item[OWN];
@@ -337,7 +337,7 @@ CLAIM(safetensors, a_file_that_shrinks_after_opening_is_noticed)
     sb_safetensors_close(file);
 }
 
-CLAIM(safetensors, null_arguments_are_named)
+TEST(safetensors, null_arguments_are_named)
 {
     const char *path = test_temporary("a.safetensors");
     sb_tensor *x = sb_tensor_scalar(SB_F32, 1);
@@ -372,7 +372,7 @@ CLAIM(safetensors, null_arguments_are_named)
     sb_tensor_release(x);
 }
 
-CLAIM(safetensors, what_no_reader_would_accept_is_not_written)
+TEST(safetensors, what_no_reader_would_accept_is_not_written)
 {
     const char *path = test_temporary("a.safetensors");
     sb_tensor *x = sb_tensor_scalar(SB_F32, 1), *y = sb_tensor_scalar(SB_F64, 1),
@@ -404,7 +404,7 @@ CLAIM(safetensors, what_no_reader_would_accept_is_not_written)
     sb_tensor_release(gone);
 }
 
-CLAIM(safetensors, headers_up_to_the_limit_are_written_and_read_and_no_longer_ones)
+TEST(safetensors, headers_up_to_the_limit_are_written_and_read_and_no_longer_ones)
 {
     const char *path = test_temporary("a.safetensors");
     const size_t around = strlen("{\"__metadata__\":{\"k\":\"\"}}");

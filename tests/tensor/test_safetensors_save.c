@@ -46,14 +46,14 @@ static bool save_and_read(void *path)
     return ok;
 }
 
-CLAIM(safetensors_save, each_allocation_may_fail)
+TEST(safetensors_save, each_allocation_may_fail)
 {
     char path[256];
     snprintf(path, sizeof path, "%s", test_temporary("a.safetensors"));
     cr_expect(test_each_allocation_fails(save_and_read, path) >= 20);
 }
 
-CLAIM(safetensors_save, equal_arguments_give_equal_bytes)
+TEST(safetensors_save, equal_arguments_give_equal_bytes)
 {
     const char *a = test_temporary("a"), *b = test_temporary("b");
     cr_assert(save(a, 2) && save(b, 2), "%s", sb_error());
@@ -65,7 +65,7 @@ CLAIM(safetensors_save, equal_arguments_give_equal_bytes)
     memory_free(bytes_b);
 }
 
-CLAIM(safetensors_save, all_elements_lie_aligned)
+TEST(safetensors_save, all_elements_lie_aligned)
 {
     const char *path = test_temporary("a.safetensors");
     sb_tensor *flag = sb_tensor_scalar(SB_BOOL, 1), *x = sb_tensor_scalar(SB_F32, 1),
@@ -89,7 +89,7 @@ CLAIM(safetensors_save, all_elements_lie_aligned)
     sb_tensor_release(y);
 }
 
-CLAIM(safetensors_save, on_a_full_disk_the_old_checkpoint_stays)
+TEST(safetensors_save, on_a_full_disk_the_old_checkpoint_stays)
 {
     const char *path = test_temporary("a.safetensors");
     cr_assert(save(path, 1), "%s", sb_error());
@@ -111,7 +111,7 @@ static int save_traced(const void *path)
     return save(path, 2) ? 0 : 1;
 }
 
-CLAIM(safetensors_save, killed_at_any_system_call_it_leaves_the_old_or_the_new_checkpoint)
+TEST(safetensors_save, killed_at_any_system_call_it_leaves_the_old_or_the_new_checkpoint)
 {
     char path[256];
     snprintf(path, sizeof path, "%s", test_temporary("a.safetensors"));

@@ -3,7 +3,7 @@
 
 static const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16, SB_I32, SB_BOOL};
 
-CLAIM(tensor, constructors_fill_every_dtype)
+TEST(tensor, constructors_fill_every_dtype)
 {
     for (int i = 0; i < SB_DTYPES; i++) {
         sb_tensor *zeros = sb_tensor_zeros(dtypes[i], SB_SHAPE(2, 3));
@@ -23,7 +23,7 @@ CLAIM(tensor, constructors_fill_every_dtype)
     }
 }
 
-CLAIM(tensor, from_copies_elements_of_the_dtype)
+TEST(tensor, from_copies_elements_of_the_dtype)
 {
     float f32[] = {1.5f, -2};
     double f64[] = {1.5, -2};
@@ -40,7 +40,7 @@ CLAIM(tensor, from_copies_elements_of_the_dtype)
     }
 }
 
-CLAIM(tensor, a_tensor_knows_what_it_is)
+TEST(tensor, a_tensor_knows_what_it_is)
 {
     sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4));
     cr_expect(sb_tensor_rank(t) == 3 && sb_tensor_size(t) == 24);
@@ -55,7 +55,7 @@ CLAIM(tensor, a_tensor_knows_what_it_is)
     cr_expect(!sb_tensor_device(NULL) && !sb_tensor_grad(NULL));
 }
 
-CLAIM(tensor, rank_six_and_empty_tensors_are_tensors)
+TEST(tensor, rank_six_and_empty_tensors_are_tensors)
 {
     sb_tensor *six = sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5);
     cr_expect(sb_tensor_size(six) == 8 && sb_tensor_get(six, 7) == 5);
@@ -69,7 +69,7 @@ CLAIM(tensor, rank_six_and_empty_tensors_are_tensors)
     sb_tensor_release(empty);
 }
 
-CLAIM(tensor, bad_constructions_are_refused)
+TEST(tensor, bad_constructions_are_refused)
 {
     cr_expect(!sb_tensor_zeros((sb_dtype)5, SB_SHAPE(2)));
     EXPECT_ERROR("tensor: 5 is not a dtype");
@@ -101,7 +101,7 @@ static bool build(void *unused)
     return text != NULL;
 }
 
-CLAIM(tensor, lack_of_memory_is_reported)
+TEST(tensor, lack_of_memory_is_reported)
 {
     cr_expect(test_each_allocation_fails(build, NULL) >= 4);
     pool_fail_after(1, false); /* the handle is there, the data is not */
@@ -110,7 +110,7 @@ CLAIM(tensor, lack_of_memory_is_reported)
     EXPECT_ERROR(on_device("tensor: out of memory for (30, 40) of f32, 4800 bytes on cpu"));
 }
 
-CLAIM(tensor, doubles_are_converted_to_what_the_dtype_holds)
+TEST(tensor, doubles_are_converted_to_what_the_dtype_holds)
 {
     static const struct {
         sb_dtype dtype;
@@ -136,7 +136,7 @@ CLAIM(tensor, doubles_are_converted_to_what_the_dtype_holds)
     }
 }
 
-CLAIM(tensor, reading_and_writing_reach_every_element)
+TEST(tensor, reading_and_writing_reach_every_element)
 {
     enum { N = 5000 };
     for (int i = 0; i < SB_DTYPES; i++) {
@@ -158,7 +158,7 @@ CLAIM(tensor, reading_and_writing_reach_every_element)
     sb_tensor_release(t);
 }
 
-CLAIM(tensor, a_wrong_index_is_refused)
+TEST(tensor, a_wrong_index_is_refused)
 {
     sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2, 2), 1);
     cr_expect(isnan(sb_tensor_get(t, 4)));
@@ -176,7 +176,7 @@ CLAIM(tensor, a_wrong_index_is_refused)
     sb_tensor_release(t);
 }
 
-CLAIM(tensor, a_tensor_lives_as_long_as_it_has_owners)
+TEST(tensor, a_tensor_lives_as_long_as_it_has_owners)
 {
     int64_t live = live_blocks();
     sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
@@ -198,7 +198,7 @@ static void *retain_and_release(void *t)
     return NULL;
 }
 
-CLAIM(tensor, threads_may_share_one)
+TEST(tensor, threads_may_share_one)
 {
     sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
     pthread_t thread[4];
@@ -210,7 +210,7 @@ CLAIM(tensor, threads_may_share_one)
     sb_tensor_release(t);
 }
 
-CLAIM(tensor, a_view_shares_data_and_keeps_it_alive)
+TEST(tensor, a_view_shares_data_and_keeps_it_alive)
 {
     sb_tensor *t = sb_tensor_from_doubles(SB_F32, SB_SHAPE(6), (double[]){0, 1, 2, 3, 4, 5});
     sb_tensor *view = tensor_view("test", t, 2, 2, (int64_t[]){2, 2});
@@ -225,7 +225,7 @@ CLAIM(tensor, a_view_shares_data_and_keeps_it_alive)
     sb_tensor_release(inner);
 }
 
-CLAIM(tensor, data_is_freed_when_the_last_holder_lets_go)
+TEST(tensor, data_is_freed_when_the_last_holder_lets_go)
 {
     sb_tensor *t = sb_tensor_full(SB_F64, SB_SHAPE(1000), 3);
     sb_tensor *view = tensor_view("test", t, 500, 1, (int64_t[]){10});
@@ -244,7 +244,7 @@ CLAIM(tensor, data_is_freed_when_the_last_holder_lets_go)
     sb_tensor_release(view);
 }
 
-CLAIM(tensor, only_real_leaves_require_gradients)
+TEST(tensor, only_real_leaves_require_gradients)
 {
     for (int i = 0; i < SB_DTYPES; i++) {
         sb_tensor *t = sb_tensor_zeros(dtypes[i], SB_SHAPE(2));
@@ -263,7 +263,7 @@ CLAIM(tensor, only_real_leaves_require_gradients)
     sb_tensor_release(made);
 }
 
-CLAIM(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
+TEST(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
 {
     sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)), *flat = sb_tensor_zeros(SB_F32, SB_SHAPE(4));
     t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
@@ -281,7 +281,7 @@ CLAIM(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
     sb_tensor_release(flat);
 }
 
-CLAIM(tensor, dtypes_have_names_and_sizes)
+TEST(tensor, dtypes_have_names_and_sizes)
 {
     static const char *const names[] = {"f32", "f64", "bf16", "i32", "bool"};
     static const size_t bytes[] = {4, 8, 2, 4, 1};
@@ -292,7 +292,7 @@ CLAIM(tensor, dtypes_have_names_and_sizes)
     cr_expect(sb_dtype_bytes((sb_dtype)-1) == 0 && !sb_dtype_is_real((sb_dtype)9));
 }
 
-CPU_CLAIM(tensor, a_device_counts_its_memory)
+CPU_TEST(tensor, a_device_counts_its_memory)
 {
     const sb_device *cpu = sb_device_cpu();
     cr_expect(strcmp(sb_device_name(cpu), "cpu") == 0);
@@ -313,7 +313,7 @@ CPU_CLAIM(tensor, a_device_counts_its_memory)
     sb_device_trim(NULL);
 }
 
-CLAIM(tensor, threads_are_counted_from_one)
+TEST(tensor, threads_are_counted_from_one)
 {
 #ifdef _OPENMP
     const int two = 2;

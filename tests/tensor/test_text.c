@@ -10,7 +10,7 @@ static void expect_text(sb_tensor *t, const char *expected)
     sb_tensor_release(t);
 }
 
-CLAIM(text, tensors_show_dtype_shape_and_elements)
+TEST(text, tensors_show_dtype_shape_and_elements)
 {
     expect_text(sb_tensor_scalar(SB_F32, 0.5), "f32 () 0.5");
     expect_text(sb_tensor_from_doubles(SB_F64, SB_SHAPE(3), (double[]){1, -2, 1 / 3.0}),
@@ -23,7 +23,7 @@ CLAIM(text, tensors_show_dtype_shape_and_elements)
     expect_text(sb_tensor_zeros(SB_F32, SB_SHAPE(0)), "f32 (0) []");
 }
 
-CLAIM(text, the_middle_of_a_long_axis_is_left_out)
+TEST(text, the_middle_of_a_long_axis_is_left_out)
 {
     double values[11] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     expect_text(sb_tensor_from_doubles(SB_F32, SB_SHAPE(9), values), "f32 (9) [0 1 2 3 4 5 6 7 8]");
@@ -33,13 +33,13 @@ CLAIM(text, the_middle_of_a_long_axis_is_left_out)
                 "f32 (10, 1)\n[[0]\n [0]\n [0]\n [0]\n ...\n [0]\n [0]\n [0]\n [0]]");
 }
 
-CLAIM(text, nothing_is_refused)
+TEST(text, nothing_is_refused)
 {
     cr_expect(!sb_tensor_text(NULL));
     EXPECT_ERROR("tensor_text: t is NULL");
 }
 
-CLAIM(text, printing_goes_to_standard_output_and_tells_what_went_wrong)
+TEST(text, printing_goes_to_standard_output_and_tells_what_went_wrong)
 {
     cr_redirect_stdout();
     sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);

@@ -33,7 +33,7 @@ static size_t encode(int32_t point, unsigned char *bytes)
     return 4;
 }
 
-CLAIM(utf8, every_code_point_is_read_and_no_surrogate_is)
+TEST(utf8, every_code_point_is_read_and_no_surrogate_is)
 {
     for (int32_t point = 0; point <= 0x10FFFF; point++) {
         unsigned char bytes[4];
@@ -50,7 +50,7 @@ CLAIM(utf8, every_code_point_is_read_and_no_surrogate_is)
 
 /* With the test above: there are as many characters as code points, so that no other bytes are
    accepted: no overlong form, nothing above U+10FFFF, no stray byte. */
-CLAIM(utf8, no_other_bytes_are_characters)
+TEST(utf8, no_other_bytes_are_characters)
 {
     int64_t found[5] = {0};
     for (int a = 0; a < 256; a++) {
@@ -74,7 +74,7 @@ CLAIM(utf8, no_other_bytes_are_characters)
     cr_expect(found[4] == 0x110000 - 0x10000);
 }
 
-CLAIM(utf8, the_first_malformed_byte_is_found)
+TEST(utf8, the_first_malformed_byte_is_found)
 {
     static const struct {
         const char *text;
@@ -102,7 +102,7 @@ CLAIM(utf8, the_first_malformed_byte_is_found)
     }
 }
 
-CLAIM(utf8, a_zero_byte_is_a_character)
+TEST(utf8, a_zero_byte_is_a_character)
 {
     size_t at = 1;
     cr_expect(utf8_next("a\0b", 3, &at) == 0);
@@ -110,14 +110,14 @@ CLAIM(utf8, a_zero_byte_is_a_character)
     cr_expect(utf8_valid("a\0b", 3));
 }
 
-CLAIM(utf8, a_quoted_text_moves_no_cursor)
+TEST(utf8, a_quoted_text_moves_no_cursor)
 {
     cr_expect_str_eq(utf8_quote("na\xC3\xAFve").text, "\"na\xC3\xAFve\"");
     cr_expect_str_eq(utf8_quote("a\x1B[2Jb\xC2\x9B\xFF").text, "\"a?[2Jb??\"");
 }
 
 /* The beginning and the end of a long text are shown, whole characters only. */
-CLAIM(utf8, a_long_quoted_text_loses_its_middle)
+TEST(utf8, a_long_quoted_text_loses_its_middle)
 {
     char text[901];
     for (int i = 0; i < 300; i++)

@@ -52,7 +52,7 @@ static bool open_and_step(void *context)
     return ok;
 }
 
-CLAIM(allocation, building_a_run_and_its_first_step)
+TEST(allocation, building_a_run_and_its_first_step)
 {
     struct scene scene = scene_new();
     cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
@@ -66,7 +66,7 @@ static bool step(void *context)
     return sb_trainer_step(scene->run.trainer, &trained);
 }
 
-CLAIM(allocation, a_training_step)
+TEST(allocation, a_training_step)
 {
     struct scene scene = scene_new();
     struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
@@ -100,7 +100,7 @@ static bool evaluate(void *context)
     return ok;
 }
 
-CLAIM(allocation, an_evaluation)
+TEST(allocation, an_evaluation)
 {
     struct scene scene = scene_new();
     uint64_t bits = small_run_bits(&scene.run);
@@ -121,7 +121,7 @@ static bool save(void *context)
     return ok;
 }
 
-CLAIM(allocation, saving_keeps_the_old_file_until_the_new_one_is_there)
+TEST(allocation, saving_keeps_the_old_file_until_the_new_one_is_there)
 {
     struct scene scene = scene_new();
     cr_assert(file_save("test", scene.path, "old", 3));
@@ -144,7 +144,7 @@ static bool load(void *context)
     return same;
 }
 
-CLAIM(allocation, loading_and_resuming)
+TEST(allocation, loading_and_resuming)
 {
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
@@ -172,7 +172,7 @@ static bool go_on(void *context)
     return ok;
 }
 
-CLAIM(allocation, a_model_of_another_kind_goes_on)
+TEST(allocation, a_model_of_another_kind_goes_on)
 {
     struct scene scene = scene_new();
     const sb_language_model_options options = {
@@ -206,7 +206,7 @@ static bool decode(void *context)
     return ok;
 }
 
-CLAIM(allocation, decoding)
+TEST(allocation, decoding)
 {
     static const sb_decoding_options ways[] = {
         {.longest = 3},
@@ -231,7 +231,7 @@ static bool average(void *context)
     return ok;
 }
 
-CLAIM(allocation, averaging)
+TEST(allocation, averaging)
 {
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
@@ -249,7 +249,7 @@ static bool task(void *context)
     return ok;
 }
 
-CLAIM(allocation, a_tasks_data)
+TEST(allocation, a_tasks_data)
 {
     pool_fail_after(4000, false); /* within the 4,000 texts from which its vocabulary is learned */
     cr_expect(!task(NULL));

@@ -550,7 +550,7 @@ static void bad_kinds(struct errors *f)
     ALONE(sb_evaluate(NULL, &source, NULL, NULL, &evaluation));
 }
 
-CPU_CLAIM(errors, each_bad_call_gets_its_sentence)
+CPU_TEST(errors, each_bad_call_gets_its_sentence)
 {
     struct errors f;
     errors_open(&f);

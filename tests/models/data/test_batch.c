@@ -16,7 +16,7 @@ static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected
                   ids[row * length + i]);
 }
 
-CLAIM(batch, pairs_are_padded_and_targets_shifted)
+TEST(batch, pairs_are_padded_and_targets_shifted)
 {
     on_the_cpu(); /* elsewhere lengths are padded further */
     const sb_encoded_pair pairs[] = {{a, b, 3, 1}, {c, c, 2, 2}};
@@ -39,7 +39,7 @@ CLAIM(batch, pairs_are_padded_and_targets_shifted)
 }
 
 /* A row of attention must see something. */
-CLAIM(batch, an_empty_source_holds_one_symbol_of_padding)
+TEST(batch, an_empty_source_holds_one_symbol_of_padding)
 {
     on_the_cpu();
     const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
@@ -58,7 +58,7 @@ CLAIM(batch, an_empty_source_holds_one_symbol_of_padding)
     sb_batch_free(batch);
 }
 
-CLAIM(batch, nothing_makes_no_batch)
+TEST(batch, nothing_makes_no_batch)
 {
     const sb_encoded_pair pair = {a, b, 3, 1};
     cr_expect(!sb_batch_new(0, &pair));
@@ -75,7 +75,7 @@ static bool make(void *context)
     return batch != NULL;
 }
 
-CLAIM(batch, each_allocation_may_fail)
+TEST(batch, each_allocation_may_fail)
 {
     sb_encoded_pair pair = {a, b, 3, 1};
     cr_expect(test_each_allocation_fails(make, &pair) > 5);

@@ -40,7 +40,7 @@ static uint64_t fingerprint(const sb_batch *batch)
     return hash;
 }
 
-CLAIM(data, each_pair_comes_once_an_epoch)
+TEST(data, each_pair_comes_once_an_epoch)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 7};
     sb_data *data = data_new(&options);
@@ -64,7 +64,7 @@ CLAIM(data, each_pair_comes_once_an_epoch)
     sb_data_free(data);
 }
 
-CLAIM(data, the_order_is_fixed_by_the_seed)
+TEST(data, the_order_is_fixed_by_the_seed)
 {
     for (uint64_t seed = 1; seed < 4; seed++) {
         sb_data_options one = {.seed = 1}, other = {.seed = seed};
@@ -100,14 +100,14 @@ static void expect_replay(sb_data *data, sb_data *other)
     sb_data_free(other);
 }
 
-CLAIM(data, going_to_a_position_replays_what_follows)
+TEST(data, going_to_a_position_replays_what_follows)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 20}; /* so that epochs change too */
     expect_replay(data_new(&options), data_new(&options));
     expect_replay(sb_data_task("reverse", 5), sb_data_task("reverse", 5));
 }
 
-CLAIM(data, there_is_no_position_behind_the_end)
+TEST(data, there_is_no_position_behind_the_end)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 20};
     sb_data *data = data_new(&options), *task = sb_data_task("copy", 1);
@@ -127,7 +127,7 @@ CLAIM(data, there_is_no_position_behind_the_end)
     sb_data_free(task);
 }
 
-CLAIM(data, long_pairs_are_left_out)
+TEST(data, long_pairs_are_left_out)
 {
     sb_data_options options = {.longest = 10}, none = {.longest = 2};
     sb_data *data = data_new(&options);
@@ -144,7 +144,7 @@ CLAIM(data, long_pairs_are_left_out)
     EXPECT_ERROR("data: none of 300 pairs has at most 2 symbols on each side");
 }
 
-CLAIM(data, a_task_never_ends)
+TEST(data, a_task_never_ends)
 {
     static const char *const names[] = {"copy", "reverse", "sort", "addition", "dates"};
     for (int i = 0; i < 5; i++) {
@@ -167,7 +167,7 @@ CLAIM(data, a_task_never_ends)
     EXPECT_ERROR("none of copy, reverse");
 }
 
-CLAIM(data, wrong_options_are_refused)
+TEST(data, wrong_options_are_refused)
 {
     sb_data_options wrong[] = {{.batch_pairs = -1}, {.batch_symbols = -1}, {.longest = -1}};
     for (int i = 0; i < 3; i++) {
@@ -190,7 +190,7 @@ static bool make_and_read(void *context)
     return ok;
 }
 
-CLAIM(data, each_allocation_may_fail)
+TEST(data, each_allocation_may_fail)
 {
     sb_vocabulary *vocabulary = tiny_vocabulary();
     cr_expect(test_each_allocation_fails(make_and_read, vocabulary) > 15);
@@ -209,7 +209,7 @@ static bool same_hash(const sb_data_options *a, const sb_data_options *b)
     return same;
 }
 
-CLAIM(data, a_hash_tells_whether_batches_are_the_same)
+TEST(data, a_hash_tells_whether_batches_are_the_same)
 {
     const sb_data_options usual = {.seed = 3, .batch_pairs = 7},
                           other = {.seed = 4, .batch_pairs = 7};

@@ -1,7 +1,7 @@
 #include "models/decoding/search.h"
 #include "tests/support/decoding.h"
 
-CLAIM(beam, a_beam_never_scores_below_greedy)
+TEST(beam, a_beam_never_scores_below_greedy)
 {
     int better = 0, n = test_slow_device() ? 10 : TEXTS;
     for (uint64_t seed = 0; seed < 6; seed += test_slow_device() ? 5 : 1) {
@@ -51,7 +51,7 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
     return best;
 }
 
-CLAIM(beam, a_wide_beam_finds_the_best_output_of_all)
+TEST(beam, a_wide_beam_finds_the_best_output_of_all)
 {
     for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
@@ -72,7 +72,7 @@ CLAIM(beam, a_wide_beam_finds_the_best_output_of_all)
 }
 
 /* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p by the model's training side. */
-CLAIM(beam, scores_are_what_the_formula_says)
+TEST(beam, scores_are_what_the_formula_says)
 {
     struct tiny tiny = tiny_new(SB_F64, 6, NULL);
     char **texts = texts_new(30, TEXTS);
@@ -108,7 +108,7 @@ static sb_tensor *output(const void *model, sb_tensor *y)
 }
 
 /* Beam search itself with a width of 1, which decoding gives to greedy. */
-CLAIM(beam, a_beam_of_one_is_greedy)
+TEST(beam, a_beam_of_one_is_greedy)
 {
     struct tiny tiny = tiny_new(SB_F32, 7, NULL);
     struct generator generator = {.model = tiny.model,

@@ -12,7 +12,7 @@ static void logs(double log_p[V])
         log_p[i] = log(p[i]);
 }
 
-CLAIM(choices, the_best_come_first)
+TEST(choices, the_best_come_first)
 {
     double log_p[V];
     struct choice best[V];
@@ -26,7 +26,7 @@ CLAIM(choices, the_best_come_first)
     }
 }
 
-CLAIM(choices, of_equal_ones_the_lower_id_comes_first)
+TEST(choices, of_equal_ones_the_lower_id_comes_first)
 {
     double log_p[V] = {0};
     struct choice best[V];
@@ -35,7 +35,7 @@ CLAIM(choices, of_equal_ones_the_lower_id_comes_first)
 }
 
 /* Many are sorted in another way than few. */
-CLAIM(choices, any_number_of_best_is_a_prefix_of_all)
+TEST(choices, any_number_of_best_is_a_prefix_of_all)
 {
     enum { MANY = 500 };
     static double log_p[MANY];
@@ -72,21 +72,21 @@ static void expect_shares(const sb_decoding_options *options, const double share
                   count[i], shares[i] * DRAWS);
 }
 
-CLAIM(choices, symbols_are_drawn_by_their_probability)
+TEST(choices, symbols_are_drawn_by_their_probability)
 {
     sb_decoding_options options = {.temperature = 1, .top_p = 1};
     expect_shares(&options, (double[V]){[5] = 0.4, [7] = 0.3, [6] = 0.2, [8] = 0.1});
 }
 
 /* At T = 1/2 probabilities are squared: 16, 9, 4, 1 of 30. */
-CLAIM(choices, temperature_sharpens)
+TEST(choices, temperature_sharpens)
 {
     sb_decoding_options options = {.temperature = 0.5, .top_p = 1};
     expect_shares(&options,
                   (double[V]){[5] = 16. / 30, [7] = 9. / 30, [6] = 4. / 30, [8] = 1. / 30});
 }
 
-CLAIM(choices, top_k_leaves_the_k_most_probable)
+TEST(choices, top_k_leaves_the_k_most_probable)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 2, .top_p = 1};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});
@@ -95,7 +95,7 @@ CLAIM(choices, top_k_leaves_the_k_most_probable)
 }
 
 /* 0.4 + 0.3 does not reach 0.75, 0.4 + 0.3 + 0.2 does. */
-CLAIM(choices, top_p_leaves_the_fewest_that_reach_p)
+TEST(choices, top_p_leaves_the_fewest_that_reach_p)
 {
     sb_decoding_options options = {.temperature = 1, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 9, [7] = 3. / 9, [6] = 2. / 9});
@@ -106,7 +106,7 @@ CLAIM(choices, top_p_leaves_the_fewest_that_reach_p)
 }
 
 /* Of the best three, 4/9 + 3/9 reach 0.75. */
-CLAIM(choices, top_p_is_of_what_top_k_leaves)
+TEST(choices, top_p_is_of_what_top_k_leaves)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 3, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});

@@ -4,7 +4,7 @@
 
 static const sb_decoding_options plain = {.longest = LONGEST};
 
-CLAIM(decoding, greedy_takes_the_most_probable_symbol_each_time)
+TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
 {
     struct tiny tiny = tiny_new(SB_F64, 2, NULL);
     char **texts = texts_new(1, TEXTS);
@@ -60,13 +60,13 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
     }
 }
 
-CLAIM(decoding, the_cache_changes_nothing)
+TEST(decoding, the_cache_changes_nothing)
 {
     expect_cache_changes_nothing(SB_F32, 1e-5, &plain);
     expect_cache_changes_nothing(SB_F64, 1e-13, &plain);
 }
 
-CLAIM(decoding, the_cache_changes_no_beam)
+TEST(decoding, the_cache_changes_no_beam)
 {
     const sb_decoding_options beam = {.beam_width = 3, .longest = 8};
     expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
@@ -108,7 +108,7 @@ static void expect_same_in_any_batch(const struct tiny *tiny, char *const *texts
     free(order);
 }
 
-CLAIM(decoding, a_thousand_texts_do_not_depend_on_their_batch)
+TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
 {
     const int many = test_slow_device() ? 50 : 1000;
     struct tiny tiny = tiny_new(SB_F32, 2, NULL);
@@ -119,7 +119,7 @@ CLAIM(decoding, a_thousand_texts_do_not_depend_on_their_batch)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, no_variant_depends_on_the_batch)
+TEST(decoding, no_variant_depends_on_the_batch)
 {
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
     const sb_decoding_options sample = {.sample = true, .longest = 7}, greedy = {.longest = 7};
@@ -136,7 +136,7 @@ CLAIM(decoding, no_variant_depends_on_the_batch)
 }
 
 /* Nor do the kernels of any instruction set, with one thread or more. */
-CLAIM(decoding, no_kernels_depend_on_the_batch)
+TEST(decoding, no_kernels_depend_on_the_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
     int64_t usual_work = kernel_parallel_work;
@@ -166,7 +166,7 @@ CLAIM(decoding, no_kernels_depend_on_the_batch)
 
 /* The first symbol of many samples against its distribution: five deviations of 4,000 draws, or of
    some of them. */
-CLAIM(decoding, samples_follow_the_distribution)
+TEST(decoding, samples_follow_the_distribution)
 {
     enum { DRAWS = 4000 };
     const int draws = test_some(DRAWS);
@@ -199,7 +199,7 @@ CLAIM(decoding, samples_follow_the_distribution)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, samples_are_fixed_by_seed_and_place)
+TEST(decoding, samples_are_fixed_by_seed_and_place)
 {
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     char *texts[TEXTS];
@@ -225,7 +225,7 @@ CLAIM(decoding, samples_are_fixed_by_seed_and_place)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, special_symbols_are_never_written)
+TEST(decoding, special_symbols_are_never_written)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *bias = sb_parameters_find(tiny.weights, "output.bias");
@@ -247,7 +247,7 @@ CLAIM(decoding, special_symbols_are_never_written)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, of_equally_probable_symbols_the_first_is_taken)
+TEST(decoding, of_equally_probable_symbols_the_first_is_taken)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
@@ -266,7 +266,7 @@ CLAIM(decoding, of_equally_probable_symbols_the_first_is_taken)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, outputs_are_cut_where_they_may_not_go_on)
+TEST(decoding, outputs_are_cut_where_they_may_not_go_on)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
@@ -282,7 +282,7 @@ CLAIM(decoding, outputs_are_cut_where_they_may_not_go_on)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, learned_positions_end_an_output)
+TEST(decoding, learned_positions_end_an_output)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
@@ -299,7 +299,7 @@ CLAIM(decoding, learned_positions_end_an_output)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, small_batches_need_little_memory)
+TEST(decoding, small_batches_need_little_memory)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS);
@@ -318,7 +318,7 @@ CLAIM(decoding, small_batches_need_little_memory)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, texts_come_back_in_their_order)
+TEST(decoding, texts_come_back_in_their_order)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS), *outputs[TEXTS];
@@ -335,7 +335,7 @@ CLAIM(decoding, texts_come_back_in_their_order)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, empty_texts_and_none_at_all_are_allowed)
+TEST(decoding, empty_texts_and_none_at_all_are_allowed)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
@@ -349,7 +349,7 @@ CLAIM(decoding, empty_texts_and_none_at_all_are_allowed)
 }
 
 /* An output that ends at once has no symbols, and is a text all the same. */
-CLAIM(decoding, an_output_may_be_empty)
+TEST(decoding, an_output_may_be_empty)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, 99);
@@ -368,7 +368,7 @@ CLAIM(decoding, an_output_may_be_empty)
 }
 
 /* Within a training step: its dropout, its tape and its gradients are left alone. */
-CLAIM(decoding, a_tape_around_it_does_not_matter)
+TEST(decoding, a_tape_around_it_does_not_matter)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
@@ -389,7 +389,7 @@ CLAIM(decoding, a_tape_around_it_does_not_matter)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, wrong_options_are_refused)
+TEST(decoding, wrong_options_are_refused)
 {
     static const struct {
         sb_decoding_options options;
@@ -419,7 +419,7 @@ CLAIM(decoding, wrong_options_are_refused)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, wrong_arguments_are_refused)
+TEST(decoding, wrong_arguments_are_refused)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     const char *texts[] = {"abc", "ab\xff", NULL};
@@ -440,7 +440,7 @@ CLAIM(decoding, wrong_arguments_are_refused)
     tiny_free(&tiny);
 }
 
-CLAIM(decoding, weights_that_are_not_finite_are_told)
+TEST(decoding, weights_that_are_not_finite_are_told)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);
@@ -469,7 +469,7 @@ static bool translate(void *context)
     return true;
 }
 
-CLAIM(decoding, each_allocation_may_fail)
+TEST(decoding, each_allocation_may_fail)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.encoder_layers = options.transformer.decoder_layers = 1;

@@ -33,13 +33,13 @@ static void write_file(const char *path, const char *text, size_t size)
     cr_assert(file && fwrite(text, 1, size, file) == size && fclose(file) == 0);
 }
 
-CLAIM(pairs, tsv_lines_are_read)
+TEST(pairs, tsv_lines_are_read)
 {
     expect_pairs(parse("AAA\tT R IH\n\xC3\xA4 \t c\n"), 2,
                  (const char *[][2]){{"AAA", "T R IH"}, {"\xC3\xA4 ", " c"}});
 }
 
-CLAIM(pairs, line_ends_marks_and_missing_ends_are_accepted)
+TEST(pairs, line_ends_marks_and_missing_ends_are_accepted)
 {
     expect_pairs(parse("\xEF\xBB\xBF"
                        "a\tb\r\nc\td"),
@@ -54,7 +54,7 @@ CLAIM(pairs, line_ends_marks_and_missing_ends_are_accepted)
     expect_pairs(parse("a\tb\rc\r\n"), 1, (const char *[][2]){{"a", "b\rc"}});
 }
 
-CLAIM(pairs, malformed_lines_are_passed_over_with_file_line_and_reason)
+TEST(pairs, malformed_lines_are_passed_over_with_file_line_and_reason)
 {
     static const struct {
         const char *line;
@@ -92,7 +92,7 @@ CLAIM(pairs, malformed_lines_are_passed_over_with_file_line_and_reason)
     }
 }
 
-CLAIM(pairs, long_lines_are_passed_over)
+TEST(pairs, long_lines_are_passed_over)
 {
     sb_pairs_options options = {.length = 10};
     const char *text = SOUND "12345\t7890\n12345\t78901\n\xC3\xA4\xC3\xA4\t67890\r\n";
@@ -109,7 +109,7 @@ CLAIM(pairs, long_lines_are_passed_over)
 }
 
 /* Lines that are longer than what is read at a time. */
-CLAIM(pairs, lines_of_any_length_are_put_together)
+TEST(pairs, lines_of_any_length_are_put_together)
 {
     size_t size = 3 * 65536;
     char *text = memory_new(2 * size + 64);
@@ -134,7 +134,7 @@ CLAIM(pairs, lines_of_any_length_are_put_together)
     memory_free(text);
 }
 
-CLAIM(pairs, only_the_first_problems_are_kept)
+TEST(pairs, only_the_first_problems_are_kept)
 {
     char text[2000] = "";
     for (int i = 0; i < 9; i++)
@@ -147,7 +147,7 @@ CLAIM(pairs, only_the_first_problems_are_kept)
     sb_pairs_free(pairs);
 }
 
-CLAIM(pairs, one_malformed_line_in_ten_is_the_most)
+TEST(pairs, one_malformed_line_in_ten_is_the_most)
 {
     sb_pairs *pairs = parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n");
     cr_assert(pairs, "%s", sb_error());
@@ -163,7 +163,7 @@ CLAIM(pairs, one_malformed_line_in_ten_is_the_most)
     cr_expect(!parse("\xEF\xBB\xBF"));
 }
 
-CLAIM(pairs, files_are_read)
+TEST(pairs, files_are_read)
 {
     const char *path = test_temporary("train.tsv");
     write_file(path, "a\tb\nc\td\n", 8);
@@ -173,7 +173,7 @@ CLAIM(pairs, files_are_read)
     EXPECT_ERROR("train.tsv:2: no tab");
 }
 
-CLAIM(pairs, what_is_no_file_is_refused)
+TEST(pairs, what_is_no_file_is_refused)
 {
     const char *path = test_temporary("missing.tsv");
     cr_expect(!sb_pairs_read(path, NULL));
@@ -188,7 +188,7 @@ CLAIM(pairs, what_is_no_file_is_refused)
     cr_expect(!sb_pairs_parse(NULL, "", 0, NULL) && !sb_pairs_parse("a", NULL, 0, NULL));
 }
 
-CLAIM(pairs, the_standard_input_is_read)
+TEST(pairs, the_standard_input_is_read)
 {
     const char *path = test_temporary("input.tsv");
     write_file(path, SOUND "bad\n", strlen(SOUND) + 4);
@@ -200,7 +200,7 @@ CLAIM(pairs, the_standard_input_is_read)
     sb_pairs_free(pairs);
 }
 
-CLAIM(pairs, two_files_belong_together_line_by_line)
+TEST(pairs, two_files_belong_together_line_by_line)
 {
     const char *a = test_temporary("a.txt"), *b = test_temporary("b.txt");
     char text[256];
@@ -227,7 +227,7 @@ CLAIM(pairs, two_files_belong_together_line_by_line)
     sb_pairs_free(pairs);
 }
 
-CLAIM(pairs, pairs_can_be_added_by_hand)
+TEST(pairs, pairs_can_be_added_by_hand)
 {
     sb_pairs *pairs = sb_pairs_new();
     cr_expect(sb_pairs_count(pairs) == 0 && sb_pairs_sources(pairs) == NULL);
@@ -261,7 +261,7 @@ static sb_pairs *numbered(int first, int n, int times)
     return pairs;
 }
 
-CLAIM(pairs, exactly_as_many_as_asked_are_held_out)
+TEST(pairs, exactly_as_many_as_asked_are_held_out)
 {
     sb_pairs *pairs = numbered(0, 1000, 1), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
@@ -277,7 +277,7 @@ CLAIM(pairs, exactly_as_many_as_asked_are_held_out)
     sb_pairs_free(pairs);
 }
 
-CLAIM(pairs, the_place_in_the_file_has_no_part_in_it)
+TEST(pairs, the_place_in_the_file_has_no_part_in_it)
 {
     sb_pairs *a = numbered(0, 500, 1), *b = numbered(77, 500, 1), *rest[2], *held[2];
     cr_assert(sb_pairs_divide(a, 50, &rest[0], &held[0]));
@@ -291,7 +291,7 @@ CLAIM(pairs, the_place_in_the_file_has_no_part_in_it)
     sb_pairs_free(b);
 }
 
-CLAIM(pairs, a_source_is_on_one_side_with_all_its_pairs)
+TEST(pairs, a_source_is_on_one_side_with_all_its_pairs)
 {
     sb_pairs *pairs = numbered(0, 100, 3), *rest, *held;
     cr_assert(sb_pairs_divide(pairs, 31, &rest, &held));
@@ -326,7 +326,7 @@ static bool read_and_divide(void *context)
     return ok;
 }
 
-CLAIM(pairs, each_failing_allocation_is_reported)
+TEST(pairs, each_failing_allocation_is_reported)
 {
     char text[] = SOUND SOUND "bad\nc\td\n";
     cr_expect(test_each_allocation_fails(read_and_divide, text) > 20);
@@ -340,7 +340,7 @@ static bool read_files(void *context)
     return pairs != NULL;
 }
 
-CLAIM(pairs, each_failing_allocation_closes_the_files)
+TEST(pairs, each_failing_allocation_closes_the_files)
 {
     const char *paths[] = {test_temporary("a.txt"), test_temporary("b.txt")};
     write_file(paths[0], "a\nb\n", 4);

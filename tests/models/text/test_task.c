@@ -30,7 +30,7 @@ static int digits(const char *text, int *digit)
     }
 }
 
-CLAIM(task, a_pair_depends_on_nothing_but_its_arguments)
+TEST(task, a_pair_depends_on_nothing_but_its_arguments)
 {
     for (int task = 0; task < SB_TASKS; task++) {
         sb_task_pair later = made((sb_task)task, NULL, 1, SB_PART_TRAIN, 5);
@@ -43,7 +43,7 @@ CLAIM(task, a_pair_depends_on_nothing_but_its_arguments)
 }
 
 /* Computed once by this library; other machines and builds must make the same. */
-CLAIM(task, the_pairs_never_change)
+TEST(task, the_pairs_never_change)
 {
     static const char *const expected[SB_TASKS][2] = {
         {"1 7 5 6 1 7 1", "1 7 5 6 1 7 1"},  {"1 7 5 6 1 7 1", "1 7 1 6 5 7 1"},
@@ -57,7 +57,7 @@ CLAIM(task, the_pairs_never_change)
     }
 }
 
-CLAIM(task, seed_part_and_index_make_other_pairs)
+TEST(task, seed_part_and_index_make_other_pairs)
 {
     sb_task_options length = {16, 16};
     sb_task_pair first = made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 0);
@@ -66,7 +66,7 @@ CLAIM(task, seed_part_and_index_make_other_pairs)
     cr_expect_str_neq(first.source, made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 1).source);
 }
 
-CLAIM(task, copy_reverse_and_sort_do_what_they_say)
+TEST(task, copy_reverse_and_sort_do_what_they_say)
 {
     for (int task = SB_TASK_COPY; task <= SB_TASK_SORT; task++) {
         int lengths[17] = {0}, symbols[10] = {0};
@@ -96,7 +96,7 @@ CLAIM(task, copy_reverse_and_sort_do_what_they_say)
     }
 }
 
-CLAIM(task, lengths_can_be_chosen)
+TEST(task, lengths_can_be_chosen)
 {
     int digit[SB_TASK_LENGTH];
     sb_task_options fixed = {16, 16}, range = {4, 7}, longest = {512, 512},
@@ -113,7 +113,7 @@ CLAIM(task, lengths_can_be_chosen)
     cr_expect(digits(made(SB_TASK_SORT, &at_least, 1, SB_PART_TRAIN, 0).target, digit) == 30);
 }
 
-CLAIM(task, sums_are_right)
+TEST(task, sums_are_right)
 {
     int least = 100, most = 0;
     for (uint64_t i = 0; i < MANY; i++) {
@@ -129,7 +129,7 @@ CLAIM(task, sums_are_right)
 }
 
 /* The same calendar from the C library. */
-CLAIM(task, days_follow_the_calendar)
+TEST(task, days_follow_the_calendar)
 {
     const time_t first = -2208988800; /* 1 January 1900 */
     for (int days = 0; days < 73049; days++) {
@@ -145,7 +145,7 @@ CLAIM(task, days_follow_the_calendar)
     cr_expect(last.year == 2099 && last.month == 12 && last.day == 31);
 }
 
-CLAIM(task, dates_are_spelled_in_twenty_ways)
+TEST(task, dates_are_spelled_in_twenty_ways)
 {
     static const char *const expected[DATE_SPELLINGS] = {
         "3rd of March 2021",
@@ -184,7 +184,7 @@ CLAIM(task, dates_are_spelled_in_twenty_ways)
 }
 
 /* No source may stand for two days. */
-CLAIM(task, every_spelling_means_one_day)
+TEST(task, every_spelling_means_one_day)
 {
     struct table table = {0};
     static char text[SB_TASK_TEXT];
@@ -206,7 +206,7 @@ CLAIM(task, every_spelling_means_one_day)
     table_free(&table);
 }
 
-CLAIM(task, drawn_dates_show_every_spelling_in_three_cases)
+TEST(task, drawn_dates_show_every_spelling_in_three_cases)
 {
     int lower = 0, upper = 0, mixed = 0;
     char spelled[SB_TASK_TEXT];
@@ -243,7 +243,7 @@ CLAIM(task, drawn_dates_show_every_spelling_in_three_cases)
 
 /* ---- what is held out ---- */
 
-CLAIM(task, no_meaning_is_in_two_parts)
+TEST(task, no_meaning_is_in_two_parts)
 {
     sb_task_options lengths = {2, 4}; /* so short that everything comes up */
     for (int task = 0; task < SB_TASKS; task++) {
@@ -265,7 +265,7 @@ CLAIM(task, no_meaning_is_in_two_parts)
     }
 }
 
-CLAIM(task, a_sum_is_held_out_in_either_order)
+TEST(task, a_sum_is_held_out_in_either_order)
 {
     for (int a = 10; a < 100; a++) {
         for (int b = 10; b < a; b++) {
@@ -278,7 +278,7 @@ CLAIM(task, a_sum_is_held_out_in_either_order)
     }
 }
 
-CLAIM(task, eight_in_ten_meanings_are_for_training)
+TEST(task, eight_in_ten_meanings_are_for_training)
 {
     int days[SB_PARTS] = {0};
     char date[SB_TASK_TEXT];
@@ -290,7 +290,7 @@ CLAIM(task, eight_in_ten_meanings_are_for_training)
     cr_expect(abs(days[SB_PART_TEST] - 7305) < 400, "%d", days[SB_PART_TEST]);
 }
 
-CLAIM(task, held_out_pairs_have_no_unknown_symbol)
+TEST(task, held_out_pairs_have_no_unknown_symbol)
 {
     for (int task = 0; task < SB_TASKS; task++) {
         static sb_task_pair pair[MANY];
@@ -314,7 +314,7 @@ CLAIM(task, held_out_pairs_have_no_unknown_symbol)
     }
 }
 
-CLAIM(task, wrong_arguments_are_refused)
+TEST(task, wrong_arguments_are_refused)
 {
     sb_task_pair pair;
     sb_task task;
@@ -333,7 +333,7 @@ CLAIM(task, wrong_arguments_are_refused)
 }
 
 /* Without one of them, the search for a pair would not end. */
-CLAIM(task, each_part_has_single_digits)
+TEST(task, each_part_has_single_digits)
 {
     sb_task_options one = {1, 1};
     for (int part = 0; part < SB_PARTS; part++) {

@@ -58,7 +58,7 @@ static void expect_symbols(const sb_vocabulary *v, int64_t count, const char *co
     }
 }
 
-CLAIM(vocabulary, special_symbols_come_first)
+TEST(vocabulary, special_symbols_come_first)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_PADDING), "<padding>");
@@ -71,7 +71,7 @@ CLAIM(vocabulary, special_symbols_come_first)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, characters_are_sorted_by_code_point)
+TEST(vocabulary, characters_are_sorted_by_code_point)
 {
     sb_vocabulary *v =
         learn(SB_UNITS_CHARACTERS, 0, TEXTS("b\xE2\x82\xAC", "\xC3\xA4 a", "", "\xF0\x9F\x99\x82"));
@@ -84,7 +84,7 @@ CLAIM(vocabulary, characters_are_sorted_by_code_point)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, the_order_of_the_texts_has_no_part_in_it)
+TEST(vocabulary, the_order_of_the_texts_has_no_part_in_it)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
         sb_vocabulary *a =
@@ -99,14 +99,14 @@ CLAIM(vocabulary, the_order_of_the_texts_has_no_part_in_it)
     }
 }
 
-CLAIM(vocabulary, a_small_size_keeps_the_most_frequent)
+TEST(vocabulary, a_small_size_keeps_the_most_frequent)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, SPECIAL + 3, TEXTS("d c b a", "d c b", "d d e", "a"));
     expect_symbols(v, TEXTS("a", "b", "d")); /* d 4 times; a, b and c twice: the first two stay */
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, words_stand_between_single_spaces)
+TEST(vocabulary, words_stand_between_single_spaces)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("AA B", " B  AA "));
     expect_symbols(v, TEXTS("", "AA", "B"));
@@ -116,7 +116,7 @@ CLAIM(vocabulary, words_stand_between_single_spaces)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, bytes_know_every_text)
+TEST(vocabulary, bytes_know_every_text)
 {
     sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("whatever"));
     cr_expect(sb_vocabulary_size(v) == 260);
@@ -127,7 +127,7 @@ CLAIM(vocabulary, bytes_know_every_text)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, decoded_bytes_are_always_utf8)
+TEST(vocabulary, decoded_bytes_are_always_utf8)
 {
     sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("x"));
     int32_t ids[] = {4 + 'a', 4 + 0xC3, 4 + 'b', 4 + 0, 4 + 0xE2, 4 + 0x82, 4 + 0xAC, 4 + 0xE2};
@@ -138,7 +138,7 @@ CLAIM(vocabulary, decoded_bytes_are_always_utf8)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, the_end_ends_a_text_and_padding_has_none)
+TEST(vocabulary, the_end_ends_a_text_and_padding_has_none)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("a b"));
     int32_t ids[] = {
@@ -155,7 +155,7 @@ CLAIM(vocabulary, the_end_ends_a_text_and_padding_has_none)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
+TEST(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     sb_unknown unknown;
@@ -181,7 +181,7 @@ CLAIM(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, malformed_utf8_is_named_with_its_byte)
+TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     int64_t count;
@@ -193,7 +193,7 @@ CLAIM(vocabulary, malformed_utf8_is_named_with_its_byte)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, wrong_arguments_are_refused)
+TEST(vocabulary, wrong_arguments_are_refused)
 {
     const char *texts[] = {"", ""};
     cr_expect(!sb_vocabulary_new(NULL, 1, NULL));
@@ -225,7 +225,7 @@ CLAIM(vocabulary, wrong_arguments_are_refused)
  * whose left side is a later symbol: "ow"; "_low". Of those with 6 likewise "_n" (as _ is first),
  * "ew", "_new" and "_newest".
  */
-CLAIM(vocabulary, bpe_merges_the_most_frequent_pair)
+TEST(vocabulary, bpe_merges_the_most_frequent_pair)
 {
     const char *texts[16];
     const char *const words[] = {"low", "lower", "newest", "widest"};
@@ -244,7 +244,7 @@ CLAIM(vocabulary, bpe_merges_the_most_frequent_pair)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, bpe_ends_when_no_pair_occurs_twice)
+TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "ab", "cd"));
     expect_symbols(v, TEXTS(" ", "a", "b", "c", "d", " a", " ab"));
@@ -255,14 +255,14 @@ CLAIM(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 }
 
 /* 'a' stands in more different words, 'b' in more of them all. */
-CLAIM(vocabulary, bpe_keeps_the_most_frequent_characters)
+TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad"));
     expect_symbols(v, TEXTS(" ", "b"));
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, bpe_merges_runs_from_the_left)
+TEST(vocabulary, bpe_merges_runs_from_the_left)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2 + 1, TEXTS("aaaaa aaaaa"));
     expect_symbols(v, TEXTS(" ", "a", "aa"));
@@ -318,7 +318,7 @@ static void expect_best(const sb_vocabulary *v, const struct slow *slow, int64_t
     }
 }
 
-CLAIM(vocabulary, bpe_learns_and_applies_what_the_definition_says)
+TEST(vocabulary, bpe_learns_and_applies_what_the_definition_says)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
         sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -362,7 +362,7 @@ static sb_units detected(int64_t count, const char *const *texts)
     return units;
 }
 
-CLAIM(vocabulary, units_are_chosen_as_documented)
+TEST(vocabulary, units_are_chosen_as_documented)
 {
     const char *texts[400], *const phonemes[] = {"AA B ER G", "AH", "B AA", "G ER G AH"};
     for (int i = 0; i < 400; i++)
@@ -385,7 +385,7 @@ CLAIM(vocabulary, units_are_chosen_as_documented)
     cr_expect(!sb_units_detect(texts, 0, &units));
 }
 
-CLAIM(vocabulary, more_than_a_thousand_words_are_no_closed_set)
+TEST(vocabulary, more_than_a_thousand_words_are_no_closed_set)
 {
     static char text[4000][16];
     const char *texts[4000];
@@ -398,7 +398,7 @@ CLAIM(vocabulary, more_than_a_thousand_words_are_no_closed_set)
     cr_expect(detected(4000, texts) == SB_UNITS_CHARACTERS);
 }
 
-CLAIM(vocabulary, units_are_found_by_name)
+TEST(vocabulary, units_are_found_by_name)
 {
     sb_units units;
     for (int i = 0; i < SB_UNITS; i++)
@@ -419,7 +419,7 @@ static sb_vocabulary *parsed(const char *text)
     return v;
 }
 
-CLAIM(vocabulary, json_keeps_everything)
+TEST(vocabulary, json_keeps_everything)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
         sb_vocabulary *v =
@@ -447,7 +447,7 @@ CLAIM(vocabulary, json_keeps_everything)
     }
 }
 
-CLAIM(vocabulary, json_has_the_documented_form)
+TEST(vocabulary, json_has_the_documented_form)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "cab"));
     json_t *json = vocabulary_to_json(v);
@@ -459,7 +459,7 @@ CLAIM(vocabulary, json_has_the_documented_form)
     sb_vocabulary_release(v);
 }
 
-CLAIM(vocabulary, hostile_json_is_refused)
+TEST(vocabulary, hostile_json_is_refused)
 {
     static const struct {
         const char *json, *error;
@@ -540,13 +540,13 @@ static bool make_and_use(void *context)
     return ok;
 }
 
-CLAIM(vocabulary, each_failing_allocation_is_reported)
+TEST(vocabulary, each_failing_allocation_is_reported)
 {
     for (int units = SB_UNITS_AUTO; units < SB_UNITS; units++)
         cr_expect(test_each_allocation_fails(make_and_use, &(sb_units){(sb_units)units}) > 5);
 }
 
-CLAIM(vocabulary, it_lives_as_long_as_its_last_owner)
+TEST(vocabulary, it_lives_as_long_as_its_last_owner)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
     cr_expect(sb_vocabulary_retain(v) == v);

@@ -42,13 +42,13 @@ static void expect(struct meeting *m, const char *message)
     }
 }
 
-CPU_CLAIM(agreement, ranks_that_are_alike_agree)
+CPU_TEST(agreement, ranks_that_are_alike_agree)
 {
     struct meeting m = meeting();
     expect(&m, "");
 }
 
-CPU_CLAIM(agreement, the_first_difference_is_named_to_all)
+CPU_TEST(agreement, the_first_difference_is_named_to_all)
 {
     struct meeting m = meeting();
     m.standing[2].version = "0.0.9";
@@ -74,7 +74,7 @@ CPU_CLAIM(agreement, the_first_difference_is_named_to_all)
     expect(&m, "rank 2 begins with other weights than rank 0");
 }
 
-CPU_CLAIM(agreement, ranks_that_share_heads_have_parts_of_their_own)
+CPU_TEST(agreement, ranks_that_share_heads_have_parts_of_their_own)
 {
     struct meeting m = meeting();
     for (int r = 0; r < RANKS; r++) {
@@ -96,7 +96,7 @@ CPU_CLAIM(agreement, ranks_that_share_heads_have_parts_of_their_own)
                "has 3");
 }
 
-CPU_CLAIM(agreement, who_cannot_begin_is_named_unless_nobody_can)
+CPU_TEST(agreement, who_cannot_begin_is_named_unless_nobody_can)
 {
     struct meeting m = meeting();
     m.standing[2].failure = "pairs.tsv: cannot be opened";

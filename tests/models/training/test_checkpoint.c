@@ -18,7 +18,7 @@ static struct checkpoint *load(const char *path)
     return c;
 }
 
-CLAIM(checkpoint, a_model_is_loaded_as_it_was_saved)
+TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -41,7 +41,7 @@ CLAIM(checkpoint, a_model_is_loaded_as_it_was_saved)
     small_run_close(&run);
 }
 
-CLAIM(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
+TEST(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -65,7 +65,7 @@ CLAIM(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
     small_run_close(&run);
 }
 
-CLAIM(checkpoint, float64_stays_float64)
+TEST(checkpoint, float64_stays_float64)
 {
     struct settings s = small_settings();
     struct small_run run;
@@ -84,7 +84,7 @@ static bool same_bits(double a, double b)
     return memcmp(&a, &b, sizeof a) == 0;
 }
 
-CLAIM(checkpoint, the_state_is_kept_to_the_bit)
+TEST(checkpoint, the_state_is_kept_to_the_bit)
 {
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
@@ -168,7 +168,7 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     sb_pairs_free(held);
 }
 
-CLAIM(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
+TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
 {
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
@@ -186,7 +186,7 @@ CLAIM(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
     sb_pairs_free(pairs);
 }
 
-CLAIM(checkpoint, equal_training_gives_equal_files)
+TEST(checkpoint, equal_training_gives_equal_files)
 {
     char first[256], second[256];
     strcpy(first, test_temporary("first.safetensors"));
@@ -204,7 +204,7 @@ CLAIM(checkpoint, equal_training_gives_equal_files)
 
 /* ---- averages ---- */
 
-CLAIM(checkpoint, an_average_is_the_mean_of_the_parameters)
+TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -240,7 +240,7 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
     small_run_close(&run);
 }
 
-CLAIM(checkpoint, only_models_of_one_kind_are_averaged)
+TEST(checkpoint, only_models_of_one_kind_are_averaged)
 {
     struct settings s = small_settings(), wider = s, other = s;
     sb_pairs *pairs = small_pairs(4, 6);
@@ -361,7 +361,7 @@ static sb_safetensors *sample_file(void)
     return sb_safetensors_open(path);
 }
 
-CLAIM(checkpoint, hostile_metadata_is_refused_with_a_clear_sentence)
+TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_sentence)
 {
     sb_safetensors *file = sample_file();
     const char *text = sb_safetensors_metadata(file, "softback");
@@ -385,7 +385,7 @@ CLAIM(checkpoint, hostile_metadata_is_refused_with_a_clear_sentence)
     sb_safetensors_close(file);
 }
 
-CLAIM(checkpoint, files_of_another_kind_are_refused)
+TEST(checkpoint, files_of_another_kind_are_refused)
 {
     sb_safetensors *file = sample_file();
     const char *path = test_temporary("bad.safetensors");
@@ -414,7 +414,7 @@ CLAIM(checkpoint, files_of_another_kind_are_refused)
 }
 
 /* Settings that older files lack keep their defaults; newer keys beside them do no harm. */
-CLAIM(checkpoint, missing_settings_and_more_keys_are_no_failure)
+TEST(checkpoint, missing_settings_and_more_keys_are_no_failure)
 {
     static const struct change harmless[] = {{"settings/steps", NULL, NULL},
                                              {"note", "[1]", NULL},
@@ -433,7 +433,7 @@ CLAIM(checkpoint, missing_settings_and_more_keys_are_no_failure)
     sb_safetensors_close(file);
 }
 
-CLAIM(checkpoint, resuming_needs_a_state_that_fits)
+TEST(checkpoint, resuming_needs_a_state_that_fits)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), resumed;
@@ -491,7 +491,7 @@ static double walk(int ranks, const struct settings *s, const char *from, int64_
     return leg.loss;
 }
 
-CPU_CLAIM(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
+CPU_TEST(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
 {
     struct settings s = small_settings();
     char one[256], cut[256], again[256];

@@ -32,7 +32,7 @@ static double mean(int64_t n, const double *x)
     return sum / (double)n;
 }
 
-CLAIM(diagnosis, gradients_are_those_of_the_loss)
+TEST(diagnosis, gradients_are_those_of_the_loss)
 {
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
@@ -61,7 +61,7 @@ CLAIM(diagnosis, gradients_are_those_of_the_loss)
 }
 
 /* Without queries all scores are 0 (or a bias alone, which this variant has not). */
-CLAIM(diagnosis, equal_weights_are_even_and_not_saturated)
+TEST(diagnosis, equal_weights_are_even_and_not_saturated)
 {
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
@@ -75,7 +75,7 @@ CLAIM(diagnosis, equal_weights_are_even_and_not_saturated)
     tiny_free(&tiny);
 }
 
-CLAIM(diagnosis, heads_that_point_are_saturated)
+TEST(diagnosis, heads_that_point_are_saturated)
 {
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
@@ -90,7 +90,7 @@ CLAIM(diagnosis, heads_that_point_are_saturated)
     tiny_free(&tiny);
 }
 
-CLAIM(diagnosis, dropout_is_left_out)
+TEST(diagnosis, dropout_is_left_out)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;

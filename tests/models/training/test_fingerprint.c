@@ -24,7 +24,7 @@ static void fill(float x[24])
         x[i] = 0.25f * (float)(i % 7);
 }
 
-CPU_CLAIM(fingerprint, each_bit_counts)
+CPU_TEST(fingerprint, each_bit_counts)
 {
     float x[24], y[24];
     fill(x);
@@ -38,7 +38,7 @@ CPU_CLAIM(fingerprint, each_bit_counts)
     }
 }
 
-CPU_CLAIM(fingerprint, names_dtypes_shapes_and_places_count)
+CPU_TEST(fingerprint, names_dtypes_shapes_and_places_count)
 {
     static const int64_t turned[] = {6, 4}, flat[] = {24};
     float x[24], y[24];
@@ -57,7 +57,7 @@ CPU_CLAIM(fingerprint, names_dtypes_shapes_and_places_count)
     cr_expect(a.term != b.term && a.term != 0, "tensors without elements count");
 }
 
-CPU_CLAIM(fingerprint, parts_add_up_to_the_whole)
+CPU_TEST(fingerprint, parts_add_up_to_the_whole)
 {
     float x[24];
     fill(x);
@@ -77,7 +77,7 @@ static void add_up(sb_communicator *c, void *sums_)
     sums[rank] = fingerprint_sum(c, &own) ? own : 0;
 }
 
-CPU_CLAIM(fingerprint, ranks_add_up_their_parts_modulo_2_to_the_64)
+CPU_TEST(fingerprint, ranks_add_up_their_parts_modulo_2_to_the_64)
 {
     uint64_t sums[3];
     mailbox_run(3, add_up, sums);
@@ -85,7 +85,7 @@ CPU_CLAIM(fingerprint, ranks_add_up_their_parts_modulo_2_to_the_64)
         cr_expect(sums[rank] == 0xfedcba9876543210u * 6, "rank %d", rank);
 }
 
-CPU_CLAIM(fingerprint, its_text_is_16_hexadecimal_digits)
+CPU_TEST(fingerprint, its_text_is_16_hexadecimal_digits)
 {
     uint64_t back;
     cr_expect_str_eq(fingerprint_text(0x123456789abcdefu).text, "0123456789abcdef");

@@ -77,7 +77,7 @@ static double train(struct writing *w, int64_t steps)
     return trained.loss;
 }
 
-CLAIM(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
+TEST(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
 {
     sb_pairs *pairs = small_pairs(11, 6);
     char whole[256], half[256];
@@ -105,7 +105,7 @@ CLAIM(model_file, a_language_model_that_is_resumed_ends_with_the_same_bytes)
     sb_pairs_free(pairs);
 }
 
-CLAIM(model_file, a_model_is_built_from_its_file_as_it_was)
+TEST(model_file, a_model_is_built_from_its_file_as_it_was)
 {
     sb_pairs *pairs = small_pairs(11, 6);
     const char *path = test_temporary("model.safetensors");
@@ -138,7 +138,7 @@ static void expect_no_resume(struct writing *w, const char *path, const char *re
     end(w);
 }
 
-CLAIM(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
+TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
 {
     sb_pairs *pairs = small_pairs(11, 6), *others = small_pairs(12, 6);
     const char *path = test_temporary("state.safetensors");
@@ -167,7 +167,7 @@ CLAIM(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     sb_pairs_free(others);
 }
 
-CLAIM(model_file, an_encoder_decoder_goes_through_the_same_functions)
+TEST(model_file, an_encoder_decoder_goes_through_the_same_functions)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
@@ -190,7 +190,7 @@ CLAIM(model_file, an_encoder_decoder_goes_through_the_same_functions)
 
 /* ---- files of an earlier day, which this version writes as they are ---- */
 
-CPU_CLAIM(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
+CPU_TEST(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
 {
     char stored[512];
     strcpy(stored, test_path("golden/language_model.safetensors"));
@@ -208,7 +208,7 @@ CPU_CLAIM(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
     sb_pairs_free(pairs);
 }
 
-CPU_CLAIM(model_file, so_does_a_stored_encoder_decoder)
+CPU_TEST(model_file, so_does_a_stored_encoder_decoder)
 {
     char stored[512];
     strcpy(stored, test_path("golden/reverse.state.safetensors"));
@@ -257,7 +257,7 @@ static void share(sb_communicator *c, void *context)
     s->rank[rank].trainer = NULL;
 }
 
-CPU_CLAIM(model_file, ranks_teach_a_language_model_what_one_does)
+CPU_TEST(model_file, ranks_teach_a_language_model_what_one_does)
 {
     sb_pairs *pairs = small_pairs(11, 6);
     struct writing one = begin(pairs, SB_F64, &options);

@@ -38,7 +38,7 @@ static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *
 
 /* Without dropout, whose draws go by places in padded batches, and on CUDA these are padded more.
  */
-CLAIM(replay, a_model_trains_on_cuda_as_on_the_cpu)
+TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
 {
     device_needed();
     double cpu[STEPS], cuda[STEPS];
@@ -65,19 +65,19 @@ static void expect_same_bits(int64_t accumulate)
     cr_expect(fingerprint_at_once == fingerprint_plain, "weights differ");
 }
 
-CLAIM(replay, steps_launched_at_once_have_the_bits_of_plain_ones)
+TEST(replay, steps_launched_at_once_have_the_bits_of_plain_ones)
 {
     device_needed();
     expect_same_bits(1);
 }
 
-CLAIM(replay, so_have_steps_that_accumulate_batches)
+TEST(replay, so_have_steps_that_accumulate_batches)
 {
     device_needed();
     expect_same_bits(3);
 }
 
-CLAIM(replay, shapes_that_come_again_are_launched_from_their_third_time_on)
+TEST(replay, shapes_that_come_again_are_launched_from_their_third_time_on)
 {
     device_needed();
     if (!device_cuda()->graphs)

@@ -19,7 +19,7 @@ static const char *other(const struct settings *settings, int i)
     return text;
 }
 
-CLAIM(settings, each_one_reads_what_it_writes)
+TEST(settings, each_one_reads_what_it_writes)
 {
     const struct settings usual = settings_default();
     int count = 0;
@@ -37,7 +37,7 @@ CLAIM(settings, each_one_reads_what_it_writes)
 }
 
 /* All of them at once through a description; other settings must not change on the way. */
-CLAIM(settings, all_of_them_survive_a_checkpoints_description)
+TEST(settings, all_of_them_survive_a_checkpoints_description)
 {
     struct settings s = settings_default();
     for (int i = 0; setting_name(i); i++)
@@ -65,7 +65,7 @@ CLAIM(settings, all_of_them_survive_a_checkpoints_description)
     sb_vocabulary_release(v);
 }
 
-CLAIM(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
+TEST(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
 {
     static const struct {
         double value;
@@ -88,7 +88,7 @@ CLAIM(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
     }
 }
 
-CLAIM(settings, what_does_not_fit_is_refused_with_the_reason)
+TEST(settings, what_does_not_fit_is_refused_with_the_reason)
 {
     static const char *const cases[][3] = {
         {"width", "0", "--width: \"0\" is not a whole number in 1..1048576"},

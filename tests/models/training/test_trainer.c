@@ -6,7 +6,7 @@
 
 static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
 
-CLAIM(trainer, two_accumulated_batches_are_one_of_twice_the_size)
+TEST(trainer, two_accumulated_batches_are_one_of_twice_the_size)
 {
     struct settings s = small_settings();
     s.model.transformer.dropout = 0;
@@ -36,7 +36,7 @@ static uint64_t bits_with_threads(const struct settings *s, int threads)
     return bits;
 }
 
-CPU_CLAIM(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
+CPU_TEST(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
 {
     struct settings s = small_settings();
     int64_t usual = kernel_parallel_work;
@@ -62,7 +62,7 @@ static void spoil_gradient(struct small_run *run, const char *name)
     sb_tensor_set(sb_tensor_grad(w), 0, INFINITY);
 }
 
-CLAIM(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
+TEST(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -79,7 +79,7 @@ CLAIM(trainer, a_step_whose_gradient_is_not_finite_is_skipped_and_named)
     small_run_close(&run);
 }
 
-CLAIM(trainer, ten_skipped_steps_in_a_row_are_a_failure)
+TEST(trainer, ten_skipped_steps_in_a_row_are_a_failure)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -96,7 +96,7 @@ CLAIM(trainer, ten_skipped_steps_in_a_row_are_a_failure)
     small_run_close(&run);
 }
 
-CLAIM(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
+TEST(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
 {
     static const char *const name[] = {"output.weight", "encoder.layers.0.feed_norm.bias"};
     for (int i = 0; i < 2; i++) {
@@ -118,7 +118,7 @@ CLAIM(trainer, a_loss_that_is_not_finite_names_its_origin_and_keeps_the_batch)
     }
 }
 
-CLAIM(trainer, a_parameter_without_gradient_is_named_after_the_first_step)
+TEST(trainer, a_parameter_without_gradient_is_named_after_the_first_step)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -136,7 +136,7 @@ static int64_t system_calls(void)
     return memory_in_use().system_calls;
 }
 
-CLAIM(trainer, from_the_third_step_at_a_shape_no_memory_is_asked_for)
+TEST(trainer, from_the_third_step_at_a_shape_no_memory_is_asked_for)
 {
     struct settings s = small_settings();
     s.task.min_length = s.task.max_length;
@@ -161,7 +161,7 @@ static long page_faults(void)
 /* What the library asks for is not all: whatever touches memory that the system hands out anew is
    seen here. Matrices are large enough for malloc to give them back between steps, if it had them;
    the system may have a few faults of its own. */
-CPU_CLAIM(trainer, after_the_third_step_pages_are_no_longer_new)
+CPU_TEST(trainer, after_the_third_step_pages_are_no_longer_new)
 {
     enum { STEPS = 20, FEW = 5 * STEPS };
     struct settings s = small_settings();
@@ -177,7 +177,7 @@ CPU_CLAIM(trainer, after_the_third_step_pages_are_no_longer_new)
     small_run_close(&run);
 }
 
-CLAIM(trainer, after_the_first_epoch_no_memory_is_asked_for)
+TEST(trainer, after_the_first_epoch_no_memory_is_asked_for)
 {
     struct settings s = small_settings();
     s.data.batch_pairs = 2; /* more than a stretch of batches: shapes change with each epoch */
@@ -194,7 +194,7 @@ CLAIM(trainer, after_the_first_epoch_no_memory_is_asked_for)
     sb_pairs_free(pairs);
 }
 
-CLAIM(trainer, memory_falls_during_backward)
+TEST(trainer, memory_falls_during_backward)
 {
     struct settings s = small_settings();
     s.model.transformer.encoder_layers = s.model.transformer.decoder_layers = 4;
@@ -218,7 +218,7 @@ CLAIM(trainer, memory_falls_during_backward)
 }
 
 /* Memory fails somewhere within each step, which is then tried again. */
-CLAIM(trainer, a_step_that_failed_can_be_tried_again)
+TEST(trainer, a_step_that_failed_can_be_tried_again)
 {
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
@@ -255,7 +255,7 @@ static void expect_refused(sb_trainer_options options, const char *reason)
     small_run_close(&run);
 }
 
-CLAIM(trainer, options_out_of_range_are_refused_by_name)
+TEST(trainer, options_out_of_range_are_refused_by_name)
 {
     expect_refused((sb_trainer_options){.accumulate = -1}, "trainer: accumulate is -1");
     expect_refused((sb_trainer_options){.sequence_ranks = 2},
@@ -272,7 +272,7 @@ static void expect_not_restored(struct small_run *run, sb_trainer_state state, c
     EXPECT_ERROR(reason);
 }
 
-CLAIM(trainer, a_state_that_cannot_be_is_refused)
+TEST(trainer, a_state_that_cannot_be_is_refused)
 {
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
@@ -301,7 +301,7 @@ CLAIM(trainer, a_state_that_cannot_be_is_refused)
     small_run_close(&run);
 }
 
-CLAIM(trainer, null_is_named)
+TEST(trainer, null_is_named)
 {
     sb_trained trained;
     cr_expect(!sb_trainer_new(NULL, NULL, NULL));

@@ -10,9 +10,9 @@ export const expectEqual = (got, wanted, what) => expect(
     JSON.stringify(got) === JSON.stringify(wanted),
     `${what}: ${JSON.stringify(got)}, not ${JSON.stringify(wanted)}`);
 
-export const claim = async (name, test) => {
+export const test = async (name, body) => {
     try {
-        await test();
+        await body();
         passed++;
     } catch (error) {
         failed++;
