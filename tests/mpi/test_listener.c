@@ -1,37 +1,37 @@
 #include "autograd/listener.h"
 #include "tests/support/test.h"
 
-/* Hears of one leaf. */
-struct ear {
+/* Observes one leaf. */
+struct observer {
     sb_tensor *leaf;
     const sb_node *last;
-    int told, done;
-    double when_whole; /* its gradient after the last announced node */
+    int announced, done;
+    double complete; /* the gradient after the last announced node */
     bool fails;
 };
 
 static void adds(void *context, const sb_tensor *leaf, const sb_node *node)
 {
-    struct ear *ear = context;
-    if (leaf != ear->leaf)
+    struct observer *seen = context;
+    if (leaf != seen->leaf)
         return;
-    ear->told++;
-    ear->last = node;
+    seen->announced++;
+    seen->last = node;
 }
 
 static bool done(void *context, const sb_node *node)
 {
-    struct ear *ear = context;
-    ear->done++;
-    if (node == ear->last)
-        ear->when_whole = sb_tensor_get(sb_tensor_grad(ear->leaf), 0);
-    return !ear->fails || sb_fail("the listener has had enough");
+    struct observer *seen = context;
+    seen->done++;
+    if (node == seen->last)
+        seen->complete = sb_tensor_get(sb_tensor_grad(seen->leaf), 0);
+    return !seen->fails || sb_fail("a planned failure");
 }
 
-/* Backward of (w x) + (w w) + x, in which w has a part in two nodes, and one of them last. */
-static bool run(struct ear *ear, sb_tensor *w, sb_tensor *x)
+/* Backward of (w x) + (w w) + x, in which w is an input of two nodes, one of them the last. */
+static bool run(struct observer *seen, sb_tensor *w, sb_tensor *x)
 {
-    const struct listener listener = {adds, done, ear};
+    const struct listener listener = {adds, done, seen};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_multiply(w, x);
@@ -40,26 +40,26 @@ static bool run(struct ear *ear, sb_tensor *w, sb_tensor *x)
     return sb_tape_end(&tape) && ok;
 }
 
-CPU_TEST(listener, a_leafs_gradient_is_whole_after_the_last_node_that_it_is_told_of)
+CPU_TEST(listener, a_gradient_is_complete_after_the_last_announced_node)
 {
     sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
-    struct ear ear = {.leaf = w};
-    cr_assert(run(&ear, w, x), "%s", sb_error());
-    cr_expect(ear.told == 3, "told %d times: w x, and w w twice", ear.told);
-    cr_expect(ear.done == 5, "%d nodes", ear.done);
-    cr_expect(ear.when_whole == sb_tensor_get(sb_tensor_grad(w), 0));
-    cr_expect(fabs(ear.when_whole - (sb_tensor_get(x, 0) + 2 * sb_tensor_get(w, 0))) < 1e-15);
+    struct observer seen = {.leaf = w};
+    cr_assert(run(&seen, w, x), "%s", sb_error());
+    cr_expect(seen.announced == 3, "announced %d times, not 3: w x, and w w twice", seen.announced);
+    cr_expect(seen.done == 5, "%d nodes", seen.done);
+    cr_expect(seen.complete == sb_tensor_get(sb_tensor_grad(w), 0));
+    cr_expect(fabs(seen.complete - (sb_tensor_get(x, 0) + 2 * sb_tensor_get(w, 0))) < 1e-15);
     sb_tensor_release(w);
     sb_tensor_release(x);
 }
 
-CPU_TEST(listener, one_that_fails_ends_backward)
+CPU_TEST(listener, a_failing_listener_ends_backward)
 {
     sb_tensor *w = test_leaf(SB_F64, 1, SB_SHAPE(3)), *x = test_leaf(SB_F64, 2, SB_SHAPE(3));
-    struct ear ear = {.leaf = w, .fails = true};
-    cr_expect(!run(&ear, w, x) && ear.done == 1);
-    EXPECT_ERROR("the listener has had enough");
-    cr_expect(!sb_tensor_grad(w) && !sb_tensor_grad(x), "no part of a gradient is left");
+    struct observer seen = {.leaf = w, .fails = true};
+    cr_expect(!run(&seen, w, x) && seen.done == 1);
+    EXPECT_ERROR("a planned failure");
+    cr_expect(!sb_tensor_grad(w) && !sb_tensor_grad(x), "a partial gradient is left");
     sb_tensor_release(w);
     sb_tensor_release(x);
 }

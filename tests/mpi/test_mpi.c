@@ -1,4 +1,4 @@
-/* The program on several ranks, started by mpirun on this machine. tests/tensor/test_parallel.c
+/* The program on several ranks, started by mpirun on one machine. tests/tensor/test_parallel.c
    tests what ranks compute; here they are processes, which communicate by MPI and may die. */
 #include "tests/support/program.h"
 #include <dirent.h>
@@ -33,7 +33,7 @@ static void write_pairs(const char *file, int from)
 }
 
 /* The path of a file in the program's folder; static storage. */
-static const char *beside_the_program(const char *file)
+static const char *in_program_folder(const char *file)
 {
     static char path[1024];
     snprintf(path, sizeof path, "%.*s/%s", (int)(strrchr(TEST_PROGRAM, '/') - TEST_PROGRAM),
@@ -41,16 +41,15 @@ static const char *beside_the_program(const char *file)
     return path;
 }
 
-/* Whether there is Open MPI's mpirun, whose options and processes are known here, and the plug-in.
- */
+/* Whether there is the plug-in, and the mpirun of Open MPI, whose options the tests use. */
 static bool has_mpi(void)
 {
-    return access(beside_the_program("libsoftback_mpi.so"), R_OK) == 0 &&
+    return access(in_program_folder("libsoftback_mpi.so"), R_OK) == 0 &&
            system("mpirun --version 2>&1 | grep -q 'Open MPI'") == 0;
 }
 
 /* MPI does not free all memory; the address sanitizer must ignore that. */
-static void leave_foreign_leaks(void)
+static void ignore_leaks_of_mpi(void)
 {
     char options[512];
     const char *given = getenv("ASAN_OPTIONS");
@@ -66,24 +65,24 @@ static void begin(void)
     setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1); /* as CI does */
     setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
     setenv("OMPI_MCA_rmaps_base_oversubscribe", "1", 1);
-    setenv("HWLOC_HIDE_ERRORS", "2", 1); /* of a system without /sys, */
-    setenv("OMPI_MCA_btl", "^tcp", 1);   /* where interfaces of the network cannot be paired */
+    setenv("HWLOC_HIDE_ERRORS", "2", 1); /* on a system without /sys, */
+    setenv("OMPI_MCA_btl", "^tcp", 1);   /* on a system whose network interfaces cannot be paired */
     setenv("OMP_NUM_THREADS", "1", 1);
-    leave_foreign_leaks();
+    ignore_leaks_of_mpi();
     write_pairs("pairs.tsv", 10);
 }
 
 #define MPI_TEST(name) TEST_AFTER(begin, mpi, name)
 
-/* ---- what they compute ---- */
+/* ---- results ---- */
 
-/* Runs this number of workers; returns whether all succeeded. Their output is in the files out and
-   err. */
+/* Runs this number of workers; returns whether all succeeded. Their output goes to the files out
+   and err. */
 static bool run_workers(int count, const char *job)
 {
     char command[4096];
     snprintf(command, sizeof command, "cd '%s' && timeout 60 %s '%s' %s >out 2>err",
-             test_temporary(""), ranks(count, ""), beside_the_program("softback-parallel-worker"),
+             test_temporary(""), ranks(count, ""), in_program_folder("softback-parallel-worker"),
              job);
     return system(command) == 0;
 }
@@ -92,15 +91,15 @@ static void expect_worker(int count, const char *job)
 {
     const bool ok = run_workers(count, job);
     char *out = program_read("out", NULL), *err = program_read("err", NULL);
-    cr_expect(ok && strcmp(out, "all is well\n") == 0, "%d ranks: %s%s", count, out, err);
+    cr_expect(ok && strcmp(out, "passed\n") == 0, "%d ranks: %s%s", count, out, err);
     free(out);
     free(err);
 }
 
-MPI_TEST(ranks_sum_exchange_and_learn_what_one_does)
+MPI_TEST(ranks_sum_exchange_and_train_like_one_rank)
 {
     for (int count = 2; count <= (test_long() ? 4 : 3); count++)
-        expect_worker(count, "learn");
+        expect_worker(count, "train");
 }
 
 /* Reads the loss of each tenth step from the log; returns their number. */
@@ -117,23 +116,23 @@ static int read_losses(const char *log, double loss[], int most)
 MPI_TEST(ranks_on_two_networks_reach_each_other_by_tcp)
 {
     char command[4096];
-    snprintf(command, sizeof command, "'%s' '%s' learn >'%s' 2>&1", test_path("mpi_namespaces.sh"),
-             beside_the_program("softback-parallel-worker"), test_temporary("out"));
+    snprintf(command, sizeof command, "'%s' '%s' train >'%s' 2>&1", test_path("mpi_namespaces.sh"),
+             in_program_folder("softback-parallel-worker"), test_temporary("out"));
     const int status = system(command);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
-        cr_skip_test("no right to make network namespaces");
+        cr_skip_test("no permission to make network namespaces");
     char *out = program_read("out", NULL);
-    const char *bytes = strstr(out, "all is well\n");
-    cr_expect(status == 0 && bytes && atoll(bytes + 12) > 2000000, "%s", out); /* 300,007 numbers */
+    const char *bytes = strstr(out, "passed\n");
+    cr_expect(status == 0 && bytes && atoll(bytes + 7) > 2000000, "%s", out); /* 300,007 numbers */
     free(out);
 }
 
-/* Runs on the emulated device, whose sums are made in host memory: of gradients, and with heads
-   over ranks of what these make. */
-MPI_TEST(ranks_on_a_device_sum_there_too)
+/* On the emulated device, which sums in host memory: gradients, and activations with tensor
+   parallelism. */
+MPI_TEST(ranks_sum_gradients_of_a_device)
 {
     static const char *const split[] = {"heads=1", "heads=2"};
-    if (access(beside_the_program("libsoftback_cuda_emulated.so"), R_OK) != 0)
+    if (access(in_program_folder("libsoftback_cuda_emulated.so"), R_OK) != 0)
         cr_skip_test("no emulated device");
     double cpu[1] = {0}, cuda[1] = {0};
     setenv("SOFTBACK_CUDA", "emulated", 1);
@@ -187,7 +186,7 @@ static int count_files(void)
     return n;
 }
 
-MPI_TEST(only_the_first_rank_writes_and_speaks)
+MPI_TEST(only_rank_0_writes_and_prints)
 {
     program_launcher(ranks(3, ""));
     struct outcome o = program_run(TRAIN "--steps 15");
@@ -202,8 +201,8 @@ MPI_TEST(only_the_first_rank_writes_and_speaks)
               count_files() - 6);
 }
 
-/* Of each split, what rank 0 sends and what the formula says, as the page shows them. */
-MPI_TEST(the_table_of_bytes_in_teach_is_what_is_measured)
+/* The bytes that rank 0 sends in each split, measured and by the formula. */
+MPI_TEST(the_table_of_bytes_in_teach_is_measured)
 {
     char command[4096];
     snprintf(command, sizeof command, "cp '%s/../teach/ranks.md' '%s'", TEST_FOLDER,
@@ -220,7 +219,7 @@ MPI_TEST(the_table_of_bytes_in_teach_is_what_is_measured)
     free(err);
 }
 
-/* ---- going on ---- */
+/* ---- resuming ---- */
 
 static void pause_for(double seconds)
 {
@@ -253,7 +252,7 @@ static void rename_run(const char *to)
     }
 }
 
-MPI_TEST(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_bytes)
+MPI_TEST(a_run_that_mpirun_ends_resumes_with_the_same_bytes)
 {
     program_launcher(ranks(2, ""));
     struct outcome o = program_run(TRAIN "--steps 300");
@@ -271,7 +270,7 @@ MPI_TEST(a_run_that_mpirun_ends_goes_on_from_its_last_checkpoint_with_the_same_b
               program_same("m.jsonl", "whole-m.jsonl"));
 }
 
-MPI_TEST(a_run_goes_on_with_any_number_of_ranks)
+MPI_TEST(a_run_resumes_with_any_number_of_ranks)
 {
     static const int counts[] = {2, 1, 3};
     double whole[6], parts[6];
@@ -290,10 +289,10 @@ MPI_TEST(a_run_goes_on_with_any_number_of_ranks)
                   whole[i], parts[i]);
 }
 
-/* Each rank holds half of the heads; the files hold all of them, and no word of that. */
-MPI_TEST(a_run_with_heads_over_ranks_goes_on_with_the_same_bytes_and_on_one_rank)
+/* Each rank holds half of the heads; the files hold all of them, like those of one rank. */
+MPI_TEST(a_run_with_tensor_parallelism_resumes_with_the_same_bytes_and_on_one_rank)
 {
-    static char launcher[600]; /* ranks that make different calls would wait forever */
+    static char launcher[600]; /* with different calls the ranks would wait forever */
     snprintf(launcher, sizeof launcher, "timeout 60 %s", ranks(2, ""));
     program_launcher(launcher);
     struct outcome o = program_run(TRAIN "--split heads=2 --steps 42");
@@ -324,7 +323,7 @@ static pid_t process_of(pid_t process, int rank)
     char *text = program_read(file, NULL);
     const pid_t found = atoi(text);
     free(text);
-    cr_assert(found > 0, "rank %d is not there", rank);
+    cr_assert(found > 0, "there is no process of rank %d", rank);
     return found;
 }
 
@@ -350,11 +349,11 @@ static struct outcome outcome_of_fault(int signal_number, const char *options)
     wait_for_steps(2);
     kill(process_of(process, 1), signal_number);
     struct outcome o = wait_at_most(process, 30);
-    cr_expect(o.code != 0, "it went well");
+    cr_expect(o.code != 0, "the job succeeded");
     return o;
 }
 
-MPI_TEST(a_killed_rank_ends_the_job_and_its_checkpoint_stays)
+MPI_TEST(a_killed_rank_ends_the_job_and_keeps_the_checkpoint)
 {
     struct outcome o = outcome_of_fault(SIGKILL, "");
     cr_expect(strstr(o.err, "rank 1 ") != NULL, "%s", o.err);
@@ -373,7 +372,7 @@ MPI_TEST(a_stopped_rank_is_named_and_ends_the_job)
 MPI_TEST(a_rank_without_memory_ends_the_job)
 {
     const double began = now();
-    cr_expect(!run_workers(2, "starve") && now() - began < 30);
+    cr_expect(!run_workers(2, "no-memory") && now() - began < 30);
     char *err = program_read("err", NULL);
     cr_expect(count_of(err, "parallel_worker: rank 1: ") == 1 && strstr(err, "out of memory"), "%s",
               err);
@@ -381,9 +380,9 @@ MPI_TEST(a_rank_without_memory_ends_the_job)
     free(err);
 }
 
-/* ---- the start ---- */
+/* ---- ranks that differ ---- */
 
-/* Of three ranks the last takes what stands behind "and". */
+/* The last of three ranks runs the command after "and". */
 #define AND_ONE_MORE " and "
 
 static void expect_refused(const char *rest, const char *message)
@@ -397,7 +396,7 @@ static void expect_refused(const char *rest, const char *message)
     char line[300];
     snprintf(line, sizeof line, "softback train: %s\n", message);
     cr_expect(o.code != 0 && count_of(o.err, line) == 1, "%s", o.err);
-    cr_expect(count_of(o.err, "softback train: ") == 1, "said once: %s", o.err);
+    cr_expect(count_of(o.err, "softback train: ") == 1, "not once: %s", o.err);
     char *model = program_read("m.state", NULL);
     cr_expect(!model, "a file was written");
     free(model);
@@ -423,7 +422,7 @@ MPI_TEST(ranks_that_differ_are_named_at_the_start)
                    "none.tsv: cannot be opened: No such file or directory");
 }
 
-MPI_TEST(without_the_plug_in_ranks_do_not_go_on_alone)
+MPI_TEST(without_the_plug_in_ranks_fail)
 {
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
     program_launcher(ranks(2, ""));

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ranks with arguments of their own, under mpirun:  by_rank.sh PROGRAM A... and B...
-# Ranks 0 and 1 run PROGRAM A..., the others PROGRAM B... It stands in for mpirun's own colon, on which
-# Open MPI 5.0.7 crashes.
+# Different arguments for ranks, under mpirun:  by_rank.sh PROGRAM A... and B...
+# Ranks 0 and 1 run PROGRAM A..., the others PROGRAM B... mpirun's own syntax with a colon crashes Open
+# MPI 5.0.7.
 program=$1 part=first
 shift
 left=$#

@@ -12,8 +12,8 @@ static inline sb_tensor *constant(sb_dtype dtype, int rank, const int64_t *dim,
     return sb_tape_own(sb_tensor_from_doubles(dtype, rank, dim, values));
 }
 
-/* y of f at x, and the gradients of x for a dy fixed by y's shape, twice so that the second must be
-   added to the first; all retained. */
+/* y = f(x) and the gradients of x, for a dy fixed by y's shape. It runs twice, so that the second
+   gradient is added to the first. The caller releases all. */
 static inline sb_tensor *run_with_gradients(sb_function f, sb_tensor *const x[], int n,
                                             sb_tensor *dx[])
 {
@@ -59,9 +59,9 @@ static inline void expect_same_function(sb_function f, sb_function g, const char
     sb_tensor_release(yg);
 }
 
-/* Asserts that each of seven equal rows of length C becomes the same bits, on a tape that does not
-   record: what a row becomes does not depend on where it stands. */
-static inline void expect_rows_do_not_depend_on_place(sb_tensor *(*f)(sb_tensor *x), int64_t C)
+/* Asserts that seven equal rows of length C give the same bits, on a tape that does not record:
+   the result of a row does not depend on its position. */
+static inline void expect_rows_do_not_depend_on_position(sb_tensor *(*f)(sb_tensor *x), int64_t C)
 {
     enum { ROWS = 7 };
     sb_tape tape;
@@ -84,8 +84,8 @@ static inline void expect_row_function(sb_tensor *(*f)(sb_tensor *x))
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         if (test_kernel_set(set)) {
             for (int64_t C = 1; C < 70; C += test_slow_device() ? 5 : 1)
-                expect_rows_do_not_depend_on_place(f, C);
-            expect_rows_do_not_depend_on_place(f, 1001);
+                expect_rows_do_not_depend_on_position(f, C);
+            expect_rows_do_not_depend_on_position(f, 1001);
         }
     kernel_use_cpu_set(usual);
 }

@@ -1,4 +1,4 @@
-/* What tests of decoding share: texts, and what the training side of a model says of outputs. */
+/* What tests of decoding share: texts, and probabilities from the forward pass of training. */
 #ifndef SOFTBACK_TESTS_SUPPORT_DECODING_H
 #define SOFTBACK_TESTS_SUPPORT_DECODING_H
 
@@ -21,8 +21,8 @@ bool same_bits(const sb_decoded *a, const sb_decoded *b);
 /* A pair of a text and an output, as a batch. */
 sb_batch *batch_of(const struct tiny *tiny, const char *text, const sb_decoded *output);
 
-/* The log-probability of each symbol (Lt, V) that follows the output's, by the model's training
-   side; to be freed. */
+/* The log-probability of each symbol (Lt, V) that follows the output's, by the forward pass of
+   training; to be freed. */
 double *log_probabilities(const struct tiny *tiny, const char *text, const sb_decoded *output);
 
 #endif

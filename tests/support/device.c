@@ -34,7 +34,7 @@ void on_the_cpu(void)
     sb_use_device(NULL);
 }
 
-bool told_at_once(void)
+bool reports_immediately(void)
 {
     return sb_device_in_use() == sb_device_cpu();
 }

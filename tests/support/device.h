@@ -22,7 +22,7 @@ void on_the_cpu(void);
 
 /* Whether the device in use reports a bad id, length or weight immediately, as the CPU does; other
    devices report it at the next download (tests/tensor/test_devices.c). */
-bool told_at_once(void);
+bool reports_immediately(void);
 
 /* Whether the device in use is emulated: slow tests draw fewer cases. */
 bool test_slow_device(void);

@@ -52,12 +52,12 @@ void errors_close(struct errors *f)
 }
 
 /* A result of this tape whose data backward has freed. */
-static sb_tensor *make_gone(struct errors *f)
+static sb_tensor *make_freed(struct errors *f)
 {
-    sb_tensor *gone = sb_tanh(f->x);
-    cr_assert(sb_backward(sb_sum(gone, SB_ALL, false)), "%s", sb_error());
+    sb_tensor *freed = sb_tanh(f->x);
+    cr_assert(sb_backward(sb_sum(freed, SB_ALL, false)), "%s", sb_error());
     sb_tensor_clear_grad(f->x);
-    return gone;
+    return freed;
 }
 
 bool errors_begin(struct errors *f, const char *text, enum errors_tape on)
@@ -68,7 +68,7 @@ bool errors_begin(struct errors *f, const char *text, enum errors_tape on)
     f->count++;
     if (on != NO_TAPE)
         sb_tape_begin(&f->tape, SB_RECORD);
-    f->gone = on == AFTER_BACKWARD ? make_gone(f) : NULL;
+    f->freed = on == AFTER_BACKWARD ? make_freed(f) : NULL;
     return true;
 }
 
@@ -81,7 +81,7 @@ static void compare(struct errors *f, const char *got)
     cr_assert(strcmp(expected, got) == 0, "expected:\n%s\ngot:\n%s", expected, got);
 }
 
-void errors_judge(struct errors *f, bool succeeded)
+void errors_check(struct errors *f, bool succeeded)
 {
     char got[4096];
     if (f->on != NO_TAPE)

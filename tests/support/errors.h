@@ -17,7 +17,7 @@ struct errors {
     sb_tensor *q, *k, *k3, *kd, *kb, *kl; /* attention: (2, 5, 4, 6), (2, 7, 4, 6), then with 3
                                              heads, size 5, batch 3, length 8 */
     sb_tensor *len, *len9;                /* lengths 5, 7 and 5, 9 */
-    sb_tensor *gone;                      /* (2, 3), freed by backward; only with AFTER_BACKWARD */
+    sb_tensor *freed;                     /* (2, 3), freed by backward; only with AFTER_BACKWARD */
     sb_parameters *set;                   /* with "w" (2, 2) */
 
     FILE *golden;
@@ -34,7 +34,7 @@ void errors_close(struct errors *errors);
 
 /* Opens the tape that a call runs on. Returns true. */
 bool errors_begin(struct errors *errors, const char *text, enum errors_tape on);
-/* Closes it, and compares the message with the golden text. */
-void errors_judge(struct errors *errors, bool succeeded);
+/* Closes it, and compares the message with the expected text. */
+void errors_check(struct errors *errors, bool succeeded);
 
 #endif

@@ -21,7 +21,7 @@ void for_each_example_once(example_check *check)
             check(&operation_at(i)->examples[k], operation_at(i)->examples[k].shapes[0]);
 }
 
-/* In these operations' examples, a length of rows and nothing else. */
+/* The digit that stands only for the length of a row in an operation's examples. */
 static const struct long_row {
     const char *operation;
     char length;
@@ -29,7 +29,7 @@ static const struct long_row {
                  {"layer_norm", '5'}, {"log_softmax", '5'},   {"logsumexp", '5'},
                  {"reduce", '5'},     {"rms_norm", '5'},      {"softmax", '7'}};
 
-/* Writes 1030 for each number of this one digit. Returns whether there is one. */
+/* Replaces each size of this one digit by 1030. Returns whether there is one. */
 static bool lengthen(const char *shapes, char length, char *text)
 {
     bool found = false;

@@ -1,4 +1,4 @@
-/* Running the examples that each operation lists (ops/example.h), forwards and backwards. */
+/* Runs the examples that each operation lists (ops/example.h), forward and backward. */
 #ifndef SOFTBACK_TESTS_SUPPORT_EXAMPLES_H
 #define SOFTBACK_TESTS_SUPPORT_EXAMPLES_H
 
@@ -34,7 +34,7 @@ struct results {
 extern sb_random example_stream;
 void example_begin(sb_tape *tape, sb_mode mode);
 
-/* Runs an example forwards and backwards from dy = 3/8, 4/8, ... 12/8, 3/8, ... */
+/* Runs an example forward, then backward from dy = 3/8, 4/8, ... 12/8, 3/8, ... */
 struct results example_run(const struct example *e, const struct inputs *in, sb_mode mode);
 struct results example_must_run(const struct example *e, const char *shapes,
                                 const struct inputs *in);
@@ -47,8 +47,8 @@ void example_gradients_agree(const struct example *e, const char *shapes);
 
 bool results_same_bits(const struct results *a, const struct results *b);
 /*
- * The worst max|a - b| / max|b| of the parts. A gradient that is small against dy comes from terms
- * that cancel, and its rounding is that of the terms: so max|b| counts as at least 1, dy's size.
+ * The worst max|a - b| / max|b| of the parts. A gradient that is small compared with dy is a sum of
+ * terms that cancel, with their rounding errors: so max|b| counts as at least 1, the size of dy.
  */
 double results_relative(const struct results *a, const struct results *b);
 

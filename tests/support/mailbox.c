@@ -4,9 +4,9 @@
 
 enum { MOST_RANKS = 8 };
 
-/* A letter, or a request for one. */
-struct letter {
-    struct letter *next;
+/* A message, or a request for one. */
+struct message {
+    struct message *next;
     int part, from, to, tag; /* ranks of all */
     size_t bytes;
     void *data;
@@ -14,18 +14,18 @@ struct letter {
 
 struct group {
     struct mailbox *mailbox;
-    int part;               /* tells groups apart that the same ranks are in; 0: all */
+    int part;               /* distinguishes groups of the same ranks; 0: all */
     int rank, size;         /* this one's */
     int member[MOST_RANKS]; /* their ranks of all */
 };
 
 struct mailbox {
     int ranks, waiting, barriers;
-    struct letter *first, **last;
+    struct message *first, **last;
     int64_t sent[MOST_RANKS];
     int color[MOST_RANKS], key[MOST_RANKS]; /* of those that split */
     pthread_mutex_t lock;
-    pthread_cond_t news;
+    pthread_cond_t arrival;
 };
 
 struct mailbox *mailbox_open(int ranks)
@@ -34,7 +34,7 @@ struct mailbox *mailbox_open(int ranks)
     m->ranks = ranks;
     m->last = &m->first;
     pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->news, NULL);
+    pthread_cond_init(&m->arrival, NULL);
     return m;
 }
 
@@ -64,20 +64,20 @@ static void close_group(struct group *group)
     free(group);
 }
 
-static bool post(struct group *group, const void *data, size_t bytes, int to, int tag,
-                 struct transfer *transfer)
+static bool start_send(struct group *group, const void *data, size_t bytes, int to, int tag,
+                       struct transfer *transfer)
 {
     struct mailbox *m = group->mailbox;
-    struct letter *letter = malloc(sizeof *letter);
+    struct message *message = malloc(sizeof *message);
     const int from = group->member[group->rank];
-    *letter =
-        (struct letter){NULL, group->part, from, group->member[to], tag, bytes, malloc(bytes + 1)};
-    memcpy(letter->data, data, bytes);
+    *message =
+        (struct message){NULL, group->part, from, group->member[to], tag, bytes, malloc(bytes + 1)};
+    memcpy(message->data, data, bytes);
     pthread_mutex_lock(&m->lock);
-    *m->last = letter;
-    m->last = &letter->next;
+    *m->last = message;
+    m->last = &message->next;
     m->sent[from] += (int64_t)bytes;
-    pthread_cond_broadcast(&m->news);
+    pthread_cond_broadcast(&m->arrival);
     pthread_mutex_unlock(&m->lock);
     transfer->word = 0;
     return true;
@@ -86,11 +86,11 @@ static bool post(struct group *group, const void *data, size_t bytes, int to, in
 /* What a transfer of a receive points to. */
 struct request {
     struct mailbox *mailbox;
-    struct letter wanted;
+    struct message wanted;
 };
 
-static bool ask(struct group *group, void *room, size_t bytes, int from, int tag,
-                struct transfer *transfer)
+static bool start_receive(struct group *group, void *room, size_t bytes, int from, int tag,
+                          struct transfer *transfer)
 {
     struct request *request = malloc(sizeof *request);
     const int to = group->member[group->rank];
@@ -100,12 +100,12 @@ static bool ask(struct group *group, void *room, size_t bytes, int from, int tag
     return true;
 }
 
-/* Delivers the first letter that is wanted, if there is one. */
+/* Delivers the first message that is wanted, if there is one. */
 static bool deliver(struct request *request)
 {
     struct mailbox *m = request->mailbox;
-    const struct letter *w = &request->wanted;
-    struct letter **at = &m->first, *l;
+    const struct message *w = &request->wanted;
+    struct message **at = &m->first, *l;
     while ((l = *at) &&
            (l->part != w->part || l->from != w->from || l->to != w->to || l->tag != w->tag))
         at = &l->next;
@@ -114,7 +114,7 @@ static bool deliver(struct request *request)
     if (l->bytes == w->bytes)
         memcpy(w->data, l->data, l->bytes);
     else
-        sb_fail("mailbox: %zu bytes came, not %zu", l->bytes, w->bytes);
+        sb_fail("mailbox: received %zu bytes, expected %zu", l->bytes, w->bytes);
     *at = l->next;
     m->last = l->next ? m->last : at;
     free(l->data);
@@ -132,7 +132,7 @@ static bool receive(struct transfer *transfer, bool wait, bool *done)
         return true;
     pthread_mutex_lock(&m->lock);
     while (!(*done = deliver(request)) && wait)
-        pthread_cond_wait(&m->news, &m->lock);
+        pthread_cond_wait(&m->arrival, &m->lock);
     pthread_mutex_unlock(&m->lock);
     transfer->word = *done ? 0 : transfer->word;
     return true;
@@ -154,8 +154,8 @@ static bool broadcast(struct group *group, void *data, size_t bytes, int root)
     struct transfer t;
     for (int to = 0; group->rank == root && to < group->size; to++)
         if (to != root)
-            post(group, data, bytes, to, -1, &t);
-    return group->rank == root || (ask(group, data, bytes, root, -1, &t) && wait_for(&t));
+            start_send(group, data, bytes, to, -1, &t);
+    return group->rank == root || (start_receive(group, data, bytes, root, -1, &t) && wait_for(&t));
 }
 
 static bool barrier(struct group *group)
@@ -166,10 +166,10 @@ static bool barrier(struct group *group)
     if (++m->waiting == m->ranks) {
         m->waiting = 0;
         m->barriers++;
-        pthread_cond_broadcast(&m->news);
+        pthread_cond_broadcast(&m->arrival);
     }
     while (m->barriers == this)
-        pthread_cond_wait(&m->news, &m->lock);
+        pthread_cond_wait(&m->arrival, &m->lock);
     pthread_mutex_unlock(&m->lock);
     return true;
 }
@@ -201,8 +201,8 @@ static const struct communicator_plugin plugin = {.split = split,
                                                   .close = close_group,
                                                   .rank = rank_of,
                                                   .size = size_of,
-                                                  .send = post,
-                                                  .receive = ask,
+                                                  .send = start_send,
+                                                  .receive = start_receive,
                                                   .test = test,
                                                   .wait = wait_for,
                                                   .broadcast = broadcast,

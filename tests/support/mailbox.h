@@ -13,8 +13,7 @@ void mailbox_close(struct mailbox *mailbox);
 sb_communicator *mailbox_rank(struct mailbox *mailbox, int rank);
 int64_t mailbox_sent(const sb_communicator *c); /* the number of bytes that the rank has sent */
 
-/* Calls the body once for each rank, each in a thread of its own; context[rank] may be told apart
-   by the body through sb_communicator_rank. */
+/* Calls the body once for each rank, each in a thread of its own. */
 void mailbox_run(int ranks, void (*body)(sb_communicator *c, void *context), void *context);
 
 #endif

@@ -59,7 +59,7 @@ static void close_parts(struct parts *p)
     sb_data_free(p->data);
 }
 
-/* What the optimiser has left in the flat buffer: the gradient of the mean loss, or of the sum. */
+/* The gradient in the flat buffer after a step: that of the mean loss, or of the sum. */
 static bool take_gradient(struct parallel_run *run, const struct parts *p, bool mean,
                           int64_t targets)
 {

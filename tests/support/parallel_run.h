@@ -1,5 +1,5 @@
 /* Without Criterion, since a process under mpirun uses it too: a short run of training on the ranks
- * of a communicator, and how far two of them are apart. */
+ * of a communicator, and how much two of them differ. */
 #ifndef SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 #define SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 
@@ -21,16 +21,16 @@ struct parallel_run {
 /* Two layers on each side, 7 pairs a batch, no dropout. */
 struct settings parallel_settings(void);
 
-/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. Heads are cut
-   over so many neighbours, each of which must call it. */
+/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. `heads`
+   neighbouring ranks share the heads (tensor parallelism); each of them must call it. */
 void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
                        const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
                        int steps);
 void parallel_run_free(struct parallel_run *run);
 
 struct parallel_compared {
-    double gradients; /* the largest difference, of the largest gradient */
-    double losses;    /* the largest difference, of the loss */
+    double gradients; /* the largest difference, relative to the largest gradient */
+    double losses;    /* the largest relative difference */
 };
 struct parallel_compared parallel_compare(const struct parallel_run *a,
                                           const struct parallel_run *b);

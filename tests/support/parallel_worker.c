@@ -1,11 +1,10 @@
 /*
- * A rank for tests/mpi/test_mpi.c, under mpirun:  parallel_worker learn | starve
+ * A rank for tests/mpi/test_mpi.c, under mpirun:  parallel_worker train | no-memory
  *
- *   learn   sums, exchanges, and steps of training in f64, which this rank also takes alone, must
- *           be right
- *   starve  rank 1 has no memory any more after some steps
+ *   train      sums, exchanges and training steps in f64 must give what this rank computes alone
+ *   no-memory  rank 1 runs out of memory after some steps
  *
- * Rank 0 prints "all is well"; a rank that finds something wrong says so and ends the job.
+ * Rank 0 prints "passed"; a rank that finds a difference reports it and aborts the job.
  */
 #include "tensor/communicator.h"
 #include "tensor/pool.h"
@@ -43,7 +42,7 @@ static void check_sums(void)
             double sum = number(0, i);
             for (int r = 1; r < ranks; r++)
                 sum += number(r, i);
-            expect(sum == x[i], "a sum is not that in the order of ranks");
+            expect(sum == x[i], "a sum does not follow the order of ranks");
         }
         free(x);
     }
@@ -60,10 +59,11 @@ static void check_messages(void)
         sb_exchange_start(world, (rank + 1) % ranks, block, sizeof block, from, come, sizeof come);
     expect(sb_exchange_finish(e) && come[4999] == 10000 * from + 4999, "an exchange");
     sb_communicator *half = sb_communicator_split(world, rank % 2, -rank);
-    expect(sb_communicator_size(half) == (ranks + 1 - rank % 2) / 2, "the size of a part");
+    expect(sb_communicator_size(half) == (ranks + 1 - rank % 2) / 2,
+           "the size of a split communicator");
     int last = rank;
     expect(sb_communicator_broadcast(half, 0, &last, sizeof last), "a broadcast");
-    expect(last % 2 == rank % 2 && last + 2 >= ranks, "keys did not order the part");
+    expect(last % 2 == rank % 2 && last + 2 >= ranks, "ranks are not ordered by keys");
     sb_communicator_close(half);
     expect(sb_communicator_barrier(world), "a barrier");
     expect(sb_communicator_processors(world) >= 1, "processors");
@@ -93,13 +93,13 @@ static void check_training(int pairs, int sequence_ranks, int heads)
     double sum[2] = {bits[0], bits[1]};
     expect(sb_communicator_sum(world, SB_F64, 2, sum), "a sum");
     const int ranks = sb_communicator_size(world);
-    expect(sum[0] == ranks * bits[0] && sum[1] == ranks * bits[1], "ranks hold other weights");
+    expect(sum[0] == ranks * bits[0] && sum[1] == ranks * bits[1], "ranks have different weights");
     parallel_run_free(&together);
     parallel_run_free(&alone);
 }
 
-/* Fails on rank 1, as training does. */
-static void starve(void)
+/* An allocation fails on rank 1 during training. */
+static void train_without_memory(void)
 {
     const struct settings s = parallel_settings();
     struct parallel_run run;
@@ -113,23 +113,23 @@ int main(int argc, char **argv)
 {
     world = sb_communicator_world();
     expect(world && sb_communicator_watch(world, 20), "opening the world");
-    if (argc == 2 && strcmp(argv[1], "starve") == 0) {
-        starve();
+    if (argc == 2 && strcmp(argv[1], "no-memory") == 0) {
+        train_without_memory();
     } else {
         check_sums();
         check_messages();
         const int all = sb_communicator_size(world);
         check_training(7, 1, 1);
-        check_training(2, 1, 1);   /* with three ranks one has nothing */
-        check_training(7, all, 1); /* pieces of each sequence */
-        check_training(7, 1, all); /* parts of the model */
+        check_training(2, 1, 1);   /* one of three ranks has no pairs */
+        check_training(7, all, 1); /* sequence parallelism */
+        check_training(7, 1, all); /* tensor parallelism */
         if (all == 4) {
             check_training(7, 2, 1);
             check_training(7, 1, 2);
         }
     }
     if (sb_communicator_rank(world) == 0)
-        puts("all is well");
+        puts("passed");
     sb_communicator_close(world);
     return 0;
 }

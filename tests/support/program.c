@@ -42,14 +42,14 @@ static pid_t start(char *command, int terminal)
         return process;
     for (int file = 0; terminal >= 0 && file < 3; file++)
         dup2(terminal, file);
-    for (int i = 0; i < 3; i++) /* who runs the tests may have ignored them, as nohup does */
+    for (int i = 0; i < 3; i++) /* nohup, for one, ignores them */
         signal((int[]){SIGINT, SIGTERM, SIGHUP}[i], SIG_DFL);
     unsetenv("SOFTBACK_GOLDEN");
     execl("/bin/sh", "sh", "-c", command, (char *)NULL);
     _exit(127);
 }
 
-/* Keeps a text for a while. */
+/* Takes ownership of a text; 64 calls later it is freed. */
 static char *keep(char *text)
 {
     static char *kept[64];
@@ -117,7 +117,7 @@ struct outcome program_on_terminal(const char *format, ...)
     return o;
 }
 
-/* The next field of a line, after two spaces, which ends with `unit`; NULL: it is another. */
+/* The text after a field of a line, a number between `name` and `unit`; NULL: no such field. */
 static const char *field(const char *at, const char *name, const char *unit)
 {
     const size_t before = strlen(name), after = strlen(unit);
@@ -201,9 +201,9 @@ void program_expect_same_run(const char *run)
     for (int i = 0; i < 3; i++) {
         char name[32];
         snprintf(name, sizeof name, "%s%s", run, files[i]);
-        cr_expect(program_same(files[i], name), "%s is another than %s", files[i], name);
+        cr_expect(program_same(files[i], name), "%s differs from %s", files[i], name);
     }
     cr_expect(!program_read("m.softback-part", NULL) &&
                   !program_read("m.state.softback-part", NULL),
-              "a part is left behind");
+              "a temporary file is left");
 }

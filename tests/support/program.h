@@ -24,13 +24,13 @@ struct outcome program_wait(pid_t process);
 struct outcome program_on_terminal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines a training run has printed for its evaluations, as a pipe or a file gets them; -1
-   when the text has anything else. */
+   if the text has any other line. */
 int program_evaluations(const char *text);
 
 /* The prefix of commands from now on: "mpirun -n 2", or "" for none. */
 void program_launcher(const char *command);
 
-/* Writes, reads (NULL: not there), and compares files in that folder. */
+/* Writes, reads (NULL: no file), and compares files in that folder. */
 void program_write(const char *file, const char *text, size_t size);
 char *program_read(const char *file, size_t *size);
 bool program_same(const char *a, const char *b);

@@ -12,7 +12,7 @@ sb_tensor *times(sb_tensor *a, sb_tensor *b);
 sb_tensor *total(sb_tensor *x);
 
 /* y = x, with a backward that fails in one of these ways once it has added to dx. */
-enum fault { NO_FAULT, RETURNS_FALSE, EXPLAINS, FAILS_IN_SECRET, LEAVES_A_TAPE_OPEN };
+enum fault { NO_FAULT, RETURNS_FALSE, EXPLAINS, FAILS_SILENTLY, LEAVES_A_TAPE_OPEN };
 sb_tensor *pass(sb_tensor *x, enum fault fault);
 
 /* The bytes in use whenever a backward of `total` or `pass` runs, and how many have run. */

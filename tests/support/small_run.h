@@ -23,13 +23,13 @@ struct small_run {
 /* A run on reversing up to five digits, or on pairs. On failure there is nothing to close. */
 bool small_run_open(struct small_run *run, const struct settings *settings, const sb_pairs *pairs,
                     sb_dtype dtype);
-/* The same, which fails the test where it cannot be made. */
+/* The same; the test fails if it cannot be opened. */
 struct small_run small_run(const struct settings *settings, const sb_pairs *pairs);
 /* The data of such a run; pairs may be NULL. */
 sb_data *small_data(const struct settings *settings, const sb_pairs *pairs);
-/* A run that goes on from a checkpoint (small_resume.c). */
+/* A run resumed from a checkpoint (small_resume.c). */
 bool small_run_resume(struct small_run *run, const char *path, const sb_pairs *pairs);
-/* The same of a model that is cut over ranks. */
+/* The same for one part of a model that ranks share. */
 bool small_run_resume_part(struct small_run *run, const char *path, const sb_pairs *pairs,
                            sb_communicator *ranks);
 void small_run_close(struct small_run *run);

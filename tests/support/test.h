@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Defines a test, whose name is the statement that it proves. It also asserts that no memory is
+/* Defines a test, whose name is a statement. It also asserts that no memory is
    live at its end; inside the test, since Criterion does not count failures in a .fini. */
 #define TEST(suite, name) TEST_AFTER(test_begin, suite, name)
 

@@ -7,12 +7,12 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 
-#include <linux/ptrace.h> /* after sys/ptrace.h, which it would break */
+#include <linux/ptrace.h> /* sys/ptrace.h does not compile after it */
 #if defined(__x86_64__)
 #include <sys/user.h>
 #define CAN_CHANGE_CALLS true
 
-/* Takes the call that is about to be made out of the child's hands, or shortens it. */
+/* Cancels the system call that the child is about to make, or shortens it. */
 static void change_entry(pid_t child, enum trace_what what)
 {
     struct user_regs_struct registers;
@@ -107,7 +107,7 @@ struct trace trace_run(int (*body)(const void *context), const void *context, en
         if (ptrace(PTRACE_TRACEME, 0, 0, 0) != 0)
             _exit(0);
         raise(SIGSTOP);
-        syscall(SYS_exit_group, body(context)); /* no system calls but the body's: not _exit */
+        syscall(SYS_exit_group, body(context)); /* _exit could make other system calls */
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFSTOPPED(status))

@@ -136,7 +136,7 @@ static sb_mask *mask(const struct variant *c)
     }
 }
 
-/* (B, L, G, D) as (B, H, L, D): each head repeated for those that share it. */
+/* (B, L, G, D) as (B, H, L, D): each key head is repeated for its query heads. */
 static sb_tensor *heads(const struct variant *c, sb_tensor *x)
 {
     if (c->layout == SB_LAYOUT_LENGTH_FIRST)

@@ -30,7 +30,7 @@ struct variant {
     sb_score score;
     double scale, dropout;
     int mask, bias, temperature;
-    /* This rank's queries, for which the pairs of a mask are made; `of` is 0: all. */
+    /* This rank's queries, which the pairs of a mask cover; all if `of` is 0. */
     sb_piece rows;
     int64_t rows_here;
 };
@@ -49,20 +49,20 @@ sb_attention_options variant_options(const struct variant *c, sb_tensor *const x
 sb_tensor *variant_forward(const struct variant *c, sb_tensor *const x[], enum way way,
                            sb_tensor **weights);
 
-/* y, the weights, and the gradients of all inputs; to be released. With `weights_count`, and not by
-   tiles, weights too are a part of the loss. */
+/* y, the weights, and the gradients of all inputs; to be released. With `weights_count`, and unless
+   tiled, the loss depends on the weights too. */
 void variant_run(const struct variant *c, sb_tensor *const x[], enum way way, bool weights_count,
                  sb_tensor *result[RESULTS]);
 
-/* Asserts that all results are the same both ways. */
+/* Asserts that both implementations give the same results. */
 void variant_expect_same(const struct variant *c, sb_dtype dtype, enum way way, enum way other,
                          double tolerance);
 
 /*
- * The size that result i is judged by where it is smaller. Gradients of scores are differences of
- * products dy v', of size sqrt(Dv), which may cancel; rounding is that of the products. Sums over
- * many of them, for a temperature and for a bias that is the same for all keys, cancel further, and
- * count as 1 at least.
+ * The least size of result i for a relative error. Gradients of scores are differences of products
+ * dy v', of size sqrt(Dv), which may cancel; their rounding error is that of the products. Sums
+ * over many of them, for a temperature and for a bias that is the same for all keys, cancel
+ * further, and count as 1 at least.
  */
 double variant_least_size(const struct variant *c, int i);
 

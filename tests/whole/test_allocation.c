@@ -1,7 +1,7 @@
 /*
- * Memory that fails: each allocation of a training step, of saving, loading and decoding fails in
- * turn, once and for good. Each time there is a clear message and nothing leaks, and afterwards all
- * goes on as if nothing had happened. Jansson's memory comes from the same hook.
+ * Failing memory: each allocation of a training step, of saving, loading and decoding fails in
+ * turn, alone and with all later ones. Each failure gives a clear message and leaks nothing, and
+ * the next attempt gives the usual results. Jansson's memory comes from the same hook.
  */
 #include "tensor/file.h"
 #include "tests/support/small_run.h"
@@ -52,7 +52,7 @@ static bool open_and_step(void *context)
     return ok;
 }
 
-TEST(allocation, building_a_run_and_its_first_step)
+TEST(allocation, each_failing_allocation_of_a_first_step_is_reported)
 {
     struct scene scene = scene_new();
     cr_expect(test_each_allocation_fails(open_and_step, &scene) > 200);
@@ -66,17 +66,17 @@ static bool step(void *context)
     return sb_trainer_step(scene->run.trainer, &trained);
 }
 
-TEST(allocation, a_training_step)
+TEST(allocation, each_failing_allocation_of_a_training_step_is_reported)
 {
     struct scene scene = scene_new();
     struct small_run undisturbed = small_run(&scene.settings, scene.pairs);
     small_run_train(&scene.run, 1);
     small_run_train(&undisturbed, 1);
-    cr_expect(test_each_allocation_fails(step, &scene) > 100); /* two steps in the end */
+    cr_expect(test_each_allocation_fails(step, &scene) > 100); /* two steps succeed */
     small_run_train(&undisturbed, 2);
     cr_expect(sb_trainer_steps(scene.run.trainer) == 3);
     double after = small_run_train(&scene.run, 1), plain = small_run_train(&undisturbed, 1);
-    cr_expect(after == plain, "the next loss is %.17g, undisturbed %.17g", after, plain);
+    cr_expect(after == plain, "the next loss is %.17g, not %.17g", after, plain);
     cr_expect(small_run_bits(&scene.run) == small_run_bits(&undisturbed));
     small_run_close(&undisturbed);
     scene_free(&scene);
@@ -95,12 +95,12 @@ static bool evaluate(void *context)
     sb_text_score score;
     const sb_decoding_options few = {.longest = 3};
     ok = sb_evaluate_texts(scene->run.model, scene->pairs, 0, 2, &few, &score, NULL);
-    while (!sb_average_swap(average)) /* the weights must come back, whatever happens */
+    while (!sb_average_swap(average)) /* the weights must be restored after any failure */
         pool_fail_after(-1, false);
     return ok;
 }
 
-TEST(allocation, an_evaluation)
+TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported)
 {
     struct scene scene = scene_new();
     uint64_t bits = small_run_bits(&scene.run);
@@ -117,11 +117,11 @@ static bool save(void *context)
                               scene->run.trainer, &progress);
     char part[300];
     snprintf(part, sizeof part, "%s.softback-part", scene->path);
-    cr_expect(!file_exists(part), "a part is left behind");
+    cr_expect(!file_exists(part), "a temporary file is left");
     return ok;
 }
 
-TEST(allocation, saving_keeps_the_old_file_until_the_new_one_is_there)
+TEST(allocation, each_failing_allocation_of_saving_keeps_the_old_file)
 {
     struct scene scene = scene_new();
     cr_assert(file_save("test", scene.path, "old", 3));
@@ -144,7 +144,7 @@ static bool load(void *context)
     return same;
 }
 
-TEST(allocation, loading_and_resuming)
+TEST(allocation, each_failing_allocation_of_loading_is_reported)
 {
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
@@ -152,7 +152,7 @@ TEST(allocation, loading_and_resuming)
     scene_free(&scene);
 }
 
-/* A language model that is built from a file, resumes its training, learns and is saved again. */
+/* A language model that is built from a file, resumes its training and is saved again. */
 static bool go_on(void *context)
 {
     struct scene *scene = context;
@@ -172,7 +172,7 @@ static bool go_on(void *context)
     return ok;
 }
 
-TEST(allocation, a_model_of_another_kind_goes_on)
+TEST(allocation, each_failing_allocation_of_a_language_model_is_reported)
 {
     struct scene scene = scene_new();
     const sb_language_model_options options = {
@@ -200,13 +200,13 @@ static bool decode(void *context)
     const char *const texts[] = {"ab", "c"};
     char *output[2] = {NULL, NULL};
     bool ok = sb_translate_texts(scene->run.model, texts, 2, scene->decoding, output);
-    cr_expect(ok == (output[0] && output[1]), "on a failure there is no output");
+    cr_expect(ok == (output[0] && output[1]), "a failure has an output");
     sb_free(output[0]);
     sb_free(output[1]);
     return ok;
 }
 
-TEST(allocation, decoding)
+TEST(allocation, each_failing_allocation_of_decoding_is_reported)
 {
     static const sb_decoding_options ways[] = {
         {.longest = 3},
@@ -231,7 +231,7 @@ static bool average(void *context)
     return ok;
 }
 
-TEST(allocation, averaging)
+TEST(allocation, each_failing_allocation_of_averaging_is_reported)
 {
     struct scene scene = scene_new();
     cr_assert(save(&scene), "%s", sb_error());
@@ -249,9 +249,9 @@ static bool task(void *context)
     return ok;
 }
 
-TEST(allocation, a_tasks_data)
+TEST(allocation, each_failing_allocation_of_a_tasks_data_is_reported)
 {
-    pool_fail_after(4000, false); /* within the 4,000 texts from which its vocabulary is learned */
+    pool_fail_after(4000, false); /* among the 4,000 texts of its vocabulary */
     cr_expect(!task(NULL));
     EXPECT_ERROR("memory");
     pool_fail_after(-1, false);

@@ -1,20 +1,20 @@
 /*
- * Some three hundred calls that a caller may get wrong, and the sentence that each one gets.
+ * Some three hundred bad calls, and the message of each one.
  *
- * The sentences stand in golden/errors.txt, to be read as a caller would. Each call runs on a tape
- * of its own, with arguments that are shared by all: so a call that damaged one would break those
- * that follow. SOFTBACK_GOLDEN=write writes the file anew.
+ * The messages are in golden/errors.txt, as a caller reads them. Each call runs on a separate tape,
+ * with arguments that all calls share: a call that damages one makes later calls fail.
+ * SOFTBACK_GOLDEN=write rewrites the file.
  */
 #include "tests/support/errors.h"
 #include "tests/support/test.h"
 #include <math.h>
 #include <stdint.h>
 
-/* A call without a tape, on a recording one, and on one whose backward has freed f->gone. */
+/* A call without a tape, on a recording one, and on one whose backward has freed a tensor. */
 #define ALONE(...) MAKE(NO_TAPE, #__VA_ARGS__, __VA_ARGS__)
 #define CALL(...) MAKE(RECORDING, #__VA_ARGS__, __VA_ARGS__)
-#define GONE(...) MAKE(AFTER_BACKWARD, #__VA_ARGS__, __VA_ARGS__)
-#define MAKE(tape, text, ...) errors_judge(f, errors_begin(f, text, tape) && (__VA_ARGS__))
+#define FREED(...) MAKE(AFTER_BACKWARD, #__VA_ARGS__, __VA_ARGS__)
+#define MAKE(tape, text, ...) errors_check(f, errors_begin(f, text, tape) && (__VA_ARGS__))
 
 static void bad_tensors(struct errors *f)
 {
@@ -78,15 +78,15 @@ static void bad_tapes(struct errors *f)
     CALL(sb_backward_from(sb_tanh(f->x), f->d));
     CALL(sb_backward(sb_detach(sb_sum(f->x, SB_ALL, false))));
     CALL(sb_tensor_requires_grad(sb_tanh(f->x)));
-    GONE(sb_backward(sb_sum(f->x, SB_ALL, false)));
-    GONE(sb_keep(f->gone));
-    GONE(sb_softmax(f->gone));
-    GONE(sb_add(f->x, f->gone));
-    GONE(sb_tensor_data(f->gone));
-    GONE(!isnan(sb_tensor_get(f->gone, 0)));
-    GONE(sb_tensor_read(f->gone, (double[6]){0}));
-    GONE(sb_tensor_text(f->gone));
-    GONE(sb_reshape(f->gone, SB_SHAPE(6)));
+    FREED(sb_backward(sb_sum(f->x, SB_ALL, false)));
+    FREED(sb_keep(f->freed));
+    FREED(sb_softmax(f->freed));
+    FREED(sb_add(f->x, f->freed));
+    FREED(sb_tensor_data(f->freed));
+    FREED(!isnan(sb_tensor_get(f->freed, 0)));
+    FREED(sb_tensor_read(f->freed, (double[6]){0}));
+    FREED(sb_tensor_text(f->freed));
+    FREED(sb_reshape(f->freed, SB_SHAPE(6)));
 }
 
 static void bad_arithmetic(struct errors *f)
@@ -550,7 +550,7 @@ static void bad_kinds(struct errors *f)
     ALONE(sb_evaluate(NULL, &source, NULL, NULL, &evaluation));
 }
 
-CPU_TEST(errors, each_bad_call_gets_its_sentence)
+CPU_TEST(errors, each_bad_call_gives_its_message)
 {
     struct errors f;
     errors_open(&f);
@@ -576,7 +576,7 @@ CPU_TEST(errors, each_bad_call_gets_its_sentence)
     bad_models(&f);
     bad_kinds(&f);
     cr_expect(f.count >= 300, "only %d bad calls", f.count);
-    sb_tape tape; /* the arguments are still good */
+    sb_tape tape; /* the arguments are unchanged */
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(sb_backward(sb_sum(sb_matmul(f.x, f.y), SB_ALL, false)), "%s", sb_error());
     sb_tape_end(&tape);
