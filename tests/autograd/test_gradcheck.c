@@ -65,7 +65,7 @@ CPU_TEST(gradcheck, a_function_that_is_not_finite_fails)
     sb_tensor_release(x);
 }
 
-CPU_TEST(gradcheck, an_infinite_function_fails_though_no_difference_shows)
+CPU_TEST(gradcheck, an_infinite_function_fails_even_if_its_differences_are_0)
 {
     EXPECT_MISTAKE(check_square(INFINITY, ZERO), "function is not finite");
 }
@@ -82,7 +82,7 @@ CPU_TEST(gradcheck, one_wrong_element_is_found)
     sb_tensor_release(x);
 }
 
-CPU_TEST(gradcheck, the_same_answer_comes_twice)
+CPU_TEST(gradcheck, results_are_deterministic)
 {
     for (enum mistake mistake = RIGHT; mistake <= ONE_WRONG; mistake++) {
         sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
@@ -102,7 +102,7 @@ static sb_tensor *f_square_first_plus_second(void *unused, sb_tensor *const x[])
     return a ? sum(a, x[1], SUMMED) : NULL;
 }
 
-CPU_TEST(gradcheck, gradients_are_put_back)
+CPU_TEST(gradcheck, gradients_are_restored)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(1, 2)), *both[] = {x, x};
     sb_tensor *dy = sb_tensor_full(SB_F64, SB_SHAPE(1, 2), 1);
@@ -125,7 +125,7 @@ CPU_TEST(gradcheck, gradients_are_put_back)
     sb_tensor_release(dy);
 }
 
-CPU_TEST(gradcheck, values_are_put_back_to_the_bit)
+CPU_TEST(gradcheck, values_are_restored_to_the_bit)
 {
     const double values[] = {-0.0, 5e-324, 1 / 3.0, -1e300, 0.1, DBL_MIN};
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_from(SB_F64, SB_SHAPE(6), values));
@@ -161,7 +161,7 @@ static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CPU_TEST(gradcheck, a_strong_curvature_is_no_mistake)
+CPU_TEST(gradcheck, a_strong_curvature_passes)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_zeros(SB_F64, SB_SHAPE(3)));
     EXPECT_PASS(check(f_bend, 0, 0, 1, &x));
@@ -182,7 +182,7 @@ CPU_TEST(gradcheck, gradients_that_cancel_pass)
     sb_tensor_release(x);
 }
 
-/* y = 3x / 7x, a constant but for its last bit */
+/* y = 3x / 7x, constant up to its last bit */
 static bool ratio_backward(sb_node *node)
 {
     (void)node;
@@ -201,7 +201,7 @@ static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
     return y;
 }
 
-CPU_TEST(gradcheck, rounding_is_no_gradient)
+CPU_TEST(gradcheck, rounding_errors_are_not_taken_for_gradients)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(65));
     EXPECT_PASS(check(f_ratio, 0, 0, 1, &x));
@@ -250,7 +250,7 @@ CPU_TEST(gradcheck, the_random_stream_is_rewound_for_each_evaluation)
     sb_tensor_release(x);
 }
 
-CPU_TEST(gradcheck, a_function_that_is_not_one_is_refused)
+CPU_TEST(gradcheck, a_function_with_random_values_is_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
@@ -274,7 +274,7 @@ CPU_TEST(gradcheck, it_nests_in_an_open_tape)
     sb_tensor_release(dy);
 }
 
-CPU_TEST(gradcheck, a_failure_fails_the_tape_around)
+CPU_TEST(gradcheck, a_failure_fails_the_outer_tape)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2));
     sb_tape tape;
@@ -300,7 +300,7 @@ static sb_tensor *f_failing(void *failing_, sb_tensor *const x[])
         sb_tape_begin(&never_closed, SB_RECORD);
         return square(x[0], 1, RIGHT);
     }
-    return sb_fail("the seventh seal is broken");
+    return sb_fail("a planned failure");
 }
 
 CPU_TEST(gradcheck, a_function_that_fails_leaves_nothing_open)
@@ -312,7 +312,7 @@ CPU_TEST(gradcheck, a_function_that_fails_leaves_nothing_open)
         struct failing failing = {.fail_at = fail_at};
         sb_gradcheck_result result;
         cr_expect(!sb_gradcheck(f_failing, &failing, &x, 1, NULL, &result));
-        EXPECT_ERROR("gradcheck: the seventh seal is broken");
+        EXPECT_ERROR("gradcheck: a planned failure");
         cr_expect(!result.ok && isnan(result.error) && result.input == -1);
         failing = (struct failing){.fail_at = fail_at, .leave_open = true};
         cr_expect(!sb_gradcheck(f_failing, &failing, &x, 1, NULL, NULL));
@@ -386,7 +386,7 @@ static sb_tensor *f_growing(void *calls, sb_tensor *const x[])
         EXPECT_ERROR("gradcheck: " expected);                                                      \
     } while (0)
 
-CPU_TEST(gradcheck, what_cannot_be_checked_is_refused)
+CPU_TEST(gradcheck, invalid_calls_are_refused)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2)), *single = test_leaf(SB_F32, 3, SB_SHAPE(2));
     sb_tensor *constant = sb_tensor_zeros(SB_F64, SB_SHAPE(2)), *none = NULL;
@@ -415,7 +415,7 @@ CPU_TEST(gradcheck, what_cannot_be_checked_is_refused)
     sb_tensor_release(constant);
 }
 
-CPU_TEST(gradcheck, the_options_are_used)
+CPU_TEST(gradcheck, step_and_tolerance_are_used)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(2, 3));
     struct how how = {1, ONE_WRONG};

@@ -64,7 +64,7 @@ CPU_TEST(mistake, a_lost_factor_is_named)
 }
 
 /* A single number is always a multiple of another: only a simple factor is reported. */
-CPU_TEST(mistake, a_factor_of_one_element_is_named_only_when_it_is_whole)
+CPU_TEST(mistake, the_factor_of_a_single_element_is_named_only_if_it_is_an_integer)
 {
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_scalar(SB_F64, 0.7));
     EXPECT_MISTAKE(check(f_square, 1, HALVED, 1, &x), "exactly 2.000 times too small");
@@ -99,7 +99,7 @@ CPU_TEST(mistake, a_transposed_product_is_named)
     sb_tensor_read(x[1], before);
     EXPECT_MISTAKE(check(f_product, 0, PRODUCT_TRANSPOSED, 2, x), "as if input 1 were transposed");
     sb_tensor_read(x[1], after);
-    cr_expect(memcmp(before, after, sizeof before) == 0, "the input is not put back");
+    cr_expect(memcmp(before, after, sizeof before) == 0, "the input is not restored");
     sb_tensor_release(x[0]);
     sb_tensor_release(x[1]);
 }

@@ -68,7 +68,7 @@ TEST(node, it_may_have_several_outputs)
     }
 }
 
-TEST(node, an_output_too_many_is_refused)
+TEST(node, a_third_output_is_refused)
 {
     sb_tensor *a = leaf(3), *y[2];
     sb_tape tape;
@@ -81,7 +81,7 @@ TEST(node, an_output_too_many_is_refused)
     sb_tensor_release(a);
 }
 
-TEST(node, a_gradient_is_fresh_only_when_nothing_is_in_it)
+TEST(node, a_gradient_is_fresh_until_something_is_added_to_it)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
     sb_tape tape;
@@ -128,7 +128,7 @@ TEST(node, an_operation_without_backward_gives_constants)
     sb_tensor_release(a);
 }
 
-TEST(node, a_view_keeps_the_data_that_it_shares)
+TEST(node, a_view_keeps_its_data_alive)
 {
     sb_tensor *a = leaf(3);
     sb_tape tape;
@@ -153,7 +153,7 @@ static void count_release(void *object)
     released += *(int *)object;
 }
 
-TEST(node, the_tape_releases_what_it_is_given)
+TEST(node, the_tape_releases_objects_that_it_owns)
 {
     int object = 10;
     released = 0;
@@ -165,7 +165,7 @@ TEST(node, the_tape_releases_what_it_is_given)
     cr_expect(sb_tape_end(&tape) && released == 10);
     sb_tape_begin(&tape, SB_RECORD);
     sb_fail("it broke");
-    cr_expect(!tape_own_object(&object, count_release, "test") && released == 20, "at once");
+    cr_expect(!tape_own_object(&object, count_release, "test") && released == 20, "not released");
     sb_tape_end(&tape);
     cr_expect(!sb_tape_own(NULL));
     EXPECT_ERROR("tape_own: t is NULL");
@@ -197,14 +197,14 @@ TEST(node, inputs_are_checked_and_named)
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(times(a, ids) != NULL, "integers go with any real dtype: %s", sb_error());
     cr_expect(!sb_node_new(&plus_operation, 3, (sb_tensor *[]){ids, a, single}, 1, NULL, 0));
-    EXPECT_ERROR("plus: b is f64, b is f32"); /* the last name stands for all further ones */
+    EXPECT_ERROR("plus: b is f64, b is f32"); /* further inputs take the last name */
     sb_tape_end(&tape);
     sb_tensor_release(a);
     sb_tensor_release(single);
     sb_tensor_release(ids);
 }
 
-TEST(node, what_a_node_holds_is_found_again)
+TEST(node, saved_tensors_and_options_can_be_read_back)
 {
     sb_tensor *a = leaf(3), *saved = sb_tensor_scalar(SB_F64, 8);
     sb_tape tape;

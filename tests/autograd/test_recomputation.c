@@ -6,7 +6,7 @@ enum { ROWS = 3, WIDTH = 8, LAYERS = 4 };
 struct layer {
     sb_tensor *weight, *gain; /* parameters, which f knows from its context */
     double dropout;
-    int depth; /* of checkpoints inside checkpoints */
+    int depth; /* of nested checkpoints */
 };
 
 /* x + dropout(tanh(x W')) * gain, with x in two places. */
@@ -47,8 +47,8 @@ static void network_free(struct network *n)
     }
 }
 
-/* The hash of all gradients; `depth` checkpoints around each layer. A result before the layers is
-   used after them too, so that its gradient holds something when they add to it. */
+/* The hash of all gradients; `depth` checkpoints around each layer. The input of the layers is used
+   after them too, so that its gradient is not zero when they add to it. */
 static uint64_t gradient_bits(struct network *n, int depth)
 {
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
@@ -80,12 +80,12 @@ static uint64_t gradient_bits(struct network *n, int depth)
     return hash;
 }
 
-TEST(recomputation, gradients_have_the_bits_of_the_plain_run)
+TEST(recomputation, gradients_have_the_same_bits_as_without_recomputation)
 {
     struct network n = network_new();
     uint64_t plain = gradient_bits(&n, 0);
     cr_expect(gradient_bits(&n, 1) == plain);
-    cr_expect(gradient_bits(&n, 2) == plain, "a checkpoint in a checkpoint");
+    cr_expect(gradient_bits(&n, 2) == plain, "nested checkpoints give different bits");
     n.layer[1].dropout = 0.2;
     cr_expect(gradient_bits(&n, 1) != plain);
     network_free(&n);
@@ -113,8 +113,8 @@ static int64_t peak_bytes(struct network *n, int depth)
     return memory_in_use().peak_bytes - before;
 }
 
-/* Large rows, so that tensors and not their handles count: 40 layers of 3 results each. */
-TEST(recomputation, only_boundaries_and_one_layer_are_held)
+/* 40 layers of 3 results each; rows are so large that the size of handles is negligible. */
+TEST(recomputation, memory_holds_the_boundaries_and_one_layer)
 {
     enum { LONG = 4096 };
     struct network n = network_new();
@@ -133,7 +133,7 @@ static sb_tensor *checkpointed(void *context, sb_tensor *const x[])
     return sb_recompute(run_layer, &layer, sizeof layer, 1, x);
 }
 
-TEST(recomputation, the_gradient_check_finds_nothing_wrong)
+TEST(recomputation, the_gradient_check_passes)
 {
     sb_tensor *x[] = {test_leaf(SB_F64, 1, SB_SHAPE(2, 3)), test_leaf(SB_F64, 2, SB_SHAPE(3, 3)),
                       test_leaf(SB_F64, 3, SB_SHAPE(3))};
@@ -183,7 +183,7 @@ static sb_tensor *fails(void *context, sb_tensor *const x[])
     return sb_add(x[0], NULL);
 }
 
-TEST(recomputation, wrong_functions_are_named)
+TEST(recomputation, invalid_functions_are_reported)
 {
     static const char *const messages[] = {
         "its function reads a tanh output (2) of the outer tape, which is not among its inputs",
@@ -210,7 +210,7 @@ TEST(recomputation, wrong_functions_are_named)
     sb_tensor_release(leaf);
 }
 
-TEST(recomputation, without_recording_it_is_the_function)
+TEST(recomputation, without_recording_it_only_calls_the_function)
 {
     sb_tensor *leaf = test_leaf(SB_F32, 1, SB_SHAPE(2)), *x[] = {NULL, leaf};
     x[0] = leaf;
@@ -237,7 +237,7 @@ static bool small_run(void *network)
     sb_tensor *all[] = {n->x, n->layer[0].weight, n->layer[0].gain, n->layer[1].weight,
                         n->layer[1].gain};
     for (int i = 0; i < 5; i++) {
-        cr_expect(ok || !sb_tensor_grad(all[i]), "a failure leaves a part of a gradient");
+        cr_expect(ok || !sb_tensor_grad(all[i]), "a failure leaves a partial gradient");
         sb_tensor_clear_grad(all[i]);
     }
     return ok;

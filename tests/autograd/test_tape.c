@@ -2,7 +2,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-TEST(tape, the_tape_frees_what_was_made_on_it)
+TEST(tape, the_tape_frees_its_tensors)
 {
     sb_tensor *a = leaf(3);
     int64_t live = live_blocks();
@@ -61,7 +61,7 @@ TEST(tape, a_failed_tape_keeps_its_first_message)
     cr_expect(!sb_tape_end(&tape));
     EXPECT_ERROR("first: it broke");
     sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(sb_backward(total(times(a, a))), "the next tape is in order");
+    cr_expect(sb_backward(total(times(a, a))), "the next tape has not failed");
     cr_expect(sb_tape_end(&tape));
     sb_tensor_release(a);
 }
@@ -75,7 +75,7 @@ TEST(tape, a_failed_constructor_fails_the_tape)
     EXPECT_ERROR("tensor: dimension 1 of (2, -3) is negative");
 }
 
-TEST(tape, a_null_argument_tells_why_it_is_null)
+TEST(tape, the_message_for_a_null_argument_has_its_cause)
 {
     sb_tensor *missing = sb_tensor_zeros(SB_F32, 7, NULL), *a = leaf(3);
     sb_tape tape;
@@ -83,7 +83,7 @@ TEST(tape, a_null_argument_tells_why_it_is_null)
     cr_expect(!times(a, missing));
     EXPECT_ERROR("times: b is NULL, because tensor: rank 7 is not in 0..6");
     cr_expect(!sb_tape_end(&tape));
-    sb_tape_begin(&tape, SB_RECORD); /* that failure is history */
+    sb_tape_begin(&tape, SB_RECORD); /* the failure before this tape does not matter */
     cr_expect(!times(a, NULL));
     cr_expect(strcmp(sb_error(), "times: b is NULL") == 0, "%s", sb_error());
     sb_tape_end(&tape);
@@ -105,7 +105,7 @@ TEST(tape, without_an_open_tape_operations_fail)
     sb_tensor_release(a);
 }
 
-TEST(tape, no_backward_passes_into_another_tape)
+TEST(tape, backward_does_not_enter_an_outer_tape)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);
     sb_tape outer, inner;
@@ -115,7 +115,7 @@ TEST(tape, no_backward_passes_into_another_tape)
     cr_assert(sb_backward(total(times(y, b))), "%s", sb_error());
     cr_expect(sb_tape_end(&inner));
     cr_expect(every(sb_tensor_grad(b), 9) && !sb_tensor_grad(a) && !sb_tensor_grad(y));
-    cr_assert(sb_backward(total(y)), "the outer tape is as before");
+    cr_assert(sb_backward(total(y)), "the outer tape is unchanged");
     cr_expect(sb_tape_end(&outer));
     cr_expect(every(sb_tensor_grad(a), 6) && every(sb_tensor_grad(b), 9));
     sb_tensor_release(a);
@@ -138,7 +138,7 @@ TEST(tape, a_tape_that_does_not_record_owns_and_gives_constants)
     sb_tensor_release(a);
 }
 
-TEST(tape, end_keep_hands_a_constant_to_the_tape_around)
+TEST(tape, end_keep_gives_a_constant_to_the_outer_tape)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner;
@@ -151,7 +151,7 @@ TEST(tape, end_keep_hands_a_constant_to_the_tape_around)
     sb_tensor_release(a);
 }
 
-TEST(tape, end_keep_of_a_failed_tape_fails_the_one_around)
+TEST(tape, end_keep_of_a_failed_tape_fails_the_outer_one)
 {
     sb_tensor *a = leaf(3);
     for (int missing = 0; missing < 2; missing++) {
@@ -163,18 +163,18 @@ TEST(tape, end_keep_of_a_failed_tape_fails_the_one_around)
             sb_fail("mask: it broke");
         cr_expect(!sb_tape_end_keep(&inner, missing ? NULL : y));
         EXPECT_ERROR(missing ? "tape_end_keep: y is NULL" : "mask: it broke");
-        cr_expect(!times(a, a), "a result that is missing must not pass for one left out");
+        cr_expect(!times(a, a), "NULL for a failed result was accepted as an omitted argument");
         cr_expect(!sb_tape_end(&outer));
         EXPECT_ERROR(missing ? "tape_end_keep: y is NULL" : "mask: it broke");
     }
     sb_tape alone;
     sb_tape_begin(&alone, SB_RECORD);
-    cr_expect(!sb_tape_end_keep(&alone, times(a, a)), "no tape is around");
+    cr_expect(!sb_tape_end_keep(&alone, times(a, a)), "there is no outer tape");
     EXPECT_ERROR("tape_end_keep");
     sb_tensor_release(a);
 }
 
-TEST(tape, a_failed_inner_tape_leaves_the_outer_one_in_order)
+TEST(tape, a_failed_inner_tape_does_not_fail_the_outer_one)
 {
     sb_tensor *a = leaf(3);
     sb_tape outer, inner;
@@ -215,7 +215,7 @@ static void returns_without_closing(void)
     sb_tape_begin(&tape, SB_RECORD);
 }
 
-TEST(tape, a_tape_that_is_never_closed_is_reported_by_the_one_around)
+TEST(tape, the_outer_tape_reports_an_inner_one_that_was_never_closed)
 {
     sb_tape outer;
     sb_tape_begin(&outer, SB_RECORD);
@@ -235,7 +235,7 @@ TEST(tape, opening_the_same_tape_twice_is_reported)
     EXPECT_ERROR("tape_begin: this tape is open already");
     cr_expect(!times(a, a));
     cr_expect(!sb_tape_end(&tape));
-    cr_expect(every(y, 9) && times(a, a), "the first opening is in order");
+    cr_expect(every(y, 9) && times(a, a), "the tape works after it was opened twice");
     cr_expect(sb_tape_end(&tape));
     cr_expect(!sb_tape_end(&tape));
     sb_tensor_release(a);
@@ -258,7 +258,7 @@ TEST(tape, the_65th_tape_is_refused)
     sb_tensor_release(a);
 }
 
-TEST(tape, a_wrong_mode_or_no_tape_is_reported)
+TEST(tape, a_wrong_mode_and_a_null_tape_are_reported)
 {
     sb_tape tape;
     sb_tape_begin(&tape, (sb_mode)7);
@@ -331,7 +331,7 @@ CPU_TEST(tape, each_thread_has_its_own_tape_and_message)
         pthread_join(worker[i].thread, NULL);
         cr_expect(worker[i].ok, "thread %d", i);
     }
-    cr_expect(sb_tape_end(&tape), "another thread's failure is not ours");
+    cr_expect(sb_tape_end(&tape), "another thread's failure fails this tape");
     cr_expect(shared->refs == 1);
     sb_tensor_release(shared);
 }
@@ -347,7 +347,7 @@ static void *visit(void *visitor_)
 {
     struct visitor *visitor = visitor_;
     sb_tape tape;
-    do { /* serials counted for each thread would coincide */
+    do { /* the serial numbers of both tapes must differ */
         sb_tape_begin(&tape, SB_RECORD);
         visitor->wants_grad |= tape_wants_grad(tape_open(), visitor->theirs);
         sb_tape_end(&tape);

@@ -2,7 +2,7 @@
 #include "tests/support/values.h"
 #include <string.h>
 
-/* What was seen, as "+scale" for forward, "-scale" for backward and "." for done. */
+/* The observed calls: "+scale" is forward, "-scale" backward, and "." the end. */
 static char seen[256];
 
 static void see(void *context, enum watched what, const sb_node *node)
@@ -12,7 +12,7 @@ static void see(void *context, enum watched what, const sb_node *node)
     strcat(seen, node ? node->operation->name : "");
 }
 
-TEST(watch, operations_are_seen_forward_and_backward)
+TEST(watch, forward_and_backward_of_operations_are_reported)
 {
     const struct watcher watcher = {see, NULL};
     sb_tape tape;
@@ -28,7 +28,7 @@ TEST(watch, operations_are_seen_forward_and_backward)
     cr_expect(strcmp(seen, "+scale+multiply+sum-sum-multiply-scale..") == 0, "%s", seen);
 }
 
-TEST(watch, nobody_watches_unless_asked_to)
+TEST(watch, without_a_watcher_nothing_is_reported)
 {
     sb_tape tape;
     seen[0] = 0;
