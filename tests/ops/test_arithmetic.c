@@ -17,7 +17,7 @@ TEST(arithmetic, equal_shapes_give_the_hand_worked_values)
     sb_tape_end(&tape);
 }
 
-/* a = (1, 2) down, b = (3, 4, 5) across. */
+/* a = (1, 2) is a column, b = (3, 4, 5) a row. */
 TEST(arithmetic, a_column_and_a_row_make_a_table)
 {
     sb_tape tape;
@@ -59,7 +59,7 @@ TEST(arithmetic, divide_by_large_numbers_has_a_gradient)
     sb_tape_end(&tape);
 }
 
-TEST(arithmetic, a_tensor_with_itself_gets_both_parts)
+TEST(arithmetic, a_tensor_that_is_both_operands_gets_both_gradients)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -75,7 +75,7 @@ TEST(arithmetic, a_tensor_with_itself_gets_both_parts)
     sb_tape_end(&tape);
 }
 
-TEST(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
+TEST(arithmetic, where_sends_the_gradient_only_to_the_chosen_operand)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -91,7 +91,7 @@ TEST(arithmetic, where_sends_the_gradient_only_where_the_value_came_from)
     sb_tape_end(&tape);
 }
 
-TEST(arithmetic, an_input_that_wants_no_gradient_gets_none)
+TEST(arithmetic, an_input_without_requires_grad_gets_no_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -115,7 +115,7 @@ TEST(arithmetic, nan_and_infinity_follow_ieee)
 }
 
 /* The gradient of an operand that was broadcast to an empty shape is an empty sum. */
-TEST(arithmetic, stretching_over_nothing_gives_a_gradient_of_zero)
+TEST(arithmetic, broadcasting_to_an_empty_shape_gives_a_gradient_of_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -30,7 +30,7 @@ TEST(attention, one_query_gives_the_hand_worked_average)
 }
 
 /* One key takes all the weight: y = v, dv = dy, and the scores do not matter. */
-TEST(attention, a_single_key_passes_its_value_on)
+TEST(attention, a_single_key_gives_its_value)
 {
     sb_tensor *q = test_leaf(SB_F64, 1, SB_SHAPE(2, 4)), *k = test_leaf(SB_F64, 2, SB_SHAPE(1, 4));
     sb_tensor *v = test_leaf(SB_F64, 3, SB_SHAPE(1, 3)), *dy = test_leaf(SB_F64, 4, SB_SHAPE(2, 3));
@@ -138,7 +138,7 @@ CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
         enum way way = run % 2 ? TILED : COMPOSED;
         int bias = run / 2;
         struct variant c = {.B = 3, .H = 4, .G = 2, .Lq = 70, .Lk = 40, .D = 8, .Dv = 8};
-        if (way == TILED) /* several tasks of a head, slabs of keys, tiles of a slab */
+        if (way == TILED) /* several tasks for each head */
             c = (struct variant){.B = 1, .H = 2, .G = 1, .Lq = 270, .Lk = 800, .D = 8, .Dv = 8};
         c.bias = bias;
         c.dropout = 0.1;
@@ -158,7 +158,7 @@ CPU_TEST(attention, any_number_of_threads_gives_the_same_bits)
     sb_set_threads(usual);
 }
 
-/* Row 1 of a batch of three, padded, has the bits that it has alone. */
+/* Row 1 of a padded batch of three has the same bits as alone. */
 static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal,
                                          sb_attention_algorithm algorithm)
 {
@@ -185,9 +185,9 @@ static void expect_padding_has_no_effect(int64_t L, int64_t padding, bool causal
     sb_tape_end(&tape);
 }
 
-TEST(attention, padding_does_not_change_the_bits_of_a_sentence)
+TEST(attention, padding_does_not_change_the_bits_of_a_sequence)
 {
-    sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
+    sb_set_threads(1); /* a second one would slow down many small calls */
     const int64_t step = test_slow_device() ? 7 : 1;
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -202,7 +202,7 @@ TEST(attention, padding_does_not_change_the_bits_of_a_sentence)
 }
 
 /* The gradient of the weights is do v', dropped like the weights; nothing else uses them. */
-TEST(attention, kept_weights_have_their_gradient)
+TEST(attention, weights_that_are_returned_have_the_right_gradient)
 {
     for (int mask = 0; mask < MASK_KINDS; mask++) {
         struct variant c = {.B = 2, .H = 2, .G = 1, .Lq = 3, .Lk = 8, .D = 2, .Dv = 2};
@@ -227,7 +227,7 @@ TEST(attention, kept_weights_have_their_gradient)
                 bool blocked = sb_tensor_get(kept[OPERATIONS], i) == 0;
                 double expected = blocked ? 0 : sb_tensor_get(grads[OPERATIONS], i);
                 cr_expect(fabs(sb_tensor_get(grads[way], i) - expected) < 1e-13,
-                          "mask %d, way %d: %g and not %g", mask, (int)way,
+                          "mask %d, way %d: %g, not %g", mask, (int)way,
                           sb_tensor_get(grads[way], i), expected);
             }
         }
@@ -241,7 +241,7 @@ TEST(attention, kept_weights_have_their_gradient)
 }
 
 /* Two equal calls draw different masks, and a call without dropout does not advance the stream. */
-TEST(attention, dropout_takes_one_position_of_the_stream)
+TEST(attention, dropout_uses_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(4, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
@@ -258,7 +258,7 @@ TEST(attention, dropout_takes_one_position_of_the_stream)
     sb_tape_end(&tape);
 }
 
-TEST(attention, nothing_to_attend_to_or_from_is_allowed)
+TEST(attention, empty_queries_and_keys_are_allowed)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -1,6 +1,6 @@
 /*
  * Attention of bf16 on the CUDA device, which has separate kernels for it: tiles on tensor cores,
- * and the composed path. Against float64 on the CPU, from the same bf16 numbers.
+ * and the composed path. Compared with float64 on the CPU, from the same bf16 numbers.
  */
 #include "tests/support/device.h"
 #include "tests/support/variant.h"
@@ -105,7 +105,7 @@ static void results_free(struct results *r)
         sb_tensor_release(r->of[i]);
 }
 
-/* Any mask, bias, score, temperature, dropout, layout and groups of heads at sizes around those of
+/* Any mask, bias, score, temperature, dropout, layout and groups of heads with sizes near those of
    tiles and chunks. */
 static struct variant bf16_variant(uint64_t seed)
 {
@@ -119,7 +119,7 @@ static struct variant bf16_variant(uint64_t seed)
     c.Lk = lengths[sb_random_below(&r, LENGTHS)];
     c.D = sizes[sb_random_below(&r, SIZES)];
     c.Dv = sb_random_below(&r, 2) ? c.D : sizes[sb_random_below(&r, SIZES)];
-    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0; /* so that more than one key counts */
+    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0; /* so that several keys have weight */
     return c;
 }
 
@@ -128,10 +128,10 @@ static uint64_t variants(int all, int some)
     return (uint64_t)(test_long() ? all : test_sanitized() ? (some + 3) / 4 : some);
 }
 
-/* Half the distance of two neighbouring bf16 between 1 and 2: what rounding does to a number. */
+/* Half the distance of two neighbouring bf16 between 1 and 2: the largest rounding error. */
 #define ROUNDING 0x1p-9
 
-/* max |a - b| over max |b|, or over `least` where that is more, in roundings. */
+/* max |a - b| over max |b|, or over `least` if that is larger, in roundings. */
 static double error_of(const sb_tensor *a, const sb_tensor *b, double least)
 {
     double worst = 0, size = least, *x = numbers_of(a), *y = numbers_of(b);
@@ -176,11 +176,11 @@ static void expect_few_roundings(const struct variant *c, enum way way, const do
 }
 
 /*
- * Tiles round p to bf16 before it is multiplied with v, and ds before q and k; results are rounded
- * too, and all else is f32. So y and dv have two roundings, of which the first is of numbers that
- * are all positive, and dq and dk have two on sums of both signs, in which some of the size may
- * cancel; weights have the last one only. The largest of 1500 variants have 2.4 for y, 4.9 for dv,
- * 5 for dq, dk and the bias. Planted mistakes err by hundreds.
+ * Tiles round p to bf16 before the product with v, and ds before those with q and k; results are
+ * rounded too, and all else is f32. So y and dv have two roundings, the first of numbers that are
+ * all positive; dq and dk have two, of sums of both signs, which may partly cancel; weights have
+ * the last one only. The largest errors of 1500 variants are 2.4 for y, 4.9 for dv, and 5 for dq,
+ * dk and the bias. Planted mistakes have errors of hundreds.
  */
 TEST(attention_bf16, tiles_err_by_a_few_roundings)
 {
@@ -204,9 +204,9 @@ TEST(attention_bf16, the_composed_path_errs_by_a_few_roundings)
     }
 }
 
-/* A cosine, or a learned temperature, are operations of their own: q and k are rounded once more,
-   and so scores of 10 err by up to 10 roundings. */
-TEST(attention_bf16, other_scores_err_by_what_they_round)
+/* A cosine, or a learned temperature, is a separate operation: q and k are rounded once more, so
+   scores of 10 have errors of up to 10 roundings. */
+TEST(attention_bf16, other_scores_err_by_their_additional_roundings)
 {
     device_needed();
     for (uint64_t seed = 0; seed < variants(500, 4); seed++) {
@@ -233,7 +233,7 @@ TEST(attention_bf16, a_second_run_gives_the_same_bits)
     }
 }
 
-TEST(attention_bf16, tiles_are_taken_unless_weights_are_asked_for)
+TEST(attention_bf16, tiles_are_used_unless_weights_are_requested)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -298,7 +298,7 @@ static void window_free(struct window *w)
         free(w->of[i]);
 }
 
-/* Asserts that a part is the same in both but for the rows from .. to, and is not finite in one
+/* Asserts that a part is the same in both except for the rows from .. to, and is not finite in one
    column of them, or in all. */
 static void expect_unfinite(const struct window *a, const struct window *b, int part, int64_t from,
                             int64_t to, int64_t column)
@@ -315,8 +315,8 @@ static void expect_unfinite(const struct window *a, const struct window *b, int 
     }
 }
 
-/* The tiles at 0 .. 63 and 64 .. 127 are not whole, so that most pairs are blocked. */
-TEST(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else)
+/* The tiles at 0 .. 63 and 64 .. 127 are partial: most of their pairs are blocked. */
+TEST(attention_bf16, non_finite_values_propagate_only_through_kept_pairs)
 {
     device_needed();
     static const int64_t sizes[] = {16, 40, 65, 250};
@@ -345,7 +345,7 @@ TEST(attention_bf16, what_is_not_finite_shows_where_it_is_kept_and_nowhere_else)
     }
 }
 
-/* Of two sentences one has no keys, and the other half of them. */
+/* Sequence 0 has no keys, sequence 1 has half of them. */
 TEST(attention_bf16, blocked_rows_are_exactly_zero)
 {
     device_needed();

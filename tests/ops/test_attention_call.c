@@ -18,7 +18,7 @@ static sb_tensor *own(sb_tensor *t)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-TEST(attention_call, fewer_axes_are_one_head)
+TEST(attention_call, inputs_with_fewer_axes_have_one_head)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -39,7 +39,7 @@ TEST(attention_call, fewer_axes_are_one_head)
 }
 
 /* The layout only changes where rows are read and written. */
-TEST(attention_call, heads_first_gives_the_same_bits_in_its_own_order)
+TEST(attention_call, heads_first_gives_the_same_bits)
 {
     const int order[] = {0, 2, 1, 3};
     sb_tape tape;
@@ -72,7 +72,7 @@ TEST(attention_call, a_group_of_query_heads_reads_the_same_keys)
     cr_expect(sb_tape_end(&tape));
 }
 
-TEST(attention_call, shapes_that_do_not_fit_are_named)
+TEST(attention_call, wrong_shapes_are_named)
 {
     sb_tensor *ids = sb_tensor_zeros(SB_I32, SB_SHAPE(2, 3));
     sb_tensor *narrow = sb_tensor_zeros(SB_F32, SB_SHAPE(3, 4));
@@ -146,7 +146,7 @@ TEST(attention_call, numbers_out_of_range_are_named)
         sb_tensor_release(all[i]);
 }
 
-TEST(attention_call, masks_and_biases_that_do_not_fit_are_named)
+TEST(attention_call, wrong_masks_and_biases_are_named)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 3, 4, 2));
     sb_tensor *pairs = sb_tensor_zeros(SB_BOOL, SB_SHAPE(3, 4));
@@ -154,7 +154,7 @@ TEST(attention_call, masks_and_biases_that_do_not_fit_are_named)
     sb_tensor *wide = test_leaf(SB_F64, 1, SB_SHAPE(3));
     sb_tensor *weights = x;
     for (int way = 0; way < 3; way++) {
-        if (way == 1 && !told_at_once())
+        if (way == 1 && !reports_immediately())
             continue;
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -178,7 +178,7 @@ TEST(attention_call, masks_and_biases_that_do_not_fit_are_named)
 
 /* A bias that could not be made marks the tape as failed, so that its NULL does not mean "no
    bias". */
-TEST(attention_call, a_bias_that_failed_never_passes_for_no_bias)
+TEST(attention_call, a_bias_that_failed_is_not_taken_for_no_bias)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 2));
     for (int way = 0; way < 3; way++) {
@@ -195,7 +195,7 @@ TEST(attention_call, a_bias_that_failed_never_passes_for_no_bias)
     sb_tensor_release(x);
 }
 
-TEST(attention_call, without_a_tape_it_says_so)
+TEST(attention_call, without_a_tape_it_fails)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(2, 2));
     cr_expect(!sb_attention(x, x, x, NULL));

@@ -19,7 +19,7 @@ static void expect_golden(const sb_safetensors *file, const char *name, sb_tenso
 }
 
 /* Values and gradients as in tests/golden/make_attention.py. */
-TEST(attention, pytorch_computes_the_same)
+TEST(attention, values_and_gradients_agree_with_pytorch)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/attention.safetensors"));
     cr_assert(file, "%s", sb_error());

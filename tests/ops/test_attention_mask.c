@@ -1,9 +1,9 @@
 /* Masks in attention: blocked pairs have no effect, whatever their values are; NaN and infinities
-   in kept pairs show. */
+   of kept pairs propagate. */
 #include "ops/kernel.h"
 #include "tests/support/test.h"
 
-enum { B = 2, L = 6, H = 2, D = 5, ROW = H * D, SENTENCE = L * ROW };
+enum { B = 2, L = 6, H = 2, D = 5, ROW = H * D, SEQUENCE = L * ROW };
 
 struct run {
     sb_tensor *q, *k, *v, *dy; /* (B, L, H, D) */
@@ -59,13 +59,13 @@ static void run(struct run *r, sb_mask *(*mask)(void), bool biased, double dropo
 static void spoil_row(sb_tensor *x, int64_t b, int64_t l, double value)
 {
     for (int64_t i = 0; i < ROW; i++)
-        sb_tensor_set(x, b * SENTENCE + l * ROW + i, value);
+        sb_tensor_set(x, b * SEQUENCE + l * ROW + i, value);
 }
 
 static bool row_is(const sb_tensor *x, int64_t b, int64_t l, double value)
 {
     for (int64_t i = 0; i < ROW; i++)
-        if (sb_tensor_get(x, b * SENTENCE + l * ROW + i) != value)
+        if (sb_tensor_get(x, b * SEQUENCE + l * ROW + i) != value)
             return false;
     return true;
 }
@@ -73,15 +73,15 @@ static bool row_is(const sb_tensor *x, int64_t b, int64_t l, double value)
 static bool row_is_nan(const sb_tensor *x, int64_t b, int64_t l)
 {
     for (int64_t i = 0; i < ROW; i++)
-        if (!isnan(sb_tensor_get(x, b * SENTENCE + l * ROW + i)))
+        if (!isnan(sb_tensor_get(x, b * SEQUENCE + l * ROW + i)))
             return false;
     return true;
 }
 
-/* Whether two rows are the same but for rounding. */
+/* Whether two rows are equal up to rounding. */
 static bool row_same(const sb_tensor *x, const sb_tensor *y, int64_t b, int64_t l)
 {
-    for (int64_t i = b * SENTENCE + l * ROW; i < b * SENTENCE + l * ROW + ROW; i++)
+    for (int64_t i = b * SEQUENCE + l * ROW; i < b * SEQUENCE + l * ROW + ROW; i++)
         if (!(fabs(sb_tensor_get(x, i) - sb_tensor_get(y, i)) <= 1e-5))
             return false;
     return true;
@@ -104,8 +104,7 @@ static sb_mask *four_keys_dense(void)
     return sb_mask_allow(sb_tape_own(sb_tensor_from_doubles(SB_BOOL, SB_SHAPE(L), allowed)));
 }
 
-/* Queries 0..2 attend to the keys 0..2 only, the others to all. Here keys 3.. are blocked for
-   some. */
+/* Queries 0..2 attend to the keys 0..2 only, the others to all. */
 static sb_mask *two_groups(void)
 {
     const double allowed[L * L] = {1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0,
@@ -165,7 +164,7 @@ static void check_all_padding(sb_dtype dtype, bool biased, double dropout)
     }
 }
 
-TEST(attention_mask, what_is_in_padding_has_no_effect)
+TEST(attention_mask, padding_has_no_effect)
 {
     in_all_ways(check_all_padding);
 }
@@ -193,7 +192,7 @@ static void check_groups(sb_dtype dtype, bool biased, double dropout)
     run_free(&spoiled);
 }
 
-TEST(attention_mask, nan_shows_where_it_is_seen_and_nowhere_else)
+TEST(attention_mask, nan_reaches_only_queries_that_attend_to_it)
 {
     in_all_ways(check_groups);
 }
@@ -220,9 +219,9 @@ TEST(attention_mask, nan_in_the_last_key_reaches_only_the_last_query)
     in_all_ways(check_causal);
 }
 
-/* Query 2 is fully masked: whatever q and dy are there, y and dq are 0, and other gradients get
-   nothing. */
-static void check_dead_query(sb_dtype dtype, bool biased, double dropout)
+/* Query 2 is fully masked: whatever q and dy are there, y and dq are 0, and it adds nothing to the
+   other gradients. */
+static void check_masked_query(sb_dtype dtype, bool biased, double dropout)
 {
     struct run clean = run_new(dtype), spoiled = run_new(dtype);
     spoil_row(clean.q, 0, 2, 0);
@@ -246,7 +245,7 @@ static void check_dead_query(sb_dtype dtype, bool biased, double dropout)
 
 TEST(attention_mask, a_query_without_keys_is_zero_and_passes_no_gradient)
 {
-    in_all_ways(check_dead_query);
+    in_all_ways(check_masked_query);
 }
 
 static sb_mask *no_keys(void)
@@ -263,7 +262,7 @@ static bool is_zero(const sb_tensor *x)
     return true;
 }
 
-static void check_dead_batch(sb_dtype dtype, bool biased, double dropout)
+static void check_masked_batch(sb_dtype dtype, bool biased, double dropout)
 {
     struct run r = run_new(dtype);
     for (int64_t l = 0; l < L; l++) {
@@ -278,9 +277,9 @@ static void check_dead_batch(sb_dtype dtype, bool biased, double dropout)
     run_free(&r);
 }
 
-TEST(attention_mask, sentences_of_length_zero_are_zero)
+TEST(attention_mask, sequences_of_length_zero_give_zeros)
 {
-    in_all_ways(check_dead_batch);
+    in_all_ways(check_masked_batch);
 }
 
 static sb_mask *no_mask(void)
@@ -288,7 +287,7 @@ static sb_mask *no_mask(void)
     return NULL;
 }
 
-/* Without a mask, NaN in any of q, k, v shows; also a NaN value whose weight has become 0. */
+/* Without a mask, NaN in any of q, k, v propagates, even from a value whose weight rounds to 0. */
 static void check_visible(sb_dtype dtype, bool biased, double dropout)
 {
     for (int which = 0; which < 3; which++)
@@ -298,7 +297,7 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
             run(&r, masked ? four_keys : no_mask, biased, 0);
             cr_expect(row_is_nan(r.y, 0, 1));
             cr_expect(row_is_nan(r.y, 0, 3) == (which > 0));
-            cr_expect(row_same(r.y, r.y, 1, 1), "sentence 1 has nothing to do with it");
+            cr_expect(row_same(r.y, r.y, 1, 1), "a NaN of sequence 0 reaches sequence 1");
             run_free(&r);
         }
     for (int masked = 0; masked < 2; masked++) {
@@ -310,19 +309,19 @@ static void check_visible(sb_dtype dtype, bool biased, double dropout)
         }
         spoil_row(r.v, 0, 1, NAN);
         run(&r, masked ? four_keys : no_mask, false, 0);
-        cr_expect(row_is_nan(r.y, 0, 0), "a weight of 0 that no mask made hides a NaN");
+        cr_expect(row_is_nan(r.y, 0, 0), "a weight that rounds to 0 hides a NaN");
         run_free(&r);
     }
     (void)dropout;
 }
 
-TEST(attention_mask, nan_in_what_is_kept_always_shows)
+TEST(attention_mask, nan_in_a_kept_pair_always_propagates)
 {
     in_all_ways(check_visible);
 }
 
-/* The same on a tape that does not record, where other products are used. */
-TEST(attention_mask, evaluation_keeps_the_same_promises)
+/* The same on a tape that does not record, which uses other matrix products. */
+TEST(attention_mask, the_same_holds_without_recording)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (int way = 0; way < 2 * (KERNELS_CPU_V4 + 1); way++) {

@@ -5,7 +5,7 @@
 
 enum { MOST = 64 };
 
-/* Draws of this deviation that want a gradient and belong to the tape. */
+/* Normal numbers of this deviation that require a gradient; the tape owns them. */
 static sb_tensor *normal(uint64_t seed, double deviation, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -35,8 +35,8 @@ static int *distance(struct distance known[], int *n, const sb_tensor *of)
 }
 
 /* The number of edges of the tape, each from an input of an operation to its output, on the
-   shortest path between two tensors. All that uses a tensor lies after it on the tape, so one walk
-   from the tape's end settles every distance. */
+   shortest path between two tensors. An operation lies after its inputs on the tape, so one pass
+   finds every distance. */
 static int path_length(const sb_tensor *from, const sb_tensor *to)
 {
     struct distance known[2000];
@@ -70,7 +70,7 @@ static int attention_path(int64_t L, sb_attention_algorithm algorithm)
     return edges;
 }
 
-TEST(attention_paths, from_first_to_last_position_are_as_many_edges_at_any_length)
+TEST(attention_paths, the_path_length_does_not_depend_on_the_sequence_length)
 {
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++)
         for (int64_t L = 1; L <= MOST; L *= 4)
@@ -98,7 +98,7 @@ static int recurrent_path(int64_t L)
 }
 
 /* Each step adds linear, add and tanh. */
-TEST(attention_paths, a_recurrence_has_edges_in_proportion_to_the_length)
+TEST(attention_paths, the_path_length_of_a_recurrence_is_proportional_to_the_length)
 {
     for (int64_t L = 1; L <= MOST; L *= 4)
         cr_expect(recurrent_path(L) == 3 * L, "%d at length %d", recurrent_path(L), (int)L);
@@ -127,7 +127,7 @@ static int64_t positions_reached(sb_tensor *x, sb_tensor *y)
         bool reaches = false;
         for (int64_t c = 0; c < C; c++)
             reaches = reaches || sb_tensor_get(sb_tensor_grad(x), t * C + c) != 0;
-        cr_expect(reaches || !reached, "position %d is passed over", (int)t);
+        cr_expect(reaches || !reached, "position %d is skipped", (int)t);
         reached += reaches;
     }
     return reached;
@@ -161,7 +161,7 @@ TEST(attention_paths, one_causal_attention_reaches_every_position)
     }
 }
 
-/* How different the rows of x are: their distance from their mean, over their length. */
+/* How different the rows of x are: their distance from their mean, relative to their norm. */
 static double diversity(sb_tensor *x)
 {
     sb_tensor *apart = sb_subtract(x, sb_mean(x, 0, true));
@@ -195,7 +195,7 @@ static void stack_layers(sb_attention_algorithm algorithm, bool residual, int de
 
 /* Source: Dong, Cordonnier and Loukas 2021, "Attention is not all you need: pure attention loses
    rank doubly exponentially with depth". */
-TEST(attention_paths, rows_collapse_with_depth_unless_residuals_carry_them)
+TEST(attention_paths, rows_collapse_with_depth_without_residual_connections)
 {
     enum { DEPTH = 4 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -211,8 +211,8 @@ TEST(attention_paths, rows_collapse_with_depth_unless_residuals_carry_them)
 
 enum { B = 2, L = 70, H = 2, D = 8, PARTS = 4 };
 
-/* y and the gradients of q, k and v, with queries taken `block` at a time; to be released. A causal
-   block needs the keys up to its own last position only. */
+/* y and the gradients of q, k and v, for blocks of `block` queries; to be released. A causal block
+   needs only the keys up to its own last position. */
 static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool causal,
                        sb_attention_algorithm algorithm, sb_tensor *result[PARTS])
 {
@@ -239,9 +239,9 @@ static void run_blocks(sb_tensor *const x[3], sb_tensor *dy, int64_t block, bool
     }
 }
 
-/* By the composed path y and dq have the same bits, since a query's row is computed alone; dk and
-   dv are sums over queries, which blocks add up in another order. */
-TEST(attention_paths, blocks_of_queries_one_by_one_equal_the_whole)
+/* On the composed path y and dq have the same bits, since each query is computed alone; dk and dv
+   are sums over queries, which blocks add in another order. */
+TEST(attention_paths, blocks_of_queries_give_what_all_queries_give)
 {
     static const int64_t blocks[] = {1, 24, 64};
     sb_tensor *x[3], *dy = test_leaf(SB_F64, 4, SB_SHAPE(B, L, H, D));

@@ -4,7 +4,7 @@
 
 enum { MOST = 320 };
 
-/* Independent draws of mean 0 and variance 1, which want a gradient and belong to the tape. */
+/* Independent draws of mean 0 and variance 1, which require a gradient; the tape owns them. */
 static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -77,7 +77,7 @@ TEST(attention_properties, self_attention_without_positions_is_permutation_equiv
     }
 }
 
-TEST(attention_properties, the_order_of_pairs_of_key_and_value_does_not_matter)
+TEST(attention_properties, attention_is_invariant_to_the_order_of_key_value_pairs)
 {
     enum { L = 300 };
     int64_t order[L];
@@ -115,9 +115,9 @@ TEST(attention_properties, a_constant_added_to_a_row_of_scores_changes_nothing)
     }
 }
 
-/* Causal, and pairs drawn at random with query 0 blocked throughout. A query that sees one key
-   passes no gradient to its score either: its weight is 1 whatever the score. */
-TEST(attention_properties, no_gradient_flows_to_masked_scores_and_some_to_all_others)
+/* A causal mask, and random pairs with query 0 fully blocked. A query that sees one key gives no
+   gradient to its score either: its weight is 1 for any score. */
+TEST(attention_properties, masked_scores_alone_have_gradient_zero)
 {
     enum { L = 280 };
     for (int run = 0; run < 4; run++) {
@@ -174,9 +174,9 @@ TEST(attention_properties, outputs_lie_within_the_range_of_the_values_seen)
     }
 }
 
-/* The variance of the scores of q, k ~ N(0, 1), of which attention shows the differences: those of
-   keys 2j and 2j + 1, log w - log w', have twice the variance of one. With n queries and n keys
-   its relative deviation is some sqrt(2/d (1/n + 1/n) + 4/n^2): 1.3 % for d = 64, n = 400. */
+/* The variance of the scores of q, k ~ N(0, 1). Attention shows only differences of scores: those
+   of keys 2j and 2j + 1, log w - log w', have twice the variance. With n queries and n keys the
+   relative deviation is about sqrt(2/d (1/n + 1/n) + 4/n^2): 1.3 % for d = 64, n = 400. */
 static double score_variance(int64_t d, sb_attention_options o)
 {
     enum { N = 400 };
@@ -264,8 +264,8 @@ static double hadamard(int64_t n, int64_t i, int64_t j)
     return (__builtin_popcountll((unsigned long long)(i & j)) % 2 ? -1 : 1) / sqrt((double)n);
 }
 
-/* Heads are independent here. Over 4800 numbers of each the variance has a deviation of 2 %. */
-TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_them_all)
+/* Heads are independent here. The variance of 4800 numbers each has a deviation of 2 %. */
+TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and_mixing_keeps_it)
 {
     enum { B = 300, L = 2, H = 8, D = 16, C = H * D };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -286,7 +286,7 @@ TEST(attention_properties, averaging_H_heads_leaves_1_over_H_of_the_variance_and
     }
 }
 
-TEST(attention_properties, heads_may_change_places_together_with_the_columns_of_W_o)
+TEST(attention_properties, heads_can_be_permuted_together_with_the_columns_of_W_o)
 {
     enum { L = 9, H = 4, D = 3, C = H * D };
     const int64_t order[H] = {2, 0, 3, 1};

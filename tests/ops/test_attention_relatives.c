@@ -2,7 +2,7 @@
    regression. */
 #include "tests/support/test.h"
 
-/* Independent draws of mean 0 and variance 1, which want a gradient and belong to the tape. */
+/* Independent draws of mean 0 and variance 1, which require a gradient; the tape owns them. */
 static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -12,8 +12,8 @@ static sb_tensor *normal(uint64_t seed, int rank, const int64_t *dim)
     return sb_tensor_requires_grad(t);
 }
 
-/* What node i of a graph receives from its neighbours: their values, each in proportion to the
-   exponential of its message x_i . x_j; 0 without neighbours. */
+/* What node i of a graph receives from its neighbours: their values, each in proportion to
+   exp(x_i . x_j); 0 without neighbours. */
 static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_tensor *x,
                           const sb_tensor *v, int64_t i, double *received)
 {
@@ -33,7 +33,7 @@ static void pass_messages(int64_t N, int64_t D, const sb_tensor *edge, const sb_
 }
 
 /* Node 3 has no neighbours. */
-TEST(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_the_graph)
+TEST(attention_relatives, a_mask_that_is_an_adjacency_matrix_gives_message_passing)
 {
     enum { N = 40, D = 3 };
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -62,7 +62,7 @@ TEST(attention_relatives, masked_by_an_adjacency_matrix_it_passes_messages_on_th
 }
 
 /* Recall of N stored patterns of length 1 from cues with noise of length about 1/2: the root mean
-   square error over all patterns. Without a temperature, the error of the cue itself. */
+   square error over all patterns; for temperature 0 that of the cue itself. */
 static double recall_error(double temperature, sb_attention_algorithm algorithm)
 {
     enum { N = 100, D = 64 };
@@ -79,8 +79,8 @@ static double recall_error(double temperature, sb_attention_algorithm algorithm)
     return result;
 }
 
-/* The average of all is an error of sqrt(1 - 1/N), about 1. */
-TEST(attention_relatives, a_memory_recalls_when_cold_and_averages_when_hot)
+/* The average of all patterns has an error of sqrt(1 - 1/N), about 1. */
+TEST(attention_relatives, a_low_temperature_recalls_a_pattern_and_a_high_one_averages)
 {
     const double temperatures[] = {0.03, 0.1, 0.2, 0.3, 1, 10};
     for (sb_attention_algorithm a = SB_ATTENTION_COMPOSED; a <= SB_ATTENTION_TILED; a++) {
@@ -113,8 +113,8 @@ static double regression(int64_t N, int64_t D, const sb_tensor *points, const sb
     return above / below;
 }
 
-/* -(x - k)^2 / 2h^2 = x.k / h^2 - k^2 / 2h^2 - x^2 / 2h^2: a scale, a bias for each key, and what
-   is the same for all keys of a query and drops out. */
+/* -(x - k)^2 / 2h^2 = x.k / h^2 - k^2 / 2h^2 - x^2 / 2h^2: a scale, a bias for each key, and a
+   term that is the same for all keys of a query, which cancels. */
 TEST(attention_relatives, nadaraya_watson_regression_is_attention)
 {
     enum { N = 300, M = 50, D = 2 };

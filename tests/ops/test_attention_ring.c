@@ -32,7 +32,7 @@ static int length_axis(const struct variant *c)
     return c->layout == SB_LAYOUT_LENGTH_FIRST ? 1 : 2;
 }
 
-/* The axis of a bias that has the queries; -1: it is broadcast over queries. */
+/* The axis of a bias that has the queries; -1 if it is broadcast over queries. */
 static int bias_axis(const struct variant *c)
 {
     return c->bias == BIAS_ALL ? 2 : c->bias == BIAS_HEADS || c->bias == BIAS_QUERIES ? 1 : -1;
@@ -109,7 +109,7 @@ static void attend_rank(sb_communicator *ring, void *context)
         sb_tensor_release(x[i]);
 }
 
-/* Joins the ranks' parts of a result. */
+/* Concatenates the ranks' parts of a result. */
 static sb_tensor *joined(const struct job *job, int ranks, int i, const sb_tensor *like)
 {
     sb_tensor *whole = sb_tensor_zeros(like->dtype, like->rank, like->dim);
@@ -162,8 +162,8 @@ static void expect_same(const struct variant *c, int ranks)
     job_free(&job, ranks);
 }
 
-/* All masks, biases, scores, temperatures, layouts and groups of heads, also with pieces that are
-   empty: there are fewer queries or keys than chunks. */
+/* All masks, biases, scores, temperatures, layouts and groups of heads, also with empty pieces:
+   there are fewer queries or keys than chunks. */
 CPU_TEST(attention_ring, short_sequences_equal_the_tiled_path)
 {
     const int variants = test_long() ? 4000 : test_some(300);
@@ -190,10 +190,10 @@ CPU_TEST(attention_ring, long_sequences_equal_the_tiled_path)
     }
 }
 
-/* ---- what is the same, and what is not possible ---- */
+/* ---- determinism and failures ---- */
 
 /* Additions follow the order of ranks, whichever rank is faster. */
-CPU_TEST(attention_ring, a_second_run_has_the_same_bits)
+CPU_TEST(attention_ring, a_second_run_gives_the_same_bits)
 {
     struct variant c = variant_draw(9);
     c.Lq = c.Lk = 300;
@@ -216,10 +216,10 @@ CPU_TEST(attention_ring, a_second_run_has_the_same_bits)
 
 struct same {
     const sb_tensor *x;
-    sb_tensor *dx; /* of the whole */
+    sb_tensor *dx; /* of the unsharded tensor */
 };
 
-/* Where one tensor is q, k and v, all three parts of its gradient count, and what it had before. */
+/* One tensor is q, k and v: its gradient is the sum of three parts and of an existing one. */
 static bool use_same(sb_tensor *x, sb_communicator *ring, const sb_piece *piece)
 {
     const sb_partition partition = {.source = *piece};
@@ -256,8 +256,8 @@ CPU_TEST(attention_ring, one_tensor_may_be_queries_keys_and_values)
     sb_tensor_release(x);
 }
 
-/* Where all scores of a block of keys are -infinity, the others count; where all are, y is NaN. */
-CPU_TEST(attention_ring, infinite_scores_of_a_block_leave_the_others)
+/* If all scores of a block of keys are -infinity, only the others count; if all are, y is NaN. */
+CPU_TEST(attention_ring, infinite_scores_of_a_block_do_not_change_the_others)
 {
     struct job job = {.c = {.seed = 3, .B = 1, .H = 1, .G = 1, .Lq = 8, .Lk = 8, .D = 2, .Dv = 2}};
     sb_tensor *expected[PARTS];
@@ -282,7 +282,7 @@ CPU_TEST(attention_ring, infinite_scores_of_a_block_leave_the_others)
     job_free(&job, 4);
 }
 
-CPU_TEST(attention_ring, what_does_not_fit_is_named)
+CPU_TEST(attention_ring, wrong_arguments_are_named)
 {
     static const char *const messages[] = {
         "attention: weights are not available with sequence parallelism",
@@ -309,7 +309,7 @@ CPU_TEST(attention_ring, what_does_not_fit_is_named)
 
 static sb_tensor *small_x;
 
-/* On a ring of one, which has no other threads. */
+/* On a ring of one rank, which has no other threads. */
 static bool small_run(void *alone)
 {
     sb_tensor *x = small_x;
@@ -334,11 +334,11 @@ CPU_TEST(attention_ring, each_allocation_may_fail)
     sb_communicator_close(alone);
 }
 
-/* ---- what a rank holds ---- */
+/* ---- memory of a rank ---- */
 
 enum { HEADS = 8, SIZE = 64 };
 
-/* Operands of one sentence; a rank adds up what all ranks hold. */
+/* Operands of one sequence, and the sum of all ranks' bytes. */
 struct cost {
     int64_t length, before, peak;
 };
@@ -373,10 +373,9 @@ static int64_t peak_bytes(int64_t length, int ranks)
     return memory_in_use().peak_bytes - before;
 }
 
-/* A rank's share of q, k, v, y, their gradients and the dy that was given, and two numbers of
-   statistics for each query; two blocks of k and v, and two of dk and dv; delta of one of the two
-   runs of queries; and tiles for its thread. On a busy machine not all ranks hold their most at the
-   same time. */
+/* A rank's share of q, k, v, y, their gradients and dy, and two statistics for each query; two
+   blocks of k and v, and two of dk and dv; delta of one of the two runs of queries; and tiles for
+   its thread. On a busy machine not all ranks reach their peak at the same time. */
 CPU_TEST(attention_ring, a_rank_holds_its_share_and_two_blocks)
 {
     const int usual = sb_threads();
@@ -401,7 +400,7 @@ CPU_TEST(attention_ring, a_rank_holds_its_share_and_two_blocks)
 struct training {
     const sb_batch *batch;
     double loss[RANKS];
-    struct tiny tiny[RANKS]; /* all alike */
+    struct tiny tiny[RANKS]; /* equal on all ranks */
 };
 
 /* The sum of losses of a batch, or of a rank's part of it, and its gradients. */
@@ -439,8 +438,7 @@ static void learn_piece(sb_communicator *ring, void *context)
     batch_release(&part);
 }
 
-/* The largest difference between the sum of the ranks' gradients and `whole`'s, over its largest.
- */
+/* The largest difference between the ranks' summed gradients and `whole`'s, over its largest. */
 static double gradient_difference(const struct training *t, int ranks, const struct tiny *whole)
 {
     double difference = 0, largest = 0;

@@ -12,7 +12,7 @@ TEST(attention_tiled, many_options_equal_the_composition_of_simple_operations)
     }
 }
 
-/* Any mask, bias, score, temperature, dropout, layout and groups of heads at sizes around those of
+/* Any mask, bias, score, temperature, dropout, layout and groups of heads with sizes near those of
    tiles and vectors. */
 static struct variant long_variant(uint64_t seed)
 {
@@ -28,7 +28,7 @@ static struct variant long_variant(uint64_t seed)
     c.Lk = lengths[sb_random_below(&r, 16)];
     c.D = sizes[sb_random_below(&r, 7)];
     c.Dv = sizes[sb_random_below(&r, 7)];
-    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0; /* so that more than one key counts */
+    c.scale = c.scale ? 1.3 / sqrt((double)c.D) : 0; /* so that several keys have weight */
     return c;
 }
 
@@ -71,8 +71,7 @@ static double largest(const sb_tensor *t)
     return most;
 }
 
-/* max |a - b| over max |b|, or, for a gradient in which much cancels, over that of all gradients.
- */
+/* max |a - b| over max |b|, or over the largest of all gradients where terms cancel. */
 static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_tensor *const b[])
 {
     double worst = 0, size = fmax(largest(b[i]), variant_least_size(c, i)), *x = numbers_of(a[i]),
@@ -86,9 +85,9 @@ static double error_of(const struct variant *c, int i, sb_tensor *const a[], sb_
     return worst == 0 ? 0 : worst / size;
 }
 
-/* The error is at most twice that of the composed path in float32, or 8 ulp of the largest; more
-   over several tiles of keys, where what is subtracted from a product comes from y, and for sums in
-   which much cancels. */
+/* The error is at most twice that of the composed path in float32, or 8 ulp of the largest. It may
+   be larger with several tiles of keys, since delta is computed from y, and for sums whose terms
+   cancel. */
 TEST(attention_tiled, float32_is_as_exact_as_the_composed_path)
 {
     const int variants = test_long() ? 1000 : test_slow_device() ? test_some(64) : 100;
@@ -142,11 +141,11 @@ static int64_t extra_bytes(int64_t L)
     return peak - 5 * tensor; /* y, its gradient, and the gradients of q, k and v */
 }
 
-TEST(attention_tiled, memory_grows_with_the_length_and_not_its_square)
+TEST(attention_tiled, memory_is_linear_in_the_length)
 {
     int64_t L = test_long() ? 16384 : 2048;
     int64_t whole = extra_bytes(L), quarter = extra_bytes(L / 4);
-    cr_log_info("causal, 8 heads of 64: %.2f MB besides inputs, results and gradients at %lld, "
+    cr_log_info("causal, 8 heads of 64: %.2f MB of extra memory at length %lld, "
                 "%.2f MB at %lld",
                 (double)whole / 1e6, (long long)L, (double)quarter / 1e6, (long long)L / 4);
     cr_expect(whole <= 16e6 * (double)L / 16384 + 4e6, "%lld bytes", (long long)whole);
@@ -155,7 +154,7 @@ TEST(attention_tiled, memory_grows_with_the_length_and_not_its_square)
               (long long)whole - quarter);
 }
 
-/* Scores far beyond what exp can take, and the difference of neighbours still counts. */
+/* exp of these scores overflows, and the difference between neighbours still counts. */
 TEST(attention_tiled, huge_scores_stay_finite)
 {
     for (int way = 0; way < 2; way++) {
@@ -178,8 +177,8 @@ TEST(attention_tiled, huge_scores_stay_finite)
     }
 }
 
-/* Minus infinity in all kept scores gives NaN and not 0: only the mask makes rows 0. */
-TEST(attention_tiled, infinite_scores_show)
+/* Kept scores that are all -infinity give NaN and not 0: only a mask gives rows of 0. */
+TEST(attention_tiled, infinite_scores_give_nan)
 {
     const double scores[] = {-INFINITY, INFINITY, NAN};
     for (int way = 0; way < 2; way++)

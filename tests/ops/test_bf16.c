@@ -41,8 +41,8 @@ static struct inputs inputs_as(sb_dtype dtype, const struct inputs *from)
     return in;
 }
 
-/* An example is one operation, or a few: each may be off by half an ulp of bf16. A device with
-   kernels of its own for bf16 rounds what it keeps for backward too. */
+/* An example is one operation, or a few: each may be off by half an ulp of bf16. A device with bf16
+   kernels also rounds what it saves for backward. */
 static void agrees_with_f32(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_as(SB_F32, &in);
@@ -57,7 +57,7 @@ static void agrees_with_f32(const struct example *e, const char *shapes)
     inputs_free(&wide);
 }
 
-TEST(bf16, every_operation_is_f32_s_but_for_rounding)
+TEST(bf16, every_operation_agrees_with_f32_up_to_rounding)
 {
     for_each_example(agrees_with_f32);
 }
@@ -85,7 +85,7 @@ static void returns_bf16(const struct example *e, const char *shapes)
     example_begin(&tape, SB_RECORD);
     const sb_tensor *y = e->run(NULL, in.x);
     cr_assert(y, "%s %s: %s", e->name, shapes, sb_error());
-    if (strcmp(e->name, "cast") != 0) /* whose caller chooses */
+    if (strcmp(e->name, "cast") != 0) /* the caller chooses its dtype */
         cr_expect(sb_tensor_dtype(y) == dtype_of_result(e->name), "%s %s: the result is %s",
                   e->name, shapes, sb_dtype_name(sb_tensor_dtype(y)));
     cr_expect(sb_tape_end(&tape), "%s", sb_error());

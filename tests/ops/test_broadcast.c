@@ -4,7 +4,7 @@
 #include "ops/kernel.h"
 #include "tests/support/values.h"
 
-TEST(broadcast, axes_walked_alike_are_merged)
+TEST(broadcast, contiguous_axes_are_merged)
 {
     const sb_tensor y = {.rank = 4, .dim = {2, 3, 1, 5}}, bias = {.rank = 1, .dim = {5}};
     const sb_tensor column = {.rank = 4, .dim = {2, 3, 1, 1}}, scalar = {.rank = 0};
@@ -41,13 +41,13 @@ static void expect_gradient(const sb_tensor *x, double *dx, const sb_tensor *a, 
 {
     double *got = numbers_of(sb_tensor_grad(x));
     const double error = test_relative_arrays(sb_tensor_size(x), got, dx);
-    cr_expect(error < 3e-7, "the gradient of %s, from %s times %s, is wrong by %g",
+    cr_expect(error < 3e-7, "the gradient of %s, from %s times %s, differs by %g",
               tensor_shape(x).text, tensor_shape(a).text, tensor_shape(b).text, error);
     free(got);
     free(dx);
 }
 
-/* y = a b, with dy = y: da = sum of a b^2 where a stretches. */
+/* y = a b, with dy = y: da = sum of a b^2 if a is broadcast. */
 static void check_product(sb_tensor *a, sb_tensor *b)
 {
     sb_tape tape;
@@ -88,7 +88,7 @@ static const struct {
     {3, {130, 1, 3}, 2, {90, 1}},
 };
 
-TEST(broadcast, long_walks_agree_with_plain_loops_in_every_instruction_set)
+TEST(broadcast, long_tensors_agree_with_plain_loops_in_every_instruction_set)
 {
     const enum kernel_set best = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= best; set++) {
@@ -129,7 +129,7 @@ CPU_TEST(broadcast, sums_have_the_same_bits_for_any_number_of_threads)
     sb_set_threads(threads);
 }
 
-/* 1 + 2^-20 + ... in floats would lose what is small; sums are held in float64. */
+/* The sum is accumulated in float64: in float32 the small terms would be lost. */
 TEST(broadcast, a_sum_of_a_million_floats_is_right_to_the_last_bit)
 {
     sb_tape tape;

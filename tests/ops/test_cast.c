@@ -21,7 +21,7 @@ TEST(cast, reals_round_and_whole_numbers_are_exact)
     sb_tape_end(&tape);
 }
 
-TEST(cast, what_an_integer_cannot_hold_becomes_the_nearest_and_nan_becomes_0)
+TEST(cast, values_out_of_an_integers_range_are_clamped_and_nan_becomes_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -54,7 +54,7 @@ TEST(cast, the_gradient_is_cast_back_and_added)
     sb_tape_end(&tape);
 }
 
-TEST(cast, no_gradient_goes_through_whole_numbers)
+TEST(cast, no_gradient_passes_through_integers)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -76,7 +76,7 @@ TEST(cast, the_same_dtype_shares_the_data)
     sb_tape_end(&tape);
 }
 
-TEST(cast, long_and_empty_tensors_are_cast_whole)
+TEST(cast, every_element_of_long_and_empty_tensors_is_cast)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);

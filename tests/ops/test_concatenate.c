@@ -30,7 +30,7 @@ TEST(concatenate, columns_interleave)
     sb_tape_end(&tape);
 }
 
-TEST(concatenate, one_tensor_in_two_places_gets_both_parts)
+TEST(concatenate, a_tensor_that_is_joined_twice_gets_both_gradients)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -42,7 +42,7 @@ TEST(concatenate, one_tensor_in_two_places_gets_both_parts)
     sb_tape_end(&tape);
 }
 
-TEST(concatenate, a_constant_takes_its_place_without_a_gradient)
+TEST(concatenate, a_constant_is_joined_and_gets_no_gradient)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -56,7 +56,7 @@ TEST(concatenate, a_constant_takes_its_place_without_a_gradient)
     sb_tape_end(&tape);
 }
 
-TEST(concatenate, a_stack_has_a_new_axis_at_any_place)
+TEST(concatenate, a_stack_has_a_new_axis_at_any_position)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -156,8 +156,8 @@ TEST(cross_entropy, targets_and_class_weights_get_no_gradient)
         sb_tensor_release(x[i]);
 }
 
-/* A padded position may hold anything. */
-TEST(cross_entropy, an_ignored_row_shows_nothing_of_its_data)
+/* A padded position may have any value, NaN too. */
+TEST(cross_entropy, the_data_of_an_ignored_row_have_no_effect)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(SB_F32, SB_SHAPE(2, 2), (double[]){NAN, INFINITY, 0, 0}));
@@ -174,7 +174,7 @@ TEST(cross_entropy, an_ignored_row_shows_nothing_of_its_data)
     sb_tensor_release(x);
 }
 
-TEST(cross_entropy, a_nan_in_a_counted_row_shows)
+TEST(cross_entropy, a_nan_in_a_counted_row_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -191,7 +191,7 @@ TEST(cross_entropy, a_nan_in_a_counted_row_shows)
 }
 
 /* A class with logit -infinity has probability 0, and 0 log 0 is 0. */
-TEST(cross_entropy, classes_that_are_ruled_out_do_not_count)
+TEST(cross_entropy, classes_of_probability_zero_do_not_count)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -221,7 +221,7 @@ static sb_tensor *losses(sb_tensor *x)
     return sb_cross_entropy(x, ids, &(sb_cross_entropy_options){.reduction = SB_REDUCE_NONE});
 }
 
-TEST(cross_entropy, a_row_has_the_same_bits_wherever_it_stands)
+TEST(cross_entropy, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(losses);
 }
@@ -254,7 +254,7 @@ static void expect_refusal(const char *message, const char *shapes, double smoot
         sb_tensor_release(x[i]);
 }
 
-TEST(cross_entropy, what_does_not_fit_is_refused)
+TEST(cross_entropy, wrong_arguments_are_refused)
 {
     expect_refusal("cross_entropy: x is a scalar", ". i1:.", 0, SB_REDUCE_MEAN);
     expect_refusal("cross_entropy: the logits are (2, 3), targets are (3) of i32, not (2)",
@@ -272,7 +272,7 @@ TEST(cross_entropy, what_does_not_fit_is_refused)
     expect_refusal("cross_entropy: label_smoothing is nan", "2x3 i3:2", (double)NAN,
                    SB_REDUCE_MEAN);
     expect_refusal("cross_entropy: 3 is not a reduction", "2x3 i3:2", 0, 3);
-    if (!told_at_once())
+    if (!reports_immediately())
         return;
     expect_refusal("is -1; weights are numbers >= 0", "2x3 i3:2 c-1:3", 0, SB_REDUCE_MEAN);
     expect_refusal("cross_entropy: none of 0 targets counts (ignored or weight 0): the mean is 0/0",

@@ -13,7 +13,7 @@ TEST(detach, no_gradient_flows_through_it)
     sb_tape_end(&tape);
 }
 
-TEST(detach, what_is_detached_alone_cannot_be_differentiated)
+TEST(detach, a_loss_of_detached_inputs_alone_cannot_be_differentiated)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

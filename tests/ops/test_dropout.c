@@ -8,7 +8,7 @@ static sb_tensor *ones(sb_dtype dtype, int64_t n)
     return sb_tensor_requires_grad(sb_tensor_full(dtype, SB_SHAPE(n), 1));
 }
 
-/* y of dropout at this place of a stream; to be released. */
+/* y of dropout at this position of a stream; to be released. */
 static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
 {
     sb_tape tape;
@@ -20,7 +20,7 @@ static sb_tensor *drop(sb_tensor *x, double p, sb_random random)
     return y;
 }
 
-static double share_of_zeros(const sb_tensor *x)
+static double fraction_of_zeros(const sb_tensor *x)
 {
     int64_t zeros = 0, n = sb_tensor_size(x);
     for (int64_t i = 0; i < n; i++)
@@ -30,7 +30,7 @@ static double share_of_zeros(const sb_tensor *x)
 
 /* Philox4x32-10 of key 0, counter 0 gives 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (Random123's known
    answers): halves e8d5 6627 c58d e169 ac4c bc57 dbd8 9b00, against p 2^16 = 8000 and c000. */
-TEST(dropout, the_known_bits_decide)
+TEST(dropout, the_published_random_bits_decide)
 {
     const bool half[] = {0, 1, 0, 0, 0, 0, 0, 0}, most[] = {0, 1, 0, 0, 1, 1, 0, 1};
     sb_tensor *x = ones(SB_F64, 8);
@@ -65,14 +65,14 @@ TEST(dropout, every_element_has_its_own_sixteen_bits)
     kernel_use_cpu_set(usual);
 }
 
-/* Four standard deviations of a share p of 100,000 are below 0.0064. */
-TEST(dropout, a_share_p_is_dropped_and_the_mean_stays)
+/* Four standard deviations of a fraction p of 100,000 are below 0.0064. */
+TEST(dropout, a_fraction_p_is_dropped_and_the_mean_is_kept)
 {
     sb_tensor *x = ones(SB_F32, 100000);
     const double p[] = {0.1, 0.5, 0.9};
     for (int i = 0; i < 3; i++) {
         sb_tensor *y = drop(x, p[i], sb_random_new(5, SB_STREAM_TRAIN));
-        double zeros = share_of_zeros(y);
+        double zeros = fraction_of_zeros(y);
         cr_expect(fabs(zeros - p[i]) < 0.0064, "%g of %g", zeros, p[i]);
         for (int64_t e = 0; e < 1000; e++)
             cr_expect(sb_tensor_get(y, e) == 0 ||
@@ -82,7 +82,7 @@ TEST(dropout, a_share_p_is_dropped_and_the_mean_stays)
     sb_tensor_release(x);
 }
 
-/* What two calls drop, two streams, and two seeds, coincides as often as chance has it. */
+/* Two calls, two streams and two seeds drop the same element as often as by chance. */
 TEST(dropout, calls_streams_and_seeds_are_independent)
 {
     sb_tensor *x = ones(SB_F32, 100000);
@@ -123,7 +123,7 @@ TEST(dropout, backward_drops_what_forward_dropped)
 }
 
 /* Dropped elements are 0, even if x is NaN; the others are only scaled. */
-TEST(dropout, dropped_nan_is_zero_and_kept_nan_shows)
+TEST(dropout, a_dropped_nan_is_zero_and_a_kept_one_propagates)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     sb_tensor *x = sb_tensor_requires_grad(sb_tensor_full(SB_F32, SB_SHAPE(100), NAN));
@@ -145,7 +145,7 @@ TEST(dropout, dropped_nan_is_zero_and_kept_nan_shows)
     sb_tensor_release(dy);
 }
 
-TEST(dropout, one_call_takes_one_position_of_the_stream)
+TEST(dropout, one_call_uses_one_position_of_the_stream)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;
@@ -154,7 +154,7 @@ TEST(dropout, one_call_takes_one_position_of_the_stream)
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(sb_dropout(x, 0.5) == x, "without a stream it is the identity");
     sb_tape_random(&tape, &random);
-    cr_expect(sb_dropout(x, 0) == x && random.position == begin, "so it is with p = 0");
+    cr_expect(sb_dropout(x, 0) == x && random.position == begin, "with p = 0 too");
     cr_expect(test_relative(sb_residual_dropout(x, x, 0), sb_add(x, x)) == 0);
     cr_expect(random.position == begin);
     cr_expect(sb_dropout(x, 0.5) && random.position == begin + 1);
@@ -169,7 +169,7 @@ static sb_tensor *residual(sb_tensor *x, sb_tensor *branch, bool composed)
 }
 
 /* Also for x = branch, whose gradient has two parts, and with an existing gradient. */
-TEST(dropout, with_a_residual_it_is_their_sum)
+TEST(dropout, residual_dropout_is_dropout_and_add)
 {
     for (int same = 0; same < 2; same++) {
         sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(3, 300)), *y[2], *dx[2], *dbranch[2];
@@ -223,7 +223,7 @@ CPU_TEST(dropout, any_number_of_threads_gives_the_same_bits)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-TEST(dropout, mistakes_are_named)
+TEST(dropout, wrong_arguments_are_named)
 {
     sb_random random = sb_random_new(5, SB_STREAM_TRAIN);
     uint64_t begin = random.position;

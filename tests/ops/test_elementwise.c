@@ -62,7 +62,7 @@ static void expect_close(const sb_tensor *t, const double *expected, double tole
                   "%s at %d: %.17g, not %.17g", what, i, sb_tensor_get(t, i), expected[i]);
 }
 
-TEST(elementwise, values_and_derivatives_are_the_reference_s)
+TEST(elementwise, values_and_derivatives_agree_with_the_reference)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -76,7 +76,7 @@ TEST(elementwise, values_and_derivatives_are_the_reference_s)
     }
 }
 
-TEST(elementwise, floats_give_the_reference_to_float_precision)
+TEST(elementwise, f32_agrees_with_the_reference_to_its_precision)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -102,7 +102,7 @@ TEST(elementwise, scale_multiplies_value_and_gradient)
     sb_tape_end(&tape);
 }
 
-/* Each path from x adds its part: here scale and negate, 3 - 1 = 2. */
+/* Each path from x adds its gradient: here of scale and negate, 3 - 1 = 2. */
 TEST(elementwise, gradients_of_two_uses_add_up)
 {
     sb_tape tape;
@@ -125,8 +125,8 @@ TEST(elementwise, relu_passes_no_gradient_at_0_or_below)
     sb_tape_end(&tape);
 }
 
-/* An infinite gradient times a slope of 0 would be NaN. */
-TEST(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
+/* A product of an infinite gradient and a slope of 0 would be NaN. */
+TEST(elementwise, relu_stops_an_infinite_gradient_at_0_or_below)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -137,7 +137,7 @@ TEST(elementwise, relu_keeps_an_infinite_gradient_out_of_what_is_off)
     sb_tape_end(&tape);
 }
 
-TEST(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
+TEST(elementwise, a_nan_stays_in_its_element)
 {
     for (int r = 0; r < REFERENCES; r++) {
         sb_tape tape;
@@ -150,7 +150,7 @@ TEST(elementwise, a_nan_shows_in_its_place_and_nowhere_else)
     }
 }
 
-TEST(elementwise, edges_are_those_of_ieee)
+TEST(elementwise, special_values_follow_ieee)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -201,7 +201,7 @@ TEST(elementwise, long_tensors_are_covered_by_any_number_of_threads)
     sb_tensor_release(x);
 }
 
-TEST(elementwise, nothing_becomes_nothing)
+TEST(elementwise, an_empty_input_gives_an_empty_result)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -31,7 +31,7 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     sb_tensor_release(table);
 }
 
-/* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the order shows. */
+/* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the sum depends on the order. */
 TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
 {
     enum { C = 100, N = 1500 };
@@ -81,7 +81,7 @@ TEST(embedding, it_is_a_product_with_one_hot_rows)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-TEST(embedding, no_ids_give_nothing)
+TEST(embedding, no_ids_give_an_empty_result)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -136,13 +136,13 @@ static void expect_refusal(const char *message, const char *shapes)
     sb_tensor_release(x[1]);
 }
 
-TEST(embedding, what_does_not_fit_is_refused)
+TEST(embedding, wrong_arguments_are_refused)
 {
     expect_refusal("embedding: table is (2, 3, 4), not (V, C)", "2x3x4 i2:5");
     expect_refusal("embedding: table is (), not (V, C)", ". i2:5");
     expect_refusal("embedding: table is of i32; it must be f32, f64 or bf16", "i2:2x3 i2:5");
     expect_refusal("embedding: ids are of f32; they must be i32", "2x3 5");
     expect_refusal("the result would have more than 6 axes", "2x3 i2:1x1x1x1x1x1");
-    if (told_at_once())
+    if (reports_immediately())
         expect_refusal("is not in 0..-1", "0x3 i1:2");
 }

@@ -15,7 +15,7 @@ TEST(expand, axes_of_size_1_are_repeated_and_their_gradients_summed)
     sb_tape_end(&tape);
 }
 
-TEST(expand, gradients_add_to_what_is_there)
+TEST(expand, gradients_add_to_existing_ones)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -42,7 +42,7 @@ TEST(expand, the_result_is_a_copy_in_any_dtype)
     sb_tape_end(&tape);
 }
 
-TEST(expand, long_rows_are_filled_whole)
+TEST(expand, every_element_of_long_rows_is_filled)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -55,7 +55,7 @@ TEST(expand, long_rows_are_filled_whole)
     sb_tape_end(&tape);
 }
 
-TEST(expand, nothing_can_be_made_of_one_and_its_gradient_is_0)
+TEST(expand, an_axis_of_1_expands_to_0_with_gradient_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -76,7 +76,7 @@ static void expect_refused(int rank, const int64_t *dim, const char *message)
     cr_expect(!sb_tape_end(&tape));
 }
 
-TEST(expand, shapes_that_do_not_fit_are_named)
+TEST(expand, wrong_shapes_are_named)
 {
     expect_refused(SB_SHAPE(2, 4), "expand: x is (1, 3): it does not broadcast to (2, 4)");
     expect_refused(SB_SHAPE(2, 1), "expand: x is (1, 3): it does not broadcast to (2, 1)");

@@ -29,7 +29,7 @@ TEST(gather, backward_adds_at_the_chosen_places)
     sb_tensor_release(x);
 }
 
-TEST(gather, a_nan_shows_only_where_it_is_chosen)
+TEST(gather, a_nan_propagates_only_if_it_is_chosen)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -52,13 +52,13 @@ static void expect_refusal(const char *message, const char *shapes)
     sb_tensor_release(x[1]);
 }
 
-TEST(gather, what_does_not_fit_is_refused)
+TEST(gather, wrong_arguments_are_refused)
 {
     expect_refusal("gather: x is a scalar", ". i1:.");
     expect_refusal("gather: x is (2, 3), ids are (3), not (2): one id for each row", "2x3 i2:3");
     expect_refusal("gather: x is (3), ids are (3), not (): one id for each row", "3 i2:3");
     expect_refusal("gather: ids are of f32; they must be i32", "2x3 2");
-    if (told_at_once())
+    if (reports_immediately())
         expect_refusal("is not in 0..-1", "2x0 i1:2");
 }
 

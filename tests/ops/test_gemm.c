@@ -45,7 +45,7 @@ static void *numbers(const struct product *p, int64_t count, bool whole)
     return x;
 }
 
-/* Rows are some elements longer than they need to be. */
+/* Rows are a few elements longer than necessary. */
 static struct product product_new(sb_dtype dtype, int transposes, int64_t m, int64_t n, int64_t k,
                                   int64_t spare, bool whole)
 {
@@ -218,19 +218,19 @@ static void expect_rows_unchanged(const struct product *p, enum kernel_set set, 
                   "row %d of %d differs (%c%c, set %d)", (int)i, (int)rows,
                   p->transpose_a ? 't' : 'n', p->transpose_b ? 't' : 'n', (int)set);
     free(c);
-    if (!p->transpose_a) { /* the last rows, which then stand elsewhere */
+    if (!p->transpose_a) { /* the last rows, at another position */
         size_t size = p->dtype == SB_F32 ? 4 : 8;
         part.a = (char *)p->a + (size_t)((p->m - rows) * p->lda) * size;
         c = result(&part, set, BUILTIN, 0);
         for (int64_t i = 0; i < rows; i++)
             cr_assert(
                 memcmp(row_of(p, c, i), row_of(p, all, p->m - rows + i), (size_t)row_bytes(p)) == 0,
-                "row %d changes when it stands at %d", (int)(p->m - rows + i), (int)i);
+                "row %d changes at position %d", (int)(p->m - rows + i), (int)i);
         free(c);
     }
 }
 
-TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_place)
+TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
 {
     for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int transposes = 0; transposes < 4 && kernel_use_cpu_set(set); transposes++)
@@ -276,7 +276,7 @@ TEST(gemm, threads_change_no_bit)
                 sb_set_threads(threads);
                 void *several = result(&p, kernel_cpu_set(), way, 0.5);
                 cr_expect(memcmp(one, several, bytes_c(&p)) == 0,
-                          "shape %d, way %d: %d threads give other bits", (int)i, way, threads);
+                          "shape %d, way %d: %d threads change bits", (int)i, way, threads);
                 free(several);
             }
             free(one);
@@ -293,7 +293,7 @@ TEST(gemm, large_products_agree_with_the_builtin_for_any_number_of_threads)
     float *one = result(&p, kernel_cpu_set(), PARALLEL, 0);
     sb_set_threads(3);
     float *three = result(&p, kernel_cpu_set(), PARALLEL, 0);
-    cr_expect(memcmp(one, three, bytes_c(&p)) == 0, "three threads give other bits");
+    cr_expect(memcmp(one, three, bytes_c(&p)) == 0, "three threads change bits");
     /* No fmax: it ignores NaN, and gcc 12 for ARM crashes on it over floats read as doubles. */
     int64_t far = 0;
     for (int64_t i = 0; i < p.m * p.n; i++)
@@ -325,7 +325,7 @@ TEST(gemm, calls_from_several_threads_change_no_bit)
     }
 }
 
-/* Small whole numbers, as bf16 holds them. */
+/* Small whole numbers, which bf16 represents exactly. */
 static uint16_t *narrow_numbers(int64_t count)
 {
     uint16_t *x = calloc((size_t)count + 1, sizeof *x);
@@ -360,7 +360,7 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
     free(c);
 }
 
-/* Odd sizes, in which pairs of numbers do not lie together, too. */
+/* Also odd sizes, whose pairs of numbers are not adjacent. */
 TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
 {
     for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -390,14 +390,14 @@ TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
             cr_assert(kernels->bf16(ta, tb, M, N, K, a, ta ? M : K, b, tb ? K : N, 0,
                                     c + (threads > 1 ? M * N : 0), N));
             cr_expect(threads == 1 || memcmp(c, c + M * N, M * N * sizeof *c) == 0,
-                      "%d threads give other bits", threads);
+                      "%d threads change bits", threads);
         }
     free(a);
     free(b);
     free(c);
 }
 
-/* Vectors that hang over an edge hold other columns or nothing; neither may come back. */
+/* Vectors that reach over an edge have other columns or nothing, which must not change C. */
 TEST(gemm, a_nan_stays_in_its_row_or_column)
 {
     for (int transposes = 0; transposes < 4; transposes++) {
@@ -417,14 +417,14 @@ TEST(gemm, a_nan_stays_in_its_row_or_column)
     }
 }
 
-TEST(gemm, the_library_says_who_multiplies)
+TEST(gemm, the_library_names_its_matrix_product)
 {
     cr_expect(strstr(gemm_library(), gemm_has_blas() ? "OpenBLAS" : "built-in"), "%s",
               gemm_library());
 }
 
-/* Whether the same was heard each time. */
-static void *ask_who_multiplies(void *same)
+/* Whether each call returns the same. */
+static void *read_library_name(void *same)
 {
     char name[256];
     snprintf(name, sizeof name, "%s", gemm_library());
@@ -433,13 +433,13 @@ static void *ask_who_multiplies(void *same)
     return NULL;
 }
 
-TEST(gemm, threads_that_ask_at_once_hear_the_whole_name)
+TEST(gemm, threads_that_ask_at_the_same_time_read_the_same_name)
 {
     enum { THREADS = 4 };
     bool same[THREADS] = {true, true, true, true};
     pthread_t thread[THREADS];
     for (int i = 0; i < THREADS; i++)
-        cr_assert(pthread_create(&thread[i], NULL, ask_who_multiplies, &same[i]) == 0);
+        cr_assert(pthread_create(&thread[i], NULL, read_library_name, &same[i]) == 0);
     for (int i = 0; i < THREADS; i++) {
         pthread_join(thread[i], NULL);
         cr_expect(same[i], "thread %d", i);

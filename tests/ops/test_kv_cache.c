@@ -20,7 +20,7 @@ static struct sequence sequence_new(sb_dtype dtype)
                              own(test_leaf(dtype, 3, SB_SHAPE(B, T, G, DV)))};
 }
 
-/* Goes through the sequence by `step` positions at a time, with a cache; the joined results. */
+/* Decodes `step` positions at a time with a cache; the joined results. */
 static sb_tensor *decode(const struct sequence *s, int64_t step, sb_attention_options o)
 {
     sb_kv_cache *cache = sb_kv_cache_new();
@@ -62,7 +62,7 @@ static void expect_decoding(sb_dtype dtype, sb_score score, double tolerance)
 
 TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
 {
-    sb_set_threads(1); /* one thread, because many small calls gain nothing from a second one */
+    sb_set_threads(1); /* a second one would slow down many small calls */
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (sb_score score = SB_SCORE_SCALED; test_kernel_set(set) && score <= SB_SCORE_COSINE;
@@ -73,8 +73,8 @@ TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
     kernel_use_cpu_set(usual);
 }
 
-/* q and the result may have the heads first; weights have the usual layout. */
-TEST(kv_cache, the_layout_of_queries_is_free)
+/* q and the result may have heads first; weights always have the default layout. */
+TEST(kv_cache, queries_may_have_either_layout)
 {
     const int order[] = {0, 2, 1, 3};
     sb_tape tape;
@@ -97,7 +97,7 @@ TEST(kv_cache, the_layout_of_queries_is_free)
     cr_expect(sb_tape_end(&tape));
 }
 
-/* Sentence 1 alone, and in a batch with padding: the same bits. */
+/* Sequence 1 alone, and in a batch with padding: the same bits. */
 static void expect_the_same_bits_alone(int64_t L)
 {
     sb_tape tape;
@@ -120,7 +120,7 @@ static void expect_the_same_bits_alone(int64_t L)
     cr_expect(sb_tape_end(&tape));
 }
 
-TEST(kv_cache, a_sentence_has_the_same_bits_alone_and_in_a_batch)
+TEST(kv_cache, a_sequence_has_the_same_bits_alone_and_in_a_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -129,7 +129,7 @@ TEST(kv_cache, a_sentence_has_the_same_bits_alone_and_in_a_batch)
     kernel_use_cpu_set(usual);
 }
 
-/* What a cache holds, seen through one-hot values: the mean of v over all keys, for q = 0. */
+/* The contents of a cache: with q = 0 a query gives the mean of v over all keys. */
 static void expect_mean(const sb_kv_cache *cache, int64_t batch, const double *expected)
 {
     sb_tensor *q = own(sb_tensor_zeros(SB_F64, SB_SHAPE(batch, 1, 1, 1)));
@@ -146,7 +146,7 @@ static bool append(sb_kv_cache *cache, int64_t batch, int64_t L, const double *v
     return sb_kv_cache_append(cache, t, t);
 }
 
-TEST(kv_cache, reordering_makes_a_sequence_what_another_was)
+TEST(kv_cache, reordering_replaces_one_sequence_by_another)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -167,7 +167,7 @@ TEST(kv_cache, reordering_makes_a_sequence_what_another_was)
     cr_expect(sb_tape_end(&tape));
 }
 
-TEST(kv_cache, truncating_forgets_the_last_positions)
+TEST(kv_cache, truncating_removes_the_last_positions)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -183,8 +183,8 @@ TEST(kv_cache, truncating_forgets_the_last_positions)
     cr_expect(sb_tape_end(&tape));
 }
 
-/* 1,000 steps make room only seven times: 16, 32, ..., 1024. */
-TEST(kv_cache, the_room_doubles)
+/* 1,000 steps allocate only seven times: 16, 32, ..., 1024 positions. */
+TEST(kv_cache, the_capacity_doubles)
 {
     sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 1, 8));
     sb_kv_cache *cache = sb_kv_cache_new();
@@ -209,7 +209,7 @@ TEST(kv_cache, the_room_doubles)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-TEST(kv_cache, mistakes_are_named_and_leave_the_cache_as_it_was)
+TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
 {
     sb_tensor *k = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 4)),
               *v = test_leaf(SB_F32, 1, SB_SHAPE(2, 1, 3, 5));
@@ -279,7 +279,7 @@ static bool use(void *x)
     bool ok = cache != NULL;
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    for (int i = 0; ok && i < 3; i++) { /* the third makes new room */
+    for (int i = 0; ok && i < 3; i++) { /* the third allocates more room */
         int64_t length = sb_kv_cache_length(cache);
         ok = sb_kv_cache_append(cache, x, x);
         cr_expect(sb_kv_cache_length(cache) == length + (ok ? 7 : 0));

@@ -1,6 +1,6 @@
 #include "tests/support/compare.h"
 
-TEST(l2_normalize, three_and_four_give_three_and_four_fifths)
+TEST(l2_normalize, two_numbers_give_the_hand_worked_values)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -55,8 +55,8 @@ TEST(l2_normalize, rows_shorter_than_1e_12_are_divided_by_that)
     cr_expect(fabs(dx[0] * 1e-12 - 1) < 1e-12 && dx[1] == 0);
 }
 
-/* 3e30 squared is no f32. */
-TEST(l2_normalize, squares_that_overflow_do_no_harm)
+/* 3e30 squared overflows in f32. */
+TEST(l2_normalize, squares_do_not_overflow)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -84,7 +84,7 @@ TEST(l2_normalize, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-TEST(l2_normalize, a_nan_or_an_infinity_shows)
+TEST(l2_normalize, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -100,7 +100,7 @@ TEST(l2_normalize, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-TEST(l2_normalize, a_row_has_the_same_bits_wherever_it_stands)
+TEST(l2_normalize, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(sb_l2_normalize);
 }
@@ -114,7 +114,7 @@ TEST(l2_normalize, a_scalar_is_refused)
     sb_tape_end(&tape);
 }
 
-TEST(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
+TEST(l2_normalize, a_row_without_dy_has_gradient_zero)
 {
     for (int fresh = 0; fresh < 2; fresh++) {
         sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(2, 3));
@@ -123,7 +123,7 @@ TEST(l2_normalize, a_row_on_which_nothing_depends_has_gradient_zero)
         sb_tape_begin(&tape, SB_RECORD);
         sb_tensor *y = sb_l2_normalize(x), *second = sb_slice(y, 0, 1, 1);
         sb_tensor *loss = sb_sum(second, SB_ALL, false);
-        if (!fresh) /* by way of a sum, the gradient of x holds something before */
+        if (!fresh) /* a sum adds to the gradient of x first */
             loss = sb_add(loss, sb_sum(sb_slice(x, 0, 1, 1), SB_ALL, false));
         cr_assert(sb_backward(loss), "%s", sb_error());
         for (int i = 0; i < 3; i++)

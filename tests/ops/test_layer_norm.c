@@ -73,7 +73,7 @@ TEST(layer_norm, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
-/* The sum is used once more, as by the next residual. */
+/* The sum is used twice, as by the next residual. */
 static sb_tensor *residual(void *unused, sb_tensor *const x[])
 {
     (void)unused;
@@ -96,7 +96,7 @@ TEST(layer_norm, with_a_residual_it_is_add_and_layer_norm)
         expect_same_function(residual, residual_composed, shapes[i]);
 }
 
-/* Gives the open tape the stream that this begins anew. */
+/* Restarts the stream and gives it to the open tape. */
 static sb_random *stream(void)
 {
     static sb_random random;
@@ -169,8 +169,8 @@ static void expect_same_bits(sb_function f, sb_function g, sb_dtype dtype, const
     sb_tensor_release(yg);
 }
 
-/* So the weights of a trained model do not depend on which of the two it uses. */
-CPU_TEST(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
+/* The weights of a trained model must not depend on which of the two it uses. */
+CPU_TEST(layer_norm, with_dropout_it_has_the_same_bits_as_dropout_before_it)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -182,7 +182,7 @@ CPU_TEST(layer_norm, with_dropout_it_has_the_bits_of_dropout_before_it)
     kernel_use_cpu_set(usual);
 }
 
-TEST(layer_norm, dropout_of_the_branch_takes_one_position_of_the_stream)
+TEST(layer_norm, dropout_of_the_branch_uses_one_position_of_the_stream)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -231,12 +231,12 @@ TEST(layer_norm, one_tensor_may_be_both_x_and_branch)
     expect_same_function(doubled, doubled_composed, "3x5 5");
 }
 
-TEST(layer_norm, the_sum_alone_passes_its_gradient_on)
+TEST(layer_norm, a_gradient_of_the_sum_alone_reaches_the_inputs)
 {
     expect_same_function(only_the_sum, only_the_sum_composed, "3x5 3x5 5 5");
 }
 
-/* Values whose mean is not exact in f32, and large beside epsilon. */
+/* Values whose mean is not exact in f32, and large compared with epsilon. */
 TEST(layer_norm, a_row_without_variance_gives_the_bias)
 {
     sb_tape tape;
@@ -253,7 +253,7 @@ TEST(layer_norm, a_row_without_variance_gives_the_bias)
     sb_tape_end(&tape);
 }
 
-/* The mean's first rounding is as large as the deviation, 1/16; its correction must reach both. */
+/* The mean's rounding error is as large as the deviation, 1/16: x - m and v must correct it. */
 TEST(layer_norm, a_rounded_mean_does_not_change_the_variance)
 {
     sb_tape tape;
@@ -284,7 +284,7 @@ TEST(layer_norm, a_large_mean_does_not_hide_the_variance)
     sb_tape_end(&tape);
 }
 
-TEST(layer_norm, a_nan_or_an_infinity_shows)
+TEST(layer_norm, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -308,12 +308,12 @@ static sb_tensor *with_gain(sb_tensor *x)
     return sb_layer_norm(x, gain, bias, 0);
 }
 
-TEST(layer_norm, a_row_has_the_same_bits_wherever_it_stands)
+TEST(layer_norm, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(with_gain);
 }
 
-/* dgain and dbias of 1000 rows: the cut into slabs must not follow the threads. */
+/* dgain and dbias of 1000 rows: slabs must not depend on the number of threads. */
 CPU_TEST(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
 {
     int usual = sb_threads();
@@ -336,7 +336,7 @@ CPU_TEST(layer_norm, gradients_have_the_same_bits_for_any_number_of_threads)
     }
 }
 
-TEST(layer_norm, nothing_gives_nothing)
+TEST(layer_norm, an_empty_input_gives_an_empty_result)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -363,7 +363,7 @@ static void expect_refusal(const char *message, const char *shapes, double epsil
         sb_tensor_release(x[i]);
 }
 
-TEST(layer_norm, what_does_not_fit_is_refused)
+TEST(layer_norm, wrong_arguments_are_refused)
 {
     expect_refusal("layer_norm: x is a scalar", ". 3 3", 0);
     expect_refusal("layer_norm: x is (2, 3), gain is (2), not (3)", "2x3 2 3", 0);

@@ -21,7 +21,7 @@ TEST(linear, one_row_gives_the_hand_worked_values)
     sb_tape_end(&tape);
 }
 
-/* With dy = (1, 1, 1) and relu, of which only the third unit is on: dz = (0, 0, 1). */
+/* With dy = (1, 1, 1) and relu, whose third unit alone is positive: dz = (0, 0, 1). */
 TEST(linear, backward_gives_the_hand_worked_gradients)
 {
     sb_tensor *x =
@@ -100,12 +100,12 @@ static sb_tensor *without_bias_composed(void *unused, sb_tensor *const x[])
     return sb_gelu(sb_matmul_nt(x[0], x[1]));
 }
 
-TEST(linear, it_goes_without_a_bias)
+TEST(linear, the_bias_is_optional)
 {
     expect_same_function(without_bias, without_bias_composed, "2x3x4 5x4");
 }
 
-/* As a weight tied between two layers: both parts must arrive. */
+/* The weight is tied between two layers. */
 static sb_tensor *tied(void *unused, sb_tensor *const x[])
 {
     (void)unused;
@@ -141,7 +141,7 @@ TEST(linear, no_rows_give_zero_gradients)
         sb_tensor_release(x[i]);
 }
 
-TEST(linear, a_nan_or_an_infinity_shows)
+TEST(linear, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -159,7 +159,7 @@ TEST(linear, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-/* All rows at once, against every so many rows alone: what decoding relies on. */
+/* All rows together, compared with every n-th row alone: decoding relies on this. */
 static void expect_rows_alone(int64_t rows, int64_t in, int64_t out, int64_t every)
 {
     sb_tape tape;
@@ -224,7 +224,7 @@ static void expect_refusal(const char *message, const char *shapes, int kind)
         sb_tensor_release(x[i]);
 }
 
-TEST(linear, what_does_not_fit_is_refused)
+TEST(linear, wrong_arguments_are_refused)
 {
     expect_refusal("linear: x is a scalar", ". 3x2 3", SB_ACTIVATION_IDENTITY);
     expect_refusal("linear: weight is (2), not (out, in)", "5x2 2 3", SB_ACTIVATION_IDENTITY);

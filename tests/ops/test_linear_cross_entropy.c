@@ -40,7 +40,7 @@ static sb_tensor *with_options_composed(void *unused, sb_tensor *const x[])
     return sb_cross_entropy(sb_linear(x[0], x[1], NULL), x[2], &options);
 }
 
-TEST(linear_cross_entropy, every_option_means_the_same)
+TEST(linear_cross_entropy, every_option_gives_the_same_as_in_cross_entropy)
 {
     for (sb_reduction reduction = SB_REDUCE_MEAN; reduction <= SB_REDUCE_NONE; reduction++)
         for (int smooth = 0; smooth < 2; smooth++) {
@@ -72,7 +72,7 @@ TEST(linear_cross_entropy, negative_ids_are_ignored)
 }
 
 /* 4096 logits of 1000 classes in f32 are 16 MB. */
-TEST(linear_cross_entropy, all_the_logits_are_never_held)
+TEST(linear_cross_entropy, the_logits_are_never_all_in_memory)
 {
     sb_tensor *x[EXAMPLE_INPUTS], *dx[4];
     cr_assert(example_inputs("4096x2 1000x2 1000 i1000:4096", SB_F32, 1, x) == 4);
@@ -117,7 +117,7 @@ static void expect_refusal(const char *message, const char *shapes)
         sb_tensor_release(x[i]);
 }
 
-TEST(linear_cross_entropy, what_does_not_fit_is_refused)
+TEST(linear_cross_entropy, wrong_arguments_are_refused)
 {
     expect_refusal("linear_cross_entropy: x is a scalar", ". 5x2 5 i5:3");
     expect_refusal(
@@ -167,8 +167,8 @@ TEST(linear_cross_entropy, each_allocation_may_fail)
         sb_tensor_release(x[i]);
 }
 
-/* Forward finds the gradients for a dy of 1; what is asked for may be any, with others added. */
-TEST(linear_cross_entropy, gradients_are_in_proportion_to_dy)
+/* Forward computes the gradients for dy = 1; backward scales them and adds to existing ones. */
+TEST(linear_cross_entropy, gradients_are_proportional_to_dy)
 {
     double grad[2][6];
     for (int i = 0; i < 2; i++) {
@@ -188,9 +188,8 @@ TEST(linear_cross_entropy, gradients_are_in_proportion_to_dy)
                   grad[0][e]);
 }
 
-/* A leaf that wants a gradient only after forward gets it, and one that no longer does gets none.
- */
-TEST(linear_cross_entropy, a_leaf_may_change_its_mind_before_backward)
+/* Forward computes the gradients, but requires_grad counts when backward runs. */
+TEST(linear_cross_entropy, requires_grad_may_change_between_forward_and_backward)
 {
     double grad[2][8];
     for (int late = 0; late < 2; late++) {

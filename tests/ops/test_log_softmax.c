@@ -59,7 +59,7 @@ TEST(log_softmax, small_probabilities_keep_their_logarithm)
     sb_tape_end(&tape);
 }
 
-TEST(log_softmax, a_score_of_1000_does_not_overflow_wherever_it_stands)
+TEST(log_softmax, a_score_of_1000_does_not_overflow_at_any_position)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -73,7 +73,7 @@ TEST(log_softmax, a_score_of_1000_does_not_overflow_wherever_it_stands)
     sb_tape_end(&tape);
 }
 
-TEST(log_softmax, a_nan_or_an_infinity_shows)
+TEST(log_softmax, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -89,7 +89,7 @@ TEST(log_softmax, a_nan_or_an_infinity_shows)
     sb_tape_end(&tape);
 }
 
-TEST(log_softmax, nothing_gives_nothing)
+TEST(log_softmax, an_empty_input_gives_an_empty_result)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -99,7 +99,7 @@ TEST(log_softmax, nothing_gives_nothing)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-TEST(log_softmax, a_row_has_the_same_bits_wherever_it_stands)
+TEST(log_softmax, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(sb_log_softmax);
 }
@@ -124,7 +124,7 @@ TEST(log_softmax, whole_numbers_are_refused)
 
 enum { ROWS = 3, MOST = 1000 };
 
-/* Numbers of few values, so that there are ties, and where a bias keeps out the largest. */
+/* Numbers of few values, so that there are ties; a bias rules out the largest of some rows. */
 static sb_tensor *scores_of(sb_dtype dtype, int64_t C, double odd)
 {
     sb_random random = sb_random_new((uint64_t)C, SB_STREAM_USER);
@@ -161,8 +161,8 @@ static void expect_best_as_composed(sb_dtype dtype, int64_t C, double odd)
     }
 }
 
-/* On every set of kernels: the same place and the same bits. */
-TEST(log_softmax, the_best_is_what_argmax_and_gather_find)
+/* On every set of kernels: the same index and the same bits. */
+TEST(log_softmax, the_best_score_is_that_of_argmax_and_gather)
 {
     const double odd[] = {1, 50, -INFINITY, INFINITY, NAN};
     const int64_t sizes[] = {1, 2, 7, 65, 255, 256, 257, 512, 513, MOST};

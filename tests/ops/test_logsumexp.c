@@ -65,7 +65,7 @@ TEST(logsumexp, large_and_infinite_scores_give_their_limit)
     sb_tape_end(&tape);
 }
 
-TEST(logsumexp, of_nothing_is_minus_infinity)
+TEST(logsumexp, the_value_of_an_empty_row_is_minus_infinity)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -74,7 +74,7 @@ TEST(logsumexp, of_nothing_is_minus_infinity)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-TEST(logsumexp, a_row_has_the_same_bits_wherever_it_stands)
+TEST(logsumexp, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(sb_logsumexp);
 }

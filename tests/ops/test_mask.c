@@ -13,7 +13,7 @@ static void expect_picture(sb_mask *mask, int64_t b, int64_t h, int64_t Lq, int6
 {
     char *text = sb_mask_text(mask, b, h, Lq, Lk);
     cr_assert(text, "%s", sb_error());
-    cr_expect(strcmp(text, expected) == 0, "the picture is\n%sand not\n%s", text, expected);
+    cr_expect(strcmp(text, expected) == 0, "the picture is\n%snot\n%s", text, expected);
     sb_free(text);
 }
 
@@ -39,7 +39,7 @@ TEST(mask, pictures_show_the_kept_pairs)
     cr_expect(sb_tape_end(&tape));
 }
 
-/* Of the scores 0, ln 2, ln 4, 1000 the mask keeps the first three: (1, 2, 4) / 7. At temperature
+/* The mask keeps the first three of the scores 0, ln 2, ln 4, 1000: (1, 2, 4) / 7. At temperature
    1/2 they count as 0, ln 4, ln 16: (1, 4, 16) / 21. */
 TEST(mask, masked_softmax_gives_the_hand_worked_weights)
 {
@@ -81,7 +81,7 @@ TEST(mask, masked_softmax_backward_gives_the_hand_worked_gradient)
     sb_tensor_release(dy);
 }
 
-/* exp(x / T) keep / sum of exp(x / T) keep, from simple operations; keep is x[1] in x's dtype. */
+/* exp(x / T) keep / sum of exp(x / T) keep; keep is x[1] in x's dtype. */
 static sb_tensor *simple(sb_tensor *const x[], double temperature)
 {
     sb_tensor *e = sb_multiply(sb_exp(sb_scale(x[0], 1 / temperature)), x[1]);
@@ -123,8 +123,8 @@ TEST(mask, masked_softmax_is_the_composition_of_simple_operations)
         expect_simple(3, lengths[i], i % 2 ? 0.5 : 1, true);
 }
 
-/* Every combination of the kinds of mask against the same mask written out pair by pair. */
-TEST(mask, combined_masks_keep_what_all_of_them_keep)
+/* Every combination of the kinds of mask compared with the same mask as a dense array. */
+TEST(mask, a_combined_mask_keeps_pairs_that_all_its_masks_keep)
 {
     enum { B = 2, H = 2, Lq = 5, Lk = 7 };
     sb_tape tape;
@@ -172,7 +172,7 @@ TEST(mask, combined_masks_keep_what_all_of_them_keep)
 }
 
 /* Query 0 is fully masked, and its scores have NaN and infinities. */
-static void expect_dead_row(sb_dtype dtype, bool dense)
+static void expect_masked_row(sb_dtype dtype, bool dense)
 {
     sb_tensor *x = sb_tensor_requires_grad(
         sb_tensor_from_doubles(dtype, SB_SHAPE(3, 2), (double[]){NAN, INFINITY, 1, NAN, 2, 3}));
@@ -200,12 +200,12 @@ static void expect_dead_row(sb_dtype dtype, bool dense)
 TEST(mask, a_fully_masked_row_is_exactly_zero_and_so_is_its_gradient)
 {
     for (sb_dtype dtype = SB_F32; dtype <= SB_F64; dtype++) {
-        expect_dead_row(dtype, true);
-        expect_dead_row(dtype, false);
+        expect_masked_row(dtype, true);
+        expect_masked_row(dtype, false);
     }
 }
 
-TEST(mask, no_keys_at_all_leave_zeros)
+TEST(mask, without_keys_all_weights_are_zero)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -218,8 +218,8 @@ TEST(mask, no_keys_at_all_leave_zeros)
     sb_tape_end(&tape);
 }
 
-/* The rows sum to 1 over what is kept, however low the kept scores are beside the blocked. */
-TEST(mask, low_scores_are_not_taken_for_masked_ones)
+/* The kept weights of a row sum to 1, even if the kept scores are far below the blocked ones. */
+TEST(mask, low_kept_scores_are_not_masked)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -230,8 +230,8 @@ TEST(mask, low_scores_are_not_taken_for_masked_ones)
     sb_tape_end(&tape);
 }
 
-/* A NaN or an infinity at each place of a row, with the last key blocked. Kept, it shows in all
-   kept weights (an infinity as NaN or as a weight of 0); blocked, nowhere. */
+/* A NaN or an infinity at each position of a row, with the last key blocked. Kept, it changes all
+   kept weights (to NaN, or one to 0); blocked, none. */
 static void expect_visible(sb_dtype dtype, double value, bool dense)
 {
     sb_tape tape;
@@ -252,7 +252,7 @@ static void expect_visible(sb_dtype dtype, double value, bool dense)
     sb_tape_end(&tape);
 }
 
-TEST(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
+TEST(mask, nan_in_a_blocked_entry_has_no_effect_and_in_a_kept_one_propagates)
 {
     enum kernel_set usual = kernel_cpu_set();
     for (enum kernel_set set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
@@ -264,8 +264,8 @@ TEST(mask, nan_in_a_blocked_entry_does_not_leak_and_in_a_kept_one_shows)
     kernel_use_cpu_set(usual);
 }
 
-/* All kept scores are -infinity: 0 / 0 = NaN shows, because the mask does not block them. */
-TEST(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
+/* All kept scores are -infinity: the weights are 0 / 0 = NaN, and not 0 as of a masked row. */
+TEST(mask, kept_scores_of_minus_infinity_give_nan)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -276,7 +276,7 @@ TEST(mask, kept_scores_of_minus_infinity_do_not_pass_for_a_mask)
     sb_tape_end(&tape);
 }
 
-/* A row of 12 keys alone, and followed by padding in a batch of longer rows: the same bits. */
+/* A row of 12 keys alone, and with padding in a batch of longer rows: the same bits. */
 TEST(mask, padding_does_not_change_the_bits_of_a_row)
 {
     enum kernel_set usual = kernel_cpu_set();
@@ -313,7 +313,7 @@ TEST(mask, padding_does_not_change_the_bits_of_a_row)
         cr_expect(!sb_tape_end(&failing));                                                         \
     } while (0)
 
-TEST(mask, mistakes_in_making_a_mask_are_named)
+TEST(mask, wrong_arguments_of_masks_are_named)
 {
     sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
     sb_tensor *five = sb_tensor_zeros(SB_BOOL, SB_SHAPE(1, 1, 1, 1, 2));
@@ -346,7 +346,7 @@ TEST(mask, eight_masks_can_be_combined_and_not_nine)
     sb_tape_end(&tape);
 }
 
-TEST(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
+TEST(mask, a_mask_of_the_wrong_shape_is_refused_where_it_is_used)
 {
     sb_tensor *x = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4, 5));
     sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(5));
@@ -366,7 +366,7 @@ TEST(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
     EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_causal(), INFINITY), "temperature is inf");
     EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_allow(pairs), 1),
                    "the mask is (3, 5, 5); it does not broadcast to the scores (2, 3, 4, 5)");
-    if (told_at_once()) {
+    if (reports_immediately()) {
         EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(lengths), 1),
                        "lengths[1] is 6; with 5 keys it must be in 0..5");
         EXPECT_FAILURE(sb_masked_softmax(x, sb_mask_lengths(negative), 1), "lengths[0] is -1");
@@ -380,8 +380,8 @@ TEST(mask, a_mask_that_does_not_fit_is_refused_where_it_is_used)
         sb_tensor_release(all[i]);
 }
 
-/* Each way to fail to make a mask, followed by an attention that is given the NULL. */
-TEST(mask, one_that_failed_never_passes_for_no_mask)
+/* Each way to fail to make a mask, followed by an attention that gets the NULL. */
+TEST(mask, a_mask_that_failed_is_not_taken_for_no_mask)
 {
     sb_tensor *q = test_leaf(SB_F32, 1, SB_SHAPE(2, 3));
     sb_tensor *wrong = sb_tensor_zeros(SB_F32, SB_SHAPE(3));
@@ -404,7 +404,7 @@ TEST(mask, one_that_failed_never_passes_for_no_mask)
     EXPECT_ERROR("attention: mask is NULL, because no tape was open when it was created");
     cr_expect(!sb_tape_end(&tape));
     sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(sb_attention(q, q, q, NULL), "it has been said once");
+    cr_expect(sb_attention(q, q, q, NULL), "the failure is reported only once");
     o.mask = sb_mask_causal();
     cr_expect(sb_attention(q, q, q, &o) && sb_attention(q, q, q, NULL));
     cr_expect(sb_tape_end(&tape));

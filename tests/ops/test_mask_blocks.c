@@ -49,7 +49,7 @@ TEST(mask_blocks, patterns_are_as_documented)
     cr_assert(sb_tape_end(&tape));
 }
 
-/* Each head of each sentence with blocks of its own, against the same pairs one by one. */
+/* Different blocks for each head and sequence, compared with a dense mask of the same pairs. */
 static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm algorithm)
 {
     enum { B = 2, H = 2, D = 4 };
@@ -75,7 +75,7 @@ static void expect_like_pairs(int64_t size, int64_t L, sb_attention_algorithm al
     cr_assert(sb_tape_end(&tape));
 }
 
-TEST(mask_blocks, they_keep_the_pairs_of_their_blocks)
+TEST(mask_blocks, a_block_mask_keeps_the_pairs_of_its_blocks)
 {
     for (int way = 0; way < 2; way++) {
         sb_attention_algorithm algorithm = way ? SB_ATTENTION_TILED : SB_ATTENTION_COMPOSED;
@@ -87,7 +87,7 @@ TEST(mask_blocks, they_keep_the_pairs_of_their_blocks)
     }
 }
 
-TEST(mask_blocks, wrong_numbers_are_named)
+TEST(mask_blocks, wrong_arguments_are_named)
 {
     const int64_t beyond[][2] = {{1, 3}};
     for (int i = 0; i < 9; i++) {

@@ -101,7 +101,7 @@ static void expect_product(sb_function f, bool transpose_a, bool transpose_b, sb
     sb_tensor_release(x[1]);
 }
 
-TEST(matmul, every_element_is_as_defined)
+TEST(matmul, every_element_follows_the_definition)
 {
     const char *const ab[] = {"1x1 1x1",         "2x7 7x1",          "63x64 64x65",
                               "2x3x4 4x5",       "3x4 2x4x5",        "2x1x2x3 4x3x2",
@@ -174,7 +174,7 @@ TEST(matmul, the_transposed_forms_are_a_transpose_and_a_product)
     }
 }
 
-/* What is one product for all batches must give what a product for each batch gives. */
+/* A single product for all batches must give the same as one product for each. */
 static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
 {
     (void)unused;
@@ -184,7 +184,7 @@ static sb_tensor *one_by_one(void *unused, sb_tensor *const x[])
     return sb_stack(y, 5, 0);
 }
 
-TEST(matmul, batches_that_share_b_are_products_one_by_one)
+TEST(matmul, a_shared_b_gives_the_product_of_each_batch)
 {
     expect_same_function(nn, one_by_one, "5x3x4 4x2");
 }
@@ -207,7 +207,7 @@ TEST(matmul, one_tensor_may_be_both_factors)
     expect_same_function(square, square_of_two, "2x4x4");
 }
 
-TEST(matmul, a_sum_of_nothing_is_zero)
+TEST(matmul, an_empty_sum_is_zero)
 {
     sb_tensor *x[EXAMPLE_INPUTS];
     cr_assert(example_inputs("0x2x3 3x2", SB_F32, 1, x) == 2);
@@ -226,7 +226,7 @@ TEST(matmul, a_sum_of_nothing_is_zero)
     sb_tensor_release(x[1]);
 }
 
-TEST(matmul, a_nan_or_an_infinity_shows)
+TEST(matmul, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -306,7 +306,7 @@ static void expect_refusal(const char *message, sb_function f, const char *shape
     sb_tensor_release(x[1]);
 }
 
-TEST(matmul, what_does_not_fit_is_refused)
+TEST(matmul, wrong_arguments_are_refused)
 {
     expect_refusal("matmul: a is (3), b is (3, 4): each needs at least two axes", nn, "3 3x4");
     expect_refusal("matmul: a is (2, 3), b is (): each needs at least two axes", nn, "2x3 .");

@@ -23,7 +23,7 @@ TEST(mean_squared_error, each_reduction_gives_the_hand_worked_value_and_gradient
     }
 }
 
-TEST(mean_squared_error, gradients_add_to_what_is_there)
+TEST(mean_squared_error, gradients_add_to_existing_ones)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -36,7 +36,7 @@ TEST(mean_squared_error, gradients_add_to_what_is_there)
     sb_tape_end(&tape);
 }
 
-TEST(mean_squared_error, a_nan_shows)
+TEST(mean_squared_error, a_nan_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -47,7 +47,7 @@ TEST(mean_squared_error, a_nan_shows)
     sb_tape_end(&tape);
 }
 
-TEST(mean_squared_error, the_sum_over_nothing_is_0_and_the_mean_is_refused)
+TEST(mean_squared_error, an_empty_sum_is_0_and_an_empty_mean_is_refused)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -1,25 +1,25 @@
 /*
  * Properties of every operation, on every example that it lists (ops/example.h): a new operation is
- * tested here as soon as it is in Meson's list.
+ * tested as soon as it is in Meson's list.
  */
 #include "autograd/node.h"
 #include "tests/support/examples.h"
 #include <float.h>
 
-/* How far two ways of computing the same may be apart, in ulp of the largest element. */
+/* The largest difference between two implementations, in ulp of the largest element. */
 enum { ROUNDING = 16 };
 
 /* ---- Gradients ---- */
 
 TEST(operations, gradients_agree_with_differences)
 {
-    if (test_slow_device()) /* whose values and gradients are compared with the CPU's too */
+    if (test_slow_device()) /* test_devices.c compares it with the CPU */
         for_each_example_once(example_gradients_agree);
     else
         for_each_example(example_gradients_agree);
 }
 
-/* Two inputs of one shape may be the same tensor, which then gets both gradients. */
+/* Two inputs of one shape may be the same tensor, which gets both gradients. */
 static void gradients_of_a_repeated_input_agree(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F64, 1);
@@ -44,7 +44,7 @@ TEST(operations, an_input_may_be_used_twice)
         for_each_example(gradients_of_a_repeated_input_agree);
 }
 
-/* ---- The same numbers in every way ---- */
+/* ---- Dtypes, instruction sets, threads and modes agree ---- */
 
 static void f32_agrees(const struct example *e, const char *shapes)
 {
@@ -92,7 +92,7 @@ CPU_TEST(operations, instruction_sets_agree)
     for_each_example(sets_agree);
 }
 
-/* The outcomes of all examples with one thread, in order; with more they are compared to these. */
+/* The results of all examples with one thread, in order; the references for more threads. */
 static struct results *alone;
 static int outcomes, next_outcome;
 
@@ -112,7 +112,7 @@ static void run_together(const struct example *e, const char *shapes)
         struct inputs in = inputs_new(shapes, dtype, 1);
         struct results o = example_must_run(e, shapes, &in);
         cr_expect(results_same_bits(&o, &alone[next_outcome++]),
-                  "%s %s in %s: %d threads give other bits", e->name, shapes, sb_dtype_name(dtype),
+                  "%s %s in %s: %d threads change bits", e->name, shapes, sb_dtype_name(dtype),
                   sb_threads());
         results_free(&o);
         inputs_free(&in);
@@ -122,7 +122,7 @@ static void run_together(const struct example *e, const char *shapes)
 CPU_TEST(operations, any_number_of_threads_gives_the_same_bits)
 {
     int threads = sb_threads();
-    kernel_parallel_work = 0; /* small examples are cut as large ones are */
+    kernel_parallel_work = 0; /* small examples are divided among threads too */
     sb_set_threads(1);
     for_each_example(run_alone);
     for (int more = 2; more <= 4; more *= 2) {
@@ -157,12 +157,12 @@ static void streams_agree(const struct example *e, const char *shapes)
     kernel_use_cpu_set(best);
 }
 
-CPU_TEST(operations, what_goes_past_the_caches_has_the_same_bits)
+CPU_TEST(operations, streaming_stores_give_the_same_bits)
 {
     for_each_example(streams_agree);
 }
 
-/* Not the same bits: a product that is not recorded avoids BLAS, whose rows depend on the batch. */
+/* Not the same bits: BLAS, whose rows depend on the batch, is used only on recording tapes. */
 static void modes_agree(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1);
@@ -170,11 +170,10 @@ static void modes_agree(const struct example *e, const char *shapes)
                    o = example_run(e, &in, SB_NO_RECORD);
     recorded.parts = o.ok ? 1 : 0; /* the value alone */
     for (int i = recorded.parts; i < o.parts; i++)
-        cr_expect(o.size[i] == 0, "%s %s: a gradient, though nothing was recorded", e->name,
-                  shapes);
+        cr_expect(o.size[i] == 0, "%s %s: a gradient without recording", e->name, shapes);
     double relative = results_relative(&o, &recorded);
-    cr_expect(o.ok && relative <= ROUNDING * FLT_EPSILON, "%s %s: not recorded, it is off by %g",
-              e->name, shapes, relative);
+    cr_expect(o.ok && relative <= ROUNDING * FLT_EPSILON,
+              "%s %s: without recording it is off by %g", e->name, shapes, relative);
     recorded.parts = 1 + in.n;
     results_free(&recorded);
     results_free(&o);
@@ -207,8 +206,8 @@ static void allocations_fail(const struct example *e, const char *shapes)
     struct results before = example_must_run(e, shapes, &in);
     test_each_allocation_fails(attempt, &(struct attempt){e, &in});
     struct results after = example_must_run(e, shapes, &in);
-    cr_expect(results_same_bits(&before, &after), "%s %s: after a failure it gives other bits",
-              e->name, shapes);
+    cr_expect(results_same_bits(&before, &after), "%s %s: a failure changes later results", e->name,
+              shapes);
     results_free(&before);
     results_free(&after);
     inputs_free(&in);
@@ -219,7 +218,7 @@ TEST(operations, each_allocation_that_fails_is_reported)
     for_each_example_once(allocations_fail);
 }
 
-/* Runs an example that must fail; the message must hold `expected`. */
+/* Runs an example that must fail; the message must contain `expected`. */
 static void expect_failure(const struct example *e, const struct inputs *in, const char *expected)
 {
     struct results o = example_run(e, in, SB_RECORD);
@@ -235,8 +234,7 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
     for (int i = 0; i < in.n; i++) {
         sb_tensor *x = in.x[i];
         in.x[i] = NULL;
-        struct results o =
-            example_run(e, &in, SB_RECORD); /* an argument that may be left out is fine */
+        struct results o = example_run(e, &in, SB_RECORD); /* an optional argument may be NULL */
         cr_expect(o.ok || strstr(sb_error(), "NULL"), "%s without input %d: %s", e->name, i,
                   sb_error());
         results_free(&o);
@@ -255,14 +253,13 @@ static void bad_inputs_fail(const struct example *e, const char *shapes)
               e->name, sb_error());
     cr_expect(!sb_tape_end(&tape));
     struct results after = example_must_run(e, shapes, &in);
-    cr_expect(results_same_bits(&before, &after), "%s: after a failure it gives other bits",
-              e->name);
+    cr_expect(results_same_bits(&before, &after), "%s: a failure changes later results", e->name);
     results_free(&before);
     results_free(&after);
     inputs_free(&in);
 }
 
-TEST(operations, bad_inputs_are_refused_and_harm_nothing)
+TEST(operations, bad_inputs_are_refused_without_side_effects)
 {
     for_each_example_once(bad_inputs_fail);
 }
@@ -282,8 +279,7 @@ static bool has_nan(const struct results *o)
     return false;
 }
 
-/* The outcome with another tensor in place of input i; a failure is fine, if the numbers are bad.
- */
+/* The result with another tensor in place of input i; it may fail if the numbers are invalid. */
 static struct results run_with(const struct example *e, struct inputs *in, int i, sb_tensor *other)
 {
     sb_tensor *x = in->x[i];
@@ -293,9 +289,9 @@ static struct results run_with(const struct example *e, struct inputs *in, int i
     return o;
 }
 
-/* An input of NaN shows wherever a change of its values would: not where a condition or a mask
-   excludes all of it, nor in the integers of argmax. */
-static void nan_shows(const struct example *e, const char *shapes)
+/* An input of NaN propagates wherever a change of its values would: not where a condition or a mask
+   excludes all of it, nor to the integers of argmax. */
+static void nan_propagates(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1), other = inputs_new(shapes, SB_F32, 2);
     struct results before = example_must_run(e, shapes, &in);
@@ -308,8 +304,8 @@ static void nan_shows(const struct example *e, const char *shapes)
         struct results o[] = {run_with(e, &in, i, other.x[i]), run_with(e, &in, i, nans),
                               run_with(e, &in, i, infinities)};
         if (values_differ(&o[0], &before) && before.real)
-            cr_expect(!o[1].ok || has_nan(&o[1]), "%s %s: a NaN in input %d does not show", e->name,
-                      shapes, i);
+            cr_expect(!o[1].ok || has_nan(&o[1]), "%s %s: a NaN in input %d does not propagate",
+                      e->name, shapes, i);
         for (int k = 0; k < 3; k++)
             results_free(&o[k]);
         sb_tensor_release(nans);
@@ -320,7 +316,7 @@ static void nan_shows(const struct example *e, const char *shapes)
     inputs_free(&other);
 }
 
-TEST(operations, a_nan_shows)
+TEST(operations, a_nan_propagates)
 {
-    for_each_example(nan_shows);
+    for_each_example(nan_propagates);
 }

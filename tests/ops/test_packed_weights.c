@@ -1,8 +1,8 @@
 #include "ops/packed_weights.h"
 #include "tests/support/compare.h"
 
-/* x W' + b, as often as asked, on tapes inside one whose context has packed weights, if it `keeps`;
-   the last of them stays, for the caller. */
+/* x W' + b, `times` times, on tapes inside one whose context has packed weights, if it `keeps`; the
+   caller releases the last result. */
 static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
 {
     sb_tensor *y = NULL;
@@ -36,8 +36,8 @@ static void expect_same_bits(sb_dtype dtype, int64_t rows, int64_t in, int64_t o
     sb_tensor_release(bias);
 }
 
-/* Rows above and below those for which strips are made, depths of several blocks, columns that are
-   no whole vectors; on each instruction set. */
+/* Rows above and below the number from which strips are used, depths of several blocks, columns
+   that do not fill vectors; for each instruction set. */
 CPU_TEST(packed_weights, results_have_the_same_bits)
 {
     static const int64_t rows[] = {1, 3, 5, 70}, in[] = {1, 17, 256, 300, 1000},
@@ -50,7 +50,7 @@ CPU_TEST(packed_weights, results_have_the_same_bits)
     kernel_use_cpu_set(usual);
 }
 
-/* What is no parameter may be another tensor, or have another value, the next time. */
+/* Another tensor than a parameter may be replaced, or have another value, before its next use. */
 CPU_TEST(packed_weights, only_parameters_are_packed)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
@@ -73,8 +73,8 @@ static int64_t live_bytes(void)
     return memory_in_use().live_bytes;
 }
 
-/* A weight that is met once costs nothing. */
-CPU_TEST(packed_weights, they_live_from_the_second_meeting_on)
+/* A weight that is used once costs nothing. */
+CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
 {
     const int64_t n = 64, bytes = n * n * (int64_t)sizeof(float);
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
@@ -83,12 +83,12 @@ CPU_TEST(packed_weights, they_live_from_the_second_meeting_on)
     struct packed_weights *packed = packed_weights_new();
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
-    for (int meeting = 1; meeting <= 3; meeting++) {
+    for (int use = 1; use <= 3; use++) {
         sb_tape_begin(&tape, SB_NO_RECORD);
         cr_expect(sb_linear(x, weight, NULL) != NULL);
         cr_expect(sb_tape_end(&tape));
-        cr_expect((live_bytes() - before >= bytes) == (meeting > 1), "meeting %d: %lld bytes",
-                  meeting, (long long)(live_bytes() - before));
+        cr_expect((live_bytes() - before >= bytes) == (use > 1), "use %d: %lld bytes", use,
+                  (long long)(live_bytes() - before));
     }
     cr_expect(sb_tape_end(&around));
     packed_weights_free(packed);
@@ -97,8 +97,8 @@ CPU_TEST(packed_weights, they_live_from_the_second_meeting_on)
     sb_tensor_release(weight);
 }
 
-/* What a tape records is trained, and training changes weights. */
-CPU_TEST(packed_weights, a_tape_that_records_reads_weights_as_they_are)
+/* A recording tape is for training, which changes weights. */
+CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight =

@@ -17,7 +17,7 @@ TEST(permute, transpose_swaps_rows_and_columns)
 }
 
 /* The order (2, 0, 1) is not its own inverse: y (C, A, B) of x (A, B, C). */
-TEST(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
+TEST(permute, the_gradient_has_the_inverse_permutation)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -30,7 +30,7 @@ TEST(permute, a_turn_of_three_axes_is_undone_by_its_gradient)
     sb_tape_end(&tape);
 }
 
-/* Element `index` of y, found by walking the indices one by one. */
+/* Element `index` of y, found one index at a time. */
 static int64_t source(const sb_tensor *x, const int *order, int64_t index)
 {
     int64_t at[SB_MAX_RANK], from = 0;
@@ -113,7 +113,7 @@ TEST(permute, a_nan_moves_with_its_element)
     sb_tape_end(&tape);
 }
 
-TEST(permute, what_is_no_order_is_named)
+TEST(permute, an_order_that_is_no_permutation_is_named)
 {
     const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 0}};
     const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 0)"};

@@ -28,9 +28,9 @@ static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolera
 
 /* ---- pieces ---- */
 
-/* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: where there
-   are equally many in each chunk, all ranks have the same to do. */
-TEST(place, zigzag_pieces_cut_a_sequence_and_balance_causal_masks)
+/* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: if all chunks
+   are equally long, all ranks have the same work. */
+TEST(place, zigzag_pieces_cover_a_sequence_and_balance_causal_masks)
 {
     for (int ranks = 1; ranks <= 5; ranks++)
         for (int64_t length = 0; length <= 40; length++) {
@@ -119,7 +119,7 @@ static void expect_units(int kind, sb_dtype dtype, int64_t C, const sb_partition
     release(2, share_of);
 }
 
-TEST(place, shares_of_units_drop_what_the_whole_drops)
+TEST(place, parts_of_activations_drop_the_same_elements)
 {
     const int64_t sizes[] = {1, 8, 13, 300};
     enum kernel_set usual = kernel_cpu_set();
@@ -188,7 +188,7 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
 {
     sb_partition share = {0};
     sb_piece heads = {0};
-    const double tolerance = dtype == SB_F64 ? 1e-13 : 0.02; /* a wrong decision is worth more */
+    const double tolerance = dtype == SB_F64 ? 1e-13 : 0.02; /* wrong decisions differ more */
     sb_tensor *x[4], *part[4], *whole[4], *got[4];
     operands(dtype, keys, false, x);
     for (int i = 0; i < 4; i++)
@@ -209,7 +209,7 @@ static void expect_cut(sb_dtype dtype, sb_attention_algorithm algorithm, int64_t
     release(4, got);
 }
 
-TEST(place, shares_of_weights_drop_what_the_whole_drops)
+TEST(place, parts_of_attention_weights_drop_the_same_elements)
 {
     const sb_attention_algorithm algorithms[] = {SB_ATTENTION_COMPOSED, SB_ATTENTION_TILED,
                                                  SB_ATTENTION_TILED};
@@ -228,8 +228,8 @@ TEST(place, shares_of_weights_drop_what_the_whole_drops)
     }
 }
 
-/* Where all weights of a row are equal, y is the mean over blocks of keys of what each gives, by
-   their numbers of keys; and a value's gradient is its block's, in that proportion. */
+/* If all weights of a row are equal, y is the mean of the results of blocks of keys, weighted by
+   their numbers of keys; a value's gradient is that of its block, times the same weight. */
 static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ranks)
 {
     sb_tensor *x[4], *whole[4], *got[4];
@@ -261,7 +261,7 @@ static void expect_blocks(sb_attention_algorithm algorithm, int64_t keys, int ra
     sb_tensor_release(y);
 }
 
-TEST(place, blocks_of_keys_drop_what_the_whole_drops)
+TEST(place, blocks_of_keys_drop_the_same_elements)
 {
     expect_blocks(SB_ATTENTION_COMPOSED, 70, 2);
     expect_blocks(SB_ATTENTION_TILED, 70, 3);
@@ -274,7 +274,7 @@ TEST(place, blocks_of_keys_drop_what_the_whole_drops)
 
 /* ---- a model ---- */
 
-/* The pairs from .. to - 1 of a batch, as padded there. */
+/* The pairs from .. to - 1 of a batch, with the batch's padding. */
 static sb_batch pairs_of(const sb_batch *batch, int64_t from, int64_t to)
 {
     const sb_piece piece = {.of = batch->items, .first = from};
@@ -341,7 +341,7 @@ static void expect_batch(const sb_seq2seq_options *options)
     tiny_free(&tiny);
 }
 
-TEST(place, shares_of_a_batch_train_a_model_as_the_batch_does)
+TEST(place, parts_of_a_batch_give_the_gradients_of_the_batch)
 {
     for (int recompute = 0; recompute < 2; recompute++) {
         sb_seq2seq_options options = tiny_options();
@@ -351,7 +351,7 @@ TEST(place, shares_of_a_batch_train_a_model_as_the_batch_does)
     }
 }
 
-TEST(place, shares_that_do_not_fit_are_named)
+TEST(place, wrong_partitions_are_named)
 {
     sb_random random = random_at;
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(3, 2, 4));

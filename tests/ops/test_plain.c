@@ -1,5 +1,5 @@
 /*
- * The kernels to be read (ops/plain), to which all others are held.
+ * Fast kernels agree with the plain ones (ops/plain).
  *
  * Tolerance: 1e-13 of the largest term, in float64, where 1e-13 is 450 units in the last place. A
  * fast kernel adds the same terms in another order and fuses products into sums: two sums of n
@@ -13,7 +13,7 @@
 
 static const double tolerance = 1e-13;
 
-/* Runs a check with the plain kernels. */
+/* Runs a check with plain kernels. */
 static void with_plain_kernels(void (*for_each)(example_check *), example_check *check)
 {
     const enum kernel_set usual = kernel_cpu_set();
@@ -52,12 +52,12 @@ static void fast_agrees(const struct example *e, const char *shapes)
     inputs_free(&in);
 }
 
-CPU_TEST(plain, fast_kernels_agree_with_them)
+CPU_TEST(plain, fast_kernels_agree)
 {
     for_each_example(fast_agrees);
 }
 
-CPU_TEST(plain, fast_kernels_agree_with_them_on_long_rows)
+CPU_TEST(plain, fast_kernels_agree_on_long_rows)
 {
     for_each_long_example(fast_agrees);
 }
@@ -67,7 +67,7 @@ CPU_TEST(plain, gradients_agree_with_differences)
     with_plain_kernels(for_each_example, example_gradients_agree);
 }
 
-/* ---- What no example runs ---- */
+/* ---- Kernels that no example runs ---- */
 
 /* Attention over a cache with these options; retained. */
 static sb_tensor *cached(sb_score score, sb_tensor *const x[])
@@ -89,7 +89,7 @@ static sb_tensor *cached(sb_score score, sb_tensor *const x[])
     return y;
 }
 
-CPU_TEST(plain, cached_attention_agrees_with_them)
+CPU_TEST(plain, cached_attention_agrees)
 {
     const enum kernel_set usual = kernel_cpu_set();
     struct inputs in = inputs_new("=2x3x4x5 =2x7x2x5 =2x7x2x3 =4x1x7", SB_F64, 3);
@@ -138,7 +138,7 @@ static void update(enum kernel_set set, double x[4][N], double *sum)
     cr_assert(k->squares(N, x[1], sum, &bad) && bad == -1);
 }
 
-CPU_TEST(plain, steps_of_optimisers_agree_with_them)
+CPU_TEST(plain, optimiser_steps_agree)
 {
     static double plain[4][N], fast[4][N];
     double plain_sum, fast_sum;

@@ -16,8 +16,8 @@ TEST(positions, sinusoidal_has_the_published_values)
     sb_tape_end(&tape);
 }
 
-/* All of a usual table against the C library's functions; and a part of it by its start. */
-TEST(positions, sinusoidal_begins_where_it_is_told_to)
+/* A table of usual size, compared with the C library's functions; then a part of it. */
+TEST(positions, sinusoidal_begins_at_the_given_position)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -36,8 +36,8 @@ TEST(positions, sinusoidal_begins_where_it_is_told_to)
 }
 
 /* (1, 0) at position 1 becomes (cos 1, sin 1). With D = 4 the pairs are (0, 2) and (1, 3), and the
-   second turns a hundred times slower. */
-TEST(positions, rotary_turns_the_hand_worked_pairs)
+   second rotates a hundred times slower. */
+TEST(positions, rotary_rotates_the_hand_worked_pairs)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -78,8 +78,8 @@ TEST(positions, rotary_products_depend_on_the_distance)
     sb_tape_end(&tape);
 }
 
-/* From a start, the rows are those of a longer sequence; each sentence and head is turned alike. */
-TEST(positions, rotary_goes_on_where_it_is_told_to)
+/* The rows equal those of a longer sequence; all sequences and heads rotate alike. */
+TEST(positions, rotary_begins_at_the_given_position)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -91,8 +91,8 @@ TEST(positions, rotary_goes_on_where_it_is_told_to)
     sb_tape_end(&tape);
 }
 
-/* The gradient is turned back, and adds up over uses. */
-TEST(positions, rotary_backward_turns_back)
+/* The gradient is rotated back; gradients of two uses add up. */
+TEST(positions, rotary_backward_rotates_back)
 {
     sb_tensor *x = test_leaf(SB_F64, 1, SB_SHAPE(1, 4, 2, 6));
     sb_tape tape;
@@ -126,7 +126,7 @@ static int64_t clip(int64_t x, int64_t low, int64_t high)
     return x < low ? low : x > high ? high : x;
 }
 
-/* Against the definition, pair by pair, in shapes that clip at one end, at both, or not at all. */
+/* Compared with the definition pair by pair: clipped at one end, at both, or not at all. */
 TEST(positions, relative_bias_looks_up_the_clipped_distance)
 {
     const int64_t shapes[][3] = {{0, 3, 4}, {1, 1, 1},  {2, 5, 5},  {3, 2, 9},   {3, 9, 2},
@@ -167,7 +167,7 @@ TEST(positions, relative_bias_looks_up_the_clipped_distance)
         cr_expect(!sb_tape_end(&tape));                                                            \
     } while (0)
 
-TEST(positions, mistakes_are_named)
+TEST(positions, wrong_arguments_are_named)
 {
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 5));
     sb_tensor *even = test_leaf(SB_F32, 1, SB_SHAPE(1, 2, 3, 4)),

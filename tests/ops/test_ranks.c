@@ -6,10 +6,10 @@
 
 enum { RANKS = 3, IN = 4, HIDDEN = 6, OUT = 2 };
 
-/* A layer y = tanh(x up') down' whose hidden units are cut over ranks, after Shoeybi et al. 2019:
-   what all ranks of it know, and what each finds. */
+/* A layer y = tanh(x up') down' whose hidden units are split over ranks, after Shoeybi et al. 2019:
+   the inputs of all ranks, and each rank's results. */
 struct layer {
-    sb_tensor *x, *up, *down; /* of the whole */
+    sb_tensor *x, *up, *down; /* unsharded */
     bool passes[RANKS];
     sb_tensor *y[RANKS], *dx[RANKS], *dup[RANKS], *ddown[RANKS];
 };
@@ -85,7 +85,7 @@ static void layer_free(struct layer *l)
     }
 }
 
-CPU_TEST(ranks, a_layer_that_is_cut_has_the_values_and_gradients_of_the_whole)
+CPU_TEST(ranks, a_sharded_layer_has_the_values_and_gradients_of_the_unsharded_one)
 {
     for (int ranks = 1; ranks <= RANKS; ranks++) {
         struct layer whole = layer_new(), cut = layer_new();
@@ -103,7 +103,7 @@ CPU_TEST(ranks, a_layer_that_is_cut_has_the_values_and_gradients_of_the_whole)
             cr_expect(test_relative(cut.ddown[rank], ddown) <= 1e-14);
             cr_expect(test_same_bits(cut.y[rank], cut.y[0]) &&
                           test_same_bits(cut.dx[rank], cut.dx[0]),
-                      "rank %d of %d has other bits", rank, ranks);
+                      "rank %d of %d has different bits", rank, ranks);
             sb_tensor_release(dup);
             sb_tensor_release(ddown);
         }

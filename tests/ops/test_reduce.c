@@ -73,7 +73,7 @@ TEST(reduce, a_tie_of_the_maximum_shares_the_gradient)
     sb_tape_end(&tape);
 }
 
-TEST(reduce, gradients_add_to_what_is_there)
+TEST(reduce, gradients_add_to_existing_ones)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -86,8 +86,8 @@ TEST(reduce, gradients_add_to_what_is_there)
     sb_tape_end(&tape);
 }
 
-/* In every place of a long row, so that each lane of a vector is met. */
-TEST(reduce, a_nan_is_the_maximum_wherever_it_stands)
+/* At every position of a long row, so that each lane of a vector has it once. */
+TEST(reduce, a_nan_is_the_maximum_at_any_position)
 {
     for (int64_t place = 0; place < 67; place++) {
         sb_tape tape;
@@ -170,7 +170,7 @@ TEST(reduce, long_axes_agree_with_plain_loops_in_every_instruction_set)
     }
 }
 
-TEST(reduce, the_sum_of_nothing_is_0)
+TEST(reduce, an_empty_sum_is_0)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -224,7 +224,7 @@ TEST(reduce, wrong_arguments_are_named)
     cr_expect(!sb_tape_end(&tape));
 }
 
-TEST(reduce, argmax_counts_no_further_than_an_i32)
+TEST(reduce, argmax_refuses_an_axis_longer_than_an_i32)
 {
     const int64_t wide[] = {0, (int64_t)1 << 31};
     expect_refused(sb_argmax, SB_F32, 2, wide, 1, "an i32 index cannot reach 2147483648");

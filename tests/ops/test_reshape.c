@@ -1,6 +1,6 @@
 #include "tests/support/values.h"
 
-TEST(reshape, the_elements_stay_where_they_are)
+TEST(reshape, the_elements_keep_their_order)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -29,7 +29,7 @@ TEST(reshape, gradients_of_two_shapes_add_up)
 }
 
 /* dx takes ownership of dy's memory, unless dy has other readers; other uses of x add to it. */
-TEST(reshape, the_gradient_of_a_result_is_handed_on)
+TEST(reshape, the_gradient_of_a_result_is_forwarded)
 {
     for (int keeps = 0; keeps < 2; keeps++) {
         sb_tape tape;
@@ -75,7 +75,7 @@ static void expect_refused(int rank, const int64_t *dim, const char *message)
     cr_expect(!sb_tape_end(&tape));
 }
 
-TEST(reshape, shapes_that_do_not_fit_are_named)
+TEST(reshape, wrong_shapes_are_named)
 {
     expect_refused(SB_SHAPE(4), "reshape: x is (2, 3), the new shape (4): the number of elements "
                                 "differs");

@@ -67,7 +67,7 @@ TEST(rms_norm, a_row_of_zeros_stays_zero)
     sb_tape_end(&tape);
 }
 
-TEST(rms_norm, a_nan_or_an_infinity_shows)
+TEST(rms_norm, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
@@ -89,7 +89,7 @@ static sb_tensor *with_gain(sb_tensor *x)
     return sb_rms_norm(x, sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(sb_tensor_dim(x, -1)))), 0);
 }
 
-TEST(rms_norm, a_row_has_the_same_bits_wherever_it_stands)
+TEST(rms_norm, a_row_has_the_same_bits_at_any_position)
 {
     expect_row_function(with_gain);
 }
@@ -107,7 +107,7 @@ static void expect_refusal(const char *message, const char *shapes, double epsil
     sb_tensor_release(x[1]);
 }
 
-TEST(rms_norm, what_does_not_fit_is_refused)
+TEST(rms_norm, wrong_arguments_are_refused)
 {
     expect_refusal("rms_norm: x is a scalar", ". 3", 0);
     expect_refusal("rms_norm: x is (2, 3), gain is (2), not (3)", "2x3 2", 0);

@@ -52,7 +52,7 @@ TEST(slice, ids_and_booleans_are_sliced_too)
     sb_tape_end(&tape);
 }
 
-TEST(slice, split_cuts_into_all_of_its_parts)
+TEST(slice, split_returns_all_parts)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -67,7 +67,7 @@ TEST(slice, split_cuts_into_all_of_its_parts)
     sb_tape_end(&tape);
 }
 
-TEST(slice, long_runs_are_moved_whole)
+TEST(slice, every_element_of_long_runs_is_moved)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -42,7 +42,7 @@ TEST(softmax, scores_of_1000_do_not_overflow)
     sb_tape_end(&tape);
 }
 
-TEST(softmax, a_nan_or_an_infinity_shows)
+TEST(softmax, a_nan_or_an_infinity_propagates)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
