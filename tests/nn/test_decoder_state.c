@@ -40,14 +40,14 @@ static sb_tensor *columns(const struct steps *s, int64_t first, int64_t n)
     return owned(SB_SHAPE(B, n), ids);
 }
 
-/* All positions at once, (B, L, C); on the open tape. */
-static sb_tensor *at_once(const struct steps *s)
+/* All positions in one pass, (B, L, C); on the open tape. */
+static sb_tensor *in_one_pass(const struct steps *s)
 {
     sb_tensor *ids = columns(s, 0, L), *lengths = owned(SB_SHAPE(B), s->lengths);
     return sb_decoder_forward(s->decoder, ids, s->memory, lengths, NULL);
 }
 
-TEST(decoder_state, steps_of_any_size_compute_what_one_pass_does)
+TEST(decoder_state, steps_of_any_size_compute_the_same_as_one_pass)
 {
     for (int v = 0; tiny_variant(v); v++)
         for (int64_t size = 1 + v % tiny_step(); size <= 4; size += tiny_step()) {
@@ -55,7 +55,7 @@ TEST(decoder_state, steps_of_any_size_compute_what_one_pass_does)
             sb_decoder_state *state = sb_decoder_state_new(s.decoder);
             sb_tape tape;
             sb_tape_begin(&tape, SB_NO_RECORD);
-            sb_tensor *expected = at_once(&s), *lengths = owned(SB_SHAPE(B), s.lengths);
+            sb_tensor *expected = in_one_pass(&s), *lengths = owned(SB_SHAPE(B), s.lengths);
             for (int64_t t = 0; t < L; t += size) {
                 int64_t n = t + size < L ? size : L - t;
                 cr_expect(sb_decoder_state_length(state) == t);
@@ -83,7 +83,7 @@ TEST(decoder_state, sequences_can_be_reordered)
     int32_t origin[5] = {0, 1, 2}, n = B, lengths[5], ids[5];
     sb_tape tape;
     sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *expected = at_once(&s);
+    sb_tensor *expected = in_one_pass(&s);
     for (int t = 0; t < L; t++) {
         for (int i = 0; i < n; i++) {
             lengths[i] = s.lengths[origin[i]];
@@ -131,12 +131,12 @@ static bool step(void *context)
     return ok;
 }
 
-TEST(decoder_state, a_step_that_fails_can_be_tried_again)
+TEST(decoder_state, a_failed_step_can_be_repeated)
 {
     struct steps s = steps_new(0);
     struct trial trial = {&s, sb_decoder_state_new(s.decoder), 0};
     int failures = 0;
-    for (; trial.length < 3; trial.length++) { /* the first step makes the caches */
+    for (; trial.length < 3; trial.length++) { /* the first step creates the caches */
         bool ok = false;
         for (int64_t after = 0; !ok; after += after < 20 ? 1 : tiny_step()) {
             pool_fail_after(after, false);
@@ -150,7 +150,7 @@ TEST(decoder_state, a_step_that_fails_can_be_tried_again)
     sb_tape_begin(&tape, SB_NO_RECORD);
     sb_tensor *lengths = owned(SB_SHAPE(B), s.lengths);
     sb_tensor *y = sb_decoder_step(s.decoder, trial.state, columns(&s, 3, 1), NULL, lengths, NULL);
-    double error = test_relative(y, sb_slice(at_once(&s), 1, 3, 1));
+    double error = test_relative(y, sb_slice(in_one_pass(&s), 1, 3, 1));
     cr_expect(error < 1e-13, "%g", error);
     sb_tape_end(&tape);
     sb_decoder_state_free(trial.state);

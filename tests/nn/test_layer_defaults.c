@@ -28,7 +28,7 @@ TEST(layer_defaults, the_default_activation_is_relu)
     sb_parameters_free(set);
 }
 
-TEST(layer_defaults, no_weight_is_empty)
+TEST(layer_defaults, default_sizes_give_no_empty_weight)
 {
     sb_parameters *set = sb_parameters_new(1);
     const sb_transformer_options o = {.width = 8, .heads = 2};
@@ -61,8 +61,8 @@ TEST(layer_defaults, a_position_bias_of_zeros_has_4_heads)
     sb_parameters_free(set);
 }
 
-/* An embedding knows no heads, and attention no sinusoids. */
-TEST(layer_defaults, options_that_a_layer_does_not_use_refuse_nothing)
+/* An embedding does not use the number of heads, and attention no sinusoids. */
+TEST(layer_defaults, options_that_a_layer_does_not_use_are_not_checked)
 {
     const sb_transformer_options six = {.width = 6}, nine = {.width = 9, .heads = 3};
     const sb_transformer_options three = {.heads = 3, .positions = SB_POSITIONS_RELATIVE};
@@ -80,8 +80,8 @@ TEST(layer_defaults, options_that_a_layer_does_not_use_refuse_nothing)
     sb_parameters_free(set);
 }
 
-/* Made by a layer's own completion, and by that of a stack. */
-TEST(layer_defaults, a_layer_has_the_same_numbers_alone_as_in_an_encoder)
+/* Defaults are completed by the layer itself, and by an encoder for its layers. */
+TEST(layer_defaults, a_layer_has_the_same_initial_weights_alone_as_in_an_encoder)
 {
     const sb_transformer_options o = {.width = 8, .heads = 2, .encoder_layers = 1};
     sb_parameters *alone = sb_parameters_new(1), *stack = sb_parameters_new(1);

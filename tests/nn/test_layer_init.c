@@ -134,7 +134,7 @@ static void expect_refused(const struct kind *kind, const sb_transformer_options
     memset(&l, 0x5a, sizeof l);
     cr_expect(!kind->init(&l, set, "l", o), "%s: not refused: %s", kind->name, message);
     cr_expect_str_eq(sb_error(), message);
-    cr_expect(all_zero(&l, kind->size), "%s: half a layer", kind->name);
+    cr_expect(all_zero(&l, kind->size), "%s: not zero", kind->name);
     cr_expect(sb_parameters_count(set) == 0, "%s: %lld parameters are left", kind->name,
               (long long)sb_parameters_count(set));
     sb_parameters_free(set);
@@ -164,7 +164,7 @@ TEST(layer_init, a_null_layer_set_or_name_is_refused)
             char message[64];
             snprintf(message, sizeof message, "%s: %s is NULL", kinds[i].name, names[null]);
             cr_expect_str_eq(sb_error(), message);
-            cr_expect(null == 0 || all_zero(&l, kinds[i].size), "%s: half a layer", message);
+            cr_expect(null == 0 || all_zero(&l, kinds[i].size), "%s: not zero", message);
             cr_expect(sb_parameters_count(set) == 0);
             sb_parameters_free(set);
         }
@@ -182,13 +182,13 @@ TEST(layer_init, null_options_are_all_defaults)
     }
 }
 
-TEST(layer_init, completion_into_nothing_is_refused)
+TEST(layer_init, completion_into_null_is_refused)
 {
     cr_expect(!sb_transformer_complete(NULL, NULL));
     EXPECT_ERROR("transformer: complete is NULL");
 }
 
-/* ---- what cannot be ---- */
+/* ---- invalid options ---- */
 
 TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
 {
@@ -208,7 +208,7 @@ TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
                    "key_heads that divide the heads (as many by default)");
 }
 
-TEST(layer_init, sizes_that_cannot_be_are_refused)
+TEST(layer_init, sizes_out_of_range_are_refused)
 {
     const sb_transformer_options width = {.width = -1}, heads = {.heads = -2},
                                  hidden = {.feed_forward = -3}, longest = {.longest = -4},
@@ -253,7 +253,7 @@ TEST(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
     sb_parameters_free(set);
 }
 
-TEST(layer_init, numbers_and_choices_that_cannot_be_are_refused)
+TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
 {
     const sb_transformer_options dropout = {.dropout = 1}, odd = {.width = 7},
                                  activation = {.activation = (sb_activation)9},
@@ -271,9 +271,9 @@ TEST(layer_init, numbers_and_choices_that_cannot_be_are_refused)
                    "decoder_layer: rotary positions need an even head size, not 3");
 }
 
-/* The last parameter of each layer has a name that is taken: the parameters added before are
-   removed, and the next random numbers are the same as without the failure. */
-TEST(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
+/* The name of each layer's last parameter is taken: the parameters added before are removed, and
+   the next random numbers are the same as without the failure. */
+TEST(layer_init, a_layer_that_fails_late_does_not_change_the_set)
 {
     const sb_transformer_options o = {.width = 4, .heads = 2};
     for (int i = 0; i < KINDS; i++) {
@@ -286,7 +286,7 @@ TEST(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
             cr_assert(sb_parameters_add(set, sb_parameters_name(whole, n - 1), SB_SHAPE(1), zero));
             cr_expect(!kinds[i].init(&l, set, "l", &o));
             EXPECT_ERROR("exists already");
-            cr_expect(all_zero(&l, kinds[i].size), "%s: half a layer", kinds[i].name);
+            cr_expect(all_zero(&l, kinds[i].size), "%s: not zero", kinds[i].name);
             cr_expect(sb_parameters_count(set) == 1 && sb_parameters_size(set) == 1, "%s: %lld",
                       kinds[i].name, (long long)sb_parameters_count(set));
             cr_assert(kinds[i].init(&l, set, "other", &o), "%s", sb_error());
@@ -300,7 +300,7 @@ TEST(layer_init, a_layer_that_fails_late_leaves_the_set_as_it_was)
     }
 }
 
-TEST(layer_init, an_encoder_or_decoder_that_fails_leaves_the_set_as_it_was)
+TEST(layer_init, an_encoder_or_decoder_that_fails_does_not_change_the_set)
 {
     const sb_transformer_options o = {
         .width = 4, .heads = 2, .encoder_layers = 1, .decoder_layers = 1};
@@ -315,7 +315,7 @@ TEST(layer_init, an_encoder_or_decoder_that_fails_leaves_the_set_as_it_was)
     sb_parameters_free(set);
 }
 
-TEST(layer_init, a_model_that_fails_leaves_the_set_as_it_was)
+TEST(layer_init, a_model_that_fails_does_not_change_the_set)
 {
     const sb_transformer_options o = {
         .width = 4, .heads = 2, .encoder_layers = 1, .decoder_layers = 1};

@@ -234,7 +234,7 @@ TEST(layers, encoder_and_decoder_layers_have_the_right_gradient)
 
 /* Post-norm: a = norm(x + self(x)), y = norm(a + feed(a)); pre-norm: a = x + self(norm x),
    y = a + feed(norm a). */
-TEST(layers, encoder_layers_are_what_their_formulas_say)
+TEST(layers, encoder_layers_follow_their_formulas)
 {
     for (int place = SB_NORM_PRE; place <= SB_NORM_POST; place++) {
         sb_transformer_options options = sizes();
@@ -261,7 +261,7 @@ TEST(layers, encoder_layers_are_what_their_formulas_say)
 }
 
 /* Multi-head attention, head by head: softmax(q_h k_h' / sqrt D) v_h, joined and projected. */
-TEST(layers, attention_is_what_its_formula_says)
+TEST(layers, attention_follows_its_formula)
 {
     sb_transformer_options options = sizes();
     struct layer l = layer_new(&options);

@@ -1,5 +1,5 @@
-/* Additive, multiplicative and cosine attention: against numbers worked by hand and plain loops
-   over their formulas, and in their gradients. */
+/* Additive, multiplicative and cosine attention, compared with hand-worked numbers and with plain
+   loops over their formulas; and their gradients. */
 #include "tests/support/test.h"
 #include <stdio.h>
 
@@ -10,7 +10,7 @@ enum kind { ADDITIVE, ADDITIVE_BIASED, MULTIPLICATIVE, COSINE, KINDS };
 static const char *const names[KINDS] = {"additive", "additive with bias", "multiplicative",
                                          "cosine"};
 
-/* An attention of any kind, and what it reads. */
+/* An attention of any kind, and its inputs. */
 struct attention {
     enum kind kind;
     sb_parameters *weights;
@@ -141,7 +141,7 @@ TEST(learned_score, multiplicative_attention_gives_the_hand_worked_weights)
     sb_parameters_free(a.weights);
 }
 
-/* Cosines of 1, 0 and -1, whatever the lengths, over T = 1 / ln 2: weights as 4 : 2 : 1. */
+/* Cosines of 1, 0 and -1, for any lengths, over T = 1 / ln 2: the weights are as 4 : 2 : 1. */
 TEST(learned_score, cosine_attention_gives_the_hand_worked_weights)
 {
     struct attention a = {.kind = COSINE, .weights = sb_parameters_of(SB_F64, 1)};
@@ -161,7 +161,7 @@ static double element(const sb_tensor *t, int64_t i, int64_t j)
     return sb_tensor_get(t, i * sb_tensor_dim(t, -1) + j);
 }
 
-/* The score of query i and key j, rows of all sentences, straight from the formulas. */
+/* The score of query i and key j, rows of all sequences, by the formulas. */
 static double score_of(const struct attention *a, int64_t i, int64_t j)
 {
     double s = 0, qq = 0, kk = 0;
@@ -209,7 +209,7 @@ static void loops(const struct attention *a, double *y, double *weights)
     }
 }
 
-TEST(learned_score, each_is_what_its_formula_says)
+TEST(learned_score, each_follows_its_formula)
 {
     for (int n = 0; n < 2 * KINDS; n++) {
         struct attention a = attention_new((enum kind)(n / 2), 0);
@@ -229,7 +229,7 @@ TEST(learned_score, each_is_what_its_formula_says)
     }
 }
 
-/* y and the weights both count. */
+/* A loss of both y and the weights. */
 static sb_tensor *run_both(void *context, sb_tensor *const x[])
 {
     struct attention *a = context;
@@ -266,8 +266,8 @@ TEST(learned_score, each_has_the_right_gradient)
     }
 }
 
-/* With dropout, all but a few of the outputs change. */
-TEST(learned_score, dropout_falls_on_the_weights_where_the_tape_has_a_stream)
+/* Dropout changes nearly all outputs. */
+TEST(learned_score, dropout_acts_on_the_weights_if_the_tape_has_a_stream)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0.5);
@@ -332,7 +332,7 @@ TEST(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
         a.masked = true;
-        for (int b = 0; b < B; b++) /* whatever is in it */
+        for (int b = 0; b < B; b++) /* any value has no effect */
             for (int d = 0; d < DQ; d++)
                 sb_tensor_set(a.q, (b * LQ + 1) * DQ + d, d ? 1 : INFINITY);
         struct results r = run(&a);
@@ -348,7 +348,7 @@ TEST(learned_score, a_query_without_keys_gets_zeros_and_passes_no_gradient)
     }
 }
 
-/* Whether the rows up to the sentence's length are the same, and how they differ if not. */
+/* Asserts that the rows up to the sequence's length are the same. */
 static void expect_kept(const char *name, const struct attention *a, const sb_tensor *x,
                         const sb_tensor *y)
 {
@@ -384,7 +384,7 @@ TEST(learned_score, nan_in_blocked_keys_and_values_does_not_leak)
     }
 }
 
-TEST(learned_score, nan_in_a_kept_key_shows)
+TEST(learned_score, nan_in_a_kept_key_propagates)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         struct attention a = attention_new((enum kind)kind, 0);
@@ -392,14 +392,14 @@ TEST(learned_score, nan_in_a_kept_key_shows)
         sb_tensor_set(a.k, 0, NAN);
         struct results r = run(&a);
         cr_expect(isnan(element(r.y, 0, 0)) && isnan(element(r.y, 2, 1)), "%s", names[kind]);
-        cr_expect(!isnan(element(r.y, LQ, 0)), "%s: another sentence", names[kind]);
+        cr_expect(!isnan(element(r.y, LQ, 0)), "%s: the NaN reaches another sequence", names[kind]);
         results_free(&r);
         attention_free(&a);
     }
 }
 
-/* Of weights, ln(a_ij / a_i0) = s_ij - s_i0: whether these change sign (-1), or stay (1), as q and
-   k become -q and -k. */
+/* ln(a_ij / a_i0) = s_ij - s_i0, for weights a: whether these change sign (-1), or stay (1), if q
+   and k become -q and -k. */
 static void expect_parity(enum kind kind, double sign, bool expected)
 {
     struct attention a = attention_new(kind, 0);
@@ -431,8 +431,7 @@ TEST(learned_score, the_additive_score_is_odd_without_bias_and_the_others_are_ev
     expect_parity(ADDITIVE, 1, false);
 }
 
-/* Adam on the temperature alone makes sharp weights sharper where the first key's value is wanted.
- */
+/* Adam trains the temperature alone, towards the first key's value: sharp weights get sharper. */
 TEST(learned_score, the_temperature_learns_and_stays_positive)
 {
     sb_parameters *set = sb_parameters_of(SB_F64, 1);

@@ -26,9 +26,8 @@ static void backward(sb_parameters *set, double scale)
     sb_tape_end(&tape);
 }
 
-/* Adam's first step is rate * g / (|g| + epsilon): it goes down by the rate, whatever the gradient.
- */
-TEST(optimiser, the_first_step_of_adam_is_as_long_as_the_rate)
+/* Adam's first step is rate * g / (|g| + epsilon): about the rate, for any gradient. */
+TEST(optimiser, the_first_step_of_adam_has_the_size_of_the_rate)
 {
     sb_parameters *set = set_new();
     sb_optimiser *adam = sb_adam_new(set, &(sb_optimiser_options){.learning_rate = 0.25});
@@ -114,7 +113,7 @@ TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 }
 
 /* More elements than one pass processes: pages of zeros, which need no memory. */
-CPU_TEST(optimiser, the_norm_reaches_every_element)
+CPU_TEST(optimiser, the_norm_covers_every_element)
 {
     const int64_t n = ((int64_t)1 << 26) + 5;
     const struct update_kernels *k = kernel_row_if_any(&update_rows, sb_device_cpu(), SB_F32);
@@ -131,7 +130,7 @@ CPU_TEST(optimiser, the_norm_reaches_every_element)
     free(x);
 }
 
-/* The norm of a gradient of many slabs, whose cut must not follow the threads. */
+/* The norm of a gradient of many slabs, which must not depend on the number of threads. */
 static double norm_with(int threads)
 {
     sb_parameters *set = sb_parameters_new(3);
@@ -203,7 +202,7 @@ TEST(optimiser, a_parameter_added_later_is_trained_too)
 }
 
 /* Of more elements than are drawn at a time, one parameter after the other. */
-TEST(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
+TEST(parameters, initial_weights_follow_the_order_of_the_stream)
 {
     enum { N = 5000 };
     sb_parameters *set = sb_parameters_of(SB_F64, 7);
@@ -221,7 +220,7 @@ TEST(parameters, initial_weights_are_the_numbers_of_the_stream_in_order)
     sb_parameters_free(set);
 }
 
-TEST(average, the_average_follows_the_parameters_and_can_take_their_place)
+TEST(average, the_average_follows_the_parameters_and_can_replace_them)
 {
     sb_parameters *set = set_new();
     sb_average *average = sb_average_new(set, 0.5);

@@ -19,15 +19,14 @@ static sb_parameters *set_new(sb_communicator *c)
                     sb_parameters_add_cut(set, "middle", SB_SHAPE(2, 3, 3), normal, (sb_cut){c, 1});
     if (!ok || !parameters_flatten(set)) {
         fprintf(stderr, "%s\n", sb_error());
-        abort(); /* the others would wait */
+        abort(); /* the other ranks would wait forever */
     }
     return set;
 }
 
 struct joined {
     double number[RANKS][NUMBERS]; /* as each rank gathers them */
-    double kept[RANKS]
-               [NUMBERS]; /* gathered again, after each rank took its part of doubled values */
+    double kept[RANKS][NUMBERS];   /* gathered again, after parts_take of doubled values */
     bool ok[RANKS];
     int64_t here[RANKS], whole[RANKS];
 };
@@ -52,7 +51,7 @@ static void join(sb_communicator *c, void *context)
     sb_parameters_free(set);
 }
 
-CPU_TEST(parts, joined_they_are_the_whole_that_was_drawn)
+CPU_TEST(parts, joined_parts_are_the_unsharded_parameters)
 {
     struct joined *j = calloc(1, sizeof *j);
     double whole[NUMBERS];
@@ -69,7 +68,7 @@ CPU_TEST(parts, joined_they_are_the_whole_that_was_drawn)
     free(j);
 }
 
-CPU_TEST(parts, what_ranks_cannot_have_equal_parts_of_is_refused)
+CPU_TEST(parts, unequal_parts_are_refused)
 {
     static const sb_initial zero = {SB_INITIAL_CONSTANT, 0};
     struct mailbox *m = mailbox_open(2), *other = mailbox_open(2);
@@ -101,10 +100,10 @@ CPU_TEST(parts, what_ranks_cannot_have_equal_parts_of_is_refused)
 struct clipped {
     bool spoils; /* rank 1 has a number that is not finite */
     double norm[RANKS], scale[RANKS];
-    char message[RANKS][128]; /* "": all is well */
+    char message[RANKS][128]; /* "": no failure */
 };
 
-/* A gradient that is the parameters themselves. */
+/* The gradient equals the parameters. */
 static void clip(sb_communicator *c, void *context)
 {
     struct clipped *s = context;
@@ -127,7 +126,7 @@ static void clip(sb_communicator *c, void *context)
     sb_parameters_free(set);
 }
 
-CPU_TEST(parts, their_gradients_have_one_norm)
+CPU_TEST(parts, all_ranks_have_the_same_gradient_norm)
 {
     struct clipped one = {.spoils = false}, cut = {.spoils = false}, bad = {.spoils = true};
     clip(NULL, &one);

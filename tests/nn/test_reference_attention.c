@@ -3,7 +3,7 @@
    unless said otherwise. */
 #include "tests/support/reference.h"
 
-static sb_attention_algorithm algorithm; /* of all that follows */
+static sb_attention_algorithm algorithm; /* of the cases below */
 
 #define OPTIONS(...) (&(sb_attention_options){.algorithm = algorithm, __VA_ARGS__})
 #define ATTEND(...)                                                                                \
@@ -28,9 +28,8 @@ FUNCTION(cosine, ATTEND(.score = SB_SCORE_COSINE))
 FUNCTION(cosine_scale, ATTEND(.score = SB_SCORE_COSINE, .scale = 8))
 FUNCTION(tiles, ATTEND(.scale = 0.8, .bias = x[3]))
 
-/* The weights of x[0] .. x[2], which tiles make again, without a gradient: it is that of stored
- * ones.
- */
+/* The weights of x[0] .. x[2]. Tiles recompute them without a gradient, so that of stored weights
+   is used. */
 static sb_tensor *weights_of(sb_tensor *const x[], sb_layout layout)
 {
     sb_tensor *found = NULL;
@@ -131,14 +130,14 @@ static sb_tensor *masks(sb_tensor *const x[])
     return multi_head(x[0], x[1], x + 4, OPTIONS(.mask = mask));
 }
 
-/* The same as numbers that are added: a bias for each head's pairs, and one of keys (B, Lk). */
+/* The same as additive biases: one for each head's pairs, and one for keys (B, Lk). */
 static sb_tensor *biases(sb_tensor *const x[])
 {
     sb_tensor *bias = sb_add(x[2], sb_reshape(x[3], SB_SHAPE(B, 1, 1, -1)));
     return multi_head(x[0], x[1], x + 4, OPTIONS(.bias = bias));
 }
 
-/* Queries, keys and values of their own sizes, no projection with a bias. */
+/* Queries, keys and values of different sizes, projections without bias. */
 static sb_tensor *sizes(sb_tensor *const x[])
 {
     sb_tensor *q = heads(sb_linear(x[0], x[3], NULL)), *k = heads(sb_linear(x[1], x[4], NULL));
@@ -146,7 +145,7 @@ static sb_tensor *sizes(sb_tensor *const x[])
     return output(sb_attention(q, k, v, OPTIONS(.mask = NULL)), x[6], NULL);
 }
 
-/* A learned row, the same in each sentence, and a row of zeros follow the keys (or values). */
+/* A learned row, the same in each sequence, and a row of zeros follow the keys (or values). */
 static sb_tensor *with_added_rows(sb_tensor *x, sb_tensor *row)
 {
     row = sb_expand(row, SB_SHAPE(B, 1, C));
@@ -161,7 +160,7 @@ static sb_tensor *added_keys(sb_tensor *const x[])
     return output(sb_attention(q, heads(k), heads(v), OPTIONS(.mask = NULL)), x[6], x[7]);
 }
 
-/* The mean of the heads' weights; the values do not matter. */
+/* The mean of the heads' weights; they do not depend on the values. */
 static sb_tensor *average_weights(sb_tensor *const x[])
 {
     sb_tensor *q = heads(project(x[0], x[1], x[2], 0)), *k = heads(project(x[0], x[1], x[2], 1));

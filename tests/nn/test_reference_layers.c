@@ -9,7 +9,7 @@ struct layer {
 };
 
 struct inputs {
-    sb_tensor *x, *memory, *bias, *lengths, *memory_lengths; /* NULL: the case has none */
+    sb_tensor *x, *memory, *bias, *lengths, *memory_lengths; /* NULL if the case has none */
     bool causal;
 };
 

@@ -26,7 +26,7 @@ TEST(schedule, the_inverse_root_is_the_published_schedule)
     }
 }
 
-TEST(schedule, the_cosine_is_half_way_down_in_the_middle)
+TEST(schedule, the_cosine_has_half_the_rate_in_the_middle)
 {
     sb_schedule s = {
         .kind = SB_SCHEDULE_COSINE, .rate = 1, .warmup = 10, .steps = 110, .lowest = 0.2};

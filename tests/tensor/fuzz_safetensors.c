@@ -1,4 +1,4 @@
-/* What libFuzzer runs, see fuzz.sh: opens any bytes as a safetensors file and reads all of it. */
+/* The target of libFuzzer (fuzz.sh): opens any bytes as a safetensors file and reads all of it. */
 #include "tensor/memory.h"
 #include "tensor/safetensors.h"
 #include "tests/support/json_memory.h"
@@ -21,7 +21,7 @@ static void read_all(const sb_safetensors *file)
         check(sb_safetensors_find(file, name) == i, "a tensor is found by its name");
         sb_tensor *t = sb_safetensors_tensor(file, name);
         check(t || strstr(sb_error(), "which") || strstr(sb_error(), "cannot be read"),
-              "elements are read, or refused for what they are");
+              "elements are read, or refused with a reason");
         check(!t || sb_tensor_rank(t) == sb_safetensors_rank(file, i), "the rank is the header's");
         sb_tensor_release(t);
     }
@@ -48,8 +48,8 @@ static void run(const uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The bytes as they are, and once more with the length of the header that their last brace gives:
-   otherwise most changes to a header would only make its length wrong. */
+/* The bytes as they are, and with the header's length set to the position of the last brace:
+   otherwise most changes to a header only make its length wrong. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     run(bytes, size);
@@ -58,12 +58,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         end--;
     if (end <= 8)
         return 0;
-    uint8_t *mended = malloc(size);
-    check(mended != NULL, "there is memory");
-    memcpy(mended, bytes, size);
+    uint8_t *repaired = malloc(size);
+    check(repaired != NULL, "there is memory");
+    memcpy(repaired, bytes, size);
     for (int i = 0; i < 8; i++)
-        mended[i] = (uint8_t)((end - 8) >> 8 * i);
-    run(mended, size);
-    free(mended);
+        repaired[i] = (uint8_t)((end - 8) >> 8 * i);
+    run(repaired, size);
+    free(repaired);
     return 0;
 }

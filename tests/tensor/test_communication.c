@@ -28,8 +28,8 @@ static int64_t gradient_numbers(const struct small_run *run, int ranks, int rank
 }
 
 /* The numbers that one attention over L keys sends in a ring. In forward, and again in backward
-   (with recompute twice), blocks of k and v pass through: all but the next rank's, which need not
-   return. In backward dk and dv of all other ranks follow. */
+   (twice with recompute), all blocks of k and v pass through, except the next rank's own. In
+   backward dk and dv of all other ranks follow. */
 static int64_t ring_numbers(const struct settings *s, int64_t L, int rank)
 {
     int64_t own, of_next;
@@ -45,7 +45,7 @@ struct at {
     int ranks, rank, heads, head;
 };
 
-/* The pairs of a batch on a rank; ranks of one ring have the same. */
+/* The pairs of a batch on a rank; the same for all ranks of a ring. */
 static int64_t pairs_of(const struct small_run *run, const struct at *at)
 {
     const int64_t pairs = sb_trainer_batch(run->trainer)->items;
@@ -85,7 +85,7 @@ static int64_t border_numbers(const struct small_run *run, const struct at *at)
 struct job {
     const struct settings *settings;
     sb_dtype dtype;
-    int heads; /* ranks that share them */
+    int heads; /* ranks of tensor parallelism */
 };
 
 /* In f64: the loss and the dropout position of each batch; in the first step a number for each
@@ -102,7 +102,7 @@ static int64_t expected_bytes(const struct small_run *run, const struct job *job
            8 * cut * sum_numbers(1 + at->heads, at->heads, at->head);
 }
 
-/* When a rank fails, the others would wait forever. */
+/* If a rank fails, the others would wait forever. */
 static void need(bool ok, const sb_communicator *c)
 {
     if (ok)
@@ -133,13 +133,13 @@ static void learn(sb_communicator *c, void *context)
                   step, rank, sb_communicator_size(c), job->heads, settings.trainer.sequence_ranks,
                   (long long)trained.sent, (long long)expected);
     }
-    cr_expect(sb_communicator_sent(c) == mailbox_sent(c), "not all was counted");
+    cr_expect(sb_communicator_sent(c) == mailbox_sent(c), "not all bytes are counted");
     small_run_close(&run);
     sb_communicator_close(batches);
     sb_communicator_close(heads);
 }
 
-/* A small model that is trained by one batch a step. */
+/* A small model, trained on one batch a step. */
 static struct settings settings(void)
 {
     struct settings s = parallel_settings();
@@ -147,7 +147,7 @@ static struct settings settings(void)
     return s;
 }
 
-CPU_TEST(communication, ranks_that_share_a_batch_send_their_part_of_the_gradient_twice)
+CPU_TEST(communication, data_parallelism_sends_each_part_of_the_gradient_twice)
 {
     for (int ranks = 2; ranks <= 5; ranks++)
         for (int variant = 0; variant < 3; variant++) {
@@ -158,8 +158,8 @@ CPU_TEST(communication, ranks_that_share_a_batch_send_their_part_of_the_gradient
         }
 }
 
-/* Lengths that the ring does not divide, and pieces that are empty. */
-CPU_TEST(communication, ranks_that_share_sequences_pass_each_block_on_once_and_its_gradient_too)
+/* Lengths that are no multiple of the ranks, and empty pieces. */
+CPU_TEST(communication, sequence_parallelism_sends_each_block_and_its_gradient_once)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)
@@ -172,7 +172,7 @@ CPU_TEST(communication, ranks_that_share_sequences_pass_each_block_on_once_and_i
         }
 }
 
-CPU_TEST(communication, ranks_that_share_heads_sum_at_both_borders_of_what_is_cut)
+CPU_TEST(communication, tensor_parallelism_sums_before_and_after_each_sharded_layer)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++)

@@ -107,7 +107,7 @@ static void sum_up(sb_communicator *c, void *context)
     free(x);
 }
 
-CPU_TEST(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
+CPU_TEST(communicator, ranks_that_wait_for_each_other_get_the_sum)
 {
     struct summed s = {.n = 5000};
     mailbox_run(4, sum_up, &s);
@@ -115,7 +115,7 @@ CPU_TEST(communicator, ranks_that_wait_for_each_other_get_the_sum_too)
         cr_expect(s.ok[r] && s.sum[r] == in_order(SB_F32, 4, s.n - 1), "rank %d", r);
 }
 
-CPU_TEST(communicator, a_sum_sends_no_more_than_two_times_the_others_share)
+CPU_TEST(communicator, a_sum_sends_at_most_twice_the_other_ranks_share)
 {
     for (int ranks = 2; ranks <= 5; ranks++) {
         const int64_t n = 60 * ranks;
@@ -147,7 +147,7 @@ struct counted {
     int64_t sent[MOST], of_part[MOST];
 };
 
-/* To itself, which sends nothing, to the next rank, and to the other rank of a part. */
+/* To itself, which sends nothing, to the next rank, and within a split communicator. */
 static void send_some(sb_communicator *c, void *context)
 {
     struct counted *counted = context;
@@ -164,7 +164,7 @@ static void send_some(sb_communicator *c, void *context)
     sb_communicator_close(part);
 }
 
-CPU_TEST(communicator, a_rank_counts_what_it_sends_to_others_also_in_parts)
+CPU_TEST(communicator, a_rank_counts_the_bytes_that_it_sends_to_others)
 {
     struct counted counted = {.sent = {0}};
     mailbox_run(4, send_some, &counted);
@@ -178,7 +178,7 @@ struct passed {
     bool ok[MOST];
 };
 
-/* The number of rank 0 travels round the ring. */
+/* The number of rank 0 is passed around the ring. */
 static void pass_on(sb_communicator *c, void *context)
 {
     struct passed *p = context;
@@ -197,7 +197,7 @@ static void pass_on(sb_communicator *c, void *context)
     p->got[rank] = held;
 }
 
-CPU_TEST(communicator, an_exchange_passes_blocks_round_a_ring)
+CPU_TEST(communicator, an_exchange_passes_blocks_around_a_ring)
 {
     struct passed p = {.got = {0}};
     mailbox_run(4, pass_on, &p);
@@ -205,7 +205,7 @@ CPU_TEST(communicator, an_exchange_passes_blocks_round_a_ring)
         cr_expect(p.ok[r] && p.got[r] == (r + 1) % 4, "rank %d has rank %d's", r, p.got[r]);
 }
 
-CPU_TEST(communicator, a_rank_that_is_alone_needs_nobody)
+CPU_TEST(communicator, a_single_rank_sums_and_exchanges_with_itself)
 {
     setenv("SOFTBACK_MPI", "/no/such/plug-in.so", 1);
     sb_communicator *world = sb_communicator_world();

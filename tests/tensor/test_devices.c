@@ -1,7 +1,7 @@
 /*
- * Every operation gives the same on a CUDA device as on the CPU, forwards and backwards, on every
- * example that it lists. The device is what SOFTBACK_CUDA names, or else the emulated one; without
- * either the claims are skipped.
+ * Every operation gives the same on a CUDA device as on the CPU, forward and backward, on every
+ * example that it lists. The device is that of SOFTBACK_CUDA, or else the emulated one; without
+ * either the tests are skipped.
  */
 #include "autograd/node.h"
 #include "tests/support/device.h"
@@ -48,14 +48,14 @@ TEST(devices, cuda_agrees_with_the_cpu_in_f64)
     for_each_example(f64_agrees);
 }
 
-/* Long rows have a block each, where short ones have a warp. */
+/* A long row has a block, a short one a warp. */
 TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
 {
     device_needed();
     for_each_long_example(f64_agrees);
 }
 
-/* Against the truth in f64, CUDA errs at most twice as much as the CPU does, or 8 ulp. */
+/* Compared with f64, the error of CUDA is at most twice that of the CPU, or 8 ulp. */
 static void f32_agrees(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_F32, 1), wide = inputs_widened(&in);
@@ -78,9 +78,9 @@ TEST(devices, cuda_agrees_with_the_cpu_in_f32)
     for_each_example(f32_agrees);
 }
 
-/* The CPU computes bf16 in f32 and rounds results and gradients, each by 2^-8 at most. What CUDA
-   keeps for backward and hands from kernel to kernel (y, z, dz, the sum of a residual) is rounded
-   too: three roundings at most, where a sum that is taken in bf16 needs as many as it has terms. */
+/* The CPU computes bf16 in f32 and rounds results and gradients, each by 2^-8 at most. CUDA also
+   rounds what it saves for backward and passes between kernels (y, z, dz, the sum of a residual):
+   three roundings at most, whereas a sum in bf16 has as many roundings as terms. */
 static void bf16_agrees(const struct example *e, const char *shapes)
 {
     struct inputs in = inputs_new(shapes, SB_BF16, 1), wide = inputs_widened(&in);
@@ -109,20 +109,20 @@ static void repeats(const struct example *e, const char *shapes)
     struct inputs in = inputs_new(shapes, SB_F32, 1);
     struct results first = results_on(device_cuda(), e, shapes, &in);
     struct results again = results_on(device_cuda(), e, shapes, &in);
-    cr_expect(results_same_bits(&first, &again), "%s %s: a second run gives other bits", e->name,
+    cr_expect(results_same_bits(&first, &again), "%s %s: a second run changes bits", e->name,
               shapes);
     results_free(&first);
     results_free(&again);
     inputs_free(&in);
 }
 
-TEST(devices, cuda_repeats_its_bits)
+TEST(devices, cuda_gives_the_same_bits_again)
 {
     device_needed();
     for_each_example(repeats);
 }
 
-TEST(devices, every_operation_has_a_twin)
+TEST(devices, every_operation_has_cuda_kernels)
 {
     device_needed();
     for (int i = 0; operation_at(i); i++)
@@ -177,8 +177,8 @@ TEST(devices, bf16_is_not_widened_where_there_are_kernels)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-/* 1200 terms of 1, shared by a few threads, where a sum in bf16 would stop at 256. */
-TEST(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
+/* 1200 terms of 1 in several threads; a sum in bf16 would stop at 256. */
+TEST(devices, sums_of_bf16_are_accumulated_in_f32_on_cuda)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -200,9 +200,9 @@ TEST(devices, sums_of_bf16_are_taken_in_f32_on_cuda)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
-/* Seven chunks of 1024 rows: each adds 516 to a weight's gradient, 3612 in all, which is 3616 when
-   it is rounded once, and 3600 when after every chunk. */
-TEST(devices, chunks_of_a_loss_in_bf16_are_added_up_in_f32_on_cuda)
+/* Seven chunks of 1024 rows: each adds 516 to a weight's gradient, 3612 in all; rounded once this
+   is 3616, rounded after every chunk 3600. */
+TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -258,16 +258,16 @@ TEST(devices, inputs_on_two_devices_are_refused)
 }
 
 /*
- * What only a kernel can see, an id outside its table or a length beyond the keys, the CPU refuses
- * at once. On CUDA the operation gives a result, and the next download fails, naming what and
- * where.
+ * Errors that only a kernel sees, an id outside its table or a length beyond the keys: the CPU
+ * reports them immediately. On CUDA the operation gives a result, and the next download fails with
+ * the message.
  */
 struct late_failure {
     const char *shapes; /* of x, then of the ids or lengths or weights */
     sb_tensor *(*f)(sb_tensor *const x[]);
     const char *message;
-    int64_t place; /* in the last input, */
-    double value;  /* where this is wrong */
+    int64_t place; /* index in the last input */
+    double value;  /* the wrong value there */
 };
 
 static sb_tensor *embedding(sb_tensor *const x[])
@@ -351,7 +351,7 @@ static bool can_be_used(const struct late_failure *c, sb_tensor *const x[])
     return sb_tape_end(&tape) && ok;
 }
 
-TEST(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
+TEST(devices, errors_that_only_a_kernel_sees_are_named_by_the_next_download)
 {
     device_needed();
     sb_use_device(device_cuda());
@@ -369,19 +369,19 @@ TEST(devices, what_only_a_kernel_sees_is_named_by_the_next_download)
         cr_expect(!can_be_read(y));
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
-        cr_expect(can_be_read(last), "what was told is told again: %s", sb_error());
+        cr_expect(can_be_read(last), "the error is reported twice: %s", sb_error());
         sb_tape_begin(&tape, SB_RECORD);
         cr_expect(c->f(in.x) && !sb_device_synchronize(device_cuda()));
         EXPECT_ERROR(c->message);
         cr_expect(!sb_tape_end(&tape));
         cr_assert(sb_tensor_set(last, c->place, right));
-        cr_expect(can_be_used(c, in.x), "%s, then put right: %s", c->message, sb_error());
+        cr_expect(can_be_used(c, in.x), "%s, then corrected: %s", c->message, sb_error());
         inputs_free(&in);
     }
 }
 
-/* Backward reads the ids again; ids that are bad by then do no harm either. That of
-   linear_cross_entropy does not read them: forward has found the gradients. */
+/* Backward reads the ids again, and reports ids that have become invalid. That of
+   linear_cross_entropy does not read them: forward has computed the gradients. */
 TEST(devices, ids_that_change_before_backward_are_named)
 {
     device_needed();
@@ -419,7 +419,7 @@ TEST(devices, a_mean_over_no_targets_is_named_by_the_next_download)
     cr_expect(!sb_tape_end(&tape));
 }
 
-/* A loss of rows of 1024 numbers through four softmaxes, forwards and backwards. */
+/* A loss of rows of 1024 numbers through four softmaxes, forward and backward. */
 static bool softmaxes_fit(int64_t rows)
 {
     sb_tape tape;
@@ -442,7 +442,7 @@ TEST(devices, a_smaller_batch_works_after_memory_has_run_out)
     device_needed();
     sb_use_device(device_cuda());
     if (!test_slow_device())
-        cr_skip_test("a real device has more memory than this wants to fill");
+        cr_skip_test("a real device has too much memory to fill");
     for (int i = 0; i < 3; i++) {
         cr_expect(softmaxes_fit(128 << i % 2), "%s", sb_error());
         cr_expect(!softmaxes_fit(1024));

@@ -48,7 +48,7 @@ TEST(file, text_is_read_from_a_pipe_as_well)
     free(text);
 }
 
-TEST(file, what_cannot_be_opened_is_named_with_the_reason)
+TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
 {
     size_t size;
     cr_expect(!file_text("test", test_temporary("none.txt"), 10, &size));

@@ -68,7 +68,7 @@ TEST(file_replacement, pieces_of_any_size_arrive_in_order)
     free(bytes);
 }
 
-TEST(file_replacement, what_is_abandoned_leaves_the_old_file_and_nothing_else)
+TEST(file_replacement, an_abandoned_replacement_keeps_only_the_old_file)
 {
     const char *path = test_temporary("a.txt");
     put(path, "old");
@@ -133,7 +133,7 @@ static bool is_saved(const char *path)
     return save(path, "new");
 }
 
-/* A folder that may be written to but not read cannot be synced; the file is written all the same.
+/* A folder that may be written to but not read cannot be synced; the file is written nevertheless.
  */
 TEST(file_replacement, a_folder_need_not_be_readable)
 {
@@ -144,12 +144,12 @@ TEST(file_replacement, a_folder_need_not_be_readable)
     cr_assert(chmod(folder, 0755) == 0);
 }
 
-TEST(file_replacement, symbolic_links_stay_and_what_they_lead_to_is_replaced)
+TEST(file_replacement, symbolic_links_stay_and_their_target_is_replaced)
 {
     const char *folder = test_temporary("b"), *link = test_temporary("link");
     const char *target = test_temporary("b/a.txt"), *second = test_temporary("b/second");
     cr_assert(mkdir(folder, 0755) == 0 && symlink("b/second", link) == 0);
-    cr_assert(symlink(target, second) == 0); /* an absolute link behind a relative one */
+    cr_assert(symlink(target, second) == 0); /* a relative link to an absolute one */
     cr_assert(save(link, "made through a link"), "%s", sb_error());
     cr_assert(save(link, "new"), "%s", sb_error());
     struct stat about;
@@ -159,7 +159,7 @@ TEST(file_replacement, symbolic_links_stay_and_what_they_lead_to_is_replaced)
     cr_expect(holds(target, "new"));
 }
 
-TEST(file_replacement, links_in_a_circle_are_refused)
+TEST(file_replacement, circular_links_are_refused)
 {
     const char *a = test_temporary("a"), *b = test_temporary("b");
     cr_assert(symlink("b", a) == 0 && symlink("a", b) == 0);
@@ -184,7 +184,7 @@ TEST(file_replacement, folders_pipes_and_devices_are_never_replaced)
     EXPECT_ERROR("plain/a.txt\": Not a directory");
 }
 
-TEST(file_replacement, what_a_killed_process_left_is_removed_by_the_next_save)
+TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
 {
     const char *path = test_temporary("a.txt");
     put(part(path), "a stale file, longer than the new one");
@@ -244,8 +244,8 @@ TEST(file_replacement, processes_that_save_at_the_same_time_do_not_mix_their_fil
     cr_expect(failed == 0 && is_one_letter(path) && !file_exists(part(path)));
 }
 
-/* An attacker put a link at the path of the temporary file, so that we write through it. */
-TEST(file_replacement, a_link_in_the_place_of_the_temporary_file_is_not_followed)
+/* An attacker puts a link at the path of the temporary file. */
+TEST(file_replacement, a_link_at_the_path_of_the_temporary_file_is_not_followed)
 {
     const char *path = test_temporary("a.txt"), *victim = test_temporary("victim");
     put(victim, "precious");
@@ -334,7 +334,7 @@ TEST(file_replacement, on_a_full_disk_the_old_file_stays)
     cr_assert(mkdir(folder, 0755) == 0);
     if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
         mount("none", folder, "tmpfs", 0, "size=64k") != 0)
-        cr_skip_test("no right to mount a small disk");
+        cr_skip_test("no permission to mount a small disk");
     char *text = long_text(100000);
     put(path, "old");
     cr_expect(!save(path, text));
@@ -344,7 +344,7 @@ TEST(file_replacement, on_a_full_disk_the_old_file_stays)
     cr_assert(umount(folder) == 0);
 }
 
-/* ---- A process that dies, and a system that fails, at each system call. ---- */
+/* ---- A process that is killed, or an error, at each system call. ---- */
 
 enum { SAVED = 0, FAILED = 1, UNCLEAR = 2, NOT_SYNCED = 3 };
 
@@ -369,7 +369,7 @@ static int save_traced(const void *context)
     return strstr(sb_error(), s->reason) || strstr(sb_error(), "memory") ? FAILED : UNCLEAR;
 }
 
-TEST(file_replacement, killed_at_any_system_call_it_leaves_the_old_or_the_new_file)
+TEST(file_replacement, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_file)
 {
     const char *path = test_temporary("a.txt");
     char *text = long_text(150000);
@@ -379,7 +379,7 @@ TEST(file_replacement, killed_at_any_system_call_it_leaves_the_old_or_the_new_fi
         struct saving s = {path, text, ""};
         struct trace trace = trace_run(save_traced, &s, TRACE_KILL, at, 0);
         if (!trace.possible)
-            cr_skip_test("no right to trace a process");
+            cr_skip_test("no permission to trace a process");
         cr_assert(trace.killed || trace.result == SAVED);
         bool is_old = holds(path, "old"), is_new = holds(path, text);
         cr_assert(is_old || is_new, "neither the old nor the new file after call %d", at);
@@ -388,7 +388,7 @@ TEST(file_replacement, killed_at_any_system_call_it_leaves_the_old_or_the_new_fi
         new_left += is_new;
         if (!trace.killed)
             break;
-        cr_assert(save(path, "next"), "after a death at call %d: %s", at, sb_error());
+        cr_assert(save(path, "next"), "after a kill at call %d: %s", at, sb_error());
         cr_assert(holds(path, "next") && !file_exists(part(path)));
     }
     cr_expect(old_left > 8 && new_left > 2, "%d old, %d new", old_left, new_left);
@@ -407,7 +407,7 @@ static int fail_each_call(int error, const char *text,
     cr_assert(symlink("a.txt", link) == 0);
     struct trace whole = trace_run(save_traced, &s, TRACE_WATCH, 0, 0);
     if (!whole.possible || !trace_can(TRACE_FAIL))
-        cr_skip_test("no right to trace a process, or another processor");
+        cr_skip_test("no permission to trace a process, or another processor");
     int tried = 0;
     for (int at = 0; at < whole.calls; at++) {
         put(path, "old");
@@ -429,7 +429,7 @@ static void expect_old_or_new(const char *path, const char *text, int result, lo
     cr_assert(holds(path, result == FAILED ? "old" : text), "call %ld", number);
 }
 
-TEST(file_replacement, when_any_system_call_fails_the_old_file_stays_and_the_reason_is_told)
+TEST(file_replacement, a_failing_system_call_keeps_the_old_file_and_is_reported)
 {
     char *text = long_text(150000);
     int tried = fail_each_call(EIO, text, expect_old_or_new);
@@ -443,7 +443,7 @@ static void expect_saved(const char *path, const char *text, int result, long nu
         cr_assert(result == SAVED && holds(path, text), "call %ld: result %d", number, result);
 }
 
-TEST(file_replacement, interrupted_calls_are_made_again)
+TEST(file_replacement, interrupted_calls_are_repeated)
 {
     char *text = long_text(150000);
     int tried = fail_each_call(EINTR, text, expect_saved);
@@ -457,7 +457,7 @@ TEST(file_replacement, short_writes_are_continued)
     struct saving s = {path, "written byte by byte", ""};
     struct trace trace = trace_run(save_traced, &s, TRACE_SHORT_WRITE, 0, 0);
     if (!trace.possible || !trace_can(TRACE_SHORT_WRITE))
-        cr_skip_test("no right to trace a process, or another processor");
+        cr_skip_test("no permission to trace a process, or another processor");
     int writes = 0;
     for (int i = 0; i < trace.calls; i++)
         writes += trace.number[i] == SYS_write;
@@ -465,14 +465,13 @@ TEST(file_replacement, short_writes_are_continued)
     cr_expect(holds(path, s.text));
 }
 
-/* The result of a power failure cannot be tested here, but the order of calls that it depends on
-   can. */
+/* A power failure cannot be tested here, but the order of calls that protects against it can. */
 TEST(file_replacement, it_is_written_then_synced_then_renamed_then_the_folder_is_synced)
 {
     struct saving s = {test_temporary("a.txt"), "text", ""};
     struct trace trace = trace_run(save_traced, &s, TRACE_WATCH, 0, 0);
     if (!trace.possible)
-        cr_skip_test("no right to trace a process");
+        cr_skip_test("no permission to trace a process");
     char order[TRACE_CALLS] = "";
     for (int i = 0, used = 0; i < trace.calls; i++) {
         long number = trace.number[i];

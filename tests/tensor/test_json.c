@@ -12,7 +12,7 @@ static bool reads(const char *text)
     return ok;
 }
 
-TEST(json, what_is_json_is_read)
+TEST(json, valid_json_is_read)
 {
     const char *text = " {\"a\": [1, -2, 0.5, true, null], \"\\u00e9\": \"\\ud83d\\ude00\"} ";
     struct json json;
@@ -23,7 +23,7 @@ TEST(json, what_is_json_is_read)
     json_free(&json);
 }
 
-TEST(json, what_is_not_is_refused_with_its_place)
+TEST(json, invalid_json_is_refused_with_its_position)
 {
     static const char *const table[][2] = {
         {"", "test: JSON, byte 0: "},
@@ -54,7 +54,7 @@ TEST(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
     memset(text, '"', 1);
     memset(text + sizeof text - 1, '"', 1);
     cr_expect(!json_read(&json, "test", text, sizeof text));
-    EXPECT_ERROR("'[' or '{' expected"); /* brackets in texts do not count */
+    EXPECT_ERROR("'[' or '{' expected"); /* brackets in strings do not count */
 }
 
 /* The most expensive texts that are accepted. */
@@ -82,7 +82,7 @@ TEST(json, memory_is_at_most_40_times_the_text)
         struct json json;
         bool ok = json_read(&json, "test", text, used);
         cr_expect(ok || strstr(sb_error(), "more than 36 times"), "%s", sb_error());
-        cr_expect(json_memory_peak == 0, "%.60s: takes more than was expected", text);
+        cr_expect(json_memory_peak == 0, "%.60s: takes more than expected", text);
         cr_expect(sb_device_memory(sb_device_cpu()).peak_bytes <= 42 * (int64_t)used, "%.60s",
                   text);
         taken += ok;
@@ -94,7 +94,7 @@ TEST(json, memory_is_at_most_40_times_the_text)
 }
 
 /* A program may have set its own allocator in Jansson; it stays in use. */
-TEST(json, an_allocator_of_the_programs_own_stays)
+TEST(json, the_programs_own_allocator_stays_in_use)
 {
     json_memory_count();
     json_t *own = json_pack("{s:s}", "key", "value");
@@ -116,7 +116,7 @@ static bool read_long_texts(void *unused)
                  "[\"a text that is longer than both, so that room is made\", 17]}");
 }
 
-TEST(json, one_allocation_is_all_that_can_fail)
+TEST(json, only_one_allocation_can_fail)
 {
     cr_expect(test_each_allocation_fails(read_long_texts, NULL) == 1);
 }

@@ -29,7 +29,7 @@ static double error(long double y, long double exact, int digits, int least_expo
         return isnan(y) && isnan(exact) ? 0 : INFINITY;
     if (y == exact)
         return 0;
-    if (isinf(y) || isinf(exact)) { /* just below or above the largest number is close */
+    if (isinf(y) || isinf(exact)) { /* overflow near the largest number is no error */
         long double largest = ldexpl(1, 3 - least_exponent);
         return fabsl(isinf(y) ? exact : y) > 0.9999999L * largest && (y > 0) == (exact > 0)
                    ? 1
@@ -51,7 +51,7 @@ static long double sigmoid_exactly(long double x)
     return 1 / (1 + expl(-x));
 }
 
-/* Random numbers of a range, or with from == to of all bit patterns. */
+/* Random numbers of a range, or, if from == to, of all bit patterns. */
 static void expect_error_below(double limit, const char *name, function *f, reference *exact,
                                double from, double to)
 {
@@ -65,7 +65,7 @@ static void expect_error_below(double limit, const char *name, function *f, refe
             at = x;
         }
     }
-    cr_expect(worst <= limit, "%s(%a) = %a is wrong by %g units in the last place, not below %g",
+    cr_expect(worst <= limit, "%s(%a) = %a is off by %g units in the last place, more than %g",
               name, at, f(at), worst, limit);
 }
 
@@ -90,7 +90,7 @@ static const struct {
     {"cos", math_cos, cosl, 0.9, {{-1e-7, 1e-7}, {-1, 1}, {-7, 7}, {-1e6, 1e6}, {-1e7, 1e7}}},
 };
 
-TEST(mathematics, doubles_are_right_to_the_last_places)
+TEST(mathematics, doubles_are_accurate_to_the_last_places)
 {
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
         for (int r = 0; r < 5; r++)
@@ -98,8 +98,8 @@ TEST(mathematics, doubles_are_right_to_the_last_places)
                                doubles[i].range[r][0], doubles[i].range[r][1]);
 }
 
-/* The subtraction of n pi/2 cancels most there. */
-TEST(mathematics, angles_next_to_multiples_of_a_quarter_turn_keep_their_digits)
+/* Where the subtraction of n pi/2 cancels most. */
+TEST(mathematics, angles_near_multiples_of_half_pi_keep_their_digits)
 {
     double worst = 0;
     for (int n = 1; n < 600000; n += 7) {
@@ -119,7 +119,7 @@ TEST(mathematics, huge_angles_stay_between_minus_one_and_one)
     }
 }
 
-TEST(mathematics, powers_are_right_to_the_last_place)
+TEST(mathematics, powers_are_accurate_to_the_last_place)
 {
     double worst = 0, x_worst = 0, y_worst = 0;
     state = 1;
@@ -133,10 +133,10 @@ TEST(mathematics, powers_are_right_to_the_last_place)
             y_worst = y;
         }
     }
-    cr_expect(worst <= 1.2, "pow(%a, %a) is wrong by %g", x_worst, y_worst, worst);
+    cr_expect(worst <= 1.2, "pow(%a, %a) is off by %g", x_worst, y_worst, worst);
 }
 
-TEST(mathematics, powers_that_are_numbers_are_exact)
+TEST(mathematics, powers_that_can_be_represented_are_exact)
 {
     for (int n = -1074; n < 1024; n++)
         cr_expect(math_pow(2, n) == ldexp(1, n), "2^%d is %a", n, math_pow(2, n));
@@ -153,7 +153,7 @@ static bool same(double a, double b)
 }
 
 /* The special cases that C and IEEE 754 prescribe. */
-TEST(mathematics, special_values_are_those_of_the_standard)
+TEST(mathematics, special_values_follow_the_standard)
 {
     const double I = INFINITY, tiny = 0x1p-1074;
     const struct {
@@ -184,7 +184,7 @@ TEST(mathematics, special_values_are_those_of_the_standard)
         cr_expect(isnan(doubles[i].f(NAN)), "%s(NaN)", doubles[i].name);
 }
 
-TEST(mathematics, special_powers_are_those_of_the_standard)
+TEST(mathematics, special_powers_follow_the_standard)
 {
     const double I = INFINITY;
     const double cases[][3] = {
@@ -282,16 +282,16 @@ static void expect_floats(void (*functions)(const float *x, float y[FUNCTIONS][F
             }
     }
     for (int k = 0; k < FUNCTIONS; k++)
-        cr_expect(worst[k] <= f[k].limit, "%s(%a) is wrong by %g units in the last place, not %g",
+        cr_expect(worst[k] <= f[k].limit, "%s(%a) is off by %g units in the last place, not %g",
                   f[k].name, at[k], worst[k], f[k].limit);
 }
 
-TEST(mathematics, floats_are_right_to_the_last_places)
+TEST(mathematics, floats_are_accurate_to_the_last_places)
 {
     expect_floats(functions_plain);
 }
 
-TEST(mathematics, floats_are_right_with_fused_multiplications)
+TEST(mathematics, floats_are_accurate_with_fused_multiplications)
 {
 #ifdef SOFTBACK_X86_SETS
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -299,7 +299,7 @@ TEST(mathematics, floats_are_right_with_fused_multiplications)
 #endif
 }
 
-TEST(mathematics, special_floats_are_those_of_the_standard)
+TEST(mathematics, special_floats_follow_the_standard)
 {
     const float I = INFINITY, tiny = 0x1p-149f;
     const struct {

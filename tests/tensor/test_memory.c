@@ -24,14 +24,14 @@ TEST(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
     for (int i = 3; i < 200; i++)
         cr_expect(object[i] == 0);
     pool_fail_after(0, false);
-    cr_expect(!memory_resize(object, 400) && object[0] == 'a', "on failure it stays");
+    cr_expect(!memory_resize(object, 400) && object[0] == 'a', "a failure does not change it");
     pool_fail_after(-1, false);
     object = memory_resize(object, 2);
     cr_expect(memcmp(object, "ab", 2) == 0);
     memory_free(object);
 }
 
-TEST(memory, an_array_makes_room_as_it_grows)
+TEST(memory, an_array_grows)
 {
     int64_t *array = NULL, room = 0;
     for (int64_t i = 0; i < 1000; i++) {

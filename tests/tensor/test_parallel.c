@@ -17,7 +17,7 @@ struct job {
 };
 
 /* Buckets that hold several parameters, and parameters that lie in several buckets. */
-static void cut_finely(void)
+static void use_small_buckets(void)
 {
     shared_gradients_bucket = 50;
 }
@@ -31,16 +31,16 @@ static void train(sb_communicator *c, void *context)
     if (run->ok)
         return;
     fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
-    abort(); /* the others would wait */
+    abort(); /* the others would wait forever */
 }
 
-/* Runs it on one rank and on so many; all of these must hold the same bits. */
+/* Runs it on one rank, and on several, all of which must have the same bits. */
 static void run_both(struct job *job, int ranks, struct parallel_run *one)
 {
     mailbox_run(ranks, train, job);
     for (int r = 0; r < ranks; r++) {
         cr_assert(job->run[r].ok, "rank %d of %d: %s", r, ranks, job->run[r].message);
-        cr_expect(job->run[r].bits == job->run[0].bits, "rank %d of %d has other weights", r,
+        cr_expect(job->run[r].bits == job->run[0].bits, "rank %d of %d has different weights", r,
                   ranks);
         cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
         cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
@@ -54,24 +54,25 @@ static void expect_as_on_one(struct job *job, int ranks, double gradients, doubl
     struct parallel_run one;
     run_both(job, ranks, &one);
     const struct parallel_compared apart = parallel_compare(&job->run[ranks - 1], &one);
-    cr_expect(apart.gradients <= gradients, "%d ranks: gradients %g apart", ranks, apart.gradients);
-    cr_expect(apart.losses <= losses, "%d ranks: losses %g apart", ranks, apart.losses);
+    cr_expect(apart.gradients <= gradients, "%d ranks: gradients off by %g", ranks,
+              apart.gradients);
+    cr_expect(apart.losses <= losses, "%d ranks: losses off by %g", ranks, apart.losses);
     for (int r = 0; r < ranks; r++)
         parallel_run_free(&job->run[r]);
     parallel_run_free(&one);
 }
 
-CPU_TEST(parallel, ranks_that_share_batches_learn_what_one_does)
+CPU_TEST(parallel, data_parallelism_trains_like_one_rank)
 {
     const struct settings s = parallel_settings();
-    cut_finely();
-    for (int ranks = 2; ranks <= 4; ranks++) { /* of 7 pairs: shares are uneven */
+    use_small_buckets();
+    for (int ranks = 2; ranks <= 4; ranks++) { /* 7 pairs: shares are uneven */
         struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
 
-CPU_TEST(parallel, ranks_that_share_batches_drop_what_one_drops)
+CPU_TEST(parallel, data_parallelism_drops_the_same_elements_as_one_rank)
 {
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
@@ -81,9 +82,9 @@ CPU_TEST(parallel, ranks_that_share_batches_drop_what_one_drops)
     }
 }
 
-/* Sequence parallelism, with pieces that are empty for short sequences; alone, and with data
+/* Sequence parallelism, with empty pieces of short sequences; alone, and with data
    parallelism. */
-CPU_TEST(parallel, ranks_that_share_sequences_learn_what_one_does)
+CPU_TEST(parallel, sequence_parallelism_trains_like_one_rank)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -96,7 +97,7 @@ CPU_TEST(parallel, ranks_that_share_sequences_learn_what_one_does)
 }
 
 /* Tensor parallelism, alone and with data parallelism. */
-CPU_TEST(parallel, ranks_that_share_heads_learn_what_one_does)
+CPU_TEST(parallel, tensor_parallelism_trains_like_one_rank)
 {
     static const int ranks[][2] = {{2, 2}, {3, 3}, {4, 4}, {4, 2}, {6, 3}, {4, 2}};
     for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
@@ -127,7 +128,7 @@ static void vary(sb_transformer_options *o, int variant)
     o->recompute = variant >= 4;
 }
 
-CPU_TEST(parallel, every_kind_of_layer_can_be_cut_by_heads)
+CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
 {
     sb_pairs *pairs = small_pairs(40, 6);
     for (int variant = 0; variant < 8; variant++) {
@@ -161,8 +162,8 @@ CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
 {
     struct settings s = parallel_settings();
     s.data.batch_pairs = 2;
-    cut_finely();
-    sb_pairs *pairs = small_pairs(7, 6); /* so that batches are of 2, and one of 1 */
+    use_small_buckets();
+    sb_pairs *pairs = small_pairs(7, 6); /* batches have 2 pairs, one has 1 */
     for (int ranks = 3; ranks <= 5; ranks++) {
         struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
@@ -175,7 +176,7 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     struct settings s = parallel_settings();
     s.trainer.accumulate = 3;
     s.data.batch_pairs = 2;
-    cut_finely();
+    use_small_buckets();
     sb_pairs *pairs = small_pairs(7, 6);
     for (int ranks = 2; ranks <= 4; ranks++) {
         struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
@@ -184,12 +185,11 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     sb_pairs_free(pairs);
 }
 
-/* Tied and shared tables get gradients in several places; recomputed layers have a node of their
-   own. */
-CPU_TEST(parallel, parameters_that_are_used_in_several_places_are_whole_before_they_are_summed)
+/* Tied and shared tables get gradients in several nodes; recomputed layers are one node. */
+CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_summed)
 {
     sb_pairs *pairs = small_pairs(40, 6);
-    cut_finely();
+    use_small_buckets();
     for (int variant = 0; variant < 4; variant++) {
         struct settings s = parallel_settings();
         s.model.tie_embeddings = variant >= 1;
@@ -201,7 +201,7 @@ CPU_TEST(parallel, parameters_that_are_used_in_several_places_are_whole_before_t
     sb_pairs_free(pairs);
 }
 
-/* Trains on so many ranks; the bits of what each of them must have. */
+/* Trains on so many ranks; the bits that each of them must have. */
 static uint64_t bits_of(const struct settings *s, int ranks, int heads)
 {
     struct job job = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads};
@@ -224,7 +224,7 @@ CPU_TEST(parallel, the_same_number_of_ranks_gives_the_same_bits_again)
     s.model.transformer.dropout = 0.1;
     cr_expect(bits_of(&s, 3, 1) == bits_of(&s, 3, 1));
     cr_expect(bits_of(&s, 4, 2) == bits_of(&s, 4, 2));
-    cr_expect(bits_of(&s, 4, 2) != bits_of(&s, 4, 1), "heads are not cut");
+    cr_expect(bits_of(&s, 4, 2) != bits_of(&s, 4, 1), "heads are not split");
 }
 
 struct spoiled {
@@ -277,11 +277,11 @@ CPU_TEST(parallel, a_gradient_that_is_not_finite_on_one_rank_is_skipped_by_all)
 
 struct begun {
     bool ok[MOST];
-    int64_t sent[MOST]; /* bytes, when backward was done */
+    int64_t sent[MOST]; /* bytes, at the end of backward */
     double sum[MOST];   /* of the gradients' first numbers */
 };
 
-/* Backward of b (a x), which is done with b first; each is a bucket. */
+/* Backward of b (a x), which finishes b first; each is a bucket. */
 static void begin_sums(sb_communicator *c, void *context)
 {
     static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
@@ -311,7 +311,7 @@ CPU_TEST(parallel, sums_begin_while_backward_runs)
     mailbox_run(2, begin_sums, &begun);
     for (int r = 0; r < 2; r++) {
         cr_expect(begun.ok[r] && begun.sum[r] == 2 * (1 + 2), "rank %d: %g", r, begun.sum[r]);
-        cr_expect(begun.sent[r] >= 2 * 50 * 4, "half of each bucket has gone to the other rank");
+        cr_expect(begun.sent[r] >= 2 * 50 * 4, "half of each bucket is not sent");
     }
 }
 
@@ -323,7 +323,7 @@ struct evaluated {
     uint64_t texts[MOST]; /* a hash */
 };
 
-/* Trains a little, without sharing batches, and evaluates together. */
+/* Trains a little, each rank on its own, and evaluates together. */
 static void evaluate(sb_communicator *c, void *context)
 {
     struct evaluated *e = context;
@@ -357,7 +357,7 @@ static void evaluate(sb_communicator *c, void *context)
     sb_communicator_close(ranks);
 }
 
-CPU_TEST(parallel, an_evaluation_that_is_shared_has_the_same_bits)
+CPU_TEST(parallel, an_evaluation_on_several_ranks_has_the_same_bits)
 {
     sb_pairs *pairs = small_pairs(50, 6);
     for (int ranks = 2; ranks <= 5; ranks++) {
@@ -373,8 +373,8 @@ CPU_TEST(parallel, an_evaluation_that_is_shared_has_the_same_bits)
     sb_pairs_free(pairs);
 }
 
-/* Neighbours decode the same texts step by step, from the same bits. */
-CPU_TEST(parallel, a_model_that_is_cut_by_heads_is_evaluated_by_all_its_ranks)
+/* Ranks of tensor parallelism decode the same texts step by step, with the same bits. */
+CPU_TEST(parallel, tensor_parallelism_evaluates_like_one_rank)
 {
     sb_pairs *pairs = small_pairs(50, 6);
     struct evaluated one = {.pairs = pairs, .heads = 1, .dtype = SB_F64}, e = one;
@@ -403,7 +403,7 @@ static void refuse(sb_communicator *c, void *context)
         snprintf(message[rank], 128, "%s", sb_error());
 }
 
-CPU_TEST(parallel, heads_and_sequences_are_not_both_cut)
+CPU_TEST(parallel, tensor_and_sequence_parallelism_exclude_each_other)
 {
     char message[2][128] = {"", ""};
     mailbox_run(2, refuse, message);

@@ -2,7 +2,7 @@
 #include "tests/support/test.h"
 #include <pthread.h>
 
-/* A system with limited memory, which counts. */
+/* A system with limited memory, which counts requests. */
 static int64_t system_free, system_held;
 
 static void *system_take(size_t bytes)
@@ -59,7 +59,7 @@ TEST(pool, rounding_wastes_at_most_a_quarter)
     }
 }
 
-TEST(pool, a_second_round_asks_the_system_for_nothing)
+TEST(pool, a_second_round_requests_nothing_from_the_system)
 {
     enum { BLOCKS = 100 };
     if (!POOL_CACHES)
@@ -77,7 +77,7 @@ TEST(pool, a_second_round_asks_the_system_for_nothing)
     pool_trim(&pool);
 }
 
-TEST(pool, a_block_serves_every_size_of_its_class)
+TEST(pool, a_block_is_reused_for_every_size_of_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -92,7 +92,7 @@ TEST(pool, a_block_serves_every_size_of_its_class)
     pool_trim(&pool);
 }
 
-TEST(pool, a_larger_cached_block_is_lent_and_comes_back_to_its_class)
+TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -100,18 +100,18 @@ TEST(pool, a_larger_cached_block_is_lent_and_comes_back_to_its_class)
     void *large = pool_take(&pool, 1 << 20), *small;
     pool_give(&pool, large, 1 << 20);
     small = pool_take(&pool, 1 << 18);
-    cr_expect(small == large && pool.live_bytes == 1 << 18, "it counts as what was asked for");
+    cr_expect(small == large && pool.live_bytes == 1 << 18, "live bytes count the requested class");
     pool_give(&pool, small, 1 << 18);
     cr_expect(pool_take(&pool, 1 << 20) == large && pool.system_calls == 1);
     pool_give(&pool, large, 1 << 20);
     small = pool_take(&pool, (1 << 18) - (1 << 15));
-    cr_expect(small != large, "more than four times as large");
+    cr_expect(small != large, "a block more than four times as large was reused");
     pool_give(&pool, small, (1 << 18) - (1 << 15));
     pool_trim(&pool);
     cr_expect(system_held == 0 && !pool.loans.loan);
 }
 
-TEST(pool, any_small_block_is_lent)
+TEST(pool, any_cached_small_block_is_reused)
 {
     if (!POOL_CACHES)
         return;
@@ -123,8 +123,8 @@ TEST(pool, any_small_block_is_lent)
     pool_trim(&pool);
 }
 
-/* Thousands of blocks in and out, of sizes that are never asked for twice. */
-TEST(pool, many_loans_are_kept_apart)
+/* Thousands of blocks are taken and given back, each size once. */
+TEST(pool, many_reused_blocks_return_to_their_classes)
 {
     enum { BLOCKS = 3000 };
     if (!POOL_CACHES)
@@ -150,14 +150,14 @@ TEST(pool, many_loans_are_kept_apart)
     cr_expect(pool.loans.count == 0);
     for (size_t i = 0; i < BLOCKS; i++)
         block[i] = pool_take(&pool, 4096 + i);
-    cr_expect(pool.system_calls == BLOCKS, "every block is where it was");
+    cr_expect(pool.system_calls == BLOCKS, "every block is in the cache of its class");
     for (size_t i = 0; i < BLOCKS; i++)
         pool_give(&pool, block[i], 4096 + i);
     pool_trim(&pool);
     cr_expect(system_held == 0);
 }
 
-TEST(pool, trim_gives_cached_blocks_back)
+TEST(pool, trim_returns_cached_blocks_to_the_system)
 {
     struct pool pool = new_pool(1 << 20);
     void *kept = pool_take(&pool, 1000), *block[20];
@@ -173,7 +173,7 @@ TEST(pool, trim_gives_cached_blocks_back)
     cr_expect(system_held == 0 && system_free == 1 << 20);
 }
 
-TEST(pool, cached_blocks_are_given_back_before_a_request_fails)
+TEST(pool, cached_blocks_are_returned_before_a_request_fails)
 {
     struct pool pool = new_pool(4096);
     void *small[32];
@@ -183,13 +183,13 @@ TEST(pool, cached_blocks_are_given_back_before_a_request_fails)
     for (int i = 0; i < 32; i++)
         pool_give(&pool, small[i], 128);
     void *large = pool_take(&pool, 4096);
-    cr_expect(large != NULL, "the cached blocks were in the way");
+    cr_expect(large != NULL, "the cached blocks were not returned");
     cr_expect(pool.live_blocks == 1 && pool.live_bytes == 4096);
     pool_give(&pool, large, 4096);
     pool_trim(&pool);
 }
 
-TEST(pool, what_no_memory_holds_is_refused)
+TEST(pool, sizes_beyond_any_memory_are_refused)
 {
     struct pool pool = new_pool(1 << 20);
     cr_expect(!pool_take(&pool, SIZE_MAX) && !pool_take(&pool, ((size_t)1 << 60) + 1));
@@ -245,13 +245,13 @@ TEST(pool, requests_can_be_made_to_fail)
     pool_fail_after(2, false);
     for (int i = 0; i < 5; i++)
         block[i] = pool_take(&pool, 64);
-    cr_expect(block[0] && block[1] && !block[2] && block[3] && block[4], "one fails");
+    cr_expect(block[0] && block[1] && !block[2] && block[3] && block[4], "only the third fails");
     for (int i = 0; i < 5; i++)
         pool_give(&pool, block[i], 64);
     pool_fail_after(1, true);
     for (int i = 0; i < 4; i++)
         block[i] = pool_take(&pool, 64); /* cached blocks fail like any other */
-    cr_expect(block[0] && !block[1] && !block[2] && !block[3], "all fail from there on");
+    cr_expect(block[0] && !block[1] && !block[2] && !block[3], "all later ones fail");
     pool_fail_after(-1, false);
     block[1] = pool_take(&pool, 64);
     cr_expect(block[1] != NULL);

@@ -31,7 +31,7 @@ TEST(random, philox_gives_the_known_answers_in_curands_layout)
     }
 }
 
-TEST(random, each_draw_takes_one_position)
+TEST(random, each_draw_uses_one_position)
 {
     sb_random random = sb_random_new(1234, SB_STREAM_INITIAL);
     cr_expect(random.position == 0);
@@ -47,7 +47,7 @@ TEST(random, each_draw_takes_one_position)
     cr_expect(sb_random_uniform(&random) == (double)(bits >> 11) / 9007199254740992.0);
 }
 
-TEST(random, streams_lie_apart)
+TEST(random, streams_do_not_overlap)
 {
     for (uint64_t stream = SB_STREAM_INITIAL; stream <= SB_STREAM_USER; stream++) {
         sb_random random = sb_random_new(7, (sb_stream)stream);
@@ -109,7 +109,7 @@ TEST(random, normal_numbers_have_the_right_moments)
     cr_expect(fabs((double)beyond_two / N - 0.0455) < 0.002);
 }
 
-TEST(random, normal_numbers_are_box_and_mullers)
+TEST(random, normal_numbers_follow_box_and_muller)
 {
     sb_random random = sb_random_new(3, SB_STREAM_USER);
     for (int i = 0; i < 1000; i++) {

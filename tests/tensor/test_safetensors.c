@@ -12,7 +12,7 @@
     "e \xF0\x9F\x98\x80"
 #define METADATA_TEXT "line\nline \"two\" \\ \x1f"
 
-/* ---- Files from elsewhere, and files for elsewhere. ---- */
+/* ---- Files of the reference library, and files for it. ---- */
 
 static void expect_values(const sb_safetensors *file, const char *name, sb_dtype dtype,
                           const char *shape, const double *values)
@@ -55,7 +55,7 @@ static void expect_own(const sb_safetensors *file)
     cr_expect(!sb_safetensors_metadata(file, "no such key"));
 }
 
-TEST(safetensors, a_file_of_the_formats_own_library_is_read)
+TEST(safetensors, a_file_of_the_reference_library_is_read)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -73,7 +73,7 @@ TEST(safetensors, a_file_of_the_formats_own_library_is_read)
     sb_safetensors_close(file);
 }
 
-TEST(safetensors, integers_beyond_i32_are_refused_by_place_and_value)
+TEST(safetensors, integers_beyond_i32_are_refused_by_index_and_value)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/python.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -157,7 +157,7 @@ static bool same_bytes(const char *a, const char *b)
 
 static const char *const one_pair[][2] = {{METADATA_KEY, METADATA_TEXT}};
 
-TEST(safetensors, what_is_written_is_what_the_formats_own_library_writes)
+TEST(safetensors, written_files_have_the_bytes_of_the_reference_library)
 {
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
@@ -167,7 +167,7 @@ TEST(safetensors, what_is_written_is_what_the_formats_own_library_writes)
     release(OWN, item);
 }
 
-TEST(safetensors, what_is_written_is_read_back)
+TEST(safetensors, written_files_are_read_back)
 {
     const char *path = test_temporary("own.safetensors");
     sb_named_tensor item[OWN];
@@ -181,8 +181,8 @@ TEST(safetensors, what_is_written_is_read_back)
     sb_safetensors_close(file);
 }
 
-/* The file that softback wrote, read by the format's own library, where that is installed. */
-TEST(safetensors, the_formats_own_library_reads_what_is_written)
+/* The file that softback wrote, read by the reference library if it is installed. */
+TEST(safetensors, the_reference_library_reads_written_files)
 {
     const char *python = getenv("PYTHON") ? getenv("PYTHON") : "python3";
     char command[2048];
@@ -208,7 +208,7 @@ TEST(safetensors, the_formats_own_library_reads_what_is_written)
     cr_expect(system(command) == 0);
 }
 
-/* ---- The rest of what is promised. ---- */
+/* ---- Names, metadata and reading. ---- */
 
 TEST(safetensors, tensors_and_metadata_are_listed_in_order)
 {
@@ -258,7 +258,7 @@ TEST(safetensors, every_name_is_found_among_many)
     sb_safetensors_close(file);
 }
 
-TEST(safetensors, a_file_without_tensors_is_a_file)
+TEST(safetensors, a_file_without_tensors_is_valid)
 {
     const char *path = test_temporary("none.safetensors");
     cr_assert(sb_safetensors_save(path, 0, NULL, 0, NULL), "%s", sb_error());
@@ -372,27 +372,27 @@ TEST(safetensors, null_arguments_are_named)
     sb_tensor_release(x);
 }
 
-TEST(safetensors, what_no_reader_would_accept_is_not_written)
+TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
 {
     const char *path = test_temporary("a.safetensors");
     sb_tensor *x = sb_tensor_scalar(SB_F32, 1), *y = sb_tensor_scalar(SB_F64, 1),
-              *gone = sb_tensor_scalar(SB_F32, 1);
+              *freed = sb_tensor_scalar(SB_F32, 1);
     sb_named_tensor twice[] = {{"x", x}, {"a", x}, {"x", y}};
     sb_named_tensor metadata = {"__metadata__", x},
                     latin = {"gr\xF6\xDF"
                              "e",
                              x},
-                    let_go = {"g", gone};
+                    of_freed = {"g", freed};
     static const char *const key_twice[][2] = {{"k", "1"}, {"j", "2"}, {"k", "1"}};
     static const char *const latin_text[][2] = {{"k", "\xFF"}};
-    tensor_let_go(gone);
+    tensor_let_go(freed);
     cr_expect(!sb_safetensors_save(path, 3, twice, 0, NULL));
     EXPECT_ERROR("safetensors_save: two tensors are called \"x\"");
     cr_expect(!sb_safetensors_save(path, 1, &metadata, 0, NULL));
     EXPECT_ERROR("safetensors_save: a tensor cannot be called __metadata__");
     cr_expect(!sb_safetensors_save(path, 1, &latin, 0, NULL));
     EXPECT_ERROR("safetensors_save: the name \"gr??e\" is not UTF-8");
-    cr_expect(!sb_safetensors_save(path, 1, &let_go, 0, NULL));
+    cr_expect(!sb_safetensors_save(path, 1, &of_freed, 0, NULL));
     EXPECT_ERROR("freed by backward");
     cr_expect(!sb_safetensors_save(path, 0, NULL, 3, key_twice));
     EXPECT_ERROR("safetensors_save: the metadata has \"k\" twice");
@@ -401,10 +401,10 @@ TEST(safetensors, what_no_reader_would_accept_is_not_written)
     cr_expect(!file_exists(path));
     sb_tensor_release(x);
     sb_tensor_release(y);
-    sb_tensor_release(gone);
+    sb_tensor_release(freed);
 }
 
-TEST(safetensors, headers_up_to_the_limit_are_written_and_read_and_no_longer_ones)
+TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refused)
 {
     const char *path = test_temporary("a.safetensors");
     const size_t around = strlen("{\"__metadata__\":{\"k\":\"\"}}");

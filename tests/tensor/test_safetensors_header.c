@@ -23,7 +23,7 @@ static bool opens(const unsigned char *bytes, size_t size)
     return file != NULL;
 }
 
-/* {"x": {...}} with one float, some of it another way. */
+/* {"x": {...}} with one float; its fields may be wrong. */
 #define X(dtype, shape, offsets)                                                                   \
     "\"x\":{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 #define ONE(dtype, shape, offsets) "{" X(dtype, shape, offsets) "}"
@@ -52,7 +52,7 @@ static const struct hostile table[] = {
     {"{\"\n\":{}}", 0, "JSON, byte 2: \"unexpected newline"},
     {"\xEF\xBB\xBF{}", 0, "JSON, byte 3: "},
     {ONE(F32, "[1]", "[0,4]") "x", 4, "JSON, byte 55: \"end of file expected near 'x'\""},
-    /* what a tensor says of itself */
+    /* properties of a tensor */
     {"{\"x\":{}}", 0, "tensor \"x\": has no dtype"},
     {"{\"x\":{\"dtype\":\"F32\"}}", 0, "tensor \"x\": has no shape"},
     {"{\"x\":{\"dtype\":\"F32\",\"shape\":[]}}", 0, "tensor \"x\": has no data_offsets"},

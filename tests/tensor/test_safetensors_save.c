@@ -19,7 +19,7 @@ static bool save(const char *path, double value)
     return ok;
 }
 
-/* The value with which the file was saved; NaN when it is not whole. */
+/* The value with which the file was saved; NaN if it is incomplete. */
 static double saved_value(const char *path)
 {
     sb_safetensors *file = sb_safetensors_open(path);
@@ -65,7 +65,7 @@ TEST(safetensors_save, equal_arguments_give_equal_bytes)
     memory_free(bytes_b);
 }
 
-TEST(safetensors_save, all_elements_lie_aligned)
+TEST(safetensors_save, all_tensors_are_aligned)
 {
     const char *path = test_temporary("a.safetensors");
     sb_tensor *flag = sb_tensor_scalar(SB_BOOL, 1), *x = sb_tensor_scalar(SB_F32, 1),
@@ -111,16 +111,16 @@ static int save_traced(const void *path)
     return save(path, 2) ? 0 : 1;
 }
 
-TEST(safetensors_save, killed_at_any_system_call_it_leaves_the_old_or_the_new_checkpoint)
+TEST(safetensors_save, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_checkpoint)
 {
     char path[256];
     snprintf(path, sizeof path, "%s", test_temporary("a.safetensors"));
     int left[3] = {0};
     for (int at = 0;; at++) {
-        cr_assert(save(path, 1), "after a death at call %d: %s", at - 1, sb_error());
+        cr_assert(save(path, 1), "after a kill at call %d: %s", at - 1, sb_error());
         struct trace trace = trace_run(save_traced, path, TRACE_KILL, at, 0);
         if (!trace.possible)
-            cr_skip_test("no right to trace a process");
+            cr_skip_test("no permission to trace a process");
         double value = saved_value(path);
         cr_assert(value == 1 || value == 2, "after call %d: %s", at, sb_error());
         left[(int)value]++;

@@ -13,7 +13,7 @@ TEST(shape, a_size_that_overflows_is_refused)
 {
     cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, ((int64_t)1 << 28) + 1}) == -1);
     cr_expect(shape_size(2, (int64_t[]){INT64_MAX, INT64_MAX}) == -1);
-    cr_expect(shape_size(3, (int64_t[]){INT64_MAX, 0, 2}) == -1, "zero does not hide an overflow");
+    cr_expect(shape_size(3, (int64_t[]){INT64_MAX, 0, 2}) == -1, "a zero hides an overflow");
     cr_expect(shape_size(2, (int64_t[]){3, -1}) == -1);
 }
 
@@ -44,7 +44,7 @@ TEST(shape, bad_shapes_are_refused_by_name)
     EXPECT_ERROR("test: (9223372036854775807, 2) has more elements than any memory holds");
 }
 
-TEST(shape, equal_means_rank_and_dimensions)
+TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
 {
     cr_expect(shape_equal(0, NULL, 0, NULL));
     cr_expect(shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){2, 3}));
@@ -53,10 +53,10 @@ TEST(shape, equal_means_rank_and_dimensions)
 }
 
 /* The pairs are NumPy's own examples and its edge cases. */
-TEST(shape, broadcasting_is_numpys)
+TEST(shape, broadcasting_follows_numpy)
 {
     static const struct {
-        int rank_a, rank_b, rank; /* rank -1: they do not fit */
+        int rank_a, rank_b, rank; /* rank -1 if they do not broadcast */
         int64_t a[4], b[4], y[4];
     } cases[] = {
         {3, 1, 3, {256, 256, 3}, {3}, {256, 256, 3}},
@@ -85,7 +85,7 @@ TEST(shape, broadcasting_is_numpys)
     }
 }
 
-TEST(shape, a_stretched_axis_has_stride_zero)
+TEST(shape, a_broadcast_axis_has_stride_zero)
 {
     int64_t stride[4];
     shape_strides(2, (int64_t[]){3, 1}, 3, (int64_t[]){2, 3, 4}, stride);

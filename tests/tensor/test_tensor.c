@@ -40,7 +40,7 @@ TEST(tensor, from_copies_elements_of_the_dtype)
     }
 }
 
-TEST(tensor, a_tensor_knows_what_it_is)
+TEST(tensor, a_tensor_has_its_dtype_shape_and_device)
 {
     sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4));
     cr_expect(sb_tensor_rank(t) == 3 && sb_tensor_size(t) == 24);
@@ -55,7 +55,7 @@ TEST(tensor, a_tensor_knows_what_it_is)
     cr_expect(!sb_tensor_device(NULL) && !sb_tensor_grad(NULL));
 }
 
-TEST(tensor, rank_six_and_empty_tensors_are_tensors)
+TEST(tensor, tensors_may_have_six_axes_or_be_empty)
 {
     sb_tensor *six = sb_tensor_full(SB_I32, SB_SHAPE(2, 1, 2, 1, 2, 1), 5);
     cr_expect(sb_tensor_size(six) == 8 && sb_tensor_get(six, 7) == 5);
@@ -104,13 +104,13 @@ static bool build(void *unused)
 TEST(tensor, lack_of_memory_is_reported)
 {
     cr_expect(test_each_allocation_fails(build, NULL) >= 4);
-    pool_fail_after(1, false); /* the handle is there, the data is not */
+    pool_fail_after(1, false); /* the handle is allocated, the data fails */
     cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(30, 40)));
     pool_fail_after(-1, false);
     EXPECT_ERROR(on_device("tensor: out of memory for (30, 40) of f32, 4800 bytes on cpu"));
 }
 
-TEST(tensor, doubles_are_converted_to_what_the_dtype_holds)
+TEST(tensor, doubles_are_converted_to_the_dtype)
 {
     static const struct {
         sb_dtype dtype;
@@ -131,7 +131,7 @@ TEST(tensor, doubles_are_converted_to_what_the_dtype_holds)
         sb_tensor *t = sb_tensor_zeros(cases[i].dtype, SB_SHAPE(3));
         cr_expect(sb_tensor_set(t, 1, cases[i].given));
         cr_expect(sb_tensor_get(t, 1) == cases[i].held, "case %zu", i);
-        cr_expect(sb_tensor_get(t, 0) == 0 && sb_tensor_get(t, 2) == 0, "its neighbours stay");
+        cr_expect(sb_tensor_get(t, 0) == 0 && sb_tensor_get(t, 2) == 0, "other elements change");
         sb_tensor_release(t);
     }
 }
@@ -198,7 +198,7 @@ static void *retain_and_release(void *t)
     return NULL;
 }
 
-TEST(tensor, threads_may_share_one)
+TEST(tensor, threads_may_share_a_tensor)
 {
     sb_tensor *t = sb_tensor_scalar(SB_F64, 4);
     pthread_t thread[4];
@@ -225,7 +225,7 @@ TEST(tensor, a_view_shares_data_and_keeps_it_alive)
     sb_tensor_release(inner);
 }
 
-TEST(tensor, data_is_freed_when_the_last_holder_lets_go)
+TEST(tensor, data_is_freed_with_its_last_holder)
 {
     sb_tensor *t = sb_tensor_full(SB_F64, SB_SHAPE(1000), 3);
     sb_tensor *view = tensor_view("test", t, 500, 1, (int64_t[]){10});
@@ -263,11 +263,11 @@ TEST(tensor, only_real_leaves_require_gradients)
     sb_tensor_release(made);
 }
 
-TEST(tensor, clearing_frees_a_gradient_of_its_own_and_keeps_a_flat_one)
+TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
 {
     sb_tensor *t = test_leaf(SB_F32, 1, SB_SHAPE(2)), *flat = sb_tensor_zeros(SB_F32, SB_SHAPE(4));
     t->grad = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);
-    cr_expect(!sb_tensor_grad(t), "what is stale is not shown");
+    cr_expect(!sb_tensor_grad(t), "a stale gradient is visible");
     t->grad_current = true;
     cr_expect(sb_tensor_get(sb_tensor_grad(t), 1) == 3);
     sb_tensor_clear_grad(t);
@@ -313,12 +313,12 @@ CPU_TEST(tensor, a_device_counts_its_memory)
     sb_device_trim(NULL);
 }
 
-TEST(tensor, threads_are_counted_from_one)
+TEST(tensor, the_number_of_threads_is_at_least_one)
 {
 #ifdef _OPENMP
     const int two = 2;
 #else
-    const int two = 1; /* a build without threads runs on the calling one */
+    const int two = 1; /* a build without threads has one */
 #endif
     int before = sb_threads();
     cr_expect(before >= 1 && sb_set_threads(2) && sb_threads() == two);

@@ -23,7 +23,7 @@ TEST(text, tensors_show_dtype_shape_and_elements)
     expect_text(sb_tensor_zeros(SB_F32, SB_SHAPE(0)), "f32 (0) []");
 }
 
-TEST(text, the_middle_of_a_long_axis_is_left_out)
+TEST(text, the_middle_of_a_long_axis_is_omitted)
 {
     double values[11] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     expect_text(sb_tensor_from_doubles(SB_F32, SB_SHAPE(9), values), "f32 (9) [0 1 2 3 4 5 6 7 8]");
@@ -33,13 +33,13 @@ TEST(text, the_middle_of_a_long_axis_is_left_out)
                 "f32 (10, 1)\n[[0]\n [0]\n [0]\n [0]\n ...\n [0]\n [0]\n [0]\n [0]]");
 }
 
-TEST(text, nothing_is_refused)
+TEST(text, null_is_refused)
 {
     cr_expect(!sb_tensor_text(NULL));
     EXPECT_ERROR("tensor_text: t is NULL");
 }
 
-TEST(text, printing_goes_to_standard_output_and_tells_what_went_wrong)
+TEST(text, printing_null_shows_the_last_error)
 {
     cr_redirect_stdout();
     sb_tensor *t = sb_tensor_full(SB_F32, SB_SHAPE(2), 3);

@@ -1,7 +1,7 @@
 #include "tensor/utf8.h"
 #include "tests/support/test.h"
 
-/* Whether these bytes are one whole character. */
+/* Whether these bytes are one complete character. */
 static bool is_character(const unsigned char *bytes, size_t size)
 {
     size_t at = 0;
@@ -33,7 +33,7 @@ static size_t encode(int32_t point, unsigned char *bytes)
     return 4;
 }
 
-TEST(utf8, every_code_point_is_read_and_no_surrogate_is)
+TEST(utf8, every_code_point_except_surrogates_is_read)
 {
     for (int32_t point = 0; point <= 0x10FFFF; point++) {
         unsigned char bytes[4];
@@ -48,8 +48,8 @@ TEST(utf8, every_code_point_is_read_and_no_surrogate_is)
     }
 }
 
-/* With the test above: there are as many characters as code points, so that no other bytes are
-   accepted: no overlong form, nothing above U+10FFFF, no stray byte. */
+/* There are as many characters as code points: with the test above, no overlong form, no code point
+   above U+10FFFF and no stray byte is accepted. */
 TEST(utf8, no_other_bytes_are_characters)
 {
     int64_t found[5] = {0};
@@ -84,9 +84,9 @@ TEST(utf8, the_first_malformed_byte_is_found)
         {"abc", 3},
         {"na\xC3\xAFve", 6},
         {"\xFF", 0},
-        {"ab\x80", 2},             /* continues nothing */
-        {"ab\xC3", 2},             /* cut off */
-        {"ab\xC3\xAF\xE2\x82", 4}, /* cut off behind a character */
+        {"ab\x80", 2},             /* a continuation byte alone */
+        {"ab\xC3", 2},             /* truncated */
+        {"ab\xC3\xAF\xE2\x82", 4}, /* truncated after a character */
         {"\xC0\x80", 0},           /* U+0000 in two bytes */
         {"/\xE0\x80\xAF", 1},      /* '/' in three bytes */
         {"\xED\xA0\x80", 0},       /* a surrogate */
@@ -110,14 +110,14 @@ TEST(utf8, a_zero_byte_is_a_character)
     cr_expect(utf8_valid("a\0b", 3));
 }
 
-TEST(utf8, a_quoted_text_moves_no_cursor)
+TEST(utf8, a_quoted_text_has_no_control_characters)
 {
     cr_expect_str_eq(utf8_quote("na\xC3\xAFve").text, "\"na\xC3\xAFve\"");
     cr_expect_str_eq(utf8_quote("a\x1B[2Jb\xC2\x9B\xFF").text, "\"a?[2Jb??\"");
 }
 
-/* The beginning and the end of a long text are shown, whole characters only. */
-TEST(utf8, a_long_quoted_text_loses_its_middle)
+/* The beginning and the end of a long text are shown, in complete characters. */
+TEST(utf8, a_long_quoted_text_is_shortened_in_the_middle)
 {
     char text[901];
     for (int i = 0; i < 300; i++)
