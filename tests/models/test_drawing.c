@@ -14,14 +14,14 @@ static int count_of(const char *text, const char *what)
 
 static const sb_initial half = {SB_INITIAL_CONSTANT, 0.5};
 
-TEST(drawing, each_operation_that_leads_to_the_loss_is_a_box)
+TEST(drawing, each_operation_on_a_path_to_the_loss_is_a_box)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_tensor *w = sb_parameters_add(set, "w", SB_SHAPE(4), half);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = sb_tape_own(test_leaf(SB_F32, 1, SB_SHAPE(3, 4)));
-    sb_exp(x); /* leads nowhere */
+    sb_exp(x); /* no path to the loss */
     sb_tensor *loss = sb_sum(sb_softmax(sb_multiply(x, w)), SB_ALL, false);
     char *svg = sb_tape_draw(loss, SB_DRAW_SVG, set);
     cr_assert(svg, "%s", sb_error());
@@ -34,7 +34,7 @@ TEST(drawing, each_operation_that_leads_to_the_loss_is_a_box)
     sb_parameters_free(set);
 }
 
-/* d sum(2 x) / d(2 x) is 1 for each of 16 elements, and so has the length 4. */
+/* d sum(2 x) / d(2 x) is 1 for each of 16 elements, so its norm is 4. */
 TEST(drawing, norms_are_those_of_the_gradients)
 {
     sb_tape tape;
@@ -69,7 +69,7 @@ TEST(drawing, the_encoder_has_a_column_of_its_own)
     sb_parameters_free(set);
 }
 
-TEST(drawing, names_cannot_break_the_text)
+TEST(drawing, names_are_escaped)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_tensor *w = sb_parameters_add(set, "a<b>\"&\\", SB_SHAPE(2), half);
@@ -85,7 +85,7 @@ TEST(drawing, names_cannot_break_the_text)
     sb_parameters_free(set);
 }
 
-TEST(drawing, what_cannot_be_drawn_is_named)
+TEST(drawing, wrong_arguments_are_named)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

@@ -35,7 +35,7 @@ static void writer_free(struct writer *w)
     sb_vocabulary_release(w->vocabulary);
 }
 
-/* Texts in alphabetical circles, "cdefgab": ids (n, L) with -1 behind each end. */
+/* Texts in cyclic alphabetical order, "cdefgab": ids (n, L) with -1 behind each end. */
 static sb_tensor *circles(uint64_t seed, int64_t n, int64_t L)
 {
     sb_random random = sb_random_new(seed, SB_STREAM_DATA);
@@ -106,7 +106,7 @@ TEST(language_model, the_loss_falls_and_every_parameter_gets_a_gradient)
     }
 }
 
-TEST(language_model, its_gradient_is_right)
+TEST(language_model, its_gradient_is_correct)
 {
     struct writer w = writer_new(SB_F64, 1, 5);
     sb_tensor *ids = circles(1, 2, 4);
@@ -149,7 +149,7 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
             sb_tape_end(&tape);
             sb_tensor_release(t);
         }
-        for (int i = 0; i < 6; i++) { /* the logits of symbol 3 come from those before it */
+        for (int i = 0; i < 6; i++) { /* the logits of symbol 3 depend on those before it */
             bool same = memcmp(y[0] + i * TINY_V, y[1] + i * TINY_V, sizeof(double[TINY_V])) == 0;
             cr_expect(same == (i <= 3), "%s: position %d", tiny_variant(v)->name, i);
         }
@@ -157,7 +157,7 @@ TEST(language_model, a_symbol_does_not_change_what_comes_before_it)
     }
 }
 
-/* The log-probabilities of what follows the prompt and the ids behind it, to be freed. */
+/* The log-probabilities of the symbol that follows the prompt and these ids, to be freed. */
 static double *next(const struct writer *w, const char *prompt, const int32_t *ids, int64_t n)
 {
     int64_t length;
@@ -179,7 +179,7 @@ static double *next(const struct writer *w, const char *prompt, const int32_t *i
     return values;
 }
 
-TEST(language_model, it_goes_on_with_the_most_probable_symbols)
+TEST(language_model, it_continues_with_the_most_probable_symbols)
 {
     const int n = test_some(TEXTS);
     for (int v = 0; tiny_variant(v); v += tiny_step()) {
@@ -210,7 +210,7 @@ TEST(language_model, it_goes_on_with_the_most_probable_symbols)
     }
 }
 
-TEST(language_model, ways_of_decoding_agree)
+TEST(language_model, equivalent_decoding_options_agree)
 {
     struct writer w = writer_new(SB_F32, 2, 0);
     const char *prompts[TEXTS];
@@ -274,7 +274,7 @@ TEST(language_model, it_learns_to_count)
     sb_vocabulary_release(vocabulary);
 }
 
-TEST(language_model, data_give_it_their_targets)
+TEST(language_model, it_trains_on_the_targets_of_data)
 {
     sb_data *data = sb_data_task("sort", 1);
     sb_parameters *weights = sb_parameters_new(1);

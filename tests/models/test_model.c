@@ -1,9 +1,9 @@
-/* Descriptions, kinds of models, and what a trainer refuses of a model or a source that is not the
-   library's. */
+/* Descriptions and kinds of models; and the invalid models and sources of a user that a trainer
+   refuses. */
 #include "tests/support/mailbox.h"
 #include "tests/support/tiny.h"
 
-TEST(model, a_description_gives_back_what_was_set)
+TEST(model, a_description_returns_the_values_that_were_set)
 {
     sb_description *d = sb_description_new("seq2seq");
     double value;
@@ -72,7 +72,7 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     tiny_free(&tiny);
 }
 
-TEST(model, a_kind_that_is_not_there_is_answered_with_those_that_are)
+TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
 {
     cr_expect(!sb_model_kind_find("diffusion"));
     EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model");
@@ -95,11 +95,11 @@ TEST(model, texts_are_written_through_the_table)
     tiny_free(&tiny);
 }
 
-/* ---- a model and a source of the test's own: y = w x ---- */
+/* ---- a user's model and source: y = w x ---- */
 
 struct line {
     sb_parameters *weights;
-    sb_batch batch; /* all that there is */
+    sb_batch batch; /* the only batch */
 };
 
 static sb_tensor *line_loss(const void *self, const sb_batch *batch, sb_loss loss)
@@ -174,7 +174,7 @@ static void expect_refused(sb_batch batch, const char *reason)
     line_free(&line);
 }
 
-TEST(model, batches_that_do_not_fit_are_refused_by_name)
+TEST(model, wrong_batches_are_refused_by_name)
 {
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
@@ -233,7 +233,7 @@ static void expect_no_cut(sb_communicator *ranks, const char *splits, int sequen
     line_free(&line);
 }
 
-CPU_TEST(model, ranks_cut_only_what_its_kind_allows)
+CPU_TEST(model, ranks_split_only_what_the_kind_allows)
 {
     struct mailbox *mailbox = mailbox_open(2);
     sb_communicator *first = mailbox_rank(mailbox, 0), *second = mailbox_rank(mailbox, 1);

@@ -67,7 +67,7 @@ TEST(reference_models, models_are_as_in_pytorch)
 
 enum { STEPS = 50, BATCHES = 10 };
 
-/* Each loss, before the step, to 1e-9 of PyTorch's. */
+/* Each loss, before the step, is within 1e-9 of PyTorch's. */
 static void train(const sb_safetensors *file, struct tiny *tiny, sb_optimiser *optimiser,
                   const double *expected, const char *path)
 {

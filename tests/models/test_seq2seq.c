@@ -2,7 +2,7 @@
 
 enum { PAIRS = 5, LONGEST = 9 };
 
-TEST(seq2seq, results_have_the_shapes_that_are_promised)
+TEST(seq2seq, results_have_the_documented_shapes)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -29,7 +29,7 @@ TEST(seq2seq, results_have_the_shapes_that_are_promised)
     tiny_free(&tiny);
 }
 
-/* Weights of what a position must not see are exactly 0, and each row sums to 1. */
+/* Weights of masked pairs are exactly 0, and each row sums to 1. */
 static void expect_attention(const sb_tensor *weights, const int32_t *lengths, bool causal)
 {
     int64_t B = weights->dim[0], H = weights->dim[1], Lq = weights->dim[2], Lk = weights->dim[3];
@@ -47,7 +47,7 @@ static void expect_attention(const sb_tensor *weights, const int32_t *lengths, b
     }
 }
 
-TEST(seq2seq, attention_goes_where_it_may)
+TEST(seq2seq, attention_weights_are_0_exactly_for_masked_pairs)
 {
     struct tiny tiny = tiny_new(SB_F32, 1, NULL);
     sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
@@ -92,8 +92,8 @@ TEST(seq2seq, the_loss_is_the_cross_entropy_of_the_logits)
     tiny_free(&tiny);
 }
 
-/* A softmax does not change when all scores of a row do by the same amount, so a bias of all keys
-   has a gradient that is nothing but rounding. */
+/* A softmax does not change if all scores of a row change by the same amount, so the gradient of a
+   key bias is only rounding error. */
 static bool may_vanish(const char *name)
 {
     return strstr(name, "key.bias") != NULL;
@@ -191,7 +191,7 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
             cr_assert(may_change || before[i] == after[i], "%s: position %lld",
                       tiny_variant(v)->name, (long long)(i / TINY_V));
         }
-        cr_expect(changed > (L - L / 2) * TINY_V / 2, "%s: nothing changes", tiny_variant(v)->name);
+        cr_expect(changed > (L - L / 2) * TINY_V / 2, "%s: too few change", tiny_variant(v)->name);
         free(before);
         free(after);
         sb_batch_free(batch);
@@ -199,8 +199,8 @@ TEST(seq2seq, a_symbol_does_not_change_what_comes_before_it)
     }
 }
 
-/* Bits, where nothing is recorded; elsewhere BLAS may sum in another order. */
-TEST(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
+/* The same bits without recording; with it BLAS may sum in another order. */
+TEST(seq2seq, a_sequence_does_not_depend_on_the_others_of_its_batch)
 {
     for (int v = 0; tiny_variant(v); v += tiny_step())
         for (int record = 0; record < 2; record++) {
@@ -224,7 +224,7 @@ TEST(seq2seq, a_sentence_does_not_depend_on_its_neighbours)
         }
 }
 
-TEST(seq2seq, tables_are_shared_as_asked_for)
+TEST(seq2seq, embedding_tables_are_shared_as_the_options_say)
 {
     int64_t size[4];
     for (int i = 0; i < 4; i++) {
@@ -291,7 +291,7 @@ TEST(seq2seq, wrong_options_are_refused)
     sb_vocabulary_release(b);
 }
 
-TEST(seq2seq, learned_positions_have_an_end)
+TEST(seq2seq, a_sequence_beyond_the_learned_positions_is_refused)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.positions = SB_POSITIONS_LEARNED;
@@ -362,7 +362,7 @@ static double *gradients(const sb_seq2seq_options *options, sb_dtype dtype, int6
     return all;
 }
 
-TEST(seq2seq, recomputation_gives_the_gradients_the_same_bits_in_every_variant)
+TEST(seq2seq, recomputation_does_not_change_a_bit_of_gradients_in_any_variant)
 {
     for (int i = 0; tiny_variant(i); i++) {
         sb_seq2seq_options o = tiny_variant(i)->options;
@@ -416,8 +416,8 @@ static int64_t encoder_peak(bool recompute, int layers)
     return peak;
 }
 
-/* A further layer costs its boundary, (B, L, C), and handles, instead of all its intermediates. */
-TEST(seq2seq, recomputation_holds_one_layer_and_the_boundaries)
+/* A further layer costs its boundary, (B, L, C), and handles, not all its intermediate results. */
+TEST(seq2seq, recomputation_keeps_one_layer_and_the_boundaries)
 {
     const int64_t boundary = 8 * 32 * 32 * (int64_t)sizeof(float);
     int64_t plain = (encoder_peak(false, 12) - encoder_peak(false, 2)) / 10;

@@ -4,7 +4,7 @@
 static const int32_t a[] = {4, 5, 6}, b[] = {7}, c[] = {8, 9};
 
 /* The row holds these ids and then `rest`, up to its length. Where steps of one shape are launched
-   at once, lengths are padded to multiples of eight. */
+   as one graph, lengths are padded to multiples of eight. */
 static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected, int32_t rest)
 {
     const int32_t *ids = test_data(t);
@@ -38,8 +38,8 @@ TEST(batch, pairs_are_padded_and_targets_shifted)
     sb_batch_free(batch);
 }
 
-/* A row of attention must see something. */
-TEST(batch, an_empty_source_holds_one_symbol_of_padding)
+/* A query needs at least one key. */
+TEST(batch, an_empty_source_has_one_symbol_of_padding)
 {
     on_the_cpu();
     const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
@@ -58,7 +58,7 @@ TEST(batch, an_empty_source_holds_one_symbol_of_padding)
     sb_batch_free(batch);
 }
 
-TEST(batch, nothing_makes_no_batch)
+TEST(batch, an_empty_batch_is_refused)
 {
     const sb_encoded_pair pair = {a, b, 3, 1};
     cr_expect(!sb_batch_new(0, &pair));

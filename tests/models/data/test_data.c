@@ -24,7 +24,7 @@ static sb_data *data_new(const sb_data_options *options)
     return data;
 }
 
-/* A number that tells batches apart. */
+/* A hash of a batch. */
 static uint64_t fingerprint(const sb_batch *batch)
 {
     cr_assert(batch, "%s", sb_error());
@@ -40,7 +40,7 @@ static uint64_t fingerprint(const sb_batch *batch)
     return hash;
 }
 
-TEST(data, each_pair_comes_once_an_epoch)
+TEST(data, an_epoch_has_each_pair_once)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 7};
     sb_data *data = data_new(&options);
@@ -59,7 +59,7 @@ TEST(data, each_pair_comes_once_an_epoch)
         }
         cr_expect(met == PAIRS);
         for (int i = 0; i < PAIRS; i++)
-            cr_assert(seen[i] == 1, "pair %d comes %d times", i, seen[i]);
+            cr_assert(seen[i] == 1, "pair %d occurs %d times", i, seen[i]);
     }
     sb_data_free(data);
 }
@@ -100,14 +100,14 @@ static void expect_replay(sb_data *data, sb_data *other)
     sb_data_free(other);
 }
 
-TEST(data, going_to_a_position_replays_what_follows)
+TEST(data, a_seek_repeats_the_batches_that_follow)
 {
-    sb_data_options options = {.seed = 3, .batch_pairs = 20}; /* so that epochs change too */
+    sb_data_options options = {.seed = 3, .batch_pairs = 20}; /* the seeks also change the epoch */
     expect_replay(data_new(&options), data_new(&options));
     expect_replay(sb_data_task("reverse", 5), sb_data_task("reverse", 5));
 }
 
-TEST(data, there_is_no_position_behind_the_end)
+TEST(data, a_seek_beyond_the_end_is_refused)
 {
     sb_data_options options = {.seed = 3, .batch_pairs = 20};
     sb_data *data = data_new(&options), *task = sb_data_task("copy", 1);
@@ -127,7 +127,7 @@ TEST(data, there_is_no_position_behind_the_end)
     sb_data_free(task);
 }
 
-TEST(data, long_pairs_are_left_out)
+TEST(data, long_pairs_are_skipped)
 {
     sb_data_options options = {.longest = 10}, none = {.longest = 2};
     sb_data *data = data_new(&options);
@@ -155,7 +155,7 @@ TEST(data, a_task_never_ends)
         for (int b = 0; b < 5; b++) {
             const sb_batch *batch = sb_data_next(data);
             cr_assert(batch && batch->items == 64, "%s", sb_error());
-            cr_expect(fingerprint(batch) != before, "%s: a batch comes twice", names[i]);
+            cr_expect(fingerprint(batch) != before, "%s: a batch is repeated", names[i]);
             before = fingerprint(batch);
             const int32_t *source = test_data(sb_batch_get(batch, "source"));
             for (int64_t k = 0; k < sb_tensor_size(sb_batch_get(batch, "source")); k++)
@@ -209,7 +209,7 @@ static bool same_hash(const sb_data_options *a, const sb_data_options *b)
     return same;
 }
 
-TEST(data, a_hash_tells_whether_batches_are_the_same)
+TEST(data, different_batches_have_different_hashes)
 {
     const sb_data_options usual = {.seed = 3, .batch_pairs = 7},
                           other = {.seed = 4, .batch_pairs = 7};

@@ -3,7 +3,7 @@
 
 enum { PAIRS = 5000, LONGEST = 60 };
 
-/* Pairs of all lengths, fixed by the seed; only the lengths are looked at. */
+/* Pairs of all lengths, fixed by the seed; only the lengths are used. */
 static sb_encoded_pair *pairs_of(int64_t n)
 {
     sb_random random = sb_random_new(7, SB_STREAM_USER);
@@ -25,7 +25,7 @@ static struct epoch planned(int64_t n, const sb_encoded_pair *pairs, struct epoc
 
 static const struct epoch_limits usual = {16, 700};
 
-TEST(epoch, each_pair_comes_exactly_once)
+TEST(epoch, each_pair_occurs_exactly_once)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 3);
@@ -46,7 +46,7 @@ TEST(epoch, each_pair_comes_exactly_once)
     free(pairs);
 }
 
-/* The symbols of a batch, on its longer side, padding included. */
+/* The symbols of a batch, for its longer side, padding included. */
 static int64_t symbols(const struct epoch *epoch, const sb_encoded_pair *pairs, int64_t b)
 {
     int64_t longest = 0;
@@ -58,10 +58,10 @@ static int64_t symbols(const struct epoch *epoch, const sb_encoded_pair *pairs, 
     return longest * (epoch->begin[b + 1] - epoch->begin[b]);
 }
 
-TEST(epoch, batches_keep_within_their_limits)
+TEST(epoch, batches_respect_their_limits)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
-    pairs[17].source_length = 5000; /* more than a batch may hold: alone in one */
+    pairs[17].source_length = 5000; /* longer than the limit: a batch of its own */
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
     int64_t full = 0;
     for (int64_t b = 0; b < epoch.batches; b++) {
@@ -126,7 +126,7 @@ TEST(epoch, the_order_is_a_function_of_seed_and_number)
 }
 
 /* Short pairs must not all come before long ones. */
-TEST(epoch, batches_come_in_no_order_of_length)
+TEST(epoch, batches_are_not_sorted_by_length)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);

@@ -15,7 +15,7 @@ TEST(beam, a_beam_never_scores_below_greedy)
             decode(&tiny, texts, n, &greedy, a);
             decode(&tiny, texts, n, &beam, b);
             for (int i = 0; i < n; i++) {
-                cr_assert(b[i].score >= a[i].score, "%.17g, but greedily %.17g", b[i].score,
+                cr_assert(b[i].score >= a[i].score, "%.17g, but greedy %.17g", b[i].score,
                           a[i].score);
                 better += b[i].score > a[i].score;
             }
@@ -51,7 +51,7 @@ static double best_score(const struct tiny *tiny, const char *text, sb_decoded *
     return best;
 }
 
-TEST(beam, a_wide_beam_finds_the_best_output_of_all)
+TEST(beam, a_wide_beam_finds_the_best_of_all_outputs)
 {
     for (uint64_t seed = 1; seed < 5; seed += test_slow_device() ? 4 : 1) {
         struct tiny tiny = tiny_new(SB_F64, seed, NULL);
@@ -71,8 +71,8 @@ TEST(beam, a_wide_beam_finds_the_best_output_of_all)
     }
 }
 
-/* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p by the model's training side. */
-TEST(beam, scores_are_what_the_formula_says)
+/* score = log p / ((5 + |Y|) / 6)^alpha, |Y| with the end, log p as in training. */
+TEST(beam, scores_follow_the_formula)
 {
     struct tiny tiny = tiny_new(SB_F64, 6, NULL);
     char **texts = texts_new(30, TEXTS);
@@ -107,7 +107,7 @@ static sb_tensor *output(const void *model, sb_tensor *y)
     return sb_seq2seq_output(model, y);
 }
 
-/* Beam search itself with a width of 1, which decoding gives to greedy. */
+/* Beam search itself with a width of 1, which decoding otherwise leaves to greedy search. */
 TEST(beam, a_beam_of_one_is_greedy)
 {
     struct tiny tiny = tiny_new(SB_F32, 7, NULL);

@@ -3,7 +3,7 @@
 
 enum { V = 9 };
 
-/* p = 0.4, 0.3, 0.2, 0.1 of the symbols 5, 7, 6, 8; what may not be chosen is more probable. */
+/* p = 0.4, 0.3, 0.2, 0.1 of the symbols 5, 7, 6, 8; special symbols are more probable. */
 static const double p[V] = {5, 6, 0, 7, 0, 0.4, 0.2, 0.3, 0.1};
 
 static void logs(double log_p[V])
@@ -20,13 +20,13 @@ TEST(choices, the_best_come_first)
     const int32_t expected[] = {5, 7, 6, 8, SB_SYMBOL_END, 4};
     for (int64_t k = 1; k < 8; k++) {
         int64_t n = choices_best(V, log_p, k, best);
-        cr_expect(n == (k < 6 ? k : 6)); /* padding, begin and unknown are left out */
+        cr_expect(n == (k < 6 ? k : 6)); /* without padding, begin and unknown */
         for (int64_t i = 0; i < n; i++)
             cr_expect(best[i].id == expected[i] && best[i].log_p == log_p[expected[i]]);
     }
 }
 
-TEST(choices, of_equal_ones_the_lower_id_comes_first)
+TEST(choices, equal_probabilities_are_sorted_by_id)
 {
     double log_p[V] = {0};
     struct choice best[V];
@@ -34,14 +34,14 @@ TEST(choices, of_equal_ones_the_lower_id_comes_first)
     cr_expect(best[0].id == SB_SYMBOL_END && best[1].id == 4 && best[2].id == 5);
 }
 
-/* Many are sorted in another way than few. */
-TEST(choices, any_number_of_best_is_a_prefix_of_all)
+/* A different algorithm sorts many than few. */
+TEST(choices, the_k_best_are_the_first_k_of_all)
 {
     enum { MANY = 500 };
     static double log_p[MANY];
     static struct choice all[MANY], best[MANY];
     sb_random random = sb_random_new(1, SB_STREAM_USER);
-    for (int i = 0; i < MANY; i++) /* one in ten occurs before */
+    for (int i = 0; i < MANY; i++) /* one in ten is a repetition */
         log_p[i] = i % 10 == 9 ? log_p[i - 5] : -sb_random_uniform(&random);
     cr_expect(choices_best(MANY, log_p, MANY, all) == MANY - 3);
     for (int i = 1; i < MANY - 3; i++)
@@ -54,7 +54,7 @@ TEST(choices, any_number_of_best_is_a_prefix_of_all)
     }
 }
 
-/* The share of each symbol among draws by evenly spread numbers. */
+/* The fraction of each symbol among draws by evenly spaced numbers. */
 static void expect_shares(const sb_decoding_options *options, const double shares[V])
 {
     enum { DRAWS = 10000 };
@@ -79,14 +79,14 @@ TEST(choices, symbols_are_drawn_by_their_probability)
 }
 
 /* At T = 1/2 probabilities are squared: 16, 9, 4, 1 of 30. */
-TEST(choices, temperature_sharpens)
+TEST(choices, a_low_temperature_sharpens_the_distribution)
 {
     sb_decoding_options options = {.temperature = 0.5, .top_p = 1};
     expect_shares(&options,
                   (double[V]){[5] = 16. / 30, [7] = 9. / 30, [6] = 4. / 30, [8] = 1. / 30});
 }
 
-TEST(choices, top_k_leaves_the_k_most_probable)
+TEST(choices, top_k_keeps_the_k_most_probable)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 2, .top_p = 1};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});
@@ -95,7 +95,7 @@ TEST(choices, top_k_leaves_the_k_most_probable)
 }
 
 /* 0.4 + 0.3 does not reach 0.75, 0.4 + 0.3 + 0.2 does. */
-TEST(choices, top_p_leaves_the_fewest_that_reach_p)
+TEST(choices, top_p_keeps_the_fewest_that_reach_p)
 {
     sb_decoding_options options = {.temperature = 1, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 9, [7] = 3. / 9, [6] = 2. / 9});
@@ -105,8 +105,8 @@ TEST(choices, top_p_leaves_the_fewest_that_reach_p)
     expect_shares(&options, (double[V]){[5] = 1});
 }
 
-/* Of the best three, 4/9 + 3/9 reach 0.75. */
-TEST(choices, top_p_is_of_what_top_k_leaves)
+/* Of the three most probable, 4/9 + 3/9 reach 0.75. */
+TEST(choices, top_p_is_applied_after_top_k)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 3, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});

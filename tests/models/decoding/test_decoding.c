@@ -28,14 +28,14 @@ TEST(decoding, greedy_takes_the_most_probable_symbol_each_time)
         lengths |= 1 << o->length;
         free(log_p);
     }
-    cr_expect(ended > TEXTS / 4 && ended < TEXTS, "%d end", ended); /* both kinds are there */
+    cr_expect(ended > TEXTS / 4 && ended < TEXTS, "%d end", ended); /* others reach the limit */
     cr_expect(__builtin_popcount((unsigned)lengths) > 4, "%x", lengths);
     sb_decoded_free(TEXTS, outputs);
     texts_free(TEXTS, texts);
     tiny_free(&tiny);
 }
 
-/* The same symbols, and scores to rounding, whether or not keys and values are kept. */
+/* The same symbols, and scores up to rounding, with and without the cache. */
 static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
                                          const sb_decoding_options *options)
 {
@@ -60,13 +60,13 @@ static void expect_cache_changes_nothing(sb_dtype dtype, double tolerance,
     }
 }
 
-TEST(decoding, the_cache_changes_nothing)
+TEST(decoding, the_cache_does_not_change_outputs)
 {
     expect_cache_changes_nothing(SB_F32, 1e-5, &plain);
     expect_cache_changes_nothing(SB_F64, 1e-13, &plain);
 }
 
-TEST(decoding, the_cache_changes_no_beam)
+TEST(decoding, the_cache_does_not_change_beams)
 {
     const sb_decoding_options beam = {.beam_width = 3, .longest = 8};
     expect_cache_changes_nothing(SB_F32, 1e-5, &beam);
@@ -135,7 +135,7 @@ TEST(decoding, no_variant_depends_on_the_batch)
     }
 }
 
-/* Nor do the kernels of any instruction set, with one thread or more. */
+/* Every instruction set, with one thread and with several. */
 TEST(decoding, no_kernels_depend_on_the_batch)
 {
     enum kernel_set usual = kernel_cpu_set();
@@ -164,8 +164,8 @@ TEST(decoding, no_kernels_depend_on_the_batch)
     texts_free(FEW, texts);
 }
 
-/* The first symbol of many samples against its distribution: five deviations of 4,000 draws, or of
-   some of them. */
+/* The first symbols of many samples follow their distribution, within five deviations of the number
+   of draws. */
 TEST(decoding, samples_follow_the_distribution)
 {
     enum { DRAWS = 4000 };
@@ -199,7 +199,7 @@ TEST(decoding, samples_follow_the_distribution)
     tiny_free(&tiny);
 }
 
-TEST(decoding, samples_are_fixed_by_seed_and_place)
+TEST(decoding, samples_depend_only_on_seed_and_index)
 {
     struct tiny tiny = tiny_new(SB_F32, 8, NULL);
     char *texts[TEXTS];
@@ -247,7 +247,7 @@ TEST(decoding, special_symbols_are_never_written)
     tiny_free(&tiny);
 }
 
-TEST(decoding, of_equally_probable_symbols_the_first_is_taken)
+TEST(decoding, the_first_of_equally_probable_symbols_is_chosen)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor *weight = sb_parameters_find(tiny.weights, "output.weight");
@@ -266,7 +266,7 @@ TEST(decoding, of_equally_probable_symbols_the_first_is_taken)
     tiny_free(&tiny);
 }
 
-TEST(decoding, outputs_are_cut_where_they_may_not_go_on)
+TEST(decoding, outputs_end_at_the_length_limit)
 {
     struct tiny tiny = tiny_new(SB_F32, 9, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), SB_SYMBOL_END, -99);
@@ -318,7 +318,7 @@ TEST(decoding, small_batches_need_little_memory)
     tiny_free(&tiny);
 }
 
-TEST(decoding, texts_come_back_in_their_order)
+TEST(decoding, outputs_have_the_order_of_their_texts)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     char **texts = texts_new(30, TEXTS), *outputs[TEXTS];
@@ -335,7 +335,7 @@ TEST(decoding, texts_come_back_in_their_order)
     tiny_free(&tiny);
 }
 
-TEST(decoding, empty_texts_and_none_at_all_are_allowed)
+TEST(decoding, empty_texts_and_zero_texts_are_allowed)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (int64_t width = 1; width < 4; width += 2) {
@@ -348,7 +348,7 @@ TEST(decoding, empty_texts_and_none_at_all_are_allowed)
     tiny_free(&tiny);
 }
 
-/* An output that ends at once has no symbols, and is a text all the same. */
+/* An output whose first symbol is the end is the empty text. */
 TEST(decoding, an_output_may_be_empty)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
@@ -367,8 +367,8 @@ TEST(decoding, an_output_may_be_empty)
     tiny_free(&tiny);
 }
 
-/* Within a training step: its dropout, its tape and its gradients are left alone. */
-TEST(decoding, a_tape_around_it_does_not_matter)
+/* Within a training step: its dropout, tape and gradients do not change. */
+TEST(decoding, decoding_does_not_change_an_outer_tape)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;
@@ -440,7 +440,7 @@ TEST(decoding, wrong_arguments_are_refused)
     tiny_free(&tiny);
 }
 
-TEST(decoding, weights_that_are_not_finite_are_told)
+TEST(decoding, weights_that_are_not_finite_are_reported)
 {
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     sb_tensor_set(sb_parameters_find(tiny.weights, "output.bias"), 5, NAN);

@@ -21,7 +21,7 @@ TEST(metrics, edit_distances_are_the_hand_worked_ones)
     cr_expect(sb_edit_distance(NULL, 0, NULL, 0) == 0);
 }
 
-/* The definition, without any table: the cheapest way to treat the first of each. */
+/* The definition as a recursion: the least cost of the first symbol of each. */
 static int64_t slow_distance(const int32_t *a, int64_t n, const int32_t *b, int64_t m)
 {
     if (n == 0 || m == 0)
@@ -33,7 +33,7 @@ static int64_t slow_distance(const int32_t *a, int64_t n, const int32_t *b, int6
     return add < best ? add : best;
 }
 
-TEST(metrics, edit_distances_are_those_of_the_definition)
+TEST(metrics, edit_distances_follow_the_definition)
 {
     uint32_t state = 1;
     for (int trial = 0; trial < 300; trial++) {
@@ -53,7 +53,7 @@ TEST(metrics, edit_distances_are_those_of_the_definition)
     }
 }
 
-TEST(metrics, perplexity_of_even_guesses_is_their_number)
+TEST(metrics, the_perplexity_of_n_equal_guesses_is_n)
 {
     cr_expect(fabs(sb_perplexity(-5 * 2.302585092994046, 5) - 10) < 1e-13);
     cr_expect(sb_perplexity(0, 3) == 1);
@@ -81,7 +81,7 @@ TEST(metrics, several_references_give_the_hand_worked_rates)
     cr_expect(score.positions == 16 && score.right == 9 && score.token_accuracy == 9.0 / 16);
 }
 
-TEST(metrics, of_equally_close_references_the_first_counts)
+TEST(metrics, the_first_of_equally_close_references_counts)
 {
     const char *sources[] = {"x", "x"}, *references[] = {"A B C D", "A"},
                *outputs[] = {"A B", "A B"};
@@ -93,7 +93,7 @@ TEST(metrics, of_equally_close_references_the_first_counts)
     cr_expect(score.edits == 1 && score.units == 3 && score.wrong == 1);
 }
 
-TEST(metrics, it_is_enough_to_equal_one_reference)
+TEST(metrics, an_output_is_right_if_it_equals_any_reference)
 {
     const char *sources[] = {"x", "x", "x"}, *references[] = {"B", "A", "C"};
     const char *outputs[] = {"A", "A", "A"};
@@ -102,7 +102,7 @@ TEST(metrics, it_is_enough_to_equal_one_reference)
     cr_expect(score.sources == 1 && score.wrong == 0 && score.edits == 0 && score.exact == 1);
 }
 
-TEST(metrics, units_are_those_asked_for)
+TEST(metrics, units_are_chosen_by_the_caller)
 {
     const char *one[] = {"x"}, *reference[] = {"\xC3\xA4 b"}, *output[] = {"\xC3\xA5 b"};
     static const struct {
@@ -243,10 +243,10 @@ TEST(metrics, tokens_equal_those_of_sacrebleu)
     memory_free(golden.text);
     expect_tokens("", "");
     expect_tokens("a line-\nbroken\nin two-\n", "a linebroken in two-");
-    expect_tokens("&amp;lt;", "<"); /* one after the other */
+    expect_tokens("&amp;lt;", "<"); /* unescaped twice */
 }
 
-TEST(metrics, the_signature_says_how_bleu_was_made)
+TEST(metrics, the_signature_describes_how_bleu_was_computed)
 {
     cr_expect(strncmp(sb_bleu_signature(),
                       "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:", 53) == 0);

@@ -9,7 +9,7 @@ static sb_pairs *parse(const char *text)
     return sb_pairs_parse("t.tsv", text, strlen(text), NULL);
 }
 
-/* Twenty sound lines, so that one malformed one is passed over. */
+/* Twenty valid lines, so that one malformed one is skipped. */
 #define SOUND                                                                                      \
     "a\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n"                                 \
     "a\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n"
@@ -54,7 +54,7 @@ TEST(pairs, line_ends_marks_and_missing_ends_are_accepted)
     expect_pairs(parse("a\tb\rc\r\n"), 1, (const char *[][2]){{"a", "b\rc"}});
 }
 
-TEST(pairs, malformed_lines_are_passed_over_with_file_line_and_reason)
+TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
 {
     static const struct {
         const char *line;
@@ -92,7 +92,7 @@ TEST(pairs, malformed_lines_are_passed_over_with_file_line_and_reason)
     }
 }
 
-TEST(pairs, long_lines_are_passed_over)
+TEST(pairs, long_lines_are_skipped)
 {
     sb_pairs_options options = {.length = 10};
     const char *text = SOUND "12345\t7890\n12345\t78901\n\xC3\xA4\xC3\xA4\t67890\r\n";
@@ -108,8 +108,8 @@ TEST(pairs, long_lines_are_passed_over)
         !sb_pairs_parse("t.tsv", text, strlen(text), &(sb_pairs_options){.length = INT64_MAX}));
 }
 
-/* Lines that are longer than what is read at a time. */
-TEST(pairs, lines_of_any_length_are_put_together)
+/* Lines that are longer than one read. */
+TEST(pairs, lines_of_any_length_are_read)
 {
     size_t size = 3 * 65536;
     char *text = memory_new(2 * size + 64);
@@ -147,7 +147,7 @@ TEST(pairs, only_the_first_problems_are_kept)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, one_malformed_line_in_ten_is_the_most)
+TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
 {
     sb_pairs *pairs = parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n");
     cr_assert(pairs, "%s", sb_error());
@@ -173,7 +173,7 @@ TEST(pairs, files_are_read)
     EXPECT_ERROR("train.tsv:2: no tab");
 }
 
-TEST(pairs, what_is_no_file_is_refused)
+TEST(pairs, paths_that_are_no_file_are_refused)
 {
     const char *path = test_temporary("missing.tsv");
     cr_expect(!sb_pairs_read(path, NULL));
@@ -200,7 +200,7 @@ TEST(pairs, the_standard_input_is_read)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, two_files_belong_together_line_by_line)
+TEST(pairs, two_files_are_paired_line_by_line)
 {
     const char *a = test_temporary("a.txt"), *b = test_temporary("b.txt");
     char text[256];
@@ -244,7 +244,7 @@ TEST(pairs, pairs_can_be_added_by_hand)
     sb_pairs_free(NULL);
 }
 
-/* ---- what is held out ---- */
+/* ---- held-out pairs ---- */
 
 /* Pairs "s0".."s<n-1>" from `first` on, each source `times` times in a row. */
 static sb_pairs *numbered(int first, int n, int times)
@@ -261,7 +261,7 @@ static sb_pairs *numbered(int first, int n, int times)
     return pairs;
 }
 
-TEST(pairs, exactly_as_many_as_asked_are_held_out)
+TEST(pairs, exactly_the_requested_number_is_held_out)
 {
     sb_pairs *pairs = numbered(0, 1000, 1), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
@@ -269,7 +269,7 @@ TEST(pairs, exactly_as_many_as_asked_are_held_out)
         cr_expect(sb_pairs_count(held) == n && sb_pairs_count(rest) == 1000 - n);
         cr_expect(sb_pairs_shared(rest, held) == 0);
         cr_expect(sb_pairs_shared(pairs, held) == n);
-        for (int64_t i = 1; i < n; i++) /* in the old order */
+        for (int64_t i = 1; i < n; i++) /* in the original order */
             cr_expect(atoi(sb_pairs_source(held, i) + 1) > atoi(sb_pairs_source(held, i - 1) + 1));
         sb_pairs_free(rest);
         sb_pairs_free(held);
@@ -277,7 +277,7 @@ TEST(pairs, exactly_as_many_as_asked_are_held_out)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, the_place_in_the_file_has_no_part_in_it)
+TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
 {
     sb_pairs *a = numbered(0, 500, 1), *b = numbered(77, 500, 1), *rest[2], *held[2];
     cr_assert(sb_pairs_divide(a, 50, &rest[0], &held[0]));
@@ -291,11 +291,11 @@ TEST(pairs, the_place_in_the_file_has_no_part_in_it)
     sb_pairs_free(b);
 }
 
-TEST(pairs, a_source_is_on_one_side_with_all_its_pairs)
+TEST(pairs, all_pairs_of_a_source_are_in_one_part)
 {
     sb_pairs *pairs = numbered(0, 100, 3), *rest, *held;
     cr_assert(sb_pairs_divide(pairs, 31, &rest, &held));
-    cr_expect(sb_pairs_count(held) == 30); /* ten sources; 31 cannot be had */
+    cr_expect(sb_pairs_count(held) == 30); /* ten sources of three pairs; 31 is no multiple */
     cr_expect(sb_pairs_shared(rest, held) == 0);
     sb_pairs_free(rest);
     sb_pairs_free(held);
@@ -346,7 +346,7 @@ TEST(pairs, each_failing_allocation_closes_the_files)
     write_file(paths[0], "a\nb\n", 4);
     write_file(paths[1], "c\nd\n", 4);
     cr_expect(test_each_allocation_fails(read_files, paths) > 5);
-    FILE *file = fopen(paths[0], "rb"); /* the lowest free number: nothing was left open */
+    FILE *file = fopen(paths[0], "rb"); /* the lowest file number is free: no file was left open */
     cr_expect(file && fileno(file) < 20);
     fclose(file);
 }

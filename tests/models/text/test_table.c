@@ -10,7 +10,7 @@ TEST(table, keys_are_numbered_by_first_appearance)
     cr_expect(table_add(&table, "a", 1) == 1);
     cr_expect(table_add(&table, "b", 1) == 0);
     cr_expect(table_add(&table, "", 0) == 2);
-    cr_expect(table_add(&table, "a\0", 2) == 3); /* no text, but bytes */
+    cr_expect(table_add(&table, "a\0", 2) == 3); /* a key may contain a zero byte */
     cr_expect(table.count == 4);
     cr_expect(table_find(&table, "a", 1) == 1);
     cr_expect(table_find(&table, "", 0) == 2);
@@ -37,21 +37,21 @@ TEST(table, ten_thousand_keys_are_all_found)
     table_free(&table);
 }
 
-TEST(table, a_key_of_the_table_itself_may_be_added)
+TEST(table, a_key_that_lies_in_the_table_may_be_added)
 {
     struct table table = {0};
     char text[65] = "";
     for (int i = 0; i < 64; i++)
         text[i] = (char)('0' + i);
     table_add(&table, text, 64);
-    for (int i = 1; i < 64; i++) /* its bytes move when the room grows */
+    for (int i = 1; i < 64; i++) /* its bytes move when the table grows */
         cr_assert(table_add(&table, table_key(&table, 0), (size_t)i) == i);
     for (int i = 1; i < 64; i++)
         cr_assert(memcmp(table_key(&table, i), text, (size_t)i) == 0);
     table_free(&table);
 }
 
-/* Held-out parts rest on these: FNV-1a of "" and "a" are its published values, the finaliser was
+/* Held-out parts depend on these. FNV-1a of "" and "a" are the published values; the finaliser was
    applied to them in Python. */
 TEST(table, the_hash_never_changes)
 {
@@ -87,7 +87,7 @@ static bool fill(void *context)
     for (int i = 0; ok && i < 100; i++)
         ok = table_add(&table, &i, sizeof i) == i && heap_add(&heap, (uint64_t)i, 0) &&
              buffer_add_text(&buffer, "text");
-    for (int i = 0; i < table.count; i++) /* what is in stays in */
+    for (int i = 0; i < table.count; i++) /* existing keys stay */
         cr_assert(table_find(&table, &i, sizeof i) == i);
     if (ok)
         text = buffer_take(&buffer);
@@ -100,7 +100,7 @@ static bool fill(void *context)
     return ok;
 }
 
-TEST(table, each_failing_allocation_leaves_it_whole)
+TEST(table, each_failing_allocation_leaves_it_unchanged)
 {
     cr_expect(test_each_allocation_fails(fill, NULL) > 10);
 }

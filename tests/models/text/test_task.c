@@ -17,7 +17,7 @@ static sb_task_pair made(sb_task task, const sb_task_options *options, uint64_t 
     return pair;
 }
 
-/* The digits of "4 7 1"; -1 when the text has another form. */
+/* The digits of "4 7 1"; -1 if the text has another form. */
 static int digits(const char *text, int *digit)
 {
     int count = 0;
@@ -30,7 +30,7 @@ static int digits(const char *text, int *digit)
     }
 }
 
-TEST(task, a_pair_depends_on_nothing_but_its_arguments)
+TEST(task, a_pair_depends_only_on_its_arguments)
 {
     for (int task = 0; task < SB_TASKS; task++) {
         sb_task_pair later = made((sb_task)task, NULL, 1, SB_PART_TRAIN, 5);
@@ -42,7 +42,7 @@ TEST(task, a_pair_depends_on_nothing_but_its_arguments)
     }
 }
 
-/* Computed once by this library; other machines and builds must make the same. */
+/* Computed once by this library; other machines and builds must give the same. */
 TEST(task, the_pairs_never_change)
 {
     static const char *const expected[SB_TASKS][2] = {
@@ -57,7 +57,7 @@ TEST(task, the_pairs_never_change)
     }
 }
 
-TEST(task, seed_part_and_index_make_other_pairs)
+TEST(task, seed_part_and_index_change_the_pair)
 {
     sb_task_options length = {16, 16};
     sb_task_pair first = made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 0);
@@ -66,7 +66,7 @@ TEST(task, seed_part_and_index_make_other_pairs)
     cr_expect_str_neq(first.source, made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 1).source);
 }
 
-TEST(task, copy_reverse_and_sort_do_what_they_say)
+TEST(task, copy_reverse_and_sort_have_the_right_targets)
 {
     for (int task = SB_TASK_COPY; task <= SB_TASK_SORT; task++) {
         int lengths[17] = {0}, symbols[10] = {0};
@@ -89,7 +89,7 @@ TEST(task, copy_reverse_and_sort_do_what_they_say)
             }
             cr_assert(memcmp(count[0], count[1], sizeof count[0]) == 0);
         }
-        for (int n = 1; n <= 16; n++) /* 250 of each length, give or take five deviations of 15 */
+        for (int n = 1; n <= 16; n++) /* 250 of each length, within five deviations of 15 */
             cr_expect(abs(lengths[n] - MANY / 16) < 80, "%d of length %d", lengths[n], n);
         for (int s = 0; s < 10; s++) /* 3,400 of each symbol */
             cr_expect(abs(symbols[s] - MANY * 17 / 20) < 400, "%d of %d", symbols[s], s);
@@ -128,7 +128,7 @@ TEST(task, sums_are_right)
     cr_expect(least == 10 && most == 99);
 }
 
-/* The same calendar from the C library. */
+/* Compared with the calendar of the C library. */
 TEST(task, days_follow_the_calendar)
 {
     const time_t first = -2208988800; /* 1 January 1900 */
@@ -183,7 +183,7 @@ TEST(task, dates_are_spelled_in_twenty_ways)
     }
 }
 
-/* No source may stand for two days. */
+/* No source may mean two days. */
 TEST(task, every_spelling_means_one_day)
 {
     struct table table = {0};
@@ -195,18 +195,18 @@ TEST(task, every_spelling_means_one_day)
             int64_t known = table.count;
             int64_t index = table_add(&table, text, strlen(text));
             if (test_long())
-                cr_assert(index == known || index > known - DATE_SPELLINGS, "\"%s\" comes twice",
+                cr_assert(index == known || index > known - DATE_SPELLINGS, "\"%s\" occurs twice",
                           text);
             else if (index == known)
                 day_of[index] = days;
             else
-                cr_assert(day_of[index] == days, "\"%s\" is two days", text);
+                cr_assert(day_of[index] == days, "\"%s\" means two days", text);
         }
     }
     table_free(&table);
 }
 
-TEST(task, drawn_dates_show_every_spelling_in_three_cases)
+TEST(task, drawn_dates_have_every_spelling_in_three_cases)
 {
     int lower = 0, upper = 0, mixed = 0;
     char spelled[SB_TASK_TEXT];
@@ -228,7 +228,7 @@ TEST(task, drawn_dates_show_every_spelling_in_three_cases)
             seen[s] = seen[s] || found;
         }
         cr_assert(found, "\"%s\" is no spelling of %s", pair.source, pair.target);
-        if (!strpbrk(pair.source, "aeiouAEIOU")) /* figures alone, perhaps */
+        if (!strpbrk(pair.source, "aeiouAEIOU")) /* may have digits alone */
             continue;
         bool small = strpbrk(pair.source, "aeiou") || strstr(pair.source, "th");
         bool large = strpbrk(pair.source, "ADFJMNOSTW");
@@ -241,11 +241,11 @@ TEST(task, drawn_dates_show_every_spelling_in_three_cases)
     cr_expect(lower > MANY / 20 && upper > MANY / 20 && mixed > MANY / 2);
 }
 
-/* ---- what is held out ---- */
+/* ---- held-out pairs ---- */
 
 TEST(task, no_meaning_is_in_two_parts)
 {
-    sb_task_options lengths = {2, 4}; /* so short that everything comes up */
+    sb_task_options lengths = {2, 4}; /* so short that all pairs are drawn */
     for (int task = 0; task < SB_TASKS; task++) {
         struct table table = {0};
         static sb_part part_of[3 * MANY];
@@ -278,7 +278,7 @@ TEST(task, a_sum_is_held_out_in_either_order)
     }
 }
 
-TEST(task, eight_in_ten_meanings_are_for_training)
+TEST(task, eight_in_ten_days_are_for_training)
 {
     int days[SB_PARTS] = {0};
     char date[SB_TASK_TEXT];
@@ -332,7 +332,7 @@ TEST(task, wrong_arguments_are_refused)
     EXPECT_ERROR("task: \"date\" is none of copy, reverse, sort, addition, dates");
 }
 
-/* Without one of them, the search for a pair would not end. */
+/* If one were missing, the search for a pair would not end. */
 TEST(task, each_part_has_single_digits)
 {
     sb_task_options one = {1, 1};

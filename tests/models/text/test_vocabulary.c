@@ -20,7 +20,7 @@ static sb_vocabulary *learn(sb_units units, int64_t size, int64_t count, const c
         __VA_ARGS__                                                                                \
     }
 
-/* Asserts that a text has these ids, and that they give it back. */
+/* Asserts that a text has these ids, and that these decode to it. */
 static void expect_ids(const sb_vocabulary *v, const char *text, int64_t count, const int32_t *ids)
 {
     int64_t made = -1;
@@ -84,7 +84,7 @@ TEST(vocabulary, characters_are_sorted_by_code_point)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, the_order_of_the_texts_has_no_part_in_it)
+TEST(vocabulary, the_order_of_texts_does_not_matter)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
         sb_vocabulary *a =
@@ -102,11 +102,11 @@ TEST(vocabulary, the_order_of_the_texts_has_no_part_in_it)
 TEST(vocabulary, a_small_size_keeps_the_most_frequent)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, SPECIAL + 3, TEXTS("d c b a", "d c b", "d d e", "a"));
-    expect_symbols(v, TEXTS("a", "b", "d")); /* d 4 times; a, b and c twice: the first two stay */
+    expect_symbols(v, TEXTS("a", "b", "d")); /* d occurs 4 times; a, b, c twice: a, b are kept */
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, words_stand_between_single_spaces)
+TEST(vocabulary, words_are_separated_by_single_spaces)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("AA B", " B  AA "));
     expect_symbols(v, TEXTS("", "AA", "B"));
@@ -116,7 +116,7 @@ TEST(vocabulary, words_stand_between_single_spaces)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, bytes_know_every_text)
+TEST(vocabulary, bytes_encode_every_text)
 {
     sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("whatever"));
     cr_expect(sb_vocabulary_size(v) == 260);
@@ -138,7 +138,7 @@ TEST(vocabulary, decoded_bytes_are_always_utf8)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, the_end_ends_a_text_and_padding_has_none)
+TEST(vocabulary, decoding_stops_at_the_end_symbol_and_skips_padding)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("a b"));
     int32_t ids[] = {
@@ -189,7 +189,7 @@ TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
     EXPECT_ERROR("vocabulary_encode: byte 4 of the text (0xff) is not UTF-8");
     cr_expect(!sb_vocabulary_new((const char *[]){"a", "\xC3"}, 2, NULL));
     EXPECT_ERROR("vocabulary_new: byte 1 of the text (0xc3) is not UTF-8");
-    expect_ids(v, "cab", 3, (int32_t[]){6, 4, 5}); /* still of use */
+    expect_ids(v, "cab", 3, (int32_t[]){6, 4, 5}); /* it still works */
     sb_vocabulary_release(v);
 }
 
@@ -249,12 +249,12 @@ TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "ab", "cd"));
     expect_symbols(v, TEXTS(" ", "a", "b", "c", "d", " a", " ab"));
     sb_vocabulary_release(v);
-    v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("aaab", "aaab")); /* room for ' ' and 'a' alone */
+    v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("aaab", "aaab")); /* space for ' ' and 'a' only */
     expect_symbols(v, TEXTS(" ", "a"));
     sb_vocabulary_release(v);
 }
 
-/* 'a' stands in more different words, 'b' in more of them all. */
+/* 'a' is in more different words, 'b' occurs more often. */
 TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad"));
@@ -270,7 +270,7 @@ TEST(vocabulary, bpe_merges_runs_from_the_left)
     sb_vocabulary_release(v);
 }
 
-/* ---- bpe against a learner that counts everything again for each merge ---- */
+/* ---- bpe, compared with a learner that counts all pairs again for each merge ---- */
 
 enum { WORDS = 40, LONGEST = 14 };
 
@@ -299,8 +299,8 @@ static int slow_merge(int32_t *word, int length, int32_t left, int32_t right, in
     return to;
 }
 
-/* Checks that merge `rank` is the one to learn, given the words after those before it. Overlapping
-   places in runs ("aaa") count twice, as in the library. */
+/* Checks that merge `rank` is the most frequent pair, given the words after the merges before it.
+   Overlapping pairs in runs ("aaa") count twice, as in the library. */
 static void expect_best(const sb_vocabulary *v, const struct slow *slow, int64_t rank,
                         const int32_t merge[2])
 {
@@ -318,7 +318,7 @@ static void expect_best(const sb_vocabulary *v, const struct slow *slow, int64_t
     }
 }
 
-TEST(vocabulary, bpe_learns_and_applies_what_the_definition_says)
+TEST(vocabulary, bpe_follows_its_definition)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
         sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -368,7 +368,7 @@ TEST(vocabulary, units_are_chosen_as_documented)
     for (int i = 0; i < 400; i++)
         texts[i] = phonemes[i % 4];
     cr_expect(detected(400, texts) == SB_UNITS_WORDS);
-    for (int i = 0; i < 9; i++) /* nine words that occur once, of 1,100: less than 1 in 100 */
+    for (int i = 0; i < 9; i++) /* nine words of 1,100 occur once: less than 1 in 100 */
         texts[4 * i + 1] = (const char *[]){"a", "b", "c", "d", "e", "f", "g", "h", "i"}[i];
     cr_expect(detected(400, texts) == SB_UNITS_WORDS);
     for (int i = 9; i < 13; i++) /* thirteen: more */
@@ -385,7 +385,7 @@ TEST(vocabulary, units_are_chosen_as_documented)
     cr_expect(!sb_units_detect(texts, 0, &units));
 }
 
-TEST(vocabulary, more_than_a_thousand_words_are_no_closed_set)
+TEST(vocabulary, more_than_a_thousand_words_are_not_a_closed_set)
 {
     static char text[4000][16];
     const char *texts[4000];

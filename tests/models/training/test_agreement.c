@@ -5,24 +5,24 @@
 
 enum { RANKS = 3 };
 
-struct meeting {
+struct outcome {
     struct standing standing[RANKS];
     bool agreed[RANKS], alike[RANKS];
     char message[RANKS][256];
 };
 
-static void meet(sb_communicator *c, void *context)
+static void agree(sb_communicator *c, void *context)
 {
-    struct meeting *m = context;
+    struct outcome *m = context;
     const int r = sb_communicator_rank(c);
     m->agreed[r] = agreement_reach(c, &m->standing[r], &m->alike[r]);
     snprintf(m->message[r], sizeof m->message[r], "%s", m->agreed[r] ? "" : sb_error());
 }
 
-/* All alike. */
-static struct meeting meeting(void)
+/* All ranks are equal. */
+static struct outcome equal_ranks(void)
 {
-    struct meeting m = {.agreed = {false}};
+    struct outcome m = {.agreed = {false}};
     for (int r = 0; r < RANKS; r++)
         m.standing[r] = (struct standing){.version = "0.1.0",
                                           .task = "dates",
@@ -33,56 +33,56 @@ static struct meeting meeting(void)
     return m;
 }
 
-static void expect(struct meeting *m, const char *message)
+static void expect(struct outcome *m, const char *message)
 {
-    mailbox_run(RANKS, meet, m);
+    mailbox_run(RANKS, agree, m);
     for (int r = 0; r < RANKS; r++) {
         cr_expect(m->agreed[r] == !message[0] && m->alike[r], "rank %d", r);
         cr_expect_str_eq(m->message[r], message);
     }
 }
 
-CPU_TEST(agreement, ranks_that_are_alike_agree)
+CPU_TEST(agreement, equal_ranks_agree)
 {
-    struct meeting m = meeting();
+    struct outcome m = equal_ranks();
     expect(&m, "");
 }
 
-CPU_TEST(agreement, the_first_difference_is_named_to_all)
+CPU_TEST(agreement, all_ranks_report_the_first_difference)
 {
-    struct meeting m = meeting();
+    struct outcome m = equal_ranks();
     m.standing[2].version = "0.0.9";
     m.standing[2].data = 0;
     expect(&m, "rank 2 is softback 0.0.9, rank 0 is 0.1.0");
-    m = meeting();
+    m = equal_ranks();
     m.standing[1].task = "";
     expect(&m, "rank 1 learns files, rank 0 dates");
-    m = meeting();
+    m = equal_ranks();
     m.standing[1].settings.model.transformer.width = 64;
     expect(&m, "rank 1 has --width 64, rank 0 has 128");
-    m = meeting();
+    m = equal_ranks();
     m.standing[1].data = 5;
     expect(&m, "rank 1 reads other data than rank 0");
-    m = meeting();
+    m = equal_ranks();
     m.standing[2].steps = 0;
     expect(&m, "rank 2 goes on after step 0, rank 0 after 9");
-    m = meeting();
+    m = equal_ranks();
     m.standing[0].weights = 0;
     expect(&m, "rank 1 begins with other weights than rank 0");
-    m = meeting();
+    m = equal_ranks();
     m.standing[2].part = 1;
     expect(&m, "rank 2 begins with other weights than rank 0");
 }
 
-CPU_TEST(agreement, ranks_that_share_heads_have_parts_of_their_own)
+CPU_TEST(agreement, ranks_of_tensor_parallelism_have_different_parts)
 {
-    struct meeting m = meeting();
+    struct outcome m = equal_ranks();
     for (int r = 0; r < RANKS; r++) {
         m.standing[r].head_ranks = 2;
         m.standing[r].part = (uint64_t)(r % 2);
         m.standing[r].threads = 3;
     }
-    const struct meeting alike = m;
+    const struct outcome alike = m;
     expect(&m, "");
     m = alike;
     m.standing[2].part = 1;
@@ -96,21 +96,21 @@ CPU_TEST(agreement, ranks_that_share_heads_have_parts_of_their_own)
                "has 3");
 }
 
-CPU_TEST(agreement, who_cannot_begin_is_named_unless_nobody_can)
+CPU_TEST(agreement, a_rank_that_cannot_begin_is_named_unless_none_can)
 {
-    struct meeting m = meeting();
+    struct outcome m = equal_ranks();
     m.standing[2].failure = "pairs.tsv: cannot be opened";
     expect(&m, "rank 2: pairs.tsv: cannot be opened");
-    m = meeting();
+    m = equal_ranks();
     m.standing[0].failure = "out of memory";
     expect(&m, "rank 0: out of memory");
-    m = meeting();
+    m = equal_ranks();
     for (int r = 0; r < RANKS; r++)
         m.standing[r].failure = "m exists already";
     expect(&m, "m exists already");
     bool alike;
     cr_expect(!agreement_reach(NULL, &m.standing[0], &alike) && alike);
     EXPECT_ERROR("m exists already");
-    m = meeting();
+    m = equal_ranks();
     cr_expect(agreement_reach(NULL, &m.standing[0], &alike));
 }

@@ -41,7 +41,7 @@ TEST(checkpoint, a_model_is_loaded_as_it_was_saved)
     small_run_close(&run);
 }
 
-TEST(checkpoint, a_program_saves_and_loads_a_model_of_its_own)
+TEST(checkpoint, a_program_saves_and_loads_its_own_model)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
@@ -121,7 +121,8 @@ TEST(checkpoint, the_state_is_kept_to_the_bit)
 }
 
 /* Trains up to a step; every five it evaluates as the program does. */
-static void go_on(struct small_run *run, struct progress *p, const sb_pairs *held, int64_t until)
+static void train_until(struct small_run *run, struct progress *p, const sb_pairs *held,
+                        int64_t until)
 {
     sb_average *average = sb_trainer_average(run->trainer);
     sb_vocabulary *source = sb_seq2seq_source(run->model), *target = sb_seq2seq_target(run->model);
@@ -151,16 +152,17 @@ static void expect_resumed_is_uninterrupted(const struct settings *s, const sb_p
     char whole_path[256], half_path[256];
     strcpy(whole_path, test_temporary("whole.safetensors"));
     strcpy(half_path, test_temporary("half.safetensors"));
-    go_on(&whole, &p, held, 40);
+    train_until(&whole, &p, held, 40);
     save(&whole, whole_path, &p);
     for (int64_t stop = 17; stop <= 40; stop += 23) { /* 17 steps, and 23 more */
-        go_on(&half, &q, held, stop);
+        train_until(&half, &q, held, stop);
         save(&half, half_path, &q);
         small_run_close(&half);
         cr_assert(small_run_resume(&half, half_path, pairs), "%s", sb_error());
         q = half.loaded->progress;
     }
-    cr_expect(sb_trainer_save(whole.trainer).plateau.reduced > 0, "the plateau does nothing");
+    cr_expect(sb_trainer_save(whole.trainer).plateau.reduced > 0,
+              "the plateau never lowers the rate");
     cr_expect(small_run_bits(&whole) == small_run_bits(&half));
     cr_expect(test_same_files(whole_path, half_path), "the files differ");
     small_run_close(&whole);
@@ -174,7 +176,7 @@ TEST(checkpoint, a_resumed_run_ends_with_the_bytes_of_an_uninterrupted_one)
     s.trainer.accumulate = 2;
     s.trainer.average_decay = 0.95;
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_PLATEAU;
-    s.trainer.optimiser.schedule.rate = 0.3; /* so that the loss does not always fall */
+    s.trainer.optimiser.schedule.rate = 0.3; /* the loss must not always fall */
     s.trainer.optimiser.schedule.patience = 1;
     sb_pairs *pairs = small_pairs(30, 6);
     if (!test_slow_device())
@@ -224,7 +226,8 @@ TEST(checkpoint, an_average_is_the_mean_of_the_parameters)
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(c->weights, "output.weight"), 5) - mean) <
               1e-7);
     cr_assert(checkpoint_average(same, 2, itself), "%s", sb_error());
-    cr_expect(sb_parameters_fingerprint(same->weights) == bits, "of one file it is that file");
+    cr_expect(sb_parameters_fingerprint(same->weights) == bits,
+              "the average of one file is that file");
     checkpoint_free(c);
     checkpoint_free(same);
     small_run_close(&run);
@@ -240,7 +243,7 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
     small_run_close(&run);
 }
 
-TEST(checkpoint, only_models_of_one_kind_are_averaged)
+TEST(checkpoint, only_models_of_the_same_kind_are_averaged)
 {
     struct settings s = small_settings(), wider = s, other = s;
     sb_pairs *pairs = small_pairs(4, 6);
@@ -259,7 +262,7 @@ TEST(checkpoint, only_models_of_one_kind_are_averaged)
     sb_pairs_free(pairs);
 }
 
-/* ---- files from elsewhere ---- */
+/* ---- invalid files ---- */
 
 /* Writes the tensors of a file with other metadata. */
 static void rewrite(const sb_safetensors *file, const char *key, const char *text, const char *path)
@@ -361,7 +364,7 @@ static sb_safetensors *sample_file(void)
     return sb_safetensors_open(path);
 }
 
-TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_sentence)
+TEST(checkpoint, hostile_metadata_is_refused_with_a_clear_message)
 {
     sb_safetensors *file = sample_file();
     const char *text = sb_safetensors_metadata(file, "softback");
@@ -413,8 +416,8 @@ TEST(checkpoint, files_of_another_kind_are_refused)
     EXPECT_ERROR("cannot open");
 }
 
-/* Settings that older files lack keep their defaults; newer keys beside them do no harm. */
-TEST(checkpoint, missing_settings_and_more_keys_are_no_failure)
+/* Settings that older files lack keep their defaults; additional keys are ignored. */
+TEST(checkpoint, missing_settings_and_additional_keys_are_accepted)
 {
     static const struct change harmless[] = {{"settings/steps", NULL, NULL},
                                              {"note", "[1]", NULL},
@@ -433,7 +436,7 @@ TEST(checkpoint, missing_settings_and_more_keys_are_no_failure)
     sb_safetensors_close(file);
 }
 
-TEST(checkpoint, resuming_needs_a_state_that_fits)
+TEST(checkpoint, resuming_needs_a_matching_state)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), resumed;
@@ -442,56 +445,56 @@ TEST(checkpoint, resuming_needs_a_state_that_fits)
     cr_expect(!small_run_resume(&resumed, path, NULL));
     EXPECT_ERROR("holds a model, but no state of its training");
     const struct progress p = {0};
-    run.settings.trainer.average_decay = 0.9; /* of which the file has no values */
+    run.settings.trainer.average_decay = 0.9; /* the file has no averages */
     save(&run, path, &p);
     cr_expect(!small_run_resume(&resumed, path, NULL));
     EXPECT_ERROR("\"average\"");
     small_run_close(&run);
 }
 
-/* ---- models that are cut over ranks, which are threads here ---- */
+/* ---- tensor parallelism; ranks are threads here ---- */
 
-/* Steps that ranks take from one checkpoint (NULL: the beginning) to another. */
-struct leg {
+/* A span of training steps from one checkpoint (NULL: initial weights) to another. */
+struct span {
     const struct settings *settings;
     const char *from, *to;
     int64_t steps;
-    double loss; /* the last one */
+    double loss; /* of the last step */
 };
 
-static void go(sb_communicator *c, void *context)
+static void train_span(sb_communicator *c, void *context)
 {
-    struct leg *leg = context;
+    struct span *span = context;
     const struct progress progress = {.best_step = 1};
-    struct settings s = *leg->settings;
+    struct settings s = *span->settings;
     struct small_run run;
     s.model.transformer.ranks = c;
-    const bool ok = leg->from ? small_run_resume_part(&run, leg->from, NULL, c)
-                              : small_run_open(&run, &s, NULL, SB_F32);
+    const bool ok = span->from ? small_run_resume_part(&run, span->from, NULL, c)
+                               : small_run_open(&run, &s, NULL, SB_F32);
     sb_trained trained = {0};
     bool well = ok;
-    for (int64_t i = 0; well && i < leg->steps; i++)
+    for (int64_t i = 0; well && i < span->steps; i++)
         well = sb_trainer_step(run.trainer, &trained);
     if (!well ||
-        !checkpoint_save(leg->to, leg->settings, "reverse", run.model, run.trainer, &progress)) {
+        !checkpoint_save(span->to, span->settings, "reverse", run.model, run.trainer, &progress)) {
         fprintf(stderr, "%s\n", sb_error());
-        abort(); /* the others would wait */
+        abort(); /* the others would wait forever */
     }
     if (sb_communicator_rank(c) == 0)
-        leg->loss = trained.loss;
+        span->loss = trained.loss;
     small_run_close(&run);
 }
 
-/* The last loss. */
-static double walk(int ranks, const struct settings *s, const char *from, int64_t steps,
-                   const char *to)
+/* Runs it; the loss of the last step. */
+static double run_span(int ranks, const struct settings *s, const char *from, int64_t steps,
+                       const char *to)
 {
-    struct leg leg = {.settings = s, .from = from, .to = to, .steps = steps};
-    mailbox_run(ranks, go, &leg);
-    return leg.loss;
+    struct span span = {.settings = s, .from = from, .to = to, .steps = steps};
+    mailbox_run(ranks, train_span, &span);
+    return span.loss;
 }
 
-CPU_TEST(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
+CPU_TEST(checkpoint, the_file_of_a_sharded_model_is_that_of_the_unsharded_one)
 {
     struct settings s = small_settings();
     char one[256], cut[256], again[256];
@@ -502,22 +505,23 @@ CPU_TEST(checkpoint, of_a_model_that_is_cut_is_that_of_the_whole)
     strcpy(one, test_temporary("one"));
     strcpy(cut, test_temporary("cut"));
     strcpy(again, test_temporary("again"));
-    walk(1, &s, NULL, 0, one);
+    run_span(1, &s, NULL, 0, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
-        walk(ranks, &s, NULL, 0, cut); /* the first weights */
+        run_span(ranks, &s, NULL, 0, cut); /* the initial weights */
         cr_expect(test_same_files(one, cut), "%d ranks", ranks);
     }
-    const double whole = walk(1, &s, NULL, 7, one);
+    const double whole = run_span(1, &s, NULL, 7, one);
     for (int ranks = 2; ranks <= 4; ranks += 2) {
-        walk(ranks, &s, one, 0, cut); /* each takes its part, and gives it back */
+        run_span(ranks, &s, one, 0, cut); /* each rank loads and saves its part */
         cr_expect(test_same_files(one, cut), "%d ranks", ranks);
-        walk(ranks, &s, NULL, 4, cut);
-        walk(1, &s, cut, 0, again);
+        run_span(ranks, &s, NULL, 4, cut);
+        run_span(1, &s, cut, 0, again);
         cr_expect(test_same_files(again, cut), "%d ranks", ranks);
-        const double there = walk(ranks, &s, cut, 3, again), back = walk(1, &s, cut, 3, one);
+        const double there = run_span(ranks, &s, cut, 3, again),
+                     back = run_span(1, &s, cut, 3, one);
         cr_expect(fabs(there - whole) < 1e-4 && fabs(back - whole) < 1e-4, "%d ranks", ranks);
-        walk(ranks, &s, NULL, 7, cut);
-        cr_expect(test_same_files(again, cut), "%d ranks: not as if never interrupted", ranks);
-        walk(1, &s, NULL, 7, one);
+        run_span(ranks, &s, NULL, 7, cut);
+        cr_expect(test_same_files(again, cut), "%d ranks: resuming gives different bytes", ranks);
+        run_span(1, &s, NULL, 7, one);
     }
 }

@@ -14,7 +14,7 @@ static struct diagnosis diagnose(const struct tiny *tiny)
     return d;
 }
 
-/* Every number of a parameter times a factor, where its name has this part. */
+/* Multiplies all parameters whose names contain `part`. */
 static void scale_parameters(sb_parameters *set, const char *part, double factor)
 {
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
@@ -38,7 +38,7 @@ TEST(diagnosis, gradients_are_those_of_the_loss)
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
         struct tiny tiny = tiny_new(SB_F64, 2, options);
         struct diagnosis d = diagnose(&tiny);
-        cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left behind");
+        cr_expect(!sb_tensor_grad(sb_parameters_get(tiny.weights, 0)), "a gradient is left");
         sb_batch *batch = tiny_batch(tiny.vocabulary, 1, PAIRS, LONGEST);
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -60,7 +60,7 @@ TEST(diagnosis, gradients_are_those_of_the_loss)
     }
 }
 
-/* Without queries all scores are 0 (or a bias alone, which this variant has not). */
+/* If queries are 0, all scores are 0 (this variant has no score bias). */
 TEST(diagnosis, equal_weights_are_even_and_not_saturated)
 {
     sb_seq2seq_options options = tiny_options();
@@ -75,7 +75,7 @@ TEST(diagnosis, equal_weights_are_even_and_not_saturated)
     tiny_free(&tiny);
 }
 
-TEST(diagnosis, heads_that_point_are_saturated)
+TEST(diagnosis, heads_with_large_scores_are_saturated)
 {
     sb_seq2seq_options options = tiny_options();
     struct tiny tiny = tiny_new(SB_F64, 2, &options);
@@ -90,7 +90,7 @@ TEST(diagnosis, heads_that_point_are_saturated)
     tiny_free(&tiny);
 }
 
-TEST(diagnosis, dropout_is_left_out)
+TEST(diagnosis, dropout_is_not_applied)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = 0.5;

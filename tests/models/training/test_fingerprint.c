@@ -1,5 +1,4 @@
-/* Fingerprints of tensors: any change shows, the order and the parts in which they are seen do not.
- */
+/* Fingerprints of tensors change with any bit, but not with the order of parts. */
 #include "models/training/fingerprint.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/test.h"
@@ -24,7 +23,7 @@ static void fill(float x[24])
         x[i] = 0.25f * (float)(i % 7);
 }
 
-CPU_TEST(fingerprint, each_bit_counts)
+CPU_TEST(fingerprint, each_bit_changes_it)
 {
     float x[24], y[24];
     fill(x);
@@ -38,7 +37,7 @@ CPU_TEST(fingerprint, each_bit_counts)
     }
 }
 
-CPU_TEST(fingerprint, names_dtypes_shapes_and_places_count)
+CPU_TEST(fingerprint, names_dtypes_shapes_and_positions_change_it)
 {
     static const int64_t turned[] = {6, 4}, flat[] = {24};
     float x[24], y[24];
@@ -57,7 +56,7 @@ CPU_TEST(fingerprint, names_dtypes_shapes_and_places_count)
     cr_expect(a.term != b.term && a.term != 0, "tensors without elements count");
 }
 
-CPU_TEST(fingerprint, parts_add_up_to_the_whole)
+CPU_TEST(fingerprint, parts_add_up_to_that_of_the_whole_tensor)
 {
     float x[24];
     fill(x);

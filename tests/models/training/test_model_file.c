@@ -53,7 +53,7 @@ static struct writing begin(const sb_pairs *pairs, sb_dtype dtype,
     return w;
 }
 
-/* A model that is built from a file alone. */
+/* A model that is built only from a file. */
 static struct writing begin_from(const sb_pairs *pairs, const char *path)
 {
     struct writing w = {.data = open_data(pairs), .weights = sb_parameters_new(9)};
@@ -167,7 +167,7 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     sb_pairs_free(others);
 }
 
-TEST(model_file, an_encoder_decoder_goes_through_the_same_functions)
+TEST(model_file, the_same_functions_save_and_load_an_encoder_decoder)
 {
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL), twin = small_run(&s, NULL);
@@ -188,9 +188,9 @@ TEST(model_file, an_encoder_decoder_goes_through_the_same_functions)
     small_run_close(&twin);
 }
 
-/* ---- files of an earlier day, which this version writes as they are ---- */
+/* ---- files of earlier versions, which this version writes unchanged ---- */
 
-CPU_TEST(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
+CPU_TEST(model_file, an_earlier_language_model_resumes_and_is_written_unchanged)
 {
     char stored[512];
     strcpy(stored, test_path("golden/language_model.safetensors"));
@@ -208,7 +208,7 @@ CPU_TEST(model_file, a_stored_language_model_goes_on_and_is_written_as_it_is)
     sb_pairs_free(pairs);
 }
 
-CPU_TEST(model_file, so_does_a_stored_encoder_decoder)
+CPU_TEST(model_file, an_earlier_encoder_decoder_resumes_and_is_written_unchanged)
 {
     char stored[512];
     strcpy(stored, test_path("golden/reverse.state.safetensors"));
@@ -225,7 +225,7 @@ CPU_TEST(model_file, so_does_a_stored_encoder_decoder)
     small_run_close(&run);
 }
 
-/* ---- ranks, which are threads here ---- */
+/* ---- ranks are threads here ---- */
 
 enum { STEPS = 6, MOST = 3 };
 
@@ -236,7 +236,7 @@ struct shared {
     struct writing rank[MOST];
 };
 
-/* Adam makes steps of gradients that are noise. */
+/* SGD, since Adam amplifies gradients that are only rounding error. */
 static void open_shared(struct writing *w, sb_communicator *ranks, int cut)
 {
     open_with(w, &(sb_trainer_options){.seed = 3,
@@ -253,11 +253,11 @@ static void share(sb_communicator *c, void *context)
     s->rank[rank] = begin(s->pairs, SB_F64, &options);
     open_shared(&s->rank[rank], c, s->cut);
     s->loss[rank] = train(&s->rank[rank], STEPS);
-    sb_trainer_free(s->rank[rank].trainer); /* which the communicator must outlive */
+    sb_trainer_free(s->rank[rank].trainer); /* before the communicator is closed */
     s->rank[rank].trainer = NULL;
 }
 
-CPU_TEST(model_file, ranks_teach_a_language_model_what_one_does)
+CPU_TEST(model_file, ranks_train_a_language_model_like_one_rank)
 {
     sb_pairs *pairs = small_pairs(11, 6);
     struct writing one = begin(pairs, SB_F64, &options);
@@ -271,7 +271,7 @@ CPU_TEST(model_file, ranks_teach_a_language_model_what_one_does)
             const double apart =
                 test_relative(parameters_values(s.rank[r].weights), parameters_values(one.weights));
             cr_expect(fabs(s.loss[r] - loss) <= 1e-12 * loss && apart <= 1e-12,
-                      "rank %d of %d: loss %.17g, not %.17g; weights %g apart", r, ways[way][0],
+                      "rank %d of %d: loss %.17g, not %.17g; weights differ by %g", r, ways[way][0],
                       s.loss[r], loss, apart);
             end(&s.rank[r]);
         }

@@ -1,6 +1,6 @@
 /*
- * On a CUDA device a model trains as on the CPU, and a step that is launched at once has the bits
- * of one whose kernels are launched one by one.
+ * On a CUDA device a model trains as on the CPU, and a step that is launched as one graph has the
+ * same bits as eager execution.
  */
 #include "models/training/replay.h"
 #include "nn/flat.h"
@@ -9,7 +9,7 @@
 
 enum { STEPS = 20 };
 
-/* Losses of training on the device in use: batches of two shapes that come again and again. */
+/* Losses of training on the device in use: batches of two shapes, repeated. */
 static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *losses,
                   uint64_t *fingerprint)
 {
@@ -36,8 +36,7 @@ static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *
     sb_data_free(data);
 }
 
-/* Without dropout, whose draws go by places in padded batches, and on CUDA these are padded more.
- */
+/* Without dropout, which depends on positions, since batches on CUDA have more padding. */
 TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
 {
     device_needed();
@@ -55,33 +54,33 @@ TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
 
 static void expect_same_bits(int64_t accumulate)
 {
-    double at_once[STEPS], plain[STEPS];
-    uint64_t fingerprint_at_once, fingerprint_plain;
+    double graph[STEPS], eager[STEPS];
+    uint64_t fingerprint_graph, fingerprint_eager;
     sb_use_device(device_cuda());
-    train(SB_GRAPHS_AUTO, 0.1, accumulate, at_once, &fingerprint_at_once);
-    train(SB_GRAPHS_OFF, 0.1, accumulate, plain, &fingerprint_plain);
+    train(SB_GRAPHS_AUTO, 0.1, accumulate, graph, &fingerprint_graph);
+    train(SB_GRAPHS_OFF, 0.1, accumulate, eager, &fingerprint_eager);
     sb_use_device(NULL);
-    cr_expect(memcmp(at_once, plain, sizeof plain) == 0, "losses differ");
-    cr_expect(fingerprint_at_once == fingerprint_plain, "weights differ");
+    cr_expect(memcmp(graph, eager, sizeof eager) == 0, "losses differ");
+    cr_expect(fingerprint_graph == fingerprint_eager, "weights differ");
 }
 
-TEST(replay, steps_launched_at_once_have_the_bits_of_plain_ones)
+TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
 {
     device_needed();
     expect_same_bits(1);
 }
 
-TEST(replay, so_have_steps_that_accumulate_batches)
+TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits)
 {
     device_needed();
     expect_same_bits(3);
 }
 
-TEST(replay, shapes_that_come_again_are_launched_from_their_third_time_on)
+TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
 {
     device_needed();
     if (!device_cuda()->graphs)
-        cr_skip_test("this build keeps no memory for graphs");
+        cr_skip_test("this build caches no memory, which graphs need");
     sb_use_device(device_cuda());
     struct tiny tiny = tiny_new(SB_F32, 1, &(sb_seq2seq_options){.transformer = {.width = 12}});
     const sb_model model = sb_seq2seq_as_model(tiny.model);
@@ -89,7 +88,7 @@ TEST(replay, shapes_that_come_again_are_launched_from_their_third_time_on)
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     cr_assert(parameters_flatten(tiny.weights));
     double value;
-    const sb_partition part = {.items = {.of = 4, .first = 1}}; /* draws at other places */
+    const sb_partition part = {.items = {.of = 4, .first = 1}}; /* dropout at other positions */
     for (int i = 0; i < 5; i++) {
         sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4);
         const bool again = i > 0 && i < 4;

@@ -2,7 +2,7 @@
 #include "tests/support/small_run.h"
 #include <stdio.h>
 
-/* A text for the setting that is not its default, as exact as its type can be. */
+/* A value that is not the setting's default, with as many digits as its type has. */
 static const char *other(const struct settings *settings, int i)
 {
     static char text[40];
@@ -19,7 +19,7 @@ static const char *other(const struct settings *settings, int i)
     return text;
 }
 
-TEST(settings, each_one_reads_what_it_writes)
+TEST(settings, each_setting_reads_what_it_writes)
 {
     const struct settings usual = settings_default();
     int count = 0;
@@ -31,13 +31,13 @@ TEST(settings, each_one_reads_what_it_writes)
         cr_expect(strcmp(value.text, setting_get(&usual, count).text) != 0, "%s stays", name);
         cr_assert(setting_set(&back, count, value.text), "%s", sb_error());
         cr_expect(memcmp(&s, &back, sizeof s) == 0, "%s, written as %s", name, value.text);
-        cr_expect(setting_find(name) == count, "%s is there twice", name);
+        cr_expect(setting_find(name) == count, "%s occurs twice", name);
     }
     cr_expect(count > 40 && setting_find("no-such-setting") < 0);
 }
 
-/* All of them at once through a description; other settings must not change on the way. */
-TEST(settings, all_of_them_survive_a_checkpoints_description)
+/* Writes all settings to a description and reads them back. */
+TEST(settings, all_settings_survive_a_checkpoints_description)
 {
     struct settings s = settings_default();
     for (int i = 0; setting_name(i); i++)
@@ -65,7 +65,7 @@ TEST(settings, all_of_them_survive_a_checkpoints_description)
     sb_vocabulary_release(v);
 }
 
-TEST(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
+TEST(settings, numbers_are_written_with_the_fewest_digits_that_give_the_same_bits)
 {
     static const struct {
         double value;
@@ -88,7 +88,7 @@ TEST(settings, numbers_are_written_with_as_few_digits_as_give_the_same_bits)
     }
 }
 
-TEST(settings, what_does_not_fit_is_refused_with_the_reason)
+TEST(settings, wrong_values_are_refused_with_the_reason)
 {
     static const char *const cases[][3] = {
         {"width", "0", "--width: \"0\" is not a whole number in 1..1048576"},

@@ -6,12 +6,12 @@
 
 static const sb_initial one = {SB_INITIAL_CONSTANT, 1};
 
-TEST(trainer, two_accumulated_batches_are_one_of_twice_the_size)
+TEST(trainer, two_accumulated_batches_equal_one_of_twice_the_size)
 {
     struct settings s = small_settings();
     s.model.transformer.dropout = 0;
     s.model.label_smoothing = 0.1;
-    s.trainer.optimiser_kind = SB_OPTIMISER_SGD; /* Adam makes steps of gradients that are noise */
+    s.trainer.optimiser_kind = SB_OPTIMISER_SGD; /* Adam amplifies rounding errors */
     struct small_run two, twice;
     s.trainer.accumulate = 2;
     cr_assert(small_run_open(&two, &s, NULL, SB_F64), "%s", sb_error());
@@ -40,7 +40,7 @@ CPU_TEST(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
 {
     struct settings s = small_settings();
     int64_t usual = kernel_parallel_work;
-    kernel_parallel_work = 1000; /* even a small model is worth several threads */
+    kernel_parallel_work = 1000; /* even a small model uses several threads */
     s.model.transformer.dropout = 0.2;
     s.data.batch_pairs = 16;
     uint64_t bits = bits_with_threads(&s, 1);
@@ -136,7 +136,7 @@ static int64_t system_calls(void)
     return memory_in_use().system_calls;
 }
 
-TEST(trainer, from_the_third_step_at_a_shape_no_memory_is_asked_for)
+TEST(trainer, from_the_third_step_of_a_shape_no_memory_is_requested)
 {
     struct settings s = small_settings();
     s.task.min_length = s.task.max_length;
@@ -158,10 +158,10 @@ static long page_faults(void)
     return usage.ru_minflt;
 }
 
-/* What the library asks for is not all: whatever touches memory that the system hands out anew is
-   seen here. Matrices are large enough for malloc to give them back between steps, if it had them;
-   the system may have a few faults of its own. */
-CPU_TEST(trainer, after_the_third_step_pages_are_no_longer_new)
+/* Page faults show all new memory, also what the library does not request. Matrices are so large
+   that malloc would return them to the system between steps; the system may have a few faults of
+   its own. */
+CPU_TEST(trainer, after_the_third_step_no_new_pages_are_touched)
 {
     enum { STEPS = 20, FEW = 5 * STEPS };
     struct settings s = small_settings();
@@ -177,10 +177,10 @@ CPU_TEST(trainer, after_the_third_step_pages_are_no_longer_new)
     small_run_close(&run);
 }
 
-TEST(trainer, after_the_first_epoch_no_memory_is_asked_for)
+TEST(trainer, after_the_first_epoch_no_memory_is_requested)
 {
     struct settings s = small_settings();
-    s.data.batch_pairs = 2; /* more than a stretch of batches: shapes change with each epoch */
+    s.data.batch_pairs = 2; /* so many batches that shapes change with each epoch */
     sb_pairs *pairs = small_pairs(250, 12);
     struct small_run run = small_run(&s, pairs);
     while (sb_data_tell(run.data).epoch == 0)
@@ -217,8 +217,8 @@ TEST(trainer, memory_falls_during_backward)
     small_run_close(&run);
 }
 
-/* Memory fails somewhere within each step, which is then tried again. */
-TEST(trainer, a_step_that_failed_can_be_tried_again)
+/* An allocation fails in each step, which is then repeated. */
+TEST(trainer, a_failed_step_can_be_repeated)
 {
     struct settings s = small_settings();
     s.trainer.accumulate = 2;
@@ -272,7 +272,7 @@ static void expect_not_restored(struct small_run *run, sb_trainer_state state, c
     EXPECT_ERROR(reason);
 }
 
-TEST(trainer, a_state_that_cannot_be_is_refused)
+TEST(trainer, an_invalid_state_is_refused)
 {
     struct settings s = small_settings();
     s.trainer.average_decay = 0.9;
