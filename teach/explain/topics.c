@@ -17,7 +17,7 @@ const struct topic *topic_at(int i)
 
 const struct topic *topic_named(const char *name)
 {
-    if (strcmp(name, "deaf") == 0) /* what earlier versions called them */
+    if (strcmp(name, "deaf") == 0) /* the earlier name of the topic */
         return &topic_saturated_rows;
     for (int i = 0; i < TOPICS; i++)
         if (strcmp(topics[i]->name, name) == 0)

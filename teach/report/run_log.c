@@ -41,7 +41,7 @@ static double *numbers(const json_t *array, int64_t *n)
     return values ? values : sb_fail("out of memory for the log");
 }
 
-/* Earlier versions called these rows deaf. */
+/* Logs of earlier versions have the earlier name. */
 static const json_t *saturated_of(const json_t *json)
 {
     const json_t *saturated = json_object_get(json, "saturated");

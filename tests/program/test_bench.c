@@ -1,4 +1,4 @@
-/* softback bench: what it counts. How fast anything is, no test says. */
+/* The counts of softback bench; its times are not tested. */
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void expect_work(const char *out, const char *operation, const char *way,
 /* Width C = 16, two heads of D = 8, one layer on each side, feed-forward 16, 2 pairs of 8 symbols,
    16 symbols in the vocabulary: 16 positions; 6 products of C C in an encoder layer, 10 in a
    decoder layer. */
-TEST(bench, the_profile_counts_what_the_formulas_say)
+TEST(bench, the_profile_counts_operations_by_the_formulas)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -45,7 +45,7 @@ TEST(bench, the_profile_counts_what_the_formulas_say)
     expect_work(o.out, "linear", "forward", linear, 0);
     expect_work(o.out, "linear", "backward", 2 * linear, 0);
     const double logits = 2 * positions * C * V;
-    expect_work(o.out, "linear_cross_entropy", "forward", 3 * logits, 0); /* and its gradients */
+    expect_work(o.out, "linear_cross_entropy", "forward", 3 * logits, 0); /* with its gradients */
     expect_work(o.out, "linear_cross_entropy", "backward", 0, 0);
     const double whole = 2 * 8 * 8, causal = 2 * 8 * 9 / 2;
     const double attention = 2 * (whole + causal + whole) * H * (D + D);
@@ -64,7 +64,7 @@ TEST(bench, the_profile_counts_bytes_once)
               line.bytes, line.calls);
 }
 
-TEST(bench, a_profile_is_a_table_for_people_too)
+TEST(bench, a_profile_is_also_a_readable_table)
 {
     struct outcome o = program_run("bench train --profile --quick");
     cr_assert(o.code == 0, "%s", o.err);

@@ -12,7 +12,7 @@ static void expect_success(struct outcome o)
     cr_assert(o.err[0] == '\0', "on standard error: \"%s\"", o.err);
 }
 
-/* Of a training run, which also shows its evaluations. */
+/* The same for a training run, which also shows its evaluations. */
 static void expect_trained(struct outcome o)
 {
     cr_assert(o.code == 0, "exit code %d, \"%s\"", o.code, o.err);
@@ -24,7 +24,7 @@ static void expect_text(const char *text, const char *part)
     cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
 }
 
-/* A model for the tests that need any. */
+/* A model for tests that need one. */
 static void make_model(void)
 {
     expect_trained(program_run(REVERSE "--steps 20"));
@@ -35,7 +35,7 @@ static void write_text(const char *file, const char *text)
     program_write(file, text, strlen(text));
 }
 
-/* ---- help and mistakes ---- */
+/* ---- help and misuse ---- */
 
 TEST(program, each_command_explains_itself)
 {
@@ -94,7 +94,7 @@ static void expect_mistakes(const struct mistake *mistakes)
     }
 }
 
-TEST(program, a_wrong_word_is_named_with_the_nearest_right_one)
+TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
 {
     static const struct mistake mistakes[] = {
         {"trian", 2, "there is no command \"trian\"; did you mean \"train\"?"},
@@ -112,7 +112,7 @@ TEST(program, a_wrong_word_is_named_with_the_nearest_right_one)
     expect_mistakes(mistakes);
 }
 
-TEST(program, misuse_ends_with_2_and_says_what_is_wanted)
+TEST(program, misuse_ends_with_2_and_says_what_is_expected)
 {
     static const struct mistake mistakes[] = {
         {"train", 2, "--task NAME or --data FILE says what to learn"},
@@ -177,7 +177,7 @@ TEST(program, failures_end_with_1_and_name_the_file)
     expect_mistakes(mistakes);
     size_t size = 0;
     free(program_read("junk", &size));
-    cr_expect(size == 34, "the file is written over");
+    cr_expect(size == 34, "the file is overwritten");
 }
 
 /* ---- training ---- */
@@ -197,7 +197,7 @@ static void expect_log(const char *file, int steps, int evaluations)
     free(text);
 }
 
-TEST(program, training_opens_with_what_it_understood_and_leaves_model_state_and_log)
+TEST(program, training_prints_its_data_and_writes_model_state_and_log)
 {
     struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
     expect_trained(o);
@@ -213,7 +213,7 @@ TEST(program, training_opens_with_what_it_understood_and_leaves_model_state_and_
     expect_text(again.err, "m.safetensors exists already; --resume goes on with it");
 }
 
-TEST(program, training_on_a_file_says_what_it_read)
+TEST(program, training_prints_what_it_read_from_files)
 {
     char text[4000] = "";
     for (int i = 10; i < 90; i++)
@@ -236,7 +236,7 @@ TEST(program, training_on_a_file_says_what_it_read)
     expect_text(o.out, "beware     2 pairs of valid.tsv have a source that is trained on\n");
 }
 
-TEST(program, malformed_lines_are_named_and_passed_over_up_to_one_in_ten)
+TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
 {
     char text[8000] = "";
     for (int i = 0; i < 60; i++)
@@ -271,7 +271,7 @@ TEST(program, a_line_that_is_too_long_is_named)
     expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
 }
 
-TEST(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
+TEST(program, a_loss_that_is_not_finite_ends_training_and_saves_its_batch)
 {
     struct outcome o =
         program_run(REVERSE "--steps 40 --optimiser sgd --learning-rate 1e6 --clip 0 "
@@ -284,7 +284,7 @@ TEST(program, a_loss_that_is_not_finite_ends_training_and_leaves_its_batch)
     free(batch);
 }
 
-TEST(program, threads_do_not_change_a_byte)
+TEST(program, the_number_of_threads_does_not_change_a_byte)
 {
     expect_trained(program_run(REVERSE "--steps 20"));
     expect_trained(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
@@ -295,7 +295,7 @@ TEST(program, threads_do_not_change_a_byte)
 
 /* ---- using a model ---- */
 
-TEST(program, lines_of_standard_input_are_answered_line_by_line)
+TEST(program, each_line_of_standard_input_gets_one_line)
 {
     make_model();
     write_text("in", "1 2 3\n4\n\n1 1\r\n9 8 7");
@@ -315,7 +315,7 @@ TEST(program, lines_of_standard_input_are_answered_line_by_line)
     cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);
 }
 
-TEST(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empty_one)
+TEST(program, a_line_that_cannot_be_translated_is_named_and_gets_an_empty_one)
 {
     make_model();
     write_text("in", "1 2\nbad \xff\n3\n");
@@ -331,7 +331,7 @@ TEST(program, a_line_that_cannot_be_translated_is_named_and_answered_by_an_empty
     expect_text(o.err, "softback translate: standard input:2: byte 5 (0xff) is not UTF-8\n");
 }
 
-TEST(program, unknown_symbols_are_named_and_go_on)
+TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
 {
     make_model();
     write_text("in", "1 x 2 y\n");
@@ -346,7 +346,7 @@ TEST(program, unknown_symbols_are_named_and_go_on)
                 "unknown         1 pairs have a source with symbols that the model does not know");
 }
 
-TEST(program, evaluation_prints_numbers_for_people_and_for_programs)
+TEST(program, evaluation_prints_a_text_or_json)
 {
     make_model();
     struct outcome o = program_run("evaluate m.safetensors --task reverse --count 30 --show 2");
@@ -382,7 +382,7 @@ TEST(program, attention_is_drawn)
     expect_success(o);
     double a, b, c, d;
     cr_assert(sscanf(o.out, "1 2 -> 2 1 2 1 %lf %lf 2 %lf %lf", &a, &b, &c, &d) == 4, "%s", o.out);
-    cr_expect(fabs(a + b - 1) < 0.02 && fabs(c + d - 1) < 0.02, "rows do not add up to 1");
+    cr_expect(fabs(a + b - 1) < 0.02 && fabs(c + d - 1) < 0.02, "rows do not sum to 1");
     o = program_run("attend m.safetensors 1 --layer 2");
     cr_expect(o.code == 1);
     expect_text(o.err, "--layer: there is no layer 2; the decoder's last one is 1");
@@ -413,7 +413,7 @@ TEST(program, models_are_averaged)
     cr_expect_str_eq(o.out, "mean is the mean of 3 models\n");
     struct outcome mean = program_run("info mean"), one = program_run("info m.safetensors");
     cr_expect(strstr(one.out, "fingerprint ") && strcmp(mean.out, one.out) == 0,
-              "of one model, it is that model: %s", mean.out);
+              "the average of one model is that model: %s", mean.out);
     o = program_run("average --out mean m.safetensors");
     cr_expect(o.code == 1);
     expect_text(o.err, "mean exists already");
@@ -437,7 +437,7 @@ TEST(program, all_gradients_pass)
     expect_success(program_run("explain cast"));
 }
 
-/* GNU's OpenMP shows its settings when it begins. */
+/* GNU's OpenMP prints its settings when it starts. */
 static const char *shown_settings(void)
 {
     struct outcome o = program_run("gradcheck tanh");
@@ -445,11 +445,11 @@ static const char *shown_settings(void)
     return o.err;
 }
 
-/* The program is begun again with a setting, unless its user has chosen. */
-TEST(program, threads_do_not_wait_long)
+/* The program restarts itself with a setting, unless the user has chosen one. */
+TEST(program, threads_of_openmp_wait_only_briefly)
 {
     if (getenv("SOFTBACK_TEST_WRAPPER"))
-        cr_skip_test("a program of another processor cannot start itself again");
+        cr_skip_test("a program for another processor cannot restart itself");
     const char *policy = getenv("OMP_WAIT_POLICY");
     char *before = policy ? strdup(policy) : NULL;
     setenv("OMP_DISPLAY_ENV", "verbose", 1);

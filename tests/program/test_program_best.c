@@ -1,11 +1,11 @@
-/* The best model of a resumed run: it is there and right, or the run is not resumed. */
+/* The best model of a resumed run: without it, or with a different one, the run is not resumed. */
 #include "tests/support/program.h"
 #include <signal.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
-/* So slow that each evaluation is a better one. */
+/* The learning rate is so low that each evaluation is better. */
 #define TRAIN                                                                                      \
     "train --data pairs.tsv --width 8 --heads 2 --encoder-layers 1 --decoder-layers 1 "            \
     "--batch-pairs 4 --average 0.9 --learning-rate 0.0003 --warmup 0 --schedule constant "         \
@@ -28,7 +28,7 @@ static void run(const char *options)
     cr_assert(o.code == 0, "%s: %s", options, o.err);
 }
 
-/* Both kinds of run, finished and not, are refused, and nothing is written. */
+/* Finished and unfinished runs are refused, and nothing is written. */
 static void expect_refused(const char *what, const char *message)
 {
     for (int steps = 10; steps <= 20; steps += 10) {
@@ -52,7 +52,7 @@ static void damage(const char *from, const char *to, size_t size, size_t changed
     free(bytes);
 }
 
-TEST(program_best, a_model_that_is_gone_or_another_ends_the_resumed_run)
+TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
 {
     program_write_pairs();
     run("--steps 10 --seed 2");
@@ -107,7 +107,7 @@ TEST(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 }
 
 /* A run that dies after it has saved the best model, and before the state. */
-TEST(program_best, a_model_that_is_newer_than_the_state_is_made_again)
+TEST(program_best, a_model_that_is_newer_than_the_state_is_computed_again)
 {
     program_write_pairs();
     run("--steps 20");
@@ -126,7 +126,7 @@ TEST(program_best, a_model_that_is_newer_than_the_state_is_made_again)
     program_expect_same_run("whole-");
 }
 
-TEST(program_best, a_newer_model_whose_step_does_not_come_again_is_refused)
+TEST(program_best, a_newer_model_of_a_step_that_is_not_evaluated_again_is_refused)
 {
     program_write_pairs();
     run("--steps 10");
@@ -170,7 +170,7 @@ TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
     }
 }
 
-/* Writes over a text that the metadata has. */
+/* Replaces a text of the metadata. */
 static void forge(const char *file, const char *was, const char *is)
 {
     size_t size = 0;
@@ -181,9 +181,9 @@ static void forge(const char *file, const char *was, const char *is)
     free(bytes);
 }
 
-/* As where a machine goes on that computes other bits: when the step comes again, what it makes is
-   no better than what is known, but what was known is no longer on the disk. */
-TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it_was_not)
+/* As on a machine that computes different bits: at the step of the newer model, the loss is not
+   better than the best known one, whose model is no longer on the disk. */
+TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_fails)
 {
     program_write_pairs();
     run("--steps 5");
@@ -194,7 +194,7 @@ TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it
     struct outcome o = program_run(TRAIN "--steps 10 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
     o = program_run(TRAIN "--steps 10 --resume");
-    cr_expect(o.code == 0, "model and state fit again: %s", o.err);
+    cr_expect(o.code == 0, "model and state do not match: %s", o.err);
     forge("state", "\\\"waited\\\":0", "\\\"waited\\\":1");
     program_copy("state", "m.state");
     o = program_run(TRAIN "--steps 10 --resume --patience 1");
@@ -203,7 +203,7 @@ TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_says_that_it
               "%s%s", o.out, o.err);
 }
 
-/* ---- what earlier versions wrote ---- */
+/* ---- files of earlier versions ---- */
 
 static void copy_golden(const char *from, const char *to)
 {
@@ -222,7 +222,7 @@ static void copy_earlier(void)
 
 #define RESUME "train --task copy --resume --threads 1 --out m.safetensors "
 
-TEST(program_best, a_run_of_an_earlier_version_goes_on)
+TEST(program_best, a_run_of_an_earlier_version_resumes)
 {
     copy_earlier();
     struct outcome o = program_run("translate m.safetensors '1 2'");
@@ -246,10 +246,10 @@ TEST(program_best, a_run_of_an_earlier_version_goes_on)
               log);
     free(log);
     o = program_run(RESUME "--steps 50");
-    cr_expect(o.code == 0, "its files are this version's by now: %s", o.err);
+    cr_expect(o.code == 0, "its files are not of this version: %s", o.err);
 }
 
-TEST(program_best, of_an_earlier_version_the_model_must_be_there_and_load)
+TEST(program_best, resuming_an_earlier_version_needs_a_model_that_loads)
 {
     copy_earlier();
     cr_assert(remove(test_temporary("m.safetensors")) == 0);
@@ -276,14 +276,14 @@ static bool log_has(const char *text)
     return has;
 }
 
-/* The state that a resumed run saves knows the fingerprint. */
-TEST(program_best, of_an_earlier_version_the_model_is_known_once_the_run_went_on)
+/* The state of an earlier version has no fingerprint; that of a resumed run has. */
+TEST(program_best, a_resumed_run_of_an_earlier_version_saves_the_fingerprint)
 {
     copy_earlier();
     size_t size = 0;
     free(program_read("m.safetensors", &size));
     forge("m.state.safetensors", "p+1\\\",\\\"best_step",
-          "p-9\\\",\\\"best_step"); /* none is better */
+          "p-9\\\",\\\"best_step"); /* no later evaluation is better */
     pid_t process = program_start(RESUME "--steps 1000000");
     while (!log_has("{\"step\":30,"))
         nanosleep(&(struct timespec){0, 2000000}, NULL);

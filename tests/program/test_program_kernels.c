@@ -1,4 +1,4 @@
-/* SOFTBACK_KERNELS: the program with other kernels. */
+/* SOFTBACK_KERNELS: the program with plain kernels. */
 #include "tests/support/program.h"
 #include <jansson.h>
 
@@ -29,8 +29,8 @@ static int train_copy(const char *run, double loss[], int most)
     return losses(log, loss, most);
 }
 
-/* In float32: what differs in rounding in a step is trained on in the next. */
-CPU_TEST(program_kernels, plain_ones_train_copy_to_the_same_loss)
+/* In float32, where rounding errors of a step carry over to the next. */
+CPU_TEST(program_kernels, plain_kernels_train_copy_to_the_same_loss)
 {
     double fast[64], plain[64];
     const int n = train_copy("fast", fast, 64);
@@ -43,7 +43,7 @@ CPU_TEST(program_kernels, plain_ones_train_copy_to_the_same_loss)
                   plain[i]);
 }
 
-CPU_TEST(program_kernels, the_environment_chooses_them_by_name)
+CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
 {
     setenv("SOFTBACK_KERNELS", "plain", 1);
     struct outcome o = program_run("info --devices");

@@ -1,5 +1,5 @@
-/* The files that commands read and write: none is lost to another, and none that softback did not
-   write is written over. */
+/* The files that commands read and write: no output overwrites an input, another output, or a file
+   that is not of softback. */
 #include "tests/support/program.h"
 #include <stdio.h>
 #include <sys/stat.h>
@@ -24,7 +24,7 @@ static void expect_text(const char *file, const char *text)
 static void expect_nothing(const char *file)
 {
     struct stat about;
-    cr_expect(lstat(test_temporary(file), &about) != 0, "%s is there", file);
+    cr_expect(lstat(test_temporary(file), &about) != 0, "%s exists", file);
 }
 
 static void link_to(const char *target, const char *file)
@@ -46,7 +46,7 @@ static void make_model(void)
     program_copy("model", "kept");
 }
 
-/* What is asked for, and the sentence that refuses it. */
+/* Arguments, and the message that refuses them. */
 struct refusal {
     const char *arguments, *message;
 };
@@ -61,7 +61,7 @@ static void expect_refusals(const char *command, const struct refusal *refusals)
     }
 }
 
-TEST(program_paths, a_report_takes_the_place_of_no_other_file)
+TEST(program_paths, a_report_does_not_replace_another_file)
 {
     static const struct refusal refusals[] = {
         {"--out model", "MODEL \"model\" and --out \"model\" are one file, expected two"},
@@ -93,7 +93,7 @@ TEST(program_paths, a_report_takes_the_place_of_no_other_file)
     hard_link("model", "hard");
     cr_assert(program_run("report model --input '1 2' --out page").code == 0);
     expect_refusals("report model --input '1 2' ", refusals);
-    cr_expect(program_same("model", "kept"), "the model is lost");
+    cr_expect(program_same("model", "kept"), "the model was overwritten");
     expect_text("data.tsv", "1\t2\n");
     expect_nothing("model.html");
     program_copy("model", "m.html");
@@ -102,7 +102,7 @@ TEST(program_paths, a_report_takes_the_place_of_no_other_file)
     cr_expect(program_same("m.html", "kept"));
 }
 
-TEST(program_paths, a_report_and_a_figure_replace_their_like_and_an_empty_file)
+TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_ones)
 {
     make_model();
     write_text("empty", "");
@@ -123,7 +123,7 @@ TEST(program_paths, a_report_and_a_figure_replace_their_like_and_an_empty_file)
     cr_expect(o.code == 1 && strstr(o.err, "as a report of softback does"), "%s", o.err);
 }
 
-TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes_any)
+TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
 {
     static const struct refusal refusals[] = {
         {"--out w --report w", "--out \"w\" and --report \"w\" are one file, expected two; give"},
@@ -159,7 +159,7 @@ TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes_any)
         expect_nothing(outputs[i]);
 }
 
-TEST(program_paths, training_writes_over_nothing_that_it_reads)
+TEST(program_paths, training_does_not_overwrite_its_inputs)
 {
     static const struct refusal refusals[] = {
         {"--data pairs --out pairs", "--out \"pairs\" and --data \"pairs\" are one file"},
@@ -173,7 +173,7 @@ TEST(program_paths, training_writes_over_nothing_that_it_reads)
          "--report \"valid\" and --target-file \"valid\" are one file"},
         {NULL, NULL},
     };
-    static const char pairs[] = "{\"step\":1}\t2\n"; /* what begins like a log does not help */
+    static const char pairs[] = "{\"step\":1}\t2\n"; /* its content looks like a log */
     write_text("pairs", pairs);
     write_text("valid", "3\t4\n");
     link_to("pairs", "soft");
@@ -185,7 +185,7 @@ TEST(program_paths, training_writes_over_nothing_that_it_reads)
     expect_nothing("w.state");
 }
 
-TEST(program_paths, a_log_is_written_over_only_what_is_one)
+TEST(program_paths, a_log_overwrites_only_a_log)
 {
     static const char *const others[] = {
         "{\n \"a\": 1}\n", "{\"a\": 1}",         "{",         "{\"step\":10}\n",
@@ -194,7 +194,7 @@ TEST(program_paths, a_log_is_written_over_only_what_is_one)
     for (int i = 0; i < 8; i++) {
         write_text("other", others[i]);
         struct outcome o = program_run(TRAIN "--out m%d --log other", i);
-        const bool is_log = i == 7; /* of which the first line is cut off */
+        const bool is_log = i == 7; /* its first line is truncated */
         cr_expect(o.code == !is_log, "%s: %s", others[i], o.err);
         if (!is_log)
             expect_text("other", others[i]);
@@ -206,7 +206,7 @@ TEST(program_paths, a_log_is_written_over_only_what_is_one)
     cr_expect(log && strncmp(log, begins, sizeof begins - 1) == 0, "%s", log);
     free(log);
     o = program_run(TRAIN "--out p --log n.jsonl");
-    cr_expect(o.code == 0, "another run begins it anew: %s", o.err);
+    cr_expect(o.code == 0, "another run does not replace it: %s", o.err);
 }
 
 TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
@@ -230,7 +230,7 @@ TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
     free(log);
 }
 
-TEST(program_paths, an_average_takes_the_place_of_nothing)
+TEST(program_paths, an_average_does_not_replace_a_file)
 {
     static const struct refusal refusals[] = {
         {"--out model model model", "--out \"model\" and MODEL \"model\" are one file"},
@@ -246,10 +246,10 @@ TEST(program_paths, an_average_takes_the_place_of_nothing)
     expect_text("other", "text");
     cr_expect(program_same("model", "kept"));
     struct outcome o = program_run("average --out mean model model kept");
-    cr_expect(o.code == 0, "the inputs may be one file: %s", o.err);
+    cr_expect(o.code == 0, "one file given twice is refused: %s", o.err);
 }
 
-TEST(program_paths, a_batch_that_broke_a_run_stays)
+TEST(program_paths, the_batch_of_a_failed_run_is_not_overwritten)
 {
     for (int i = 0; i < 2; i++) {
         struct outcome o =

@@ -1,4 +1,4 @@
-/* What a training run shows while it runs. */
+/* The progress of a training run. */
 #include "tests/support/program.h"
 #include <signal.h>
 #include <stdio.h>
@@ -31,13 +31,13 @@ TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
     cr_expect(count_of(o.err, "  held-out loss ") == 3 && count_of(o.err, "  exact ") == 3, "%s",
               o.err);
     const char *first = strstr(o.err, " left  best so far\n");
-    cr_expect(first && first < strstr(o.err, "step 30"), "the first is the best so far: %s", o.err);
+    cr_expect(first && first < strstr(o.err, "step 30"), "the first is not the best: %s", o.err);
     const char *last = strstr(o.err, "step 40/40");
     cr_expect(last && strstr(last, "  0:00 left"), "%s", o.err);
-    cr_expect(!strstr(o.out, " left"), "standard output has none of it: %s", o.out);
+    cr_expect(!strstr(o.out, " left"), "the progress is on standard output: %s", o.out);
 }
 
-TEST(program_progress, what_is_not_decoded_has_no_score)
+TEST(program_progress, without_decoding_there_is_no_score)
 {
     struct outcome o = program_run(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
     cr_assert(o.code == 0, "%s", o.err);
@@ -53,7 +53,7 @@ static int lines_by_now(void)
     return lines;
 }
 
-TEST(program_progress, each_line_is_there_while_the_run_goes_on)
+TEST(program_progress, each_line_is_written_immediately)
 {
     const struct timespec moment = {0, 2000000};
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 5 --evaluate-pairs 4");

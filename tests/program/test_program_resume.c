@@ -1,4 +1,4 @@
-/* Runs of training that are stopped, killed and resumed. */
+/* Training runs that are stopped, killed and resumed. */
 #include "tests/support/program.h"
 #include <jansson.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ static void run_whole(const char *options)
     rename_run("whole-");
 }
 
-/* Whether the process has ended by itself; a little later it is killed if not. */
+/* Kills the process a moment after the log has this size. Returns whether it ended before. */
 static bool ends_before(pid_t process, size_t log_size, double moment)
 {
     int status;
@@ -70,8 +70,8 @@ static bool ends_before(pid_t process, size_t log_size, double moment)
     return WIFEXITED(status);
 }
 
-/* Kills a run again and again, each time after ten steps, twenty or none and a moment, until it is
-   done; how often it was. */
+/* Resumes a run until it ends, and kills it each time: after no, ten or twenty more steps and a
+   random moment. Returns the number of kills. */
 static int kill_until_done(const char *options, sb_random *random)
 {
     for (int kills = 0;; kills++) {
@@ -94,13 +94,13 @@ TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes
         program_expect_same_run("whole-");
         rename_run("killed-");
     }
-    cr_expect(kills > 0, "no run lived long enough to be killed");
+    cr_expect(kills > 0, "no run was killed");
 }
 
-/* Slow enough that each evaluation is a better one: the model then holds the last run's --steps. */
+/* So slow that each evaluation is better: the model then has the --steps of the last run. */
 #define SLOWLY "--learning-rate 0.0003 --threads 1 "
 
-/* Interrupts a run after some steps; how many, as it says. */
+/* Interrupts a run after some steps; returns their number, as printed. */
 static int interrupt_run(int signal_number)
 {
     pid_t process = program_start(TRAIN SLOWLY "--steps 1000000");
@@ -117,7 +117,7 @@ static int interrupt_run(int signal_number)
     return step;
 }
 
-TEST(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been)
+TEST(program_resume, an_interrupted_run_saves_and_resumes_with_the_same_bytes)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     program_write_pairs();
@@ -140,8 +140,8 @@ TEST(program_resume, an_interrupted_run_saves_and_goes_on_as_if_it_had_not_been)
 }
 
 /* The first evaluation saves the model and then the state: a run that dies between the two must not
-   be left with a model that nothing goes on with. */
-TEST(program_resume, there_is_a_state_from_the_start)
+   leave a model that cannot be resumed. */
+TEST(program_resume, a_run_has_a_state_from_the_start)
 {
     program_write_pairs();
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 1000000 --threads 1");
@@ -156,10 +156,10 @@ TEST(program_resume, there_is_a_state_from_the_start)
     struct outcome o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
     cr_expect(o.code == 1 && strstr(o.err, "m\": has 7 bytes"), "no model of this run: %s", o.err);
     cr_assert(size_of("m") == 7 && remove(test_temporary("m")) == 0);
-    for (int i = 0; i < 2; i++) { /* the second time the model is there already */
+    for (int i = 0; i < 2; i++) { /* the second time the model exists */
         program_copy("first", "m.state");
         o = program_run(TRAIN "--steps 12 --evaluate-every 0 --threads 1 --resume");
-        cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it begins anew: %s", o.err);
+        cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);
         cr_expect(size_of("m") > 1000);
         if (i == 0)
             copy_run("whole-");
@@ -194,7 +194,7 @@ struct refusal {
     const char *arguments, *message;
 };
 
-TEST(program_resume, what_was_begun_otherwise_is_not_resumed)
+TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
 {
     static const struct refusal refusals[] = {
         {"--data pairs.tsv --width 32", "--width is 32, but m was begun with 16"},
@@ -215,14 +215,14 @@ TEST(program_resume, what_was_begun_otherwise_is_not_resumed)
                   refusals[i].arguments, o.err);
     }
     free(before);
-    /* Only what was given counts, and only as far as it says something else. */
+    /* Only options that are given are compared. */
     struct outcome o =
         program_run("train --data pairs.tsv --out m --log m.jsonl --resume --steps 6 "
                     "--evaluate-every 0 --warmup 5");
     cr_expect(o.code == 0, "%s", o.err);
 }
 
-TEST(program_resume, a_model_without_its_state_is_left_alone)
+TEST(program_resume, a_model_without_its_state_is_not_overwritten)
 {
     program_write_pairs();
     cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
@@ -231,7 +231,7 @@ TEST(program_resume, a_model_without_its_state_is_left_alone)
     cr_expect(o.code == 1 && strstr(o.err, "m is there, but not m.state, from which"), "%s", o.err);
     cr_assert(remove(test_temporary("m")) == 0);
     o = program_run(TRAIN "--steps 9 --threads 1 --resume");
-    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "with neither it begins: %s", o.err);
+    cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);
 }
 
 TEST(program_resume, patience_ends_a_run_early)
@@ -247,7 +247,7 @@ TEST(program_resume, patience_ends_a_run_early)
     cr_expect(o.code == 1, "other settings: %s", o.out);
 }
 
-TEST(program_resume, on_a_terminal_the_progress_is_shown)
+TEST(program_resume, a_terminal_shows_the_progress)
 {
     program_write_pairs();
     struct outcome o = program_on_terminal(TRAIN "--steps 30 --threads 1");

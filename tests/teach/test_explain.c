@@ -1,8 +1,8 @@
 /*
- * `softback explain`: its pages as golden texts, their numbers against what is written of them, and
- * the program around them.
+ * `softback explain`: its pages equal golden texts, its numbers agree with its explanations, and
+ * its options.
  *
- * SOFTBACK_GOLDEN=write writes the golden texts anew.
+ * SOFTBACK_GOLDEN=write rewrites the golden texts.
  */
 #include "ops/example.h"
 #include "teach/explain/claims.h"
@@ -130,12 +130,12 @@ static void expect_narrow(const char *name, const char *text)
             n += (c & 0xc0) != 0x80;
         }
         cr_expect(n <= PAGE_WIDTH, "%s: %d columns: %.*s", name, n, (int)strcspn(line, "\n"), line);
-        cr_expect(n == 0 || line[strcspn(line, "\n") - 1] != ' ', "%s: a space ends: %.*s", name,
-                  (int)strcspn(line, "\n"), line);
+        cr_expect(n == 0 || line[strcspn(line, "\n") - 1] != ' ',
+                  "%s: a line ends with a space: %.*s", name, (int)strcspn(line, "\n"), line);
     }
 }
 
-CPU_TEST(explain, each_topic_reads_as_it_did)
+CPU_TEST(explain, each_topic_equals_its_golden_text)
 {
     const char *mode = getenv("SOFTBACK_GOLDEN");
     bool writes = mode && strcmp(mode, "write") == 0;
@@ -170,7 +170,7 @@ CPU_TEST(explain, topics_without_a_golden_text_fit_80_columns_too)
         expect_text(run_well("").out, topic_at(i)->name);
 }
 
-/* A page, and not just its name: the row at its end is there. */
+/* The page is complete: its last row is there. */
 CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops)
 {
     for (int i = 0; operation_at(i); i++) {
@@ -192,7 +192,7 @@ CPU_TEST(explain, each_operation_with_kernels_shows_its_plain_loops)
 
 /* ---- JSON ---- */
 
-/* Whether the number is one of the words of the text, from *at on; *at is set past it. */
+/* Whether the number is a word of the text from *at on; moves *at past it. */
 static bool comes_next(const char **at, double number)
 {
     while (**at) {
@@ -234,8 +234,8 @@ static int expect_numbers(const char *name, const char *text, json_t *page)
     return count;
 }
 
-/* Those of gradcheck have bars with numbers of their own. */
-CPU_TEST(explain, json_holds_the_numbers_of_the_text)
+/* The bars of gradcheck have different numbers. */
+CPU_TEST(explain, json_has_the_numbers_of_the_text)
 {
     static const char *const names[] = {"softmax",       "mask",       "flash",
                                         "cross-entropy", "saturation", "positions",
@@ -254,7 +254,7 @@ CPU_TEST(explain, json_holds_the_numbers_of_the_text)
     }
 }
 
-CPU_TEST(explain, a_topic_answers_to_the_name_that_it_had)
+CPU_TEST(explain, a_topic_is_found_by_its_earlier_name)
 {
     static char today[1 << 14];
     strcpy(today, run_well("saturated-rows --width 4").out);
@@ -262,7 +262,7 @@ CPU_TEST(explain, a_topic_answers_to_the_name_that_it_had)
     expect_text(today, "saturated-rows: ");
 }
 
-CPU_TEST(explain, the_program_gives_json_when_asked)
+CPU_TEST(explain, the_program_prints_json_with_its_option)
 {
     json_t *json = json_of("softmax --json");
     expect_near(number_at(json, "forward", 0, "a"), 0.6381, 1e-9, "a_0");
@@ -321,7 +321,7 @@ static bool show_softmax(void *unused)
     return ok;
 }
 
-CPU_TEST(explain, a_page_survives_the_failure_of_each_allocation)
+CPU_TEST(explain, each_failing_allocation_of_a_page_is_reported)
 {
     int n = test_each_allocation_fails(show_softmax, NULL);
     cr_expect(n >= 190, "only %d allocations were made to fail", n);
@@ -332,7 +332,7 @@ CPU_TEST(explain, a_page_survives_the_failure_of_each_allocation)
 CPU_TEST(explain, options_change_what_is_computed)
 {
     json_t *json = json_of("softmax --scores 0,0,5 --mask 1,1,0 --upstream 4,0,9 --json");
-    expect_near(number_at(json, "forward", 0, "a"), 0.5, 1e-9, "a_0, of two that are kept");
+    expect_near(number_at(json, "forward", 0, "a"), 0.5, 1e-9, "a_0, one of two kept weights");
     expect_near(number_at(json, "forward", 2, "a"), 0, 0, "a_2, which is blocked");
     expect_near(number_at(json, "backward", 0, "ds"), 1, 1e-9, "ds_0 = 0.5 (4 - 2)");
     json_decref(json);
@@ -353,7 +353,7 @@ struct wrong_use {
     const char *arguments, *message;
 };
 
-CPU_TEST(explain, misuse_ends_with_2_and_one_sentence)
+CPU_TEST(explain, misuse_ends_with_2_and_one_message)
 {
     static const struct wrong_use uses[] = {
         {"sofmax", "there is no topic \"sofmax\"; did you mean \"softmax\"?"},
@@ -405,7 +405,7 @@ CPU_TEST(explain, the_command_explains_itself)
 
 /* ---- operations ---- */
 
-CPU_TEST(explain, every_operation_has_its_block)
+CPU_TEST(explain, every_operation_has_its_documentation)
 {
     for (int i = 0; operation_name(NULL, i); i++)
         cr_expect(operation_named(operation_name(NULL, i)), "%s", operation_name(NULL, i));
@@ -437,7 +437,7 @@ static void expect_textbook(json_t *json)
     expect_near(number_at(json, "four scores", 1, "||J||"), 0.433, 1e-3, "||J|| over sqrt 512");
 }
 
-/* Rows go by d = 16, 64, 256, 1024, and for each over 1, sqrt d and d. */
+/* Rows are d = 16, 64, 256, 1024; for each, scores are divided by 1, sqrt d and d. */
 CPU_TEST(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_saturated)
 {
     static const double saturated[] = {6, 29, 57, 77};
@@ -458,7 +458,7 @@ CPU_TEST(explain, the_textbook_example_is_hardly_saturated_but_raw_rows_are_satu
     json_decref(json);
 }
 
-CPU_TEST(explain, the_error_of_a_difference_is_shaped_like_a_u)
+CPU_TEST(explain, the_error_of_a_difference_is_least_at_a_medium_step)
 {
     json_t *json = json_of("gradcheck --json");
     double error[7], exact[7];
@@ -475,7 +475,7 @@ CPU_TEST(explain, the_error_of_a_difference_is_shaped_like_a_u)
     json_decref(json);
 }
 
-CPU_TEST(explain, a_jacobian_is_that_of_the_formula)
+CPU_TEST(explain, the_jacobian_follows_the_formula)
 {
     static const double s[] = {2, 1, 0.1, -1};
     struct row row = row_of(4, s);
@@ -489,7 +489,7 @@ CPU_TEST(explain, a_jacobian_is_that_of_the_formula)
     cr_expect(a[3] == 0);
 }
 
-CPU_TEST(explain, a_wrong_gradient_learns_worse_than_the_right_one)
+CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
 {
     struct reversed r[WRONGS] = {{0}};
     int64_t steps = test_long() ? 400 : 100;
@@ -497,14 +497,14 @@ CPU_TEST(explain, a_wrong_gradient_learns_worse_than_the_right_one)
     for (enum wrong w = 0; w < WRONGS; w++)
         if (test_long() || w <= WRONG_DIAGONAL)
             cr_assert(reversing_train(w, 0, steps, &r[w]), "%s", sb_error());
-    cr_expect(r[WRONG_NONE].loss_first == r[WRONG_DIAGONAL].loss_first, "forward is the same");
+    cr_expect(r[WRONG_NONE].loss_first == r[WRONG_DIAGONAL].loss_first, "the first losses differ");
     expect_near(r[WRONG_NONE].loss_first, 5.38, 0.005, "the first loss of these weights and pairs");
     cr_expect(r[WRONG_NONE].loss_last < 0.5 * r[WRONG_DIAGONAL].loss_last, "%g and %g",
               r[WRONG_NONE].loss_last, r[WRONG_DIAGONAL].loss_last);
     if (!test_long())
         return;
     cr_expect(r[WRONG_NONE].loss_last < 0.01 && r[WRONG_NONE].right > 0.99);
-    cr_expect(r[WRONG_DIAGONAL].loss_last > log(16), "worse than guessing");
+    cr_expect(r[WRONG_DIAGONAL].loss_last > log(16), "not worse than guessing");
     cr_expect(r[WRONG_CENTRED].loss_last < 0.02 && r[WRONG_CENTRED].right > 0.99);
     expect_near(r[WRONG_ZERO].loss_last, 2.1, 0.3, "with q and k frozen");
 }

@@ -12,8 +12,7 @@ static double cell(const json_t *row, size_t column)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference; bars have
- * none. */
+/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference. */
 static json_t *rows_of(const json_t *page)
 {
     size_t i;
@@ -59,7 +58,7 @@ TEST(explain_model, backward_through_any_row_agrees_with_differences)
     expect_row_adds_up("--kind decoder --layer 2 --head 2 --row 3", 4);
 }
 
-TEST(explain_model, biases_and_other_scores_are_in_the_scores)
+TEST(explain_model, scores_include_biases_and_cosines)
 {
     cr_assert(program_run(TRAIN "--positions alibi").code == 0);
     expect_row_adds_up("--kind encoder --row 2", 4);
@@ -70,18 +69,18 @@ TEST(explain_model, biases_and_other_scores_are_in_the_scores)
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-06"), "%s", o.out);
 }
 
-TEST(explain_model, the_tape_is_a_drawing)
+TEST(explain_model, the_tape_is_drawn)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("explain tape --model m --input '3 1'");
     cr_expect(o.code == 0 && strncmp(o.out, "<svg ", 5) == 0, "%s", o.err);
     cr_expect(strstr(o.out, "decoder.layers.1.cross_attention.query.weight"));
-    cr_expect(strstr(o.out, "Backward  d"), "no formula is there");
+    cr_expect(strstr(o.out, "Backward  d"), "there is no formula");
     o = program_run("explain tape --model m --input '3 1' --dot");
     cr_expect(o.code == 0 && strncmp(o.out, "digraph tape {", 14) == 0, "%s", o.err);
 }
 
-TEST(explain_model, what_cannot_be_shown_is_named)
+TEST(explain_model, wrong_arguments_are_named)
 {
     static const struct {
         const char *arguments, *message;

@@ -1,4 +1,4 @@
-/* softback report, and train --report: one page of HTML, or one of its pictures; and the picture of
+/* softback report, and train --report: one page of HTML, or one of its figures; and the figure of
    softback explain softmax. */
 #include "teach/report/check.h"
 #include "teach/report/figure.h"
@@ -20,7 +20,7 @@ static int count_of(const char *text, const char *what)
     return count;
 }
 
-/* Each element that is opened is closed again, the last one first. */
+/* Elements are closed in the reverse order of opening. */
 static void expect_nested(const char *page)
 {
     char open[32][16];
@@ -31,7 +31,7 @@ static void expect_nested(const char *page)
         const char *end = strchr(at, '>');
         cr_assert(end, "<%.20s has no end", at + 1);
         sscanf(at + 1 + closes, "%15[a-z0-9]", name);
-        if (!strcmp(name, "script") && !closes) /* what is in it is none */
+        if (!strcmp(name, "script") && !closes) /* a script has no elements */
             end = at = strstr(at, "</script>");
         if (at[1] == '!' || end[-1] == '/' || strstr(" meta br input script ", name))
             continue;
@@ -47,7 +47,7 @@ static void expect_nested(const char *page)
     cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
 }
 
-TEST(report, training_ends_with_a_page_that_needs_nothing_else)
+TEST(report, training_writes_a_page_that_needs_no_other_file)
 {
     struct outcome o = program_run(TRAIN "--report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -71,22 +71,22 @@ TEST(report, training_ends_with_a_page_that_needs_nothing_else)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         cr_expect(strstr(page, parts[i]), "there is no %s", parts[i]);
     cr_expect(!strstr(page, "\npath{") && !strstr(page, "}path{") && !strstr(page, "\nrect{"),
-              "a picture's rules hold for the others");
+              "the style of one figure applies to others");
     cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
-    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is none");
+    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
     cr_expect(count_of(page, "<svg") == count_of(page, "role=\"img\"") &&
                   count_of(page, "role=\"img\"><title>") +
                           count_of(page, "role=\"img\">\n<title>") ==
                       count_of(page, "<svg"),
               "a picture has no title");
     cr_expect(count_of(page, "<caption>Layer 1, head ") == count_of(page, "<figure>"),
-              "an attention map has no table behind");
+              "an attention map has no table");
     cr_expect(count_of(page, "<summary>The numbers") == 4 + 4 + 3 + 1);
     free(page);
 }
 
-/* Its gradients by parameter and its saturated rows are those of a tape that rounds. */
-TEST(report, training_in_bf16_has_one_too)
+/* Gradients of parameters and saturated rows come from a tape in bf16. */
+TEST(report, training_in_bf16_writes_a_page)
 {
     struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -124,7 +124,7 @@ TEST(report, its_slider_stays_hidden_until_a_script_runs)
         cr_assert(weights_of(row, 3 * 3 + 1, weights) == 3 * 3);
         for (int i = 0; i < 3; i++)
             cr_expect(abs(weights[3 * i] + weights[3 * i + 1] + weights[3 * i + 2] - 100) <= 1);
-        char cells[100]; /* in the table behind the head's map, too */
+        char cells[100]; /* also in the table of the head's map */
         snprintf(cells, sizeof cells, "<th scope=\"row\">2</th><td>%d</td><td>%d</td><td>%d</td>",
                  weights[3], weights[4], weights[5]);
         cr_expect(strstr(page, cells), "there is no %s", cells);
@@ -133,7 +133,7 @@ TEST(report, its_slider_stays_hidden_until_a_script_runs)
     free(page);
 }
 
-/* The last line of the log, as the table behind the curve has it. */
+/* The last line of the log, as in the table of the curve. */
 TEST(report, its_numbers_are_those_of_the_log)
 {
     cr_assert(program_run(TRAIN "--log m.log").code == 0);
@@ -156,13 +156,13 @@ TEST(report, its_numbers_are_those_of_the_log)
     free(log);
 }
 
-/* What the check says of a gradient of 2 beside its difference, where the largest is 4. */
+/* The verdict of the check on a gradient and its difference, if the largest is 4. */
 static enum check_word word_of(double backward, double difference, double largest_here)
 {
     return check_word(&(struct checked){backward, difference, largest_here, 4});
 }
 
-TEST(report, its_check_tells_mistakes_from_rounding)
+TEST(report, its_check_distinguishes_mistakes_from_rounding)
 {
     cr_expect(word_of(2, 2.0001, 2) == CHECK_AGREES && word_of(2, 1, 2) == CHECK_DIFFERS);
     cr_expect(word_of(2, -2, 2) == CHECK_DIFFERS && word_of(2, NAN, 2) == CHECK_DIFFERS);
@@ -172,8 +172,8 @@ TEST(report, its_check_tells_mistakes_from_rounding)
     cr_expect(word_of(0, 0, 2) == CHECK_ZERO && word_of(0, 0, 0) == CHECK_ZERO);
 }
 
-/* Each of three key biases, of two heads and 16 numbers, is rounding, with three elements, or two
-   where the largest is one that is looked at anyway. */
+/* The gradients of three key biases, of two heads and 16 numbers, are rounding errors: three
+   elements each, or two if the largest is checked anyway. */
 TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
@@ -195,7 +195,7 @@ TEST(report, backward_agrees_with_differences_in_each_parameter)
     free(page);
 }
 
-TEST(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
+TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct subject subject;
@@ -216,7 +216,7 @@ TEST(report, a_copy_of_the_model_has_its_gradients_and_is_put_back)
     subject_close(&subject);
 }
 
-/* A resumed run goes on with the diagnoses, too. */
+/* A resumed run also continues the diagnoses. */
 TEST(report, each_evaluation_is_a_column)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
@@ -254,7 +254,7 @@ static void expect_picture(const char *svg)
     expect_nested(svg);
 }
 
-TEST(report, a_figure_is_a_file_of_its_own)
+TEST(report, a_figure_is_a_separate_file)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char *svg = figure_of("attention");
@@ -281,7 +281,7 @@ TEST(report, a_figure_is_a_file_of_its_own)
     free(kept);
 }
 
-TEST(report, a_figure_that_there_is_not_is_an_error)
+TEST(report, an_unknown_figure_is_an_error)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input 3 --figure tape");
@@ -321,7 +321,7 @@ TEST(report, the_jacobian_of_a_row_can_be_drawn)
     cr_expect(o.code == 2 && strstr(o.err, "--svg and --json exclude each other"), "%s", o.err);
 }
 
-/* What is drawn of a model and its log. */
+/* The inputs of a report: a model and its log. */
 struct drawn {
     struct subject subject;
     struct run_log log;
@@ -346,7 +346,7 @@ static bool draw_each(void *context)
     return ok;
 }
 
-CPU_TEST(report, figures_without_memory_fail_and_leave_nothing)
+CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct drawn d;
@@ -358,7 +358,7 @@ CPU_TEST(report, figures_without_memory_fail_and_leave_nothing)
     subject_close(&d.subject);
 }
 
-/* Earlier versions wrote "deaf" for "saturated". */
+/* Logs of earlier versions have the earlier name of "saturated". */
 TEST(report, a_log_of_an_earlier_version_gives_the_same_page)
 {
     static const char today[] = "\"saturated\":[", before[] = "\"deaf\":[";
@@ -395,7 +395,7 @@ TEST(report, a_log_of_another_model_is_refused)
     cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
 }
 
-TEST(report, what_cannot_be_shown_is_named)
+TEST(report, wrong_arguments_are_named)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m");
@@ -415,8 +415,8 @@ TEST(report, what_cannot_be_shown_is_named)
     cr_expect(!program_read("m.html", NULL));
 }
 
-/* Whatever the text is: it stands there as text. */
-TEST(report, a_text_is_no_html)
+/* The text of a report is not read as HTML. */
+TEST(report, texts_are_escaped_in_html)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input '<b>&1\"' --out page.html");
