@@ -1,6 +1,6 @@
 /*
  * CUDA's arithmetic that C++'s <math.h> lacks. The fast functions (__expf, ...) are the exact ones
- * here: their accuracy shows only on a device.
+ * here: their accuracy can only be tested on a device.
  */
 #ifndef SOFTBACK_EMULATOR_ARITHMETIC_H
 #define SOFTBACK_EMULATOR_ARITHMETIC_H

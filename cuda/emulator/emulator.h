@@ -13,9 +13,9 @@
  *   stream, event, graph   queues of work, and their recordings
  *   launch, transfer, device, blas   the rest of the host interface
  *
- * One host thread at a time may call in. None of these files may be compiled with
- * -fsanitize=thread: they move values between threads as hardware does, and tell the sanitizer
- * about fibers and barriers themselves.
+ * Only one host thread at a time may call the emulator. None of these files may be compiled with
+ * -fsanitize=thread: they move values between threads as hardware does, and report fibers
+ * and barriers to the sanitizer themselves.
  */
 #ifndef SOFTBACK_EMULATOR_EMULATOR_H
 #define SOFTBACK_EMULATOR_EMULATOR_H
@@ -36,7 +36,7 @@ namespace emulator
 
 const int max_threads = 1024; /* in a block */
 const int max_warps = max_threads / 32;
-const size_t max_shared = 227 << 10; /* in a block, when asked for (compute capability 9.0) */
+const size_t max_shared = 227 << 10;        /* in a block, on request (compute capability 9.0) */
 const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared memory */
 
 /*
@@ -45,7 +45,7 @@ const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared m
  *   SOFTBACK_EMULATOR_ORDER=random|forward|reverse   the order of blocks, warps and lanes
  *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB, with TSan 4 GiB)
  *   SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
- *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when it is waited for
+ *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the host waits for it
  *   SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a segmentation fault
  */
 enum class Order { random, forward, reverse };

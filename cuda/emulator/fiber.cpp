@@ -42,7 +42,7 @@ struct Fiber {
 #endif
 };
 
-static Fiber host; /* the stack on which the program called in */
+static Fiber host; /* the stack of the program that called */
 static Fiber *running = &host;
 static Fiber *left; /* the previous fiber */
 

@@ -1,8 +1,8 @@
 /*
  * The interface to the sanitizers of gcc and clang. All functions are weak: null in a program
  * without that sanitizer, whose run-time library belongs to the program and not to the emulator.
- * They need default visibility, since a hidden weak name is settled as null when the shared object
- * is linked.
+ * They need default visibility, since a hidden weak name is resolved to null when the shared
+ * object is linked.
  */
 #ifndef SOFTBACK_EMULATOR_SANITIZERS_H
 #define SOFTBACK_EMULATOR_SANITIZERS_H

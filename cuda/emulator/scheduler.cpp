@@ -4,8 +4,8 @@
  * purpose:
  *
  *   - Half of the blocks are fair: each time, any ready warp and any of its ready lanes.
- *   - The other half are unfair: one warp, and in it one lane, goes as far as it can before the
- * next moves at all. This finds a missing barrier between the last read of shared memory and the
+ *   - The other half are unfair: one warp, and in it one lane, runs as far as it can before the
+ * next one runs. This finds a missing barrier between the last read of shared memory and the
  * next write to it, which needs one warp to run far ahead.
  *
  * The ready threads are bits: 32 lanes in a word for each warp, and 32 warps in a word.

@@ -1,7 +1,7 @@
 /*
  * A stream is a queue of work that the device runs in order, some time after the host has queued
  * it. On a fast device a missing wait is often not noticed. So here work runs only when the host
- * waits for it, and then only the work that is needed: a missing wait always shows, as old data or
+ * waits for it, and then only the work that is needed: a missing wait always gives old data or
  * NaN.
  */
 #include "stream.h"
@@ -124,7 +124,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *stream)
     return cudaStreamCreateWithFlags(stream, cudaStreamDefault);
 }
 
-/* Work that is queued still gets done. */
+/* Queued work still runs. */
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
     std::shared_ptr<Stream> stream = handle ? stream_of(handle) : nullptr;

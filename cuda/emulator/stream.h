@@ -38,9 +38,9 @@ struct Capture {
 
 /* graph.cpp. Whether a call is allowed now. If not, the captures that it conflicts with become
    invalid. */
-cudaError_t capture_refuses();          /* what allocates, or waits: not in a strict capture */
-cudaError_t capture_refuses_any_wait(); /* what waits for the whole device: in none */
-cudaError_t capture_refuses_legacy();   /* the default stream: not beside a blocking one's */
+cudaError_t capture_refuses();          /* allocations and waits: not in a strict capture */
+cudaError_t capture_refuses_any_wait(); /* waits for the whole device: in no capture */
+cudaError_t capture_refuses_legacy();   /* the default stream: in none of a blocking one */
 cudaError_t capture_add(Stream *stream, Task task);
 cudaError_t capture_break(Stream *stream, cudaError_t error);
 

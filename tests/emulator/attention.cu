@@ -24,7 +24,7 @@ template <int Size> static __device__ void load_tile(const float *from, float *t
     }
 }
 
-/* What a row has seen so far: exp(largest) sum is the sum of all exp(score). */
+/* The running statistics of a row: exp(largest) sum is the sum of all exp(score). */
 template <int Columns> struct Running {
     float query[Columns], output[Columns], largest, sum;
 
@@ -115,7 +115,7 @@ template <int Size> static void try_shape(int heads, int length)
 #endif
     LAUNCH(attention<Size>, dim3((length + Rows - 1) / Rows, heads), Rows * Lanes, shared_bytes, 0,
            on_q, on_k, on_v, on_y, length, 1 / sqrtf(Size));
-    check_error(cudaGetLastError(), cudaSuccess, "the launch is within the limits");
+    check_error(cudaGetLastError(), cudaSuccess, "the launch is within the device's limits");
     check_close(on_y.read(), y, 2e-5, "attention");
 }
 

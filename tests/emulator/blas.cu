@@ -1,6 +1,6 @@
 /*
- * cuBLAS's products against plain loops, in every type, orientation and with strides wider than a
- * column.
+ * cuBLAS's products, compared with plain loops, in every type and orientation, and with strides
+ * larger than a column.
  */
 #include "check.cuh"
 #include <cublasLt.h>
@@ -56,7 +56,7 @@ static std::vector<Out> expected(const Problem<In, Out> &p, double alpha)
     return c;
 }
 
-/* The rows between the columns of C must stay as they were, NaN. */
+/* The elements between the columns of C must stay NaN. */
 template <class Out>
 static void compare(const std::vector<Out> &met, const std::vector<Out> &c, double tolerance)
 {
@@ -82,11 +82,11 @@ static void try_types(cublasHandle_t handle, const Shape &shape, cudaDataType in
         shape.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, shape.m, shape.n, shape.k, &alpha, a, in,
         p.a_stride, b, in, p.b_stride, &beta, c, out, p.c_stride, compute, CUBLAS_GEMM_DEFAULT);
     check(status == CUBLAS_STATUS_SUCCESS, cublasGetStatusString(status));
-    alpha = 7; /* the scalars were read at the call */
+    alpha = 7; /* the scalars are read at the call */
     compare(c.read(), expected(p, 0.5), tolerance);
 }
 
-/* Two products that share B (a step of 0), added to C. */
+/* Two products that share B (its stride is 0), added to C. */
 static void try_batch(cublasHandle_t handle)
 {
     std::vector<float> a = {1, 2, 3, 4, 5, 6, 7, 8}, b = {1, 0, 1, 1};
@@ -108,8 +108,8 @@ static void try_refusals(cublasHandle_t handle)
                             CUDA_R_32F, 4, &one, x, CUDA_R_32F, 4, CUBLAS_COMPUTE_32F,
                             CUBLAS_GEMM_DEFAULT);
     };
-    check(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE, "a stride that is too small");
-    check(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types that do not go together");
+    check(multiply(3, CUDA_R_32F) == CUBLAS_STATUS_INVALID_VALUE, "a short stride is refused");
+    check(multiply(4, CUDA_R_16BF) == CUBLAS_STATUS_NOT_SUPPORTED, "types must match");
 }
 
 /* Y' = W X' + bias by cublasLt: W (2, 3) and X (2, 3) row by row, which it reads as transposed. */
@@ -140,7 +140,7 @@ static cublasStatus_t multiply_with_bias(const float *w, const float *x, const f
         cublasLtMatmulPreferenceSetAttribute(preference, operand, &alignment, sizeof alignment);
     cublasLtMatmulAlgoGetHeuristic(handle, what, of_w, of_w, of_y, of_y, preference, 1, &best,
                                    &found);
-    check(found == 1, "an algorithm");
+    check(found == 1, "there is an algorithm");
     const cublasStatus_t status = cublasLtMatmul(handle, what, &one, w, of_w, x, of_w, &none, y,
                                                  of_y, y, of_y, &best.algo, nullptr, 0, nullptr);
     cudaDeviceSynchronize();
@@ -160,8 +160,8 @@ static void try_bias()
     check_close(y.read(), {11, 24, 15, 31}, 0, "a product with a bias");
     const float *odd = static_cast<float *>(w) + 1;
     check(multiply_with_bias(odd, x, bias, y) == CUBLAS_STATUS_INVALID_VALUE,
-          "an operand that lies elsewhere than was promised");
-    check(multiply_with_bias(w, x, nullptr, y) == CUBLAS_STATUS_INVALID_VALUE, "no bias to add");
+          "a misaligned operand is refused");
+    check(multiply_with_bias(w, x, nullptr, y) == CUBLAS_STATUS_INVALID_VALUE, "it needs a bias");
 }
 
 int main()

@@ -45,7 +45,7 @@ static inline std::vector<float> some_numbers(size_t count, unsigned seed)
     return numbers;
 }
 
-/* Every number within the tolerance of what it should be; a NaN is not. */
+/* Every number must be within the tolerance of the expected one; a NaN is not. */
 template <class Type>
 static void check_close(const std::vector<Type> &met, const std::vector<Type> &expected,
                         double tolerance, const char *what)
@@ -85,7 +85,7 @@ template <class Type> struct Array {
     {
         return data;
     }
-    /* A value that cannot be a result, for errors of the device. */
+    /* A copy on the host; NaN after an error of the device. */
     std::vector<Type> read() const
     {
         std::vector<Type> values(count);

@@ -32,7 +32,7 @@ __global__ void reverse_tiles(const float *x, float *y, int count)
     y[blockIdx.x * Tile + threadIdx.x] = tile[Tile - 1 - threadIdx.x];
 }
 
-/* A warp's lanes pass numbers through shared memory: that needs __syncwarp, even without a branch.
+/* Lanes of a warp exchange numbers in shared memory: this needs __syncwarp, even without a branch.
  */
 __global__ void swap_neighbours(const int *x, int *y)
 {
@@ -44,7 +44,7 @@ __global__ void swap_neighbours(const int *x, int *y)
     y[threadIdx.x] = slot[threadIdx.x ^ 1];
 }
 
-/* Blocks must not rely on each other's order. */
+/* Blocks must not depend on the order in which they run. */
 __global__ void running_sums(const int *x, int *y)
 {
 #ifdef PLANTED_BLOCK_ORDER

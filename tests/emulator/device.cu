@@ -1,6 +1,6 @@
 /*
- * The host's side: streams that run only when waited for, events, graphs, and what may not be
- * captured.
+ * The host's side: streams that run only when something waits for them, events, graphs, and calls
+ * that cannot be captured.
  */
 #include "check.cuh"
 
@@ -56,11 +56,11 @@ static void try_order()
     cudaEventDestroy(event);
     cudaStreamDestroy(one);
     cudaStreamDestroy(other);
-    check_error(cudaGetLastError(), cudaSuccess, "streams and events are made and destroyed");
+    check_error(cudaGetLastError(), cudaSuccess, "streams and events are created and destroyed");
 }
 
 #ifdef PLANTED_HOST_TOUCHES
-/* SOFTBACK_EMULATOR_GUARD=1 finds this, and only this ends the program: so it does on a device. */
+/* SOFTBACK_EMULATOR_GUARD=1 finds this: the program dies, as it would with a real device. */
 static void touch_device_memory()
 {
     Array<float> x(std::vector<float>(32, 1));
@@ -78,7 +78,7 @@ static void try_default_stream()
     LAUNCH(multiply, 1, 32, 0, 0, x, 3.0f);
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
     cudaStreamSynchronize(stream);
-    check(first_of(x) == 7, "the default stream runs between what was queued before and after it");
+    check(first_of(x) == 7, "the default stream keeps the order of the calls");
     cudaStreamDestroy(stream);
 }
 
@@ -94,11 +94,10 @@ static void try_times()
         LAUNCH(add, 1, 1024, 0, 0, x, 1.0f);
     cudaEventRecord(end);
     check_error(cudaEventElapsedTime(&milliseconds, start, end), cudaErrorNotReady,
-                "a time is not known before the work is done");
-    check_error(cudaEventQuery(end), cudaErrorNotReady,
-                "the work is not done before it is asked for");
-    check_error(cudaEventQuery(end), cudaSuccess, "asking makes progress");
-    check_error(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess, "the time is known");
+                "a time is not available before the work is done");
+    check_error(cudaEventQuery(end), cudaErrorNotReady, "work waits for a query");
+    check_error(cudaEventQuery(end), cudaSuccess, "a query makes progress");
+    check_error(cudaEventElapsedTime(&milliseconds, start, end), cudaSuccess, "the time is there");
     check(milliseconds > 0, "work takes time");
     cudaEventDestroy(start);
     cudaEventDestroy(end);
@@ -114,9 +113,10 @@ static cudaGraphExec_t capture_steps(cudaStream_t stream, Array<float> &x, float
     LAUNCH(add, 1, 32, 0, stream, x, amount);
     LAUNCH(multiply, 1, 32, 0, stream, x, 2.0f);
     cudaStreamIsCapturing(stream, &status);
-    check(status == cudaStreamCaptureStatusActive, "the stream says that it captures");
+    check(status == cudaStreamCaptureStatusActive, "the stream reports that it captures");
     check_error(cudaStreamEndCapture(stream, &graph), cudaSuccess, "a capture ends");
-    check_error(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess, "a graph is made ready");
+    check_error(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess,
+                "a graph is instantiated");
     cudaGraphDestroy(graph);
     return executable;
 }
@@ -127,15 +127,15 @@ static void try_graph(cudaStream_t stream)
     float amount = 1;
     cudaGraphExec_t executable = capture_steps(stream, x, amount);
     amount = 100; /* too late: arguments are copied at the launch */
-    check(first_of(x) == 1, "capturing does nothing yet");
+    check(first_of(x) == 1, "capturing runs nothing");
     for (int replay = 0; replay < 3; replay++)
         cudaGraphLaunch(executable, stream);
     cudaStreamSynchronize(stream);
-    check(first_of(x) == 22, "three replays do it three times"); /* 1 -> 4 -> 10 -> 22 */
+    check(first_of(x) == 22, "three launches run it three times"); /* 1 -> 4 -> 10 -> 22 */
     cudaGraphExecDestroy(executable);
 }
 
-/* Two branches that both end before the joined stream goes on. */
+/* Two branches that end before the joined stream continues. */
 static void try_fork(cudaStream_t stream, bool join)
 {
     cudaStream_t branch;
@@ -158,11 +158,11 @@ static void try_fork(cudaStream_t stream, bool join)
     LAUNCH(add, 1, 32, 0, stream, y, 1.0f);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (join) {
-        LAUNCH(add, 1, 32, 0, branch, y, 1.0f); /* captures no more */
+        LAUNCH(add, 1, 32, 0, branch, y, 1.0f); /* this is not captured any more */
         cudaGraphInstantiate(&executable, graph, 0);
         cudaGraphLaunch(executable, stream);
         cudaDeviceSynchronize();
-        check(first_of(x) == 20 && first_of(y) == 4, "a graph with two branches");
+        check(first_of(x) == 20 && first_of(y) == 4, "both branches of a graph run");
         cudaGraphExecDestroy(executable);
         cudaGraphDestroy(graph);
     } else {
@@ -177,7 +177,7 @@ static void try_fork(cudaStream_t stream, bool join)
 
 enum Forbidden { allocation, wait, device_wait, pageable_copy, default_stream, event_query };
 
-static cudaError_t do_forbidden(Forbidden what, cudaStream_t stream, Array<float> &x)
+static cudaError_t call_forbidden(Forbidden what, cudaStream_t stream, Array<float> &x)
 {
     float *memory, number = 0;
     cudaEvent_t event;
@@ -212,15 +212,15 @@ static void try_forbidden(Forbidden what, cudaError_t expected)
     Array<float> x(std::vector<float>(32, 1));
     cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal);
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
-    check_error(do_forbidden(what, stream, x), expected, "what cannot be captured fails");
+    check_error(call_forbidden(what, stream, x), expected, "a call that cannot be captured fails");
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
     check_error(cudaStreamEndCapture(stream, &graph), cudaErrorStreamCaptureInvalidated,
-                "and breaks the capture");
-    check(!graph, "a broken capture gives no graph");
+                "it invalidates the capture");
+    check(!graph, "an invalid capture gives no graph");
     cudaGetLastError();
     LAUNCH(add, 1, 32, 0, stream, x, 1.0f);
     check_error(cudaStreamSynchronize(stream), cudaSuccess, "the stream works afterwards");
-    check(first_of(x) == 2, "nothing of the broken capture was done");
+    check(first_of(x) == 2, "nothing of the invalid capture has run");
     cudaStreamDestroy(stream);
 }
 
@@ -230,13 +230,14 @@ static void try_properties()
     int count = 0, device = -1, value = 0;
     size_t free_bytes, total_bytes;
     check(cudaGetDeviceCount(&count) == cudaSuccess && count == 1, "there is one device");
-    check(cudaGetDevice(&device) == cudaSuccess && device == 0, "it is number 0");
-    check_error(cudaSetDevice(1), cudaErrorInvalidDevice, "there is no number 1");
+    check(cudaGetDevice(&device) == cudaSuccess && device == 0, "its number is 0");
+    check_error(cudaSetDevice(1), cudaErrorInvalidDevice, "there is no device 1");
     cudaGetLastError();
     cudaGetDeviceProperties(&properties, 0);
-    check(properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024, "it has its limits");
+    check(properties.warpSize == 32 && properties.maxThreadsPerBlock == 1024,
+          "its properties have its limits");
     cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0);
-    check(value == 227 << 10, "and says so attribute by attribute");
+    check(value == 227 << 10, "its attributes have its limits");
     cudaMemGetInfo(&free_bytes, &total_bytes);
     check(free_bytes <= total_bytes, "some of its memory is free");
 }

@@ -1,5 +1,5 @@
 /*
- * Dropout with cuRAND's Philox: four elements for each call, the mask depending on the element's
+ * Dropout with cuRAND's Philox: four elements for each call; the mask depends on the element's
  * index and not on the launch. Also the generator's known answers (Random123's kat_vectors).
  */
 #include "check.cuh"
@@ -54,8 +54,9 @@ static void try_dropout(size_t count)
         as_expected = as_expected && (y == 0 || y == 6);
         kept += y == 6;
     }
-    check(as_expected, "what is kept is doubled");
-    check(fabs(kept / static_cast<double>(count) - 0.5) < 0.05, "about half is kept");
+    check(as_expected, "kept elements are doubled, the others 0");
+    check(fabs(kept / static_cast<double>(count) - 0.5) < 0.05,
+          "about half of the elements are kept");
 }
 
 int main()

@@ -1,5 +1,5 @@
 /*
- * Opens the plug-in named by the first argument and prints its answer; ends with 0 if it is the
+ * Opens the plug-in named by the first argument and prints its sum; exits with 0 if that is the
  * second argument.
  */
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ int main(int count, char **arguments)
     call(NULL);
     printf("the sum is %d\n", sum);
     int expected = atoi(arguments[2]), first = sum;
-    pthread_t thread; /* another thread of the host may call in later */
+    pthread_t thread; /* another host thread may call the plug-in later */
     pthread_create(&thread, NULL, call, NULL);
     pthread_join(thread, NULL);
     return first != expected || sum != expected;

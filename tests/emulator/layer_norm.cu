@@ -1,9 +1,9 @@
 /*
  * The backward pass of layer normalisation. With h = (x - mean) / deviation and dh = dy gain:
  *   dx    = (dh - avg(dh) - h avg(dh h)) / deviation     a warp for each row
- *   dgain = sum over rows of dy h                         a block for 32 columns and some of the
- * rows The blocks' parts of dgain are added by atomics, or written down and added by whichever
- * block comes last, which gives the same bits each time.
+ *   dgain = sum over rows of dy h                         a block for 32 columns and some rows
+ * The blocks' parts of dgain are added by atomics, or stored and added by the last block to finish,
+ * which gives the same bits each time.
  */
 #include "check.cuh"
 
@@ -80,7 +80,7 @@ __global__ void column_sums_in_order(const float *dy, const float *h, float *dga
     if (threadIdx.y == 0 && c < columns)
         parts[static_cast<size_t>(blockIdx.y) * columns + c] = sum;
 #ifndef PLANTED_NO_FENCE
-    __threadfence(); /* the part is seen by all before the count is */
+    __threadfence(); /* all must see the part before the count */
 #endif
     __syncthreads();
     if (threadIdx.x == 0 && threadIdx.y == 0)

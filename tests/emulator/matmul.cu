@@ -1,7 +1,7 @@
 /*
- * C = A B on tensor cores, A and B in bf16, C in float: a block of four warps makes 64 x 64
+ * C = A B on tensor cores, A and B in bf16, C in float: a block of four warps computes 64 x 64
  * elements of C, each warp 32 x 32. While it multiplies one slice of A and B (32 deep), cp.async
- * brings the next.
+ * loads the next.
  */
 #include "check.cuh"
 #include "cuda/tensor_core.cuh"
@@ -9,7 +9,7 @@
 const int Tile = 64, Depth = 32, Threads = 128;
 
 struct Slices {
-    __nv_bfloat16 a[Tile][Depth + 8], b[Depth][Tile + 8]; /* 8 more spread rows over the banks */
+    __nv_bfloat16 a[Tile][Depth + 8], b[Depth][Tile + 8]; /* 8 more: rows use different banks */
 };
 
 static __device__ void load(Slices &to, const __nv_bfloat16 *a, const __nv_bfloat16 *b, int n,
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(Threads)
 #ifdef PLANTED_WRONG_WAIT
             cp_async_wait<2>();
 #else
-            cp_async_wait<1>(); /* the slice before the one just begun is there */
+            cp_async_wait<1>(); /* the slice before the last one has arrived */
 #endif
         } else {
             cp_async_wait<0>();
@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(Threads)
         __syncthreads();
         multiply(slices[now], sum, row, column);
 #ifndef PLANTED_NO_BARRIER_AFTER_MULTIPLY
-        __syncthreads(); /* no thread reads the slice any more that the next load overwrites */
+        __syncthreads(); /* before the next load overwrites the slice */
 #endif
     }
     store(sum, c, n, row, column);

@@ -1,6 +1,6 @@
 /*
- * Mistakes that the emulator reports: each gives the error that a device would give, and a message
- * that says what happened. A kernel's error stays until the device is reset.
+ * Mistakes that the emulator reports: each gives the error of a real device, and a message with the
+ * cause. A kernel's error stays until the device is reset.
  */
 #include "check.cuh"
 #include <string>
@@ -86,45 +86,45 @@ __global__ void trap()
         __trap();
 }
 
-/* What is written to stderr while this lives. */
-struct Listening {
+/* Captures what is written to stderr while it exists. */
+struct Capture {
     FILE *file;
     int before;
-    Listening() : file(tmpfile()), before(dup(2))
+    Capture() : file(tmpfile()), before(dup(2))
     {
         dup2(fileno(file), 2);
     }
-    ~Listening()
+    ~Capture()
     {
         dup2(before, 2);
         close(before);
         fclose(file);
     }
-    std::string heard()
+    std::string text()
     {
-        char text[5000];
+        char bytes[5000];
         rewind(file);
-        return std::string(text, fread(text, 1, sizeof text, file));
+        return std::string(bytes, fread(bytes, 1, sizeof bytes, file));
     }
 };
 
-/* Does `mistake` on a fresh device; then waits. */
+/* Runs `mistake` on a fresh device; then waits. */
 template <class Mistake> static void expect(cudaError_t error, const char *message, Mistake mistake)
 {
     cudaDeviceReset();
     float *x;
     cudaMalloc(&x, 1024 * sizeof(float));
     cudaMemset(x, 0, 1024 * sizeof(float));
-    Listening listening;
+    Capture captured;
     mistake(x);
     cudaError_t met = cudaDeviceSynchronize();
     if (met == cudaSuccess)
         met = cudaGetLastError();
-    std::string heard = listening.heard();
+    std::string text = captured.text();
     check_error(met, error, message);
-    if (heard.find(message) == std::string::npos)
-        printf("heard \"%s\": ", heard.c_str());
-    check(heard.find(message) != std::string::npos, message);
+    if (text.find(message) == std::string::npos)
+        printf("printed \"%s\": ", text.c_str());
+    check(text.find(message) != std::string::npos, message);
 }
 
 static void try_launches()
@@ -201,16 +201,16 @@ static void try_lasting_error()
     cudaDeviceReset();
     Array<float> x(32);
     {
-        Listening listening;
+        Capture captured;
         LAUNCH(half_a_barrier, 1, 32, 0, 0, x);
         cudaDeviceSynchronize();
     }
     float *more;
     check_error(cudaMalloc(&more, 4), cudaErrorLaunchFailure, "a kernel's error stays");
-    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "whoever asks hears of it");
-    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "as often as they ask");
+    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "the last error is returned");
+    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "it is returned again");
     cudaDeviceReset();
-    check_error(cudaMalloc(&more, 4), cudaSuccess, "until the device is reset");
+    check_error(cudaMalloc(&more, 4), cudaSuccess, "a reset removes it");
 }
 
 /* More than available: an ordinary error, after which smaller allocations succeed. */
@@ -220,16 +220,17 @@ static void try_out_of_memory()
     float *x = nullptr, *y;
     cudaDeviceReset();
     cudaMemGetInfo(&free_bytes, &total_bytes);
-    check_error(cudaMalloc(&x, free_bytes + 1), cudaErrorMemoryAllocation, "memory has an end");
-    check(!x, "then there is no pointer");
+    check_error(cudaMalloc(&x, free_bytes + 1), cudaErrorMemoryAllocation,
+                "more memory than free is refused");
+    check(!x, "a failed cudaMalloc gives no pointer");
     check_error(cudaGetLastError(), cudaErrorMemoryAllocation, "the error is the last one");
-    check_error(cudaGetLastError(), cudaSuccess, "and does not stay");
+    check_error(cudaGetLastError(), cudaSuccess, "this error does not stay");
     check_error(cudaMalloc(&x, 1 << 19), cudaSuccess, "half of a MiB fits");
-    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "so does the other half");
+    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "the other half fits");
     if (total_bytes == 1 << 20)
-        check_error(cudaMalloc(&y, 1), cudaErrorMemoryAllocation, "but not a byte more");
+        check_error(cudaMalloc(&y, 1), cudaErrorMemoryAllocation, "no further byte fits");
     cudaFree(x);
-    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "freed memory can be had again");
+    check_error(cudaMalloc(&y, 1 << 19), cudaSuccess, "freed memory is reused");
     cudaDeviceReset();
 }
 

@@ -13,7 +13,7 @@ __global__ void neighbours(int *x)
     x[threadIdx.x] = slot[threadIdx.x ^ 32];
 }
 
-/* The sum of 0 .. 63 by way of the device, or minus the error. */
+/* The sum of 0 .. 63, computed on the device, or minus the error. */
 extern "C" __attribute__((visibility("default"))) int sum_on_device()
 {
     int *x, met[64], sum = 0;

@@ -1,6 +1,6 @@
 /*
- * Softmax of each row by one block. A sum over the block goes through shuffles within each warp,
- * then one slot of shared memory for each warp.
+ * Softmax of each row by one block. A reduction over the block uses shuffles within each warp, then
+ * one slot of shared memory for each warp.
  */
 #include "check.cuh"
 

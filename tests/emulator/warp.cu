@@ -1,6 +1,6 @@
 /*
- * What threads do together, by hand-worked values: shuffles, votes, counts, barriers of odd shapes,
- * and atomics. Run with blocks whose last warp is not full.
+ * What threads do together, with hand-worked values: shuffles, votes, counts, barriers of odd
+ * shapes, and atomics, in blocks whose last warp is not full.
  */
 #include "check.cuh"
 #include <cuda_bf16.h>
@@ -54,7 +54,7 @@ static void try_votes()
     check_close(met.read(), expected, 0, "votes");
 }
 
-/* Half of the lanes end; the others still meet. */
+/* Half of the lanes end; the others still synchronise. */
 __global__ void after_the_end(int *y)
 {
     if (threadIdx.x >= 16)
@@ -86,7 +86,7 @@ static void try_shapes()
         Array<int> met(2 * 3 * 2);
         LAUNCH(tree, dim3(2, 3, 2), block, size * sizeof(int), 0, met);
         check_close(met.read(), std::vector<int>(12, size * (size - 1) / 2), 0,
-                    "tree of any shape");
+                    "a tree of any shape");
     }
 }
 
@@ -139,7 +139,7 @@ static void try_atomics()
     check(met.sum == 384 * 383 / 2, "atomicAdd of int");
     check(met.largest == 383 && met.smallest == 0, "atomicMax and atomicMin");
     check(met.last >= 0 && met.last < 384, "atomicExch");
-    check(met.winners == 1 && met.wide == 1ull << 40, "atomicCAS lets one through");
+    check(met.winners == 1 && met.wide == 1ull << 40, "atomicCAS succeeds for one thread");
     check(met.real == 192 && met.precise == 96, "atomicAdd of float and double");
 }
 

@@ -1,11 +1,11 @@
 /*
- * A program outside the library that brings a model of its own, and trains it with the library's
- * trainer: a regression on vectors. It has no vocabulary, its own batches, and its own source.
+ * A program outside the library with its own model, trained by the library's trainer: a regression
+ * on vectors. It has no vocabulary, its own batches, and its own source.
  *
  *     regression FILE STEPS [STOP]
  *
- * goes on from FILE, if it is there, up to STEPS steps, and saves it every five. STOP: it is killed
- * before that step. On several ranks (mpirun) these share each batch. In the end the first rank
+ * resumes from FILE, if it exists, trains up to STEPS steps, and saves it every five. With STOP it
+ * is killed before that step. Several ranks (mpirun) share each batch. At the end the first rank
  * prints the loss and all weights.
  */
 #include <inttypes.h>
@@ -140,7 +140,7 @@ static bool exists(const char *path)
     return file && fclose(file) == 0;
 }
 
-/* Goes on up to `steps`; the first rank saves. */
+/* Trains up to `steps`; the first rank saves. */
 static bool train(sb_trainer *trainer, const char *path, int64_t steps, int64_t stop, bool first)
 {
     sb_trained trained = {0};
@@ -164,7 +164,7 @@ static void print_weights(const sb_parameters *weights)
                    sb_tensor_get(sb_parameters_get(weights, i), e));
 }
 
-/* Of the trained model, which another program would find in the file. */
+/* Evaluates the trained model from its file, as another program would. */
 static bool evaluate(const char *path, const sb_source *source)
 {
     sb_parameters *weights = sb_parameters_of(SB_F64, 1);

@@ -1,9 +1,9 @@
 /*
- * A program outside the library that brings its own operation, as a user would write one:
+ * A program outside the library with its own operation, as a user would write one:
  * y = softplus(x) = ln(1 + e^x), dx = dy sigmoid(x).
  *
- * It checks the gradient, then spoils one element of it on purpose, and looks whether the check
- * names that element. Exits with 0 only if both came out as they should.
+ * It checks the gradient, then makes one element wrong on purpose; the check must name that
+ * element. Exits with 0 only if both results are as expected.
  */
 #include <math.h>
 #include <softback/softback.h>
@@ -74,7 +74,7 @@ int main(void)
     printf("softplus with element %d spoiled: %s\n", SPOILED, noticed ? sb_error() : "not noticed");
     bool named = noticed && result.input == 0 && result.index == SPOILED;
     printf("the element named is %lld: %s\n", noticed ? (long long)result.index : -1LL,
-           named ? "as it should be" : "wrong");
+           named ? "right" : "wrong");
     sb_tensor_release(x);
     return right && named ? 0 : 1;
 }

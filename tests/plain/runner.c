@@ -21,7 +21,7 @@ enum { MOST_JOBS = 256, MOST_FILTERS = 16 };
 enum outcome { PASSED, FAILED, SKIPPED, OUTCOMES }; /* also the exit status of a test's process */
 
 static struct options {
-    int jobs, limit, seconds; /* of all: processes; of one, of all: seconds */
+    int jobs, limit, seconds; /* processes; seconds of one test, and of all */
     const char *filters[MOST_FILTERS];
     int filter_count;
     bool list, in_process, verbose;
@@ -36,7 +36,7 @@ static bool skipped;
 void plain_fail(const char *file, int line, const char *condition, const char *format, ...)
 {
     failures++;
-    fprintf(stderr, "%s:%d: not so: %s\n", file, line, condition);
+    fprintf(stderr, "%s:%d: failed: %s\n", file, line, condition);
     if (!format[0])
         return;
     va_list values;
@@ -154,7 +154,7 @@ static double now(void)
 
 struct job {
     const struct plain_test *test;
-    pid_t process; /* 0: none */
+    pid_t process; /* 0 if none */
     FILE *output;
     double began;
 };
@@ -172,7 +172,7 @@ static void start(struct job *job, const struct plain_test *test)
         return;
     dup2(fileno(job->output), STDOUT_FILENO);
     dup2(fileno(job->output), STDERR_FILENO);
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a crash may come */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a crash would lose a full buffer */
     alarm((unsigned)options.limit);
     enum outcome outcome = run(test);
     fflush(NULL);
@@ -226,7 +226,7 @@ static void wait_for_one(struct job *jobs)
             finish(&jobs[i], status);
 }
 
-/* The number of tests that were not run for lack of time. */
+/* The number of tests that were not run because time ran out. */
 static int run_in_processes(double end)
 {
     static struct job jobs[MOST_JOBS];
@@ -249,7 +249,7 @@ static int run_in_processes(double end)
     return left;
 }
 
-/* For debuggers and checkers that follow one process. */
+/* For debuggers and sanitizers that follow one process. */
 static int run_here(double end)
 {
     int left = 0;
@@ -273,12 +273,12 @@ static void help(void)
 {
     puts("Usage: softback-tests [OPTION...]\n"
          "  --filter=PATTERN  only tests whose suite/name matches; may be given several times\n"
-         "  --jobs=N          so many at a time [the number of cores]\n"
+         "  --jobs=N          runs N tests at a time [the number of cores]\n"
          "  --limit=N         a test that takes more seconds fails [120]\n"
-         "  --seconds=N       starts no test after so many seconds, and then fails\n"
-         "  --in-process      all in this process, for debuggers\n"
+         "  --seconds=N       starts no test after N seconds, and then fails\n"
+         "  --in-process      runs all tests in this process, for debuggers\n"
          "  --list            prints the names\n"
-         "  --verbose         shows what passes too");
+         "  --verbose         also shows tests that pass");
 }
 
 static int number(const char *text, int most)

@@ -3,7 +3,7 @@
  * it finds no Criterion, and plain/runner.c for the rest.
  *
  * A test is registered before main begins. It runs in a process of its own, between its `init` and
- * its `fini`; a failed cr_assert ends it, a failed cr_expect is counted and lets it go on.
+ * its `fini`; a failed cr_assert ends it, a failed cr_expect is counted and does not.
  */
 #ifndef SOFTBACK_TESTS_PLAIN_CRITERION_H
 #define SOFTBACK_TESTS_PLAIN_CRITERION_H
@@ -26,7 +26,7 @@ void plain_fail(const char *file, int line, const char *condition, const char *f
 _Noreturn void plain_give_up(void);
 void plain_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void plain_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool plain_equal(const char *a, const char *b); /* not where one is NULL */
+bool plain_equal(const char *a, const char *b); /* false if one is NULL */
 
 #define Test(suite_name, test_name, ...)                                                           \
     static void test_##suite_name##_##test_name(void);                                             \
@@ -56,7 +56,7 @@ bool plain_equal(const char *a, const char *b); /* not where one is NULL */
     } while (0)
 #define cr_assert_fail(...)                                                                        \
     do {                                                                                           \
-        plain_fail(__FILE__, __LINE__, "it comes here", "" __VA_ARGS__);                           \
+        plain_fail(__FILE__, __LINE__, "unreachable", "" __VA_ARGS__);                             \
         plain_give_up();                                                                           \
     } while (0)
 
