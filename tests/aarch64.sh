@@ -1,9 +1,9 @@
 #!/bin/sh
 # Builds everything for 64-bit ARM and runs it under qemu:  tests/aarch64.sh [--sample]
 # The portable library computes the same bits as on x86, all gradient checks pass, and the suite
-# passes; with --sample only the part of it that tells most about another processor. Needs
+# passes; with --sample only the part that depends most on the processor. Needs
 # gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user. Jansson and OpenBLAS for ARM come from
-# Debian once, into ~/.cache/softback/aarch64; where that fails, the build does without them.
+# Debian once, into ~/.cache/softback/aarch64; if that fails, the build does without them.
 set -eu
 cd "$(dirname "$0")/.."
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback/aarch64
@@ -22,9 +22,9 @@ for tool in aarch64-linux-gnu-gcc qemu-aarch64; do
 done
 
 # Downloads packages of another architecture, and unpacks them, without installing anything: apt gets
-# a list of packages and a state of its own, so it needs no root.
+# its own list of packages and its own state, so it needs no root.
 fetch() (
-    # the mirror that this Debian has its own packages from
+    # the mirror of this Debian
     # shellcheck disable=SC2016 # apt's variables
     source=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) main' 'Created-By: Packages' \
         'Component: main' "Codename: $(. /etc/os-release && echo "$VERSION_CODENAME")" | head -n 1)
@@ -55,7 +55,7 @@ END
     for package in *.deb; do
         dpkg-deb -x "$package" root || exit 1
     done
-    [ -d "$packages" ] || mv root "$packages" # another run may have been faster
+    [ -d "$packages" ] || mv root "$packages" # another run may have made it meanwhile
 )
 
 build=build/aarch64
@@ -85,7 +85,7 @@ compile build/aarch64-portable portable-train
 set_up $build -Dcuda=disabled -Dmpi=disabled -Dcriterion=disabled -Dtests=enabled
 compile $build
 
-# Takes one core a minute and a half, so it runs beside the rest.
+# This takes one core 90 seconds, so it runs in the background.
 qemu-aarch64 build/aarch64-portable/portable-train >build/aarch64-portable/losses 2>&1 &
 portable=$!
 trap 'kill $portable 2>/dev/null || true' EXIT
@@ -96,7 +96,7 @@ OMP_WAIT_POLICY=passive qemu-aarch64 $build/softback gradcheck >$build/gradcheck
 }
 echo "aarch64: all gradient checks pass"
 
-# Emulated, a test may take thirty times as long.
+# An emulated test may take thirty times as long.
 set -- --limit=1800
 if [ "$sample" ]; then
     set -- --limit=300 --jobs=1 \
@@ -106,7 +106,7 @@ if [ "$sample" ]; then
         '--filter=gemm/*are@(_exact|_as_precise_as_their_dtype)' '--filter=gemm/rows*' \
         '--filter=@(attention_call|attention_mask|attention_relatives)/*' \
         '--filter=reference_*/*' '--filter=safetensors_*/*' \
-        '--filter=program/training_opens*'
+        '--filter=program/training_prints_its_data*'
 fi
 suite=0
 SOFTBACK_TEST_WRAPPER=qemu-aarch64 tests/suite.sh $build "$@" >$build/suite.log || suite=$?
@@ -116,7 +116,7 @@ trap - EXIT
 wait $portable || { cat build/aarch64-portable/losses; exit 1; }
 fingerprint=$(sed -n 's/^fingerprint //p' build/aarch64-portable/losses)
 grep -q "\`$fingerprint\`" README.md || {
-    echo "aarch64: the portable fingerprint is $fingerprint, README.md has another" >&2
+    echo "aarch64: the portable fingerprint is $fingerprint, README.md has a different one" >&2
     exit 1
 }
 echo "aarch64: the portable library computes the bits of x86, fingerprint $fingerprint"

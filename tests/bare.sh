@@ -1,5 +1,5 @@
 #!/bin/sh
-# A minimal Debian, as debootstrap makes it, with the commit and nothing else: what a newcomer has.
+# A minimal Debian made by debootstrap, with the commit and nothing else: a newcomer's machine.
 #
 #   tests/bare.sh bookworm|trixie [run|test]...     one or both of README's two commands, as typed
 #
@@ -7,9 +7,9 @@
 #         ./run build must still work, since nothing is missing
 # test    ./run test must end with "N passed, 0 failed"
 #
-# The commit lies in a folder with a space in its name; bookworm has it as a tarball has it, without
-# .git. No compiler may warn. The base is kept as a tarball in a cache folder outside the tree. Needs
-# root and debootstrap; where it cannot run, its last line begins with "skipped: " and it exits with 77.
+# The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
+# compiler may warn. The base is kept as a tarball in a cache folder outside the tree. Needs root and
+# debootstrap; if it cannot run, its last line begins with "skipped: " and it exits with 77.
 set -eu
 cd "$(dirname "$0")/.."
 release=${1:-}
@@ -55,7 +55,7 @@ else
     git clone -q --no-hardlinks . "$home"
 fi
 
-# inside COMMAND: a shell in the bare system, with mounts and processes of its own, which end with it
+# inside COMMAND: a shell in the bare system, with its own mounts and processes, which end with it
 inside() {
     unshare --mount --pid --fork --kill-child sh -c '
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
@@ -65,7 +65,7 @@ inside() {
 }
 
 passed=0 failed=0
-# step NAME COMMAND EXPECTED: the command exits with 0, and a line of what it prints matches
+# step NAME COMMAND EXPECTED: the command exits with 0, and a line of its output matches
 step() {
     began=$(date +%s)
     if inside "$2" >"$work/output" 2>&1 </dev/null && grep -qE "$3" "$work/output"; then
@@ -87,7 +87,7 @@ no_warning() {
 for command in "$@"; do
     case $command in
     run)
-        # the registry answers, so what fails from here on is ours
+        # the registry answers: any later failure is softback's
         inside 'apt-get update' >"$work/output" 2>&1 </dev/null || {
             tail -n 3 "$work/output"
             skip "the registry of packages does not answer"
@@ -106,7 +106,7 @@ for command in "$@"; do
         no_warning
         ;;
     *)
-        echo "There is no command $command; run and test are tried." >&2
+        echo "\"$command\" is neither run nor test." >&2
         exit 2
         ;;
     esac

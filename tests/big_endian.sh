@@ -1,5 +1,5 @@
 #!/bin/sh
-# A big-endian processor is refused when the build is configured, in one sentence.
+# A big-endian processor is refused with a message when the build is configured.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)

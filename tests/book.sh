@@ -1,7 +1,7 @@
 #!/bin/sh
-# The book of lessons: it is made, is one file that needs no other, is valid HTML, has every lesson,
-# and no link that leads nowhere. Where pandoc is missing nothing is tested, and without tidy not
-# whether it is valid. Ends with one line, "N passed, N failed".
+# The book of lessons is one file that needs no other, is valid HTML, has every lesson, and no broken
+# link. Without pandoc nothing is tested, and without tidy the HTML is not. Ends with one line,
+# "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 2
 command -v pandoc >/dev/null || {
@@ -16,13 +16,13 @@ trap 'rm -rf "$work"' EXIT
 : >"$work/output"
 book=$work/folder/book.html
 teach/book.sh "$book" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
-check $? "the book is made, without a word"
+check $? "the book is made, and nothing is printed"
 [ -f "$book" ] || exit 1
 if command -v tidy >/dev/null; then
     tidy -quiet -errors "$book" >"$work/output" 2>&1
     check $? "tidy finds neither errors nor warnings"
 else
-    echo "book: tidy is missing (Debian's package of that name), so it is not seen whether the HTML is valid"
+    echo "book: tidy is missing (Debian's package of that name), so the HTML is not tested"
 fi
 
 # One line for each link; each id.
@@ -34,13 +34,13 @@ for page in teach/lessons/[0-9]*.md; do
     sed -n '1s/^# //p' "$page" >"$work/title"
     grep -q "<h1 id=\"lesson-$lessons\">$(cat "$work/title")</h1>" "$book" &&
         grep -qx "#lesson-$lessons" "$work/links"
-    check $? "$page is in the book, and in its contents"
+    check $? "$page is in the book and in its contents"
 done
 grep -q "<h1 id=\"over-many-ranks\">$(sed -n '1s/^# //p' teach/ranks.md)</h1>" "$book" &&
     grep -qx '#over-many-ranks' "$work/links"
-check $? "teach/ranks.md is in the book, and in its contents"
+check $? "teach/ranks.md is in the book and in its contents"
 [ $lessons -ge 11 ]
-check $? "there are lessons"
+check $? "there are at least 11 lessons"
 while read -r link; do
     case $link in
     '#'*) grep -qxF "${link#?}" "$work/ids" ;;
@@ -49,17 +49,17 @@ while read -r link; do
     esac || echo "$link" >>"$work/output"
 done <"$work/links"
 [ ! -s "$work/output" ]
-check $? "every link leads somewhere"
+check $? "every link has a target"
 uniq -d "$work/ids" >"$work/output"
 [ ! -s "$work/output" ]
-check $? "every id is there once"
+check $? "every id is unique"
 grep -oE '<script|<link|@import|src="[^d][^"]*"' "$book" >"$work/output"
 [ ! -s "$work/output" ]
 check $? "it needs no script and no other file"
 grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$work/output"
 [ "$(cat "$work/output")" -ge 4 ]
-check $? "its pictures are in it, with words for those who do not see them"
+check $? "its pictures are in it, with texts for those who cannot see them"
 grep -q 'prefers-color-scheme: dark' "$book"
-check $? "it has a style for the dark"
+check $? "it has a dark style"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -1,7 +1,7 @@
 # For tests in shell: passed and failed count checks; a command prints to $work/output.
 passed=0 failed=0
 
-check() { # check STATUS SENTENCE: counts it; shows what is in $work/output when it does not hold
+check() { # check STATUS SENTENCE: counts it; shows $work/output if it failed
     if [ "$1" = 0 ]; then
         passed=$((passed + 1))
     else

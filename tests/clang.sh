@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds all with clang, warnings as errors.
+# Builds everything with clang, with warnings as errors.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/clang

@@ -1,16 +1,16 @@
 #!/bin/sh
 # Runs the suite on the emulated CUDA device:
-#   seed 1   what runs kernels
+#   seed 1   tests that run kernels
 #   asan     small shapes under the address and the undefined-behaviour sanitizer
-#   tsan     a few of these under the thread sanitizer, to which each thread of a kernel is one
-# --long runs under tsan what runs under asan, and adds
-#   seed 2, seed 3   what runs kernels, with its threads scheduled in other orders
-#   all      every test but mpi's, which start the device by themselves where they need one
+#   tsan     a few of these under the thread sanitizer, which sees each thread of a kernel as one
+# --long runs the tests of asan under tsan too, and adds
+#   seed 2, seed 3   tests that run kernels, with other schedules of threads
+#   all      every test except those of mpi, which open the device themselves
 # --build only builds. Ends with one line, "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
-plain=build # as ./run test has it
-asan=build/sanitize # as tests/sanitize.sh has it
+plain=build # of ./run test
+asan=build/sanitize # of tests/sanitize.sh
 tsan=build/cuda-tsan
 export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
 
@@ -35,7 +35,7 @@ lap() { # prints how long the part took
     begin=$now
 }
 
-# part NAME FOLDER ARGUMENTS...; a part in which nothing passes has failed
+# part NAME FOLDER ARGUMENTS...; a part in which no test passes has failed
 part() {
     name=$1 folder=$2
     shift 2
@@ -63,7 +63,7 @@ races="attention_call cross_entropy dropout embedding layer_norm linear matmul o
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
 build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
     -Db_sanitize=address,undefined -Dinstruction_sets=baseline -Dopenmp=disabled -Db_lundef=false
-# Criterion's shared memory lies where the thread sanitizer allows none.
+# Criterion's shared memory is at addresses that the thread sanitizer does not allow.
 build $tsan "softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
     -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none \
     -Dcriterion=disabled -Dtests=enabled -Db_lundef=false

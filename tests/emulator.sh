@@ -1,20 +1,20 @@
 #!/bin/bash
-# Tests the CUDA emulator: small kernels that are right must give the right results in every mode, and each
-# mistake that is planted in them must be found by the mode that the table below names. Ends with one
-# line, "N passed, N failed".
+# Tests the CUDA emulator: small kernels must give the right results in every mode, and the mode that the
+# table below names must find each mistake that is planted in them. Ends with one line,
+# "N passed, N failed".
 #   tests/emulator.sh            everything
 #   tests/emulator.sh --sample   a selection that takes less than a minute
 #   tests/emulator.sh --matrix   which modes find which mistakes, as a table (slow)
 #
 # The modes:
-#   plain   as the suite runs it: five seeds, then blocks and lanes in order and in reverse
-#   clang   the same by clang++
-#   switch  the same with swapcontext instead of the assembler's switch
+#   plain   as in the suite: five seeds, then blocks and lanes in order and in reverse
+#   clang   the same with clang++
+#   switch  the same with swapcontext instead of the context switch in assembler
 #   asan    address and undefined-behaviour sanitizers, everywhere
-#   tsan    thread sanitizer, in the kernels only: the emulator itself must be built without
-#   guard   plain, and the host dies when it touches device memory
-# A program that opens the emulated plug-in at run time need not know of the thread sanitizer: the plug-in
-# is linked without it, and the program runs with LD_PRELOAD=$(gcc -print-file-name=libtsan.so).
+#   tsan    thread sanitizer, in the kernels only: the emulator must be built without it
+#   guard   plain, and the host dies if it touches device memory
+# A program that opens the emulated plug-in at run time need not be built with the thread sanitizer: the
+# plug-in is linked without it, and the program runs with LD_PRELOAD=$(gcc -print-file-name=libtsan.so).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 build=${EMULATOR_BUILD:-build/emulator}
@@ -24,7 +24,7 @@ warnings="-Wall -Wextra -Wshadow -Werror"
 asan="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=halt_on_error=0
 
-# program  mistake  mode that finds it  what is then printed
+# program  mistake  mode that finds it  its message
 mistakes() {
     cat <<TABLE
 softmax    NO_BARRIER_BEFORE_WRITE   plain FAILED
@@ -127,7 +127,7 @@ compile() {
     fi
 }
 
-# The environments in which a program runs in a mode, one a line.
+# The environments of a mode, one a line.
 environments() {
     case $1 in
     guard) echo SOFTBACK_EMULATOR_GUARD=1 ;;
@@ -137,13 +137,13 @@ environments() {
     esac
 }
 
-# check_right PROGRAM MODE: it ends with 0 in every environment.
+# check_right PROGRAM MODE: it exits with 0 in every environment.
 check_right() {
     local command output
     command=$(compile "$1" none "$2") || { echo "FAILED $1 $2: does not compile"; return; }
     local more="SOFTBACK_EMULATOR_GUARD=1 SOFTBACK_EMULATOR_LAZY=0"
     [ "$1" = misuse ] && more="SOFTBACK_EMULATOR_MEMORY=1048576 SOFTBACK_EMULATOR_LAZY=0"
-    [ "$1" = device ] && more=SOFTBACK_EMULATOR_GUARD=1 # it claims laziness
+    [ "$1" = device ] && more=SOFTBACK_EMULATOR_GUARD=1 # it expects lazy streams
     for setting in $(environments "$2") $more; do
         output=$(env "$setting" timeout 120 $command 2>&1) && continue
         echo "FAILED $1 $2 with $setting:"
@@ -153,7 +153,7 @@ check_right() {
     echo "passed $1 $2"
 }
 
-# finds PROGRAM MISTAKE MODE MESSAGE: some environment ends with an error and this message.
+# finds PROGRAM MISTAKE MODE MESSAGE: it fails with this message in some environment.
 finds() {
     local command output
     command=$(compile "$1" "$2" "$3") || return 2
@@ -170,7 +170,7 @@ check_found() {
     fi
 }
 
-# Without a device, every call says so; and an unlikely setting is refused aloud.
+# Without a device, every call fails; and a wrong setting is refused with a message.
 check_no_device() {
     local command
     command=$(compile plugin none plain) || { echo "FAILED no device: does not compile"; return; }
@@ -210,7 +210,7 @@ for mode in $modes; do
 done
 [ "${1:-}" = --matrix ] && { matrix; exit; }
 
-# One line for each check: what this script is called with.
+# The arguments of this script for each check, one a line.
 checks() {
     if [ "${1:-}" = --sample ]; then
         for name in softmax matmul device misuse plugin; do echo "--right $name plain"; done

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Feeds the reader of safetensors files with broken files for a while:  tests/fuzz.sh [seconds]
-# Needs clang with libFuzzer. Exits with 1 when an input crashes the reader, and names that input.
+# Fuzzes the reader of safetensors files:  tests/fuzz.sh [seconds]
+# Needs clang with libFuzzer. Exits with 1 if an input crashes the reader, and names that input.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-30}

@@ -1,9 +1,9 @@
-# For scripts that use the library as others do, which read this file first: installs the build folder
-# $build below $work/root, where pkg-config, the compiler and programs find it.
+# Sourced by scripts that use the installed library: installs the build folder $build below $work/root,
+# where pkg-config, the compiler and programs find it.
 meson install -C "$build" --destdir "$work/root" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; exit 1; }
 package=$(find "$work/root" -name softback.pc)
 export PKG_CONFIG_PATH="${package%/*}" PKG_CONFIG_SYSROOT_DIR="$work/root"
 LD_LIBRARY_PATH=$work/root$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=libdir softback)
 export LD_LIBRARY_PATH
 unset OPENBLAS_CORETYPE
-export GOMP_SPINCOUNT=1000 # as the program softback sets for itself: others may compute here too
+export GOMP_SPINCOUNT=1000 # like the program softback: other processes may compute too

@@ -1,12 +1,12 @@
 #!/bin/sh
 # Includes point downward only: tensor < autograd < ops < nn < models < teach < program, and within
-# models: text < decoding < data < models itself < training. Tests and softback.h stand above them all. cuda/
-# may use ops and what lies below, mpi/ may use tensor, and nobody uses either; MPI's own header is for
-# mpi/ alone. What a portable build compiles has nothing to do with files or plug-ins: those are left to
-# with_files and with_json of meson.build and to what only the program has. No header includes itself by
-# way of others, and no folder is deeper than ten levels of inclusion. Every test is built. ops/call.c
-# handles bf16 for all operations but cast and those that have another way to compute it.
-# Prints each line that breaks this; exits with 1 if there is one.
+# models: text < decoding < data < models itself < training. Tests and softback.h are above all of them.
+# cuda/ may use ops and folders below it, mpi/ may use tensor, and no folder uses either; only mpi/
+# includes MPI's header. Sources of a portable build use neither files nor plug-ins: with_files and
+# with_json of meson.build and the program have those that do. No header includes itself through others,
+# and no folder is deeper than ten levels of inclusion. Every test is built. ops/call.c handles bf16 for
+# all operations except cast and those with their own bf16 kernels.
+# Prints each line that breaks a rule; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
 bad=0
 files='"tensor/(file|safetensors)|"file\.h|<(fcntl|unistd|dlfcn|dirent|jansson|sys/)'
@@ -18,7 +18,7 @@ refuse() { # refuse REASON REGEX FILES...: no line of these files matches
     shift 2
     grep -nEH "$regex" /dev/null "$@" | sed "s|^|$reason: |" | grep . && bad=1
 }
-refuse 'MPI is for mpi/ alone' '^ *# *include +<mpi\.h>' \
+refuse 'only mpi/ uses MPI' '^ *# *include +<mpi\.h>' \
     $(sources program teach models nn ops autograd tensor cuda tests)
 
 for file in ops/*.c; do
@@ -28,7 +28,7 @@ for file in ops/*.c; do
     esac
 done
 
-# Every inclusion of one of our files, as "FILE INCLUDED", both from the root.
+# Every inclusion of a file of softback, as "FILE INCLUDED", relative to the root.
 inclusions() {
     sources program teach models nn ops autograd tensor cuda mpi |
         xargs grep -HoE '^ *# *include +["<][^">]+' | sed 's/: *# *include *["<]/ /' | awk '
@@ -63,7 +63,7 @@ awk '
         if ($2 == "softback.h" || $2 ~ /^tests\//) to = "above"
         if (to == "" || to == from) next
         if (to == "above" || to == "cuda" || to == "mpi" || level[to] > level[from]) {
-            print from " may not include this: " $1 ": " $2
+            print from " may not include " $1 ": " $2
             bad = 1
         }
     }
@@ -92,12 +92,12 @@ for test in $(find tests -name 'test_*.c'); do
         { echo "$test is not built: meson.build does not list it"; bad=1; }
 done
 
-# Levels of inclusion within a folder: a file stands one above the highest that it includes.
+# Levels of inclusion within a folder: a file is one level above the highest that it includes.
 awk '
     function folder(path) { sub(/\/[^\/]*$/, "", path); return path }
     function height(file, i, n, h, part) {
         if (file in known) return known[file]
-        if (file in open_now) { print file " includes itself, by way of others"; bad = 1; return 0 }
+        if (file in open_now) { print file " includes itself through others"; bad = 1; return 0 }
         open_now[file] = 1
         n = split(below[file], part, " ")
         for (i = 1; i <= n; i++)

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Each lesson's test is red with the hole and green with the solution, and names the mistakes in
+# Each lesson's test fails with the hole, passes with the solution, and names the mistakes in
 # teach/lessons/mistakes/: files NN_mistake.c, or NN_mistake.sed, which edits the solution. Their
-# first line says what the test must say: "# expect: some words". Then teach/lesson.sh itself.
+# first line has a part of the message: "# expect: some words". Then teach/lesson.sh is tested.
 #
 # tests/lessons.sh [BUILD [NN...]]: BUILD is a folder with a built library; only lessons NN. Ends
 # with one line, "N passed, N failed".
@@ -14,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 
-check() { # check STATUS SENTENCE: counts it; shows the last output when it does not hold
+check() { # check STATUS SENTENCE: counts it; shows the last output if it failed
     if [ "$1" = 0 ]; then
         passed=$((passed + 1))
     else
@@ -28,11 +28,11 @@ run() { # run ARGUMENTS: of teach/lesson.sh, into $work/output
     SOFTBACK_BUILD=$build SOFTBACK_MY=$work/my teach/lesson.sh "$@" >"$work/output" 2>&1
 }
 
-shows() { # shows WORDS, on however many lines
+shows() { # shows WORDS, on any number of lines
     tr -s ' \n' '  ' <"$work/output" | grep -qF -e "$1"
 }
 
-quiet() { # no warning of the compiler
+quiet() { # no compiler warning
     ! shows 'warning:'
 }
 
@@ -40,10 +40,10 @@ try_lesson() { # try_lesson NAME
     number=${1%%_*}
     run "$number"
     [ $? = 1 ] && shows 'NOT YET' && quiet
-    check $? "lesson $number is red with the hole"
+    check $? "lesson $number fails with the hole"
     cp "$lessons/solutions/$1.c" "$work/my/$1.c"
     run "$number" && ! shows 'NOT YET' && shows 'is done' && quiet
-    check $? "lesson $number is green with the solution"
+    check $? "lesson $number passes with the solution"
     mistakes=0
     for mistake in "$lessons/mistakes/${number}_"*; do
         expected=$(sed -n '1s/^[^:]*expect: \(.*\)/\1/p' "$mistake" | sed 's| \*/$||')
@@ -63,32 +63,32 @@ try_lesson() { # try_lesson NAME
 try_script() {
     rm -rf "$work/my"
     run && shows 'One row open' && [ ! -e "$work/my" ]
-    check $? 'the list says that lesson 1 is open, and makes no file'
+    check $? 'the list shows lesson 1 as open, and makes no file'
     run 1
     echo '/* mine */' >>"$work/my/01_one_row.c"
     run 1
     grep -q '/\* mine \*/' "$work/my/01_one_row.c"
     check $? "a learner's file is not overwritten"
     run 1 --solution && grep -q '/\* mine \*/' "$work/my/01_one_row.c" && run && shows 'begun'
-    check $? 'the solution passes, and leaves file and state as they are'
+    check $? 'the solution passes, and changes neither file nor state'
     cp "$lessons/solutions/01_one_row.c" "$work/my"
     run 1 && run && shows 'One row done'
-    check $? 'the list says that lesson 1 is done'
+    check $? 'the list shows lesson 1 as done'
     echo '/* later */' >>"$work/my/01_one_row.c"
     run && shows 'changed since'
-    check $? 'the list says that the file was changed since'
+    check $? 'the list shows that the file was changed since'
     echo 'int;;; x' >>"$work/my/01_one_row.c"
     ! run 1 && shows '01_one_row.c:' && shows 'error:' && shows 'does not accept'
     check $? "the compiler's message is shown"
     printf '#include "lesson.h"\nvoid softmax_row(int64_t n, const double *x, double *y)\n%s\n' \
         '{ (void)x; *(volatile double *)(n ? (double *)0 : y) = 1; }' >"$work/my/01_one_row.c"
     ! run 1 && shows 'crashed'
-    check $? 'a crash is named'
+    check $? 'a crash is reported'
     ! run 12 && shows 'no lesson' && ! run x && shows 'no lesson' && ! run 1 2 && shows 'no lesson'
-    check $? 'what is no lesson is refused'
+    check $? 'an unknown lesson is refused'
 }
 
-# The library is another process's work; 20 seconds of an endless loop run beside the lessons.
+# In a separate build folder, since 20 seconds of an endless loop run in parallel with the lessons.
 endless() {
     mkdir -p "$work/endless"
     printf '#include "lesson.h"\n#include <unistd.h>\n%s\n%s\n' \

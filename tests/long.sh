@@ -1,6 +1,6 @@
 #!/bin/sh
-# What takes hours rather than minutes, and is run before a release: ./run test --long. The last line
-# is the suite's "N passed, N failed".
+# Tests that take hours, to be run before a release: ./run test --long. The last line is the suite's
+# "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
 . tests/steps.sh
@@ -23,7 +23,7 @@ tests/aarch64.sh
 step "the whole suite on the emulated CUDA device: three schedules, sanitizers, races"
 tests/cuda.sh --long
 
-step "what the CUDA emulator finds: every planted mistake, every barrier removed from a kernel"
+step "the CUDA emulator finds every planted mistake and every removed barrier"
 tests/emulator.sh
 tests/planted.sh
 

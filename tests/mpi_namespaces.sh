@@ -1,7 +1,7 @@
 #!/bin/sh
-# Two ranks that reach each other by TCP alone: each in a network namespace of its own, joined by a
-# pair of virtual devices.  tests/mpi_namespaces.sh PROGRAM [ARGUMENT...] runs the program there; exits
-# with 77 where namespaces cannot be made. Prints how many bytes went across.
+# Two ranks that communicate only by TCP: each is in a separate network namespace, connected by a pair
+# of virtual devices.  tests/mpi_namespaces.sh PROGRAM [ARGUMENT...] runs the program there; exits with
+# 77 if namespaces cannot be made. Prints the number of bytes that were sent.
 set -eu
 work=$(mktemp -d)
 name=softback$$

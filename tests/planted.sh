@@ -1,7 +1,7 @@
 #!/bin/sh
 # Removes one __syncthreads at a time from the kernels of softmax, layer norm, cross entropy and
-# attention, and sees that the emulator finds each: under one of several schedules, or else as a race
-# under the thread sanitizer. --sample tries one of each kind. Ends with "N passed, N failed".
+# attention; the emulator must find each: under one of several schedules, or else as a race under the
+# thread sanitizer. --sample tries one of each kind. Ends with "N passed, N failed".
 set -eu
 cd "$(dirname "$0")/.."
 sample=
@@ -14,8 +14,8 @@ command_of() {
     ninja -C $build -t commands "$1" | tail -n 1
 }
 
-# make_plugin KERNELS: the plug-in with the file under $plant in place of its original, for the
-# kernels that include it.
+# make_plugin KERNELS: builds the plug-in with the file under $plant in place of the original, for
+# the kernels that include it.
 make_plugin() {
     link=$(command_of libsoftback_cuda_emulated.so)
     for kernel in $1; do
@@ -29,7 +29,7 @@ make_plugin() {
     (cd $build && sh -c "$(echo "$link" | sed "s|-Wl,-z,defs||; s|-o libsoftback_cuda_emulated.so|-o $plugin|")")
 }
 
-# use FOLDER: plants go into this build.
+# use FOLDER: mistakes are planted in this build.
 use() {
     build=$1
     plant=$root/$build/plant

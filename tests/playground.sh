@@ -1,7 +1,7 @@
 #!/bin/sh
-# The live page: its numbers against the terminal's and against a portable build for this processor, and
-# in a headless Chromium all that can be clicked, of which pictures stay in build/playground/pictures.
-# Without node or Chromium, which ./run tools installs, it says what it leaves out.
+# The live page: its numbers equal the terminal's and those of a portable build for this processor, and
+# all its controls work in a headless Chromium; pictures of them are in build/playground/pictures.
+# Without node or Chromium, which ./run tools installs, it prints what it skips.
 set -eu
 cd "$(dirname "$0")/.."
 build=${SOFTBACK_BUILD:-build}
@@ -11,7 +11,7 @@ native=build/portable-gcc
 ninja -C $native >$native/build.log 2>&1 || { cat $native/build.log; exit 1; }
 ./run playground
 if ! command -v node >/dev/null; then
-    echo "node is missing: the page was built, and not tried"
+    echo "node is missing: the page was built, but not tested"
     exit 0
 fi
 

@@ -1,23 +1,23 @@
 #!/bin/sh
 # Runs the commands of README.md: each line of its ```sh blocks, in order, and each `./softback ...` and
-# `./run ...` within its text. Then what its ```text blocks show must be among what they printed, and
-# each link must lead to a file.
+# `./run ...` within its text. Their output must contain the lines of its ```text blocks, and each link
+# must lead to a file.
 #
 # tests/readme.sh [BUILD]: a folder with a built library and program, "build" otherwise. Ends with one
 # line, "N passed, N failed".
 #
-# They run in a scratch folder that looks like the tree, as typed but for these:
+# They run as typed in a scratch folder that looks like the tree, with these exceptions:
 #
 #   ./run, ./run test       take minutes: tests/bare.sh runs them, as typed, in a bare Debian
 #   ./run playground        the same; tests/playground.sh runs it
-#   ./run gpu               needs a GPU and minutes: left out
-#   ./run lesson N          for lesson 1, which fails, having its hole; tests/lessons.sh tests the others
-#   ./run book              left out where pandoc is missing
+#   ./run gpu               skipped: needs a GPU and minutes
+#   ./run lesson N          lesson 1, which fails because of its hole; tests/lessons.sh tests the others
+#   ./run book              skipped without pandoc
 #   softback train          with --steps 20
 #   softback bench          with --quick
-#   mpirun                  left out where it, or the plug-in, is missing
-#   SOFTBACK_CUDA=emulated  left out where the emulated device is not built
-#   meson install           is tests/installed.sh, which needs no root
+#   mpirun                  skipped without it or the plug-in
+#   SOFTBACK_CUDA=emulated  skipped if the emulated device is not built
+#   meson install           replaced by tests/installed.sh, which needs no root
 set -u
 cd "$(dirname "$0")/.." || exit 2
 tree=$PWD
@@ -27,7 +27,7 @@ trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 . tests/installed.sh
 
-commands() { # each on a line, without its remark
+commands() { # one a line, without comments
     awk '/^```sh$/ {inside = 1; next} /^```/ {inside = 0; next} inside' README.md
     awk '/^```/ {inside = !inside; next} !inside' README.md | grep -oE '`\./(softback|run)( [^`]*)?`' | tr -d '`'
 }
@@ -38,27 +38,27 @@ pairs() { # pairs FROM TO: lines "3 1 4 <tab> 4 1 3", digits and the same revers
         print a "\t" b }'
 }
 
-run() { # run COMMAND: in the scratch folder; what it prints is kept
+run() { # run COMMAND: in the scratch folder; its output is kept
     (cd "$work/tree" && eval "$1") >"$work/output" 2>&1 </dev/null
     status=$?
     cat "$work/output" >>"$work/printed"
     return $status
 }
 
-left_out() { # left_out COMMAND REASON
+skip_command() { # skip_command COMMAND REASON
     echo "readme: $1: $2"
 }
 
 try() { # try COMMAND
     case $1 in
-    ./run | './run test') left_out "$1" "run by tests/bare.sh" && return ;;
-    './run playground') left_out "$1" "run by tests/playground.sh" && return ;;
-    './run gpu') left_out "$1" "needs a GPU" && return ;;
-    './run book') command -v pandoc >/dev/null || { left_out "$1" "pandoc is missing" && return; } ;;
+    ./run | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
+    './run playground') skip_command "$1" "run by tests/playground.sh" && return ;;
+    './run gpu') skip_command "$1" "needs a GPU" && return ;;
+    './run book') command -v pandoc >/dev/null || { skip_command "$1" "pandoc is missing" && return; } ;;
     mpirun*) { command -v mpirun && [ -e "$build/libsoftback_mpi.so" ]; } >/dev/null ||
-        { left_out "$1" "MPI is missing" && return; } ;;
+        { skip_command "$1" "MPI is missing" && return; } ;;
     SOFTBACK_CUDA=*) [ -e "$build/libsoftback_cuda_emulated.so" ] ||
-        { left_out "$1" "built without the emulated device" && return; } ;;
+        { skip_command "$1" "built without the emulated device" && return; } ;;
     'meson install -C build') return ;;
     esac
     case $1 in
@@ -91,7 +91,7 @@ check $? "README.md has its commands"
 
 awk '/^```text$/ {inside = 1; next} /^```/ {inside = 0} inside' README.md >"$work/shown"
 [ -s "$work/shown" ] && ! grep -vxFf "$work/printed" "$work/shown" >"$work/output"
-check $? "what README.md shows is what its commands print"
+check $? "the commands print the text that README.md shows"
 
 grep -oE '\]\([^)]*\)' README.md | sed 's/](\(.*\))/\1/' | grep -v '^http' | while read -r link; do
     [ -e "$link" ] || echo "$link"
@@ -102,6 +102,6 @@ for page in teach/lessons/[0-9]*.md; do
     grep -qF "[$(sed -n '1s/^# [0-9]*\. //p' "$page")]($page)" README.md || echo "$page"
 done >"$work/output"
 [ ! -s "$work/output" ]
-check $? "README.md has each lesson, by its title"
+check $? "README.md has the title of each lesson"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

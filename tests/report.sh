@@ -1,7 +1,7 @@
 #!/bin/sh
-# The pages of `softback report` and of `softback train --report`: valid HTML, as tidy sees it; the
-# slider over decoding steps, as Chromium runs its script; and single figures, which are XML. Where
-# tidy or Chromium is missing, what needs it is left out. Ends with "N passed, N failed".
+# The pages of `softback report` and of `softback train --report`: tidy finds valid HTML, the slider
+# over decoding steps works in Chromium, and single figures are XML. Without tidy or Chromium, tests
+# that need it are skipped. Ends with "N passed, N failed".
 #
 # tests/report.sh [BUILD]: a folder with a built program, "build" otherwise.
 set -u
@@ -11,7 +11,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 
-# tidy 5.6 takes SVG within HTML as it is.
+# tidy 5.6 accepts SVG within HTML.
 valid() { # valid [-xml] FILE
     tidy -quiet -errors "$@" >"$work/output" 2>&1 && [ ! -s "$work/output" ]
 }
@@ -27,7 +27,7 @@ try_pages() {
     done
 }
 
-# What the page has become when its script has run, at a step.
+# The page after its script has run, at a step.
 at_step() { # at_step N
     "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
         "file://$work/reported.html#step=$1" >"$work/output" 2>/dev/null
@@ -63,13 +63,13 @@ check $? "pages and figures are made"
 if command -v tidy >/dev/null; then
     try_pages
 else
-    echo "report: tidy is missing (Debian's package of that name), so it is not seen whether pages are valid"
+    echo "report: tidy is missing (Debian's package of that name), so the HTML is not tested"
 fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -n "$browser" ]; then
     try_slider
 else
-    echo "report: Chromium is missing, so the slider is not tried"
+    echo "report: Chromium is missing, so the slider is not tested"
 fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

@@ -1,14 +1,14 @@
 #!/bin/sh
-# What ./run does on machines other than this one: with tools missing, without root, while another
-# program holds apt's lock, with a build folder that was copied. Tools are small scripts here, which
-# note how they were called, so that it takes seconds. Ends with "N passed, N failed".
+# ./run on other machines: with tools missing, without root, while another program holds apt's lock,
+# with a build folder that was copied. Tools are small scripts here, which record how they are called,
+# so that this takes seconds. Ends with "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . tests/check.sh
 
-stub() { # stub NAME LINES...: a tool that notes its arguments, then runs these lines
+stub() { # stub NAME LINES...: a tool that records its arguments, then runs these lines
     name=$1
     shift
     rm -f "$work/bin/$name"
@@ -20,7 +20,7 @@ without() { # without TOOLS...
     for tool in "$@"; do rm -f "$work/bin/$tool"; done
 }
 
-# A machine that has all that ./run needs, a user who is not root, and neither sudo nor apt-get.
+# A machine with all tools of ./run, a user who is not root, and neither sudo nor apt-get.
 machine() {
     rm -rf "$work/bin" "$work/a tree" "$work/calls"
     mkdir -p "$work/bin" "$work/a tree/teach"
@@ -60,18 +60,18 @@ registry() {
 try_missing() {
     machine
     run build && shows 'Building   library, program' && shows '100% 10 of 10' && called '^ninja .*program$'
-    check $? "without root, sudo and apt-get it builds where nothing is missing"
+    check $? "without root, sudo and apt-get it builds if nothing is missing"
     machine && without meson
-    ! run build && shows 'Missing, by the names of Debian' && shows meson
-    check $? "without apt-get it names what is missing"
+    ! run build && shows 'Missing (names of Debian' && shows meson
+    check $? "without apt-get it names the missing packages"
     machine && without meson && stub apt-get
     ! run build && shows 'as root' && shows 'apt-get install --no-install-recommends meson' && ! called '^apt-get'
-    check $? "without root and sudo it says what root must type"
+    check $? "without root and sudo it prints the command for root"
     machine && without meson && stub apt-get && stub sudo '"$@"'
     ! run build && called '^sudo env DEBIAN_FRONTEND=noninteractive apt-get install .*meson' && shows 'Still missing'
-    check $? "with sudo it installs, and looks whether that helped"
+    check $? "with sudo it installs, and checks the result"
     machine && without c++ && run build && ! run test && shows 'g++'
-    check $? "a C++ compiler is asked for by the test command alone"
+    check $? "only the test command needs a C++ compiler"
     machine && stub cc 'exit 1' && ! run build && shows gcc && shows libc6-dev
     check $? "a compiler without the C library's headers is not enough"
 }
@@ -79,14 +79,14 @@ try_missing() {
 try_registry() {
     machine && registry 0
     run build && shows 'Installing meson' && ! shows 'waiting'
-    check $? "as root it installs what is missing"
+    check $? "as root it installs missing packages"
     machine && registry 2
     run build && [ "$(grep -c 'waiting until' "$work/output")" = 1 ] && called '^sleep' &&
         called '^apt-get install'
-    check $? "it waits while another program holds the lock, and says so once"
+    check $? "it waits while another program holds the lock, and reports it once"
     machine && without meson && stub id 'echo 0' && stub apt-get 'echo "E: no such mirror" >&2; exit 100'
     ! run build && shows 'no such mirror'
-    check $? "what apt-get says is shown when it fails"
+    check $? "the message of apt-get is shown when it fails"
 }
 
 try_folders() {
@@ -94,7 +94,7 @@ try_folders() {
         echo "{\"directories\": {\"source\": \"$work/other\", \"build\": \"$work/other/build\", \"info\": \"\"}}" \
             >"$work/a tree/build/meson-info/meson-info.json"
     ! run build && shows "was made in another folder, $work/other; remove it (rm -r build)" && ! called '^ninja'
-    check $? "a build folder that was copied is refused with a sentence"
+    check $? "a build folder that was copied is refused with a message"
     machine && mkdir -p "$work/a tree/build/meson-info" && : >"$work/a tree/build/build.ninja" &&
         echo "{\"directories\": {\"source\": \"$work/a tree\", \"build\": \"$work/a tree/build\", \"info\": \"\"}}" \
             >"$work/a tree/build/meson-info/meson-info.json"
@@ -102,7 +102,7 @@ try_folders() {
     check $? "its own build folder is used again"
     machine && mkdir -p "$work/a tree/build/meson-private" && : >"$work/a tree/build/meson-private/half"
     run build && [ ! -e "$work/a tree/build/meson-private/half" ] && called '^meson setup'
-    check $? "a set-up that was interrupted begins again"
+    check $? "a set-up that was interrupted starts again"
     machine && stub ninja 'echo "10% 1 10 made"; echo "FAILED: tape.o"; echo "tape.c:1: error: no"; exit 1'
     ! run build && shows 'tape.c:1: error: no'
     check $? "a build that fails shows the compiler's message"
@@ -113,14 +113,14 @@ try_folders() {
 
 try_parts() {
     machine && run lesson 1 && shows 'the lesson' && called '^ninja .* library$' && ! called '^ninja .*program'
-    check $? "a lesson needs the library alone"
+    check $? "a lesson needs only the library"
     machine && stub nvcc && run build && ! called 'libsoftback_cuda'
     check $? "without a GPU ./run compiles no plug-in for CUDA"
     machine && stub nvcc && stub nvidia-smi 'echo 9.0' && run build &&
         called '^meson configure build -Dgpu_architectures=90' && called '^ninja .*program libsoftback_cuda.so$'
     check $? "with one it compiles the plug-in, for that GPU"
     machine && ! run nonsense && shows './run test'
-    check $? "an unknown word prints what there is"
+    check $? "an unknown command prints the usage"
 }
 
 try_missing

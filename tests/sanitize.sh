@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the suite under the address and the undefined-behaviour sanitizer; what is about the CUDA
-# device alone is left to tests/cuda.sh.
+# Runs the suite under the address and the undefined-behaviour sanitizer, except for tests of the CUDA
+# device alone, which tests/cuda.sh runs.
 set -eu
 cd "$(dirname "$0")/.."
 build=build/sanitize

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Nothing is too long to be read: a source file has at most 400 lines (ops/ops.h, the menu of all
-# operations, may have more), a test file 600, and the body of a function outside the tests 50.
-# Prints each one that is longer; exits with 1 if there is one.
+# No file or function is too long to read: a source file has at most 400 lines (except ops/ops.h, which
+# lists all operations), a test file 600, and the body of a function outside the tests 50. Prints each
+# one that is longer; exits with 1 if there is one.
 cd "$(dirname "$0")/.." || exit 2
 git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' | xargs awk '
     function file_ends() {
@@ -17,7 +17,7 @@ git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' | xargs awk '
         end = ""
     }
     { lines = FNR }
-    # Of what begins with a brace on a line of its own, only functions have parameters above it.
+    # A brace on its own line begins a function if the line above ends with parameters.
     path !~ /^tests\// && !end && /^ *[{]$/ && above ~ /[)]( const| noexcept| override)*$/ {
         end = substr($0, 1, length($0) - 1) "}"
         begin = FNR

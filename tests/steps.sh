@@ -1,7 +1,7 @@
-# For scripts of many steps, which read this file first. The last lines that they print say how long
-# each step took, which one failed, and which could not run here; $record is a folder for notes.
+# Sourced by scripts of many steps. Their last lines are the time of each step, the one that failed, and
+# those that could not run here; $record is a folder for notes.
 unset OPENBLAS_CORETYPE OPENBLAS_L2_SIZE
-export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 # clones in other folders share what is compiled
+export CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 # clones in other folders share the cache
 record=$(mktemp -d)
 began=$(date +%s)
 name=
@@ -19,7 +19,7 @@ step() {
     echo "== $*"
 }
 
-# A script that exits with 77 says in its last line why it cannot run here.
+# A script that cannot run here exits with 77; its last line is the reason.
 where_possible() {
     code=0
     "$@" >"$record/output" 2>&1 || code=$?
@@ -28,14 +28,14 @@ where_possible() {
     [ $code = 0 ] || [ $code = 77 ] || exit $code
 }
 
-# The suite's own last line is the last one here.
+# The last line of the suite is printed last.
 finish() {
     code=$?
     [ $code = 0 ] || name="$name: FAILED"
     finish_step
     echo
     cat "$record/times"
-    printf '%5d s  all of it\n' $(($(date +%s) - began))
+    printf '%5d s  total\n' $(($(date +%s) - began))
     cat "$record/skipped" 2>/dev/null || true
     [ $code != 0 ] || tail -n 1 "$record/suite"
     rm -rf "$record"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs the suite of a build folder and ends with one line, "N passed, N failed". More arguments go to
-# the suite, as "--filter=softmax/*". SOFTBACK_TEST_WRAPPER runs programs for another processor.
+# Runs the suite of a build folder and ends with one line, "N passed, N failed". Further arguments are
+# passed to the suite, such as "--filter=softmax/*". SOFTBACK_TEST_WRAPPER runs programs for another processor.
 set -u
 build=$1
 shift
@@ -10,7 +10,7 @@ trap 'rm -f "$results"' EXIT
 OMP_WAIT_POLICY=passive ${SOFTBACK_TEST_WRAPPER:-} "$build/softback-tests" --jobs="$(env -u OMP_NUM_THREADS nproc)" "$@" 2>&1 | tee "$results" | grep -v '^\[====\]'
 closing=$(tail -n 1 "$results")
 case $closing in
-*' passed, 0 failed') # the plain runner's own last line, which stands there already
+*' passed, 0 failed') # the plain runner has printed its last line
     [ "${closing%% *}" -gt 0 ]
     exit
     ;;

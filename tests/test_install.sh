@@ -1,10 +1,10 @@
 #!/bin/sh
 # Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
-# The library exports sb_ names only, each header stands alone in C and in C++, and programs build by
-# pkg-config and run: README.md's first C program; those of examples/, which exit with 1 when they did
-# not learn; an operation, whose spoiled gradient is noticed; one in C++; and a model, whose training is
-# killed, goes on, ends with the bytes of a run that was not, and learns the same on two ranks.
-# Takes `build` from the given folder, or from build/, or makes one.
+# The library exports only sb_ names, each header compiles alone in C and in C++, and programs build with
+# pkg-config and run: README.md's first C program; those of examples/, which exit with 1 if the loss does
+# not fall; an operation, whose wrong gradient is found; one in C++; and a model, whose training is
+# killed, resumes, ends with the bytes of an uninterrupted run, and gives the same on two ranks.
+# Uses the given build folder, or build/, or makes one.
 set -eu
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -25,19 +25,19 @@ foreign=$(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" | awk '$3 !~ /^
 echo "install: libsoftback.so exports $(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" |
     wc -l) names, all sb_"
 
-cpp=$(command -v c++) || echo "install: no C++ compiler here, so nothing is tried in C++"
+cpp=$(command -v c++) || echo "install: no C++ compiler here, so C++ is not tested"
 include=$(find "$work/root" -path '*/include/softback')
 for header in $(cd "$include" && find . -name '*.h'); do
     echo "#include <softback/$header>" |
         cc -std=c17 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags softback) -fsyntax-only \
-            -x c - || fail "$header does not stand alone"
+            -x c - || fail "$header does not compile alone"
     [ -z "$cpp" ] || echo "#include <softback/$header>" |
         c++ -std=c++17 -Wall -Wextra -Werror $(pkg-config --cflags softback) -fsyntax-only \
-            -x c++ - || fail "$header does not stand alone in C++"
+            -x c++ - || fail "$header does not compile alone in C++"
 done
-echo "install: each of $(find "$include" -name '*.h' | wc -l) headers stands alone"
+echo "install: each of $(find "$include" -name '*.h' | wc -l) headers compiles alone"
 
-build() { # build NAME SOURCE: builds a program as users do, in C or C++
+build() { # build NAME SOURCE: builds a program, in C or C++
     case $2 in
     *.cpp) compiler='c++ -std=c++17' ;;
     *) compiler='cc -std=c17' ;;
@@ -66,14 +66,14 @@ if [ -n "$cpp" ]; then
 fi
 
 build regression tests/outside/regression.c
-learn() { # learn FILE [STOP]: trains for 23 steps, or is killed before one
+train() { # train FILE [STOP]: trains for 23 steps, or is killed before one
     "$work/regression" "$work/$1" 23 ${2:+"$2"} >"$work/$1.out" 2>&1
 }
-learn whole || fail "regression: $(cat "$work/whole.out")"
-learn half 18 && fail "regression: it was to be killed"
-learn half || fail "regression, resumed: $(cat "$work/half.out")"
-cmp "$work/whole" "$work/half" || fail "regression: a run that was resumed ends with other bytes"
-cmp "$work/whole.out" "$work/half.out" || fail "regression: a run that was resumed ends otherwise"
+train whole || fail "regression: $(cat "$work/whole.out")"
+train half 18 && fail "regression: it was not killed"
+train half || fail "regression, resumed: $(cat "$work/half.out")"
+cmp "$work/whole" "$work/half" || fail "regression: a resumed run ends with different bytes"
+cmp "$work/whole.out" "$work/half.out" || fail "regression: a resumed run prints different numbers"
 echo "install: regression: a run that was killed and resumed ends with the same bytes"
 
 plugin=$(find "$work/root" -name libsoftback_mpi.so)
@@ -86,8 +86,8 @@ if [ -n "$plugin" ] && mpirun --version 2>/dev/null | grep -q 'Open MPI'; then
         { d = $2 > $4 ? $2 - $4 : $4 - $2; m = d > m ? d : m }
         END { printf "%g\n", m }')
     awk -v apart="$apart" 'BEGIN { exit !(apart + 0 == apart && apart <= 1e-12) }' ||
-        fail "regression on two ranks: $apart apart from one"
-    echo "install: regression: two ranks learn what one does, to $apart"
+        fail "regression on two ranks: differs by $apart from one"
+    echo "install: regression: two ranks train like one, up to $apart"
 else
-    echo "install: regression: no mpirun, so not on two ranks"
+    echo "install: regression: no mpirun, so two ranks are not tested"
 fi
