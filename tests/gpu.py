@@ -3,13 +3,13 @@
 
     python3 tests/gpu.py [--seconds N]        ./run gpu does the same
 
-Needs nvcc, a C compiler, Meson and Ninja; with PyTorch it compares, with compute-sanitizer it looks
-for wrong accesses and races. Nothing is installed. The whole ends within N seconds [530], of which
-every part has its share; a part that fails is reported, and the rest goes on. The report,
-tests/bench/results/<device>.md, is written anew after every part. The exit status is 0 if the
-build, the whole suite and the benchmark succeeded.
+Needs nvcc, a C compiler, Meson and Ninja; if PyTorch is installed it compares with it, and
+compute-sanitizer looks for wrong accesses and races. Nothing is installed. All parts together end
+within N seconds [530]; a part that fails is reported, and the others still run. The report,
+tests/bench/results/<device>.md, is rewritten after every part. The exit status is 0 if the build,
+the suite and the benchmark succeeded.
 
-With SOFTBACK_CUDA=emulated all of it is tried on the emulated device, at tiny sizes.
+With SOFTBACK_CUDA=emulated everything runs on the emulated device, at tiny sizes.
 """
 import argparse
 import os
@@ -23,16 +23,16 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build", "gpu")
 EMULATED = os.environ.get("SOFTBACK_CUDA") == "emulated"
-SECONDS = 530  # what the limits below are for
-CHECKED = {  # by compute-sanitizer: claims at small shapes
-    "memcheck": ["devices/cuda_repeats_its_bits"],
+SECONDS = 530  # the sum of the limits below
+CHECKED = {  # by compute-sanitizer: tests with small shapes
+    "memcheck": ["devices/cuda_gives_the_same_bits_again"],
     "racecheck": ["attention/a_single_key_*", "attention/gradients_agree_with_differences",
                   "attention_tiled/huge_scores_stay_finite"],
 }
 
 
 def output_of(*command):
-    """What a command prints, or "" if it cannot be run."""
+    """The output of a command, or "" if it cannot be run."""
     try:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               timeout=60, universal_newlines=True)
@@ -53,7 +53,7 @@ class Machine:
         self.name = "emulated" if EMULATED else nvidia("name") or "unknown GPU"
         capability = nvidia("compute_cap").replace(".", "")
         self.architectures = capability if re.fullmatch(r"\d{2,3}", capability) else "80,90"
-        # As the build looks for it.
+        # As in the build.
         self.nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
         self.torch = output_of(sys.executable, "-c", "import torch; print(torch.__version__)")
         self.cores = os.cpu_count() or 1
@@ -72,7 +72,7 @@ class Machine:
 
 
 class Report:
-    """Parts with their outcomes, and what is to be read of each."""
+    """Parts with their outcomes, and the text of each."""
 
     def __init__(self, machine, seconds):
         name = re.sub(r"[^a-z0-9]+", "-", machine.name.lower()).strip("-")
@@ -89,8 +89,8 @@ class Report:
         return (self.end - time.monotonic()) / self.factor
 
     def run(self, name, limit, command, environment=None, keep=0):
-        """Runs a part within a limit, leaving `keep` seconds for what follows. Returns whether it
-        succeeded and what it printed."""
+        """Runs a part within a limit, leaving `keep` seconds for later parts. Returns whether it
+        succeeded and its output."""
         limit = min(limit, self.left() - keep) * self.factor
         shown = " ".join(os.path.relpath(word, ROOT) if word.startswith(ROOT) else word
                          for word in command)
@@ -124,7 +124,7 @@ class Report:
 
 
 def finish(command, limit, environment):
-    """The outcome of a command and all that it printed, also when time is up."""
+    """The outcome of a command and its output, also if it ran out of time."""
     log = os.path.join(BUILD, "part.log")
     os.makedirs(BUILD, exist_ok=True)
     with open(log, "wb") as file:
@@ -140,7 +140,7 @@ def finish(command, limit, environment):
             outcome = f"stopped after {limit:.0f} s"
         except KeyboardInterrupt:
             outcome = "interrupted"
-        try:  # and what it may have left running
+        try:  # and processes that it left running
             os.killpg(process.pid, signal.SIGKILL)
         except OSError:
             pass
@@ -156,14 +156,14 @@ def table(head, rows):
 
 
 def block(text, most=60):
-    """The end of a text, as it is."""
+    """The end of a text, verbatim."""
     lines = text.rstrip().splitlines()
     cut = [f"({len(lines) - most} lines before)"] if len(lines) > most else []
     return "```text\n" + "\n".join(cut + lines[-most:]) + "\n```"
 
 
 def blas_environment(machine):
-    """Where cuBLAS is not beside nvcc, that of the Python packages, if it is there."""
+    """The cuBLAS of the Python packages, if nvcc has none."""
     source = os.path.join(BUILD, "blas.cu")
     os.makedirs(BUILD, exist_ok=True)
     with open(source, "w", encoding="utf-8") as file:
@@ -214,7 +214,7 @@ def build(report, machine):
 
 
 def device_works(report):
-    """Without a device nothing that follows would say anything."""
+    """The later parts need a device."""
     command = [os.path.join(BUILD, "softback"), "bench", "--device", "cuda", "--quick"]
     ok, text = report.run("the device", 60, command)
     report.section("The device", block(text))
@@ -241,16 +241,16 @@ def bench(report, limit, keep):
     rows = rows_of(text)
     shown = [(group, name, way, milliseconds(row), per_second(row), share(row))
              for (group, name, way), row in rows.items()]
-    report.section("Benchmark", "`softback bench --device cuda`; a share is of what a large copy or "
-                   "product reaches in the same run.\n\n" +
+    report.section("Benchmark", "`softback bench --device cuda`; a share is relative to a large "
+                   "copy or product in the same run.\n\n" +
                    table(("", "", "", "ms", "rate", "share"), shown))
     if not ok:
-        report.section("The benchmark's end", block(text, 10))
+        report.section("The end of the benchmark", block(text, 10))
     return ok, rows
 
 
 def rows_of(text):
-    """The rows of softback bench --tabs or of bench/gpu.py; of several the last one."""
+    """The rows of softback bench --tabs or of bench/gpu.py; the last one of equals."""
     rows = {}
     for line in text.splitlines():
         fields = line.split("\t")
@@ -276,12 +276,12 @@ def share(row):
     return f"{row[3]:.1f} % of the {row[4]}" if row[4] else ""
 
 
-# softback's ways and PyTorch's that do the same; the first of softback's is compared.
+# softback's variants of each dtype; the first is compared with PyTorch.
 WAYS = {"f32": ["f32", "f32, tiled"], "bf16": ["bf16", "bf16, tiled"]}
 
 
 def compare(rows, theirs):
-    """softback beside PyTorch; the ratio is to the fastest of PyTorch's ways."""
+    """softback and PyTorch; the ratio is to the faster of eager and graph."""
     lines = []
     for (group, name, way), row in rows.items():
         dtype = next((d for d, ways in WAYS.items() if way in ways), None)
@@ -306,8 +306,8 @@ def pytorch(report, limit, rows, keep):
     _, text = report.run("PyTorch", limit, command, keep=keep)
     lines = compare(rows, rows_of(text))
     said = "\n".join(line for line in text.splitlines() if "\t" not in line)
-    report.section("Beside PyTorch", "Milliseconds (limits: rates); a ratio above 1 says that softback "
-                   "is faster than the fastest of PyTorch's ways.\n\n" +
+    report.section("Compared with PyTorch", "Milliseconds (limits: rates); above a ratio of 1 softback "
+                   "is faster than the faster of eager and graph.\n\n" +
                    table(("", "", "", "softback", "eager", "graph", "ratio", "softback's share"),
                          lines) + ("\n" + block(said, 20) if said else ""))
 
@@ -322,7 +322,7 @@ def sanitizer(report, tool, limit):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=SECONDS, help="the time for all of it")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help="the time limit of all parts")
     seconds = parser.parse_args().seconds
     machine = Machine()
     report = Report(machine, seconds)

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
-"""softback beside its peers, on the same models, weights and batches, in one run:
+"""softback and its peers, on the same models, weights and batches, in one run:
 
     python3 tests/bench/compare.py [--quick] [--only ROWS] [--peers LIST] [--rounds N]
 
-Peers are installed with pip into environments of their own below build/bench, which takes some
-minutes and gigabytes the first time; `--peers ""` measures softback alone. Contestants are
-processes that wait with their model until it is their turn, A B C, B C A, ..., so that what else
-the machine does counts for all; ratios are medians of each round's ratio. A time is believed only
-when the peer gets what softback gets: the losses of three steps without dropout, the results and
-gradients of an operation, the symbols that are decoded.
+Peers are installed with pip into separate environments below build/bench, which takes minutes and
+gigabytes the first time; `--peers ""` measures softback alone. Contestants are processes that keep
+their model and take turns, A B C, B C A, ..., so that other load affects all; ratios are medians of
+each round's ratio. A time counts only if the peer gets the same numbers as softback: the losses of
+three steps without dropout, the results and gradients of an operation, the decoded symbols.
 
-Tables go to tests/bench/results/<date>-<processor>.md, with --quick to build/bench, where the same as
-JSON goes too. The environment's OPENBLAS_CORETYPE and LD_PRELOAD are unset for every contestant. All else in it is the
-same for all: where other processes compute too, GOMP_SPINCOUNT=1000, which the program softback
-sets for itself, keeps threads of softback and of PyTorch from waiting for each other for long.
+Tables go to tests/bench/results/<date>-<processor>.md, with --quick to build/bench, where the
+results as JSON are too. OPENBLAS_CORETYPE and LD_PRELOAD are unset for every contestant; the rest
+of the environment is the same for all. If other processes compute too, set GOMP_SPINCOUNT=1000,
+like the program softback, so that threads of softback and of PyTorch do not wait for each other for
+long.
 """
 import argparse
 import statistics
@@ -26,15 +26,15 @@ from compare_rows import all_rows
 
 TOLERANCE = {"bf16": 2e-2, "softback_bf16": 2e-2}  # relative; of all others:
 USUAL_TOLERANCE = 1e-4
-EQUAL_SYMBOLS = 0.95  # a rounding may turn a choice between two symbols, and all that follow
-ROUND_SECONDS = 0.7  # that a contestant should have in a round
+EQUAL_SYMBOLS = 0.95  # rounding may change the choice of a symbol, and of all later ones
+ROUND_SECONDS = 0.7  # of a contestant in a round
 MOST_STEPS = 50
-WARM_STEPS = 3  # before times, and page faults, count
+WARM_STEPS = 3  # before times and page faults are counted
 BOUND_ROUNDS = 3
 
 
 def difference(row, ours, theirs):
-    """How far a peer is off: the largest relative error, or the share of other symbols."""
+    """The difference of a peer: the largest relative error, or the fraction of other symbols."""
     if len(ours) != len(theirs):
         raise Failure(f"{len(theirs)} numbers to check, where softback has {len(ours)}")
     if row.kind == "decoding":
@@ -46,7 +46,7 @@ class Comparison:
     def __init__(self, contestants, rows, options):
         self.contestants, self.options = contestants, options
         self.rows, self.all = rows, {row.name: row for row in all_rows(options.quick)}
-        self.rates = contestants.worker("softback")  # measures what the machine can do
+        self.rates = contestants.worker("softback")  # measures the rates of the machine
         self.machine = {"softback": self.rates.ask("machine")}
         self.known_rates, self.differences = {}, {}
 
@@ -54,13 +54,13 @@ class Comparison:
         print(text, file=sys.stderr, flush=True)
 
     def rate(self, words):
-        """A rate of this machine, if it is not known yet."""
+        """A rate of this machine, measured once."""
         if words not in self.known_rates:
             self.known_rates[words] = self.rates.ask("rate " + words)["rate"]
         return self.known_rates[words]
 
     def bound(self, row):
-        """From the best of all rates, which are measured some times, with others between."""
+        """From the best of several measurements of each rate, in turns."""
         best, known = {}, self.known_rates
         for _ in range(1 if self.options.quick else BOUND_ROUNDS):
             self.known_rates = {}
@@ -81,7 +81,7 @@ class Comparison:
         self.differences[row.name, worker.name] = off
 
     def prepare(self, row):
-        """Workers that have the row open and have made some steps; and who failed, and why."""
+        """Workers that have opened the row and made some steps; and the failures of others."""
         file, failed = FOLDER / "row.safetensors", {}
         softback = self.contestants.worker("softback")
         workers = [softback]
@@ -107,7 +107,7 @@ class Comparison:
         return workers, failed
 
     def join(self, row, name, file, ours):
-        """A peer's worker that has the row open, once it has agreed on the row or on its twin."""
+        """A peer's worker that has opened the row, after it agreed on the row or on its twin."""
         worker = self.contestants.worker(name)
         try:
             self.machine.setdefault(name, worker.ask("machine"))
@@ -123,7 +123,7 @@ class Comparison:
         return worker
 
     def measure(self, row):
-        """The row's results. A peer that fails on the way is left out of it."""
+        """The row's results, without peers that fail."""
         self.say(row.name)
         workers, failed = self.prepare(row)
         limit = f"copy {row.working_set:.0f}" if row.bytes else "fma"
@@ -131,7 +131,7 @@ class Comparison:
         faults, made = dict.fromkeys(rounds, 0), dict.fromkeys(rounds, 0)
 
         def turn(worker, count):
-            """The median time of so many steps; None if it has failed."""
+            """The median time of this number of steps; None if it failed."""
             if worker.name in failed:
                 return None
             before = worker.page_faults()
@@ -225,7 +225,7 @@ def options_of():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
-                        help="tiny sizes and one round: shows that all runs, and not how fast")
+                        help="tiny sizes and one round: a test, no measurement")
     parser.add_argument("--only", metavar="ROWS", default="",
                         help='rows whose names contain one of these texts, as in "toy,attention '
                         'full,start-up"')

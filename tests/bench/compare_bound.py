@@ -1,5 +1,5 @@
-"""A bound for each training step: what it would take if each part of it ran at the best rate that
-was measured for such a part, in the same run. It follows from the model's shapes alone.
+"""A lower bound for each training step: its time if each part ran at the best rate measured
+for such a part in the same run. It depends only on the model's shapes.
 
 products   each at the best rate of any product that softback can link, for its shape and transpose.
            Forward is x W', backward dy W and dy' x; projections that read the same x are one.
@@ -10,19 +10,19 @@ adam       28 bytes a parameter, at the rate of a copy of four times the paramet
 dropout    16 bits an element, drawn in forward and again in backward, at the measured rate
 """
 
-# Matrices that are read and written, forward and backward.
+# Matrices that are read and written in forward + backward.
 PASSES = {
     "norm": 2 + 3,  # x, y; x, dy, dx
     "residual": 3 + 2,  # x, branch, sum; dsum, dbranch
     "activation": 2 + 3,  # h, y; h, dy, dh
     "embedding": 2 + 3,  # rows of the table, x; dx, rows of its gradient read and written
-    "cross_entropy": 2,  # logits, and their gradient in their place
+    "cross_entropy": 2,  # logits, overwritten by their gradient
 }
 
 
 def stacks(row):
-    """Of each stack of layers: attentions with the share of pairs that are seen, and whether they
-    read a memory."""
+    """Of each stack of layers: attentions with the fraction of unmasked pairs, and whether they are
+    cross-attention."""
     if row.kind == "language_model":
         return [[(causal(row), False)]]
     return [[(1.0, False)], [(causal(row), False), (1.0, True)]]
@@ -34,7 +34,7 @@ def causal(row):
 
 
 def products(row):
-    """(m, n, k) of each forward product x W', with how often it comes."""
+    """(m, n, k) of each forward product x W', and their numbers."""
     C, F, V = (row.sizes[key] for key in ("width", "feed_forward", "symbols"))
     R = row.sizes["pairs"] * row.sizes["length"]
     found = [(R, V, C)]
@@ -48,7 +48,7 @@ def products(row):
 
 
 def passes(row):
-    """Elements of the matrices that each kind of pass goes over."""
+    """Elements of the matrices of each kind of pass."""
     C, F, V = (row.sizes[key] for key in ("width", "feed_forward", "symbols"))
     R, N = row.sizes["pairs"] * row.sizes["length"], row.sizes["layers"]
     for stack in stacks(row):
@@ -61,7 +61,7 @@ def passes(row):
 
 
 def dropped(row):
-    """Elements that dropout looks at in forward: of embeddings, branches and attention weights."""
+    """Elements of dropout in forward: of embeddings, branches and attention weights."""
     s = row.sizes
     R, N = s["pairs"] * s["length"], s["layers"]
     total = 0.0
@@ -82,7 +82,7 @@ def parameters(row):
 
 
 def bound(row, rate):
-    """Seconds of each part, and how fast its products are. rate(words) asks softback's worker."""
+    """Seconds of each part, and the rates of its products. rate(words) asks softback's worker."""
     s = row.sizes
     R = s["pairs"] * s["length"]
     parts = dict.fromkeys(("products", "attention", "passes", "adam", "dropout"), 0.0)
@@ -105,6 +105,6 @@ def bound(row, rate):
 
 
 def copy_rate(rate, size):
-    """Of a copy whose source and target together have so many bytes, in steps of a factor of two,
-    so that sizes that hardly differ are measured once."""
+    """Of a copy whose source and target have this size together, rounded down to a power of two, so
+    that similar sizes are measured once."""
     return rate(f"copy {1 << max(13, round(size).bit_length() - 1)}")

@@ -1,5 +1,5 @@
-"""The contestants of tests/bench/compare.py: where they are installed, and the processes in which
-they wait, each with its model, until they are told to measure a few steps."""
+"""The contestants of tests/bench/compare.py: their installation, and their processes, which keep a
+model and measure a few steps when asked."""
 import json
 import os
 import pathlib
@@ -38,7 +38,7 @@ PACKAGES = {name: [name, "numpy", "safetensors"] for name in ("torch", "jax", "c
 
 
 class Failure(Exception):
-    """What a contestant could not do, in one sentence."""
+    """The failure of a contestant, in one sentence."""
 
 
 def run(*command):
@@ -88,7 +88,7 @@ class Worker:
             self.process.stdin.write(line + "\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # answer tells how it ended
+            pass  # answer reports how it ended
         return self.answer()
 
     def peak_memory(self):
@@ -99,9 +99,9 @@ class Worker:
         return 0
 
     def page_faults(self):
-        """The minor faults so far, of all threads: memory that the system had to hand out."""
+        """The minor page faults so far, of all threads: new memory from the system."""
         stat = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text()
-        return int(stat.rsplit(")", 1)[1].split()[7])  # a name before may hold anything
+        return int(stat.rsplit(")", 1)[1].split()[7])  # the name before may contain anything
 
     def close(self):
         try:
@@ -113,7 +113,7 @@ class Worker:
 
 
 def choose_cpus(count):
-    """So many processors, of different cores as far as there are such."""
+    """This number of processors, of different cores if possible."""
     usable, first, others, cores = sorted(os.sched_getaffinity(0)), [], [], set()
     for cpu in usable:
         path = pathlib.Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -158,7 +158,7 @@ class Contestants:
         self.pythons[library] = python
 
     def tune(self):
-        """tcmalloc, and a word to MKL, which otherwise takes its AVX2 path on AMD's processors."""
+        """tcmalloc, and a setting of MKL, which otherwise uses AVX2 on processors of AMD."""
         if self.preload:
             return
         known = [line.split()[-1] for line in run("/sbin/ldconfig", "-p").splitlines()
@@ -194,7 +194,7 @@ class Contestants:
         folder = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
         total = 0
         for place, folders, files in os.walk(folder):
-            if place == folder:  # what every environment has is no part of the library
+            if place == folder:  # the packages of every environment are no part of the library
                 folders[:] = [name for name in folders
                               if not name.startswith(("pip", "setuptools", "_distutils"))]
             total += sum(os.lstat(os.path.join(place, file)).st_size for file in files)

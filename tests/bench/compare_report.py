@@ -1,4 +1,4 @@
-"""What tests/bench/compare.py prints and writes: tables for people, JSON for programs."""
+"""The reports of tests/bench/compare.py: tables to read, JSON for programs."""
 import datetime
 import json
 import os
@@ -36,7 +36,7 @@ def report(comparison, results, start_up, arguments):
 
 
 def command(program, arguments):
-    """Without the places where things lie on this machine."""
+    """Without the paths of this machine."""
     words, rest = [f"python3 tests/bench/{program}"], iter(arguments)
     for word in rest:
         if re.fullmatch(r"--build|--\w+-python", word):
@@ -54,7 +54,7 @@ def time(seconds):
 
 
 def rate(row, seconds):
-    """What is done in a second: tokens, bytes or operations."""
+    """The rate: tokens, bytes or operations a second."""
     if row["tokens"]:
         return f"{row['tokens'] / seconds:,.0f} tokens/s"
     return (f"{row['bytes'] / seconds / 1e9:.3g} GB/s" if row["bytes"]
@@ -67,7 +67,7 @@ def table(head, lines):
 
 
 def cell(row, name):
-    """A peer's time, and how many times softback's it is."""
+    """A peer's time, and its ratio to softback's."""
     if name in row["failed"]:
         return "failed"
     if name not in row["seconds"]:
@@ -97,13 +97,13 @@ def bound_table(rows):
 
 
 def beyond_ready(row, name):
-    """Bytes at the peak, beyond what the process held when it was ready to open a row."""
+    """Bytes at the peak, without those of the process before it opened the row."""
     memory = row["memory"][name]
     return max(memory["peak"] - memory["ready"], 1)
 
 
 def memory_cell(row, name):
-    """Beyond the start, all of it, and how many times softback's the first is."""
+    """The peak without the start, with it, and the ratio of the first to softback's."""
     if name not in row["memory"]:
         return "–"
     beyond = beyond_ready(row, name)
@@ -138,15 +138,15 @@ def markdown(report):
     names = [name for name in TITLES if any(name in row["seconds"] for row in rows)]
     peers = [name for name in TITLES if name != "softback" and
              any(name in row["seconds"] or name in row["failed"] for row in rows)]
-    text = [f"# softback beside its peers, {report['date']}", "",
+    text = [f"# softback and its peers, {report['date']}", "",
             f"{report['processor']}, {count(report['threads'], 'thread')} each. "
             f"`{' '.join([*map('='.join, report['waiting'].items()), report['command']])}`", ""]
     if report["quick"]:
-        text += ["Sizes are tiny: that it runs is shown, and not how fast.", ""]
+        text += ["Sizes are tiny: this is a test, no measurement.", ""]
     text += [f"- {TITLES[name]}: {machine['version']}, {machine['products']}"
              + (f", {machine['kernels']} kernels" if "kernels" in machine else "")
              + agreement(rows, name) for name, machine in report["contestants"].items()]
-    text += [f"- {TITLES[name]} is left out: {reason}"
+    text += [f"- {TITLES[name]} is skipped: {reason}"
              for name, reason in report["left_out"].items()]
     text += [f"- {row['name']}: {TITLES[name]}: {reason}" for row in report["rows"]
              for name, reason in row["failed"].items()]
@@ -167,7 +167,7 @@ def markdown(report):
                  "**Bold** is how many times softback's the first is.", "",
                  *memory_table(rows, names),
                  "## Page faults", "", "Minor ones for each 100 steps after the third: memory that "
-                 "the system handed out anew.", "", *fault_table(rows, names)]
+                 "the system newly allocated.", "", *fault_table(rows, names)]
     if report["start_up"]:
         text += ["## Start-up and size", "", *table(
             ["", "ready after", "memory then", "installed files"],

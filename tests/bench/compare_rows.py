@@ -1,4 +1,4 @@
-"""What tests/bench/compare.py measures: one row each, with the work that nobody can leave out."""
+"""The rows of tests/bench/compare.py, with the work that every library must do."""
 from dataclasses import dataclass
 
 TORCH = ["torch", "tuned"]
@@ -8,17 +8,17 @@ TRAINING = TORCH + ["bf16", "compiled", "softback_bf16"]
 @dataclass
 class Row:
     name: str
-    kind: str  # of the jobs that workers open
+    kind: str  # of job that workers open
     sizes: dict
     peers: list
-    flop: float = 0.0  # of a step; what its time is compared with is the FMA peak,
-    bytes: float = 0.0  # or, where this is given, a copy
+    flop: float = 0.0  # of a step; its time is compared with the FMA peak,
+    bytes: float = 0.0  # or, if this is given, with a copy
     working_set: float = 0.0  # bytes, for the size of that copy
-    tokens: float = 0.0  # that a step decodes
+    tokens: float = 0.0  # decoded by a step
     twin: str = ""  # the row without dropout, whose losses show that this one computes the same
 
     def line(self):
-        """What a worker is told to open."""
+        """The job, as the line "open" names it."""
         return self.kind + "".join(f" {key}={value}" for key, value in self.sizes.items())
 
 
@@ -90,7 +90,7 @@ def operation_rows(quick):
 
 
 def decoding_rows(quick):
-    """A step of one sentence reads each of the decoder's weights; one of many computes more."""
+    """A step of one sequence reads all weights of the decoder; one of many computes more."""
     sizes = dict(width=128, heads=4, feed_forward=256, layers=4, symbols=10000, source=24,
                  target=64, dropout=0)
     if quick:

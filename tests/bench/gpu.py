@@ -3,10 +3,10 @@
 
     python3 tests/bench/gpu.py [--device cuda|cpu] [--quick]
 
-Prints rows as `softback bench --tabs` does: group, name, way, seconds, rate. "eager" is PyTorch as
-most use it, "graph" the same step noted once as a CUDA graph and launched as a whole. bf16 is
-autocast for models and bf16 tensors for operations; f32 products are in full float32, without TF32,
-as softback's are. The sizes are those of program/bench_*.c.
+Prints rows like `softback bench --tabs`: group, name, variant, seconds, rate. "eager" is PyTorch's
+eager mode, "graph" the same step captured as a CUDA graph and launched. bf16 is autocast for models
+and bf16 tensors for operations; f32 products are in full float32, without TF32, as in softback. The
+sizes are those of program/bench_*.c.
 """
 import argparse
 import contextlib
@@ -42,7 +42,7 @@ QUICK_ATTENTION = {"causal 64 x 2, dropout": (64, 2, True, 0.1)}
 
 
 class Model(nn.Module):
-    """An encoder-decoder with norms before each part, as softback's default is."""
+    """A pre-norm encoder-decoder, like softback's default."""
 
     def __init__(self, width, heads, feed_forward, layers, length, symbols, tied):
         super().__init__()
@@ -80,7 +80,7 @@ class Bench:
         return time.perf_counter()
 
     def seconds(self, function):
-        """The median, as softback bench takes it."""
+        """The median, as in softback bench."""
         for _ in range(1 if self.quick else 3):
             function()
         taken, begun = [], self.now()
@@ -92,7 +92,7 @@ class Bench:
         return statistics.median(taken)
 
     def row(self, group, name, way, function, work=0.0):
-        """One measurement; one that fails, for want of memory say, is told and passed over."""
+        """One measurement; if it fails, for example without memory, it is reported and skipped."""
         try:
             seconds = self.seconds(function)
         except RuntimeError as error:
@@ -145,7 +145,7 @@ class Bench:
         self.row("train", name, way_of(dtype) + " eager", eager, tokens)
         if self.cuda:
             try:
-                graph = noted(lambda: step(cache=False), adam)
+                graph = captured(lambda: step(cache=False), adam)
             except RuntimeError as error:
                 print(f"train {name}: no graph: {str(error).splitlines()[0]}", file=sys.stderr)
                 return
@@ -204,15 +204,15 @@ def way_of(dtype):
     return "f32" if dtype == torch.float32 else "bf16"
 
 
-def noted(step, adam):
+def captured(step, adam):
     """A CUDA graph of a step (pytorch.org, "Whole-network capture")."""
-    aside = torch.cuda.Stream()
-    aside.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(aside):
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
         for _ in range(3):
             adam.zero_grad(set_to_none=True)
             step()
-    torch.cuda.current_stream().wait_stream(aside)
+    torch.cuda.current_stream().wait_stream(side)
     adam.zero_grad(set_to_none=True)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):

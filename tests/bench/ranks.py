@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""What it costs to share a batch over ranks: measured here, and by a model for many machines.
+"""The cost of data parallelism: measured here, and by a model for many machines.
 
     python3 tests/bench/ranks.py [--build BUILD] [--rounds N] [--quick]
 
 Measured: training of the base model (d 512, 8 heads, feed-forward 2,048, 6 + 6 layers, 8,000
-symbols), 16 pairs of 64 symbols a step, by one process of two threads and by two ranks of one thread
-each, in turns. Both compute the same; what the ranks lose is the sum of their gradients, of which
-they print the part that was not hidden, and Adam, which each rank runs over all weights.
+symbols), 16 pairs of 64 symbols a step, by one process of two threads and by two ranks of one
+thread each, in turns. Both compute the same; the ranks also sum gradients, and print the part of
+that time which backward does not hide, and each rank runs Adam over all weights.
 
-By the model: every rank adds a batch of its own (the whole grows with the ranks). Each sends and
+By the model: every rank adds a batch (weak scaling). Each sends and
 receives 2 (P - 1) / P of the gradient, in buckets, each of which takes 2 (P - 1) messages:
 
     sum(P) = buckets 2 (P - 1) latency + 2 (P - 1) / P bytes / bandwidth
-    step(P) = step(1) + max(0, sum(P) - hidden),   hidden = what backward takes, 60 % of a step
+    step(P) = step(1) + max(0, sum(P) - hidden),   hidden = the time of backward, 60 % of a step
 
-The networks' figures are stated, not measured: what vendors promise, less a usual overhead.
+The networks' numbers are not measured: those of vendors, less a usual overhead.
 """
 import argparse
 import os
@@ -26,7 +26,7 @@ import subprocess
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUCKET = 1 << 19  # numbers, as nn/shared_gradients.c cuts them
+BUCKET = 1 << 19  # numbers, as in nn/shared_gradients.c
 HIDDEN = 0.6
 NETWORKS = [("Ethernet, 10 Gbit/s", 30e-6, 1.1e9), ("Ethernet, 100 Gbit/s", 10e-6, 11e9),
             ("InfiniBand, 200 Gbit/s", 2e-6, 22e9)]
@@ -46,7 +46,7 @@ def write_pairs(path, pairs, symbols, length):
 
 
 def train(build, folder, ranks, threads, options):
-    """Target symbols a second, and the share of the time that went into sums alone."""
+    """Target symbols a second, and the share of the time that was spent only on sums."""
     model = f"{folder}/model.safetensors"
     for name in os.listdir(folder):
         if name.startswith("model"):
@@ -118,7 +118,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="softback's build; default: build")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: shows that all runs")
+    parser.add_argument("--quick", action="store_true", help="tiny sizes: a test, no measurement")
     options = parser.parse_args()
     table(*measure(options))
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""How the cost of softback grows with the work, beside what it should be:
+"""How the time of softback grows with the work, compared with formulas:
 
     python3 tests/bench/scaling.py [--quick] [--only SECTIONS] [--rounds N]
 
-batch      a step of tiny, dropout 0.1, as a + b tokens; a beside what a step costs without tokens
+batch      a step of tiny, dropout 0.1, as a + b tokens; a is the time without tokens
 layers     the same model with more layers, as a + b layers
-attention  forward and backward of n positions that all see each other, as a n^2 + b n
-decoding   a step with cache behind t positions, as a + b t
+attention  forward and backward of n positions without mask, as a n^2 + b n
+decoding   a step with cache after t positions, as a + b t
 
-Each point is a process that waits with its model until it is its turn, and its time the least of
-all: what else the machine does only adds. The lines are least squares of relative deviations, so
-that small points count as much as large ones. Results go where those of compare.py go.
-"""
+Each point is a process that keeps its model and takes turns with the others; its time is the least
+of all rounds, since other load only adds. The coefficients are least squares of relative
+deviations, so that small points count as much as large ones. Results are written like those of
+compare.py."""
 import argparse
 import datetime
 import os
@@ -25,7 +25,7 @@ from compare_peers import ROOT, Contestants, Failure
 from compare_report import command, count, processor, table, time, write
 from compare_rows import KEYS, MODELS, QUICK_MODELS, Row
 
-LIMIT = 0.15  # that a point may be off its line
+LIMIT = 0.15  # the largest relative deviation of a point
 TURN_SECONDS, MOST_STEPS, WARM_STEPS = 0.7, 30, 2
 
 
@@ -58,7 +58,7 @@ def line_of(first, second):
 
 
 def batch_section(quick):
-    """A step on one symbol by a model of as many layers, and next to no width, is all dispatch."""
+    """A step on one symbol, by a model of as many layers and little width, is only dispatch."""
     points = []
     for pairs in (2, 4, 8) if quick else (8, 16, 32, 64, 128, 256, 512):
         row = model(quick, pairs=pairs)
@@ -84,8 +84,8 @@ def attention_section(quick):
 
 
 def fit(section):
-    """The two coefficients that make the sum of squares of (formula / seconds - 1) least, and
-    their standard errors."""
+    """The two coefficients with the least sum of squares of (formula / seconds - 1), and their
+    standard errors."""
     first, second = section.functions
     rows = [(first(p.x) / min(p.rounds), second(p.x) / min(p.rounds)) for p in section.points]
     aa, ab, bb = (sum(row[i] * row[j] for row in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
@@ -103,7 +103,7 @@ class Scaling:
         self.contestants = Contestants([], options.build, options.threads, {})
 
     def open(self, row):
-        """A worker that has made some steps, and how many it makes in a turn."""
+        """A worker that has made some steps, and its number of steps in a turn."""
         worker = self.contestants.worker("softback")
         worker.ask("open " + row.line())
         once = min(worker.ask(f"steps {WARM_STEPS}")["seconds"])
@@ -137,7 +137,7 @@ class Scaling:
         }
 
     def decoding(self):
-        """softback bench measures steps; here are its eighths of them, in several runs."""
+        """The eighths of decoding steps that softback bench measures, in several runs."""
         words = [self.contestants.build / "softback", "bench", "decode", "--tabs"]
         words += ["--threads", str(self.options.threads)] + ["--quick"] * self.options.quick
         environment = {name: value for name, value in os.environ.items()
@@ -153,7 +153,7 @@ class Scaling:
                     _, begin, _, end = name.split()
                     middle = (int(begin) + int(end)) / 2
                     points.setdefault(middle, Point(middle, None)).rounds.append(float(seconds))
-        return self.result(Section("decoding", "A step of decoding, one sentence, with cache", "t",
+        return self.result(Section("decoding", "A decoding step, one sequence, with cache", "t",
                                    *line_of("a", "b t"), list(points.values())), {})
 
     def run(self):
@@ -191,7 +191,7 @@ def section_text(result):
                  for name, seconds in [*result["parts"].items(),
                                        ("the rest", whole - sum(result["parts"].values())),
                                        ("a", whole)]]
-        text += ["What a step costs without tokens, measured by itself:", "",
+        text += ["The parts of a step without tokens, measured separately:", "",
                  *table(["part", "time"], parts)]
     return text
 
@@ -212,9 +212,9 @@ def markdown(found):
     text = [f"# How softback's cost grows, {found['date']}", "",
             f"{found['processor']}, {count(found['threads'], 'thread')}. `{found['command']}`", ""]
     if found["quick"]:
-        text += ["Sizes are tiny: that it runs is shown, and not how it grows.", ""]
+        text += ["Sizes are tiny: this is a test, no measurement.", ""]
     text += [f"Times are the least of {count(found['rounds'], 'round')} in turns; the last column "
-             "says how much the machine was busy otherwise.", ""]
+             "shows the other load of the machine.", ""]
     return "\n".join(text + [line for result in found["sections"] for line in section_text(result)])
 
 
@@ -222,7 +222,7 @@ def options_of():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true",
-                        help="tiny sizes and one round: shows that all runs")
+                        help="tiny sizes and one round: a test, no measurement")
     parser.add_argument("--only", metavar="SECTIONS", default="",
                         help="of batch, layers, attention, decoding")
     parser.add_argument("--rounds", type=int, default=0, help="default: 7")

@@ -16,10 +16,10 @@ static const struct job_kind *const kinds[] = {
 
 bool worker_bf16;
 
-static const struct job_kind *kind; /* of what is open; NULL: nothing is */
+static const struct job_kind *kind; /* of the open job; NULL if none is open */
 static void *job;
 
-/* ---- for the kinds ---- */
+/* ---- functions for the kinds of jobs ---- */
 
 bool worker_number(const char *line, const char *key, double *number)
 {
@@ -30,7 +30,7 @@ bool worker_number(const char *line, const char *key, double *number)
             continue;
         char *end;
         *number = strtod(word + size + 1, &end);
-        return end > word + size + 1 || sb_fail("worker: \"%s\": no number behind %s", line, key);
+        return end > word + size + 1 || sb_fail("worker: \"%s\": no number after %s", line, key);
     }
     return sb_fail("worker: \"%s\": there is no %s", line, key);
 }
@@ -164,7 +164,7 @@ static bool answer_rate(const char *words)
     return rate > 0 && printf("{\"rate\": %.9g}\n", rate) > 0;
 }
 
-/* What follows the command in the line; NULL when the line has another one. */
+/* The text after the command in the line; NULL if the line has another command. */
 static const char *after(const char *line, const char *command)
 {
     const size_t size = strlen(command);

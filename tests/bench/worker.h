@@ -1,14 +1,14 @@
 /*
  * softback-bench-worker: softback's side of tests/bench/compare.py. It reads lines from standard
- * input and answers each with one line of JSON, so that several libraries can be timed in turns
- * within one run; the workers in tests/bench/peers speak the same.
+ * input and answers each with one line of JSON, so that one run can time several libraries in
+ * turns; the workers in tests/bench/peers have the same protocol.
  *
- *     machine                    what computes here
- *     open KIND KEY=NUMBER ...   makes what is to be measured, in place of what was open
+ *     machine                    the processor or device
+ *     open KIND KEY=NUMBER ...   opens the job to be measured, in place of an open one
  *     export FILE                its weights and inputs, as safetensors, for the peers to load
  *     check                      numbers that every library must get: {"numbers": [...]}
  *     steps N                    measures N times: {"seconds": [...]}
- *     rate NAME NUMBER ...       how fast this machine can be: {"rate": ...}
+ *     rate NAME NUMBER ...       the highest rate of this machine: {"rate": ...}
  *
  * The kinds, and their keys, are rows of compare_rows.py. A failure is {"error": "..."}.
  */
@@ -20,7 +20,7 @@
 /* Whether models are trained in bf16: the worker was started with --bf16. */
 extern bool worker_bf16;
 
-/* The number behind "key=" in a line of words; false, with a message, when it is not there. */
+/* The number after "key=" in a line of words; false, with a message, if there is none. */
 bool worker_number(const char *line, const char *key, double *number);
 bool worker_whole(const char *line, const char *key, int64_t *number);
 
@@ -29,13 +29,13 @@ struct numbers {
     int64_t count, room;
 };
 bool numbers_add(struct numbers *numbers, double value);
-/* sqrt(sum of (1 + i mod 7) x_i^2): it changes with each element, and when elements change places.
-   False when there is no tensor. */
+/* sqrt(sum of (1 + i mod 7) x_i^2), which depends on each element and on their order. False if
+   there is no tensor. */
 bool numbers_add_measure(struct numbers *numbers, sb_tensor *x);
 
 double worker_clock(void); /* seconds */
 
-/* A leaf of numbers in [-1, 1), each kind of them with a seed of its own. */
+/* A leaf of numbers in [-1, 1), fixed by the seed. */
 sb_tensor *worker_values(uint64_t seed, int rank, const int64_t *dim);
 
 /* What can be opened. A function that fails leaves a message in sb_error. */
@@ -56,7 +56,7 @@ extern const struct job_kind job_seq2seq, job_language_model, job_attention, job
  *     fma                       FLOP/s of multiply-adds in registers
  *     copy BYTES                bytes/s, half of BYTES read and half written, by plain or streaming
  *                               stores, whichever is faster
- *     gemm M N K TA TB          FLOP/s of C (M, N) = A B, TA and TB saying what lies transposed, by
+ *     gemm M N K TA TB          FLOP/s of C (M, N) = A B, TA and TB: whether each is transposed; by
  *                               the built-in product or slabs of BLAS, whichever is faster
  *     philox                    words of 32 bits a second, with the library's generator
  */

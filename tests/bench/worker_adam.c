@@ -1,4 +1,4 @@
-/* A step of Adam. Weights begin at 0, so that their measure is what the steps have changed. */
+/* A step of Adam. Weights begin at 0, so that their measure is that of the steps. */
 #include "autograd/tape.h"
 #include "nn/optimiser.h"
 #include "tensor/failure.h"

@@ -1,7 +1,7 @@
 /*
- * Greedy decoding with cache: `pairs` sources of made-up words, each to as many symbols as asked.
- * No model here is trained, so that what it writes means nothing; special symbols have a bias that
- * keeps it from writing them, above all from ending early.
+ * Greedy decoding with cache: `pairs` sources of made-up words, each decoded to a given number of
+ * symbols. The model is untrained; a bias keeps it from writing special symbols, in particular from
+ * ending early.
  */
 #include "models/translation.h"
 #include "tensor/failure.h"
@@ -16,7 +16,7 @@ struct decoding {
     sb_seq2seq *model;
     int64_t pairs, target;
     sb_tensor *source; /* (pairs, words) */
-    char *text;        /* the sources, one behind the other */
+    char *text;        /* the sources, one after the other */
     const char **texts;
     sb_decoded *outputs;
 };
@@ -129,7 +129,7 @@ static double decoding_step(void *job)
     return seconds;
 }
 
-/* The symbols that were written. */
+/* The output symbols. */
 static bool decoding_check(void *job, struct numbers *numbers)
 {
     const struct decoding *d = job;

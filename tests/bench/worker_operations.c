@@ -11,10 +11,10 @@ enum { MOST_INPUTS = 3 };
 
 struct operation {
     sb_tensor *(*run)(const struct operation *operation);
-    int inputs; /* that want a gradient */
+    int inputs; /* that require a gradient */
     sb_tensor *x[MOST_INPUTS];
     const char *name[MOST_INPUTS];
-    sb_tensor *dy;  /* NULL where the result is a loss */
+    sb_tensor *dy;  /* NULL if the result is a loss */
     sb_tensor *ids; /* of cross entropy */
     bool causal;    /* attention */
 };

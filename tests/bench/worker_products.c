@@ -90,7 +90,7 @@ double worker_rate_product(const char *words)
     for (int i = 0; i < 5; i++) {
         size[i] = strtoll(words, &end, 10);
         if (end == words || size[i] < (i < 3) || size[i] > 1 << 20) {
-            sb_fail("worker: rate gemm wants M N K and two of 0 or 1, not \"%s\"", words);
+            sb_fail("worker: rate gemm needs M N K and two of 0 or 1, not \"%s\"", words);
             return -1;
         }
         words = end;

@@ -1,7 +1,6 @@
 /*
- * How fast this machine can be: the fastest of many tries, since what else it does only slows. What
- * is measured has run before, so that pages are there and caches are warm: no step of training can
- * expect more.
+ * The highest rates of this machine: the fastest of many tries, since other load only makes a try
+ * slower. A first call touches all pages and warms the caches: no training step can be faster.
  */
 #include "ops/gemm.h"
 #include "tensor/failure.h"
@@ -16,7 +15,7 @@
 
 enum { TRIES = 5 };
 
-/* Of a try, which is one call or many; and of all tries. */
+/* The least time of a try, which is one or more calls; and of all tries. */
 static const double try_seconds = 1e-4, all_seconds = 0.1;
 
 static double seconds_of(void (*call)(void *context), void *context, int64_t calls)
@@ -40,9 +39,9 @@ double worker_best(void (*call)(void *context), void *context)
     return least;
 }
 
-/* ---- what threads do without each other ---- */
+/* ---- rates of independent threads ---- */
 
-/* The sum of all threads' best rates, with all of them at it; a call says how much it did. */
+/* The sum of the threads' best rates while all run; a call returns its amount of work. */
 static double rate_of_threads(double (*call)(void))
 {
     double sum = 0;
@@ -67,13 +66,13 @@ static double multiply_add(void)
 
 /* ---- copies ---- */
 
-enum { PART = 1 << 10 }; /* floats; threads take stretches of such parts */
+enum { PART = 1 << 10 }; /* floats; threads copy runs of such parts */
 
 struct copy {
     int64_t n; /* floats, a multiple of PART */
     const float *from;
     float *to;
-    bool parallel; /* one thread is faster where waking others takes longer than copying */
+    bool parallel; /* one thread is faster if waking others takes longer than copying */
 };
 
 static void copy_plainly(void *context)
@@ -85,7 +84,7 @@ static void copy_plainly(void *context)
 }
 
 #ifdef __SSE2__
-/* Stores that go past the caches: a line that is written need not be read before. */
+/* Streaming stores: a line that is written need not be read first. */
 static void copy_streaming(void *context)
 {
     const struct copy *c = context;
@@ -130,7 +129,7 @@ static double rate_copy(double bytes)
 
 enum { GROUPS = 32, ROUNDS = 1 << 10 };
 
-/* As dropout makes its bits: loops over counters, which become vector instructions. */
+/* As in dropout: loops over counters, which become vector instructions. */
 static inline __attribute__((always_inline)) uint32_t draw_words(uint64_t position)
 {
     uint32_t sum[4][GROUPS] = {{0}}, all = 0;

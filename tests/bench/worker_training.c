@@ -1,6 +1,6 @@
 /*
- * Training steps: forward, backward and Adam, as a user writes them. All sequences of a batch are
- * equally long, and their symbols are drawn at random; BATCHES of them come in turns.
+ * Training steps: forward, backward and Adam, as a user writes them. All sequences of a batch have
+ * the same length, and random symbols; BATCHES batches are used in turns.
  */
 #include "autograd/tape.h"
 #include "models/language_model.h"
@@ -48,7 +48,7 @@ static bool draw(sb_random *random, int64_t symbols, int64_t n, int32_t *ids)
     return true;
 }
 
-/* Sources of `length` symbols, and targets of one less, which "end" makes equally long. */
+/* Sources of `length` symbols, and targets of one less, which the end symbol makes equally long. */
 static sb_batch *make_batch(sb_random *random, int64_t pairs, int64_t length, int64_t symbols)
 {
     sb_encoded_pair *pair = memory_new((size_t)pairs * sizeof *pair);
@@ -95,7 +95,7 @@ static bool make_seq2seq(struct training *t, const char *line, sb_vocabulary *wo
     return t->seq2seq != NULL;
 }
 
-/* As GPT-2 is, but for a bias of the output, which softback's models have. */
+/* As GPT-2, except for the output bias of softback's models. */
 static bool make_language_model(struct training *t, const char *line, sb_vocabulary *words)
 {
     sb_language_model_options options = {.tie_embeddings = true};
@@ -136,7 +136,7 @@ static void *language_model_open(const char *line)
     return training_open(line, make_language_model);
 }
 
-/* The named tensors of batch b; how many they are. */
+/* The named tensors of batch b; returns their number. */
 static int name_batch(const struct training *t, int b, char name[][NAME], sb_named_tensor items[])
 {
     const char *const names[] = {"source", "target_in", "target_out"};

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes attention.safetensors: attention and its gradients as PyTorch computes them, in float64.
+"""Writes attention.safetensors: attention and its gradients of PyTorch, in float64.
 
 Made with PyTorch 2.15 (torch.nn.functional.scaled_dot_product_attention, on the CPU) and
 safetensors 0.8. Each case has q, k, v in PyTorch's order (batch, heads, length, size), perhaps a

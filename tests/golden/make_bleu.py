@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes bleu.tsv: corpora with the numbers that sacreBLEU gives them, and texts with their 13a tokens.
+"""Writes bleu.tsv: corpora with the numbers of sacreBLEU, and texts with their 13a tokens.
 
 Needs `pip install sacrebleu`. Lines of the file:
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes references_*.safetensors: what PyTorch computes for operations, attention, layers, models
-and training, which test_reference_*.c compare softback with. Run by hand, never by the suite:
+"""Writes references_*.safetensors: results of PyTorch for operations, attention, layers, models and
+training, which test_reference_*.c compare with. The suite does not run this script:
 
     python3 -m venv environment
     environment/bin/pip install torch numpy safetensors
@@ -8,10 +8,10 @@ and training, which test_reference_*.c compare softback with. Run by hand, never
 
 The files in the repository were made with PyTorch 2.15 and safetensors 0.8 on an x86-64 CPU.
 
-All inputs and weights are drawn in float32, so that both dtypes begin with the very same numbers.
-Values and gradients are PyTorch's in float64. Beside each of them, under its name followed by
-"~", stands how far PyTorch's own float32 result is from it: max|float32 - float64|. See
-references/record.py for the names.
+All inputs and weights are drawn in float32, so that both dtypes start with the same numbers.
+Values and gradients are those of PyTorch in float64. For each of them, under its name followed by
+"~", is the error of PyTorch's float32 result: max|float32 - float64|. See references/record.py
+for the names.
 """
 
 import pathlib

@@ -1,11 +1,11 @@
-"""Makes the safetensors files of the tests with the format's own library (pip install safetensors
+"""Makes the safetensors files of the tests with the reference library (pip install safetensors
 numpy): python3 tests/golden/make_safetensors.py
 
-python.safetensors    every element type and kind of shape, as a file from elsewhere has them
-writer.safetensors    what softback's writer must write, byte for byte, for the same tensors
-bf16.safetensors      what NumPy has no types for, and more metadata
+python.safetensors    every element type and kind of shape, as the reference library writes them
+writer.safetensors    the bytes that softback must write for the same tensors
+bf16.safetensors      types that NumPy does not have, and more metadata
 
-test_safetensors.c states the values once more.
+test_safetensors.c repeats the values.
 """
 import json
 import pathlib

@@ -1,4 +1,4 @@
-/* A headless Chromium, spoken to through two pipes; nothing is needed but node. */
+/* A headless Chromium, controlled through two pipes; needs only node. */
 import {spawn} from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
@@ -7,7 +7,7 @@ import path from "node:path";
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /* Messages end with a zero byte. `send` answers with the result of its message. */
-const speak = (to, from, heard) => {
+const connect = (to, from, onEvent) => {
     const waiting = new Map();
     let last = 0, rest = "";
     from.on("data", (bytes) => {
@@ -16,7 +16,7 @@ const speak = (to, from, heard) => {
         for (const text of all) {
             const message = JSON.parse(text);
             if (!message.id) {
-                heard(message);
+                onEvent(message);
                 continue;
             }
             const {done, failed} = waiting.get(message.id);
@@ -33,7 +33,7 @@ const speak = (to, from, heard) => {
            });
 };
 
-/* Opens a page. `problems` collects what the page complains of. */
+/* Opens a page. `problems` collects errors and warnings of the page. */
 export const open = async (program, url, {dark = false, width = 1200, height = 1000} = {}) => {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "softback-browser-"));
     const flags = [
@@ -42,7 +42,7 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
     ];
     const child = spawn(program, flags, {stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"]});
     const problems = [];
-    const send = speak(child.stdio[3], child.stdio[4], ({method, params}) => {
+    const send = connect(child.stdio[3], child.stdio[4], ({method, params}) => {
         if (method === "Runtime.exceptionThrown")
             problems.push(
                 params.exceptionDetails.exception?.description || params.exceptionDetails.text);
@@ -74,7 +74,7 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
     page.until = async (expression, ms = 60000) => {
         for (const begin = Date.now(); Date.now() - begin < ms; await sleep(50))
             if (await page.value(expression).catch(() => false)) return;
-        throw Error(`waited in vain for ${expression}; ${problems.join("; ")}`);
+        throw Error(`timeout waiting for ${expression}; ${problems.join("; ")}`);
     };
     page.press = async (key, modifiers = 0) => {
         const codes =
@@ -89,7 +89,7 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
         await tell("Input.dispatchKeyEvent", {type: "keyDown", text, ...common});
         await tell("Input.dispatchKeyEvent", {type: "keyUp", ...common});
     };
-    /* Runs a function in the page, on arguments that JSON can hold. */
+    /* Runs a function in the page, on arguments that JSON can represent. */
     page.run = (f, ...given) => page.value(`(${f})(${given.map((x) => JSON.stringify(x)).join()})`);
     const middle = (selector) => {
         const element = document.querySelector(selector);

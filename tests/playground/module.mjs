@@ -1,7 +1,7 @@
 /*
  * The page's numbers, without a browser: module.mjs PLAYGROUND.WASM LOSSES SOFTBACK LESSON, where
- * LOSSES is playground-losses of a portable build, SOFTBACK the program, and LESSON what lesson 11
- * ends with.
+ * LOSSES is playground-losses of a portable build, SOFTBACK the program, and LESSON the final weights
+ * of lesson 11.
  */
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
@@ -32,7 +32,7 @@ await test("300 steps have the bits of a portable build", () => {
     expectEqual(Library.training.fingerprint(), said.at(-1).split(" ")[1], "the weights");
 });
 
-await test("looking does not change what is learned", () => {
+await test("drawing does not change training", () => {
     const ends = [false, true].map((looks) => {
         begin({steps: 40});
         for (let i = 0; i < 20; i++) {
@@ -48,13 +48,13 @@ await test("looking does not change what is learned", () => {
     expectEqual(ends[1], ends[0], "the weights");
 });
 
-await test("lesson 11 ends with the page's weights", () => {
+await test("lesson 11 ends with the same weights as the page", () => {
     begin({steps: 200});
     train(200);
     expectEqual(Library.training.fingerprint(), lesson, "the weights");
 });
 
-/* A table of the page against the terminal's JSON, which holds the numbers that its text shows. */
+/* The tables of a page equal the terminal's JSON, which has the numbers of its text. */
 const expectTables = (topic, options, ...words) => {
     const own = Library.explain(topic, options),
           said = JSON.parse(run(softback, "explain", topic, ...words, "--json"));
@@ -70,7 +70,7 @@ const expectTables = (topic, options, ...words) => {
     expectEqual(own.texts, said.parts.filter((p) => p.text).map((p) => p.text), `${topic}'s texts`);
 };
 
-await test("pages have the terminal's numbers", () => {
+await test("pages have the numbers of the terminal", () => {
     expectTables("softmax", {});
     expectTables(
         "softmax", {
@@ -94,17 +94,17 @@ await test("pages have the terminal's numbers", () => {
         expectTables(topic, {});
 });
 
-await test("the Jacobian has the terminal's numbers", () => {
+await test("the Jacobian has the numbers of the terminal", () => {
     const J = Library.jacobian({scores: [2, 1, 0.1, -1]});
     const shown = Library.explain("softmax", {}).tables.jacobian;
     J.forEach(
         (row, i) => row.forEach(
             (x, j) => expect(Math.abs(x - shown[i]["by s_" + j].number) < 1e-15, `J ${i} ${j}`)));
     for (const row of J)
-        expect(Math.abs(row.reduce((a, b) => a + b)) < 1e-12, "a row does not add up to 0");
+        expect(Math.abs(row.reduce((a, b) => a + b)) < 1e-12, "a row does not sum to 0");
 });
 
-await test("options that make no sense leave a message", () => {
+await test("invalid options give a message", () => {
     let message = "";
     try {
         Library.explain("softmax", {scores: [1, 2, 3], upstream: [1, 0]});
@@ -135,11 +135,11 @@ await test("a row under the lens has the numbers of the model's step", () => {
                 `ds ${r.ds.number}, difference ${r.difference.number}`);
         });
         expect(
-            Math.abs(rows.reduce((x, r) => x + r.ds.number, 0)) < 1e-12, "ds do not add up to 0");
+            Math.abs(rows.reduce((x, r) => x + r.ds.number, 0)) < 1e-12, "ds do not sum to 0");
     }
 });
 
-await test("what wrong gradients lead to is what the page says", () => {
+await test("wrong gradients have the results that the page describes", () => {
     const right = [0, 1, 2, 3].map((mistake) => {
         begin({mistake});
         const all = train(600);
@@ -151,14 +151,14 @@ await test("what wrong gradients lead to is what the page says", () => {
     expect(right[3] >= 0.2 && right[3] <= 0.5, `with queries and keys frozen: ${right[3]}`);
 });
 
-await test("a loud factor makes learning slow", () => {
+await test("a large factor of the scores slows training", () => {
     begin({factor: 16, steps: 200});
     const loud = train(200).at(-1);
     begin({steps: 200});
     expect(loud > 1 && train(200).at(-1) < 0.2, `scores x 16: ${loud}`);
 });
 
-await test("wrong gradients have the bits of a portable build too", () => {
+await test("wrong gradients have the bits of a portable build", () => {
     for (const mistake of [1, 2, 3]) {
         begin({mistake});
         train(100);

@@ -1,6 +1,6 @@
 /*
- * The page in a browser: page.mjs CHROMIUM PAGE.HTML PICTURES LOSSES. Everything is done as a
- * reader does it, with mouse and keyboard; PICTURES is a folder for what it looked like.
+ * The page in a browser: page.mjs CHROMIUM PAGE.HTML PICTURES LOSSES. It is used as a reader
+ * would, with mouse and keyboard; PICTURES is a folder for screenshots.
  */
 import {execFileSync} from "node:child_process";
 import path from "node:path";
@@ -12,11 +12,11 @@ import {test, end, expect, expectEqual} from "./test.mjs";
 const [, , chromium, file, pictures, losses] = process.argv;
 const url = "file://" + path.resolve(file);
 
-/* Opens the page, waits until it can be used, and looks for complaints in the end. */
+/* Opens the page, waits until it can be used, and checks for errors at the end. */
 const visit = async (options, act) => {
     const page = await open(chromium, url + (options.hash || ""), options);
     const text = (id) => page.value(`document.getElementById(${JSON.stringify(id)}).textContent`);
-    /* As typing or sliding does. */
+    /* The same events as typing or sliding. */
     const put = (id, value, event) => {
         const field = document.getElementById(id);
         field.value = value;
@@ -30,7 +30,7 @@ const visit = async (options, act) => {
         expect(
             !(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
             "the page shows NaN, undefined or Infinity");
-        expectEqual(page.problems, [], "complaints of the browser");
+        expectEqual(page.problems, [], "errors of the browser");
     } finally {
         await page.close();
     }
@@ -46,13 +46,13 @@ await test(
     }));
 
 await test(
-    "panel 1 answers to scores, gradients, masks and the temperature",
+    "panel 1 uses scores, gradients, masks and the temperature",
     () => visit({}, async (page, text, set) => {
         await set("slide-0", 1);
         expectEqual(await page.value('$("score-0").value'), "1", "the score beside its slider");
         expectEqual(await text("a-0"), await text("a-1"), "the weights of equal scores");
         await set("upstream-3", 5);
-        expect((await text("ds-3")).startsWith("0."), "the better key is pushed up");
+        expect((await text("ds-3")).startsWith("0."), "the score of the better key grows");
         await page.click("#kept-3");
         expectEqual(await text("a-3"), "blocked", "a blocked key");
         expectEqual(await text("ds-3"), "0.0000", "its gradient");
@@ -88,7 +88,7 @@ await test(
     }));
 
 await test(
-    "panel 3 goes through blocks, back, and forth again",
+    "panel 3 steps forward through blocks, backward, and forward again",
     () => visit({}, async (page, text, set) => {
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
         expectEqual(await text("flash-place"), "forward, block 2 of 3", "the place");
@@ -102,7 +102,7 @@ await test(
         await page.click("#flash-back");
         expectEqual(await text("flash-place"), "backward, key 4", "the place");
         await set("flash-scores", "1, 2, x");
-        expect((await text("flash-place")).includes("expected: 2 to 32"), "no numbers are refused");
+        expect((await text("flash-place")).includes("expected: 2 to 32"), "a text that is no number is refused");
         await set("flash-scores", "1 2 3");
         await set("flash-values", "4 5 6");
         await set("flash-block", 3);
@@ -125,7 +125,7 @@ await test(
         expectEqual(await text("train"), "train", "the button");
         await page.click("#train");
         await page.until("Training.state().run.step >= 600");
-        expect(paused < 600, "it paused too late to be seen");
+        expect(paused < 600, "it did not pause");
         console.log(await text("status"));
         const said = execFileSync(losses, ["600", "300"], {encoding: "utf8"});
         expectEqual(
@@ -172,7 +172,7 @@ await test(
         await page.until("Training.state().run.step > 60");
         await page.click('#maps td[data-h="1"][data-r="2"][data-k="5"]');
         await page.until('$("lens-title").textContent');
-        expect(!(await page.value("Training.state().run.running")), "it went on training");
+        expect(!(await page.value("Training.state().run.running")), "it did not pause training");
         expect(
             /^Row 3 of head 2, cross attention, layer 1, after step \d+/.test(
                 await text("lens-title")),
@@ -208,7 +208,7 @@ await test(
         await page.until(`$("pair-text").textContent !== ${JSON.stringify(before)}`);
     }));
 
-await test("the address brings everything back, and nonsense in it does no harm", async () => {
+await test("the address restores all settings, and invalid values in it are ignored", async () => {
     const hash =
         "#scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3&scaled=1&fscores=4,5" +
         "&fvalues=1,2&block=1&fstep=2&task=2&factor=4&mistake=2&seed=9&steps=200&attention=1&pair=3";
@@ -236,7 +236,7 @@ await test("the address brings everything back, and nonsense in it does no harm"
 });
 
 await test(
-    "the keyboard is enough",
+    "the page can be used with the keyboard alone",
     () => visit({}, async (page, text) => {
         const active = () => page.run(() => {
             const {id, dataset} = document.activeElement;
@@ -270,7 +270,7 @@ for (const [name, options] of [
          ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
          ["phone-dark", {width: 390, height: 844, dark: true}]])
     await test(
-        `it can be read: ${name}`,
+        `it is readable: ${name}`,
         () => visit(options, async (page) => {
             await page.click("#train");
             await page.until("Training.state().run.step > 100");
@@ -278,7 +278,7 @@ for (const [name, options] of [
             await page.until("!Training.state().run.running");
             const wide = await page.value("document.documentElement.scrollWidth");
             expect(wide <= (options.width || 1200), `the page is ${wide} pixels wide`);
-            /* WCAG 2.1: the contrast of texts with their ground is at least 4.5. */
+            /* WCAG 2.1: the contrast of texts with their background is at least 4.5. */
             const contrast = await page.run(() => {
                 const part = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
                 const light = (colour) => {

@@ -1,4 +1,4 @@
-/* Claims, one after the other; a failed one says what was expected, and the others go on. */
+/* Runs tests one after the other; a failed one prints what was expected, and the next one runs. */
 import process from "node:process";
 
 let passed = 0, failed = 0;

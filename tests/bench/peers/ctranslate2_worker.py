@@ -1,7 +1,7 @@
-"""CTranslate2 beside softback-bench-worker: greedy decoding with cache, in float32.
+"""The worker of CTranslate2: greedy decoding with cache, in float32.
 
-softback's weights become a Transformer of CTranslate2's own specification: norms first, ReLU, a
-table of positions.
+softback's weights become a Transformer of CTranslate2's specification: pre-norm, ReLU, a table of
+positions.
 """
 import os
 import shutil

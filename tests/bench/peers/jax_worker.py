@@ -1,4 +1,4 @@
-"""JAX beside softback-bench-worker: encoder-decoders, a step of training compiled as a whole."""
+"""The worker of JAX: encoder-decoders; a whole training step is compiled."""
 import functools
 import math
 import sys
@@ -15,7 +15,7 @@ RATE, BETA1, BETA2, EPSILON = 1e-3, 0.9, 0.98, 1e-9  # softback's defaults
 
 
 class Layers:
-    """softback's encoder-decoder as functions of its weights. Each dropout has a key of its own."""
+    """softback's encoder-decoder as functions of its weights. Each dropout has its own key."""
 
     def __init__(self, sizes, weights, key):
         self.sizes, self.w, self.key, self.draws = sizes, weights, key, 0
@@ -83,7 +83,7 @@ class Layers:
 
 
 def pack(weights, name, parts):
-    """Makes one product of projections that read the same x."""
+    """Joins projections of the same x into one product."""
     for kind in "weight", "bias":
         weights[f"{name}.packed.{kind}"] = jnp.concatenate(
             [weights.pop(f"{name}.{part}.{kind}") for part in parts])

@@ -1,7 +1,7 @@
 """What the peers' workers share: the protocol of worker.h.
 
-A line "open KIND KEY=NUMBER ... file=FILE" makes a job of what softback's worker has exported to
-FILE. A job has check(), the numbers that every library must get, and step(), which returns its
+A line "open KIND KEY=NUMBER ... file=FILE" makes a job from FILE, which softback's worker has
+exported. A job has check(), the numbers that every library must get, and step(), which returns its
 seconds.
 """
 import json
@@ -20,7 +20,7 @@ def sizes_of(words):
 
 
 def measure(x):
-    """sqrt(sum of (1 + i mod 7) x_i^2), as numbers_add_measure has it."""
+    """sqrt(sum of (1 + i mod 7) x_i^2), as in numbers_add_measure."""
     x = np.asarray(x, dtype=np.float32).reshape(-1)
     total = 0.0
     for i in range(7):
@@ -30,13 +30,13 @@ def measure(x):
 
 
 def sinusoids(length, width):
-    """The table of sb_sinusoidal: sine and cosine in turns."""
+    """The table of sb_sinusoidal: sine and cosine alternate."""
     angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, width, 2) / width)
     return np.stack([np.sin(angle), np.cos(angle)], -1).reshape(length, width).astype(np.float32)
 
 
 def serve(version, kinds):
-    """Answers lines until there are no more. Whatever a library prints goes to standard error."""
+    """Answers lines until the input ends. The output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 
@@ -61,5 +61,5 @@ def serve(version, kinds):
                 answer({"seconds": [job.step() for _ in range(int(words[0]))]})
             else:
                 answer({"error": f"{command} is no command"})
-        except Exception as error:  # any failure of a library is to be reported, not to end the run
+        except Exception as error:  # a failure of a library is reported and does not end the run
             answer({"error": f"{type(error).__name__}: {error}".splitlines()[0]})

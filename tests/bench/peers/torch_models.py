@@ -1,6 +1,6 @@
 """softback's models in PyTorch, as an expert would write them: queries, keys and values of
-self-attention are one product, attention is scaled_dot_product_attention, norms come before each
-part. Names and shapes of weights are those of softback's files, but for what is packed.
+self-attention are one product, attention is scaled_dot_product_attention, layers are pre-norm.
+Names and shapes of weights are those of softback's files, except for packed ones.
 """
 import math
 
@@ -12,7 +12,7 @@ from protocol import sinusoids
 
 
 class Packed(nn.Module):
-    """Projections that read the same x, as one: q, k, v of self-attention, k, v of cross."""
+    """Projections of the same x, as one: q, k, v of self-attention, k, v of cross."""
 
     def __init__(self, weights, name, parts):
         super().__init__()

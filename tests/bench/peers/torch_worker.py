@@ -1,7 +1,7 @@
-"""PyTorch beside softback-bench-worker: torch_worker.py [--fused] [--bf16] [--compile]
+"""The worker of PyTorch: torch_worker.py [--fused] [--bf16] [--compile]
 
-Without options it is PyTorch as most use it. --fused takes Adam in one pass, --bf16 autocasts
-training to bf16, --compile compiles the model.
+Without options it is PyTorch in eager mode. --fused uses the fused Adam, --bf16 autocasts training
+to bf16, --compile compiles the model.
 """
 import contextlib
 import os
@@ -71,7 +71,7 @@ def language_model(sizes, path):
 
 
 class Operation:
-    """y = f(x...), and backward from dy, or from y itself where that is a loss."""
+    """y = f(x...), and backward from dy, or from y if it is a loss."""
 
     def __init__(self, f, inputs, dy=None, turned=False):
         self.f, self.inputs, self.turned = f, [x.requires_grad_() for x in inputs], turned
@@ -88,14 +88,14 @@ class Operation:
         return timed(self.run)
 
     def check(self):
-        """In softback's order of elements: heads come after positions there."""
+        """In softback's order of elements, with heads after positions."""
         results = [self.run().detach()] + [x.grad for x in self.inputs]
         return [measure((x.transpose(1, 2) if self.turned else x).contiguous().numpy())
                 for x in results]
 
 
 def attention(sizes, path):
-    """In PyTorch's own order of axes, (B, H, L, D)."""
+    """In PyTorch's order of axes, (B, H, L, D)."""
     held = {name: x.transpose(1, 2).contiguous() for name, x in load_file(path).items()}
     causal = bool(sizes["causal"])
     return Operation(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=causal),
@@ -129,7 +129,7 @@ class Adam:
         self.steps = 0
 
     def step(self):
-        """The gradient is copied before the clock runs, as softback's worker does."""
+        """The gradient is copied before the clock runs, as in softback's worker."""
         self.w.grad.copy_(self.gradients[self.steps % 2])
         self.steps += 1
         return timed(self.adam.step)

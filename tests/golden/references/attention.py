@@ -1,6 +1,6 @@
-"""sb_attention beside torch.nn.functional.scaled_dot_product_attention, in PyTorch's order (batch,
-heads, length, size), and beside torch.nn.MultiheadAttention. What those have no option for is given
-to them as a mask or with other inputs; dropout alone is missing, whose random stream is another."""
+"""References for sb_attention: torch.nn.functional.scaled_dot_product_attention, in PyTorch's order
+(batch, heads, length, size), and torch.nn.MultiheadAttention. Options that those do not have become
+a mask or other inputs; only dropout is missing, since its random stream differs."""
 
 import torch
 import torch.nn.functional as F
@@ -16,8 +16,8 @@ def attend(q, k, v, bias=None, **options):
 
 
 def measure_orders(r, name, f, *inputs):
-    """Measures float32 again with the keys, axis 2 of all inputs but the first, in other orders:
-    where many terms cancel, one result tells little of how far off it may be (see order.py)."""
+    """Measures float32 again with the keys, axis 2 of all inputs but the first, in other orders: if
+    many terms cancel, a single result is a poor estimate of the error (see order.py)."""
     for _ in range(ORDERS):
         order = torch.randperm(inputs[1].shape[2], generator=r.random)
         x = [r.leaf(t[:, :, order] if i else t, torch.float32) for i, t in enumerate(inputs)]
@@ -55,7 +55,7 @@ def dot_product(r):
          lambda q, k, v, n: attend(q, k, v, (j < n[:, None, None, None]) & (j <= i)), *qkv(),
          lengths)
     allowed = r.uniform(0, 1, 2, 1, 5, 7) < 0.5
-    allowed[1, 0, 2] = False  # a query that may see no key
+    allowed[1, 0, 2] = False  # a query that attends to no key
     case("allowed", attend, *qkv(), allowed)
     case("blocked", lambda q, k, v, blocked: attend(q, k, v, ~blocked), *qkv(), ~allowed)
     case("bias", attend, *qkv(), r.normal(2, 2, 5, 7))
@@ -77,7 +77,7 @@ def dot_product(r):
 
     case("weights", weights, *qkv())
 
-    # Other ways to broadcast, more queries than keys, and keys (and queries) for several tiles.
+    # Other broadcasts, more queries than keys, and keys (and queries) for several tiles.
     case("allowed_pairs", attend, *qkv(1), r.uniform(0, 1, 5, 7) < 0.7)
     case("allowed_heads", attend, *qkv(1), r.uniform(0, 1, 2, 1, 7) < 0.5)
     case("bias_of_keys", attend, *qkv(), r.normal(2, 1, 1, 7))
@@ -108,7 +108,7 @@ def multi_head(r):
 
     queries, memory, lengths = r.normal(B, L, C), r.normal(B, S, C), torch.tensor([4, 2])
     blocked = r.uniform(0, 1, B, H, L, S) < 0.3
-    blocked[..., 0] = False  # PyTorch gives NaN to a query that may see no key
+    blocked[..., 0] = False  # PyTorch gives NaN to a query without keys
     case("masks", lambda q, m, blocked, lengths: call(
         q, m, m, attn_mask=blocked.flatten(0, 1), key_padding_mask=padding(lengths, S)),
         queries, memory, blocked, lengths)

@@ -1,6 +1,6 @@
 """The whole encoder-decoder, its logits and its loss, of torch.nn's encoder and decoder layers:
-embeddings times sqrt C with the sinusoidal table added; pre-norm with a last norm after each stack,
-post-norm without one."""
+embeddings times sqrt C with the sinusoidal table added; pre-norm with a final norm after each
+stack, post-norm without one."""
 
 import copy
 
@@ -58,14 +58,14 @@ class Seq2seq(nn.Module):
         return self.output(y)
 
     def loss(self, source, source_lengths, target_in, target_out, label_smoothing=0.0):
-        """target_out is -1 where there is no target."""
+        """target_out is -1 for padding."""
         logits = self(source, source_lengths, target_in)
         return F.cross_entropy(logits.flatten(0, 1), target_out.flatten(), ignore_index=-1,
                                label_smoothing=label_smoothing)
 
 
 def batch(r, B, longest):
-    """Sentences and the same reversed, padded, as softback's batches have them."""
+    """Sequences and the same reversed, padded as in softback's batches."""
     lengths = 1 + r.ids(longest, B)
     lengths[0] = longest
     source = torch.full((B, longest), PADDING)

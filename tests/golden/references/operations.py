@@ -1,5 +1,5 @@
 """The operations of ops/ops.h, group by group. Those that PyTorch does not have (positions) are
-written out from their formulas."""
+computed by their formulas."""
 
 import torch
 import torch.nn.functional as F
@@ -80,7 +80,7 @@ def norms(r):
         """The norm of the sum, and the sum, as one tensor."""
         return torch.stack([layer_norm(x + branch, gain, bias), x + branch])
 
-    # Small rows, where the usual epsilon counts.
+    # Small rows, for which the usual epsilon matters.
     r.case("norms/layer_norm", layer_norm, x / 64, gain, bias)
     r.case("norms/layer_norm_without_bias", layer_norm, x, gain)
     r.case("norms/layer_norm_epsilon", lambda *x: layer_norm(*x, 0.3), x, gain, bias)
@@ -104,7 +104,7 @@ def softmax(r):
     r.case("softmax/logsumexp", lambda x: x.logsumexp(-1), 3 * r.normal(3, 21))
 
     def masked(allowed, T=1.0):
-        """Blocked scores become the lowest there are, rows without any allowed one 0."""
+        """Blocked scores become the lowest number, rows without an allowed one 0."""
         def f(x, *unused):
             a = allowed.expand(x.shape)
             y = (x / T).masked_fill(~a, float("-inf")).masked_fill(~a.any(-1, keepdim=True), 0)
@@ -171,7 +171,7 @@ def positions(r):
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(-2)
 
     def rotary(x, start=0, base=10000.0):
-        """Turns pairs as complex numbers."""
+        """Rotates pairs as complex numbers."""
         L, D = x.shape[1], x.shape[3]
         angle = torch.arange(start, start + L).double()[:, None] * base ** (
             -torch.arange(0, D, 2).double() / D)

@@ -1,7 +1,6 @@
-"""The same model with its width, heads, hidden units and sentences in another order: every sum has
-the same terms but is rounded otherwise. Many gradients of a model are small from cancellation; one
-float32 result then tells little of how far off PyTorch's may be, the largest error of several
-does."""
+"""The same model with its width, heads, hidden units and sequences in another order: every sum has
+the same terms, rounded differently. Many gradients of a model are small because terms cancel; then
+a single float32 result is a poor estimate of PyTorch's error, and the largest of several is used."""
 
 import copy
 

@@ -1,10 +1,10 @@
-"""Cases of a theme, and the file that they go to.
+"""Cases of a theme, and their file.
 
 A case "group/case" has the tensors
 
     group/case.0, .1, ...       the inputs, by number (operations) or by name (layers, models)
-    group/case.y, .dy           the result, and the gradient that it is given
-    group/case.d.0, ...         the gradients of those inputs and weights that have one
+    group/case.y, .dy           the result, and its given gradient
+    group/case.d.0, ...         the gradients of inputs and weights that have one
     group/case.y~, .d.0~, ...   the largest error of PyTorch's own float32 results
 """
 
@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 
 class Constant:
-    """A real input that gets no gradient."""
+    """A real input without a gradient."""
 
     def __init__(self, value):
         self.value = value
@@ -38,11 +38,11 @@ class Record:
 
     @staticmethod
     def leaf(t, dtype):
-        """A leaf of the dtype; ids, lengths and booleans as they are."""
+        """A leaf of the dtype; ids, lengths and booleans unchanged."""
         return t.detach().to(dtype).requires_grad_() if t.is_floating_point() else t
 
     def put(self, name, tensor):
-        """Reals that float32 holds are stored in it: inputs and weights, and some results."""
+        """Reals that float32 represents exactly are stored in it: inputs, weights, some results."""
         tensor = tensor.detach()
         if tensor.dtype == torch.int64:
             tensor = tensor.int()
@@ -94,7 +94,7 @@ class Record:
 
     def module(self, name, module, forward, names, **inputs):
         """A layer or model with float64 weights: forward(module, inputs) gives y; names(module)
-        gives softback's names of its weights, each with PyTorch's name and the rows of it. Real
+        gives softback's names of its weights, each with PyTorch's name and its rows. Real
         inputs are leaves."""
         dy = self.normal(*forward(module, inputs).shape)
         y, exact = self.run(module, forward, names, inputs, dy, torch.float64)
@@ -108,7 +108,7 @@ class Record:
             self.expect(f"{name}.d.{key}", exact[key], single[key])
 
     def measure_again(self, name, single):
-        """Another float32 result of PyTorch's for what is there: the largest error counts."""
+        """Another float32 result of PyTorch for an existing entry: the largest error counts."""
         error = (single.double() - self.tensors[name].double()).abs().max()
         self.tensors[name + "~"] = self.tensors[name + "~"].maximum(error.detach())
 
