@@ -1,6 +1,6 @@
 /*
  * A GPT with its own training loop. A decoder-only transformer reads a text of sums, such as
- * "7+5=12 3+4=07 ", learns to predict each letter from those before it, and writes sums of its own.
+ * "7+5=12 3+4=07 ", learns to predict each letter from those before it, and writes new sums.
  */
 #include <softback/softback.h>
 #include <stdio.h>

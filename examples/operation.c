@@ -13,7 +13,7 @@ struct options {
     double cap;
 };
 
-/* Adds to dx. Make a mistake in the last line, such as 2 dy, and the check says which one it is. */
+/* Adds to dx. Make a mistake in the last line, such as 2 dy, and the check names it. */
 static bool softcap_backward(sb_node *node)
 {
     const double cap = ((const struct options *)sb_node_options(node))->cap;
@@ -29,7 +29,7 @@ static bool softcap_backward(sb_node *node)
 static const sb_operation softcap_operation = {
     .name = "softcap", .inputs = "x", .backward = softcap_backward};
 
-/* x (M, N) of f64 -> y (M, N). Where something is NULL, softback keeps the first message. */
+/* x (M, N) of f64 -> y (M, N). If an argument is NULL, softback keeps the first message. */
 static sb_tensor *softcap(sb_tensor *x, double cap)
 {
     if (x && (sb_tensor_rank(x) != 2 || sb_tensor_dtype(x) != SB_F64))

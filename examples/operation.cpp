@@ -56,7 +56,7 @@ struct release {
         sb_tensor_release(t);
     }
 };
-using tensor = std::unique_ptr<sb_tensor, release>; // a reference of ours
+using tensor = std::unique_ptr<sb_tensor, release>; // owns a reference
 
 // The derivative at x, by backward.
 static double slope(sb_dtype dtype, double x)

@@ -1,6 +1,6 @@
 /*
- * An encoder-decoder learns pairs of texts: it reads Roman numerals and writes numbers, and in the
- * end translates numerals that it was not trained on. sb_pairs_read takes pairs from a file.
+ * An encoder-decoder learns pairs of texts: it reads Roman numerals and writes numbers, and then
+ * translates numerals that it was not trained on. sb_pairs_read takes pairs from a file.
  */
 #include <softback/softback.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool train(sb_trainer *trainer)
     return true;
 }
 
-/* Translates the pairs' sources; true when at least nine in ten are what they should be. */
+/* Translates the pairs' sources; true if at least nine in ten are right. */
 static bool translate(const sb_seq2seq *model, const sb_pairs *pairs)
 {
     const int64_t count = sb_pairs_count(pairs);

@@ -1,6 +1,6 @@
 /*
- * A vision transformer learns to tell shapes apart: it cuts a noisy image into patches, reads them
- * with encoder layers, takes the mean over patches, and classifies that.
+ * A vision transformer learns to classify shapes: it cuts a noisy image into patches, passes them
+ * through encoder layers, and classifies the mean over patches.
  */
 #include <math.h>
 #include <softback/softback.h>

@@ -31,14 +31,14 @@ static const char *row_text(int64_t n, const double *y, char text[ROOM * MOST])
     return text;
 }
 
-/* What the numbers y look like, when they are not softmax(x). */
+/* Names the mistake that y looks like, if it is not softmax(x). */
 static void name_mistake(int64_t n, const double *x, const double *y)
 {
     double plain[MOST], sum = total(n, y);
     for (int64_t i = 0; i < n; i++)
         plain[i] = exp(x[i]);
     if (sum == 0)
-        hint("all of it is 0");
+        hint("all y are 0");
     else if (distance(n, y, plain) < 1e-9)
         hint("these are the exponentials; divide each by the sum of all of them");
     else if (!isfinite(sum) && x[n - 1] > 700)

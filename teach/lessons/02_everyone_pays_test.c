@@ -6,7 +6,7 @@
 enum { N = 4 };
 static const double scores[N] = {2, 1, 0, -1};
 
-/* J by central differences: column j is what all a do when s_j moves. */
+/* J by central differences: column j is the change of all a when s_j changes. */
 static void differences(double *J)
 {
     const double h = 1e-5;

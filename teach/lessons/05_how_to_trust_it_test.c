@@ -1,4 +1,5 @@
-/* The error of each h in float, and whether gradient_holds tells right gradients from wrong. */
+/* The error of each h in float, and whether gradient_holds distinguishes right gradients from
+ * wrong. */
 #include "lesson.h"
 #include <math.h>
 #include <string.h>

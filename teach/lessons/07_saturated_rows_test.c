@@ -135,8 +135,8 @@ int main(void)
     }
     holds(fabs(raw_at_64.saturated - 0.29) <= 0.03,
           "at d = 64, 29 %% of raw rows are saturated, +- 3");
-    holds(at_64.saturated < 0.005, "and 0 %% with the factor");
-    if (!holds(fabs(at_64.spread - 1) < 0.1, "with which the scores' deviation is 1"))
+    holds(at_64.saturated < 0.005, "with the factor, 0 %% are");
+    if (!holds(fabs(at_64.spread - 1) < 0.1, "with the factor, the scores' deviation is 1"))
         name_factor(64, at_64.spread);
     return lesson_end();
 }

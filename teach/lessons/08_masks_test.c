@@ -18,7 +18,7 @@ static void test_forward(void)
     masked_softmax(N, s, keep, a);
     show("scores 2 1 0 -1 without the first:     ", a);
     if (!holds(fabs(a[1] - 0.66524096) < 1e-8 && fabs(a[2] - 0.24472847) < 1e-8 && a[0] == 0,
-               "what is kept is a softmax of its own: 0, 0.6652, 0.2447, 0.0900")) {
+               "the kept entries are a softmax: 0, 0.6652, 0.2447, 0.0900")) {
         if (fabs(a[1] - 0.23688282) < 1e-6)
             hint("these are the weights of the whole row without the blocked one: they must be "
                  "divided by the sum over the kept ones");
@@ -36,7 +36,7 @@ static void test_forward(void)
     masked_softmax(N, low, keep, a);
     show("scores 0 -2e9 -2e9 -2e9, the same:     ", a);
     if (!holds(fabs(a[1] - third) < 1e-12 && a[0] == 0,
-               "very low scores that are kept are kept: 0, 0.3333, 0.3333, 0.3333"))
+               "very low kept scores still count: 0, 0.3333, 0.3333, 0.3333"))
         hint("-1e9 is a score like any other, and here the largest. Blocked is not a number: test "
              "keep");
 }
@@ -60,7 +60,7 @@ static void test_empty_and_nan(void)
     }
     masked_softmax(N, infinite, last, a);
     show("scores -inf NaN inf 3, only the last:  ", a);
-    if (!holds(a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 1, "what is blocked does not leak"))
+    if (!holds(a[0] == 0 && a[1] == 0 && a[2] == 0 && a[3] == 1, "blocked entries do not leak"))
         hint("0 times NaN, or 0 times infinity, is NaN: choose by keep ? : and do not multiply");
     const double sick[N] = {2, NAN, 0, -1};
     masked_softmax(N, sick, all, a);

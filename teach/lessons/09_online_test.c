@@ -26,7 +26,7 @@ static struct online in_blocks(int64_t block)
     return state;
 }
 
-/* What a state would be when a rescaling is wrong: factors (exponents) of the sum and of y. */
+/* The state after a wrong rescaling: factors (exponents) of the sum and of y. */
 static struct online wrong_state(int64_t block, int sum_power, int y_power)
 {
     struct online state = start;
@@ -159,7 +159,7 @@ static void test_backward(void)
         name_backward(&end, ds, dv);
 }
 
-/* A row that nobody stores: its scores are made block by block in the same 256 places. */
+/* A row that is never stored: its scores are computed block by block in the same 256 places. */
 static void test_memory(void)
 {
     struct online state = start;

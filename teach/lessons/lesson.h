@@ -1,5 +1,5 @@
 /*
- * What the lessons ask you to write, and what their tests share.
+ * The functions that you write in the lessons, and those that their tests share.
  *
  * Each lesson's page, NN_name.md, says what its functions must do. Your files are in my/.
  */
@@ -49,16 +49,16 @@ void online_backward(const struct online *end, double dy, int64_t n, const doubl
 /* 10. The tape: the backward of y = x w. */
 bool project_backward(sb_node *node);
 
-/* 11. Learn to reverse: trains for some steps; false when something failed. */
+/* 11. Learn to reverse: trains for some steps; false if something failed. */
 double learning_rate(void);
 bool train(const sb_seq2seq *model, sb_data *data, sb_optimiser *adam, int steps);
 
 /* ---- For the tests ---- */
 
-/* Prints a line that says whether a sentence holds, and returns that. What fails after the first
-   sentence that does not hold is usually its consequence. */
+/* Prints whether a sentence holds, and returns it. Later failures usually follow from the first
+   one. */
 bool holds(bool ok, const char *format, ...) SB_PRINTF(2, 3);
-/* Prints, under a sentence that does not hold, which mistake it looks like. */
+/* Prints, below a sentence that does not hold, the likely mistake. */
 void hint(const char *format, ...) SB_PRINTF(1, 2);
 /* Prints a line of a table or a remark. */
 void say(const char *format, ...) SB_PRINTF(1, 2);

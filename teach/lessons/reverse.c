@@ -3,7 +3,7 @@
 
 enum { SYMBOLS = 16, L = 8, B = 16, C = 32, HIDDEN = 64, EARLY = 100, MEAN_OF = 20 };
 
-/* ---- The operation: a = softmax(s) over the last axis, with the backward that is given. ---- */
+/* ---- The operation: a = softmax(s) over the last axis, with the given backward. ---- */
 
 /* The size of the mean of a row's scores, summed over rows. */
 struct shift {
@@ -140,7 +140,7 @@ static sb_tensor *attend(struct model *m, const struct attending *a, sb_tensor *
     return sb_add(x, linear(&a->narrow, h));
 }
 
-/* ids (B, L) -> logits (B, L, SYMBOLS), the decoder asking for all positions in one pass. */
+/* ids (B, L) -> logits (B, L, SYMBOLS), the decoder queries all positions in one pass. */
 static sb_tensor *logits(struct model *m, sb_tensor *ids)
 {
     const int64_t all[] = {B, L, C};

@@ -1,5 +1,5 @@
 /*
- * A small encoder-decoder that learns to reverse eight symbols, with a softmax of its own, whose
+ * A small encoder-decoder that learns to reverse eight symbols, with its own softmax, whose
  * backward is yours: for lesson 4.
  */
 #ifndef SOFTBACK_TEACH_REVERSE_H
@@ -7,7 +7,7 @@
 
 #include "lesson.h"
 
-/* Writes ds, what the scores get for the weights a and their gradient g; n of each. */
+/* Writes ds, the gradient of the scores, for the weights a and their gradient g; n of each. */
 typedef void reverse_gradient(int64_t n, const float *a, const float *g, float *ds);
 
 struct reverse_result {
