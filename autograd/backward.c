@@ -183,7 +183,8 @@ bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
         return false;
     if (!shape_equal(y->rank, y->dim, dy->rank, dy->dim) || y->dtype != dy->dtype ||
         y->device != dy->device)
-        return sb_fail("backward_from: y is %s of %s on %s, dy is %s of %s on %s",
+        return sb_fail("backward_from: y is %s of %s on %s, dy is %s of %s on %s; shape, dtype "
+                       "and device must be equal",
                        tensor_shape(y).text, sb_dtype_name(y->dtype), y->device->name,
                        tensor_shape(dy).text, sb_dtype_name(dy->dtype), dy->device->name);
     return may_run(tape, y) && run(tape, y, dy, NULL);

@@ -23,9 +23,9 @@ static sb_tensor *run(struct evaluation *e, double *const *values)
 {
     sb_tensor *y = e->f(e->context, e->x);
     if (!y)
-        return sb_fail("the function gives no tensor");
+        return sb_fail("the function returns no tensor");
     if (y->dtype != SB_F64)
-        return sb_fail("the function gives %s, not f64", sb_dtype_name(y->dtype));
+        return sb_fail("the function returns %s; it must be f64", sb_dtype_name(y->dtype));
     int64_t n = tensor_size(y);
     if (e->outputs < 0) {
         e->up = memory_new((size_t)(2 * n) * sizeof(double));
@@ -35,8 +35,8 @@ static sb_tensor *run(struct evaluation *e, double *const *values)
         e->outputs = n;
     }
     if (n != e->outputs)
-        return sb_fail("the function gives %lld elements, then %lld", (long long)e->outputs,
-                       (long long)n);
+        return sb_fail("the function returns %lld elements, then %lld; its shape must not change",
+                       (long long)e->outputs, (long long)n);
     return sb_tensor_read(y, *values) ? y : NULL;
 }
 

@@ -73,7 +73,7 @@ static bool backward_again(struct check *c)
     }
     const struct evaluation *e = &c->evaluation;
     if (memcmp(e->up, e->down, (size_t)e->outputs * sizeof(double)) != 0)
-        return sb_fail("the function gives different values for the same inputs; if it draws from "
+        return sb_fail("the function returns different values for equal inputs; if it draws from "
                        "a random stream, pass that in the options");
     return true;
 }

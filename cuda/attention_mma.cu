@@ -217,7 +217,7 @@ bool delta_from_products(const attention &a)
     return a.Lk <= 256;
 }
 
-/* Whether stay_word can compute the positions of pairs. */
+/* Whether the place is flat, as stay_word requires. */
 bool draws_in_order(const attention &a)
 {
     return a.dropout.threshold == 0 || a.dropout.place.flat;

@@ -17,8 +17,8 @@ typedef struct {
 /* Adds "<name>.distance" for SB_POSITIONS_RELATIVE, one table for all layers. */
 SB_API bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const char *name,
                                   const sb_transformer_options *options);
-/* The bias (1, H, Lq, Lk) of this rank's heads, or NULL for other positions or on failure, when *ok
-   is false. With a partition, its rows are this rank's positions and its columns are all
+/* The bias (1, H, Lq, Lk) of this rank's heads; NULL for other positions, and on failure, when *ok
+   becomes false. With a partition, its rows are this rank's positions and its columns are all
    positions. */
 SB_API sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, int64_t Lk,
                                            bool *ok);

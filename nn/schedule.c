@@ -26,9 +26,10 @@ bool sb_schedule_check(const sb_schedule *s)
                        (long long)s->steps, (long long)s->warmup);
     if (!(s->lowest >= 0 && s->lowest <= s->rate))
         return sb_fail("schedule: the lowest rate is %g, not in 0..%g", s->lowest, s->rate);
-    if (!(s->factor >= 0 && s->factor < 1) || s->patience < 0)
-        return sb_fail("schedule: factor %g is not in [0, 1), or patience %d is negative",
-                       s->factor, s->patience);
+    if (!(s->factor >= 0 && s->factor < 1))
+        return sb_fail("schedule: factor is %g; it must be in [0, 1)", s->factor);
+    if (s->patience < 0)
+        return sb_fail("schedule: patience is %d; it must be at least 0", s->patience);
     return true;
 }
 

@@ -36,7 +36,7 @@ static bool cross_entropy_ids_fit(const char *op, const struct cross_entropy_ker
                                   const sb_tensor *ids)
 {
     int64_t bad = k->first_bad_id(tensor_size(ids), V, ids->data);
-    return bad < 0 || sb_fail("%s: id %lld at %s of targets %s is not below %lld", op,
+    return bad < 0 || sb_fail("%s: id %lld at %s of targets %s; ids must be below %lld", op,
                               (long long)sb_tensor_get(ids, bad), place_text(ids, bad).text,
                               tensor_shape(ids).text, (long long)V);
 }

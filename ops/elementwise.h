@@ -5,9 +5,9 @@
 #include "ops/kernel.h"
 
 /*
- * One line for each function f: y of x, and dx of dy by x or y, whichever is shorter, in the words
- * of a kernel. The factor is scale's. All that is about elementwise functions comes from here: the
- * operations, and their kernels.
+ * One line for each function: y = f(x), and dx in terms of dy and x or y, whichever is shorter.
+ * `factor` is that of scale. Operations, kernels and the formulas of `softback explain` are
+ * generated from this table; declarations and documentation are in ops.h.
  */
 /* clang-format off */
 #define ELEMENTWISE_TABLE(F)                                                         \

@@ -126,8 +126,8 @@ static bool cache_may_append(const sb_kv_cache *cache, const sb_tensor *k, const
         return false;
     if (k->dim[0] != v->dim[0] || k->dim[1] != v->dim[1] || k->dim[2] != v->dim[2] ||
         k->dtype != v->dtype || k->device != v->device)
-        return sb_fail("kv_cache_append: k is %s of %s, v is %s of %s: they differ in more than "
-                       "the size of a head",
+        return sb_fail("kv_cache_append: k is %s of %s, v is %s of %s; only the size of a head may "
+                       "differ",
                        tensor_shape(k).text, sb_dtype_name(k->dtype), tensor_shape(v).text,
                        sb_dtype_name(v->dtype));
     return true;

@@ -11,7 +11,10 @@ static bool place_axis_of(const char *who, const char *what, int64_t here, const
     if (piece->of == 0)
         return true;
     if (piece->of < 0 || piece->first < 0 || piece->turn < 0 || piece->second < 0)
-        return sb_fail("%s: the partition of %s has a negative number", who, what);
+        return sb_fail(
+            "%s: %s have first %lld, turn %lld, second %lld of %lld; none may be negative", who,
+            what, (long long)piece->first, (long long)piece->turn, (long long)piece->second,
+            (long long)piece->of);
     const bool turns = piece->turn > 0 && piece->turn < here;
     const int64_t run = turns ? piece->turn : here, rest = here - run;
     *axis = (struct place_axis){here, piece->of, piece->first, run, piece->second};

@@ -244,7 +244,7 @@ bool sb_safetensors_read(const sb_safetensors *file, const char *name, sb_tensor
         return false;
     if (into->dtype != stored->codec->dtype ||
         !shape_equal(into->rank, into->dim, stored->rank, stored->dim))
-        return sb_fail("%s: tensor %s: is %s %s, expected %s %s", file->label,
+        return sb_fail("%s: tensor %s: is %s %s, into is %s %s; they must be equal", file->label,
                        utf8_quote(name).text, stored->codec->name,
                        shape_text(stored->rank, stored->dim).text, sb_dtype_name(into->dtype),
                        tensor_shape(into).text);

@@ -5,28 +5,28 @@
  */
 #include "ops/cpu/attention_steps.h"
 
-/* A query of a sequence, the keys that it may attend to, and its heads: those of the groups from ..
-   to - 1. */
-struct look {
+/* Query i of sequence b, the keys that it may attend to, and the groups of heads to compute:
+   from..to - 1. */
+struct cached_query {
     const struct attention *a;
     const struct attention_forward *f;
     int64_t b, i, from, to;
     struct key_range keys;
 };
 
-static int64_t cached_first_head(const struct look *x, int64_t group)
+static int64_t cached_first_head(const struct cached_query *x, int64_t group)
 {
     return group * (x->a->H / x->a->G);
 }
 
-static real *cached_weights_of(const struct look *x, int64_t h)
+static real *cached_weights_of(const struct cached_query *x, int64_t h)
 {
     const struct attention *a = x->a;
     return (real *)x->f->weights + ((x->b * a->H + h) * a->Lq + x->i) * a->Lk;
 }
 
 /* The weights of head h after dropout. */
-static real *cached_dropped_of(const struct look *x, int64_t h)
+static real *cached_dropped_of(const struct cached_query *x, int64_t h)
 {
     const struct attention *a = x->a;
     if (a->dropout.threshold == 0)
@@ -42,7 +42,7 @@ static void cached_fetch_row(const real *x, int64_t n)
 
 /* s_j = q . k_j for the heads of a group; with cosine, divided by the norm of k_j, since cached
    keys are not normalised. */
-static void cached_score_key(const struct look *x, int64_t group, int64_t j)
+static void cached_score_key(const struct cached_query *x, int64_t group, int64_t j)
 {
     const struct attention *a = x->a;
     const struct rows k = rows_of(x->f->k, a->k, x->b, group);
@@ -62,7 +62,7 @@ static void cached_score_key(const struct look *x, int64_t group, int64_t j)
     }
 }
 
-static void cached_weigh_keys(const struct look *x, int64_t h)
+static void cached_weigh_keys(const struct cached_query *x, int64_t h)
 {
     const struct block block = {x->a, x->b, h, x->i, 1, x->keys};
     softmax_rows(&block, x->f->bias, cached_weights_of(x, h));
@@ -70,7 +70,7 @@ static void cached_weigh_keys(const struct look *x, int64_t h)
 }
 
 /* y += m_j v_j in the heads of a group */
-static void cached_add_value(const struct look *x, int64_t group, int64_t j)
+static void cached_add_value(const struct cached_query *x, int64_t group, int64_t j)
 {
     const struct attention *a = x->a;
     const struct rows v = rows_of(x->f->v, a->v, x->b, group);
@@ -80,7 +80,7 @@ static void cached_add_value(const struct look *x, int64_t group, int64_t j)
 }
 
 /* The same for all keys that the mask keeps. */
-static void cached_add_kept_values(const struct look *x, int64_t group)
+static void cached_add_kept_values(const struct cached_query *x, int64_t group)
 {
     const struct attention *a = x->a;
     for (int64_t h = cached_first_head(x, group); h < cached_first_head(x, group + 1); h++) {
@@ -91,7 +91,7 @@ static void cached_add_kept_values(const struct look *x, int64_t group)
     }
 }
 
-static void cached_attend(const struct look *x)
+static void cached_attend(const struct cached_query *x)
 {
     const struct attention *a = x->a;
     for (int64_t j = x->keys.from; j < x->keys.to; j++)
@@ -117,13 +117,13 @@ static void cached_attend_all(const struct attention *a, const struct attention_
     for (int64_t n = 0; n < a->B * parts; n++)
         for (int64_t i = 0; i < a->Lq; i++) {
             const int64_t b = n / parts, part = n % parts;
-            const struct look look = {a,
-                                      f,
-                                      b,
-                                      i,
-                                      part * a->G / parts,
-                                      (part + 1) * a->G / parts,
-                                      mask_range(&a->mask, b, i, i, a->Lk)};
+            const struct cached_query look = {a,
+                                              f,
+                                              b,
+                                              i,
+                                              part * a->G / parts,
+                                              (part + 1) * a->G / parts,
+                                              mask_range(&a->mask, b, i, i, a->Lk)};
             cached_attend(&look);
         }
 }

@@ -22,8 +22,7 @@ static inline real dropout_of(const struct dropout *dropout, int64_t place,
     return bits < dropout->threshold ? 0 : x * (real)dropout->scale;
 }
 
-/* The same for element e of those that are here, in rows one after the other.
- */
+/* The same for element e of this rank's part of x, in row-major order. */
 static inline real dropout_here(const struct dropout *dropout, int64_t e,
                                 real x)
 {

@@ -24,9 +24,9 @@ struct chart {
     const char *level_name;
 };
 
-/* A heading, the picture, and its numbers; nothing where there are fewer than two points. */
+/* Adds a heading, the chart and a table of its values; nothing for fewer than two points. */
 void chart_add(struct html *html, const struct chart *chart);
-/* The picture without its end tag; false, and nothing, where there are fewer than two points. */
+/* Adds the chart without its end tag; false, and adds nothing, for fewer than two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
 
 #endif

@@ -255,7 +255,7 @@ CPU_TEST(gradcheck, a_function_with_random_values_is_refused)
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3));
     sb_random random = sb_random_new(7, SB_STREAM_TRAIN);
     cr_expect(!sb_gradcheck(f_noise, &random, &x, 1, NULL, NULL));
-    EXPECT_ERROR("different values for the same inputs");
+    EXPECT_ERROR("different values for equal inputs");
     sb_tensor_release(x);
 }
 
@@ -398,9 +398,9 @@ CPU_TEST(gradcheck, invalid_calls_are_refused)
     EXPECT_REFUSED("input 0, (2), is f32", f_square, &how, &single, 1, NULL, NULL);
     EXPECT_REFUSED("none of the 1 inputs", f_square, &how, &constant, 1, NULL, NULL);
     EXPECT_REFUSED("none of the 0 inputs", f_square, &how, &constant, 0, NULL, NULL);
-    EXPECT_REFUSED("the function gives no tensor", f_nothing, NULL, &x, 1, NULL, NULL);
-    EXPECT_REFUSED("the function gives i32", f_i32, NULL, &x, 1, NULL, NULL);
-    EXPECT_REFUSED("the function gives 1 elements, then 2", f_growing, &calls, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the function returns no tensor", f_nothing, NULL, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the function returns i32", f_i32, NULL, &x, 1, NULL, NULL);
+    EXPECT_REFUSED("the function returns 1 elements, then 2", f_growing, &calls, &x, 1, NULL, NULL);
     EXPECT_REFUSED("the step is nan", f_square, &how, &x, 1, &(sb_gradcheck_options){.step = NAN},
                    NULL);
     EXPECT_REFUSED("the tolerance is -1", f_square, &how, &x, 1,

@@ -358,9 +358,11 @@ TEST(place, wrong_partitions_are_named)
     const sb_partition shares[] = {{.items = {.of = 5, .first = 3}},
                                    {.source = {.of = 4, .first = 0, .turn = 1, .second = 4}},
                                    {.source = {.of = 4, .first = -1}}};
-    const char *const messages[] = {"dropout: 3 items from 3 on are not part of 5",
-                                    "dropout: 2 positions from 0 on are not part of 4",
-                                    "dropout: the partition of positions has a negative number"};
+    const char *const messages[] = {
+        "dropout: 3 items from 3 on are not part of 5",
+        "dropout: 2 positions from 0 on are not part of 4",
+        "dropout: positions have first -1, turn 0, second 0 of 4; none may be "
+        "negative"};
     for (int i = 0; i < 3; i++) {
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &shares[i]});

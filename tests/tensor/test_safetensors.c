@@ -311,9 +311,9 @@ TEST(safetensors, a_tensor_can_be_read_in_place_if_dtype_and_shape_fit)
     cr_assert(file && sb_safetensors_read(file, "f64.matrix", fits), "%s", sb_error());
     cr_expect(sb_tensor_get(fits, 0) == -0.375 && sb_tensor_get(fits, 5) == 0.25);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", narrow));
-    EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), expected f32 (2, 3)");
+    EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), into is f32 (2, 3)");
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
-    EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), expected f64 (3, 2)");
+    EXPECT_ERROR("tensor \"f64.matrix\": is F64 (2, 3), into is f64 (3, 2)");
     tensor_let_go(turned);
     cr_expect(!sb_safetensors_read(file, "f64.matrix", turned));
     EXPECT_ERROR("freed by backward");
