@@ -86,8 +86,8 @@ static bool bleu_count_line(struct counting *c, const char *output, const char *
 
 /*
  * BLEU = BP exp(mean over n of ln p_n), with BP = exp(1 - reference / output) when the output is
- * the shorter. The k-th order without a match counts as 1 / 2^k of one. An order without any n-gram
- * makes BLEU 0, as does an output without any match.
+ * the shorter. The k-th order without a match counts as 1 / 2^k of a match. An order without any
+ * n-gram makes BLEU 0, as does an output without any match.
  */
 static void bleu_compute(sb_bleu *bleu)
 {
@@ -130,7 +130,7 @@ bool sb_bleu_corpus(const char *const *outputs, const char *const *references, i
     if (!outputs || !references || !bleu)
         return fail_null("bleu", !outputs ? "outputs" : !references ? "references" : "bleu");
     if (count < 1)
-        return sb_fail("bleu: the count is %lld, expected at least 1", (long long)count);
+        return sb_fail("bleu: count is %lld; it must be at least 1", (long long)count);
     *bleu = (sb_bleu){0};
     struct counting counting = {0};
     bool ok = bleu_count_lines(&counting, outputs, references, count, bleu);

@@ -1,4 +1,4 @@
-/* A growing run of bytes, for texts that are made piece by piece. */
+/* A growing array of bytes, for texts that are made piece by piece. */
 #ifndef SOFTBACK_MODELS_TEXT_BUFFER_H
 #define SOFTBACK_MODELS_TEXT_BUFFER_H
 
@@ -16,8 +16,7 @@ bool buffer_add(struct buffer *buffer, const void *bytes, size_t size);
 /* Appends a text without its end. */
 bool buffer_add_text(struct buffer *buffer, const char *text);
 
-/* Hands out what was gathered as a text for memory_free, and empties the buffer; NULL when there is
-   no memory. */
+/* Returns the bytes as a text for memory_free, and empties the buffer; NULL without memory. */
 char *buffer_take(struct buffer *buffer);
 
 void buffer_free(struct buffer *buffer);

@@ -6,9 +6,9 @@ struct link {
     int32_t previous, next;
 };
 
-/* Offers the pair that begins at `at`, if it is one that merges: the rank first, then the place. */
-static bool byte_pairs_offer(const sb_vocabulary *v, struct heap *heap, const int32_t *ids,
-                             const struct link *link, int32_t at)
+/* Pushes the pair at `at` on the heap, if it has a merge: ordered by rank, then by place. */
+static bool byte_pairs_push(const sb_vocabulary *v, struct heap *heap, const int32_t *ids,
+                            const struct link *link, int32_t at)
 {
     if (at < 0 || link[at].next < 0)
         return true;
@@ -17,8 +17,8 @@ static bool byte_pairs_offer(const sb_vocabulary *v, struct heap *heap, const in
     return rank < 0 || heap_add(heap, (uint64_t)rank, (uint64_t)at);
 }
 
-/* Applies the earliest learned merge to its leftmost place, until none applies; what a merge makes
-   is only part of later ones, so this is what learning did. */
+/* Applies the earliest learned merge at its leftmost place, until none applies. The result of a
+   merge is part of later merges only, so this repeats what learning did. */
 static bool byte_pairs_apply_merge(const sb_vocabulary *v, struct heap *heap, int32_t *ids,
                                    struct link *link)
 {
@@ -29,14 +29,14 @@ static bool byte_pairs_apply_merge(const sb_vocabulary *v, struct heap *heap, in
             continue;
         int32_t pair[2] = {ids[at], ids[right]};
         if (table_find(&v->merges, pair, sizeof pair) != (int64_t)item.first)
-            continue; /* an older offer; the place has changed since */
+            continue; /* an outdated entry: the pair has changed since */
         ids[at] = merge_result(v, (int64_t)item.first);
         ids[right] = -1;
         link[at].next = link[right].next;
         if (link[at].next >= 0)
             link[link[at].next].previous = at;
-        if (!byte_pairs_offer(v, heap, ids, link, link[at].previous) ||
-            !byte_pairs_offer(v, heap, ids, link, at))
+        if (!byte_pairs_push(v, heap, ids, link, link[at].previous) ||
+            !byte_pairs_push(v, heap, ids, link, at))
             return false;
     }
     return true;
@@ -52,7 +52,7 @@ int64_t byte_pairs_apply(const sb_vocabulary *vocabulary, int32_t *ids, int64_t 
     for (int32_t at = 0; ok && at < count; at++)
         link[at] = (struct link){at - 1, at + 1 < count ? at + 1 : -1};
     for (int32_t at = 0; ok && at < count; at++)
-        ok = byte_pairs_offer(vocabulary, &heap, ids, link, at);
+        ok = byte_pairs_push(vocabulary, &heap, ids, link, at);
     ok = ok && byte_pairs_apply_merge(vocabulary, &heap, ids, link);
     int64_t left = 0;
     for (int64_t at = 0; ok && at < count; at++)

@@ -1,7 +1,7 @@
 /*
- * Learning merges. The words lie one after another as chains of symbols. Each pair of neighbours
- * has its number of uses and a list of the places where it stood when they were counted, so that a
- * merge visits its own places only; a place that has changed since is passed over.
+ * Learning merges. Each word is a linked list of symbols. Each pair of neighbours has its number of
+ * uses and a list of the places where it was counted, so that a merge visits its own places only; a
+ * place that has changed since is skipped.
  */
 #include "models/text/byte_pairs.h"
 #include "models/text/heap.h"
@@ -20,7 +20,7 @@ struct place {
 };
 
 struct link {
-    int32_t id; /* -1: swallowed by the symbol before it */
+    int32_t id; /* -1: merged into the symbol before it */
     int32_t previous, next;
     int32_t word;
 };
@@ -33,7 +33,7 @@ struct learner {
     struct pair *pair;
     struct place *place;
     int64_t links, pair_count, pair_room, places, place_room;
-    struct heap heap; /* (-uses, ids) of pairs; uses only sink, so an entry may be too high */
+    struct heap heap; /* (-uses, ids) of pairs; uses only decrease, so entries may be outdated */
 };
 
 static uint64_t pairs_learn_pack(int32_t left, int32_t right)
@@ -71,7 +71,7 @@ static bool count_pair(struct learner *l, int32_t at)
     return true;
 }
 
-/* Takes the pair that begins at a link out of the count. */
+/* Subtracts the pair that begins at a link from its count. */
 static void discount_pair(struct learner *l, int32_t at)
 {
     const struct link *link = &l->link[at];
@@ -80,7 +80,7 @@ static void discount_pair(struct learner *l, int32_t at)
         l->pair[index].uses -= l->word_uses[link->word];
 }
 
-/* Makes one symbol of the link at `at` and the one behind it. */
+/* Merges the link at `at` with the next one. */
 static bool pairs_learn_merge_at(struct learner *l, int32_t at, int32_t merged)
 {
     struct link *link = &l->link[at], *right = &l->link[link->next];
@@ -97,8 +97,8 @@ static bool pairs_learn_merge_at(struct learner *l, int32_t at, int32_t merged)
     return (before < 0 || count_pair(l, before)) && (after < 0 || count_pair(l, at));
 }
 
-/* Offers the pairs from `index` on, which are new, for merging. */
-static bool offer_pairs(struct learner *l, int64_t index)
+/* Pushes the new pairs, from `index` on, on the heap. */
+static bool push_pairs(struct learner *l, int64_t index)
 {
     for (; index < l->pair_count; index++) {
         int32_t ids[2];
@@ -121,13 +121,13 @@ static bool pairs_learn_merge_everywhere(struct learner *l, int64_t index, int32
             return false;
     }
     l->pair[index].uses = 0;
-    return offer_pairs(l, known);
+    return push_pairs(l, known);
 }
 
 /*
- * Adds a merge and its symbol, and returns the symbol's id; -1 without memory. The text is always
- * new: no merge ever crossed the ends of an occurrence, so inside it the same merges were made in
- * every word, and two different halves cannot meet in the same text.
+ * Adds a merge and its symbol, and returns the symbol's id; -1 without memory. The symbol's text is
+ * always new: no merge crossed the ends of its occurrences, so all of them were merged alike, and
+ * no two different pairs make the same text.
  */
 static int32_t pairs_learn_add_merge(sb_vocabulary *v, int32_t left, int32_t right)
 {
@@ -152,7 +152,7 @@ static bool learn_merges(struct learner *l, int64_t size)
     while (sb_vocabulary_size(l->vocabulary) < size && heap_take(&l->heap, &top)) {
         int32_t left = (int32_t)(top.second >> 32), right = (int32_t)(uint32_t)top.second;
         int64_t index = find_pair(l, left, right), uses = l->pair[index].uses;
-        if (0 - (uint64_t)uses != top.first) { /* it has sunk since it was offered */
+        if (0 - (uint64_t)uses != top.first) { /* an outdated entry */
             if (uses > 1 && !heap_add(&l->heap, 0 - (uint64_t)uses, top.second))
                 return false;
             continue;
@@ -164,7 +164,7 @@ static bool learn_merges(struct learner *l, int64_t size)
     return true;
 }
 
-/* Chains up the characters of the words and counts their pairs. */
+/* Links the characters of the words and counts their pairs. */
 static bool pairs_learn_read_words(struct learner *l, const struct table *words)
 {
     l->link = memory_new(words->keys.size * sizeof *l->link);
@@ -187,14 +187,15 @@ static bool pairs_learn_read_words(struct learner *l, const struct table *words)
             if (!count_pair(l, (int32_t)at))
                 return false;
     }
-    return offer_pairs(l, 0);
+    return push_pairs(l, 0);
 }
 
 bool byte_pairs_learn(sb_vocabulary *vocabulary, const struct table *words, const int64_t *uses,
                       int64_t size)
 {
     if (words->keys.size > (size_t)1 << 29) /* places are counted in 32 bits, three a character */
-        return sb_fail("vocabulary_new: bpe learns from at most 512 MiB of different words");
+        return sb_fail("vocabulary_new: different words have %zu bytes; bpe takes at most 2^29",
+                       words->keys.size);
     struct learner l = {.vocabulary = vocabulary, .word_uses = uses};
     bool ok = pairs_learn_read_words(&l, words) && learn_merges(&l, size);
     memory_free(l.link);

@@ -11,8 +11,8 @@ static const char *const weekdays[] = {"Monday", "Tuesday",  "Wednesday", "Thurs
                                        "Friday", "Saturday", "Sunday"};
 
 /*
- * d 3, D 03, o 3rd; n 3, N 03, m Mar, M March; Y 2021; w Wed, W Wednesday. Among the spellings in
- * figures are only those with the year first, whose meaning nobody disputes.
+ * d 3, D 03, o 3rd; n 3, N 03, m Mar, M March; Y 2021; w Wed, W Wednesday. Of the numeric
+ * spellings only those with the year first are used, as the others are ambiguous.
  */
 static const char *const spellings[DATE_SPELLINGS] = {
     "%o of %M %Y",   "the %o of %M, %Y", "%d %M %Y",      "%o %M %Y",
@@ -51,7 +51,7 @@ static const char *date_ordinal_end(int day)
     return day % 10 == 1 ? "st" : day % 10 == 2 ? "nd" : day % 10 == 3 ? "rd" : "th";
 }
 
-/* Writes what stands for one letter of a spelling; returns its length. */
+/* Writes the part that a letter of a spelling stands for; returns its length. */
 static int date_spell_part(struct date date, char letter, char *text, size_t room)
 {
     const char *month = months[date.month - 1], *weekday = weekdays[date.weekday];

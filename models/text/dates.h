@@ -18,7 +18,7 @@ struct date date_of(int days);
 /* Writes a day in one of the spellings; `text` has room for SB_TASK_TEXT bytes. */
 void date_spell(struct date date, int spelling, char *text);
 
-/* Draws a day and a spelling, which one time in four is all in small or all in large letters. */
+/* Draws a day and a spelling; a quarter of them are in lower case or upper case only. */
 void date_draw(struct draws *draws, sb_task_pair *pair);
 
 #endif

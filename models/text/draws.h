@@ -12,7 +12,7 @@ struct draws {
 /* A whole number in 0..limit-1, without bias. */
 static inline uint32_t draw_below(struct draws *draws, uint32_t limit)
 {
-    uint32_t biased = -limit % limit; /* the first 2^32 mod limit products are one too many */
+    uint32_t biased = -limit % limit; /* rejecting 2^32 mod limit products removes the bias */
     uint64_t product;
     do
         product = (uint64_t)philox(draws->seed, draws->position, draws->count++).word[0] * limit;

@@ -1,6 +1,6 @@
 /*
- * A binary heap that gives out the smallest of pairs of numbers, compared by `first` and then by
- * `second`: its order is total, so that what comes out depends on nothing else.
+ * A binary heap of pairs of numbers, the smallest on top, compared by `first` and then by `second`.
+ * This order is total, so the order of insertion does not matter.
  */
 #ifndef SOFTBACK_MODELS_TEXT_HEAP_H
 #define SOFTBACK_MODELS_TEXT_HEAP_H

@@ -20,19 +20,19 @@ void lines_end(struct lines *lines)
     *lines = (struct lines){0};
 }
 
-/* Takes bytes into the line, as far as the limit; a mark before it and CR behind it may be more. */
+/* Appends bytes to the line, up to the limit; a byte-order mark and CR may exceed it. */
 static bool lines_take(struct lines *lines, const char *bytes, size_t size)
 {
     size_t room = lines->limit + 4 - lines->line.size;
     lines->size += size;
     if (lines->size > NO_TEXT)
-        return sb_fail("%s:%lld: the line is longer than %d bytes; this is no text", lines->name,
-                       (long long)lines->number, NO_TEXT);
+        return sb_fail("%s:%lld: the line is longer than %d bytes; the file must be a text",
+                       lines->name, (long long)lines->number, NO_TEXT);
     return buffer_add(&lines->line, bytes, size < room ? size : room) ||
            sb_fail("%s: out of memory", lines->name);
 }
 
-/* Takes bytes up to the end of the line; *ended tells whether it was met. */
+/* Appends bytes up to the end of the line; *ended: the end was reached. */
 static bool lines_take_chunk(struct lines *lines, bool *ended)
 {
     if (lines->at == lines->filled) {
@@ -51,7 +51,7 @@ static bool lines_take_chunk(struct lines *lines, bool *ended)
     return lines_take(lines, start, size);
 }
 
-/* Passes over the mark and CR. */
+/* Skips the byte-order mark and CR. */
 static void lines_trim(struct lines *lines)
 {
     size_t kept = lines->line.size - 1; /* without the NUL */

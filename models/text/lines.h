@@ -1,7 +1,7 @@
 /*
- * Lines of text from anywhere. The end of a line is LF or CRLF and belongs to no line, the last
- * line may have none, and a byte-order mark at the start is passed over. Of a line that is too long
- * only its length is kept, so hostile input takes no memory.
+ * Lines of text from any source. LF or CRLF ends a line and is not part of it; the last line may
+ * lack it, and a byte-order mark at the start is skipped. Of a line that is too long only the
+ * length is kept, so untrusted input cannot exhaust memory.
  */
 #ifndef SOFTBACK_MODELS_TEXT_LINES_H
 #define SOFTBACK_MODELS_TEXT_LINES_H

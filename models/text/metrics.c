@@ -12,7 +12,7 @@ static int64_t metrics_smallest(int64_t a, int64_t b, int64_t c)
     return least < c ? least : c;
 }
 
-/* Row i holds the distances from the first i of a to each beginning of b (Wagner and Fischer 1974);
+/* Row i holds the distances from the first i of a to each prefix of b (Wagner and Fischer 1974);
    `row` is overwritten by the next one. */
 static int64_t metrics_distance(const int32_t *a, int64_t a_count, const int32_t *b,
                                 int64_t b_count, int64_t *row)
@@ -33,7 +33,7 @@ static int64_t metrics_distance(const int32_t *a, int64_t a_count, const int32_t
 
 int64_t sb_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count)
 {
-    while (a_count > 0 && b_count > 0 && a[0] == b[0]) { /* what both share at an end is free */
+    while (a_count > 0 && b_count > 0 && a[0] == b[0]) { /* common ends cost nothing */
         a++;
         b++;
         a_count--;
@@ -59,7 +59,7 @@ double sb_perplexity(double log_likelihood, int64_t count)
 {
     if (count >= 1)
         return math_exp(-log_likelihood / (double)count);
-    sb_fail("perplexity: the count is %lld, expected at least 1", (long long)count);
+    sb_fail("perplexity: count is %lld; it must be at least 1", (long long)count);
     return NAN;
 }
 
@@ -69,10 +69,10 @@ struct ids {
     int64_t count, room;
 };
 
-/* What is known of one source. */
+/* The results of one source so far. */
 struct source {
     const char *output;
-    int64_t edits, units; /* to the closest reference so far, and its length; -1: none yet */
+    int64_t edits, units; /* distance to the closest reference (-1: none yet), and its length */
     bool right;
 };
 
@@ -184,11 +184,11 @@ bool sb_score_texts(const char *const *sources, const char *const *references,
                                         : !outputs    ? "outputs"
                                                       : "score");
     if (count < 1)
-        return sb_fail("score_texts: the count is %lld, expected at least 1", (long long)count);
+        return sb_fail("score_texts: count is %lld; it must be at least 1", (long long)count);
     if (units == SB_UNITS_BPE)
         units = SB_UNITS_WORDS;
     if (units != SB_UNITS_CHARACTERS && units != SB_UNITS_BYTES && units != SB_UNITS_WORDS)
-        return sb_fail("score_texts: the units are %s, expected characters, bytes or words",
+        return sb_fail("score_texts: units is %s; it must be characters, bytes or words",
                        sb_units_name(units));
     *score = (sb_text_score){0};
     struct scoring scoring = {.units = units, .score = score};

@@ -1,6 +1,4 @@
-/*
- * Metrics: how near a model's outputs come to the references.
- */
+/* Metrics of a model's outputs, compared with references. */
 #ifndef SOFTBACK_MODELS_TEXT_METRICS_H
 #define SOFTBACK_MODELS_TEXT_METRICS_H
 
@@ -18,11 +16,11 @@ SB_API int64_t sb_edit_distance(const int32_t *a, int64_t a_count, const int32_t
 SB_API double sb_perplexity(double log_likelihood, int64_t count);
 
 /*
- * Scores of texts. The counts are sums, from which the shares are made.
+ * Scores of texts. The shares are computed from the counts.
  *
  * exact_match     lines whose output equals its reference, of all lines
- * token_accuracy  positions at which output and reference have the same unit, of all positions that
- *                 one of them has
+ * token_accuracy  positions at which output and reference have the same unit, of all positions of
+ *                 the longer one
  * word error rate (wer) sources whose output equals none of the source's references, of all
  *                 different sources. In grapheme-to-phoneme conversion the source is a word.
  * phoneme error rate (per) over all different sources, the edit distance from the output to the
@@ -60,14 +58,14 @@ typedef struct {
 
 /*
  * Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
- * tokens as mteval-v13a cuts them, n-grams of up to four tokens, letters as they are, exponential
+ * tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
  * smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
  * when a text is NULL or not UTF-8, and without memory.
  */
 SB_API bool sb_bleu_corpus(const char *const *outputs, const char *const *references, int64_t count,
                            sb_bleu *bleu);
 
-/* How the score was made, in sacreBLEU's form, to be printed beside it. */
+/* How the score is computed: a signature in sacreBLEU's form, to be printed with it. */
 SB_API const char *sb_bleu_signature(void);
 
 #endif

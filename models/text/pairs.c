@@ -110,7 +110,7 @@ static bool pairs_has(const char *who, const sb_pairs *pairs, int64_t index)
     if (!pairs)
         return fail_null(who, "pairs");
     return (index >= 0 && index < pairs->count) ||
-           sb_fail("%s: there is no pair %lld of %lld", who, (long long)index,
+           sb_fail("%s: there is no pair %lld; there are %lld", who, (long long)index,
                    (long long)pairs->count);
 }
 
@@ -207,14 +207,14 @@ bool sb_pairs_divide(const sb_pairs *pairs, int64_t held_out, sb_pairs **rest, s
     if (!pairs || !rest || !held)
         return fail_null("pairs_divide", !pairs ? "pairs" : !rest ? "rest" : "held");
     if (held_out < 1 || held_out >= pairs->count)
-        return sb_fail("pairs_divide: %lld of %lld pairs to hold out, expected some but not all",
+        return sb_fail("pairs_divide: held_out is %lld of %lld pairs; neither side may be empty",
                        (long long)held_out, (long long)pairs->count);
     struct sources sources = {0};
     sb_pairs *side[2] = {NULL, NULL};
     int64_t taken = 0;
     bool ok = pairs_group_sources(&sources, pairs) && pairs_hold_out(&sources, held_out, &taken);
     if (ok && taken == 0)
-        ok = sb_fail("pairs_divide: no source has as few as %lld pairs to hold out",
+        ok = sb_fail("pairs_divide: held_out is %lld, but every source has more pairs",
                      (long long)held_out);
     else
         ok = (ok && pairs_copy_sides(pairs, &sources, side)) ||

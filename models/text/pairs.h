@@ -3,7 +3,7 @@
  *
  * Files are TSV, a line `source<TAB>target` for each pair, or two files whose lines belong
  * together. They are UTF-8; LF and CRLF end a line, the last line may lack its end, and a
- * byte-order mark is passed over. These lines are malformed:
+ * byte-order mark is skipped. These lines are malformed:
  *
  *   train.tsv:17: no tab between source and target
  *   train.tsv:18: 2 tabs, expected one between source and target
@@ -12,7 +12,7 @@
  *   train.tsv:21: byte 5 is NUL
  *   train.tsv:22: 70,000 bytes, expected at most 65,536
  *
- * By default they are passed over and counted, and the first messages are kept; reading fails when
+ * By default they are skipped and counted, and the first messages are kept; reading fails when
  * no pair is left or more than one line in ten is malformed. With `strict` the first one fails.
  */
 #ifndef SOFTBACK_MODELS_TEXT_PAIRS_H
@@ -46,8 +46,8 @@ SB_API const char *sb_pairs_target(const sb_pairs *pairs, int64_t index);
 SB_API const char *const *sb_pairs_sources(const sb_pairs *pairs);
 SB_API const char *const *sb_pairs_targets(const sb_pairs *pairs);
 
-/* The number of malformed lines that were passed over, and the messages of the first
-   SB_PAIRS_PROBLEMS of them; NULL, without a message, behind the last. */
+/* The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
+   of them; NULL, without a message, after the last. */
 SB_API int64_t sb_pairs_skipped(const sb_pairs *pairs);
 SB_API const char *sb_pairs_problem(const sb_pairs *pairs, int64_t index);
 
@@ -61,17 +61,17 @@ SB_API sb_pairs *sb_pairs_parse(const char *name, const char *text, size_t size,
                                 const sb_pairs_options *options);
 
 /*
- * Divides pairs into two new objects, with `held_out` pairs in the second. Which ones is decided by
- * a hash of the source, never by the place in the file; all pairs of one source fall on the same
- * side, so that a held-out source has never been trained on. Where sources with several pairs do
- * not add up to `held_out`, fewer are held out. Both sides keep their order. Fails, and makes
+ * Divides pairs into two new objects, with `held_out` pairs in the second. A hash of the
+ * source decides which ones, not the position in the file; all pairs of one source are on one side,
+ * so that a held-out source has never been trained on. When sources with several pairs do not add
+ * up to `held_out`, fewer are held out. Both sides keep their order. Fails, and makes
  * neither, when one side would be empty, or without memory.
  */
 SB_API bool sb_pairs_divide(const sb_pairs *pairs, int64_t held_out, sb_pairs **rest,
                             sb_pairs **held);
 
-/* How many pairs of b have a source that is also a's: a leak, if one is to test the other. -1
-   without memory. */
+/* How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
+   -1 without memory. */
 SB_API int64_t sb_pairs_shared(const sb_pairs *a, const sb_pairs *b);
 
 #endif

@@ -9,10 +9,10 @@ struct reading {
     sb_pairs *pairs;
     bool strict;
     int64_t lines;
-    char problem[512]; /* of the current line; "" when it is sound */
+    char problem[512]; /* of the current line; "" when it is well-formed */
 };
 
-/* Notes what is wrong with a line, unless something has been noted already. */
+/* Keeps the first problem of a line. */
 SB_PRINTF(3, 4)
 static void pairs_note(struct reading *reading, const struct lines *lines, const char *format, ...)
 {
@@ -53,9 +53,9 @@ static int64_t pairs_tabs(const struct lines *lines)
     return count;
 }
 
-/* Ends the work on one line or pair of lines: it was malformed, or is added. */
-static bool pairs_settle(struct reading *reading, const char *source, size_t source_size,
-                         const char *target, size_t target_size)
+/* Finishes a line or pair of lines: adds it, or counts it as malformed. */
+static bool pairs_finish_line(struct reading *reading, const char *source, size_t source_size,
+                              const char *target, size_t target_size)
 {
     reading->lines++;
     bool ok = true;
@@ -73,7 +73,7 @@ static bool read_line(struct reading *reading, const struct lines *lines)
 {
     pairs_check_line(reading, lines);
     if (reading->problem[0])
-        return pairs_settle(reading, NULL, 0, NULL, 0);
+        return pairs_finish_line(reading, NULL, 0, NULL, 0);
     const char *tab = memchr(lines->text, '\t', lines->size);
     size_t before = tab ? (size_t)(tab - lines->text) : 0;
     size_t behind = tab ? lines->size - before - 1 : 0;
@@ -84,7 +84,7 @@ static bool read_line(struct reading *reading, const struct lines *lines)
                    (long long)pairs_tabs(lines));
     else if (before == 0 || behind == 0)
         pairs_note(reading, lines, "the %s is empty", before == 0 ? "source" : "target");
-    return pairs_settle(reading, lines->text, before, tab ? tab + 1 : NULL, behind);
+    return pairs_finish_line(reading, lines->text, before, tab ? tab + 1 : NULL, behind);
 }
 
 static bool read_tsv(struct reading *reading, struct lines *lines)
@@ -106,18 +106,18 @@ static bool read_two(struct reading *reading, struct lines *sources, struct line
         if (!source && !target)
             break;
         if (!source || !target)
-            return sb_fail("%s ends after %lld lines, and %s goes on",
+            return sb_fail("%s ends after %lld lines, but %s has more",
                            source ? targets->name : sources->name, (long long)reading->lines,
                            source ? sources->name : targets->name);
         pairs_check_line(reading, sources);
         pairs_check_line(reading, targets);
-        if (!pairs_settle(reading, sources->text, sources->size, targets->text, targets->size))
+        if (!pairs_finish_line(reading, sources->text, sources->size, targets->text, targets->size))
             return false;
     }
     return true;
 }
 
-/* Whether what was read is good enough to go on with. */
+/* Whether there are pairs, and few enough malformed lines. */
 static bool pairs_accept(const struct reading *reading, const char *name)
 {
     const sb_pairs *pairs = reading->pairs;
@@ -140,7 +140,7 @@ sb_pairs *pairs_read(const char *who, struct pairs_file sources, const struct pa
     sb_pairs_options none = {0};
     options = options ? options : &none;
     if (options->length < 0 || options->length > 1 << 27)
-        return sb_fail("%s: the longest line is %lld bytes, expected 0 to 2^27", who,
+        return sb_fail("%s: length is %lld; it must be in 0..2^27", who,
                        (long long)options->length);
     size_t limit = options->length ? (size_t)options->length : SB_PAIRS_LINE;
     struct reading reading = {.pairs = sb_pairs_new(), .strict = options->strict};

@@ -1,4 +1,4 @@
-/* Reading pairs from lines, wherever these come from. */
+/* Reading pairs from lines of any source. */
 #ifndef SOFTBACK_MODELS_TEXT_PAIRS_READ_H
 #define SOFTBACK_MODELS_TEXT_PAIRS_READ_H
 

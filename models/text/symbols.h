@@ -1,4 +1,4 @@
-/* The inside of a vocabulary, for the files that build, use and store it. */
+/* The members of a vocabulary, for the files that build, use and store it. */
 #ifndef SOFTBACK_MODELS_TEXT_SYMBOLS_H
 #define SOFTBACK_MODELS_TEXT_SYMBOLS_H
 

@@ -1,6 +1,6 @@
 /*
  * A hash table of byte strings: each distinct key gets the next index, 0, 1, 2, ..., in the order
- * of first appearance, so that what belongs to a key can lie in a plain array beside the table.
+ * of first appearance, so that values of keys can be in a plain array beside the table.
  */
 #ifndef SOFTBACK_MODELS_TEXT_TABLE_H
 #define SOFTBACK_MODELS_TEXT_TABLE_H
@@ -28,8 +28,8 @@ struct table {
  */
 uint64_t hash_bytes(const void *bytes, size_t size);
 
-/* The key's index, whether it is new or not; -1 when there is no memory. Below the old count it was
-   there before. */
+/* The key's index, whether it is new or not; -1 when there is no memory. An index below
+   the old count is not new. */
 int64_t table_add(struct table *table, const void *key, size_t size);
 
 /* The key's index, or -1 when it is not there. */
@@ -39,7 +39,7 @@ int64_t table_find(const struct table *table, const void *key, size_t size);
 const char *table_key(const struct table *table, int64_t index);
 size_t table_key_size(const struct table *table, int64_t index);
 
-/* Forgets the keys and keeps the memory for others. */
+/* Removes the keys and keeps the memory. */
 void table_clear(struct table *table);
 
 void table_free(struct table *table);

@@ -49,7 +49,7 @@ sb_part sb_task_part(sb_task task, const char *source, const char *target)
     char sum[32];
     const char *meaning = task == SB_TASK_DATES ? target : source;
     const char *plus = strchr(source, '+');
-    if (task == SB_TASK_ADDITION && plus) { /* 85+47 is 47+85, which stands for both */
+    if (task == SB_TASK_ADDITION && plus) { /* 85+47 belongs to the part of 47+85 */
         int a = atoi(source), b = atoi(plus + 1);
         snprintf(sum, sizeof sum, "%d+%d", a < b ? a : b, a < b ? b : a);
         meaning = sum;
@@ -96,7 +96,7 @@ static bool task_check(sb_task task, sb_task_options *lengths, sb_part part, uin
     if ((unsigned)task >= SB_TASKS || (unsigned)part >= SB_PARTS)
         return sb_fail("task_make: there is no task %d or no part %d", (int)task, (int)part);
     if (index >> 48)
-        return sb_fail("task_make: index %llu, expected below 2^48", (unsigned long long)index);
+        return sb_fail("task_make: index %llu must be below 2^48", (unsigned long long)index);
     if (lengths->min_length == 0)
         lengths->min_length = MIN_LENGTH;
     if (lengths->max_length == 0)
@@ -104,7 +104,7 @@ static bool task_check(sb_task task, sb_task_options *lengths, sb_part part, uin
     if (lengths->min_length > 0 && lengths->min_length <= lengths->max_length &&
         lengths->max_length <= SB_TASK_LENGTH)
         return true;
-    return sb_fail("task_make: lengths %d to %d, expected a range from 1 up to %d",
+    return sb_fail("task_make: lengths are %d to %d; they must be a range in 1..%d",
                    lengths->min_length, lengths->max_length, SB_TASK_LENGTH);
 }
 
@@ -116,7 +116,7 @@ bool sb_task_make(sb_task task, const sb_task_options *options, uint64_t seed, s
         return fail_null("task_make", "pair");
     if (!task_check(task, &lengths, part, index))
         return false;
-    /* Parts count from different places, and no other use of this stream counts so high. */
+    /* Parts have different ranges of counters, which no other use of this stream reaches. */
     struct draws draws = {seed, (uint64_t)SB_STREAM_DATA << 48 | index, ((uint64_t)part + 1) << 32};
     do { /* even of the ten single digits, each part has some */
         if (task == SB_TASK_DATES)

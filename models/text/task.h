@@ -1,5 +1,5 @@
 /*
- * Built-in tasks: pairs of a source and a target text without end, made on the spot.
+ * Built-in tasks: endless pairs of a source and a target text, generated on demand.
  *
  *   copy      "4 7 1 1 9"            -> "4 7 1 1 9"
  *   reverse   "4 7 1 1 9"            -> "9 1 1 7 4"
@@ -10,10 +10,10 @@
  * A pair is a pure function of task, lengths, seed, part and index: pair 5 can be made without
  * pair 4, by any thread, and is the same on every machine.
  *
- * What is held out has never been seen in training. The part of a pair is decided by a hash of its
+ * Held-out pairs never occur in training. The part of a pair is decided by a hash of its
  * meaning: the digits of the source, the two numbers of a sum in either order, the day of a date in
- * any spelling. 8 in 10 meanings belong to training, 1 to validation, 1 to the test. The seed has
- * no part in it, so a model trained with one seed can be tested with the pairs of another.
+ * any spelling. 8 in 10 meanings belong to training, 1 to validation, 1 to the test. The
+ * seed does not change it, so a model trained with one seed can be tested with pairs of another.
  */
 #ifndef SOFTBACK_MODELS_TEXT_TASK_H
 #define SOFTBACK_MODELS_TEXT_TASK_H

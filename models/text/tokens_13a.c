@@ -29,7 +29,7 @@ static bool tokens_put(struct buffer *to, const char *before, char c, const char
     return buffer_add_text(to, before) && buffer_add(to, &c, 1) && buffer_add_text(to, behind);
 }
 
-/* Every `what` becomes `by`. */
+/* Replaces every `what` by `by`. */
 static bool tokens_replace(const struct buffer *from, struct buffer *to, const char *what,
                            const char *by)
 {
@@ -43,7 +43,7 @@ static bool tokens_replace(const struct buffer *from, struct buffer *to, const c
     return ok;
 }
 
-/* Spaces around marks. */
+/* Adds spaces around marks. */
 static bool tokens_part_marks(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
@@ -54,7 +54,7 @@ static bool tokens_part_marks(const struct buffer *from, struct buffer *to)
     return ok;
 }
 
-/* Spaces around a full stop or comma that follows no digit; both characters are used up. */
+/* Adds spaces around a full stop or comma that follows no digit; consumes both characters. */
 static bool tokens_part_stops_behind(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
@@ -68,7 +68,7 @@ static bool tokens_part_stops_behind(const struct buffer *from, struct buffer *t
     return ok;
 }
 
-/* Spaces around a full stop or comma that no digit follows; both characters are used up. */
+/* Adds spaces around a full stop or comma that no digit follows; consumes both characters. */
 static bool tokens_part_stops_before(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;
@@ -82,7 +82,7 @@ static bool tokens_part_stops_before(const struct buffer *from, struct buffer *t
     return ok;
 }
 
-/* Spaces around a dash that follows a digit. */
+/* Adds spaces around a dash that follows a digit. */
 static bool tokens_part_dashes(const struct buffer *from, struct buffer *to)
 {
     bool ok = true;

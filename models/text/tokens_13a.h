@@ -1,4 +1,4 @@
-/* The tokens of mteval-v13a, by which BLEU is counted. */
+/* The tokens of mteval-v13a, which BLEU counts. */
 #ifndef SOFTBACK_MODELS_TEXT_TOKENS_13A_H
 #define SOFTBACK_MODELS_TEXT_TOKENS_13A_H
 
@@ -11,7 +11,7 @@
  */
 bool tokens_13a(const char *text, size_t size, struct buffer *tokens, struct buffer *scratch);
 
-/* The token at *at, which moves behind it; false at the end. Tokens stand between white space as
+/* The token at *at, which moves past it; false at the end. Tokens stand between white space as
    Unicode, and Python, define it. */
 bool token_next(const char *text, size_t size, size_t *at, struct unit *token);
 

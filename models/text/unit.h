@@ -10,14 +10,14 @@ struct unit {
     size_t size;
 };
 
-/* The unit at *at, which moves behind it; false at the end of the text. Units are characters, bytes
+/* The unit at *at, which moves past it; false at the end of the text. Units are characters, bytes
    or words; the text is UTF-8. */
 bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct unit *unit);
 
 /* The units of this name; false, without a message, when there are none. */
 bool units_named(const char *name, sb_units *units);
 
-/* Checks a text from outside and measures it; fails in the name of `who` when it is NULL, not
+/* Checks a caller's text and sets its size; fails, with `who` in the message, when it is NULL, not
    UTF-8, or longer than 1 GiB. */
 bool text_check(const char *who, const char *text, size_t *size);
 

@@ -68,7 +68,7 @@ bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct
             return false;
         const char *space = memchr(text + start, ' ', size - start);
         end = space ? (size_t)(space - text) : size;
-        *at = end + 1; /* behind the space; size + 1 marks the end, as a last word may be empty */
+        *at = end + 1; /* after the space; size + 1 marks the end, as a last word may be empty */
     } else {
         if (start >= size)
             return false;
@@ -83,40 +83,40 @@ bool unit_next(sb_units units, const char *text, size_t size, size_t *at, struct
     return true;
 }
 
-/* What the choice of units rests on. */
-struct survey {
+/* The statistics that decide the choice of units. */
+struct statistics {
     struct table words;
     int64_t uses[MANY_WORDS]; /* of the first thousand words */
     int64_t tokens, empty, characters;
 };
 
-static bool units_survey_text(struct survey *survey, const char *text, size_t size)
+static bool units_count_text(struct statistics *statistics, const char *text, size_t size)
 {
     struct unit unit;
     for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);) {
-        survey->tokens++;
-        survey->empty += unit.size == 0;
-        if (survey->words.count > MANY_WORDS)
-            continue; /* too many already: no need to know which */
-        int64_t word = table_add(&survey->words, unit.text, unit.size);
+        statistics->tokens++;
+        statistics->empty += unit.size == 0;
+        if (statistics->words.count > MANY_WORDS)
+            continue; /* above the limit, so which words does not matter */
+        int64_t word = table_add(&statistics->words, unit.text, unit.size);
         if (word < 0)
             return sb_fail("units_detect: out of memory");
         if (word < MANY_WORDS)
-            survey->uses[word]++;
+            statistics->uses[word]++;
     }
     for (size_t at = 0; unit_next(SB_UNITS_CHARACTERS, text, size, &at, &unit);)
-        survey->characters++;
+        statistics->characters++;
     return true;
 }
 
-static bool units_closed_set_of_words(const struct survey *survey, int64_t texts)
+static bool units_closed_set_of_words(const struct statistics *statistics, int64_t texts)
 {
-    if (survey->tokens < 2 * texts || survey->words.count > MANY_WORDS)
+    if (statistics->tokens < 2 * texts || statistics->words.count > MANY_WORDS)
         return false;
     int64_t once = 0;
-    for (int64_t i = 0; i < survey->words.count; i++)
-        once += survey->uses[i] == 1;
-    return 100 * (once + survey->empty) < survey->tokens;
+    for (int64_t i = 0; i < statistics->words.count; i++)
+        once += statistics->uses[i] == 1;
+    return 100 * (once + statistics->empty) < statistics->tokens;
 }
 
 bool sb_units_detect(const char *const *texts, int64_t count, sb_units *units)
@@ -124,24 +124,24 @@ bool sb_units_detect(const char *const *texts, int64_t count, sb_units *units)
     if (!texts || !units)
         return fail_null("units_detect", texts ? "units" : "texts");
     if (count < 1)
-        return sb_fail("units_detect: there are %lld texts, expected at least 1", (long long)count);
-    struct survey *survey = memory_new(sizeof *survey);
-    if (!survey)
+        return sb_fail("units_detect: count is %lld; it must be at least 1", (long long)count);
+    struct statistics *statistics = memory_new(sizeof *statistics);
+    if (!statistics)
         return sb_fail("units_detect: out of memory");
     bool ok = true;
     for (int64_t i = 0; ok && i < count; i++) {
         size_t size;
         ok = text_check("units_detect", texts[i], &size) &&
-             units_survey_text(survey, texts[i], size);
+             units_count_text(statistics, texts[i], size);
     }
     if (ok) {
         bool sentences =
-            survey->characters > LONG_TEXT * count && survey->tokens >= LONG_WORDS * count;
-        *units = units_closed_set_of_words(survey, count) ? SB_UNITS_WORDS
-                 : sentences                              ? SB_UNITS_BPE
-                                                          : SB_UNITS_CHARACTERS;
+            statistics->characters > LONG_TEXT * count && statistics->tokens >= LONG_WORDS * count;
+        *units = units_closed_set_of_words(statistics, count) ? SB_UNITS_WORDS
+                 : sentences                                  ? SB_UNITS_BPE
+                                                              : SB_UNITS_CHARACTERS;
     }
-    table_free(&survey->words);
-    memory_free(survey);
+    table_free(&statistics->words);
+    memory_free(statistics);
     return ok;
 }

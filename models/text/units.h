@@ -1,9 +1,9 @@
 /*
- * Units: what a text is cut into before a model reads it.
+ * Units: the symbols that a text is split into before a model reads it (tokenisation).
  *
  *   characters  the code points of UTF-8
  *   bytes       the bytes of UTF-8; no text is ever unknown
- *   words       what stands between single spaces, the empty word included: "a  b" has three
+ *   words       the strings between single spaces, the empty word included: "a  b" has three
  *   bpe         byte-pair merges that are learned from the training texts (see vocabulary.h)
  */
 #ifndef SOFTBACK_MODELS_TEXT_UNITS_H

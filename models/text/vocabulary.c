@@ -52,7 +52,7 @@ const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t id)
     if (!vocabulary)
         return fail_null("vocabulary_symbol", "vocabulary");
     if (id < 0 || id >= sb_vocabulary_size(vocabulary))
-        return sb_fail("vocabulary_symbol: there is no id %d, ids are below %lld", id,
+        return sb_fail("vocabulary_symbol: there is no id %d; ids are below %lld", id,
                        (long long)sb_vocabulary_size(vocabulary));
     return id < SB_SPECIAL_SYMBOLS ? special_symbols[id]
                                    : table_key(&vocabulary->symbols, id - SB_SPECIAL_SYMBOLS);
@@ -92,7 +92,7 @@ static int64_t vocabulary_encode_units(const sb_vocabulary *v, const char *text,
     return count;
 }
 
-/* The ids of a text's characters behind a leading space, then merged. */
+/* The ids of a text's characters after a leading space, then merged. */
 static int64_t vocabulary_encode_byte_pairs(const sb_vocabulary *v, const char *text, size_t size,
                                             int32_t *ids, sb_unknown *unknown)
 {
@@ -127,7 +127,7 @@ int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char *text,
     return ids;
 }
 
-/* The text of one id, which is below the size and no padding, begin or end. */
+/* Appends the text of one id, which is not padding, begin or end. */
 static bool vocabulary_decode_symbol(const sb_vocabulary *v, int32_t id, struct buffer *text)
 {
     if (id == SB_SYMBOL_UNKNOWN)
@@ -156,8 +156,8 @@ static bool vocabulary_decode_ids(const sb_vocabulary *v, const int32_t *ids, in
     return true;
 }
 
-/* A copy in which each byte that is not part of a character is U+FFFD; a NUL is none. */
-static char *vocabulary_mended(const char *bytes, size_t size)
+/* A copy in which each byte that is not part of a character, or is NUL, is U+FFFD. */
+static char *vocabulary_repaired(const char *bytes, size_t size)
 {
     struct buffer text = {0};
     bool ok = true;
@@ -185,8 +185,8 @@ char *sb_vocabulary_decode(const sb_vocabulary *vocabulary, const int32_t *ids, 
         return NULL;
     }
     bool spaced = vocabulary->units == SB_UNITS_BPE && text.size > 0 && text.bytes[0] == ' ';
-    char *result = spaced ? vocabulary_mended(text.bytes + 1, text.size - 1)
-                          : vocabulary_mended(text.bytes, text.size);
+    char *result = spaced ? vocabulary_repaired(text.bytes + 1, text.size - 1)
+                          : vocabulary_repaired(text.bytes, text.size);
     buffer_free(&text);
     return result ? result : sb_fail("vocabulary_decode: out of memory");
 }

@@ -2,8 +2,8 @@
  * Vocabularies: texts to ids and back.
  *
  * A text is UTF-8. It is cut into units (units.h), and each unit's symbol has an id. Four special
- * symbols come first; encoding never makes the first three of them, which whoever builds a batch
- * puts in.
+ * symbols come first; encoding never returns the first three, which are added when a batch is
+ * made.
  *
  * Decoding is the exact inverse of encoding for every text whose symbols are known. The vocabulary
  * depends on the training texts but not on their order.
@@ -35,7 +35,7 @@ typedef struct {
  *                     room, the most frequent are kept (of equally frequent ones the first).
  * bytes               all 256, whatever the texts; ids are byte + 4.
  * bpe                 the characters as above, then merges in the order in which they are learned
- *                     (Sennrich, Haddow and Birch 2016): again and again the most frequent pair of
+ *                     (Sennrich, Haddow and Birch 2016): repeatedly the most frequent pair of
  *                     neighbours becomes a symbol, until `size` is reached or no pair occurs twice.
  *                     Of equally frequent pairs the one with the smaller ids is taken. The paper
  *                     marks the end of each word; here each word carries the space before it (the
@@ -55,7 +55,7 @@ SB_API int64_t sb_vocabulary_size(const sb_vocabulary *vocabulary); /* ids are b
 SB_API sb_units sb_vocabulary_units(const sb_vocabulary *vocabulary);
 
 /*
- * A symbol as a text to show, owned by the vocabulary: "<padding>", "<begin>", "<end>",
+ * A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
  * "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
  * space where a word begins. Fails when there is no such id.
  */
@@ -65,7 +65,7 @@ SB_API const char *sb_vocabulary_symbol(const sb_vocabulary *vocabulary, int32_t
    vocabulary has none. */
 SB_API int32_t sb_vocabulary_id(const sb_vocabulary *vocabulary, const char *symbol);
 
-/* What encoding met that the vocabulary does not know. */
+/* The units of an encoded text that are not in the vocabulary. */
 typedef struct {
     int64_t count;            /* how many units became SB_SYMBOL_UNKNOWN */
     size_t first, first_size; /* the first of them: its bytes in the text */
@@ -81,8 +81,8 @@ SB_API int32_t *sb_vocabulary_encode(const sb_vocabulary *vocabulary, const char
 
 /*
  * The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
- * and unknown is U+FFFD. It is always UTF-8: where bytes do not make a character, U+FFFD takes
- * their place. Fails on an id that the vocabulary does not have, and without memory.
+ * and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
+ * U+FFFD. Fails on an id that the vocabulary does not have, and without memory.
  */
 SB_API char *sb_vocabulary_decode(const sb_vocabulary *vocabulary, const int32_t *ids,
                                   int64_t count);

@@ -71,7 +71,7 @@ static bool vocabulary_read_symbols(sb_vocabulary *v, const json_t *symbols)
     if (!json_is_array(symbols))
         return sb_fail("vocabulary: \"symbols\" is not an array");
     if (json_array_size(symbols) > INT32_MAX - SB_SPECIAL_SYMBOLS)
-        return sb_fail("vocabulary: %zu symbols are too many", json_array_size(symbols));
+        return sb_fail("vocabulary: %zu symbols are more than 2^31", json_array_size(symbols));
     for (size_t i = 0; i < json_array_size(symbols); i++) {
         const json_t *symbol = json_array_get(symbols, i);
         if (!json_is_string(symbol))
@@ -80,13 +80,13 @@ static bool vocabulary_read_symbols(sb_vocabulary *v, const json_t *symbols)
         size_t size = json_string_length(symbol);
         if (!utf8_valid(text, size) || memchr(text, '\0', size) ||
             !vocabulary_fits_units(v->units, text, size))
-            return sb_fail("vocabulary: symbol %zu, %s, is none of %s", i, utf8_quote(text).text,
-                           sb_units_name(v->units));
+            return sb_fail("vocabulary: symbol %zu, %s, cannot be a symbol of %s", i,
+                           utf8_quote(text).text, sb_units_name(v->units));
         int64_t index = table_add(&v->symbols, text, size);
         if (index < 0)
             return vocabulary_out_of_memory();
         if (index < (int64_t)i)
-            return sb_fail("vocabulary: symbol %zu, %s, is symbol %lld again", i,
+            return sb_fail("vocabulary: symbol %zu, %s, repeats symbol %lld", i,
                            utf8_quote(text).text, (long long)index);
     }
     return true;
@@ -120,7 +120,7 @@ static bool vocabulary_read_merge(sb_vocabulary *v, const json_t *merges, size_t
         return sb_fail("vocabulary: merge %zu does not make symbol %lld, %s", number,
                        (long long)made, utf8_quote(table_key(&v->symbols, made)).text);
     int64_t index = table_add(&v->merges, ids, sizeof ids);
-    return index >= 0 || vocabulary_out_of_memory(); /* no merge comes twice, as its symbol would */
+    return index >= 0 || vocabulary_out_of_memory(); /* merges are distinct, as symbols are */
 }
 
 static bool vocabulary_read_merges(sb_vocabulary *v, const json_t *merges)
@@ -129,19 +129,19 @@ static bool vocabulary_read_merges(sb_vocabulary *v, const json_t *merges)
     if (!json_is_array(merges) || json_array_size(merges) % 2 != 0)
         return sb_fail("vocabulary: \"merges\" is not an array of pairs");
     if (count > (size_t)v->symbols.count)
-        return sb_fail("vocabulary: %zu merges make %lld symbols", count,
+        return sb_fail("vocabulary: there are %zu merges, more than the %lld symbols", count,
                        (long long)v->symbols.count);
     int64_t characters = v->symbols.count - (int64_t)count;
     for (int64_t i = 0; i < characters; i++)
         if (!vocabulary_fits_units(SB_UNITS_CHARACTERS, table_key(&v->symbols, i),
                                    table_key_size(&v->symbols, i)))
-            return sb_fail("vocabulary: symbol %lld is no character and no merge makes it",
+            return sb_fail("vocabulary: symbol %lld is neither a character nor made by a merge",
                            (long long)i);
     for (size_t i = 0; i < count; i++)
         if (!vocabulary_read_merge(v, merges, i, characters + (int64_t)i))
             return false;
     return table_find(&v->symbols, " ", 1) >= 0 ||
-           sb_fail("vocabulary: bpe needs the space among its symbols");
+           sb_fail("vocabulary: there is no space among the symbols; bpe needs it");
 }
 
 sb_vocabulary *vocabulary_from_json(const json_t *json)
@@ -153,7 +153,8 @@ sb_vocabulary *vocabulary_from_json(const json_t *json)
     if (!name)
         return sb_fail("vocabulary: \"units\" is not a string");
     if (!units_named(name, &units) || units == SB_UNITS_AUTO)
-        return sb_fail("vocabulary: there are no units %s", utf8_quote(name).text);
+        return sb_fail("vocabulary: \"units\" is %s; it must be characters, bytes, words or bpe",
+                       utf8_quote(name).text);
     sb_vocabulary *v = vocabulary_empty(units);
     bool ok = v || vocabulary_out_of_memory();
     if (ok && units == SB_UNITS_BYTES)

@@ -16,8 +16,8 @@
 json_t *vocabulary_to_json(const sb_vocabulary *vocabulary);
 
 /*
- * Reads what vocabulary_to_json wrote, checking all of it, as it may come from anywhere: types,
- * known units, no symbol twice, none that is empty (but as a word) or not UTF-8 or not one unit,
+ * Reads the result of vocabulary_to_json and checks all of it, as it may be untrusted: types,
+ * known units, no symbol twice, none that is empty (except as a word) or not UTF-8 or not one unit,
  * and merges of earlier symbols only whose texts join up. Other members are ignored. The caller
  * owns the vocabulary and keeps `json`.
  */

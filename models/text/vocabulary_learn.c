@@ -147,21 +147,20 @@ static bool vocabulary_check_size(sb_units units, int64_t size)
     int64_t least = SB_SPECIAL_SYMBOLS + (units == SB_UNITS_BYTES ? 256 : 1);
     if (size >= least && size <= INT32_MAX)
         return true;
-    return sb_fail("vocabulary_new: the size is %lld, expected at least %lld for %s",
-                   (long long)size, (long long)least, sb_units_name(units));
+    return sb_fail("vocabulary_new: size is %lld; it must be at least %lld for %s", (long long)size,
+                   (long long)least, sb_units_name(units));
 }
 
 /* Checks the arguments, and fills in units and size. */
-static bool vocabulary_settle(const char *const *texts, int64_t count,
-                              sb_vocabulary_options *options)
+static bool vocabulary_check(const char *const *texts, int64_t count,
+                             sb_vocabulary_options *options)
 {
     if (!texts)
         return fail_null("vocabulary_new", "texts");
     if (count < 1)
-        return sb_fail("vocabulary_new: there are %lld texts, expected at least 1",
-                       (long long)count);
+        return sb_fail("vocabulary_new: count is %lld; it must be at least 1", (long long)count);
     if ((unsigned)options->units >= SB_UNITS)
-        return sb_fail("vocabulary_new: there are no units %d", (int)options->units);
+        return sb_fail("vocabulary_new: units is %d, which does not exist", (int)options->units);
     for (int64_t i = 0; i < count; i++) {
         size_t size;
         if (!text_check("vocabulary_new", texts[i], &size))
@@ -178,7 +177,7 @@ sb_vocabulary *sb_vocabulary_new(const char *const *texts, int64_t count,
                                  const sb_vocabulary_options *options)
 {
     sb_vocabulary_options settled = options ? *options : (sb_vocabulary_options){0};
-    if (!vocabulary_settle(texts, count, &settled))
+    if (!vocabulary_check(texts, count, &settled))
         return NULL;
     sb_vocabulary *v = vocabulary_empty(settled.units);
     if (!v)

@@ -58,7 +58,7 @@ TEST(metrics, the_perplexity_of_n_equal_guesses_is_n)
     cr_expect(fabs(sb_perplexity(-5 * 2.302585092994046, 5) - 10) < 1e-13);
     cr_expect(sb_perplexity(0, 3) == 1);
     cr_expect(isnan(sb_perplexity(-1, 0)));
-    EXPECT_ERROR("perplexity: the count is 0, expected at least 1");
+    EXPECT_ERROR("perplexity: count is 0; it must be at least 1");
 }
 
 /*
@@ -129,7 +129,7 @@ TEST(metrics, wrong_arguments_are_refused)
     sb_bleu bleu;
     cr_expect(!sb_score_texts(text, text, text, 0, SB_UNITS_WORDS, &score));
     cr_expect(!sb_score_texts(text, text, text, 1, SB_UNITS_AUTO, &score));
-    EXPECT_ERROR("score_texts: the units are auto, expected characters, bytes or words");
+    EXPECT_ERROR("score_texts: units is auto; it must be characters, bytes or words");
     cr_expect(!sb_score_texts(text, text, bad, 1, SB_UNITS_WORDS, &score));
     EXPECT_ERROR("score_texts: byte 2 of the text (0xff) is not UTF-8");
     cr_expect(!sb_score_texts(none, text, text, 1, SB_UNITS_WORDS, &score));

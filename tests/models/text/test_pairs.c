@@ -103,7 +103,7 @@ TEST(pairs, long_lines_are_skipped)
     cr_expect_str_eq(sb_pairs_target(pairs, 21), "67890");
     sb_pairs_free(pairs);
     cr_expect(!sb_pairs_parse("t.tsv", text, strlen(text), &(sb_pairs_options){.length = -1}));
-    EXPECT_ERROR("pairs_parse: the longest line is -1 bytes");
+    EXPECT_ERROR("pairs_parse: length is -1; it must be in 0..2^27");
     cr_expect(
         !sb_pairs_parse("t.tsv", text, strlen(text), &(sb_pairs_options){.length = INT64_MAX}));
 }
@@ -210,9 +210,9 @@ TEST(pairs, two_files_are_paired_line_by_line)
                  (const char *[][2]){{"one", "eins"}, {"two\twith a tab", "zwei"}});
     write_file(b, "eins\n", 5);
     cr_expect(!sb_pairs_read_two(a, b, NULL));
-    EXPECT_ERROR("b.txt ends after 1 lines, and ");
+    EXPECT_ERROR("b.txt ends after 1 lines, but ");
     cr_expect(!sb_pairs_read_two(b, a, NULL));
-    EXPECT_ERROR("b.txt ends after 1 lines, and ");
+    EXPECT_ERROR("b.txt ends after 1 lines, but ");
     snprintf(text, sizeof text, "%s\n%s", SOUND, SOUND); /* the 21st line is empty */
     write_file(a, text, strlen(text));
     text[strlen(SOUND)] = 'x';
@@ -301,10 +301,10 @@ TEST(pairs, all_pairs_of_a_source_are_in_one_part)
     sb_pairs_free(held);
     rest = held = NULL;
     cr_expect(!sb_pairs_divide(pairs, 2, &rest, &held));
-    EXPECT_ERROR("pairs_divide: no source has as few as 2 pairs to hold out");
+    EXPECT_ERROR("pairs_divide: held_out is 2, but every source has more pairs");
     cr_expect(!sb_pairs_divide(pairs, 0, &rest, &held));
     cr_expect(!sb_pairs_divide(pairs, 300, &rest, &held));
-    EXPECT_ERROR("pairs_divide: 300 of 300 pairs to hold out, expected some but not all");
+    EXPECT_ERROR("pairs_divide: held_out is 300 of 300 pairs; neither side may be empty");
     cr_expect(!sb_pairs_divide(NULL, 1, &rest, &held) && !rest && !held);
     sb_pairs_free(pairs);
 }

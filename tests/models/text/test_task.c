@@ -320,7 +320,7 @@ TEST(task, wrong_arguments_are_refused)
     sb_task task;
     sb_task_options backwards = {5, 4}, negative = {-1, 4}, huge = {1, 513};
     cr_expect(!sb_task_make(SB_TASK_COPY, &backwards, 1, SB_PART_TRAIN, 0, &pair));
-    EXPECT_ERROR("task_make: lengths 5 to 4, expected a range from 1 up to 512");
+    EXPECT_ERROR("task_make: lengths are 5 to 4; they must be a range in 1..512");
     cr_expect(!sb_task_make(SB_TASK_COPY, &negative, 1, SB_PART_TRAIN, 0, &pair));
     cr_expect(!sb_task_make(SB_TASK_COPY, &huge, 1, SB_PART_TRAIN, 0, &pair));
     cr_expect(!sb_task_make(SB_TASK_COPY, NULL, 1, SB_PART_TRAIN, (uint64_t)1 << 48, &pair));

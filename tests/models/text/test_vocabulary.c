@@ -67,7 +67,7 @@ TEST(vocabulary, special_symbols_come_first)
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_UNKNOWN), "<unknown>");
     cr_expect_str_eq(sb_vocabulary_symbol(v, 4), "a");
     cr_expect(!sb_vocabulary_symbol(v, 5) && !sb_vocabulary_symbol(v, -1));
-    EXPECT_ERROR("vocabulary_symbol: there is no id -1, ids are below 5");
+    EXPECT_ERROR("vocabulary_symbol: there is no id -1; ids are below 5");
     sb_vocabulary_release(v);
 }
 
@@ -199,14 +199,14 @@ TEST(vocabulary, wrong_arguments_are_refused)
     cr_expect(!sb_vocabulary_new(NULL, 1, NULL));
     EXPECT_ERROR("vocabulary_new: texts is NULL");
     cr_expect(!sb_vocabulary_new(texts, 0, NULL));
-    EXPECT_ERROR("vocabulary_new: there are 0 texts, expected at least 1");
+    EXPECT_ERROR("vocabulary_new: count is 0; it must be at least 1");
     cr_expect(!sb_vocabulary_new(texts, 2, NULL));
     EXPECT_ERROR("vocabulary_new: all 2 texts are empty");
     texts[0] = "a";
     cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = 4}));
-    EXPECT_ERROR("vocabulary_new: the size is 4, expected at least 5");
+    EXPECT_ERROR("vocabulary_new: size is 4; it must be at least 5");
     cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){SB_UNITS_BYTES, 259}));
-    EXPECT_ERROR("the size is 259, expected at least 260 for bytes");
+    EXPECT_ERROR("size is 259; it must be at least 260 for bytes");
     cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = -1}));
     cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.size = (int64_t)1 << 31}));
     cr_expect(!sb_vocabulary_new(texts, 2, &(sb_vocabulary_options){.units = (sb_units)9}));
@@ -467,25 +467,25 @@ TEST(vocabulary, hostile_json_is_refused)
         {"[]", "\"units\" is not a string"},
         {"7", "\"units\" is not a string"},
         {"{\"units\":7}", "\"units\" is not a string"},
-        {"{\"units\":\"auto\"}", "there are no units \"auto\""},
-        {"{\"units\":\"a\\u001b[2J\"}", "there are no units \"a?[2J\""},
+        {"{\"units\":\"auto\"}", "\"units\" is \"auto\"; it must"},
+        {"{\"units\":\"a\\u001b[2J\"}", "\"units\" is \"a?[2J\"; it must"},
         {"{\"units\":\"words\"}", "\"symbols\" is not an array"},
         {"{\"units\":\"words\",\"symbols\":{}}", "\"symbols\" is not an array"},
         {"{\"units\":\"words\",\"symbols\":[\"a\",7]}", "symbol 1 is not a string"},
         {"{\"units\":\"words\",\"symbols\":[\"a\",\"b\",\"a\"]}",
-         "symbol 2, \"a\", is symbol 0 again"},
-        {"{\"units\":\"words\",\"symbols\":[\"a b\"]}", "symbol 0, \"a b\", is none of words"},
+         "symbol 2, \"a\", repeats symbol 0"},
+        {"{\"units\":\"words\",\"symbols\":[\"a b\"]}", "symbol 0, \"a b\", cannot be"},
         {"{\"units\":\"words\",\"symbols\":[\"a\\u0000b\"]}", "symbol 0"},
         {"{\"units\":\"characters\",\"symbols\":[\"ab\"]}",
-         "symbol 0, \"ab\", is none of characters"},
+         "symbol 0, \"ab\", cannot be a symbol of characters"},
         {"{\"units\":\"characters\",\"symbols\":[\"\"]}", "symbol 0"},
         {"{\"units\":\"characters\",\"symbols\":[\"\\u0000\"]}", "symbol 0"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"a\"]}", "\"merges\" is not an array"},
-        {"{\"units\":\"bpe\",\"symbols\":[\"a\"],\"merges\":[]}", "bpe needs the space"},
+        {"{\"units\":\"bpe\",\"symbols\":[\"a\"],\"merges\":[]}", "bpe needs it"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"\"],\"merges\":[]}", "symbol 1"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"ab\"],\"merges\":[]}",
-         "symbol 1 is no character"},
-        {"{\"units\":\"bpe\",\"symbols\":[\" \"],\"merges\":[4,4,4,4]}", "2 merges make 1 symbols"},
+         "symbol 1 is neither a character"},
+        {"{\"units\":\"bpe\",\"symbols\":[\" \"],\"merges\":[4,4,4,4]}", "2 merges, more than the"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[7]}",
          "\"merges\" is not an array of pairs"},
         {"{\"units\":\"bpe\",\"symbols\":[\" \",\"  \"],\"merges\":[4,[4]]}", "on its right"},
@@ -511,7 +511,7 @@ TEST(vocabulary, hostile_json_is_refused)
     json_t *json =
         json_pack("{s:s,s:[o]}", "units", "words", "symbols", json_stringn_nocheck("a\xFF", 2));
     cr_expect(!vocabulary_from_json(json));
-    EXPECT_ERROR("vocabulary: symbol 0, \"a?\", is none of words");
+    EXPECT_ERROR("vocabulary: symbol 0, \"a?\", cannot be a symbol of words");
     json_decref(json);
     cr_expect(!vocabulary_from_json(NULL) && !vocabulary_to_json(NULL));
 }
