@@ -1,6 +1,6 @@
 /*
- * Beam search. Each text has a beam: the most probable beginnings of an output, all of one length,
- * and the one that greedy decoding would have, which stays even where it is not among them.
+ * Beam search. Each text has a beam: the most probable hypotheses (beginnings of an output), all of
+ * one length, and that of greedy decoding, which stays even when it is not among them.
  */
 #include "models/decoding/search.h"
 #include "tensor/failure.h"
@@ -14,25 +14,25 @@ struct node {
     int64_t previous;
 };
 
-struct beginning {
+struct hypothesis {
     double log_p;
     int64_t node; /* of its last symbol */
     int64_t row;  /* its sequence */
     bool greedy;
 };
 
-/* A beginning and a symbol to go on with. */
+/* A hypothesis and its next symbol. */
 struct candidate {
     double log_p;
-    int64_t from; /* the beginning's place in the beam */
+    int64_t from; /* the hypothesis's index in the beam */
     int32_t id;
     bool greedy;
 };
 
 struct beam {
     const struct search_text *text;
-    int64_t count, length;   /* of the beginnings, and of each of them */
-    struct beginning *begun; /* width + 1 */
+    int64_t count, length;   /* of the hypotheses, and of each of them */
+    struct hypothesis *live; /* width + 1 */
     int64_t ended;           /* how many outputs have ended */
     bool found;              /* an output, the best so far: */
     int64_t node;
@@ -41,7 +41,7 @@ struct beam {
 struct search_state {
     const struct search *search;
     struct beam *beam; /* one for each text */
-    struct beginning *begun, *next;
+    struct hypothesis *live, *next;
     int64_t nodes, nodes_room;
     struct node *node;
     double *log_p; /* (sequences, V) */
@@ -60,20 +60,20 @@ static bool beam_begin(struct search_state *s, const struct search *search)
     *s = (struct search_state){.search = search};
     size_t n = (size_t)search->texts, V = (size_t)search->V, most = (size_t)beam_width(s) + 1;
     s->beam = memory_new(n * sizeof *s->beam);
-    s->begun = memory_new(n * most * sizeof *s->begun);
+    s->live = memory_new(n * most * sizeof *s->live);
     s->next = memory_new(most * sizeof *s->next);
     s->log_p = memory_new(n * most * V * sizeof *s->log_p);
     s->choices = memory_new(V * sizeof *s->choices);
     s->candidates = memory_new(most * most * sizeof *s->candidates);
     s->ids = memory_new(n * most * sizeof *s->ids);
     s->rows = memory_new(n * most * sizeof *s->rows);
-    if (!s->beam || !s->begun || !s->next || !s->log_p || !s->choices || !s->candidates ||
-        !s->ids || !s->rows)
+    if (!s->beam || !s->live || !s->next || !s->log_p || !s->choices || !s->candidates || !s->ids ||
+        !s->rows)
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
         s->beam[i] = (struct beam){
-            .text = &search->text[i], .count = 1, .begun = s->begun + i * most, .node = -1};
-        s->beam[i].begun[0] = (struct beginning){0, -1, (int64_t)i, true};
+            .text = &search->text[i], .count = 1, .live = s->live + i * most, .node = -1};
+        s->beam[i].live[0] = (struct hypothesis){0, -1, (int64_t)i, true};
     }
     return true;
 }
@@ -81,7 +81,7 @@ static bool beam_begin(struct search_state *s, const struct search *search)
 static void beam_end(struct search_state *s)
 {
     memory_free(s->beam);
-    memory_free(s->begun);
+    memory_free(s->live);
     memory_free(s->next);
     memory_free(s->node);
     memory_free(s->log_p);
@@ -91,8 +91,7 @@ static void beam_end(struct search_state *s)
     memory_free(s->rows);
 }
 
-/* Of equally probable candidates the one that comes from the better beginning, then the one with
-   the lower id. */
+/* Of equally probable candidates the one of the better hypothesis is first, then the lower id. */
 static int beam_by_probability(const void *a_, const void *b_)
 {
     const struct candidate *a = a_, *b = b_;
@@ -103,13 +102,13 @@ static int beam_by_probability(const void *a_, const void *b_)
     return a->id < b->id ? -1 : 1;
 }
 
-/* The candidates for the beam's next step, the best first: of each beginning as many as can be
-   needed. Returns how many; -1 on failure. */
+/* The candidates for the beam's next step, the best first: width + 1 of each hypothesis. Returns
+   how many; -1 on failure. */
 static int64_t beam_find_candidates(struct search_state *s, const struct beam *beam)
 {
     int64_t V = s->search->V, n = 0;
     for (int64_t i = 0; i < beam->count; i++) {
-        const struct beginning *from = &beam->begun[i];
+        const struct hypothesis *from = &beam->live[i];
         int64_t k = choices_best(V, s->log_p + from->row * V, beam_width(s) + 1, s->choices);
         if (k == 0 || !isfinite(s->choices[0].log_p)) {
             search_fail_values(beam->text);
@@ -140,50 +139,50 @@ static void beam_finish(struct search_state *s, struct beam *beam, double log_p,
     output->length = length;
 }
 
-/* Makes a candidate a beginning of the next step. */
-static bool beam_go_on(struct search_state *s, const struct beam *beam, const struct candidate *c,
-                       int64_t place)
+/* Makes a candidate a hypothesis of the next step. */
+static bool beam_extend(struct search_state *s, const struct beam *beam, const struct candidate *c,
+                        int64_t place)
 {
-    const struct beginning *from = &beam->begun[c->from];
+    const struct hypothesis *from = &beam->live[c->from];
     if (!memory_room(&s->node, s->nodes, &s->nodes_room, sizeof *s->node))
         return sb_fail("decode: out of memory");
     s->node[s->nodes] = (struct node){c->id, from->node};
-    s->next[place] = (struct beginning){c->log_p, s->nodes++, from->row, c->greedy};
+    s->next[place] = (struct hypothesis){c->log_p, s->nodes++, from->row, c->greedy};
     return true;
 }
 
-/* Candidates among the `width` best that end are outputs; the `width` best of the others go on;
-   and the greedy one does either in any case. Returns how many go on; -1 on failure. */
+/* Candidates among the `width` best that end are outputs; the `width` best of the others are
+   hypotheses of the next step, as the greedy one always is. Returns how many; -1 on failure. */
 static int64_t beam_pick(struct search_state *s, struct beam *beam, int64_t n)
 {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; i++) {
         const struct candidate *c = &s->candidates[i];
         if (c->id == SB_SYMBOL_END && (i < beam_width(s) || c->greedy)) {
-            beam_finish(s, beam, c->log_p, beam->begun[c->from].node, true);
+            beam_finish(s, beam, c->log_p, beam->live[c->from].node, true);
             beam->ended += i < beam_width(s);
         } else if (c->id != SB_SYMBOL_END && (kept < beam_width(s) || c->greedy)) {
-            if (!beam_go_on(s, beam, c, kept++))
+            if (!beam_extend(s, beam, c, kept++))
                 return -1;
         }
     }
     return kept;
 }
 
-/* The best score that an output with this beginning can still get: it loses nothing more, and
+/* The best score that an output of this hypothesis can reach: it loses no more probability and
    grows to the full length. */
 static double beam_bound(const struct search_state *s, const struct beam *beam, double log_p)
 {
     return search_score(s->search->options, log_p, beam->text->longest);
 }
 
-/* Drops beginnings that lead to nothing: all but the greedy one when enough outputs have ended, and
-   those that cannot become better than the best. */
-static int64_t beam_drop(const struct search_state *s, struct beam *beam, int64_t kept)
+/* Prunes hypotheses: all but the greedy one when enough outputs have ended, and those that cannot
+   become better than the best output. */
+static int64_t beam_prune(const struct search_state *s, struct beam *beam, int64_t kept)
 {
     int64_t left = 0;
     for (int64_t i = 0; i < kept; i++) {
-        const struct beginning *b = &s->next[i];
+        const struct hypothesis *b = &s->next[i];
         bool hopeless = beam->found && beam_bound(s, beam, b->log_p) <= beam->text->output->score;
         if (!hopeless && (beam->ended < beam_width(s) || b->greedy))
             s->next[left++] = *b;
@@ -201,23 +200,23 @@ static bool beam_advance(struct search_state *s, struct beam *beam)
             beam_finish(s, beam, s->next[i].log_p, s->next[i].node, false);
         kept = 0;
     }
-    beam->count = beam_drop(s, beam, kept);
+    beam->count = beam_prune(s, beam, kept);
     beam->length++;
     for (int64_t i = 0; i < beam->count; i++)
-        beam->begun[i] = s->next[i];
+        beam->live[i] = s->next[i];
     return true;
 }
 
-/* Gives the beginnings of all beams their sequences for the next step. */
+/* Moves the sequences of all live hypotheses together for the next step. */
 static bool beam_arrange(struct search_state *s, int64_t *count)
 {
     int64_t n = 0;
     for (int64_t b = 0; b < s->search->texts; b++)
         for (int64_t i = 0; i < s->beam[b].count; i++) {
-            struct beginning *begun = &s->beam[b].begun[i];
-            s->ids[n] = s->node[begun->node].id;
-            s->rows[n] = (int32_t)begun->row;
-            begun->row = n++;
+            struct hypothesis *h = &s->beam[b].live[i];
+            s->ids[n] = s->node[h->node].id;
+            s->rows[n] = (int32_t)h->row;
+            h->row = n++;
         }
     *count = n;
     return n == 0 || sequences_reorder(s->search->sequences, n, s->rows);

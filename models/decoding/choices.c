@@ -2,9 +2,7 @@
 #include "tensor/mathematics.h"
 #include <stdlib.h>
 
-enum {
-    SHORT = 64
-}; /* up to so many are kept in order while the others pass by, as many at a time */
+enum { SHORT = 64 }; /* up to so many are kept sorted in a scan of blocks of this size */
 
 static int choices_by_probability(const void *a_, const void *b_)
 {
@@ -14,7 +12,7 @@ static int choices_by_probability(const void *a_, const void *b_)
     return a->id < b->id ? -1 : 1;
 }
 
-/* All that may be chosen whose log-probability is at least `least`, in the order of ids. */
+/* Collects the allowed symbols with a log-probability of at least `least`, in order of ids. */
 static int64_t choices_collect(int64_t V, const double log_p[], double least,
                                struct choice choices[])
 {
@@ -70,7 +68,7 @@ int64_t choices_best(int64_t V, const double log_p[], int64_t k, struct choice c
     return n;
 }
 
-/* The choices' weights p^(1/T), relative to a most probable one, in sum. */
+/* The sum of the choices' weights p^(1/T), relative to a most probable one. */
 static double choices_sum_weights(int64_t n, const struct choice choices[], double top, double T)
 {
     double sum = 0;
@@ -88,9 +86,9 @@ static double choices_highest(int64_t n, const struct choice choices[])
 }
 
 /*
- * The fewest of n choices whose weights reach the share p of all, sorted. What weighs less than
- * (1 - p) / n of all need not be sorted: together such choices do not make up 1 - p, so the others
- * reach p without them.
+ * The nucleus: the fewest of n choices whose weights reach the share p of all, sorted. Choices
+ * below (1 - p) / n of all need not be sorted: together they are less than 1 - p, so the others
+ * reach p.
  */
 static int64_t choices_nucleus(double p, double T, int64_t n, struct choice choices[])
 {

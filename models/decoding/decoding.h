@@ -1,19 +1,18 @@
 /*
- * Decoding: what a model writes for a text, one symbol after the other.
+ * Decoding: a model writes the output for a text, one symbol after the other.
  *
  * Each symbol is chosen by its probability given the source and the symbols before it. Padding,
- * begin and unknown are never chosen: they are no part of a text. An output ends with the symbol
+ * begin and unknown are never chosen: they are not part of a text. An output ends with the symbol
  * "end", or is cut when it is as long as allowed.
  *
- *   greedy    takes the most probable symbol each time; of equal ones that with the lowest id
- *   beam      keeps the beam_width most probable beginnings each time, and in addition the one
- *             that greedy decoding would have, so that the output never scores below greedy's. A
- *             text is done when beam_width outputs have ended, or when no beginning can lead to a
- *             better one any more
+ *   greedy    takes the most probable symbol at each step; of equal ones that with the lowest id
+ *   beam      keeps the beam_width most probable hypotheses at each step, and also that of greedy
+ *             decoding, so that the output never scores below greedy's. A text is done when
+ *             beam_width outputs have ended, or when no hypothesis can lead to a better one
  *   sampling  draws each symbol by its probability
  *
- * What comes out for a text depends on neither the other texts nor on how they are batched: the
- * same symbols, and scores of the same bits.
+ * The output for a text does not depend on the other texts or on batching: it has the same symbols,
+ * and a score of the same bits.
  */
 #ifndef SOFTBACK_MODELS_DECODING_DECODING_H
 #define SOFTBACK_MODELS_DECODING_DECODING_H
@@ -23,7 +22,7 @@
 #include <stdint.h>
 
 typedef struct {
-    int64_t beam_width;    /* beginnings kept at each step; 0 and 1: greedy */
+    int64_t beam_width;    /* hypotheses kept at each step; 0 and 1: greedy */
     double length_penalty; /* the alpha of the score, at least 0; 0: none, 0.6 is usual */
     int64_t longest;       /* the most symbols of an output; 0: 2 n + 50 for a source of n */
     bool sample;           /* draw symbols; needs beam_width 0 or 1 */
@@ -31,9 +30,9 @@ typedef struct {
     int64_t top_k;         /* sampling among the k most probable symbols; 0: all */
     double top_p;          /* and among the fewest that together have this probability, in (0, 1];
                               0: all (Holtzman et al. 2020) */
-    uint64_t seed;         /* of sampling; the i-th text of a call draws numbers of its own */
+    uint64_t seed;         /* of sampling; the i-th text of a call has its own random stream */
     int64_t batch_pairs;   /* the most texts that are decoded together; 0: 64 */
-    bool no_cache;         /* computes everything before a symbol anew for each: slow, for tests */
+    bool no_cache;         /* recomputes all earlier positions for each symbol: slow, for tests */
 } sb_decoding_options;
 
 /* An output. With |Y| the number of symbols chosen, "end" included,

@@ -16,11 +16,11 @@ enum {
 static bool generator_check_sampling(const sb_decoding_options *o)
 {
     if (!o->sample && (o->temperature != 0 || o->top_k != 0 || o->top_p != 0))
-        return sb_fail("decode: temperature %g, top_k %lld and top_p %g are of sampling, which is "
-                       "off",
+        return sb_fail("decode: temperature is %g, top_k %lld, top_p %g; without sampling they "
+                       "must be 0",
                        o->temperature, (long long)o->top_k, o->top_p);
     if (o->sample && o->beam_width > 1)
-        return sb_fail("decode: sampling keeps one output, not a beam of %lld",
+        return sb_fail("decode: beam_width is %lld; with sampling it must be 0 or 1",
                        (long long)o->beam_width);
     if (!(o->temperature >= 0 && o->temperature < INFINITY))
         return sb_fail("decode: temperature is %g; it must be positive, or 0 for 1",
@@ -29,17 +29,17 @@ static bool generator_check_sampling(const sb_decoding_options *o)
         return sb_fail("decode: top_k is %lld; it must be positive, or 0 for all symbols",
                        (long long)o->top_k);
     if (!(o->top_p >= 0 && o->top_p <= 1))
-        return sb_fail("decode: top_p is %g, not in (0, 1]", o->top_p);
+        return sb_fail("decode: top_p is %g; it must be in (0, 1], or 0 for 1", o->top_p);
     return true;
 }
 
 static bool generator_check(const sb_decoding_options *o)
 {
     if (o->beam_width < 0 || o->beam_width > WIDEST)
-        return sb_fail("decode: beam_width is %lld, not in 0..%d", (long long)o->beam_width,
+        return sb_fail("decode: beam_width is %lld; it must be in 0..%d", (long long)o->beam_width,
                        WIDEST);
     if (o->longest < 0 || o->longest > MOST)
-        return sb_fail("decode: longest is %lld, not in 0..%d", (long long)o->longest, MOST);
+        return sb_fail("decode: longest is %lld; it must be in 0..%d", (long long)o->longest, MOST);
     if (o->batch_pairs < 0)
         return sb_fail("decode: batch_pairs is %lld; it must be positive, or 0 for 64",
                        (long long)o->batch_pairs);
@@ -109,7 +109,7 @@ static int64_t generator_longest_output(const struct generator *g, const sb_deco
                                         int64_t length)
 {
     int64_t longest = o->longest ? o->longest : 2 * length + 50;
-    /* The decoder reads "begin", the prompt, and all that it writes but the last symbol. */
+    /* The decoder reads "begin", the prompt, and all output symbols but the last. */
     int64_t room = g->encode ? g->positions : g->positions - length;
     return g->positions > 0 && room > 0 && room < longest ? room : longest;
 }
@@ -148,10 +148,8 @@ static bool generator_decode_batch(const struct generator *g, const sb_decoding_
 
 static bool generator_check_arguments(const char *const *texts, int64_t n, const void *outputs)
 {
-    if (n < 0)
-        return sb_fail("decode: %lld texts are too few", (long long)n);
-    if (n > MOST)
-        return sb_fail("decode: %lld texts are more than %d", (long long)n, MOST);
+    if (n < 0 || n > MOST)
+        return sb_fail("decode: n is %lld; it must be in 0..%d", (long long)n, MOST);
     if (n > 0 && (!texts || !outputs))
         return fail_null("decode", texts ? "outputs" : "texts");
     return true;

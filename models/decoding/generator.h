@@ -1,8 +1,8 @@
 /*
- * A generator: what decoding asks of a model, and the sequences that it goes on with.
+ * A generator: the functions of a model that decoding needs, and the sequences that it extends.
  *
- * An encoder-decoder reads a text as its source, and its outputs begin with nothing; a language
- * model reads it as a prompt, with which its outputs begin.
+ * An encoder-decoder reads a text as the source, and its outputs begin empty; a language model
+ * reads it as a prompt, with which its outputs begin.
  */
 #ifndef SOFTBACK_MODELS_DECODING_GENERATOR_H
 #define SOFTBACK_MODELS_DECODING_GENERATOR_H
@@ -23,7 +23,7 @@ struct generator {
     sb_tensor *(*output)(const void *model, sb_tensor *y);
 };
 
-/* An encoded text, and its place among the caller's. */
+/* An encoded text, and its index among the caller's. */
 struct decoding_text {
     int64_t index, length;
     int32_t *ids;
@@ -42,8 +42,8 @@ struct sequences {
 
 /*
  * Begins a sequence for each of n texts; in a language model all must be of one length. *start,
- * (n, *start_length), to be freed with memory_free, is what the first step must be given. The
- * sequences are to be ended in any case.
+ * (n, *start_length), is the input of the first step, to be freed with memory_free. The sequences
+ * are to be ended even on failure.
  */
 bool sequences_begin(struct sequences *s, const struct generator *generator, int64_t n,
                      const struct decoding_text texts[], bool cache, int32_t **start,
@@ -58,7 +58,7 @@ sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids);
    ended. */
 bool sequences_reorder(struct sequences *s, int64_t n, const int32_t *rows);
 
-/* Decodes n texts with a generator; the options are not complete yet. */
+/* Decodes n texts with a generator; options that are 0 get their defaults. */
 bool generator_decode(const struct generator *generator, const char *const *texts, int64_t n,
                       const sb_decoding_options *options, sb_decoded outputs[]);
 

@@ -7,8 +7,8 @@
 
 struct greedy {
     const struct search *search;
-    int64_t count;        /* outputs under way */
-    int64_t *text, *room; /* of which text each is; of each text, the room for its symbols */
+    int64_t count;        /* unfinished outputs */
+    int64_t *text, *room; /* the text of each; the room for symbols of each text */
     struct choice *chosen;
     int32_t *ids, *rows;
     /* greedy */
@@ -64,7 +64,7 @@ static bool greedy_forbid(struct greedy *g, sb_dtype dtype)
     return g->forbidden != NULL;
 }
 
-/* By operations, which there are on every device and for every dtype. */
+/* With operations, which work on every device and dtype. */
 static bool greedy_find_best(struct greedy *g, sb_tensor *log_p)
 {
     sb_tensor *best = sb_argmax(sb_add(log_p, g->forbidden), -1);
@@ -115,7 +115,7 @@ static bool greedy_choose(struct greedy *g, int64_t L, const int32_t *ids)
     return sb_tape_end(&tape) && ok;
 }
 
-/* Adds what was chosen for output i to it. */
+/* Appends the chosen symbol to output i. */
 static bool greedy_extend(struct greedy *g, int64_t i)
 {
     const struct search_text *text = &g->search->text[g->text[i]];
@@ -136,7 +136,7 @@ static bool greedy_is_done(const struct search_text *text)
     return text->output->ended || text->output->length == text->longest;
 }
 
-/* Extends all outputs, and goes on with those that are not done. */
+/* Extends all outputs, and keeps those that are not done. */
 static bool greedy_extend_all(struct greedy *g)
 {
     int64_t left = 0;

@@ -18,7 +18,7 @@ double search_score(const sb_decoding_options *options, double log_probability, 
 
 bool search_fail_values(const struct search_text *text)
 {
-    return sb_fail("decode: for text %lld no symbol's probability is a number above 0; has the "
-                   "model numbers that are not finite?",
+    return sb_fail("decode: text %lld: no symbol has a probability above 0; check that the "
+                   "model's parameters are finite",
                    (long long)text->index);
 }

@@ -5,9 +5,9 @@
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
 
-/* A text whose output is wanted. */
+/* A text to decode. */
 struct search_text {
-    int64_t index;   /* its place among the caller's */
+    int64_t index;   /* its index among the caller's */
     int64_t longest; /* the most symbols of its output */
     sb_decoded *output;
 };
@@ -16,12 +16,12 @@ struct search {
     const sb_decoding_options *options; /* complete */
     struct sequences *sequences;        /* begun, one for each text */
     int64_t start_length;
-    const int32_t *start; /* (texts, start_length): what the first step is given */
+    const int32_t *start; /* (texts, start_length): the input of the first step */
     int64_t texts, V;
     const struct search_text *text;
 };
 
-/* Each fills in the outputs of the texts; what a failure leaves in them is the caller's to free. */
+/* Each fills in the outputs of the texts, which the caller frees even after a failure. */
 bool search_greedy(const struct search *search); /* and sampling */
 bool search_beam(const struct search *search);
 
@@ -44,7 +44,7 @@ bool output_room(sb_decoded *output, int64_t *room);
 /* The score of `chosen` symbols, "end" included. */
 double search_score(const sb_decoding_options *options, double log_probability, int64_t chosen);
 
-/* Fails because the model gives no probabilities to choose by. */
+/* Fails because no symbol of a text has a probability above 0. */
 bool search_fail_values(const struct search_text *text);
 
 /* A symbol and the logarithm of its probability. */

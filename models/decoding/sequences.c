@@ -45,7 +45,7 @@ static bool sequences_encode(struct sequences *s, const struct decoding_text tex
     return sb_tape_end(&tape) && s->memory;
 }
 
-/* "Begin" for each text, and the prompt behind it. */
+/* "Begin" for each text, followed by the prompt. */
 static int32_t *sequences_starts(const struct generator *g, int64_t n,
                                  const struct decoding_text texts[], int64_t *length)
 {
@@ -101,7 +101,7 @@ static bool sequences_prefix_add(struct sequences *s, int64_t L, const int32_t *
     return true;
 }
 
-/* What the decoder makes of the L new positions, or, without a state, of all. */
+/* The decoder's output for the L new positions, or, without a state, for all. */
 static sb_tensor *sequences_decode(struct sequences *s, int64_t L, const int32_t *ids)
 {
     const sb_decoder *decoder = s->generator->decoder;
@@ -117,7 +117,7 @@ static sb_tensor *sequences_decode(struct sequences *s, int64_t L, const int32_t
     sb_tensor *new_ids = sequences_tensor_of(SB_SHAPE(s->count, L), ids);
     sb_tensor *y =
         new_ids ? sb_decoder_step(decoder, s->state, new_ids, s->memory, lengths, NULL) : NULL;
-    sb_tensor_release(s->memory); /* the state has what is needed of it */
+    sb_tensor_release(s->memory); /* the state has its keys and values */
     s->memory = NULL;
     return y;
 }
@@ -134,7 +134,7 @@ sb_tensor *sequences_next(struct sequences *s, int64_t L, const int32_t *ids)
     return s->generator->output(s->generator->model, y);
 }
 
-/* Rows of the memory (B, L, C), picked as if they were embeddings. */
+/* Selects rows of the memory (B, L, C) with an embedding lookup. */
 static bool sequences_reorder_memory(struct sequences *s, int64_t n, const int32_t *rows)
 {
     int64_t B = sb_tensor_dim(s->memory, 0), L = sb_tensor_dim(s->memory, 1);

@@ -395,21 +395,21 @@ TEST(decoding, wrong_options_are_refused)
         sb_decoding_options options;
         const char *message;
     } wrong[] = {
-        {{.beam_width = -1}, "beam_width is -1, not in 0..1024"},
+        {{.beam_width = -1}, "beam_width is -1; it must be in 0..1024"},
         {{.beam_width = 1025}, "beam_width is 1025"},
         {{.longest = -1}, "longest is -1"},
         {{.batch_pairs = -2}, "batch_pairs is -2; it must be positive"},
         {{.length_penalty = -0.5}, "length_penalty is -0.5; it must be at least 0"},
         {{.length_penalty = NAN}, "length_penalty is"},
         {{.length_penalty = INFINITY}, "length_penalty is inf"},
-        {{.sample = true, .beam_width = 2}, "sampling keeps one output, not a beam of 2"},
+        {{.sample = true, .beam_width = 2}, "beam_width is 2; with sampling it must be 0 or 1"},
         {{.sample = true, .temperature = -1}, "temperature is -1"},
         {{.sample = true, .temperature = INFINITY}, "temperature is inf"},
         {{.sample = true, .top_k = -1}, "top_k is -1"},
-        {{.sample = true, .top_p = 1.5}, "top_p is 1.5, not in (0, 1]"},
+        {{.sample = true, .top_p = 1.5}, "top_p is 1.5; it must be in (0, 1], or 0 for 1"},
         {{.sample = true, .top_p = NAN}, "top_p is"},
         {{.temperature = 0.7},
-         "temperature 0.7, top_k 0 and top_p 0 are of sampling, which is off"},
+         "temperature is 0.7, top_k 0, top_p 0; without sampling they must be 0"},
     };
     struct tiny tiny = tiny_new(SB_F32, 3, NULL);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -436,7 +436,7 @@ TEST(decoding, wrong_arguments_are_refused)
     cr_expect(!sb_translate_texts(tiny.model, NULL, 1, NULL, outputs));
     EXPECT_ERROR("decode: texts is NULL");
     cr_expect(!sb_translate_texts(tiny.model, texts, -1, NULL, outputs));
-    EXPECT_ERROR("decode: -1 texts are too few");
+    EXPECT_ERROR("decode: n is -1; it must be in 0..16777216");
     tiny_free(&tiny);
 }
 
@@ -447,7 +447,7 @@ TEST(decoding, weights_that_are_not_finite_are_reported)
     sb_decoding_options options[] = {{0}, {.beam_width = 3}, {.sample = true}};
     for (int i = 0; i < 3; i++) {
         cr_expect(!sb_translate(tiny.model, "abc", &options[i]));
-        EXPECT_ERROR("decode: for text 0 no symbol's probability is a number above 0");
+        EXPECT_ERROR("decode: text 0: no symbol has a probability above 0");
     }
     tiny_free(&tiny);
 }
