@@ -138,8 +138,8 @@ bool sb_description_number(const sb_description *d, const char *name, double lea
         return sb_fail("description: \"%s\" of a %s model is missing", name, d->kind);
     *value = strtod(text, &end);
     return (end != text && !*end && *value >= least && *value <= most) ||
-           sb_fail("description: \"%s\" is \"%s\", not a number in %.10g..%.10g", name, text, least,
-                   most);
+           sb_fail("description: \"%s\" is \"%s\"; it must be a number in %.10g..%.10g", name, text,
+                   least, most);
 }
 
 const char *sb_description_name(const sb_description *d, int64_t i)

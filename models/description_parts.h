@@ -1,4 +1,4 @@
-/* What files and comparisons need of descriptions. */
+/* Internal functions of descriptions, for files and comparisons. */
 #ifndef SOFTBACK_MODELS_DESCRIPTION_PARTS_H
 #define SOFTBACK_MODELS_DESCRIPTION_PARTS_H
 

@@ -18,9 +18,9 @@ static bool drawing_is_output(const sb_node *node, const sb_tensor *t)
     return false;
 }
 
-/* Whether the loss, or a drawn node, is made of a result of this one. */
-static bool drawing_is_taken(const sb_node *node, const sb_tensor *loss, sb_node *const *drawn,
-                             int64_t count)
+/* Whether a result of this node is the loss or an input of a drawn node. */
+static bool drawing_is_used(const sb_node *node, const sb_tensor *loss, sb_node *const *drawn,
+                            int64_t count)
 {
     if (drawing_is_output(node, loss))
         return true;
@@ -71,7 +71,7 @@ static sb_node **drawing_nodes_of(const struct open_tape *tape, const sb_tensor 
     sb_node **drawn = memory_new((size_t)(all + 1) * sizeof *drawn);
     *count = 0;
     for (sb_node *node = tape->last; drawn && node; node = node->previous)
-        if (node->operation && drawing_is_taken(node, loss, drawn, *count))
+        if (node->operation && drawing_is_used(node, loss, drawn, *count))
             drawn[(*count)++] = node;
     return drawn;
 }
@@ -104,7 +104,7 @@ static bool drawing_take_graph(struct drawing *d, const struct open_tape *tape,
     return true;
 }
 
-/* ---- where it stands ---- */
+/* ---- the layout ---- */
 
 static bool drawing_reads_encoder(const struct drawn_node *node)
 {
@@ -114,7 +114,7 @@ static bool drawing_reads_encoder(const struct drawn_node *node)
     return false;
 }
 
-/* What reads the encoder's weights, and all before it that leads there, is in the first column. */
+/* Nodes that read the encoder's weights, and all before these, are in the first column. */
 static void drawing_place(struct drawing *d)
 {
     int64_t last = -1;

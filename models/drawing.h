@@ -1,9 +1,9 @@
 /*
- * A drawing of the tape: what backward walks through, from the loss to the weights.
+ * A drawing of the tape: the graph that backward traverses, from the loss to the weights.
  *
  * Each operation that leads to the loss is a box with its shape, the weights that it reads, and the
- * norm of the gradient that arrived at its result; a line for each result that is handed on is the
- * wider, the larger that gradient is.
+ * norm of the gradient that arrived at its result; a line leads from each result to the
+ * operations that read it, and is wider for a larger gradient.
  */
 #ifndef SOFTBACK_MODELS_DRAWING_H
 #define SOFTBACK_MODELS_DRAWING_H
@@ -11,7 +11,7 @@
 #include "../nn/parameters.h"
 
 typedef enum {
-    SB_DRAW_SVG, /* in columns: the encoder, and what follows from it; opens in a browser */
+    SB_DRAW_SVG, /* in columns: the encoder, then the rest; opens in a browser */
     SB_DRAW_DOT, /* for Graphviz */
 } sb_drawing_format;
 

@@ -21,7 +21,7 @@ struct drawn_node {
 
 struct drawing;
 
-/* Prints what there is to say of an operation, such as its formulas. */
+/* Prints a description of an operation, such as its formulas. */
 typedef void drawing_describe(struct drawing *d, const char *operation);
 
 struct drawing {
@@ -32,28 +32,28 @@ struct drawing {
     double largest; /* of the norms */
     struct buffer text;
     bool ok;      /* there was memory for all of the text so far */
-    bool in_page; /* drawing_svg leaves its rules out: the page has them */
+    bool in_page; /* drawing_svg omits its CSS rules, which the page has */
 };
 
-/* Prints all of it: drawing_svg, drawing_dot, or what includes one of these. */
+/* Prints the drawing: drawing_svg, drawing_dot, or a function that calls one of these. */
 typedef void drawing_write(struct drawing *d);
 
-/* sb_tape_draw, with what to say of operations under the pointer. */
+/* sb_tape_draw, with descriptions of operations in tooltips. */
 char *drawing_of_tape(sb_tensor *loss, drawing_write *write, const sb_parameters *weights,
                       drawing_describe *describe);
 
-/* Adds to the text; an end without memory is seen at the end of all. */
+/* Appends to the text; lack of memory is reported when the drawing ends. */
 void drawing_print(struct drawing *d, const char *format, ...) SB_PRINTF(2, 3);
 
-/* Adds a text as XML and Graphviz want it, which both read &#34; as a quote. */
+/* Appends a text, escaped for XML and Graphviz, which both read &#34; as a quote. */
 void drawing_print_escaped(struct drawing *d, const char *text, size_t size);
 
-/* How wide a line is: six for the largest gradient, one less for each power of ten below, one at
+/* The width of a line: six for the largest gradient, one less for each power of ten below, one at
    least. */
 double drawing_width(const struct drawing *d, double norm);
 
 void drawing_svg(struct drawing *d);
-extern const char drawing_svg_rules[]; /* of style */
+extern const char drawing_svg_rules[]; /* CSS */
 void drawing_dot(struct drawing *d);
 
 #endif

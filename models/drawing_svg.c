@@ -1,4 +1,4 @@
-/* The drawing as SVG, which a browser shows as it is: light or dark, without script. */
+/* The drawing as SVG without scripts, in light or dark colours as the browser prefers. */
 #include "models/drawing_graph.h"
 #include <string.h>
 
@@ -44,7 +44,7 @@ static void svg_edge(struct drawing *d, const struct drawn_node *from, const str
     drawing_print(d, "\"><title>|dy| %.3g</title></path>\n", from->norm);
 }
 
-/* The first weight's name, or the last part of a long one, which says most. */
+/* The first weight's name, or the last part of a long one, which is most specific. */
 static void svg_weight(struct drawing *d, const struct drawn_node *node, int x, int y)
 {
     const char *name = node->weight[0];
@@ -56,7 +56,7 @@ static void svg_weight(struct drawing *d, const struct drawn_node *node, int x, 
     drawing_print(d, "%s</text>\n", node->weights > 1 ? " …" : "");
 }
 
-/* What is shown under the pointer. */
+/* The tooltip. */
 static void svg_hint(struct drawing *d, const struct drawn_node *node)
 {
     drawing_print(d, "<title>%s", node->operation);
@@ -89,7 +89,7 @@ static void svg_box(struct drawing *d, const struct drawn_node *node)
     drawing_print(d, "</g>\n");
 }
 
-/* Within a page of HTML, rules of a picture hold for the whole page unless they name it. */
+/* In a page of HTML, CSS rules of an image apply to the whole page unless they name a class. */
 const char drawing_svg_rules[] =
     ".tape{color-scheme:light dark;background:Canvas;font:12px system-ui,sans-serif}\n"
     ".tape text{fill:CanvasText}.tape .name{font-weight:600}.tape .norm{text-anchor:end}"

@@ -7,7 +7,7 @@
 /* The i-th kind; NULL past the last. */
 const sb_model_kind *model_kind_at(int i);
 
-/* Whether ranks may cut this of a model: "batch", "heads" or "sequence". */
+/* Whether models of a kind can be split over ranks by "batch", "heads" or "sequence". */
 bool model_splits(const sb_model_kind *kind, const char *what);
 
 #endif

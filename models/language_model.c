@@ -36,7 +36,8 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
     if (!sb_transformer_complete(&o.transformer, &o.transformer))
         return NULL;
     if (!(o.label_smoothing >= 0 && o.label_smoothing < 1))
-        return sb_fail("language_model: label_smoothing is %g, not in [0, 1)", o.label_smoothing);
+        return sb_fail("language_model: label_smoothing is %g; it must be in [0, 1)",
+                       o.label_smoothing);
     sb_language_model *m = memory_new(sizeof *m);
     if (!m)
         return sb_fail("language_model: out of memory");
@@ -82,14 +83,13 @@ sb_parameters *sb_language_model_parameters(const sb_language_model *model)
     return model ? model->weights : NULL;
 }
 
-/* What comes before each symbol: "begin" before the first. What stands behind a text is not looked
-   at, and becomes padding. */
-static sb_tensor *language_model_before(sb_tensor *ids)
+/* The decoder's input: "begin", then the ids but the last. Negative ids become padding. */
+static sb_tensor *language_model_input(sb_tensor *ids)
 {
     if (!ids)
         return fail_null("language_model", "ids");
     if (sb_tensor_rank(ids) != 2 || sb_tensor_dtype(ids) != SB_I32)
-        return sb_fail("language_model: ids are %s with %d axes, not i32 with 2 (batch, length)",
+        return sb_fail("language_model: ids are %s of rank %d; they must be i32 (batch, length)",
                        sb_dtype_name(sb_tensor_dtype(ids)), sb_tensor_rank(ids));
     int64_t B = sb_tensor_dim(ids, 0), L = sb_tensor_dim(ids, 1);
     const sb_device *device = sb_tensor_device(ids);
@@ -101,7 +101,7 @@ static sb_tensor *language_model_before(sb_tensor *ids)
     return input ? sb_tape_own(input) : NULL;
 }
 
-/* What the decoder makes of its input, (B, L, C). */
+/* The decoder's output (B, L, C). */
 static sb_tensor *language_model_decode(const sb_language_model *m, sb_tensor *input,
                                         const sb_decoder_weights *weights)
 {
@@ -124,18 +124,18 @@ sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids
     if (!model)
         return fail_null("language_model", "model");
     return language_model_loss_of(
-        model, language_model_decode(model, language_model_before(ids), NULL), ids, SB_LOSS_MEAN);
+        model, language_model_decode(model, language_model_input(ids), NULL), ids, SB_LOSS_MEAN);
 }
 
 sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids)
 {
     if (!model)
         return fail_null("language_model", "model");
-    sb_tensor *y = language_model_decode(model, language_model_before(ids), NULL);
+    sb_tensor *y = language_model_decode(model, language_model_input(ids), NULL);
     return y ? sb_output_head_logits(&model->output, y) : NULL;
 }
 
-/* ---- its kind ---- */
+/* ---- the kind ---- */
 
 /* Its settings, bound to options. */
 static struct setting_table language_settings(sb_language_model_options *o)
@@ -160,7 +160,7 @@ static void *language_build(sb_parameters *weights, const sb_description *d)
 static bool language_describe(const void *self, sb_description *d)
 {
     const sb_language_model *m = self;
-    sb_language_model_options o = m->options; /* settings can be written to */
+    sb_language_model_options o = m->options; /* a copy, as settings can be written to */
     const struct setting_table table = language_settings(&o);
     return settings_describe(&table, d) && sb_description_add_vocabulary(d, "text", m->vocabulary);
 }

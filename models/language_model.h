@@ -10,7 +10,7 @@
 #include "text/vocabulary.h"
 
 typedef struct {
-    sb_transformer_options transformer; /* its encoder_layers do not matter */
+    sb_transformer_options transformer; /* encoder_layers is ignored */
     bool tie_embeddings;                /* the output's weights are the embeddings */
     double label_smoothing;             /* of the loss, in [0, 1) */
 } sb_language_model_options;
@@ -36,7 +36,7 @@ SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *mode
 
 /*
  * ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
- * behind it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+ * after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
  * from "begin".
  *
  * loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
@@ -45,12 +45,12 @@ SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *mode
 SB_API sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids);
 SB_API sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids);
 
-/* The model as training and files know it, of the kind "language_model". It learns the targets of
-   sentence pairs, and does not look at their sources. */
+/* The model for training and files, of the kind "language_model". It learns the targets of sentence
+   pairs and ignores their sources. */
 SB_API sb_model sb_language_model_as_model(sb_language_model *model);
 
-/* How the model goes on after a prompt (which may be empty): the continuation without the prompt,
-   to be freed with sb_free. Options as in decoding.h, "source" meaning the prompt. */
+/* The model's continuation of a prompt (which may be empty), without the prompt, to be freed with
+   sb_free. Options as in decoding.h, where "source" is the prompt. */
 SB_API char *sb_continue(const sb_language_model *model, const char *prompt,
                          const sb_decoding_options *options);
 

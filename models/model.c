@@ -45,7 +45,7 @@ bool sb_model_build(sb_model *model, const sb_model_kind *kind, sb_parameters *w
                                         : !weights ? "weights"
                                                    : "description");
     if (!kind->build)
-        return sb_fail("model_build: the kind \"%s\" builds no models", kind->name);
+        return sb_fail("model_build: the kind \"%s\" has no function `build`", kind->name);
     const struct parameters_mark mark = parameters_mark(weights);
     *model = (sb_model){.kind = kind, .weights = weights};
     model->self = kind->build(weights, description);
@@ -70,7 +70,7 @@ sb_description *sb_model_describe(const sb_model *model)
     if (!model || !model->kind)
         return fail_null("model_describe", model ? "kind" : "model");
     if (!model->kind->describe)
-        return sb_fail("model_describe: a model of kind \"%s\" does not describe itself",
+        return sb_fail("model_describe: the kind \"%s\" has no function `describe`",
                        model->kind->name);
     sb_description *d = sb_description_new(model->kind->name);
     if (d && model->kind->describe(model->self, d))
@@ -86,7 +86,7 @@ bool sb_model_decode(const sb_model *model, const char *const *texts, int64_t n,
     if (!model || !model->kind)
         return fail_null("decode", model ? "kind" : "model");
     if (!model->kind->generator)
-        return sb_fail("decode: a model of kind \"%s\" writes no texts", model->kind->name);
+        return sb_fail("decode: the kind \"%s\" has no function `generator`", model->kind->name);
     return model->kind->generator(model->self, &generator) &&
            generator_decode(&generator, texts, n, options, outputs);
 }

@@ -22,7 +22,7 @@ static bool seq2seq_check(const sb_seq2seq_options *o, const sb_vocabulary *sour
                           const sb_vocabulary *target)
 {
     if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
-        return sb_fail("seq2seq: label_smoothing is %g, not in [0, 1)", o->label_smoothing);
+        return sb_fail("seq2seq: label_smoothing is %g; it must be in [0, 1)", o->label_smoothing);
     if (o->share_embeddings && source != target)
         return sb_fail("seq2seq: shared embeddings need one vocabulary for source and target");
     return true;
@@ -124,7 +124,7 @@ sb_tensor *sb_seq2seq_output(const sb_seq2seq *model, sb_tensor *y)
     return sb_output_head_logits(&model->output, y);
 }
 
-/* What the decoder makes of the batch, (B, Lt, C). */
+/* The decoder's output (B, Lt, C). */
 static sb_tensor *seq2seq_decode(const sb_seq2seq *m, const sb_batch *batch,
                                  const sb_seq2seq_weights *weights)
 {
@@ -178,20 +178,20 @@ sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
     return y ? sb_seq2seq_output(model, y) : NULL;
 }
 
-/* ---- its kind ---- */
+/* ---- the kind ---- */
 
-const sb_seq2seq_options seq2seq_usual = {.transformer = {.width = 128,
-                                                          .heads = 4,
-                                                          .encoder_layers = 3,
-                                                          .decoder_layers = 3,
-                                                          .dropout = 0.1,
-                                                          .activation = SB_ACTIVATION_RELU}};
+const sb_seq2seq_options seq2seq_defaults = {.transformer = {.width = 128,
+                                                             .heads = 4,
+                                                             .encoder_layers = 3,
+                                                             .decoder_layers = 3,
+                                                             .dropout = 0.1,
+                                                             .activation = SB_ACTIVATION_RELU}};
 
 void seq2seq_add_sharing(struct setting_table *t, sb_seq2seq_options *o)
 {
     t->group = SETTING_OF_MODEL;
     setting_add_flag(t, "share-embeddings", &o->share_embeddings,
-                     "source and target share embeddings (with --joint-vocabulary)");
+                     "one embedding table for source and target (with --joint-vocabulary)");
 }
 
 /* Its settings, bound to options. */
@@ -208,7 +208,7 @@ static struct setting_table seq2seq_settings(sb_seq2seq_options *o)
 
 static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
 {
-    sb_seq2seq_options o = seq2seq_usual;
+    sb_seq2seq_options o = seq2seq_defaults;
     sb_vocabulary *source = sb_description_vocabulary(d, "source"),
                   *target = source ? sb_description_vocabulary(d, "target") : NULL;
     const struct setting_table table = seq2seq_settings(&o);
@@ -219,7 +219,7 @@ static void *seq2seq_build(sb_parameters *weights, const sb_description *d)
 static bool seq2seq_describe(const void *self, sb_description *d)
 {
     const sb_seq2seq *m = self;
-    sb_seq2seq_options o = m->options; /* settings can be written to */
+    sb_seq2seq_options o = m->options; /* a copy, as settings can be written to */
     const struct setting_table table = seq2seq_settings(&o);
     return settings_describe(&table, d) && sb_description_add_vocabulary(d, "source", m->source) &&
            sb_description_add_vocabulary(d, "target", m->target);
@@ -230,7 +230,7 @@ static void seq2seq_release(void *self)
     sb_seq2seq_free(self);
 }
 
-/* The maps of encoder, self- and cross-attention, in this order, with what counts of each. */
+/* The maps of encoder, self- and cross-attention, in this order, with their lengths. */
 static bool seq2seq_map_attentions(const sb_seq2seq *m, const sb_batch *batch,
                                    sb_tensor *const weights[], sb_attention_map map[])
 {

@@ -30,11 +30,10 @@ SB_API void sb_seq2seq_free(sb_seq2seq *model);
 
 /*
  * Writes the model to a safetensors file: its weights under their names, options and vocabularies
- * in the metadata. An old file of this path is replaced at once or not at all. The program reads
- * such files, and what `softback train` writes can be loaded, from strangers too: everything is
- * checked before it is believed. The model is made in an empty set of weights, which after a
- * failure holds a part of them and can only be freed. A model that is cut over ranks is saved by
- * all of them together.
+ * in the metadata. An existing file is replaced atomically. The program reads such files, and
+ * sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
+ * The model is made in an empty set of weights, which can only be freed after a failure. All ranks
+ * that hold parts of a model save it together.
  */
 SB_API bool sb_seq2seq_save(const sb_seq2seq *model, const char *path);
 SB_API sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path);
@@ -45,7 +44,7 @@ SB_API sb_vocabulary *sb_seq2seq_source(const sb_seq2seq *model);
 SB_API sb_vocabulary *sb_seq2seq_target(const sb_seq2seq *model);
 SB_API sb_parameters *sb_seq2seq_parameters(const sb_seq2seq *model);
 
-/* The model as training and files know it, of the kind "seq2seq". */
+/* The model for training and files, of the kind "seq2seq". */
 SB_API sb_model sb_seq2seq_as_model(sb_seq2seq *model);
 
 /* The mean cross entropy, in nats a symbol, of the batch's targets. */
@@ -55,13 +54,13 @@ SB_API sb_tensor *sb_seq2seq_loss_sum(const sb_seq2seq *model, const sb_batch *b
 /* The sum of the cross entropies without label smoothing: for evaluation. */
 SB_API sb_tensor *sb_seq2seq_cost(const sb_seq2seq *model, const sb_batch *batch);
 
-/* Where the attention weights of a forward pass go; NULL arrays collect nothing. */
+/* Arrays for the attention weights of a forward pass; NULL: they are not kept. */
 typedef struct {
     sb_tensor **encoder;        /* (B, H, Ls, Ls) for each encoder layer */
     sb_decoder_weights decoder; /* for each decoder layer */
 } sb_seq2seq_weights;
 
-/* The logits (B, Lt, V) that follow each symbol of target_in. */
+/* The logits (B, Lt, V) of the symbol after each one of target_in. */
 SB_API sb_tensor *sb_seq2seq_logits(const sb_seq2seq *model, const sb_batch *batch,
                                     const sb_seq2seq_weights *weights);
 

@@ -1,4 +1,4 @@
-/* The kind of encoder-decoders, and what they are trained with where nothing else is asked for. */
+/* The kind of encoder-decoders, and their default options. */
 #ifndef SOFTBACK_MODELS_SEQ2SEQ_KIND_H
 #define SOFTBACK_MODELS_SEQ2SEQ_KIND_H
 
@@ -6,9 +6,9 @@
 #include "models/setting.h"
 
 extern const sb_model_kind seq2seq_kind;
-extern const sb_seq2seq_options seq2seq_usual;
+extern const sb_seq2seq_options seq2seq_defaults;
 
-/* The one setting that transformers do not share. */
+/* Adds the one setting that only encoder-decoders have. */
 void seq2seq_add_sharing(struct setting_table *table, sb_seq2seq_options *options);
 
 #endif

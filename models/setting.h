@@ -1,6 +1,6 @@
 /*
- * Settings: members of structs of options, by name and as texts. A table of them is behind a
- * command line, the description of a model, and what `softback info` prints.
+ * Settings: members of structs of options, by name and as texts. Tables of them define the options
+ * of the command line, the values of descriptions, and the output of `softback info`.
  */
 #ifndef SOFTBACK_MODELS_SETTING_H
 #define SOFTBACK_MODELS_SETTING_H
@@ -9,7 +9,7 @@
 
 enum setting_group { SETTING_OF_MODEL, SETTING_OF_TRAINING, SETTING_OF_DATA };
 
-/* One setting, bound to options: one of the pointers leads to its value there. */
+/* One setting, bound to options: one of the pointers points to its value there. */
 struct setting {
     const char *name; /* "feed-forward" */
     const char *help;
@@ -27,7 +27,7 @@ struct setting {
 enum { MOST_SETTINGS = 64 }; /* so that sets of them are bits of a word */
 
 struct setting_table {
-    enum setting_group group; /* of those that are added */
+    enum setting_group group; /* of the settings that are added next */
     int count;
     struct setting at[MOST_SETTINGS];
 };
@@ -47,13 +47,13 @@ void setting_add_choice(struct setting_table *table, const char *name, unsigned 
 /* Sets one from text ("true" or "false" for a flag); the message names what was expected. */
 bool setting_write(const struct setting *setting, const char *text);
 
-/* Its value as text; numbers so that reading them gives the same bits. */
+/* Its value as text; a number is restored to the same bits. */
 struct setting_text {
     char text[40];
 };
 struct setting_text setting_read(const struct setting *setting);
 
-/* Sets all values of a description, and back; what it lacks stays as it is. */
+/* Copies all settings to a description, and back; settings that it lacks stay unchanged. */
 bool settings_describe(const struct setting_table *table, sb_description *description);
 bool settings_take(const struct setting_table *table, const sb_description *description);
 

@@ -30,46 +30,46 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
 {
     t->group = SETTING_OF_MODEL;
     setting_add_count(t, "width", &o->width, 1, 1 << 20,
-                      "size of embeddings and layers; built-in tasks take 64");
+                      "model width, the size of embeddings; built-in tasks use 64");
     setting_add_count(t, "heads", &o->heads, 1, 1 << 16, "attention heads");
     setting_add_count(t, "key-heads", &o->key_heads, 0, 1 << 16,
-                      "heads of keys and values (0: as many as heads)");
+                      "heads of keys and values in grouped-query attention (0: as many as heads)");
     setting_add_count(t, "feed-forward", &o->feed_forward, 0, 1 << 24,
-                      "hidden size of the feed-forward part (0: 4 x width)");
+                      "hidden size of the feed-forward network (0: 4 x width)");
     if (encoder)
         setting_add_small(t, "encoder-layers", &o->encoder_layers, 1, 1000,
-                          "encoder layers; built-in tasks take 2");
+                          "encoder layers; built-in tasks use 2");
     setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
-                      "decoder layers; built-in tasks take 2");
-    setting_add_choice(t, "norm", &o->norm_place, norm_places, "norms before or after each part");
-    setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of norm");
+                      "decoder layers; built-in tasks use 2");
+    setting_add_choice(t, "norm", &o->norm_place, norm_places,
+                       "normalise before or after each sublayer");
+    setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of normalisation");
     setting_add_choice(t, "activation", &o->activation, activations,
-                       "activation of the feed-forward part");
-    setting_add_flag(t, "gated", &o->gated, "gate the feed-forward part");
-    setting_add_choice(t, "score", &o->score, scores, "how attention scores are scaled");
+                       "activation of the feed-forward network");
+    setting_add_flag(t, "gated", &o->gated, "use a gated feed-forward network (GLU)");
+    setting_add_choice(t, "score", &o->score, scores, "scaling of attention scores");
     setting_add_number(t, "temperature", &o->temperature, 0, 1e6,
                        "extra divisor of attention scores (0: 1)");
     setting_add_choice(t, "attention", &o->attention, algorithms,
-                       "how attention is computed: with stored weights, or by tiles");
+                       "attention algorithm; composed stores the weights, tiled does not");
     setting_add_flag(t, "recompute", &o->recompute,
-                     "compute layers again in backward, which saves memory");
+                     "gradient checkpointing: recompute layers in backward to save memory");
     setting_add_choice(t, "positions", &o->positions, positions, "positional encoding");
     setting_add_count(t, "positions-longest", &o->longest, 0, 1 << 24,
-                      "how many positions are learned (0: 512)");
+                      "number of learned positions (0: 512)");
 }
 
 void setting_add_ties(struct setting_table *t, bool *tie_embeddings)
 {
     t->group = SETTING_OF_MODEL;
     setting_add_flag(t, "tie-embeddings", tie_embeddings,
-                     "the output uses the target's embeddings");
+                     "use the target's embeddings as weights of the output");
 }
 
 void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)
 {
     t->group = SETTING_OF_TRAINING;
-    setting_add_number(t, "dropout", &o->dropout, 0, 0.999,
-                       "share of units dropped while training");
+    setting_add_number(t, "dropout", &o->dropout, 0, 0.999, "dropout probability in training");
     setting_add_choice(t, "precision", &o->precision, precisions,
                        "dtype of activations in training; weights stay f32");
 }

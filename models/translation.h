@@ -1,4 +1,4 @@
-/* Translation: what an encoder-decoder writes for a text, by decoding. */
+/* Translation: the output of an encoder-decoder for a text. */
 #ifndef SOFTBACK_MODELS_TRANSLATION_H
 #define SOFTBACK_MODELS_TRANSLATION_H
 
@@ -18,8 +18,8 @@ SB_API bool sb_translate_texts(const sb_seq2seq *model, const char *const *texts
 SB_API bool sb_decode_texts(const sb_seq2seq *model, const char *const *texts, int64_t n,
                             const sb_decoding_options *options, sb_decoded outputs[]);
 
-/* What an encoder-decoder is scored on, as `held` of sb_evaluate: its error is the share of sources
-   that are not translated as any of their references. Options may be NULL: greedy. */
+/* The held-out pairs of an encoder-decoder, `held` of sb_evaluate. Its error is the share of
+   sources whose output is none of their references. Options may be NULL: greedy. */
 typedef struct {
     const sb_pairs *pairs;
     const sb_decoding_options *options;

@@ -11,8 +11,8 @@ static int64_t translation_score_share_begin(const sb_communicator *c, int rank,
     return count * rank / sb_communicator_size(c);
 }
 
-/* A copy of each text of a run of `count` texts that lie one after the other. */
-static bool translation_score_take_texts(const char *run, int64_t count, char *text[])
+/* Copies `count` texts that lie one after the other. */
+static bool translation_score_copy_texts(const char *run, int64_t count, char *text[])
 {
     for (int64_t i = 0; i < count; i++, run += strlen(run) + 1) {
         text[i] = memory_text(run);
@@ -22,9 +22,9 @@ static bool translation_score_take_texts(const char *run, int64_t count, char *t
     return true;
 }
 
-/* All ranks get the texts of one, which lie one after the other while they travel. */
-static bool translation_score_spread_texts(sb_communicator *c, int root, int64_t count,
-                                           char *text[])
+/* Sends the texts of one rank to all, one after the other. */
+static bool translation_score_broadcast_texts(sb_communicator *c, int root, int64_t count,
+                                              char *text[])
 {
     const bool own = sb_communicator_rank(c) == root;
     struct buffer run = {0};
@@ -38,13 +38,13 @@ static bool translation_score_spread_texts(sb_communicator *c, int root, int64_t
     ok =
         ok && (own || come || sb_fail("evaluate: out of memory")) &&
         (bytes == 0 || sb_communicator_broadcast(c, root, own ? run.bytes : come, (size_t)bytes)) &&
-        (own || translation_score_take_texts(come, count, text));
+        (own || translation_score_copy_texts(come, count, text));
     memory_free(come);
     buffer_free(&run);
     return ok;
 }
 
-/* Each rank decodes its share of the sources; all get all texts. */
+/* Each rank decodes its share of the sources, and gets the outputs of all. */
 static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *model,
                                         const char *const *sources, int64_t count,
                                         const sb_decoding_options *options, char *text[])
@@ -58,7 +58,7 @@ static bool translation_score_translate(sb_communicator *c, const sb_seq2seq *mo
         text[i] = NULL; /* freed already */
     for (int k = 0; ok && sb_communicator_size(c) > 1 && k < sb_communicator_size(c); k++) {
         const int64_t first = translation_score_share_begin(c, k, count);
-        ok = translation_score_spread_texts(
+        ok = translation_score_broadcast_texts(
             c, k, translation_score_share_begin(c, k + 1, count) - first, text + first);
     }
     return ok;

@@ -1,4 +1,4 @@
-/* How well a model translates: its outputs for the sources of pairs, against their targets. */
+/* Scores of a model's outputs for the sources of pairs, compared with the targets. */
 #ifndef SOFTBACK_MODELS_TRANSLATION_SCORE_H
 #define SOFTBACK_MODELS_TRANSLATION_SCORE_H
 
@@ -16,8 +16,8 @@ SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, in
                               int64_t count, const sb_decoding_options *options,
                               sb_text_score *score, char *outputs[]);
 
-/* The same, shared by the ranks of a communicator (NULL: this one alone); what comes out is the
-   same, bit by bit, however many there are. */
+/* The same, divided among the ranks of a communicator (NULL: this one alone); the results have the
+   same bits for any number of ranks. */
 bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
                        int64_t first, int64_t count, const sb_decoding_options *options,
                        sb_text_score *score, char *outputs[]);

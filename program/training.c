@@ -205,19 +205,19 @@ static bool training_open_files(struct training *t)
 /* Compares the ranks, of which this one is ready or has failed. */
 static bool training_agree(const struct training *t, bool ready, bool *alike)
 {
-    const struct standing standing = {.version = sb_version(),
-                                      .failure = ready ? NULL : sb_error(),
-                                      .task = t->task ? t->task : "",
-                                      .data = t->progress.data_hash,
-                                      .weights =
-                                          ready ? parameters_fingerprint(t->weights, false) : 0,
-                                      .part = ready ? parameters_fingerprint(t->weights, true) : 0,
-                                      .steps = sb_trainer_steps(t->trainer),
-                                      .sequence_ranks = t->sequence_ranks,
-                                      .head_ranks = t->head_ranks,
-                                      .threads = sb_threads(),
-                                      .settings = t->settings};
-    return agreement_reach(t->communicator, &standing, alike);
+    const struct rank_state state = {.version = sb_version(),
+                                     .failure = ready ? NULL : sb_error(),
+                                     .task = t->task ? t->task : "",
+                                     .data = t->progress.data_hash,
+                                     .weights =
+                                         ready ? parameters_fingerprint(t->weights, false) : 0,
+                                     .part = ready ? parameters_fingerprint(t->weights, true) : 0,
+                                     .steps = sb_trainer_steps(t->trainer),
+                                     .sequence_ranks = t->sequence_ranks,
+                                     .head_ranks = t->head_ranks,
+                                     .threads = sb_threads(),
+                                     .settings = t->settings};
+    return agreement_check(t->communicator, &state, alike);
 }
 
 static bool training_check_ranks(const struct training *t)

@@ -29,10 +29,10 @@ static bool batch_part_check(const sb_batch *batch, const sb_batch_part *part, b
     if (!part->name || !part->t)
         return fail_null("batch", part->name ? part->name : "the name of a part");
     if (part->t->rank < 1 || part->t->dim[0] != batch->items)
-        return sb_fail("batch: \"%s\" is %s; its axis 0 must be the %lld items", part->name,
-                       tensor_shape(part->t).text, (long long)batch->items);
+        return sb_fail("batch: \"%s\" is %s; axis 0 must have a row for each of %lld items",
+                       part->name, tensor_shape(part->t).text, (long long)batch->items);
     return !cut || part->along == SB_SEQUENCE_NONE || part->t->rank > 1 ||
-           sb_fail("batch: \"%s\" is %s and has no positions; it must be along "
+           sb_fail("batch: \"%s\" is %s and has no positions; `along` must be "
                    "SB_SEQUENCE_NONE",
                    part->name, tensor_shape(part->t).text);
 }
@@ -43,7 +43,7 @@ bool batch_check(const sb_batch *batch, bool cut)
         return sb_fail("batch: it has %lld items and %lld targets; both must be at least 1",
                        (long long)batch->items, (long long)batch->targets);
     if (batch->parts < 1 || batch->parts > SB_BATCH_PARTS)
-        return sb_fail("batch: it has %d parts, not 1..%d", batch->parts, SB_BATCH_PARTS);
+        return sb_fail("batch: it has %d parts; it must have 1..%d", batch->parts, SB_BATCH_PARTS);
     for (int i = 0; i < batch->parts; i++)
         if (!batch_part_check(batch, &batch->part[i], cut))
             return false;
@@ -125,7 +125,7 @@ static void batch_move(sb_batch *batch, const sb_device *device)
 sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[])
 {
     if (n < 1 || !pairs)
-        return pairs ? sb_fail("batch: %lld pairs make no batch", (long long)n)
+        return pairs ? sb_fail("batch: n is %lld; it must be at least 1", (long long)n)
                      : fail_null("batch", "pairs");
     int64_t Ls = batch_padded(batch_longest(n, pairs, true)),
             Lt = batch_padded(batch_longest(n, pairs, false) + 1);

@@ -1,4 +1,4 @@
-/* A batch: what a model learns from at once, as named tensors. */
+/* A batch: the items of one forward and backward pass, as named tensors. */
 #ifndef SOFTBACK_MODELS_DATA_BATCH_H
 #define SOFTBACK_MODELS_DATA_BATCH_H
 
@@ -7,7 +7,7 @@
 typedef struct {
     const char *name;  /* "source" */
     sb_tensor *t;      /* axis 0 counts the items */
-    sb_sequence along; /* whose positions axis 1 has; SB_SEQUENCE_NONE: it has none */
+    sb_sequence along; /* the sequence along axis 1; SB_SEQUENCE_NONE: none */
 } sb_batch_part;
 
 enum { SB_BATCH_PARTS = 8 };
@@ -15,16 +15,16 @@ enum { SB_BATCH_PARTS = 8 };
 /* Batches of one shape have the same parts in the same order. */
 typedef struct {
     int64_t items;   /* B: pairs, texts, images, ... */
-    int64_t targets; /* what the mean of a loss divides by, over the whole batch */
+    int64_t targets; /* the divisor of a mean loss, for the whole batch */
     int parts;
     sb_batch_part part[SB_BATCH_PARTS];
     const sb_partition *partition; /* which part of a whole batch this is; NULL: the whole */
 } sb_batch;
 
-/* The part of this name; where there is none it fails. */
+/* The part of this name; fails when there is none. */
 SB_API sb_tensor *sb_batch_get(const sb_batch *batch, const char *name);
 
-/* An encoded pair; the arrays belong to whoever made it. */
+/* An encoded pair, which does not own the arrays. */
 typedef struct {
     const int32_t *source, *target;
     int64_t source_length, target_length;
@@ -40,8 +40,8 @@ typedef struct {
  *   target_out      (B, Lt)  the target's symbols, end, then -1
  *   target_lengths  (B)      symbols and end
  *
- * `targets` are the entries of target_out that count. A source may be empty: it then holds one
- * symbol of padding.
+ * `targets` counts the entries of target_out that are not -1. An empty source gets one symbol of
+ * padding.
  */
 SB_API sb_batch *sb_batch_new(int64_t n, const sb_encoded_pair pairs[]);
 SB_API void sb_batch_free(sb_batch *batch);

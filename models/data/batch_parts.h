@@ -1,4 +1,4 @@
-/* The inside of batches, whatever their parts are. */
+/* Internal functions of batches, for any parts. */
 #ifndef SOFTBACK_MODELS_DATA_BATCH_PARTS_H
 #define SOFTBACK_MODELS_DATA_BATCH_PARTS_H
 
@@ -7,8 +7,8 @@
 /* Whether every part has its tensor. */
 bool batch_is_whole(const sb_batch *batch);
 
-/* Whether a batch that may be anybody's can be trained on: parts of as many items as there are, and
-   where sequences are cut, with positions. */
+/* Whether a batch from any source can be trained on: each part has a row for each item and, where
+   sequences are cut, positions. */
 bool batch_check(const sb_batch *batch, bool cut);
 
 /* Releases all parts. */

@@ -40,7 +40,7 @@ bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank
     return false;
 }
 
-/* Copies the runs of a sequence that `here` positions of it are: axis 1 of both tensors. */
+/* Copies the two runs of positions that a rank holds of a sequence: axis 1 of both tensors. */
 static void share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct run run[2])
 {
     const int64_t B = from->dim[0], L = from->dim[1], here = to->dim[1];
@@ -52,7 +52,7 @@ static void share_copy_runs(sb_tensor *to, const sb_tensor *from, const struct r
                    (size_t)run[i].count * width);
 }
 
-/* What rank r of P holds of a part (B, L, ...), which is released, and where that lies. */
+/* The piece of a part (B, L, ...) that a rank holds, and its position; releases the part. */
 static sb_tensor *share_piece_of(sb_tensor *whole, int rank, int ranks, sb_piece *piece)
 {
     int64_t dim[SB_MAX_RANK];

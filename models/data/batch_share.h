@@ -1,5 +1,5 @@
-/* The share of a batch that one of several ranks takes: some items, and of these maybe pieces of
-   their sequences. */
+/* The share of a batch that a rank takes: some items (data parallelism), and of these possibly
+   pieces of their sequences (sequence parallelism). */
 #ifndef SOFTBACK_MODELS_DATA_BATCH_SHARE_H
 #define SOFTBACK_MODELS_DATA_BATCH_SHARE_H
 
@@ -7,7 +7,7 @@
 
 struct batch_share {
     sb_partition place; /* in the whole batch */
-    sb_batch batch;     /* its items, maybe none, padded as the whole batch is; `targets` is the
+    sb_batch batch;     /* its items, possibly none, padded as the whole batch is; `targets` is the
                            whole's, and `partition` is `place` */
 };
 
@@ -16,7 +16,7 @@ struct batch_share {
 bool batch_share_take(struct batch_share *share, const sb_batch *batch, int rank, int ranks);
 void batch_share_release(struct batch_share *share);
 
-/* Leaves of the share's sequences what rank r of P holds of each, zig-zag; in host memory. */
+/* Reduces each sequence of the share to the zig-zag pieces of rank r of P; in host memory. */
 bool batch_share_cut(struct batch_share *share, int rank, int ranks);
 
 #endif

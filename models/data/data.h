@@ -1,11 +1,11 @@
 /*
  * Training data: encoded pairs that come in batches, in an order fixed by a seed.
  *
- * A built-in task makes its pairs as they are asked for and never ends. Pairs from a file come in
+ * A built-in task generates its pairs on demand and never ends. Pairs from a file come in
  * epochs: each is shuffled by seed and epoch, sorted by length within stretches of some hundred
  * batches, cut into batches bounded by their number of symbols, and these are shuffled again. So
- * the position (epoch, batch) alone says what comes next, and a resumed run goes on with just the
- * batch that an uninterrupted one would have met.
+ * the position (epoch, batch) determines the next batch, and a resumed run continues with the batch
+ * that an uninterrupted one would have reached.
  */
 #ifndef SOFTBACK_MODELS_DATA_DATA_H
 #define SOFTBACK_MODELS_DATA_DATA_H
@@ -52,10 +52,10 @@ SB_API const sb_batch *sb_data_next(sb_data *data);
 SB_API sb_data_position sb_data_tell(const sb_data *data);
 SB_API bool sb_data_seek(sb_data *data, sb_data_position position);
 
-/* A number that changes with the pairs, their symbols, and how they are cut into batches. */
+/* A hash of the pairs, their symbols, and how they are cut into batches. */
 SB_API uint64_t sb_data_hash(const sb_data *data);
 
-/* The data as a source of batches; they must outlive it. */
+/* The data as a source of batches, which the data must outlive. */
 SB_API sb_source sb_data_as_source(sb_data *data);
 
 #endif

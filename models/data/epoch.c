@@ -19,7 +19,7 @@ static int epoch_by_length(const void *a_, const void *b_)
     return a->place < b->place ? -1 : 1;
 }
 
-/* Sorts the pairs of one stretch by length, equal ones as they stand. */
+/* Sorts the pairs of one stretch by length, keeping the order of equal ones. */
 static void epoch_sort_stretch(struct entry *entry, int64_t size, int64_t *order,
                                const sb_encoded_pair pairs[])
 {

@@ -5,7 +5,7 @@
 #include "models/data/batch.h"
 
 struct epoch_limits {
-    int64_t pairs, symbols; /* the most of a batch; symbols count padding, source or target */
+    int64_t pairs, symbols; /* the most of a batch; symbols with padding, of the longer side */
 };
 
 /* Batch b holds the pairs order[begin[b]] .. order[begin[b + 1] - 1]. */
@@ -16,7 +16,7 @@ struct epoch {
     int64_t *batch; /* the batches in the order in which they come */
 };
 
-/* Plans an epoch of n pairs, a function of its arguments alone; to be freed with epoch_free. */
+/* Plans an epoch of n pairs from these arguments alone; to be freed with epoch_free. */
 bool epoch_plan(struct epoch *epoch, int64_t n, const sb_encoded_pair pairs[],
                 struct epoch_limits limits, uint64_t seed, int64_t number);
 void epoch_free(struct epoch *epoch);

@@ -1,27 +1,26 @@
-/* A source: where batches come from, one after the other, and a place among them that can be saved.
- */
+/* A source of batches, one after the other; its position can be saved and restored. */
 #ifndef SOFTBACK_MODELS_DATA_SOURCE_H
 #define SOFTBACK_MODELS_DATA_SOURCE_H
 
 #include "batch.h"
 
-/* Where the next batch stands. Neither number is negative. */
+/* The position of the next batch. Neither number is negative. */
 typedef struct {
     int64_t epoch, batch;
 } sb_data_position;
 
-/* Batches are a function of their position alone, so that a resumed run goes on with those that an
-   uninterrupted one would have met. */
+/* A batch depends only on its position, so that a resumed run continues with the batches that an
+   uninterrupted one would have reached. */
 typedef struct {
-    void *object; /* what the functions are given */
+    void *object; /* the argument of the functions */
     /* The next batch; it belongs to the source and lives until the next call. NULL: a failure. */
     const sb_batch *(*next)(void *object);
     sb_data_position (*tell)(const void *object);
-    /* Goes to a position; the last batch lives on. Fails where there is no such batch. */
+    /* Goes to a position; the last batch stays valid. Fails when there is no such batch. */
     bool (*seek)(void *object, sb_data_position position);
-    /* A number that changes with what batches are made of. */
+    /* A hash of the data that batches are made of. */
     uint64_t (*hash)(const void *object);
-    /* How many there are in the epoch of the next one; 0, or no such function: epochs never end. */
+    /* The batches of the current epoch; 0, or a NULL function: epochs never end. */
     int64_t (*batches)(const void *object);
 } sb_source;
 

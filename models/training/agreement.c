@@ -11,8 +11,8 @@ struct build {
     char version[32], kernels[96];
 };
 
-/* The rest, as it is sent. */
-struct letter {
+/* The rest of the state, as it is sent. */
+struct report {
     bool failed;
     char failure[640], task[32];
     uint64_t data, weights, part;
@@ -22,10 +22,10 @@ struct letter {
 };
 
 struct verdict {
-    char text[1024]; /* "": all is well */
+    char text[1024]; /* "": all ranks agree */
 };
 
-static struct build agreement_build_of(const struct standing *s)
+static struct build agreement_build_of(const struct rank_state *s)
 {
     struct build build = {.version = ""};
     snprintf(build.version, sizeof build.version, "%s", s->version);
@@ -34,22 +34,22 @@ static struct build agreement_build_of(const struct standing *s)
     return build;
 }
 
-static void agreement_write_letter(struct letter *letter, const struct standing *s)
+static void agreement_write_report(struct report *report, const struct rank_state *s)
 {
-    *letter = (struct letter){.failed = s->failure != NULL};
-    snprintf(letter->failure, sizeof letter->failure, "%s", s->failure ? s->failure : "");
+    *report = (struct report){.failed = s->failure != NULL};
+    snprintf(report->failure, sizeof report->failure, "%s", s->failure ? s->failure : "");
     if (s->failure)
         return;
-    snprintf(letter->task, sizeof letter->task, "%s", s->task);
-    letter->data = s->data;
-    letter->weights = s->weights;
-    letter->steps = s->steps;
-    letter->part = s->part;
-    letter->sequence_ranks = s->sequence_ranks;
-    letter->head_ranks = s->head_ranks;
-    letter->threads = s->threads;
+    snprintf(report->task, sizeof report->task, "%s", s->task);
+    report->data = s->data;
+    report->weights = s->weights;
+    report->steps = s->steps;
+    report->part = s->part;
+    report->sequence_ranks = s->sequence_ranks;
+    report->head_ranks = s->head_ranks;
+    report->threads = s->threads;
     for (int i = 0; setting_name(i); i++)
-        letter->setting[i] = setting_get(&s->settings, i);
+        report->setting[i] = setting_get(&s->settings, i);
 }
 
 /* ---- comparing ---- */
@@ -65,7 +65,7 @@ static void agreement_compare_builds(int rank, const struct build *a, const stru
                  b->kernels, a->kernels);
 }
 
-static bool agreement_same_settings(int rank, const struct letter *a, const struct letter *b,
+static bool agreement_same_settings(int rank, const struct report *a, const struct report *b,
                                     struct verdict *verdict)
 {
     for (int i = 0; setting_name(i); i++)
@@ -77,8 +77,8 @@ static bool agreement_same_settings(int rank, const struct letter *a, const stru
     return true;
 }
 
-/* Ranks that were told of other splits have other parts of a model, so this is compared first. */
-static void agreement_compare_splits(int rank, const struct letter *a, const struct letter *b,
+/* Ranks with different splits hold different parts of a model, so this is compared first. */
+static void agreement_compare_splits(int rank, const struct report *a, const struct report *b,
                                      struct verdict *verdict)
 {
     if (a->failed || b->failed)
@@ -91,41 +91,40 @@ static void agreement_compare_splits(int rank, const struct letter *a, const str
         snprintf(verdict->text, sizeof verdict->text,
                  "rank %d has --split heads=%d, rank 0 has heads=%d", rank, b->head_ranks,
                  a->head_ranks);
-    else if (a->head_ranks > 1 && a->threads != b->threads) /* what all compute must be the same */
+    else if (a->head_ranks > 1 && a->threads != b->threads) /* all must compute the same bits */
         snprintf(verdict->text, sizeof verdict->text,
-                 "--split heads needs as many threads on all ranks (--threads): rank %d has %d, "
-                 "rank 0 has %d",
-                 rank, b->threads, a->threads);
+                 "rank %d has %d threads, rank 0 has %d; --split heads needs equal --threads", rank,
+                 b->threads, a->threads);
 }
 
-static void agreement_compare(int rank, const struct letter *all, struct verdict *verdict)
+static void agreement_compare(int rank, const struct report *all, struct verdict *verdict)
 {
     char *text = verdict->text;
     const size_t size = sizeof verdict->text;
-    const struct letter *a = &all[0], *b = &all[rank];
+    const struct report *a = &all[0], *b = &all[rank];
     const int like = a->head_ranks > 1 ? rank % a->head_ranks : 0; /* has the same part */
     if (a->failed || b->failed)
         snprintf(text, size, "rank %d: %s", a->failed ? 0 : rank,
                  a->failed ? a->failure : b->failure);
     else if (strcmp(a->task, b->task) != 0)
-        snprintf(text, size, "rank %d learns %s, rank 0 %s", rank, b->task[0] ? b->task : "files",
-                 a->task[0] ? a->task : "files");
+        snprintf(text, size, "rank %d trains on %s, rank 0 on %s", rank,
+                 b->task[0] ? b->task : "files", a->task[0] ? a->task : "files");
     else if (!agreement_same_settings(rank, a, b, verdict))
         return;
     else if (a->data != b->data)
-        snprintf(text, size, "rank %d reads other data than rank 0", rank);
+        snprintf(text, size, "rank %d has different data from rank 0", rank);
     else if (a->steps != b->steps)
-        snprintf(text, size, "rank %d goes on after step %lld, rank 0 after %lld", rank,
+        snprintf(text, size, "rank %d continues after step %lld, rank 0 after %lld", rank,
                  (long long)b->steps, (long long)a->steps);
     else if (a->weights != b->weights)
-        snprintf(text, size, "rank %d begins with other weights than rank 0", rank);
+        snprintf(text, size, "rank %d starts with different weights from rank 0", rank);
     else if (all[like].part != b->part)
-        snprintf(text, size, "rank %d begins with other weights than rank %d", rank, like);
+        snprintf(text, size, "rank %d starts with different weights from rank %d", rank, like);
 }
 
-/* ---- talking ---- */
+/* ---- communication ---- */
 
-/* Rank 0 receives everybody's block, after its own, each of so many bytes. */
+/* Rank 0 receives the blocks of all ranks in order, of so many bytes each. */
 static bool agreement_gather(sb_communicator *c, const void *own, void *all, size_t bytes)
 {
     const int rank = sb_communicator_rank(c), size = sb_communicator_size(c);
@@ -144,7 +143,7 @@ static bool agreement_gather(sb_communicator *c, const void *own, void *all, siz
     return true;
 }
 
-/* Rank 0's verdict becomes everybody's. */
+/* Broadcasts rank 0's verdict. */
 static bool agreement_accept(sb_communicator *c, struct verdict *verdict, bool *alike)
 {
     *alike = sb_communicator_broadcast(c, 0, verdict, sizeof *verdict);
@@ -163,7 +162,7 @@ static bool agreement_builds_agree(sb_communicator *c, const struct build *own, 
 }
 
 /* Whether all fail, and for the same reason. */
-static bool agreement_fail_alike(const struct letter *all, int ranks)
+static bool agreement_fail_alike(const struct report *all, int ranks)
 {
     bool alike = true;
     for (int k = 0; k < ranks; k++)
@@ -171,8 +170,8 @@ static bool agreement_fail_alike(const struct letter *all, int ranks)
     return alike;
 }
 
-static bool agreement_letters_agree(sb_communicator *c, const struct letter *own,
-                                    struct letter *all, bool *alike)
+static bool agreement_reports_agree(sb_communicator *c, const struct report *own,
+                                    struct report *all, bool *alike)
 {
     const int ranks = sb_communicator_size(c);
     struct verdict verdict = {.text = ""};
@@ -187,36 +186,36 @@ static bool agreement_letters_agree(sb_communicator *c, const struct letter *own
     return agreement_accept(c, &verdict, alike);
 }
 
-/* Rank 0's room for what it is sent. */
+/* Rank 0's memory for the blocks of all ranks. */
 struct room {
     struct build *build;
-    struct letter *letter;
+    struct report *report;
 };
 
 static bool agreement_make_room(struct room *room, int ranks)
 {
     room->build = memory_new((size_t)ranks * sizeof *room->build);
-    room->letter = memory_new((size_t)ranks * sizeof *room->letter);
-    return (room->build && room->letter) || sb_fail("comparing ranks: out of memory");
+    room->report = memory_new((size_t)ranks * sizeof *room->report);
+    return (room->build && room->report) || sb_fail("comparing ranks: out of memory");
 }
 
-bool agreement_reach(sb_communicator *c, const struct standing *standing, bool *alike)
+bool agreement_check(sb_communicator *c, const struct rank_state *state, bool *alike)
 {
     *alike = sb_communicator_size(c) == 1;
     if (*alike)
-        return !standing->failure || sb_fail("%s", standing->failure);
+        return !state->failure || sb_fail("%s", state->failure);
     struct room room = {NULL, NULL};
-    struct letter *own = memory_new(sizeof *own);
-    const struct build build = agreement_build_of(standing);
+    struct report *own = memory_new(sizeof *own);
+    const struct build build = agreement_build_of(state);
     bool ok = own || sb_fail("comparing ranks: out of memory");
     if (ok && sb_communicator_rank(c) == 0)
         ok = agreement_make_room(&room, sb_communicator_size(c));
     if (ok)
-        agreement_write_letter(own, standing);
+        agreement_write_report(own, state);
     ok = ok && agreement_builds_agree(c, &build, room.build, alike) &&
-         agreement_letters_agree(c, own, room.letter, alike);
+         agreement_reports_agree(c, own, room.report, alike);
     memory_free(room.build);
-    memory_free(room.letter);
+    memory_free(room.report);
     memory_free(own);
     return ok;
 }

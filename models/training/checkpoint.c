@@ -99,7 +99,7 @@ void checkpoint_free(struct checkpoint *checkpoint)
 bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer *trainer)
 {
     if (!c->has_state)
-        return sb_fail("checkpoint: %s holds a model, but no state of its training", path);
+        return sb_fail("checkpoint: %s has a model, but no training state", path);
     sb_safetensors *file = sb_safetensors_open(path);
     const bool ok = file && checkpoint_read_training(file, trainer, &c->state);
     sb_safetensors_close(file);
@@ -115,7 +115,7 @@ static bool checkpoint_is_of_training(const char *name)
     return i >= 0 && setting_at(&any, i).group != SETTING_OF_MODEL;
 }
 
-/* Whether the parameters of models of two descriptions mean the same. */
+/* Whether the models of two descriptions have the same architecture and vocabularies. */
 static bool checkpoint_same_described(const sb_description *a, const sb_description *b)
 {
     const char *name;
@@ -135,7 +135,7 @@ static bool checkpoint_check_same_model(const sb_model *first, const sb_model *m
     const bool same = a && b && first->kind == model->kind && checkpoint_same_described(a, b) &&
                       sb_parameters_dtype(first->weights) == sb_parameters_dtype(model->weights);
     if (a && b && !same)
-        sb_fail("average: %s is another model than the first", path);
+        sb_fail("average: %s differs from the first in architecture, vocabulary or dtype", path);
     sb_description_free(a);
     sb_description_free(b);
     return same;

@@ -1,27 +1,27 @@
 /*
- * Checkpoints: a model, and if wished the whole state of its training, in one safetensors file.
+ * Checkpoints: a model, optionally with the state of its training, in one safetensors file.
  *
- * The parameters stand under their dotted names. With training state come "average" and
- * "optimiser.moment.0" and ".1", shaped as all parameters together. The metadata's one key,
- * "softback", holds JSON: format, the model's kind (none is "seq2seq", the only one of earlier
- * versions), settings by name, the vocabularies, what was trained, the fingerprint of all tensors
- * (models/training/fingerprint.h), and the state's counters, or the step at which a best model was
- * saved. It holds no clock, host, path, thread or rank count, so equal training gives equal bytes.
- * The fingerprint is compared when a file is loaded; files of earlier versions have none.
+ * The parameters have their dotted names. A training state adds "average", "optimiser.moment.0" and
+ * ".1", each as long as all parameters together. The metadata's one key, "softback", contains JSON:
+ * format, the model's kind (if missing "seq2seq", the only one of earlier versions), settings by
+ * name, the vocabularies, the task, the fingerprint of all tensors (models/training/fingerprint.h),
+ * and the counters of the state, or the step of a best model. There is no time, host, path, thread
+ * or rank count, so equal training gives equal bytes. Loading compares the fingerprint; files of
+ * earlier versions have none.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 
 #include "models/training/settings.h"
 
-/* How training stands, beyond what the trainer itself holds. */
+/* The progress of training, in addition to the state of the trainer. */
 struct progress {
     int64_t evaluations;
-    double best_error;  /* share of held-out pairs that were not decoded exactly, at its best */
-    double best_loss;   /* the held-out loss there */
-    int64_t best_step;  /* where that was; 0: not yet */
+    double best_error;  /* share of held-out pairs not decoded exactly, at the best evaluation */
+    double best_loss;   /* its held-out loss */
+    int64_t best_step;  /* its step; 0: none yet */
     int64_t waited;     /* evaluations since then */
-    uint64_t data_hash; /* of the training and held-out pairs, so that others are noticed */
+    uint64_t data_hash; /* of the training and held-out pairs, to detect other data */
     uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
     bool finished;
 };
@@ -38,19 +38,18 @@ struct checkpoint {
     sb_trainer_state state;
 };
 
-/* Writes the model; with a trainer also its state. `progress` may be NULL without one. Where ranks
-   hold parts of the model all of them call it, and the first writes the whole. */
+/* Writes the model; with a trainer also its state. `progress` may be NULL without one. If ranks
+   hold parts of the model, all of them call it and the first writes the whole. */
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress);
 
-/* Writes the model as the best one so far, that of step progress->best_step, and notes its
+/* Writes the model as the best one so far, that of step progress->best_step, and stores its
    fingerprint in `progress`. */
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
                           const sb_seq2seq *model, struct progress *progress);
 
-/* Reads an encoder-decoder from a file that may come from anywhere; to be freed with
-   checkpoint_free. */
+/* Reads an encoder-decoder from a file that may be untrusted; to be freed with checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);
 /* The same for a model that is cut over ranks, each of which reads its part. */
 struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);

@@ -101,7 +101,7 @@ static json_t *settings_to_json(const sb_description *d)
     return all;
 }
 
-/* A vocabulary, or the name of an earlier one that it is too. */
+/* A vocabulary, or the name of an earlier entry that is the same one. */
 static json_t *checkpoint_vocabulary_or_name(const sb_description *d, int64_t i)
 {
     sb_vocabulary *vocabulary, *earlier;
@@ -127,13 +127,13 @@ static json_t *vocabularies_to_json(const sb_description *d)
     return all;
 }
 
-/* Whether a model is of the only kind that earlier versions knew, which their files do not name. */
+/* Whether a model is of the only kind of earlier versions, whose files do not name it. */
 static bool checkpoint_is_unnamed(const sb_description *d)
 {
     return strcmp(sb_description_kind(d), UNNAMED_KIND) == 0;
 }
 
-/* Its vocabularies stand beside the rest; a joint one is there once. */
+/* Its vocabularies are members of their own; a joint one occurs once. */
 static bool checkpoint_add_unnamed(json_t *json, const sb_description *d)
 {
     sb_vocabulary *source = sb_description_vocabulary(d, "source"),
@@ -149,7 +149,7 @@ static bool checkpoint_add_named(json_t *json, const sb_description *d)
            json_object_set_new(json, "vocabularies", vocabularies_to_json(d)) == 0;
 }
 
-/* Where there are any. */
+/* Labels are written if there are any. */
 static bool checkpoint_add_labels(json_t *json, const sb_description *d)
 {
     json_t *all = json_array();
@@ -185,7 +185,7 @@ static json_t *to_json(const struct metadata *d)
 
 struct output {
     struct buffer text;
-    bool failed; /* Jansson goes on where it should not, and would leave a part out */
+    bool failed; /* Jansson continues after a failure, which would lose a part */
 };
 
 static int checkpoint_append(const char *bytes, size_t size, void *output_)
@@ -211,7 +211,7 @@ static bool checkpoint_read_whole(const char *owner, const struct counter *c, in
 {
     int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
     if (whole < 0 || whole > most)
-        return sb_fail("checkpoint: the %s's \"%s\" is %lld, not in 0..%lld", owner, c->name,
+        return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, c->name,
                        (long long)whole, (long long)most);
     if (c->type == SMALL)
         *(int *)place = (int)whole;
@@ -220,7 +220,7 @@ static bool checkpoint_read_whole(const char *owner, const struct counter *c, in
     return true;
 }
 
-/* Earlier versions had none. */
+/* Files of earlier versions have none. */
 static bool checkpoint_read_mark(const json_t *value, void *place)
 {
     uint64_t mark = 0;
@@ -266,7 +266,7 @@ static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
     const char *text = json_string_value(value);
     d->has_fingerprint = value != NULL;
     return !value || (text && fingerprint_parse(text, &d->fingerprint)) ||
-           sb_fail("checkpoint: its fingerprint is malformed, expected 16 hexadecimal digits");
+           sb_fail("checkpoint: its fingerprint is malformed; it must be 16 hexadecimal digits");
 }
 
 static bool checkpoint_read_settings(const json_t *all, sb_description *d)
@@ -276,8 +276,8 @@ static bool checkpoint_read_settings(const json_t *all, sb_description *d)
     if (!json_is_object(all))
         return sb_fail("checkpoint: its settings are missing or malformed");
     if (json_object_size(all) > MOST_VALUES)
-        return sb_fail("checkpoint: it has %zu settings, more than %d", json_object_size(all),
-                       MOST_VALUES);
+        return sb_fail("checkpoint: it has %zu settings; it must have at most %d",
+                       json_object_size(all), MOST_VALUES);
     json_object_foreach((json_t *)(uintptr_t)all, key, value)
     {
         if (!json_is_string(value))
@@ -355,7 +355,7 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
     if (!json_is_integer(format))
         return sb_fail("checkpoint: its format is missing or malformed");
     if (json_integer_value(format) != FORMAT)
-        return sb_fail("checkpoint: its format is %lld; this version knows only %d",
+        return sb_fail("checkpoint: its format is %lld; this version reads only %d",
                        (long long)json_integer_value(format), FORMAT);
     if (!json_is_string(task) || json_string_length(task) > 100)
         return sb_fail("checkpoint: its task is missing or malformed");

@@ -4,13 +4,13 @@
 
 #include "models/training/checkpoint.h"
 
-/* Where in its run a model was the best one. */
+/* The evaluation at which a model was the best one. */
 struct best_model {
     int64_t step;
     uint64_t data_hash; /* as in struct progress */
 };
 
-/* What the JSON says. */
+/* The contents of the JSON. */
 struct metadata {
     sb_description *model; /* its kind, settings by name, vocabularies */
     char *task;
@@ -24,7 +24,7 @@ struct metadata {
 /* A text for memory_free; fingerprint, best and state are written if there are any. */
 char *metadata_write(const struct metadata *metadata);
 
-/* Reads a text that may come from anywhere; on failure there is nothing to free. */
+/* Reads a text that may be untrusted; on failure there is nothing to free. */
 bool metadata_read(const char *text, struct metadata *metadata);
 void metadata_free(struct metadata *metadata);
 

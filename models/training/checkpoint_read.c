@@ -6,8 +6,8 @@
 #include "tensor/failure.h"
 #include <string.h>
 
-/* Reads the whole of `count` parameters from number `first` on, (dim), and keeps what is here of
-   it, in a flat buffer. */
+/* Reads `count` whole parameters from parameter `first` on, as a tensor of shape dim, and keeps
+   this rank's part in a flat buffer. */
 static bool read_part(const sb_safetensors *file, const char *name, const sb_parameters *weights,
                       int64_t first, int64_t count, int rank, const int64_t *dim, sb_tensor *flat)
 {
@@ -36,7 +36,7 @@ static bool read_parameters(const sb_safetensors *file, sb_parameters *weights)
     return ok;
 }
 
-/* A tensor of the training state, which lies beside the parameters. */
+/* A tensor of the training state. */
 static bool read_state(const sb_safetensors *file, const sb_parameters *weights,
                        const sb_named_tensor *item)
 {
@@ -53,18 +53,18 @@ sb_dtype checkpoint_dtype(const sb_safetensors *file)
     return wide ? SB_F64 : SB_F32;
 }
 
-/* Whether the file has this parameter. Its shapes are backed by as many bytes, so that settings
-   which claim a huge model fail here, before there is any memory for it. */
+/* Whether the file has this parameter. Its shapes match the size of the file, so settings of a huge
+   model fail here, before memory is allocated for it. */
 static bool checkpoint_read_file_has(const void *file, const char *name, int rank,
                                      const int64_t *dim)
 {
     int i = sb_safetensors_find(file, name);
     if (i < 0)
-        return sb_fail("checkpoint: \"%s\", which its settings ask for, is missing", name);
+        return sb_fail("checkpoint: its settings require \"%s\", which is missing", name);
     int its_rank = sb_safetensors_rank(file, i);
     const int64_t *its_dim = sb_safetensors_shape(file, i);
     return shape_equal(rank, dim, its_rank, its_dim) ||
-           sb_fail("checkpoint: \"%s\" is %s, its settings ask for %s", name,
+           sb_fail("checkpoint: \"%s\" is %s; its settings require %s", name,
                    shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
 }
 
@@ -76,7 +76,7 @@ bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *d
     if (!d->has_fingerprint || *fingerprint == d->fingerprint)
         return true;
     return sb_fail("checkpoint: its tensors have the fingerprint %s, expected %s: the file was "
-                   "changed after it was saved; use a copy that was not",
+                   "changed after it was saved; use an unchanged copy",
                    fingerprint_text(*fingerprint).text, fingerprint_text(d->fingerprint).text);
 }
 
@@ -90,7 +90,7 @@ const sb_model_kind *checkpoint_kind(const struct metadata *d, const sb_model_ki
     return sb_fail("checkpoint: its model is of kind \"%s\", expected \"%s\"", name, wanted->name);
 }
 
-/* Whether the settings of a file are known, where they are those of one of the library's kinds. */
+/* Checks that this version knows all settings of a file, for kinds of the library. */
 static bool checkpoint_read_check_settings(const struct metadata *d, const sb_model_kind *kind)
 {
     struct settings settings;
@@ -122,7 +122,7 @@ bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *d)
 {
     const char *text = sb_safetensors_metadata(file, "softback");
     if (!text)
-        return sb_fail("checkpoint: it has no description of a softback model");
+        return sb_fail("checkpoint: its metadata does not describe a model of softback");
     return metadata_read(text, d);
 }
 

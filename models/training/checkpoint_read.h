@@ -1,4 +1,4 @@
-/* What is read of a file of a model: its metadata, the model, and the state of its training. */
+/* Reading a model file: its metadata, the model, and the state of its training. */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_READ_H
 
@@ -7,7 +7,7 @@
 
 bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *metadata);
 
-/* The kind that the file names, which is to be this one (NULL: one of the library's). */
+/* The kind of the file, which must be `wanted` (NULL: any of the library's). */
 const sb_model_kind *checkpoint_kind(const struct metadata *metadata, const sb_model_kind *wanted);
 
 /* The fingerprint of the tensors, which must be the one that the metadata name, if any. */
@@ -21,7 +21,7 @@ sb_dtype checkpoint_dtype(const sb_safetensors *file);
 bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
                            sb_parameters *weights, const struct metadata *metadata);
 
-/* The weights, and all that a trainer has beside them. */
+/* The weights and the state of a trainer. */
 bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
                               const sb_trainer_state *state);
 

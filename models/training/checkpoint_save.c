@@ -23,7 +23,7 @@ int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSO
     return n;
 }
 
-/* What a file is written from: the parameters, and the training state that lies beside them. */
+/* The contents of a file: the parameters, and a training state if there is one. */
 struct contents {
     sb_parameters *weights;
     int n, states;
@@ -48,16 +48,16 @@ static void checkpoint_list_items(struct contents *c)
 
 /* ---- the fingerprint ---- */
 
-/* Where this rank's part of a parameter lies: in `flat`, from number `offset` on. In the tensor of
-   the file the whole of it begins at number `base`. */
+/* The position of this rank's part of a parameter: in `flat` it begins at element `offset`. In the
+   tensor of the file, the whole parameter begins at element `base`. */
 struct place {
     uint64_t key; /* the tensor's */
     const sb_tensor *flat;
     int64_t offset, base;
 };
 
-/* Adds the terms of this rank's part of parameter i. Where all ranks hold the same, the first one
-   does. */
+/* Adds the terms of this rank's part of parameter i. If all ranks hold the same, only the first
+   one adds them. */
 static bool checkpoint_add_part(const sb_parameters *weights, int64_t i, const struct place *p,
                                 uint64_t *sum)
 {
@@ -93,7 +93,7 @@ static bool checkpoint_add_state(const struct contents *c, uint64_t key, const s
     return true;
 }
 
-/* Without joining the parts of ranks: each adds up the terms of its own. */
+/* Parts of ranks are not joined: each rank adds up the terms of its own. */
 static bool checkpoint_fingerprint_of(const struct contents *c, uint64_t *sum)
 {
     sb_communicator *ranks = parameters_ranks(c->weights);
@@ -114,7 +114,7 @@ static bool checkpoint_fingerprint_of(const struct contents *c, uint64_t *sum)
 
 /* ---- the file ---- */
 
-/* The whole of an item, also where ranks hold parts of it. */
+/* The whole tensor of an item, joined if ranks hold parts of it. */
 static sb_tensor *checkpoint_fetch(void *context, int i)
 {
     const struct contents *c = context;

@@ -1,4 +1,4 @@
-/* Writing files of models: all of them go through checkpoint_write. */
+/* Writing model files, all with checkpoint_write. */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_SAVE_H
 
@@ -8,11 +8,11 @@
 
 enum { STATE_TENSORS = 3 };
 
-/* What a training state adds to the parameters: the moments and the moving average. How many. */
+/* The tensors that a training state adds: moments and moving average. Returns how many. */
 int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS]);
 
 /* Writes a file of these weights, with a trainer also of its state; sets the fingerprint of the
-   metadata, and frees their description, of which NULL is a failure that has a message. */
+   metadata, and frees their description; NULL for it is a failure that has a message. */
 bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
                       struct metadata *metadata);
 

@@ -37,13 +37,13 @@ static double diagnosis_evenness(int64_t n, const double *a)
     return entropy / math_log((double)n);
 }
 
-/* How many rows of a sentence count, and how many keys row i sees. */
+/* The number of rows and keys of each sentence. */
 struct extent {
     const double *queries, *keys; /* of each sentence */
     bool causal;
 };
 
-static int64_t diagnosis_keys_seen(const struct extent *e, int64_t b, int64_t i)
+static int64_t diagnosis_keys_of_row(const struct extent *e, int64_t b, int64_t i)
 {
     const int64_t keys = (int64_t)e->keys[b];
     return e->causal && i + 1 < keys ? i + 1 : keys;
@@ -60,7 +60,7 @@ static bool diagnosis_take_weights(const sb_tensor *weights, const struct extent
         int64_t rows = 0;
         for (int64_t b = 0; b < B; b++)
             for (int64_t i = 0; i < (int64_t)e->queries[b]; i++) {
-                const int64_t n = diagnosis_keys_seen(e, b, i);
+                const int64_t n = diagnosis_keys_of_row(e, b, i);
                 const double *row = a + ((b * H + h) * Lq + i) * Lk;
                 if (n < 2)
                     continue;
@@ -123,7 +123,7 @@ static bool diagnosis_diagnose(struct diagnosis *d, const sb_model *model, const
 {
     sb_attentions a;
     if (!model->kind->attentions)
-        return sb_fail("diagnosis: a model of kind \"%s\" shows no attention", model->kind->name);
+        return sb_fail("diagnosis: the kind \"%s\" has no `attentions`", model->kind->name);
     if (!model->kind->attentions(model->self, batch, &a))
         return false;
     const bool ok = diagnosis_take_heads(d, &a) && sb_backward(a.loss) &&

@@ -1,6 +1,6 @@
 /*
- * How a model is doing inside, on one batch: the length of each parameter's gradient, and of each
- * attention head how even its weights are and how many of its rows are saturated.
+ * A diagnosis of a model on one batch: the norm of each parameter's gradient, and for each
+ * attention head the evenness of its weights and the share of its rows that are saturated.
  *
  * A row of n >= 2 weights a is saturated when the Jacobian J of its softmax is so small that hardly
  * any gradient reaches its scores: |J| sqrt(n) < 0.01, where

@@ -15,8 +15,8 @@ static bool evaluation_add_cost(const sb_model *model, const sb_batch *batch, do
     return sb_tape_end(&tape) && cost;
 }
 
-/* Goes to the beginning of an epoch; how many batches it has, 0: a failure, after which the source
-   stands where it did. */
+/* Goes to the beginning of an epoch; returns its number of batches. 0: a failure, after which the
+   source has its old position. */
 static int64_t evaluation_begin(const sb_source *source)
 {
     const sb_data_position before = source->tell(source->object);
@@ -24,7 +24,7 @@ static int64_t evaluation_begin(const sb_source *source)
         return 0;
     const int64_t batches = source->batches ? source->batches(source->object) : 0;
     if (batches == 0 && source->seek(source->object, before))
-        sb_fail("evaluate: the pairs of a task never end; there is no epoch to measure");
+        sb_fail("evaluate: the epochs of this source never end; use a source of pairs");
     return batches;
 }
 
@@ -43,7 +43,7 @@ static bool evaluation_add_costs(sb_communicator *c, const sb_model *model, cons
     return true;
 }
 
-/* The batches' costs are added in their order, whoever computed them. */
+/* The costs are added in the order of batches, so that the sum has the same bits for any ranks. */
 static double evaluation_epoch_loss(sb_communicator *c, const sb_model *model,
                                     const sb_source *source)
 {

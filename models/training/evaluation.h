@@ -1,4 +1,4 @@
-/* How well a model does on data that it was not trained on. */
+/* Evaluation of a model on data that it was not trained on. */
 #ifndef SOFTBACK_MODELS_TRAINING_EVALUATION_H
 #define SOFTBACK_MODELS_TRAINING_EVALUATION_H
 
@@ -8,9 +8,9 @@
 #include "../seq2seq.h"
 
 /*
- * The mean cost over one epoch of a source, and where `held` is not NULL and the kind of the model
- * scores, the error on that. Ranks (NULL: this one is alone) share the batches; what comes out is
- * the same, bit by bit, however many there are. Fails also when the loss is not finite.
+ * The mean cost over one epoch of a source and, if `held` is not NULL and the kind has a score, the
+ * error on `held`. Ranks (NULL: this one alone) share the batches; the results have the same bits
+ * for any number of ranks. Fails also when the loss is not finite.
  */
 SB_API bool sb_evaluate(const sb_model *model, const sb_source *source, const void *held,
                         sb_communicator *ranks, sb_evaluation *evaluation);

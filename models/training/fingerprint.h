@@ -12,8 +12,8 @@
 #include "tensor/communicator.h"
 #include "tensor/safetensors.h"
 
-/* What the terms of a tensor's elements begin with, and its own term. `dtype` is the file's name
-   for it, "F32". */
+/* The key of the terms of a tensor's elements, and its own term. `dtype` is the file's name for it,
+   "F32". */
 struct fingerprint_tensor {
     uint64_t key, term;
 };
@@ -24,10 +24,10 @@ struct fingerprint_tensor fingerprint_tensor(const char *name, const char *dtype
 uint64_t fingerprint_elements(uint64_t key, sb_dtype dtype, int64_t first, int64_t count,
                               const void *elements);
 
-/* Of all tensors of a file; reads them all. */
+/* The fingerprint of a file; reads all its tensors. */
 bool fingerprint_file(const sb_safetensors *file, uint64_t *fingerprint);
 
-/* Adds up what each rank has (NULL: this one is alone), for all of them. */
+/* Adds up the fingerprints of ranks (NULL: this one alone), for all of them. */
 bool fingerprint_sum(sb_communicator *ranks, uint64_t *fingerprint);
 
 /* As files hold it: 16 hexadecimal digits. False where a text is something else. */

@@ -14,8 +14,8 @@ bool sb_model_save(const sb_model *model, const char *path)
     return checkpoint_write(path, model->weights, NULL, &d);
 }
 
-/* What a file says of a source, so that others are noticed. */
-static uint64_t model_file_source_mark(const sb_source *source)
+/* The hash of a source in files, to detect other data. */
+static uint64_t model_file_source_hash(const sb_source *source)
 {
     return source->hash ? source->hash(source->object) >> 1 : 0; /* JSON's integers are signed */
 }
@@ -27,7 +27,7 @@ bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
     const sb_model *model = sb_trainer_subject(trainer);
     struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
     d.state = sb_trainer_save(trainer);
-    d.progress.data_hash = model_file_source_mark(sb_trainer_source(trainer));
+    d.progress.data_hash = model_file_source_hash(sb_trainer_source(trainer));
     return checkpoint_write(path, model->weights, trainer, &d);
 }
 
@@ -83,11 +83,11 @@ static bool model_file_describes(const struct metadata *d, const sb_description 
     for (int64_t i = 0; (name = sb_description_name(own, i)); i++) {
         const char *its = sb_description_get(d->model, name), *mine = sb_description_value(own, i);
         if (!its || strcmp(its, mine) != 0)
-            return sb_fail("checkpoint: \"%s\" is %s in the file, the trainer's model has %s", name,
-                           its ? its : "missing", mine);
+            return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",
+                           name, its ? its : "missing", mine);
     }
     return description_same_words(d->model, own) ||
-           sb_fail("checkpoint: its vocabularies or labels are not those of the trainer's model");
+           sb_fail("checkpoint: its vocabularies or labels differ from the trainer's model");
 }
 
 static bool model_file_check_training(const struct metadata *d, const sb_trainer *trainer)
@@ -101,9 +101,9 @@ static bool model_file_check_training(const struct metadata *d, const sb_trainer
     if (!same)
         return false;
     if (!d->has_state)
-        return sb_fail("checkpoint: it holds a model, but no state of its training");
-    return d->progress.data_hash == model_file_source_mark(sb_trainer_source(trainer)) ||
-           sb_fail("checkpoint: the data are not those with which its training was begun");
+        return sb_fail("checkpoint: it has a model, but no training state");
+    return d->progress.data_hash == model_file_source_hash(sb_trainer_source(trainer)) ||
+           sb_fail("checkpoint: the data differ from those that its training was started with");
 }
 
 static bool model_file_resume(const sb_safetensors *file, sb_trainer *trainer)

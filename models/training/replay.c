@@ -5,7 +5,7 @@
 #include "tensor/storage.h"
 #include <string.h>
 
-enum { MOST_GRAPHS = 64 }; /* shapes that come later go the plain way */
+enum { MOST_GRAPHS = 64 }; /* later shapes are executed eagerly */
 
 struct shape {
     int rank;
@@ -13,7 +13,7 @@ struct shape {
     int64_t dim[SB_MAX_RANK];
 };
 
-/* All that forward and backward of a batch depend on, beside its numbers. */
+/* All that forward and backward of a batch depend on, except its values. */
 struct form {
     int parts;
     struct shape shape[SB_BATCH_PARTS];
@@ -21,14 +21,14 @@ struct form {
     bool mean, adds;
 };
 
-/* A form, and what was noted when it came for the second time. */
-struct noted {
+/* A form, and the graph that was recorded when it occurred for the second time. */
+struct recording {
     struct form form;
     bool tried;
     struct plugin_graph *graph;
     sb_batch batch; /* whose tensors the graph reads; its partition is the form's */
     const void *loss;
-    uint64_t position, draws; /* of the stream when it was noted; how many it takes */
+    uint64_t position, draws; /* of the random stream when it was recorded; how many it draws */
     bool *has_gradient;       /* of each parameter, afterwards */
 };
 
@@ -36,7 +36,7 @@ struct replay {
     const sb_device *device;
     sb_model model;
     int count;
-    struct noted noted[MOST_GRAPHS];
+    struct recording recording[MOST_GRAPHS];
     int64_t graphs, launches;
 };
 
@@ -54,9 +54,9 @@ struct replay *replay_new(const sb_model *model)
 void replay_free(struct replay *r)
 {
     for (int i = 0; r && i < r->count; i++) {
-        r->device->graphs->free(r->noted[i].graph);
-        batch_release(&r->noted[i].batch);
-        memory_free(r->noted[i].has_gradient);
+        r->device->graphs->free(r->recording[i].graph);
+        batch_release(&r->recording[i].batch);
+        memory_free(r->recording[i].has_gradient);
     }
     memory_free(r);
 }
@@ -98,21 +98,21 @@ static bool replay_same_form(const struct form *a, const struct form *b)
     return same;
 }
 
-/* The entry for a batch's form, made where there is none; NULL when there is no room. */
-static struct noted *replay_find(struct replay *r, const sb_batch *batch, bool mean)
+/* The entry for a batch's form; NULL when there is none yet, or no room for one. */
+static struct recording *replay_find(struct replay *r, const sb_batch *batch, bool mean)
 {
     const bool adds = replay_any_gradient(r->model.weights);
     const struct form wanted = replay_form_of(batch, mean, adds);
     for (int i = 0; i < r->count; i++)
-        if (replay_same_form(&r->noted[i].form, &wanted))
-            return &r->noted[i];
+        if (replay_same_form(&r->recording[i].form, &wanted))
+            return &r->recording[i];
     if (r->count == MOST_GRAPHS)
         return NULL;
-    r->noted[r->count++] = (struct noted){.form = wanted};
-    return NULL; /* it came for the first time */
+    r->recording[r->count++] = (struct recording){.form = wanted};
+    return NULL; /* it occurs for the first time */
 }
 
-static bool replay_keep_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
+static bool replay_keep_batch(struct recording *n, const sb_batch *batch, const sb_device *device)
 {
     n->batch = *batch;
     n->batch.partition = &n->form.partition;
@@ -121,7 +121,7 @@ static bool replay_keep_batch(struct noted *n, const sb_batch *batch, const sb_d
     return batch_is_whole(&n->batch);
 }
 
-static bool replay_copy_batch(struct noted *n, const sb_batch *batch, const sb_device *device)
+static bool replay_copy_batch(struct recording *n, const sb_batch *batch, const sb_device *device)
 {
     for (int i = 0; i < batch->parts; i++) {
         const sb_tensor *to = n->batch.part[i].t, *from = batch->part[i].t;
@@ -131,8 +131,8 @@ static bool replay_copy_batch(struct noted *n, const sb_batch *batch, const sb_d
     return true;
 }
 
-/* Queues forward and backward, which are noted. */
-static bool replay_queue(struct replay *r, struct noted *n, sb_random *random)
+/* Queues forward and backward, which the device records. */
+static bool replay_queue(struct replay *r, struct recording *n, sb_random *random)
 {
     const sb_context context = {.partition = n->batch.partition};
     sb_tape tape;
@@ -145,8 +145,8 @@ static bool replay_queue(struct replay *r, struct noted *n, sb_random *random)
     return sb_tape_end(&tape) && ok;
 }
 
-/* Exchanges which parameters have a gradient for what has_gradient says. */
-static void replay_exchange_gradients(struct replay *r, struct noted *n)
+/* Swaps has_gradient with the parameters' flags. */
+static void replay_exchange_gradients(struct replay *r, struct recording *n)
 {
     const sb_parameters *set = r->model.weights;
     for (int64_t i = 0; i < sb_parameters_count(set); i++) {
@@ -157,8 +157,9 @@ static void replay_exchange_gradients(struct replay *r, struct noted *n)
     }
 }
 
-/* Makes the graph of a shape; the host is left as it was. */
-static void replay_note(struct replay *r, struct noted *n, const sb_batch *batch, sb_random random)
+/* Records the graph of a form, without changing the state of the host. */
+static void replay_record(struct replay *r, struct recording *n, const sb_batch *batch,
+                          sb_random random)
 {
     const sb_parameters *set = r->model.weights;
     n->tried = true;
@@ -183,16 +184,16 @@ static void replay_note(struct replay *r, struct noted *n, const sb_batch *batch
     r->graphs += n->graph != NULL;
 }
 
-bool replay_learn(struct replay *r, const sb_batch *batch, bool mean, sb_random *random,
-                  double *value)
+bool replay_run(struct replay *r, const sb_batch *batch, bool mean, sb_random *random,
+                double *value)
 {
-    struct noted *n = r ? replay_find(r, batch, mean) : NULL;
+    struct recording *n = r ? replay_find(r, batch, mean) : NULL;
     if (!n)
         return false;
     if (!n->tried)
-        replay_note(r, n, batch, *random);
+        replay_record(r, n, batch, *random);
     if (!n->graph)
-        failure_settled(); /* the plain way will do */
+        failure_settled(); /* eager execution will do */
     float loss;
     if (!n->graph || !replay_copy_batch(n, batch, r->device) ||
         !r->device->graphs->launch(n->graph, random->position - n->position) ||

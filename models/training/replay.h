@@ -1,11 +1,11 @@
 /*
- * Training steps that are noted once and launched again as a whole, where the device has graphs:
- * for small models launching each kernel costs more than running it.
+ * Training steps that are recorded once as a graph and then replayed, if the device has graphs: in
+ * small models, launching each kernel takes longer than running it.
  *
- * Forward and backward of a batch depend on the host by the shapes of its parts, by its partition,
- * by whether gradients are added to or begun, and by the places in the random stream. So a batch
- * whose shapes come for the second time is noted, in memory of its own, and later ones of these
- * shapes are copied to the place of the first and launched. The bits are those of the plain way.
+ * The kernels of a batch depend on the shapes of its parts, on its partition, on whether gradients
+ * exist already, and on the position in the random stream. So the second batch with the same shapes
+ * is recorded, in memory of its own; later ones are copied there, and the graph is launched. The
+ * results have the bits of eager execution.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_REPLAY_H
 #define SOFTBACK_MODELS_TRAINING_REPLAY_H
@@ -19,12 +19,12 @@ struct replay *replay_new(const sb_model *model);
 void replay_free(struct replay *replay); /* NULL is allowed */
 
 /*
- * Forward and backward of a batch, the loss being a mean or a sum, in *value. Advances the stream.
+ * Runs forward and backward of a batch; *value is the loss, a mean or sum. Advances the stream.
  * False, with nothing done, when the caller must run the step eagerly: the shapes are new, or no
  * graph could be made of them.
  */
-bool replay_learn(struct replay *replay, const sb_batch *batch, bool mean, sb_random *random,
-                  double *value);
+bool replay_run(struct replay *replay, const sb_batch *batch, bool mean, sb_random *random,
+                double *value);
 
 /* How many graphs there are, and how often one was launched. */
 int64_t replay_graphs(const struct replay *replay);

@@ -22,9 +22,9 @@ static void settings_add_step(struct setting_table *t, struct settings *s)
     t->group = SETTING_OF_TRAINING;
     setting_add_dropout(t, &s->model.transformer);
     setting_add_choice(t, "cuda-graph", &s->trainer.graphs, graphs,
-                       "on cuda: launch a step as one graph where its shape came before");
+                       "on cuda: replay a step as one graph if its shapes occurred before");
     setting_add_smoothing(t, &s->model.label_smoothing);
-    setting_add_count(t, "steps", &s->steps, 0, 1e12, "steps of training (0: chosen by the data)");
+    setting_add_count(t, "steps", &s->steps, 0, 1e12, "training steps (0: chosen by the data)");
 }
 
 static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
@@ -34,55 +34,55 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
     t->group = SETTING_OF_TRAINING;
     setting_add_choice(t, "optimiser", &trainer->optimiser_kind, optimisers, "optimiser");
     setting_add_number(t, "learning-rate", &schedule->rate, 0, 1e6,
-                       "highest learning rate (0: 0.024 / root of the width)");
-    setting_add_choice(t, "schedule", &schedule->kind, schedules, "how the learning rate falls");
+                       "highest learning rate (0: 0.024 / square root of width)");
+    setting_add_choice(t, "schedule", &schedule->kind, schedules, "learning rate schedule");
     setting_add_count(t, "warmup", &schedule->warmup, 0, 1e12,
-                      "steps over which the learning rate rises");
-    setting_add_number(t, "lowest-rate", &schedule->lowest, 0, 1e6, "where cosine and plateau end");
+                      "warmup steps, over which the learning rate rises");
+    setting_add_number(t, "lowest-rate", &schedule->lowest, 0, 1e6, "cosine, plateau: lowest rate");
     setting_add_small(t, "plateau-patience", &schedule->patience, 0, 1000000,
                       "evaluations without a lower loss before plateau lowers the rate (0: 2)");
     setting_add_number(t, "plateau-factor", &schedule->factor, 0, 0.999999,
-                       "what plateau multiplies the rate with (0: 0.5)");
-    setting_add_number(t, "beta1", &o->beta1, 0, 0.999999, "Adam: decay of the mean of gradients");
-    setting_add_number(t, "beta2", &o->beta2, 0, 0.999999999,
-                       "Adam: decay of the mean of their squares");
-    setting_add_number(t, "epsilon", &o->epsilon, 0, 1, "Adam: added to the root (0: 1e-9)");
+                       "factor by which plateau lowers the rate (0: 0.5)");
+    setting_add_number(t, "beta1", &o->beta1, 0, 0.999999, "Adam: decay of the first moment");
+    setting_add_number(t, "beta2", &o->beta2, 0, 0.999999999, "Adam: decay of the second moment");
+    setting_add_number(t, "epsilon", &o->epsilon, 0, 1, "Adam: added to the denominator (0: 1e-9)");
     setting_add_number(t, "momentum", &o->momentum, 0, 0.999999, "SGD: momentum");
-    setting_add_flag(t, "nesterov", &o->nesterov, "SGD: Nesterov's momentum");
-    setting_add_number(t, "weight-decay", &o->weight_decay, 0, 1e6, "decay of weights");
-    setting_add_number(t, "clip", &o->clip, 0, 1e12, "largest norm of the gradient (0: no limit)");
+    setting_add_flag(t, "nesterov", &o->nesterov, "SGD: Nesterov momentum");
+    setting_add_number(t, "weight-decay", &o->weight_decay, 0, 1e6, "weight decay");
+    setting_add_number(t, "clip", &o->clip, 0, 1e12,
+                       "clip the gradient's norm to this (0: no limit)");
     setting_add_count(t, "accumulate", &trainer->accumulate, 1, 1 << 20,
-                      "batches whose gradients make one step");
+                      "gradient accumulation: batches of a step");
     setting_add_number(t, "average", &trainer->average_decay, 0, 0.9999999,
-                       "decay of a moving average of the weights, which is then used (0: none)");
+                       "decay of a moving average of the weights, which is saved (0: none)");
 }
 
 static void settings_add_run(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_TRAINING;
-    setting_add_seed(t, "seed", &s->trainer.seed, "of weights, dropout and the order of pairs");
+    setting_add_seed(t, "seed", &s->trainer.seed, "seed of weights, dropout and order of pairs");
     setting_add_count(t, "evaluate-every", &s->evaluate_every, 0, 1e12,
-                      "steps between evaluations (0: a twentieth of them)");
+                      "steps between evaluations (0: a twentieth of all)");
     setting_add_count(t, "evaluate-pairs", &s->evaluate_pairs, 0, 1e12,
-                      "how many held-out pairs an evaluation decodes");
+                      "number of held-out pairs that an evaluation decodes");
     setting_add_count(t, "patience", &s->patience, 0, 1e9,
-                      "stop after so many evaluations without a better one (0: never)");
+                      "early stopping: evaluations without a better one (0: never)");
 }
 
 static void settings_add_data(struct setting_table *t, struct settings *s)
 {
     t->group = SETTING_OF_DATA;
-    setting_add_choice(t, "source-units", &s->source_units, units, "what the source is cut into");
-    setting_add_choice(t, "target-units", &s->target_units, units, "what the target is cut into");
+    setting_add_choice(t, "source-units", &s->source_units, units, "tokenisation of the source");
+    setting_add_choice(t, "target-units", &s->target_units, units, "tokenisation of the target");
     setting_add_count(t, "vocabulary", &s->vocabulary, 0, 1 << 24,
-                      "most symbols of a vocabulary (0: no limit; bpe 8000)");
+                      "most symbols of a vocabulary (0: no limit; bpe: 8000)");
     setting_add_flag(t, "joint-vocabulary", &s->joint_vocabulary,
                      "one vocabulary for source and target");
     setting_add_count(t, "batch-pairs", &s->data.batch_pairs, 1, 1 << 20, "most pairs of a batch");
     setting_add_count(t, "batch-symbols", &s->data.batch_symbols, 1, 1 << 26,
                       "most symbols of a batch, with padding");
     setting_add_count(t, "longest", &s->data.longest, 1, 1 << 20,
-                      "pairs with more symbols on a side are left out");
+                      "longest source or target in symbols; longer pairs are left out");
     setting_add_small(t, "min-length", &s->task.min_length, 0, SB_TASK_LENGTH,
                       "fewest digits of copy, reverse and sort (0: 1)");
     setting_add_small(t, "max-length", &s->task.max_length, 0, SB_TASK_LENGTH,
@@ -127,7 +127,7 @@ int setting_find(const char *name)
 struct settings settings_default(void)
 {
     return (struct settings){
-        .model = seq2seq_usual,
+        .model = seq2seq_defaults,
         .trainer = {.seed = 1,
                     .accumulate = 1,
                     .optimiser = {.schedule = {.kind = SB_SCHEDULE_COSINE, .warmup = 200},
@@ -147,14 +147,14 @@ bool setting_set(struct settings *settings, int i, const char *text)
 
 struct setting_text setting_get(const struct settings *settings, int i)
 {
-    struct settings copy = *settings; /* a setting can be written to */
+    struct settings copy = *settings; /* not const, as a setting can be written to */
     const struct setting setting = setting_at(&copy, i);
     return setting_read(&setting);
 }
 
 bool settings_write(const struct settings *settings, sb_description *description)
 {
-    struct settings copy = *settings; /* a setting can be written to */
+    struct settings copy = *settings; /* not const, as a setting can be written to */
     const struct setting_table t = settings_table_of(&copy);
     return settings_describe(&t, description);
 }

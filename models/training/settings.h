@@ -1,5 +1,5 @@
 /*
- * The settings of a model and its training, by name: one table behind the program's options, the
+ * The settings of a model and its training, by name: one table for the program's options, the
  * metadata of checkpoints, and what `softback info` prints.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_SETTINGS_H
@@ -13,7 +13,7 @@ struct settings {
     sb_trainer_options trainer;
     sb_data_options data;
     sb_task_options task;
-    int64_t steps;          /* how many there are in all */
+    int64_t steps;          /* of the whole run */
     int64_t evaluate_every; /* steps */
     int64_t evaluate_pairs; /* held-out pairs that are decoded in an evaluation */
     int64_t patience;       /* evaluations without a better one before training stops; 0: never */
@@ -28,11 +28,11 @@ const char *setting_name(int i);
 /* The number of the setting with this name; -1 without one. */
 int setting_find(const char *name);
 
-/* Sensible values for training from nothing. */
+/* The default values. */
 struct settings settings_default(void);
 
-/* All of them as values of a description, in their order; and the usual ones with those of a
-   description in their place, which may come from anywhere. */
+/* Writes all settings as values of a description, in their order; and reads those of a description,
+   which may be untrusted, with defaults for the others. */
 bool settings_write(const struct settings *settings, sb_description *description);
 bool settings_read(struct settings *settings, const sb_description *description);
 

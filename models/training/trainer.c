@@ -19,7 +19,7 @@ struct sb_trainer {
     sb_average *average;
     struct replay *replay;           /* NULL: none */
     struct shared_gradients *shared; /* NULL: this rank is alone */
-    sb_communicator *ring;           /* of those that share sequences; NULL: not yet, or nobody */
+    sb_communicator *ring;           /* for sequence parallelism; NULL: not yet, or none */
     sb_random random;
     const sb_batch *batch;
     int64_t steps, skipped_in_a_row;
@@ -43,19 +43,19 @@ static bool trainer_check_split(const sb_model *model, int ranks, const char *wh
 static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
 {
     if (o->accumulate < 1 || o->accumulate > 1 << 20)
-        return sb_fail("trainer: accumulate is %lld, not in 1..%d", (long long)o->accumulate,
+        return sb_fail("trainer: accumulate is %lld; it must be in 1..%d", (long long)o->accumulate,
                        1 << 20);
     if ((unsigned)o->optimiser_kind > SB_OPTIMISER_SGD)
-        return sb_fail("trainer: %d is not a kind of optimiser", (int)o->optimiser_kind);
+        return sb_fail("trainer: there is no optimiser_kind %d", (int)o->optimiser_kind);
     const int ranks = sb_communicator_size(o->communicator);
     if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
-        return sb_fail("trainer: a sequence cannot be cut over %d of %d ranks", o->sequence_ranks,
-                       ranks);
+        return sb_fail("trainer: sequence_ranks is %d; it must divide the %d ranks",
+                       o->sequence_ranks, ranks);
     if (!trainer_check_split(model, ranks / o->sequence_ranks, "batch") ||
         !trainer_check_split(model, o->sequence_ranks, "sequence"))
         return false;
     if (o->sequence_ranks > 1 && trainer_head_ranks(model) > 1)
-        return sb_fail("trainer: sequences cannot be cut over ranks where heads are");
+        return sb_fail("trainer: sequence and tensor parallelism exclude each other");
     if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
         return sb_fail("trainer: sequence parallelism is available on the CPU only, not on %s",
                        sb_device_name(sb_device_in_use()));
@@ -79,7 +79,7 @@ static bool trainer_build(sb_trainer *t)
     return t->optimiser && (t->average || t->options.average_decay == 0) && (t->shared || alone);
 }
 
-/* What it cannot do without. */
+/* Checks for functions and weights that a trainer needs. */
 static bool trainer_is_usable(const sb_model *model, const sb_source *source)
 {
     const char *missing = !model->kind || !model->kind->loss                ? "loss"
@@ -136,8 +136,8 @@ static const char *trainer_bad_parameter(const sb_parameters *weights)
     return sb_parameters_name(weights, parameters_at(weights, bad));
 }
 
-/* Names the operation behind a loss that is not finite; its data is still on the tape. */
-static bool trainer_blame(const sb_trainer *t, double loss)
+/* Names the operation that made a loss not finite; its data is still on the tape. */
+static bool trainer_find_nonfinite(const sb_trainer *t, double loss)
 {
     char *origin = sb_tape_find_nonfinite();
     const char *parameter = trainer_bad_parameter(t->model.weights);
@@ -148,35 +148,34 @@ static bool trainer_blame(const sb_trainer *t, double loss)
     return false;
 }
 
-/* What is learned at once: all items of a batch, or this rank's. */
-struct lesson {
+/* A forward and backward pass over all items of a batch, or this rank's. */
+struct pass {
     const sb_batch *batch;
     bool mean; /* of the loss, or its sum */
     bool last; /* of the batches that make a step */
 };
 
-/* Forward and backward, operation by operation. */
-static bool trainer_learn_plainly(sb_trainer *t, const struct lesson *lesson, double *value)
+/* Eager execution: operation by operation. */
+static bool trainer_run_eagerly(sb_trainer *t, const struct pass *pass, double *value)
 {
-    const sb_context context = {.partition = lesson->batch->partition, .ring = t->ring};
-    const struct listener *listener = lesson->last ? shared_gradients_listener(t->shared) : NULL;
+    const sb_context context = {.partition = pass->batch->partition, .ring = t->ring};
+    const struct listener *listener = pass->last ? shared_gradients_listener(t->shared) : NULL;
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_RECORD, &context);
     sb_tape_random(&tape, &t->random);
-    sb_tensor *loss = t->model.kind->loss(t->model.self, lesson->batch,
-                                          lesson->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
+    sb_tensor *loss =
+        t->model.kind->loss(t->model.self, pass->batch, pass->mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     *value = loss ? sb_tensor_value(loss) : 0;
-    const bool finite = loss && (isfinite(*value) || trainer_blame(t, *value));
+    const bool finite = loss && (isfinite(*value) || trainer_find_nonfinite(t, *value));
     const bool ok = finite && backward_heard(loss, listener);
     return sb_tape_end(&tape) && ok;
 }
 
-/* The same at once, where that can be; a loss that is not finite is for the plain way to explain.
- */
-static bool trainer_learn_at_once(sb_trainer *t, const struct lesson *lesson, double *value)
+/* A graph replay, if possible; false for a non-finite loss, which eager execution explains. */
+static bool trainer_replay(sb_trainer *t, const struct pass *pass, double *value)
 {
     const sb_random before = t->random;
-    if (!replay_learn(t->replay, lesson->batch, lesson->mean, &t->random, value))
+    if (!replay_run(t->replay, pass->batch, pass->mean, &t->random, value))
         return false;
     if (isfinite(*value))
         return true;
@@ -185,14 +184,14 @@ static bool trainer_learn_at_once(sb_trainer *t, const struct lesson *lesson, do
     return false;
 }
 
-static bool trainer_learn_lesson(sb_trainer *t, const struct lesson *lesson, double *value)
+static bool trainer_run(sb_trainer *t, const struct pass *pass, double *value)
 {
-    return trainer_learn_at_once(t, lesson, value) || trainer_learn_plainly(t, lesson, value);
+    return trainer_replay(t, pass, value) || trainer_run_eagerly(t, pass, value);
 }
 
-/* Adds up the loss over ranks. All go on in the stream of dropout as the last rank does, whose
-   share is never empty. */
-static bool trainer_agree(sb_trainer *t, uint64_t position, double *value)
+/* Sums the loss over ranks, and moves the stream of dropout as on the last rank, whose share is
+   never empty. */
+static bool trainer_sum_loss(sb_trainer *t, uint64_t position, double *value)
 {
     sb_communicator *c = t->options.communicator;
     const bool last = sb_communicator_rank(c) == sb_communicator_size(c) - 1;
@@ -204,7 +203,7 @@ static bool trainer_agree(sb_trainer *t, uint64_t position, double *value)
 }
 
 /* This rank's share of the batch. */
-static bool trainer_learn_share(sb_trainer *t, bool last, const char **without, double *value)
+static bool trainer_run_share(sb_trainer *t, bool last, const char **without, double *value)
 {
     sb_communicator *c = t->options.communicator;
     const uint64_t position = t->random.position;
@@ -213,23 +212,23 @@ static bool trainer_learn_share(sb_trainer *t, bool last, const char **without, 
     if (!batch_share_take(&share, t->batch, rank / cut, sb_communicator_size(c) / cut))
         return false;
     const bool taken = cut == 1 || batch_share_cut(&share, rank % cut, cut);
-    const struct lesson lesson = {.batch = &share.batch, .last = last};
-    const bool ok = taken && (share.batch.items == 0 || trainer_learn_lesson(t, &lesson, value));
+    const struct pass pass = {.batch = &share.batch, .last = last};
+    const bool ok = taken && (share.batch.items == 0 || trainer_run(t, &pass, value));
     batch_share_release(&share);
     return ok && (!last || shared_gradients_finish(t->shared, t->steps == 0 ? without : NULL)) &&
-           trainer_agree(t, position, value);
+           trainer_sum_loss(t, position, value);
 }
 
 /* Forward and backward of one batch: adds to the gradients, and to the sums. */
-static bool trainer_learn(sb_trainer *t, bool mean, bool last, sb_trained *trained)
+static bool trainer_run_batch(sb_trainer *t, bool mean, bool last, sb_trained *trained)
 {
     t->batch = t->source.next(t->source.object);
     if (!t->batch || !batch_check(t->batch, t->options.sequence_ranks > 1))
         return false;
     double value = 0;
-    const struct lesson lesson = {.batch = t->batch, .mean = mean};
-    const bool ok = t->shared ? trainer_learn_share(t, last, &trained->without_gradient, &value)
-                              : trainer_learn_lesson(t, &lesson, &value);
+    const struct pass pass = {.batch = t->batch, .mean = mean};
+    const bool ok = t->shared ? trainer_run_share(t, last, &trained->without_gradient, &value)
+                              : trainer_run(t, &pass, &value);
     trained->loss += mean ? value * (double)t->batch->targets : value;
     trained->targets += t->batch->targets;
     return ok;
@@ -254,7 +253,7 @@ static bool trainer_update(sb_trainer *t, double factor, sb_trained *trained)
     return true;
 }
 
-/* Neighbours find each other at the first step, when all ranks are known to be ready. */
+/* The ring is opened at the first step, when all ranks are known to be ready. */
 static bool trainer_open_ring(sb_trainer *t)
 {
     sb_communicator *c = t->options.communicator;
@@ -282,7 +281,7 @@ static bool trainer_step(sb_trainer *t, sb_trained *trained)
     if (t->shared && !shared_gradients_begin(t->shared))
         return false;
     for (int64_t i = 0; i < batches; i++)
-        if (!trainer_learn(t, mean, i == batches - 1, trained))
+        if (!trainer_run_batch(t, mean, i == batches - 1, trained))
             return false;
     const double targets = (double)trained->targets;
     trained->loss /= targets;
@@ -292,7 +291,7 @@ static bool trainer_step(sb_trainer *t, sb_trained *trained)
     return ok;
 }
 
-/* To where the step began. */
+/* Moves the source back to the beginning of the step. */
 static bool trainer_go_back(sb_trainer *t)
 {
     t->lost = !t->source.seek(t->source.object, t->position);
@@ -308,7 +307,7 @@ bool sb_trainer_step(sb_trainer *t, sb_trained *trained)
         return false;
     t->position = t->source.tell(t->source.object);
     const sb_random random = t->random;
-    if (!trainer_step(t, trained)) { /* as if it had never been tried */
+    if (!trainer_step(t, trained)) { /* restore the state before it */
         sb_parameters_clear(t->model.weights);
         trainer_go_back(t);
         t->random = random;
@@ -365,8 +364,9 @@ sb_trainer_state sb_trainer_save(const sb_trainer *t)
 
 static bool trainer_in_range(const char *what, int64_t value, int64_t most)
 {
-    return (value >= 0 && value <= most) || sb_fail("trainer_restore: %s is %lld, not in 0..%lld",
-                                                    what, (long long)value, (long long)most);
+    return (value >= 0 && value <= most) ||
+           sb_fail("trainer_restore: %s is %lld; it must be in 0..%lld", what, (long long)value,
+                   (long long)most);
 }
 
 static bool trainer_check_state(const sb_trainer_state *s)

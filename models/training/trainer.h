@@ -1,9 +1,9 @@
 /*
- * A trainer: a model, the source of its batches, an optimiser and the stream of dropout, one step
- * at a time.
+ * A trainer: it runs training steps with a model, a source of batches, an optimiser and the random
+ * stream of dropout.
  *
- * All that it holds is fixed by the options and by how many steps it has taken; sb_trainer_state
- * is what a checkpoint must add to the tensors so that another trainer goes on with the same bits.
+ * The options and the number of steps determine its state. A checkpoint stores the tensors and
+ * sb_trainer_state, so that another trainer continues with the same bits.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_TRAINER_H
 #define SOFTBACK_MODELS_TRAINING_TRAINER_H
@@ -17,9 +17,9 @@
 
 typedef enum { SB_OPTIMISER_ADAM, SB_OPTIMISER_ADAMW, SB_OPTIMISER_SGD } sb_optimiser_kind;
 
-/* Where the device has graphs, a step whose shape came before is launched at once
-   (models/training/replay.h); the bits are the same. Not where ranks hold parts of the model, which
-   wait for each other in between. */
+/* If the device has graphs, a step whose shapes occurred before is launched as one graph
+   (models/training/replay.h), with the same bits. Not with tensor parallelism, where ranks wait for
+   each other during a step. */
 typedef enum { SB_GRAPHS_AUTO, SB_GRAPHS_OFF } sb_graphs;
 
 typedef struct {
@@ -29,8 +29,8 @@ typedef struct {
     int64_t accumulate;   /* batches a step, default 1 */
     double average_decay; /* of the moving average of the weights; 0: none */
     sb_graphs graphs;
-    sb_communicator *communicator; /* whose ranks share each batch; NULL: this one takes it all */
-    int sequence_ranks; /* neighbours among them that share each sequence too; 0: 1, which do not */
+    sb_communicator *communicator; /* data parallelism over its ranks; NULL: this one alone */
+    int sequence_ranks;            /* the degree of sequence parallelism, over neighbours; 0: 1 */
 } sb_trainer_options;
 
 typedef struct sb_trainer sb_trainer;
@@ -39,14 +39,13 @@ typedef struct sb_trainer sb_trainer;
  * The model, the source and the communicator must outlive the trainer, which keeps copies of the
  * two structs.
  *
- * Ranks that share batches have the same model, source and options. Each draws the same batch and
- * takes its share of it; the loss and the gradient are those of the whole batch, and after a step
- * every rank has the same weights, bit by bit. How many ranks there are changes a step by rounding
- * only. Where neighbours share sequences too, each holds pieces of them, and attention goes round
- * the ring of these (ops/ops.h). Where the model is cut over ranks of its own, by heads, these take
- * the same share, and the communicator is that of the ranks with the same part of the model, if
- * there are several groups of them. If a step fails on one rank the others wait for it in vain: it
- * is to end the job.
+ * Data parallelism: ranks have the same model, source and options. Each takes a share of the same
+ * batch; the loss and the gradient are those of the whole batch, and after a step every rank has
+ * the same weights, bit by bit. The number of ranks changes a step by rounding only. Sequence
+ * parallelism: neighbours hold pieces of each sequence and compute ring attention (ops/ops.h).
+ * Tensor parallelism: ranks that hold parts of one model, by heads, take the same share, and the
+ * communicator has the ranks with the same part of the model. A rank whose step fails must end the
+ * job, as the others wait for it.
  */
 SB_API sb_trainer *sb_trainer_for(const sb_model *model, const sb_source *source,
                                   const sb_trainer_options *options);
@@ -57,12 +56,12 @@ SB_API void sb_trainer_free(sb_trainer *trainer);
 
 /* What a step did. */
 typedef struct {
-    double loss;     /* mean over its targets, in nats */
-    double rate;     /* learning rate */
-    double norm;     /* of the gradient, before clipping */
-    int64_t targets; /* symbols predicted, by all ranks */
-    double waited;   /* seconds that this rank spent on summing gradients, and on nothing else */
-    int64_t sent;    /* bytes that this rank sent to others */
+    double loss;                  /* mean over its targets, in nats */
+    double rate;                  /* learning rate */
+    double norm;                  /* of the gradient, before clipping */
+    int64_t targets;              /* symbols predicted, by all ranks */
+    double waited;                /* seconds that this rank spent only on summing gradients */
+    int64_t sent;                 /* bytes that this rank sent to others */
     const char *without_gradient; /* first step: a parameter that backward did not reach, or NULL */
     bool skipped; /* the gradient was not finite: the weights stay; sb_error() names where */
 } sb_trained;
@@ -72,8 +71,8 @@ typedef struct {
  *
  * A gradient that is not finite skips the step and is no failure, up to ten times in a row. A loss
  * that is not finite fails; the message names the operation that first made such a value, and the
- * batch stays readable through sb_trainer_batch and its loss in `trained`. A step that fails leaves
- * no trace, so that it may be tried again.
+ * batch stays readable through sb_trainer_batch and its loss in `trained`. A step that fails
+ * changes nothing and can be repeated.
  */
 SB_API bool sb_trainer_step(sb_trainer *trainer, sb_trained *trained);
 
@@ -81,8 +80,7 @@ SB_API bool sb_trainer_step(sb_trainer *trainer, sb_trained *trained);
 SB_API const sb_batch *sb_trainer_batch(const sb_trainer *trainer);
 SB_API const sb_model *sb_trainer_subject(const sb_trainer *trainer);
 SB_API const sb_source *sb_trainer_source(const sb_trainer *trainer);
-/* What sb_trainer_new was given; NULL where another kind of model, or another source, is trained.
- */
+/* The arguments of sb_trainer_new; NULL for other kinds of models or sources. */
 SB_API sb_seq2seq *sb_trainer_model(const sb_trainer *trainer);
 SB_API sb_data *sb_trainer_data(const sb_trainer *trainer);
 SB_API sb_optimiser *sb_trainer_optimiser(const sb_trainer *trainer);

@@ -319,7 +319,7 @@ TEST(language_model, wrong_arguments_are_refused)
     struct writer w = writer_new(SB_F32, 1, 0);
     sb_language_model_options smooth = {.label_smoothing = -0.1};
     cr_expect(!sb_language_model_for(w.weights, w.vocabulary, &smooth));
-    EXPECT_ERROR("label_smoothing is -0.1, not in [0, 1)");
+    EXPECT_ERROR("label_smoothing is -0.1; it must be in [0, 1)");
     cr_expect(!sb_language_model_for(NULL, w.vocabulary, NULL));
     cr_expect(!sb_language_model_for(w.weights, NULL, NULL));
     EXPECT_ERROR("language_model: vocabulary is NULL");
@@ -336,7 +336,7 @@ TEST(language_model, wrong_arguments_are_refused)
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
         cr_expect(!sb_language_model_loss(w.model, wrong[i]));
-        EXPECT_ERROR(i ? "not i32 with 2 (batch, length)" : "language_model: ids is NULL");
+        EXPECT_ERROR(i ? "they must be i32 (batch, length)" : "language_model: ids is NULL");
         sb_tape_end(&tape);
     }
     sb_tensor_release(flat);

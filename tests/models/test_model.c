@@ -17,9 +17,9 @@ TEST(model, a_description_returns_the_values_that_were_set)
     cr_expect(!sb_description_name(d, 2) && !sb_description_get(d, "colour"));
     cr_expect(sb_description_number(d, "rate", 0, 1, &value) && value == 0.1);
     cr_expect(!sb_description_number(d, "rate", 1, 2, &value));
-    EXPECT_ERROR("description: \"rate\" is \"0.1\", not a number in 1..2");
+    EXPECT_ERROR("description: \"rate\" is \"0.1\"; it must be a number in 1..2");
     cr_expect(!sb_description_number(d, "norm", 1, 2, &value));
-    EXPECT_ERROR("description: \"norm\" is \"post\", not a number in 1..2");
+    EXPECT_ERROR("description: \"norm\" is \"post\"; it must be a number in 1..2");
     cr_expect(!sb_description_number(d, "width", 1, 2, &value));
     EXPECT_ERROR("description: \"width\" of a seq2seq model is missing");
     sb_vocabulary *v = tiny_vocabulary();
@@ -178,11 +178,11 @@ TEST(model, wrong_batches_are_refused_by_name)
 {
     const sb_batch_part x = {.name = "x", .along = SB_SEQUENCE_NONE};
     expect_refused((sb_batch){.items = 5, .targets = 5, .parts = 1, .part = {x}},
-                   "batch: \"x\" is (4, 3); its axis 0 must be the 5 items");
+                   "batch: \"x\" is (4, 3); axis 0 must have a row for each of 5 items");
     expect_refused((sb_batch){.items = 4, .parts = 1, .part = {x}},
                    "batch: it has 4 items and 0 targets; both must be at least 1");
     expect_refused((sb_batch){.items = 4, .targets = 4, .parts = 9, .part = {x}},
-                   "batch: it has 9 parts, not 1..8");
+                   "batch: it has 9 parts; it must have 1..8");
     expect_refused((sb_batch){.items = 4, .targets = 4, .parts = 1},
                    "batch: the name of a part is NULL");
     struct line line = line_new();
@@ -210,12 +210,12 @@ TEST(model, a_trainer_needs_a_loss_weights_and_a_source)
     EXPECT_ERROR("trainer: source is NULL");
     const sb_model model = {&line_kind, &line, line.weights};
     cr_expect(!sb_model_describe(&model));
-    EXPECT_ERROR("model_describe: a model of kind \"line\" does not describe itself");
+    EXPECT_ERROR("model_describe: the kind \"line\" has no function `describe`");
     cr_expect(!sb_model_decode(&model, NULL, 0, NULL, NULL));
-    EXPECT_ERROR("decode: a model of kind \"line\" writes no texts");
+    EXPECT_ERROR("decode: the kind \"line\" has no function `generator`");
     sb_evaluation evaluation;
     cr_expect(!sb_evaluate(&model, &source, NULL, NULL, &evaluation));
-    EXPECT_ERROR("evaluate: the pairs of a task never end; there is no epoch to measure");
+    EXPECT_ERROR("evaluate: the epochs of this source never end; use a source of pairs");
     line_free(&line);
 }
 

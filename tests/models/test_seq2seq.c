@@ -270,7 +270,7 @@ TEST(seq2seq, wrong_options_are_refused)
     sb_seq2seq_options rotary = {
         .transformer = {.width = 9, .heads = 3, .positions = SB_POSITIONS_ROTARY}};
     cr_expect(!sb_seq2seq_for(weights, a, b, &smooth));
-    EXPECT_ERROR("label_smoothing is 1, not in [0, 1)");
+    EXPECT_ERROR("label_smoothing is 1; it must be in [0, 1)");
     cr_expect(!sb_seq2seq_for(weights, a, b, &shared));
     EXPECT_ERROR("shared embeddings need one vocabulary");
     cr_expect(!sb_seq2seq_for(weights, a, b, &heads));

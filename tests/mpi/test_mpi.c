@@ -407,9 +407,9 @@ MPI_TEST(ranks_that_differ_are_named_at_the_start)
     write_pairs("other.tsv", 11);
     expect_refused(TRAIN AND_ONE_MORE TRAIN "--seed 7", "rank 2 has --seed 7, rank 0 has 1");
     expect_refused("train --data pairs.tsv --out m" AND_ONE_MORE "train --data other.tsv --out m",
-                   "rank 2 reads other data than rank 0");
+                   "rank 2 has different data from rank 0");
     expect_refused("train --task copy --out m" AND_ONE_MORE "train --task sort --out m",
-                   "rank 2 learns sort, rank 0 copy");
+                   "rank 2 trains on sort, rank 0 on copy");
     expect_refused(TRAIN AND_ONE_MORE "train --data none.tsv --out m",
                    "rank 2: none.tsv: cannot be opened: No such file or directory");
     expect_refused(TRAIN AND_ONE_MORE TRAIN "--split heads=3",

@@ -62,7 +62,7 @@ TEST(batch, an_empty_batch_is_refused)
 {
     const sb_encoded_pair pair = {a, b, 3, 1};
     cr_expect(!sb_batch_new(0, &pair));
-    EXPECT_ERROR("batch: 0 pairs make no batch");
+    EXPECT_ERROR("batch: n is 0; it must be at least 1");
     cr_expect(!sb_batch_new(1, NULL));
     EXPECT_ERROR("batch: pairs is NULL");
     sb_batch_free(NULL);

@@ -6,7 +6,7 @@
 enum { RANKS = 3 };
 
 struct outcome {
-    struct standing standing[RANKS];
+    struct rank_state state[RANKS];
     bool agreed[RANKS], alike[RANKS];
     char message[RANKS][256];
 };
@@ -15,7 +15,7 @@ static void agree(sb_communicator *c, void *context)
 {
     struct outcome *m = context;
     const int r = sb_communicator_rank(c);
-    m->agreed[r] = agreement_reach(c, &m->standing[r], &m->alike[r]);
+    m->agreed[r] = agreement_check(c, &m->state[r], &m->alike[r]);
     snprintf(m->message[r], sizeof m->message[r], "%s", m->agreed[r] ? "" : sb_error());
 }
 
@@ -24,12 +24,12 @@ static struct outcome equal_ranks(void)
 {
     struct outcome m = {.agreed = {false}};
     for (int r = 0; r < RANKS; r++)
-        m.standing[r] = (struct standing){.version = "0.1.0",
-                                          .task = "dates",
-                                          .data = 7,
-                                          .weights = 8,
-                                          .steps = 9,
-                                          .settings = settings_default()};
+        m.state[r] = (struct rank_state){.version = "0.1.0",
+                                         .task = "dates",
+                                         .data = 7,
+                                         .weights = 8,
+                                         .steps = 9,
+                                         .settings = settings_default()};
     return m;
 }
 
@@ -51,26 +51,26 @@ CPU_TEST(agreement, equal_ranks_agree)
 CPU_TEST(agreement, all_ranks_report_the_first_difference)
 {
     struct outcome m = equal_ranks();
-    m.standing[2].version = "0.0.9";
-    m.standing[2].data = 0;
+    m.state[2].version = "0.0.9";
+    m.state[2].data = 0;
     expect(&m, "rank 2 is softback 0.0.9, rank 0 is 0.1.0");
     m = equal_ranks();
-    m.standing[1].task = "";
+    m.state[1].task = "";
     expect(&m, "rank 1 learns files, rank 0 dates");
     m = equal_ranks();
-    m.standing[1].settings.model.transformer.width = 64;
+    m.state[1].settings.model.transformer.width = 64;
     expect(&m, "rank 1 has --width 64, rank 0 has 128");
     m = equal_ranks();
-    m.standing[1].data = 5;
+    m.state[1].data = 5;
     expect(&m, "rank 1 reads other data than rank 0");
     m = equal_ranks();
-    m.standing[2].steps = 0;
+    m.state[2].steps = 0;
     expect(&m, "rank 2 goes on after step 0, rank 0 after 9");
     m = equal_ranks();
-    m.standing[0].weights = 0;
+    m.state[0].weights = 0;
     expect(&m, "rank 1 begins with other weights than rank 0");
     m = equal_ranks();
-    m.standing[2].part = 1;
+    m.state[2].part = 1;
     expect(&m, "rank 2 begins with other weights than rank 0");
 }
 
@@ -78,20 +78,20 @@ CPU_TEST(agreement, ranks_of_tensor_parallelism_have_different_parts)
 {
     struct outcome m = equal_ranks();
     for (int r = 0; r < RANKS; r++) {
-        m.standing[r].head_ranks = 2;
-        m.standing[r].part = (uint64_t)(r % 2);
-        m.standing[r].threads = 3;
+        m.state[r].head_ranks = 2;
+        m.state[r].part = (uint64_t)(r % 2);
+        m.state[r].threads = 3;
     }
     const struct outcome alike = m;
     expect(&m, "");
     m = alike;
-    m.standing[2].part = 1;
+    m.state[2].part = 1;
     expect(&m, "rank 2 begins with other weights than rank 0");
     m = alike;
-    m.standing[1].head_ranks = 1;
+    m.state[1].head_ranks = 1;
     expect(&m, "rank 1 has --split heads=1, rank 0 has heads=2");
     m = alike;
-    m.standing[2].threads = 4;
+    m.state[2].threads = 4;
     expect(&m, "--split heads needs as many threads on all ranks (--threads): rank 2 has 4, rank 0 "
                "has 3");
 }
@@ -99,18 +99,18 @@ CPU_TEST(agreement, ranks_of_tensor_parallelism_have_different_parts)
 CPU_TEST(agreement, a_rank_that_cannot_begin_is_named_unless_none_can)
 {
     struct outcome m = equal_ranks();
-    m.standing[2].failure = "pairs.tsv: cannot be opened";
+    m.state[2].failure = "pairs.tsv: cannot be opened";
     expect(&m, "rank 2: pairs.tsv: cannot be opened");
     m = equal_ranks();
-    m.standing[0].failure = "out of memory";
+    m.state[0].failure = "out of memory";
     expect(&m, "rank 0: out of memory");
     m = equal_ranks();
     for (int r = 0; r < RANKS; r++)
-        m.standing[r].failure = "m exists already";
+        m.state[r].failure = "m exists already";
     expect(&m, "m exists already");
     bool alike;
-    cr_expect(!agreement_reach(NULL, &m.standing[0], &alike) && alike);
+    cr_expect(!agreement_check(NULL, &m.state[0], &alike) && alike);
     EXPECT_ERROR("m exists already");
     m = equal_ranks();
-    cr_expect(agreement_reach(NULL, &m.standing[0], &alike));
+    cr_expect(agreement_check(NULL, &m.state[0], &alike));
 }

@@ -239,7 +239,7 @@ static void expect_no_average(struct checkpoint *c, const struct settings *s, co
     const char *path = test_temporary("other");
     save(&run, path, NULL);
     cr_expect(!checkpoint_average(c, 1, &path));
-    EXPECT_ERROR("other is another model than the first");
+    EXPECT_ERROR("other differs from the first in architecture, vocabulary or dtype");
     small_run_close(&run);
 }
 
@@ -288,7 +288,7 @@ struct change {
 };
 
 static const struct change hostile[] = {
-    {"format", "2", "its format is 2; this version knows only 1"},
+    {"format", "2", "its format is 2; this version reads only 1"},
     {"format", "\"1\"", "its format is missing or malformed"},
     {"format", NULL, "its format is missing or malformed"},
     {"task", NULL, "its task is missing or malformed"},
@@ -299,22 +299,22 @@ static const struct change hostile[] = {
     {"settings/width", "8", "the setting \"width\" is not a text"},
     {"settings/width", "\"-8\"", "--width: \"-8\" is not a whole number in 1..1048576"},
     {"settings/width", "\"16\"",
-     "\"encoder.embedding.weight\" is (14, 8), its settings ask for (14, 16)"},
+     "\"encoder.embedding.weight\" is (14, 8); its settings require (14, 16)"},
     {"settings/width", "\"1048576\"",
-     "\"encoder.embedding.weight\" is (14, 8), its settings ask for (14, 1048576)"},
+     "\"encoder.embedding.weight\" is (14, 8); its settings require (14, 1048576)"},
     {"settings/heads", "\"3\"", "width 8 is not a multiple of 3 heads"},
     {"settings/heads", "\"65536\"", "width 8 is not a multiple of 65536 heads"},
     {"settings/feed-forward", "\"16777216\"",
-     "feed_forward.up.weight\" is (12, 8), its settings ask for (16777216, 8)"},
-    {"settings/encoder-layers", "\"1000\"", "layers.1.self_attention.query.weight\", which its"},
+     "feed_forward.up.weight\" is (12, 8); its settings require (16777216, 8)"},
+    {"settings/encoder-layers", "\"1000\"", "layers.1.self_attention.query.weight\", which"},
     {"settings/decoder-layers", "\"2\"", "\"decoder.layers.1.self_attention.query.weight\", which"},
-    {"settings/positions", "\"learned\"", "which its settings ask for, is missing"},
+    {"settings/positions", "\"learned\"", ", which is missing"},
     {"settings/norm", "\"sideways\"", "--norm: \"sideways\" is none of pre, post"},
     {"settings/share-embeddings", "\"true\"", "one vocabulary for source and target"},
     {"source", NULL, "vocabulary: json is NULL"},
     {"source", "{}", "vocabulary: \"units\" is not a string"},
-    {"source/symbols", "[\"a\", \"a\"]", "vocabulary: symbol 1, \"a\", is symbol 0 again"},
-    {"source/symbols", "[\"a\", \"b\"]", "is (14, 8), its settings ask for (6, 8)"},
+    {"source/symbols", "[\"a\", \"a\"]", "vocabulary: symbol 1, \"a\", repeats symbol 0"},
+    {"source/symbols", "[\"a\", \"b\"]", "is (14, 8); its settings require (6, 8)"},
     {"target", "3", "vocabulary: \"units\" is not a string"},
     {"kind", "3", "its kind is malformed"},
     {"kind", "\"language_model\"", "its vocabularies are missing or malformed"},
@@ -322,19 +322,19 @@ static const struct change hostile[] = {
     {"labels", "[\"cat\", 3]", "label 1 is not a text"},
     {"state", "null", "the state's \"steps\" is missing or malformed"},
     {"state/steps", "\"5\"", "the state's \"steps\" is missing or malformed"},
-    {"state/steps", "-1", "the state's \"steps\" is -1, not in 0..9223372036854775807"},
-    {"state/plateau_reduced", "2000000", "\"plateau_reduced\" is 2000000, not in 0..1000000"},
+    {"state/steps", "-1", "the state's \"steps\" is -1; it must be in 0..9223372036854775807"},
+    {"state/plateau_reduced", "2000000", "\"plateau_reduced\" is 2000000; it must be in"},
     {"state/best_loss", "0.5", "the state's \"best_loss\" is missing or malformed"},
     {"state/best_loss", "\"0.5 \"", "the state's \"best_loss\" is missing or malformed"},
     {"state/finished", "1", "the state's \"finished\" is missing or malformed"},
     {"state/data_hash", NULL, "the state's \"data_hash\" is missing or malformed"},
     {"state/best_fingerprint", "1", "the state's \"best_fingerprint\" is missing or malformed"},
     {"state/best_fingerprint", "\"0x12345678901234\"", "\"best_fingerprint\" is missing or malf"},
-    {"fingerprint", "\"1\"", "its fingerprint is malformed, expected 16 hexadecimal digits"},
-    {"fingerprint", "null", "its fingerprint is malformed, expected 16 hexadecimal digits"},
+    {"fingerprint", "\"1\"", "its fingerprint is malformed; it must be 16 hexadecimal digits"},
+    {"fingerprint", "null", "its fingerprint is malformed; it must be 16 hexadecimal digits"},
     {"fingerprint", "\"0123456789abcdef\"", "expected 0123456789abcdef: the file was changed"},
     {"best", "[]", "the best model's \"step\" is missing or malformed"},
-    {"best", "{\"step\": 1, \"data_hash\": -1}", "the best model's \"data_hash\" is -1, not in"},
+    {"best", "{\"step\": 1, \"data_hash\": -1}", "the best model's \"data_hash\" is -1; it must"},
 };
 
 static json_t *changed(const char *text, const struct change *change)
@@ -394,7 +394,7 @@ TEST(checkpoint, files_of_another_kind_are_refused)
     const char *path = test_temporary("bad.safetensors");
     rewrite(file, "format", "pt", path);
     cr_expect(!checkpoint_load(path));
-    EXPECT_ERROR("it has no description of a softback model");
+    EXPECT_ERROR("its metadata does not describe a model of softback");
     static const char *const text[][2] = {
         {"", "checkpoint: JSON, byte 0: "},
         {"{\"format\":1", "checkpoint: JSON, byte 11: "},
@@ -443,7 +443,7 @@ TEST(checkpoint, resuming_needs_a_matching_state)
     const char *path = test_temporary("model.safetensors");
     save(&run, path, NULL);
     cr_expect(!small_run_resume(&resumed, path, NULL));
-    EXPECT_ERROR("holds a model, but no state of its training");
+    EXPECT_ERROR("has a model, but no training state");
     const struct progress p = {0};
     run.settings.trainer.average_decay = 0.9; /* the file has no averages */
     save(&run, path, &p);

@@ -150,17 +150,16 @@ TEST(model_file, only_the_training_of_the_same_model_and_data_is_resumed)
     wider.transformer.width = 12;
     other = begin(pairs, SB_F32, &wider);
     expect_no_resume(&other, path,
-                     "checkpoint: \"width\" is 8 in the file, the trainer's model has 12");
+                     "checkpoint: \"width\" is 8 in the file, but 12 in the trainer's model");
     other = begin_from(others, path);
-    expect_no_resume(&other, path,
-                     "checkpoint: the data are not those with which its training was");
+    expect_no_resume(&other, path, "checkpoint: the data differ from those that its training was");
     struct settings s = small_settings();
     struct small_run run = small_run(&s, pairs);
     cr_expect(!sb_checkpoint_resume(run.trainer, path));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
     small_run_close(&run);
     cr_assert(sb_model_save(&w.model, path), "%s", sb_error());
-    expect_no_resume(&w, path, "checkpoint: it holds a model, but no state of its training");
+    expect_no_resume(&w, path, "checkpoint: it has a model, but no training state");
     cr_expect(!checkpoint_load(path));
     EXPECT_ERROR("checkpoint: its model is of kind \"language_model\", expected \"seq2seq\"");
     sb_pairs_free(pairs);

@@ -93,7 +93,7 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
         sb_batch *batch = tiny_batch(tiny.vocabulary, (uint64_t)i, 2, 4);
         const bool again = i > 0 && i < 4;
         batch->partition = i == 4 ? &part : NULL;
-        cr_expect(replay_learn(replay, batch, true, &random, &value) == again, "batch %d", i);
+        cr_expect(replay_run(replay, batch, true, &random, &value) == again, "batch %d", i);
         sb_parameters_clear(tiny.weights);
         sb_batch_free(batch);
     }

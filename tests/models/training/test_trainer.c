@@ -259,9 +259,9 @@ TEST(trainer, options_out_of_range_are_refused_by_name)
 {
     expect_refused((sb_trainer_options){.accumulate = -1}, "trainer: accumulate is -1");
     expect_refused((sb_trainer_options){.sequence_ranks = 2},
-                   "trainer: a sequence cannot be cut over 2 of 1 ranks");
+                   "trainer: sequence_ranks is 2; it must divide the 1 ranks");
     expect_refused((sb_trainer_options){.optimiser_kind = (sb_optimiser_kind)9},
-                   "trainer: 9 is not a kind of optimiser");
+                   "trainer: there is no optimiser_kind 9");
     expect_refused((sb_trainer_options){.average_decay = 1}, "average: decay is 1");
     expect_refused((sb_trainer_options){.optimiser = {.beta1 = 2}}, "adam: beta1 is 2");
 }
@@ -283,7 +283,7 @@ TEST(trainer, an_invalid_state_is_refused)
     expect_not_restored(&run, bad, "steps is -1");
     bad = good;
     bad.updates = 4;
-    expect_not_restored(&run, bad, "updates is 4, not in 0..3");
+    expect_not_restored(&run, bad, "updates is 4; it must be in 0..3");
     bad = good;
     bad.average_updates = -5;
     expect_not_restored(&run, bad, "average_updates is -5");
