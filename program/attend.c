@@ -18,7 +18,7 @@ static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
 struct attend_request {
     enum attention_kind kind;
     int64_t layer, head; /* from 1; 0: the last layer, the mean over heads */
-    const char *target;  /* instead of what the model would say */
+    const char *target;  /* instead of the model's output */
     bool numbers;
     const char *path, *text;
 };
@@ -50,7 +50,8 @@ static error_t attend_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->text)
-            argp_failure(state, EXIT_USAGE, 0, "one text at a time; \"%s\" is too much", argument);
+            argp_failure(state, EXIT_USAGE, 0,
+                         "unexpected argument \"%s\"; give one text, in quotes", argument);
         *(r->path ? &r->text : &r->path) = argument;
         return 0;
     default:
@@ -58,7 +59,7 @@ static error_t attend_parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* The weight of row i and column j: of a head, or the mean over all. */
+/* The weight in row i and column j: that of one head, or the mean over heads. */
 static double attend_weight(const sb_tensor *w, int64_t head, int64_t i, int64_t j)
 {
     int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
@@ -136,7 +137,7 @@ static bool attend_check_place(const struct attend_request *r, const sb_seq2seq 
     return true;
 }
 
-/* Runs the model on the pair and draws the weights that are asked for. */
+/* Runs the model on the pair and draws the requested weights. */
 static bool attend_run_and_draw(const struct attend_request *r, const struct subject *subject)
 {
     const int encoder = subject_layers(subject, ENCODER_ATTENTION),
@@ -164,9 +165,9 @@ static bool attend_run_and_draw(const struct attend_request *r, const struct sub
 static void attend_explain(const struct attend_request *r, const sb_transformer_options *o)
 {
     static const char *const axes[] = {
-        "Rows: what is written. Columns: the symbols of the text that it looks at.",
-        "Rows: the symbols of the text. Columns: those that they look at.",
-        "Rows: what is written. Columns: what was written before, which it looks at."};
+        "Rows: output symbols. Columns: the source symbols that they attend to.",
+        "Rows: source symbols. Columns: the source symbols that they attend to.",
+        "Rows: output symbols. Columns: the earlier symbols that they attend to."};
     int last = r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
     printf("\n%s\n%s attention, layer %lld of %d, ", axes[r->kind], kind_titles[r->kind],
            (long long)(r->layer ? r->layer : last), last);
@@ -200,25 +201,24 @@ static int attend(const struct attend_request *r)
 static int attend_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"kind", KEY_KIND, "WORD", 0, "attention [cross, encoder, decoder; default cross]", 0},
+        {"kind", KEY_KIND, "WORD", 0,
+         "attention: cross, or encoder, decoder (self-attention) [cross]", 0},
         {"layer", KEY_LAYER, "N", 0, "layer, from 1 [the last]", 0},
-        {"head", KEY_HEAD, "N", 0, "head, from 1 [the mean over all]", 0},
-        {"target", KEY_TARGET, "TEXT", 0, "draw this output instead of the model's own", 0},
-        {"numbers", KEY_NUMBERS, NULL, 0, "numbers instead of shades", 0},
+        {"head", KEY_HEAD, "N", 0, "head, from 1 [the mean over heads]", 0},
+        {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
+        {"numbers", KEY_NUMBERS, NULL, 0, "print numbers instead of shades", 0},
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
-        options,      attend_parse,
-        "MODEL TEXT", "Draws what a model looks at while it translates a text.",
-        NULL,         NULL,
-        NULL};
+        options, attend_parse, "MODEL TEXT", "Draws a model's attention weights for a text.",
+        NULL,    NULL,         NULL};
     struct attend_request request = {0};
     int wrong = command_parse(&argp, "attend", argc, argv, &request);
     if (wrong >= 0)
         return wrong;
     if (!request.text)
-        return command_misused("attend", "a model's file and a text are wanted");
+        return command_misused("attend", "give a model file and a text");
     return attend(&request);
 }
 
-const struct command command_attend = {"attend", "draws a model's attention", attend_run};
+const struct command command_attend = {"attend", "draws a model's attention weights", attend_run};

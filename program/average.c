@@ -57,12 +57,12 @@ static int average(const struct average_request *request)
 static int average_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"out", KEY_OUT, "FILE", 0, "where the average goes", 0}, {0}};
+        {"out", KEY_OUT, "FILE", 0, "write the averaged model to FILE", 0}, {0}};
     const struct argp argp = {options,
                               average_parse,
                               "--out FILE MODEL...",
-                              "Averages the parameters of models of one kind, such as the last "
-                              "checkpoints of a run.",
+                              "Averages the parameters of models with the same settings and "
+                              "vocabularies, such as the last checkpoints of a run.",
                               NULL,
                               NULL,
                               NULL};
@@ -71,7 +71,7 @@ static int average_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (!request.out || request.count < 1)
-        return command_misused("average", "--out FILE and the files of models are wanted");
+        return command_misused("average", "give --out FILE and the model files");
     return average(&request);
 }
 

@@ -69,7 +69,7 @@ static void bench_print_limit(const struct bench *bench, enum bench_limit limit,
         bench_print(bench, &row);
 }
 
-/* Before each part, so that what else the machine does counts for both. */
+/* Before each part, so that other load on the machine slows both the limits and the part. */
 static bool bench_measure_limits(struct bench *bench)
 {
     if (!bench_limits(bench))
@@ -101,7 +101,7 @@ static int bench(const struct bench_request *request)
                           .gpu = sb_device_in_use() != sb_device_cpu()};
     bench_print_device(&bench);
     if (bench.quick && !bench.tabs)
-        puts("Sizes are tiny: that it runs is shown, and not how fast.");
+        puts("Sizes are tiny: this shows that everything runs, not how fast.");
     bool ok = true;
     for (int i = 0; ok && i < PARTS; i++)
         if (request->part[i] || !request->any)
@@ -114,19 +114,19 @@ static int bench_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         MACHINE_OPTIONS(0),
-        {"quick", KEY_QUICK, NULL, 0, "tiny sizes, to see that everything runs", 0},
+        {"quick", KEY_QUICK, NULL, 0, "tiny sizes: check only that everything runs", 0},
         {"profile", KEY_PROFILE, NULL, 0,
-         "also where the time of a training step goes, operation by operation", 0},
-        {"tabs", KEY_TABS, NULL, 0, "rows for programs: values between tabs", 0},
+         "also print the time of each operation of a training step", 0},
+        {"tabs", KEY_TABS, NULL, 0, "print tab-separated values, for programs", 0},
         {0}};
     const struct argp argp = {
         options,
         bench_parse,
         "[train] [decode] [operations] [attention]",
-        "Measures training steps (forward, backward and Adam, dropout 0.1, in f32 and bf16: toy, "
-        "usual, which is the defaults of train, tiny and base), a cached decoding step, operations "
-        "that are bound by memory, and the two algorithms of attention; as times, and as shares of "
-        "what a large copy moves or of what products can reach on this device.",
+        "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
+        "toy, usual (the defaults of train), tiny and base), a decoding step with a KV cache, "
+        "memory-bound operations, and tiled and composed attention. Prints times, and shares of "
+        "this device's limits: the bandwidth of a large copy and the FLOP/s of products.",
         NULL,
         NULL,
         NULL};

@@ -4,7 +4,7 @@
 
 #include "tensor/tensor.h"
 
-/* What nothing can be faster than, measured by the library itself. */
+/* Upper limits of speed, measured by the library itself. */
 enum bench_limit {
     BENCH_COPY, /* bytes read and written a second, by a large copy */
     BENCH_F32,  /* floating-point operations a second: on the CPU multiply-adds in registers, */
@@ -13,33 +13,33 @@ enum bench_limit {
 };
 
 struct bench {
-    bool quick;   /* tiny sizes, few times: shows that everything runs, but no speed */
-    bool tabs;    /* rows for programs to read */
-    bool profile; /* also where the time of training steps goes */
-    bool gpu;     /* sizes for a GPU, and bf16 too */
+    bool quick;                 /* tiny sizes, few calls: checks only that all runs */
+    bool tabs;                  /* tab-separated rows */
+    bool profile;               /* also the time of each operation of a training step */
+    bool gpu;                   /* sizes for a GPU, and bf16 too */
     double limit[BENCH_LIMITS]; /* 0: not known */
-    sb_tensor *block;           /* what is copied to measure that limit */
+    sb_tensor *block;           /* copied to measure BENCH_COPY */
 };
 
 /* ---- time ---- */
 
-/* Seconds, once all that was queued is done; negative, with a message, when some of it failed. */
+/* Seconds, after all queued work is done; negative, with a message, when some of it failed. */
 double bench_clock(void);
-/* The seconds since then, if all is well; otherwise negative. */
+/* The seconds since `begun`; negative when `ok` is false or queued work failed. */
 double bench_since(double begun, bool ok);
 
-/* Does what is measured, once: the seconds that it took, negative when it failed. */
+/* Runs the measured work once: the seconds that it took, negative when it failed. */
 typedef double bench_once(void *context);
 /*
- * The median of calls within two seconds, 3 at least and 30 at most, after some that warm up. On
- * the CPU, whose speed others may share, this limit is measured anew after each call, and
- * bench->limit becomes the median.
+ * The median of 3 to 30 calls within two seconds, after warm-up calls. On the CPU, whose speed
+ * depends on other load, this limit is measured again after each call, and bench->limit becomes
+ * the median.
  */
 double bench_median(struct bench *bench, enum bench_limit limit, bench_once *once, void *context);
 
-/* Measures the limits; bench_end gives back what that takes. */
+/* Measures the limits; bench_end frees their memory. */
 bool bench_limits(struct bench *bench);
-double bench_limit_now(const struct bench *bench, enum bench_limit limit); /* 0: as before */
+double bench_limit_now(const struct bench *bench, enum bench_limit limit); /* 0: unchanged */
 void bench_end(struct bench *bench);
 
 /* A leaf of values in [-1, 1), which the caller owns. */
@@ -50,10 +50,10 @@ sb_tensor *bench_values(sb_dtype dtype, uint32_t seed, int rank, const int64_t *
 struct bench_row {
     const char *group, *name, *way;
     double seconds; /* 0: `amount` is a rate */
-    double amount;  /* so many `unit` are done in these seconds; 0: nothing is said of that */
+    double amount;  /* how many `unit` are done in these seconds; 0: not printed */
     const char *unit;
     enum bench_limit limit;
-    double work; /* what cannot be left out: bytes to move, or operations; 0: nothing is said */
+    double work; /* the least work: bytes to move, or operations; 0: not printed */
 };
 
 void bench_print(const struct bench *bench, const struct bench_row *row);
@@ -61,8 +61,8 @@ void bench_print(const struct bench *bench, const struct bench_row *row);
 /* ---- the parts: each prints its rows ---- */
 
 bool bench_train(struct bench *bench);      /* training steps */
-bool bench_decode(struct bench *bench);     /* a step of decoding, with cache */
-bool bench_operations(struct bench *bench); /* operations that are bound by memory */
-bool bench_attention(struct bench *bench);  /* by tiles and composed */
+bool bench_decode(struct bench *bench);     /* a decoding step with a KV cache */
+bool bench_operations(struct bench *bench); /* memory-bound operations */
+bool bench_attention(struct bench *bench);  /* tiled and composed */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Attention by tiles and composed, forward and backward. Its work is counted as six products over
- * the pairs that the mask keeps, 12 D operations each; backward by tiles makes a seventh.
+ * Tiled and composed attention, forward and backward. The work is counted as six products over the
+ * pairs that the mask keeps, 12 D operations a pair; tiled backward computes a seventh.
  */
 #include "autograd/tape.h"
 #include "ops/ops.h"
@@ -16,7 +16,7 @@ struct shape {
     int64_t n, heads;
     enum kind kind;
     double dropout;
-    bool composed; /* measured too: it stores n^2 weights a head */
+    bool composed; /* also measured composed, which stores n^2 weights a head */
     enum where where;
 };
 

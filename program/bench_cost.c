@@ -37,14 +37,14 @@ static bool cost_stores_weights(const sb_node *node, const struct attention *a)
     return kept && kept->rank == 4 && kept->dim[3] == a->Lk;
 }
 
-/* Whether forward has found the gradients already. */
+/* Whether forward has already computed the gradients. */
 static bool cost_gives_early(const sb_node *node)
 {
     const struct cross_entropy_options *options = node->options;
     return cost_is_named(node, "linear_cross_entropy") && options->early;
 }
 
-/* How many of the products' two operands want a gradient. */
+/* How many of the product's two operands require a gradient. */
 static double cost_operands_wanted(const sb_node *node)
 {
     double wanted = 0;
@@ -53,7 +53,7 @@ static double cost_operands_wanted(const sb_node *node)
     return wanted;
 }
 
-/* The products of forward, and those that backward makes again. */
+/* The products of forward, and those that backward computes again. */
 static struct bench_cost cost_products(const sb_node *node)
 {
     struct bench_cost cost = {0};
@@ -67,7 +67,7 @@ static struct bench_cost cost_products(const sb_node *node)
         cost.operations = 2 * cost_size_of(node->out[0]) * (double)a->dim[axis];
     }
     if (cost_is_named(node, "attention")) {
-        const struct attention *a = node->options; /* of both algorithms' options the first part */
+        const struct attention *a = node->options; /* both algorithms' options begin with it */
         const double pairs = 2 * cost_kept_pairs(a) * (double)a->H;
         cost.operations = pairs * (double)(a->D + a->Dv);
         cost.again = cost_stores_weights(node, a) ? 0 : pairs * (double)a->D;

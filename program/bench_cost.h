@@ -1,4 +1,4 @@
-/* What an operation on the tape has to do, counted by the shapes of its node. */
+/* The work of an operation on the tape, counted from the shapes of its node. */
 #ifndef SOFTBACK_PROGRAM_BENCH_COST_H
 #define SOFTBACK_PROGRAM_BENCH_COST_H
 
@@ -9,14 +9,14 @@
  *
  *     linear              2 rows in out; backward as much for each of x and weight
  *     matmul              2 elements of y, inner size; backward as much for each input
- *     linear_cross_entropy  as linear; forward does backward's part too, or, where it cannot,
- *                         backward makes the logits again
- *     attention           2 kept pairs H (D + Dv); backward twice that, and by tiles it makes
- *                         q k' again
+ *     linear_cross_entropy  as linear; forward also computes the gradients, or backward computes
+ *                         the logits again
+ *     attention           2 kept pairs H (D + Dv); backward twice that, and tiled backward also
+ *                         computes q k' again
  *
- * Kept pairs are those within each query's range of keys, by causal, window and lengths; holes in
- * a dense mask are counted with them. Bytes: forward reads every input and writes every output
- * once; backward reads dy and every input, and writes each gradient that is wanted, once.
+ * Kept pairs are those within each query's range of keys, by causal, window and lengths; pairs that
+ * a dense mask removes within it are counted too. Bytes: forward reads every input and writes every
+ * output once; backward reads dy and every input, and writes each gradient that is wanted, once.
  */
 struct bench_cost {
     double operations, again, bytes; /* again: to compute what was not stored */

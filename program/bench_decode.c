@@ -1,7 +1,7 @@
 /*
- * A step of decoding one sentence, with cache, as a line through the times of steps t = 1..512,
- * each the least of several rounds: what else the machine does only adds. A step reads every
- * weight of the decoder once; where these stay in a cache, that is faster than a large copy.
+ * A decoding step of one sentence with a KV cache, as a line fitted to the times of steps
+ * t = 1..512, each the least of several rounds, since other load only adds time. A step reads every
+ * weight of the decoder once; weights in the CPU's cache are read faster than a large copy.
  */
 #include "autograd/tape.h"
 #include "models/seq2seq.h"
@@ -39,7 +39,7 @@ static bool bench_decoding_open(struct decoding *d)
     return d->model != NULL;
 }
 
-/* One position more of one sentence; its time. */
+/* Decodes one more position; its time. */
 static double bench_step(struct decoding *d)
 {
     sb_tape tape;
@@ -106,7 +106,7 @@ static void bench_print_fit(const struct bench *bench, int n, const double *seco
     }
 }
 
-/* For programs, that can look how far from a line they are: the means of steps in eighths. */
+/* For programs, which can check the fit: the mean time in each eighth of the steps. */
 static void bench_print_parts(const struct bench *bench, int n, const double *seconds)
 {
     for (int first = 0; first < n; first += n / PARTS) {

@@ -1,8 +1,7 @@
 /*
- * The limits of the device in use: how fast a large copy moves memory, counting what is read and
- * what is written, and how fast numbers can be multiplied and added. On the CPU that is
- * measured in registers; elsewhere by a product of two matrices of 4096 x 4096, so that there a
- * share of more than 100 % may be met.
+ * The limits of the device in use: the bandwidth of a large copy, counting bytes read and written,
+ * and the rate of multiply-adds. On the CPU the rate is measured in registers; on other devices it
+ * is that of a product of two 4096 x 4096 matrices, so shares above 100 % are possible there.
  */
 #include "autograd/tape.h"
 #include "ops/gemm.h"

@@ -1,6 +1,6 @@
 /*
- * Operations that are bound by memory, forward and backward, against a copy that moves the bytes
- * that none can leave out: softmax and layer norm read x and write y, then read one of the two and
+ * Memory-bound operations, forward and backward, compared with a copy of the bytes that each must
+ * at least read and write: softmax and layer norm read x and write y, then read one of the two and
  * dy and write dx; cross entropy reads x twice and writes dx; Adam reads the gradient, and reads
  * and writes weights and two moments.
  */

@@ -27,7 +27,7 @@ static struct line *profile_find(struct profile *p, const char *name, bool backw
     for (int i = 0; i < p->lines; i++)
         if (p->line[i].backward == backward && strcmp(p->line[i].name, name) == 0)
             return &p->line[i];
-    if (p->lines == MOST_LINES) /* the last one gathers the rest */
+    if (p->lines == MOST_LINES) /* the last line sums up the rest */
         return &p->line[MOST_LINES - 1];
     p->line[p->lines] = (struct line){.name = name, .backward = backward};
     return &p->line[p->lines++];
@@ -40,7 +40,7 @@ static void profile_add(struct line *line, struct bench_cost cost)
     line->cost.bytes += cost.bytes;
 }
 
-/* Ends what runs, whose outputs are there by now, and begins what comes next. */
+/* Stops the clock of the operation that has just finished, and starts that of the next one. */
 static void profile_see(void *context, enum watched what, const sb_node *node)
 {
     struct profile *p = context;
@@ -116,7 +116,7 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
 {
     struct profile p = {.lines = 0};
     const struct watcher watcher = {profile_see, &p};
-    for (int i = 0; i < 3; i++) /* memory is taken at the first */
+    for (int i = 0; i < 3; i++) /* the first allocates memory */
         if (once(context) < 0)
             return false;
     watch_operations(&watcher);

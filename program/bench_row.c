@@ -25,7 +25,7 @@ void bench_print(const struct bench *bench, const struct bench_row *r)
 {
     const double rate = r->seconds > 0 ? r->amount / r->seconds : r->amount;
     const double limit = bench->limit[r->limit];
-    const bool known = r->work > 0 && limit > 0 && !bench->quick; /* tiny sizes say nothing */
+    const bool known = r->work > 0 && limit > 0 && !bench->quick; /* tiny sizes measure no speed */
     const double share = known ? 100 * r->work / r->seconds / limit : 0;
     if (bench->tabs) {
         printf("%s\t%s\t%s\t%.9g\t%.6g\t%s\t%.4g\t%s\n", r->group, r->name, r->way, r->seconds,

@@ -28,8 +28,7 @@ static int time_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Three to warm up, as memory is taken at the first and graphs are made at the second; of what is
-   slow, one. */
+/* Three calls, as the first allocates memory and the second records graphs; one if it is slow. */
 static bool time_warm_up(const struct bench *bench, bench_once *once, void *context)
 {
     double seconds = 0;

@@ -1,6 +1,6 @@
 /*
- * Training steps at sizes that other libraries are measured at too: all sequences of a batch are
- * equally long, words are made up, dropout is 0.1, and a step is forward, backward and Adam.
+ * Training steps at sizes at which other libraries are measured too. All sequences of a batch have
+ * the same length, dropout is 0.1, and a step is forward, backward and Adam.
  */
 #include "models/training/trainer.h"
 #include "program/bench_profile.h"
@@ -50,7 +50,7 @@ static double bench_step_operations(const struct size *s)
     return 3 * positions * (2 * weights + 3 * s->layers * 4 * C * L);
 }
 
-/* n words, from number `first` on, of all that there are. */
+/* n words of the vocabulary, from word `first` on. */
 static const char *bench_sentence(const struct size *s, int64_t first, int64_t n)
 {
     static char text[1024];
@@ -61,7 +61,7 @@ static const char *bench_sentence(const struct size *s, int64_t first, int64_t n
     return text;
 }
 
-/* Whole batches of pairs in which each word occurs. A target ends with a symbol of its own. */
+/* Full batches in which each word occurs. A target is a word shorter: "end" is added to it. */
 static sb_pairs *bench_make_pairs(const struct size *s)
 {
     const int64_t batches = 1 + s->symbols / (s->pairs * (s->length - 1));

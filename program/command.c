@@ -41,8 +41,7 @@ static const char *command_option_name(const void *list, int i)
     return i - n < 2 ? own[i - n] : NULL;
 }
 
-/* How many options a word may stand for: 1 where it is one, or begins just one, of which *option is
-   the number. */
+/* How many options begin with a word; 1 when it is the whole name of one. *option is the last. */
 static int command_matches(const struct argp_option *options, const char *word, int *option)
 {
     int count = 0;
@@ -73,7 +72,8 @@ static int command_check_options(const struct argp *argp, const char *command, i
             continue;
         }
         if (count > 1)
-            return command_misused(command, "--%s is the beginning of several options", word);
+            return command_misused(command, "--%s is ambiguous: several options begin with it",
+                                   word);
         const char *nearest = nearest_word(word, command_option_name, argp->options);
         return nearest ? command_misused(command, "there is no option --%s; did you mean --%s?",
                                          word, nearest)
@@ -84,7 +84,7 @@ static int command_check_options(const struct argp *argp, const char *command, i
 
 int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input)
 {
-    static char name[64]; /* it is read later too: by hwloc, on which Open MPI stands */
+    static char name[64]; /* static: hwloc, which Open MPI uses, reads it later */
     int wrong = command_check_options(argp, command, argc, argv);
     if (wrong >= 0)
         return wrong;

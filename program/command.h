@@ -25,7 +25,7 @@ int command_misused(const char *command, const char *format, ...)
 
 /*
  * Reads the command line with argp. An option that does not exist is named together with the
- * nearest one that does. Returns -1 to go on, else the exit code. --help and --usage end the
+ * nearest one that does. Returns -1 to continue, else the exit code. --help and --usage end the
  * program.
  */
 int command_parse(const struct argp *argp, const char *command, int argc, char **argv, void *input);

@@ -46,7 +46,7 @@ bool decoding_check(const char *command, const sb_decoding_options *o)
                               : o->seed > 0      ? "seed"
                                                  : NULL;
     if (!o->sample && of_sampling)
-        command_misused(command, "--%s is for --sample", of_sampling);
+        command_misused(command, "--%s needs --sample", of_sampling);
     else if (o->sample && o->beam_width > 1)
         command_misused(command, "--sample and --beam exclude each other");
     else

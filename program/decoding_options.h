@@ -15,13 +15,13 @@
          KEY_LENGTH_PENALTY,                                                                         \
          "X",                                                                                        \
          0,                                                                                          \
-         "alpha of beam search's score: more prefers longer outputs [0]",                            \
+         "length penalty of beam search: more prefers longer outputs [0]",                           \
          1},                                                                                         \
         {"longest-output",                                                                           \
          KEY_LONGEST,                                                                                \
          "N",                                                                                        \
          0,                                                                                          \
-         "most symbols of an output [50 + 2 n for n of the text]",                                   \
+         "longest output in symbols [50 + 2 n for n of the source]",                                 \
          1},                                                                                         \
         {"batch", KEY_BATCH, "N", 0, "texts decoded together; results do not depend on it [64]", 1}, \
         MACHINE_OPTIONS(1)
@@ -42,7 +42,7 @@ enum decoding_key {
 error_t decoding_option(int key, char *argument, struct argp_state *state,
                         sb_decoding_options *options);
 
-/* Whether they go together; otherwise says what does not, as command_misused does. */
+/* Whether the options are compatible; prints which are not, as command_misused does. */
 bool decoding_check(const char *command, const sb_decoding_options *options);
 
 #endif

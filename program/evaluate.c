@@ -42,7 +42,8 @@ static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->path)
-            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
+                         argument);
         r->path = argument;
         return 0;
     default:
@@ -89,9 +90,9 @@ static bool evaluate_open_pairs(const struct evaluate_request *r, const struct c
         e->unknown += unknown_count(sb_seq2seq_source(c->model), sb_pairs_source(e->pairs, i)) > 0;
     const char *problem;
     for (int64_t i = 0; (problem = sb_pairs_problem(e->pairs, i)); i++)
-        fprintf(stderr, "softback evaluate: passed over %s\n", problem);
+        fprintf(stderr, "softback evaluate: skipped %s\n", problem);
     if (sb_pairs_skipped(e->pairs) > SB_PAIRS_PROBLEMS)
-        fprintf(stderr, "softback evaluate: passed over %s lines in all\n",
+        fprintf(stderr, "softback evaluate: skipped %s lines in all\n",
                 count_text(sb_pairs_skipped(e->pairs)).text);
     e->output = memory_new((size_t)e->count * sizeof *e->output);
     return e->output || sb_fail("out of memory");
@@ -128,11 +129,11 @@ static void evaluate_print_json(const struct evaluation *e)
 
 static void evaluate_print_table(const struct evaluation *e, sb_units units)
 {
-    units = units == SB_UNITS_BPE ? SB_UNITS_WORDS : units; /* as which it is scored */
+    units = units == SB_UNITS_BPE ? SB_UNITS_WORDS : units; /* bpe is scored as words */
     printf("pairs           %s, of %s different sources\n", count_text(e->count).text,
            count_text(e->score.sources).text);
     if (e->unknown > 0)
-        printf("unknown         %s pairs have a source with symbols that the model does not know\n",
+        printf("unknown         %s pairs have source symbols outside the vocabulary\n",
                count_text(e->unknown).text);
     printf("loss            %.4f nats a symbol, perplexity %.4f\n", e->loss, exp(e->loss));
     printf("exact match     %.2f %% of the lines\n", 100 * e->score.exact_match);
@@ -168,7 +169,7 @@ static int64_t evaluate_text_distance(const sb_vocabulary *vocabulary, const cha
     return distance;
 }
 
-/* The worst errors first, expected beside got. */
+/* The worst errors first, with the expected text and the output. */
 static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary *vocabulary,
                                  int64_t show)
 {
@@ -212,9 +213,9 @@ static int evaluate(const struct evaluate_request *r)
 static int evaluate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"data", KEY_DATA, "FILE", 0, "pairs: lines of source, tab, target", 0},
-        {"task", KEY_TASK, "NAME", 0, "pairs of a built-in task that were held out", 0},
-        {"count", KEY_COUNT, "N", 0, "how many pairs of --task [1000]", 0},
+        {"data", KEY_DATA, "FILE", 0, "evaluate on a TSV file: lines of source, tab, target", 0},
+        {"task", KEY_TASK, "NAME", 0, "evaluate on held-out pairs of a built-in task", 0},
+        {"count", KEY_COUNT, "N", 0, "number of pairs of --task [1000]", 0},
         {"json", KEY_JSON, NULL, 0, "print the numbers as JSON", 0},
         {"show", KEY_SHOW, "N", 0, "show the N worst errors", 0},
         DECODING_OPTIONS,
@@ -222,7 +223,7 @@ static int evaluate_run(int argc, char **argv)
     const struct argp argp = {options,
                               evaluate_parse,
                               "MODEL --data FILE\nMODEL --task NAME",
-                              "Measures how well a model does on pairs.",
+                              "Measures loss, error rates and BLEU of a model on pairs of texts.",
                               NULL,
                               NULL,
                               NULL};
@@ -231,11 +232,10 @@ static int evaluate_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (!request.path || !request.data == !request.task)
-        return command_misused("evaluate", request.path
-                                               ? "either --data FILE or --task NAME is wanted"
-                                               : "a model's file is wanted");
+        return command_misused("evaluate", request.path ? "give either --data FILE or --task NAME"
+                                                        : "give a model file");
     return decoding_check("evaluate", &request.decoding) ? evaluate(&request) : EXIT_USAGE;
 }
 
-const struct command command_evaluate = {"evaluate", "measures how well a model does",
+const struct command command_evaluate = {"evaluate", "measures loss, error rates and BLEU",
                                          evaluate_run};

@@ -1,4 +1,4 @@
-/* softback explain: what happens inside, with numbers that the library computes on the spot. */
+/* softback explain: explanations whose numbers the library computes when it prints them. */
 #include "program/command.h"
 #include "program/explain_model.h"
 #include "program/machine_options.h"
@@ -48,8 +48,8 @@ static struct numbers explain_list_of(struct argp_state *state, const char *opti
         double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !isfinite(value))
             argp_failure(state, EXIT_USAGE, 0,
-                         "--%s: \"%.*s\" is not a number; numbers with commas between them are "
-                         "expected, such as 2,1,0.1,-1",
+                         "--%s: \"%.*s\" is not a number; give numbers with commas between them, "
+                         "such as 2,1,0.1,-1",
                          option, (int)strcspn(at, ","), at);
         if (list.count == EXPLAIN_NUMBERS)
             argp_failure(state, EXIT_USAGE, 0, "--%s: there are more than %d numbers", option,
@@ -108,7 +108,8 @@ static error_t explain_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->topic)
-            argp_failure(state, EXIT_USAGE, 0, "one topic at a time; \"%s\" is too much", argument);
+            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one topic",
+                         argument);
         r->topic = argument;
         return 0;
     default:
@@ -135,12 +136,12 @@ static int explain_list_topics(void)
     return EXIT_OK;
 }
 
-/* An option that the topic does not take would be ignored in silence. -1 if there is none. */
+/* Rejects options that the topic would silently ignore. -1 if there are none. */
 static int explain_check_given(const char *topic, unsigned not_taken)
 {
     for (int i = 0; i <= KEY_SVG - KEY_TEMPERATURE + EXPLAIN_LISTS; i++)
         if (not_taken >> i & 1)
-            return command_misused("explain", "--%s is no option of %s",
+            return command_misused("explain", "--%s is not an option of %s",
                                    i < EXPLAIN_LISTS ? lists[i] : others[i - EXPLAIN_LISTS], topic);
     return -1;
 }
@@ -197,29 +198,29 @@ static int explain_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
         {"scores", KEY_LIST + SCORES, "LIST", 0, "scores of a softmax, such as 2,1,0.1,-1", 0},
-        {"upstream", KEY_LIST + UPSTREAM, "LIST", 0, "dL/da of each of its weights", 0},
-        {"mask", KEY_LIST + KEPT, "LIST", 0, "1 for each score that is kept, 0 for the others", 0},
-        {"temperature", KEY_TEMPERATURE, "X", 0, "what scores are divided by [1]", 0},
+        {"upstream", KEY_LIST + UPSTREAM, "LIST", 0, "upstream gradient dL/da of each weight", 0},
+        {"mask", KEY_LIST + KEPT, "LIST", 0, "1 for each score that the mask keeps, else 0", 0},
+        {"temperature", KEY_TEMPERATURE, "X", 0, "divisor of the scores [1]", 0},
         {"values", KEY_LIST + VALUES, "LIST", 0, "flash: a value for each score", 0},
-        {"block", KEY_BLOCK, "N", 0, "flash: scores in a block [2]", 0},
+        {"block", KEY_BLOCK, "N", 0, "flash: scores of a block [2]", 0},
         {"logits", KEY_LIST + LOGITS, "LIST", 0, "cross-entropy: the logits [0,60,120]", 0},
-        {"target", KEY_TARGET, "N", 0, "cross-entropy: the right class, from 0 [0]", 0},
-        {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: the periods of its waves [5,7]", 0},
+        {"target", KEY_TARGET, "N", 0, "cross-entropy: the target class, from 0 [0]", 0},
+        {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: periods of the sine waves [5,7]", 0},
         {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
-        {"seed", KEY_SEED, "N", 0, "wrong-gradient: of weights and data [0]", 0},
-        {"width", KEY_WIDTH, "N", 0, "saturated-rows: numbers of a query and a key [64]", 0},
+        {"seed", KEY_SEED, "N", 0, "wrong-gradient: seed of weights and data [0]", 0},
+        {"width", KEY_WIDTH, "N", 0, "saturated-rows: size of queries and keys [64]", 0},
         {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
          0},
         EXPLAIN_MODEL_OPTIONS,
-        {"svg", KEY_SVG, NULL, 0, "softmax: a picture of its Jacobian instead of text", 0},
-        {"json", KEY_JSON, NULL, 0, "one JSON object instead of text", 0},
+        {"svg", KEY_SVG, NULL, 0, "softmax: print its Jacobian as an SVG image", 0},
+        {"json", KEY_JSON, NULL, 0, "print one JSON object instead of text", 0},
         {0}};
     const struct argp argp = {
         options,
         explain_parse,
         "[TOPIC]",
-        "Explains backward through softmax and what is around it, with numbers "
-        "that the library computes on the spot. Without a topic it lists them.",
+        "Explains softmax, attention and their gradients, or any operation, with numbers "
+        "that the library computes. Without a topic it lists the topics.",
         NULL,
         NULL,
         NULL};
@@ -231,4 +232,4 @@ static int explain_run(int argc, char **argv)
 }
 
 const struct command command_explain = {
-    "explain", "explains softmax, attention and operations, with live numbers", explain_run};
+    "explain", "explains softmax, attention and operations, with computed numbers", explain_run};

@@ -72,14 +72,14 @@ static int explain_check(const char *topic, const struct model_request *r, bool 
 {
     const bool tape = strcmp(topic, "tape") == 0;
     if (!tape && strcmp(topic, "attention") != 0)
-        return command_misused("explain", "--%s is no option of %s", r->given, topic);
+        return command_misused("explain", "--%s is not an option of %s", r->given, topic);
     if (!r->model || !r->text)
-        return command_misused("explain", "--model FILE and --input TEXT go together");
+        return command_misused("explain", "give both --model FILE and --input TEXT");
     if (tape && (r->placed || json))
-        return command_misused("explain", "%s is no option of a model's tape",
-                               json ? "--json" : "a place in attention");
+        return command_misused("explain", "tape does not take %s",
+                               json ? "--json" : "--kind, --layer, --head or --row");
     if (!tape && r->dot)
-        return command_misused("explain", "--dot is no option of attention");
+        return command_misused("explain", "--dot is not an option of attention");
     return -1;
 }
 

@@ -1,4 +1,4 @@
-/* softback explain attention and tape, of a stored model and one text. */
+/* softback explain attention and tape, for a stored model and one text. */
 #ifndef SOFTBACK_PROGRAM_EXPLAIN_MODEL_H
 #define SOFTBACK_PROGRAM_EXPLAIN_MODEL_H
 
@@ -6,7 +6,7 @@
 #include <argp.h>
 
 struct model_request {
-    const char *model, *text, *target; /* target NULL: what the model writes */
+    const char *model, *text, *target; /* target NULL: the model's output */
     const char *given;                 /* the last of these options; NULL: none */
     struct model_place place;
     bool placed, dot;
@@ -23,23 +23,23 @@ enum {
     KEY_DOT
 };
 
-#define EXPLAIN_MODEL_OPTIONS                                                                       \
-    {"model", KEY_MODEL, "FILE", 0, "attention, tape: of this model", 1},                           \
-        {"input", KEY_INPUT, "TEXT", 0, "the text that the model is given", 1},                     \
-        {"translation", KEY_TRANSLATION, "TEXT", 0, "the right output [what the model writes]", 1}, \
-        {"kind", KEY_KIND, "WORD", 0, "attention: cross, encoder or decoder [cross]", 1},           \
-        {"layer", KEY_LAYER, "N", 0, "attention: its layer, from 1 [the last]", 1},                 \
-        {"head", KEY_HEAD, "N", 0, "attention: its head, from 1 [1]", 1},                           \
-        {"row", KEY_ROW, "N", 0, "attention: the row, from 1 [1]", 1},                              \
-    {                                                                                               \
-        "dot", KEY_DOT, NULL, 0, "tape: for Graphviz, instead of SVG", 1                            \
+#define EXPLAIN_MODEL_OPTIONS                                                                      \
+    {"model", KEY_MODEL, "FILE", 0, "attention, tape: the model file", 1},                         \
+        {"input", KEY_INPUT, "TEXT", 0, "attention, tape: the source text", 1},                    \
+        {"translation", KEY_TRANSLATION, "TEXT", 0, "the target text [the model's output]", 1},    \
+        {"kind", KEY_KIND, "WORD", 0, "attention: cross, encoder or decoder [cross]", 1},          \
+        {"layer", KEY_LAYER, "N", 0, "attention: its layer, from 1 [the last]", 1},                \
+        {"head", KEY_HEAD, "N", 0, "attention: its head, from 1 [1]", 1},                          \
+        {"row", KEY_ROW, "N", 0, "attention: the row, from 1 [1]", 1},                             \
+    {                                                                                              \
+        "dot", KEY_DOT, NULL, 0, "tape: print Graphviz instead of SVG", 1                          \
     }
 
 /* ARGP_ERR_UNKNOWN for a key that is none of these. */
 error_t explain_model_option(int key, char *argument, struct argp_state *state,
                              struct model_request *request);
 
-/* Prints the row's page or the drawing; an exit code. */
+/* Prints the page of a row, or the drawing; returns an exit code. */
 int explain_model(const char *topic, const struct model_request *request, bool json);
 
 #endif

@@ -72,7 +72,7 @@ static bool gradcheck_any_wants_gradient(int n, sb_tensor *const x[])
     return false;
 }
 
-/* Checks one example at one list of shapes, unless nothing there can be differentiated. */
+/* Checks one example at one list of shapes, unless no input there requires a gradient. */
 static bool gradcheck_check(const struct example *example, const char *shapes,
                             struct outcome *outcome)
 {
@@ -148,8 +148,8 @@ static int gradcheck_check_operations(const struct gradcheck_request *request)
         checked++;
         failed += !outcome.ok;
     }
-    printf("\n%d operations checked, %d failed. Errors are relative, less what the rounding of the "
-           "differences\nexplains; at most 1e-6 passes.\n",
+    printf("\n%d operations checked, %d failed. Errors are relative, less the rounding error of "
+           "the differences;\nat most 1e-6 passes.\n",
            checked, failed);
     return failed ? EXIT_FAILED : EXIT_OK;
 }
@@ -160,8 +160,8 @@ static int gradcheck_run(int argc, char **argv)
     const struct argp argp = {options,
                               gradcheck_parse,
                               "[OPERATION...]",
-                              "Compares the backward of operations with central differences, in "
-                              "float64: all of them, or those named.",
+                              "Compares the gradients of operations (all, or those named) with "
+                              "central differences, in float64.",
                               NULL,
                               NULL,
                               NULL};
@@ -173,4 +173,4 @@ static int gradcheck_run(int argc, char **argv)
 }
 
 const struct command command_gradcheck = {
-    "gradcheck", "compares backward with central differences, for every operation", gradcheck_run};
+    "gradcheck", "compares the gradients of operations with central differences", gradcheck_run};

@@ -24,7 +24,8 @@ static error_t info_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (request->path)
-            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
+                         argument);
         request->path = argument;
         return 0;
     default:
@@ -74,7 +75,7 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
     printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files", c->task);
     info_show_vocabularies(d);
     if (c->has_state)
-        printf("state   after step %s; --resume can go on\n", count_text(c->state.steps).text);
+        printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
     info_show_parameters(c->weights);
     printf("settings:\n");
     info_show_settings(c, d);
@@ -94,11 +95,11 @@ static int info_show_model(const char *path)
 static int info_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"devices", KEY_DEVICES, NULL, 0, "what this build computes on", 0}, {0}};
+        {"devices", KEY_DEVICES, NULL, 0, "show the devices of this build", 0}, {0}};
     const struct argp argp = {options,
                               info_parse,
                               "MODEL\n--devices",
-                              "Shows what is in a model's file, or the devices.",
+                              "Shows the contents of a model file, or the devices.",
                               NULL,
                               NULL,
                               NULL};
@@ -107,7 +108,7 @@ static int info_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (!request.devices && !request.path)
-        return command_misused("info", "a model's file or --devices is wanted");
+        return command_misused("info", "give a model file or --devices");
     if (request.devices) {
         machine_print_cpu();
         machine_print_cuda();
@@ -115,5 +116,5 @@ static int info_run(int argc, char **argv)
     return request.path ? info_show_model(request.path) : EXIT_OK;
 }
 
-const struct command command_info = {"info", "shows what is in a model's file, or the devices",
+const struct command command_info = {"info", "shows the contents of a model file, or the devices",
                                      info_run};

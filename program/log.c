@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The step of a whole line; -1 when it is no line of a log. */
+/* The step of a complete line; -1 when it is not a line of a log. */
 static int64_t log_step_of(const char *line)
 {
     json_t *json = json_loads(line, 0, NULL);
@@ -40,7 +40,7 @@ static long log_kept(FILE *log, int64_t step)
     return keep;
 }
 
-/* Whether a line is one of those that earlier versions began a log with. */
+/* Whether a line is one with which a log of an earlier version can begin. */
 static bool log_is_line(const char *text)
 {
     static const char *const kinds[][4] = {{"loss", "rate", "norm", "symbols"},
@@ -105,7 +105,7 @@ static bool log_write_line(FILE *log, json_t *line)
     bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
                        fflush(log) == 0);
     json_decref(line);
-    return ok || sb_fail("log: it cannot be written: %s", strerror(errno));
+    return ok || sb_fail("log: cannot write a line: %s", strerror(errno));
 }
 
 /* JSON has no NaN and no infinity. */

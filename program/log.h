@@ -3,7 +3,7 @@
  *
  *     {"softback":"log","format":1}    first; not in logs of earlier versions
  *     {"step": 10, "loss": 2.31, "rate": 0.00005, "norm": 1.7, "symbols": 812}
- *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on ranks: bytes, by rank 0
+ *     {"step": 10, ..., "symbols": 812, "sent": 97152}   on several ranks: bytes that rank 0 sent
  *     {"step": 500, "gradients": [0.1, ...], "saturated": [0, 0.1, ...], "evenness": [0.8, ...]}
  *         "saturated" is "deaf" in logs of earlier versions
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { LOG_HEAD = 1 << 16 }; /* bytes, more than enough to know a log by */
+enum { LOG_HEAD = 1 << 16 }; /* bytes, enough to recognise a log */
 
 /* Whether the first bytes of a file, at most LOG_HEAD and a NUL, are those of a log or of an empty
    file. `earlier`: a log without a signature, written by an earlier version, counts too. */
@@ -26,7 +26,7 @@ bool log_begins(const char *head, bool earlier);
    incomplete last line; 0 starts a new log. NULL, with a message, when the file cannot be written.
  */
 FILE *log_open(const char *path, int64_t step);
-/* One line each; NULL takes none. */
+/* Each writes one line; none when `log` is NULL. */
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
 bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best);

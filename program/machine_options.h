@@ -1,4 +1,4 @@
-/* What a command computes on: options that several commands share. */
+/* The options --threads and --device, which several commands share. */
 #ifndef SOFTBACK_PROGRAM_MACHINE_OPTIONS_H
 #define SOFTBACK_PROGRAM_MACHINE_OPTIONS_H
 
@@ -10,7 +10,7 @@
      group},                                                                                       \
     {                                                                                              \
         "device", KEY_DEVICE, "WORD", 0,                                                           \
-            "compute on: cpu, cuda, or auto: cuda where there is a device [cpu]", group            \
+            "compute on cpu, cuda, or auto (cuda if available) [cpu]", group                       \
     }
 
 enum machine_key { KEY_THREADS = 600, KEY_DEVICE };
@@ -18,7 +18,7 @@ enum machine_key { KEY_THREADS = 600, KEY_DEVICE };
 /* Handles such an option; ARGP_ERR_UNKNOWN for other keys. */
 error_t machine_option(int key, const char *argument, struct argp_state *state);
 
-/* Prints what is computed on: "cpu     AVX-512 kernels, 2 threads, ...". */
+/* Prints a device: "cpu     AVX-512 kernels, 2 threads, ...". */
 void machine_print_cpu(void);
 void machine_print_cuda(void);
 

@@ -21,7 +21,7 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 static const char without_json[] = "";
 #else
 static const char without_json[] =
-    "\nThis was built without Jansson; with it there are commands that train and use models.\n";
+    "\nBuilt without Jansson, which the commands that train and use models need.\n";
 #endif
 
 static void main_help(FILE *out)
@@ -41,7 +41,7 @@ static const char *main_command_name(const void *unused, int i)
     return i < COMMANDS ? commands[i]->name : NULL;
 }
 
-/* What was printed may still fail to be written, on a full disk. */
+/* Output is buffered: on a full disk, writing it fails only here. */
 static int main_finish(int code)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -1,7 +1,7 @@
 #include "program/nearest.h"
 #include <string.h>
 
-/* Letters to change, add or leave out until a becomes b (Levenshtein 1966). */
+/* The edit distance (Levenshtein 1966). */
 static int nearest_distance(const char *a, const char *b)
 {
     int row[64], n = (int)strlen(b) < 63 ? (int)strlen(b) : 63;

@@ -11,8 +11,8 @@ static const char *options_argument_name(const struct setting *setting)
     return setting->flag ? NULL : setting->choice ? "WORD" : setting->number ? "X" : "N";
 }
 
-/* What stands for the default, a text of its own or part of the help: "(0: never)" and 0 are
-   "never". Cuts that part off. */
+/* The default as text. With "(0: never)" in the help, a default of 0 is "never", and that part is
+   cut off the help. */
 static struct setting_text options_default_of(int i, char *help)
 {
     struct settings usual = settings_default();

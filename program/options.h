@@ -11,18 +11,18 @@ enum { SETTING_KEY = 1000, MOST_OPTIONS = 96 };
 void options_with_settings(struct argp_option options[MOST_OPTIONS], const struct argp_option *own,
                            size_t n);
 
-/* Handles an option of settings; false when the key is another's. *error is argp's. */
+/* Handles an option of a setting; false for other keys. *error is argp's. */
 bool options_parse(int key, const char *argument, struct argp_state *state,
                    struct settings *settings, uint64_t *given, error_t *error);
 
-/* Whether an argument names a built-in task; otherwise it ends the program as options_fail does,
-   and says which one was perhaps meant. */
+/* Returns an argument that names a built-in task; otherwise ends the program as options_fail does,
+   and suggests the nearest name. */
 const char *options_task(struct argp_state *state, const char *argument);
 
 /* For an argp parser: prints sb_error() and leaves with the exit code for misuse. */
 void options_fail(struct argp_state *state);
 
-/* A whole number in least..most; otherwise it ends the program as options_fail does. */
+/* A whole number in least..most; otherwise ends the program as options_fail does. */
 int64_t options_count(struct argp_state *state, const char *option, const char *argument,
                       int64_t least, int64_t most);
 double options_number(struct argp_state *state, const char *option, const char *argument,

@@ -17,10 +17,10 @@ enum { LINKS_FOLLOWED = 40 };
 
 /* Where a path leads. */
 struct place {
-    int error; /* errno's, when it leads nowhere */
+    int error; /* errno, when it leads nowhere */
     bool exists;
     struct stat about;     /* of the file, or else of its folder */
-    char target[PATH_MAX]; /* the path behind links; without a file, its last part is the name */
+    char target[PATH_MAX]; /* the resolved path; without a file, its last part is the name */
     size_t folder;         /* how much of it is the folder, with the last '/' */
 };
 
@@ -34,7 +34,7 @@ static bool paths_follow(struct place *p)
     if (size <= 0)
         return false;
     link[size] = '\0';
-    const size_t kept = link[0] == '/' ? 0 : p->folder; /* a link may begin anew */
+    const size_t kept = link[0] == '/' ? 0 : p->folder; /* an absolute link replaces the folder */
     if (kept + (size_t)size < sizeof p->target)
         memcpy(p->target + kept, link, (size_t)size + 1);
     else
@@ -104,7 +104,7 @@ static bool paths_is_log(const struct path *path)
     return path->use == PATH_LOG || path->use == PATH_LOG_RESUMED;
 }
 
-/* Devices and pipes are no files that could be lost. */
+/* Devices and pipes have no content to overwrite. */
 static bool paths_same_file(const struct place *a, const struct place *b)
 {
     if (a->error || b->error || a->exists != b->exists || a->about.st_dev != b->about.st_dev ||
@@ -131,7 +131,7 @@ static bool paths_check_pair(const struct path *a, const struct path *b)
         return true;
     const struct place x = paths_find(a->path), y = paths_find(b->path);
     return !paths_same_file(&x, &y) ||
-           sb_fail("%s%s %s and %s%s %s are one file, expected two; give one of them another name",
+           sb_fail("%s%s %s and %s%s %s are the same file; give one of them another name",
                    paths_part_of(a), a->role, utf8_quote(a->path).text, paths_part_of(b), b->role,
                    utf8_quote(b->path).text);
 }
@@ -162,9 +162,9 @@ static bool paths_is_own(enum path_use use, const char *head)
 
 static const char *paths_problem_of(enum path_use use)
 {
-    return use == PATH_PAGE     ? "it does not begin as a report of softback does"
-           : use == PATH_FIGURE ? "it does not begin as a figure of softback does"
-                                : "it does not begin as a log of softback does";
+    return use == PATH_PAGE     ? "it is not a report of softback"
+           : use == PATH_FIGURE ? "it is not a figure of softback"
+                                : "it is not a log of softback";
 }
 
 static bool paths_refuse(const struct path *path, const char *problem, const char *remedy)
@@ -195,7 +195,7 @@ static bool paths_may_write(const char *path, size_t size, int mode)
     return faccessat(AT_FDCWD, text, mode, AT_EACCESS) == 0;
 }
 
-/* Whether a file can be replaced: makes its temporary file, and takes it away again. */
+/* Whether a file can be replaced: creates its temporary file and removes it. */
 static bool paths_try_replacement(const struct path *path)
 {
     struct file_replacement *file = file_replace(path->role, path->path);
@@ -221,14 +221,13 @@ static bool paths_check_written(const struct path *path)
     if (size == 0)
         return paths_refuse(path, "the name is empty", "name a file");
     if (path->path[size - 1] == '/' || (p.exists && S_ISDIR(p.about.st_mode)))
-        return paths_refuse(path, "a folder, expected a file", "name a file in it");
+        return paths_refuse(path, "it is a folder", "name a file in it");
     if (p.error == ENOENT)
-        return paths_refuse(path, "its folder does not exist",
-                            "make it first or name another file");
+        return paths_refuse(path, "its folder does not exist", "create it or name another file");
     if (p.error)
         return paths_refuse(path, strerror(p.error), "name another file");
     if (special && !paths_is_log(path))
-        return paths_refuse(path, "a device or pipe, expected a file", "name a file");
+        return paths_refuse(path, "it is a device or pipe", "name a file");
     return path->use == PATH_TEMPORARY || !p.exists || special || paths_check_content(path, &p);
 }
 

@@ -2,7 +2,7 @@
  * The files that a command reads and writes, checked together before it begins its work.
  *
  * Paths are compared as files: by device and inode where there is a file, otherwise by the folder
- * and the name in it, behind all links.
+ * and the name in it, after links are followed.
  */
 #ifndef SOFTBACK_PROGRAM_PATHS_H
 #define SOFTBACK_PROGRAM_PATHS_H
@@ -22,7 +22,7 @@ enum path_use {
 enum { MOST_PATHS = 160 };
 
 struct paths {
-    bool failed; /* without memory */
+    bool failed; /* out of memory */
     int count;
     struct path {
         const char *role; /* "--log" */
@@ -31,7 +31,7 @@ struct paths {
     } item[MOST_PATHS];
 };
 
-/* Adds a path; NULL is none. `role` is kept. */
+/* Adds a path, unless it is NULL. `role` must outlive the paths. */
 void paths_add(struct paths *paths, enum path_use use, const char *role, const char *path);
 
 /*

@@ -1,6 +1,6 @@
 /* The progress of a training run, on standard error. A terminal has a live line, which is redrawn
-   in place, and a line for each evaluation; a file or a pipe has the latter alone, as plain text
-   that is flushed at once. */
+   in place, and a line for each evaluation; a file or a pipe gets only the latter, as plain text
+   that is flushed immediately. */
 #ifndef SOFTBACK_PROGRAM_PROGRESS_H
 #define SOFTBACK_PROGRAM_PROGRESS_H
 
@@ -10,18 +10,18 @@
 struct progress_line {
     bool shown;       /* only the first of several ranks shows it */
     bool terminal;    /* whether standard error is a terminal */
-    double began;     /* seconds, of the clock that only goes forward */
+    double began;     /* seconds of a monotonic clock */
     double drawn;     /* when it was last drawn */
     int64_t at_start; /* the step at which this run began */
     double symbols;   /* since then */
     double loss;      /* of the last step */
-    double waited;    /* seconds spent on other ranks, and on nothing else */
-    int64_t sent;     /* bytes, to other ranks */
+    double waited;    /* seconds spent only on summing gradients over ranks */
+    int64_t sent;     /* bytes to other ranks */
 };
 
 struct progress_line progress_begin(int64_t step);
 
-/* On a terminal draws "step 120/2000  loss 0.412  9,812 symbols/s  1:07 left", at most some times a
+/* On a terminal draws "step 120/2000  loss 0.412  9,812 symbols/s  1:07 left", a few times a
  * second. */
 void progress_step(struct progress_line *line, int64_t step, int64_t steps, double loss,
                    int64_t symbols);
@@ -39,10 +39,10 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
 void progress_evaluation(struct progress_line *line, int64_t step, int64_t steps, double loss,
                          double error, bool best);
 
-/* Takes the live line away, so that other text can be printed. */
+/* Clears the live line, so that other text can be printed. */
 void progress_clear(struct progress_line *line);
 
-/* Seconds since it began, and symbols for each of them. */
+/* Seconds since it began, and symbols a second. */
 double progress_seconds(const struct progress_line *line);
 double progress_rate(const struct progress_line *line);
 

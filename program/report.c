@@ -38,7 +38,8 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->model)
-            argp_failure(state, EXIT_USAGE, 0, "one model at a time; \"%s\" is too much", argument);
+            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
+                         argument);
         r->model = argument;
         return 0;
     default:
@@ -51,7 +52,7 @@ char *report_path(const struct report_request *r)
     return r->out ? memory_text(r->out) : path_beside(r->model, "", ".html");
 }
 
-/* "model", for the title, of "runs/model.safetensors". */
+/* For the title: "model" for "runs/model.safetensors". */
 static char *report_name_of(const char *model)
 {
     const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
@@ -106,20 +107,20 @@ bool report_write(const struct report_request *r)
 static int report_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"input", KEY_INPUT, "TEXT", 0, "the text that the model is watched on", 0},
-        {"target", KEY_TARGET, "TEXT", 0, "this output instead of the model's own", 0},
-        {"log", KEY_LOG, "FILE", 0, "the log of its training [beside the model]", 0},
-        {"out", KEY_OUT, "FILE", 0, "where the page goes [beside the model, .html]", 0},
+        {"input", KEY_INPUT, "TEXT", 0, "source text for attention weights and tape", 0},
+        {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
+        {"log", KEY_LOG, "FILE", 0, "log of the training [MODEL's path, with .jsonl]", 0},
+        {"out", KEY_OUT, "FILE", 0, "write the page to FILE [MODEL's path, with .html]", 0},
         {"figure", KEY_FIGURE, "WORD", 0,
-         "one picture alone, as SVG on standard output: attention, alignment or loss", 0},
+         "print only one figure, as SVG: attention, alignment or loss", 0},
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
         options,
         report_parse,
         "MODEL --input TEXT",
-        "Writes one page of HTML on a model: how it was trained, what it looks at while it "
-        "translates a text, and the tape of that text's loss.",
+        "Writes one page of HTML on a model: its training, its attention weights for a text, and "
+        "the tape of that text's loss.",
         NULL,
         NULL,
         NULL};
@@ -128,7 +129,7 @@ static int report_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (!request.model || !request.text)
-        return command_misused("report", "a model's file and --input TEXT are wanted");
+        return command_misused("report", "give a model file and --input TEXT");
     char *path = report_path(&request);
     const bool ok = path && report_write(&request);
     if (ok && (!request.figure || request.out))

@@ -5,17 +5,16 @@
 #include "teach/report/figure.h"
 
 struct report_request {
-    const char *model, *text, *target; /* target NULL: what the model writes */
-    const char *log;                   /* NULL: beside the model, if it is there */
-    const char *out;                   /* NULL: beside the model, ending in .html */
+    const char *model, *text, *target; /* target NULL: the model's output */
+    const char *log;                   /* NULL: the model's path with .jsonl, if it exists */
+    const char *out;                   /* NULL: the model's path with .html */
     enum figure figure;                /* instead of the page; `out` NULL: standard output */
 };
 
 /* The path of the report; NULL without memory. For memory_free. */
 char *report_path(const struct report_request *request);
 
-/* Writes the report, where nothing is yet or what an earlier one wrote. That is replaced at once or
-   not at all. */
+/* Writes the report to a new file, or atomically replaces an earlier report. */
 bool report_write(const struct report_request *request);
 
 #endif

@@ -20,20 +20,21 @@ enum {
 };
 
 static const struct argp_option own_options[] = {
-    {"task", KEY_TASK, "NAME", 0, "learn a built-in task: copy, reverse, sort, addition, dates", 0},
-    {"data", KEY_DATA, "FILE", 0, "learn from pairs: lines of source, tab, target", 0},
-    {"source-file", KEY_SOURCE, "FILE", 0, "learn from two files: sources, one a line", 0},
+    {"task", KEY_TASK, "NAME", 0, "train on a built-in task: copy, reverse, sort, addition, dates",
+     0},
+    {"data", KEY_DATA, "FILE", 0, "train on a TSV file: lines of source, tab, target", 0},
+    {"source-file", KEY_SOURCE, "FILE", 0, "train on two files: the sources, one a line", 0},
     {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
-    {"valid", KEY_VALID, "FILE", 0, "pairs to evaluate on [some of the data, held out]", 0},
-    {"out", KEY_OUT, "FILE", 0, "where the best model goes (.safetensors)", 0},
-    {"log", KEY_LOG, "FILE", 0, "where the log goes, as JSON lines [beside the model]", 0},
-    {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model", 0},
-    {"resume", KEY_RESUME, NULL, 0, "go on with a run that was interrupted", 0},
+    {"valid", KEY_VALID, "FILE", 0, "TSV file to evaluate on [held-out pairs of the data]", 0},
+    {"out", KEY_OUT, "FILE", 0, "write the best model to FILE (.safetensors)", 0},
+    {"log", KEY_LOG, "FILE", 0, "write the log to FILE [--out's path, with .jsonl]", 0},
+    {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model to FILE", 0},
+    {"resume", KEY_RESUME, NULL, 0, "resume an interrupted run", 0},
     {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
-     "under mpirun: end the job when a rank is silent for so long; 0: wait for ever [20]", 0},
+     "under mpirun: end the job after a rank is silent for so long; 0: never [20]", 0},
     {"split", KEY_SPLIT, "WHAT=RANKS", 0,
-     "under mpirun: cut over so many ranks each sequence, for long ones (sequence=2), or the "
-     "model, by heads and hidden units, for large ones (heads=2) [heads=1]",
+     "under mpirun: sequence parallelism over so many ranks (sequence=2), for long sequences, or "
+     "tensor parallelism by heads and hidden units (heads=2), for large models [heads=1]",
      0},
     MACHINE_OPTIONS(0),
 };
@@ -44,8 +45,8 @@ static void train_take_split(struct argp_state *state, const char *argument,
 {
     const bool heads = strncmp(argument, "heads=", 6) == 0;
     if (!heads && strncmp(argument, "sequence=", 9) != 0)
-        argp_failure(state, EXIT_USAGE, 0, "--split is \"%s\", not sequence=RANKS or heads=RANKS",
-                     argument);
+        argp_failure(state, EXIT_USAGE, 0,
+                     "--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", argument);
     *(heads ? &request->head_ranks : &request->sequence_ranks) =
         (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
 }
@@ -86,7 +87,7 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
         train_take_split(state, argument, request);
         return 0;
     case ARGP_KEY_ARG:
-        argp_failure(state, EXIT_USAGE, 0, "\"%s\" is not an option", argument);
+        argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"", argument);
         return 0;
     case KEY_THREADS:
         request->threads_given = true;
@@ -100,22 +101,22 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* ---- what does not go together ---- */
+/* ---- options that exclude each other ---- */
 
 static int train_check_files(const struct training_request *r)
 {
     int sources = (r->task != NULL) + (r->data != NULL) + (r->source_file || r->target_file);
     if (sources == 0)
-        return command_misused("train", "--task NAME or --data FILE says what to learn");
+        return command_misused("train", "give --task NAME or --data FILE to train on");
     if (sources > 1)
         return command_misused("train", "--task, --data and --source-file exclude each other");
     if (!r->source_file != !r->target_file)
-        return command_misused("train", "--source-file and --target-file go together");
+        return command_misused("train", "give both --source-file and --target-file");
     if (r->task && r->valid)
         return command_misused("train",
-                               "a task makes its own held-out pairs; --valid is for --data");
+                               "--valid is for --data; a task makes its own held-out pairs");
     if (!r->out || !r->out[0])
-        return command_misused("train", "--out FILE says where the model goes");
+        return command_misused("train", "give --out FILE for the model");
     return -1;
 }
 
@@ -133,7 +134,7 @@ static int train_check_given(const struct training_request *r)
     return -1;
 }
 
-/* Sizes that do not fit are named before any file is read. */
+/* Sizes that do not fit are reported before any file is read. */
 static int train_check_settings(const struct training_request *r)
 {
     const struct settings *s = &r->settings;
@@ -152,9 +153,9 @@ static int train_check_split(const struct training_request *r)
     if (r->sequence_ranks > 1 && r->head_ranks > 1)
         return command_misused("train", "--split cuts sequences or heads over ranks, not both");
     if (r->report && r->head_ranks > 1)
-        return command_misused("train",
-                               "--report watches all heads, which --split heads puts on several "
-                               "ranks; softback report draws the model that comes out");
+        return command_misused(
+            "train", "--report needs all heads on one rank, which --split heads distributes; "
+                     "run softback report on the trained model");
     return -1;
 }
 
@@ -173,9 +174,9 @@ static int train_run(int argc, char **argv)
     const struct argp argp = {options,
                               train_parse,
                               "--task NAME --out FILE\n--data FILE --out FILE",
-                              "Trains an encoder-decoder on pairs of texts.\vThe best model by "
-                              "held-out pairs goes to --out; the state that --resume needs, and "
-                              "the log, beside it.",
+                              "Trains an encoder-decoder on pairs of texts.\vThe model that does "
+                              "best on held-out pairs is written to --out, with the state that "
+                              "--resume needs and the log next to it.",
                               NULL,
                               NULL,
                               NULL};

@@ -16,12 +16,12 @@ bool setting_given(const struct training_request *request, const char *name)
     return i >= 0 && request->given >> i & 1;
 }
 
-/* ---- what is left open ---- */
+/* ---- defaults ---- */
 
 enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
 
-/* A built-in task is learnt by a small model, in less than a minute. The learning rate falls with
-   the root of the width (Vaswani et al. 2017), from a rate that did well at width 64. */
+/* A small model learns a built-in task in less than a minute. The learning rate is proportional to
+   1 / sqrt(width) (Vaswani et al. 2017), and the factor does well at width 64. */
 void training_choose(struct training_request *r)
 {
     sb_transformer_options *o = &r->settings.model.transformer;
@@ -48,7 +48,7 @@ char *path_beside(const char *out, const char *mark, const char *ending)
     return memory_format("%.*s%s%s", stem, out, mark, ending ? ending : has_ending ? dot : "");
 }
 
-/* The first rank alone writes; others may not even see the folders. */
+/* Only the first rank writes; the folders may not exist where others run. */
 static bool training_check_paths(const struct training *t, const struct training_request *r)
 {
     struct paths paths = {0};
@@ -79,17 +79,17 @@ static bool training_open_paths(struct training *t, const struct training_reques
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
     if (!request->resume && (model || state))
-        return sb_fail("%s exists already; --resume goes on with it",
+        return sb_fail("%s exists already; use --resume to continue, or name another --out",
                        model ? t->out : t->state_path);
     if (model && !state)
-        return sb_fail("%s is there, but not %s, from which its training could go on", t->out,
-                       t->state_path);
+        return sb_fail("%s exists, but %s, its training state, does not; name another --out",
+                       t->out, t->state_path);
     return true;
 }
 
-/* ---- what the data decides ---- */
+/* ---- defaults that depend on the data ---- */
 
-/* Dates are learnt sooner: with three seeds at most 1 of 1,000 that were held out is wrong then. */
+/* Dates need fewer steps: with three seeds, at most 1 of 1,000 held-out dates is wrong then. */
 enum { TASK_STEPS = 2500, DATES_STEPS = 1600, FILE_EPOCHS = 20, LEAST_STEPS = 1000 };
 
 static int64_t training_usual_steps(const struct training *t)
@@ -117,7 +117,7 @@ static void training_choose_steps(struct training *t, bool warmup_is_given)
 
 /* ---- resuming ---- */
 
-/* Takes a setting that was given with --resume: only how long to train may be other than it was. */
+/* Takes a setting that was given with --resume: only the length of the training may change. */
 static bool training_take_given(struct settings *stored, int i, const struct training *t,
                                 const struct training_request *request)
 {
@@ -129,7 +129,7 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
         return true;
     if (steps || strcmp(name, "patience") == 0)
         return setting_set(stored, i, given.text);
-    return sb_fail("--%s is %s, but %s was begun with %s", name, given.text, t->out, was.text);
+    return sb_fail("--%s is %s, but %s was started with %s", name, given.text, t->out, was.text);
 }
 
 static bool training_take_settings(struct training *t, const struct training_request *request)
@@ -141,7 +141,7 @@ static bool training_take_settings(struct training *t, const struct training_req
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;
     if (strcmp(task, was) != 0)
-        return sb_fail("%s was begun with %s%s, not with %s%s", t->out,
+        return sb_fail("%s was started with %s%s, not with %s%s", t->out,
                        was[0] ? "--task " : "files", was, task[0] ? "--task " : "files", task);
     return true;
 }
@@ -149,9 +149,9 @@ static bool training_take_settings(struct training *t, const struct training_req
 static bool training_take_state(struct training *t)
 {
     if (!t->loaded->has_state)
-        return sb_fail("%s holds no state of training", t->state_path);
+        return sb_fail("%s has no training state", t->state_path);
     if (t->loaded->progress.data_hash != t->progress.data_hash)
-        return sb_fail("the data are not those with which %s was begun", t->out);
+        return sb_fail("the data differ from those that %s was started with", t->out);
     t->progress = t->loaded->progress;
     t->progress.finished = false;
     return checkpoint_resume(t->loaded, t->state_path, t->trainer);
@@ -198,11 +198,11 @@ static bool training_open_files(struct training *t)
 {
     if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
         return false;
-    /* A state from the start, so that --resume goes on with a run that dies at any moment. */
+    /* Saved before the first step, so that --resume continues a run that is killed at any time. */
     return t->loaded || training_save(t);
 }
 
-/* Compares the ranks, of which this one is ready or has failed. */
+/* Compares the ranks; `ready` is false when this rank has failed. */
 static bool training_agree(const struct training *t, bool ready, bool *alike)
 {
     const struct rank_state state = {.version = sb_version(),
@@ -251,7 +251,7 @@ bool training_open(struct training *t, const struct training_request *request, b
                            .batches = request->batches,
                            .sequence_ranks = request->sequence_ranks,
                            .head_ranks = request->head_ranks};
-    /* No rank writes a file before all have looked which ones there are. */
+    /* No rank writes a file before all ranks have checked which files exist. */
     const bool agreed = training_agree(t, training_open_all(t, request), alike);
     if (agreed && training_open_files(t))
         return true;

@@ -1,4 +1,4 @@
-/* A run of training: what is trained, on what, how it is going, and its files. */
+/* A training run: its model, data, progress and files. */
 #ifndef SOFTBACK_PROGRAM_TRAINING_H
 #define SOFTBACK_PROGRAM_TRAINING_H
 
@@ -16,12 +16,12 @@ struct training_request {
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
     bool threads_given;
-    double heartbeat;              /* seconds of silence after which a rank is given up; 0: never */
+    double heartbeat;              /* seconds of silence after which a rank has failed; 0: never */
     sb_communicator *communicator; /* whose ranks train together; NULL: this one alone */
-    int sequence_ranks;            /* that share each sequence */
-    int head_ranks;                /* that share the model, by heads */
-    sb_communicator *heads;        /* of these */
-    sb_communicator *batches;      /* of the ranks with the same part of it, which share batches */
+    int sequence_ranks;            /* the degree of sequence parallelism */
+    int head_ranks;                /* the degree of tensor parallelism */
+    sb_communicator *heads;        /* the ranks that hold this model */
+    sb_communicator *batches;      /* data parallelism: ranks with the same part of the model */
 };
 
 struct training {
@@ -29,10 +29,10 @@ struct training {
     const char *task;
     sb_communicator *communicator, *heads, *batches; /* the request's */
     int sequence_ranks, head_ranks;                  /* the request's */
-    sb_pairs *read;                                  /* as the files have them; NULL with a task */
-    sb_pairs *rest;   /* of them what is trained on, for want of --valid; else NULL */
-    sb_pairs *held;   /* what is evaluated on */
-    sb_pairs *sample; /* of that what is decoded, if not all; whole sources, with all their pairs */
+    sb_pairs *read;                                  /* from the files; NULL with a task */
+    sb_pairs *rest;   /* those trained on, if others are held out; else NULL */
+    sb_pairs *held;   /* evaluated on */
+    sb_pairs *sample; /* of these the decoded ones, if not all; sources with all their pairs */
     sb_data *data, *held_data;
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
@@ -41,7 +41,7 @@ struct training {
     sb_seq2seq *model; /* the subject */
     sb_trainer *trainer;
     struct progress progress;
-    int64_t ahead; /* the step of a best model that is newer than the state gone on from; 0: none */
+    int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
     char *out, *state_path, *log_path;
     FILE *log; /* NULL on ranks that do not write */
 };
@@ -56,8 +56,8 @@ bool setting_given(const struct training_request *request, const char *name);
 /* Chooses what the command line leaves open: sizes of the model, and the learning rate. */
 void training_choose(struct training_request *request);
 
-/* Opens a run: reads data, learns vocabularies, makes the model, or takes up where a checkpoint
-   stopped. On failure there is nothing to close; *alike: every rank fails, with the same message.
+/* Opens a run: reads data, learns vocabularies and makes the model, or resumes from a checkpoint.
+   On failure there is nothing to close; *alike: every rank fails, with the same message.
  */
 bool training_open(struct training *training, const struct training_request *request, bool *alike);
 void training_close(struct training *training);
@@ -65,34 +65,34 @@ void training_close(struct training *training);
 /* Whether this rank writes files and shows progress: the first one does. */
 bool training_writes(const struct training *training);
 
-/* Whether it has a part in writing checkpoints: so do those that share the model with the first. */
+/* Whether it takes part in writing checkpoints: all ranks that hold the first rank's model do. */
 bool training_saves(const struct training *training);
 
 /* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
 int64_t training_short_pair(const struct training *training, int64_t from);
-/* Opens the watched batch; notes its diagnosis in the log. */
+/* Makes the watched batch; writes its diagnosis to the log. */
 bool training_watch(struct training *training);
 bool training_diagnose(struct training *training);
 
-/* Of a resumed run: whether the best model's file is there and is what the state says, or newer and
-   of this run; sets `ahead`. */
+/* In a resumed run: whether the best model's file exists and is the one that the state names, or a
+   newer one of this run; sets `ahead`. */
 bool training_check_best(struct training *training);
 /* At the end: whether the steps of such a newer model have been repeated. */
 bool training_check_ahead(const struct training *training);
 
-/* Its parts: reads the texts and holds some out; makes batches of them. */
+/* Parts of training_open: reads the texts and holds some out; makes batches of them. */
 bool training_open_texts(struct training *training, const struct training_request *request);
 bool training_open_data(struct training *training);
-/* The most symbols of a side: as the settings have it, or as positions are learned, which must also
-   do for the symbol that begins a target. */
+/* The most symbols of a source or target: the setting, or if that is less, the learned positions
+   except for the one of "begin". */
 int64_t training_longest(const struct training *training);
-/* The whole run, with all ranks of its job, as the request says; the program's exit status. */
+/* Runs a request with all ranks of the job; the program's exit status. */
 int training_run(struct training_request *request);
 
-/* What is trained on; NULL with a task. */
+/* The training pairs; NULL with a task. */
 const sb_pairs *training_pairs(const struct training *training);
 
-/* What was found: data, vocabularies, model, in a few lines. */
+/* Prints data, vocabularies and model, in a few lines. */
 void training_describe(const struct training *training, const struct training_request *request,
                        FILE *out);
 
@@ -101,15 +101,15 @@ struct evaluated {
     bool best;
 };
 
-/* Evaluates (with averaged weights, if there are), saves the model if it is the best so far, and
-   the state. */
+/* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far,
+   and the state. */
 bool training_evaluate(struct training *training, struct evaluated *evaluated);
-/* Saves the state, to be resumed from. */
+/* Saves the state for --resume. */
 bool training_save(struct training *training);
 
 /* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
 char *training_bad_batch(const struct training *training, int number);
-/* Writes the texts of the last step's batch to the first of these files that is not there yet; its
+/* Writes the texts of the last step's batch to the first of these files that does not exist; its
    path, for sb_free, or NULL. */
 char *training_save_batch(const struct training *training);
 

@@ -1,5 +1,5 @@
 /*
- * The best model of a run that is resumed: whether its file is there and is what the state says.
+ * The best model of a resumed run: whether its file exists and is the one that the state names.
  *
  * An evaluation saves the best model first and the state after it. A run that is killed between the
  * two leaves a model that is newer than the state. The resumed run repeats the steps between and
@@ -12,7 +12,7 @@
 #include "tensor/file.h"
 #include <string.h>
 
-/* Those that --resume may change are left out. */
+/* Except for those that --resume may change. */
 static bool best_same_settings(const struct settings *a, const struct settings *b)
 {
     for (int i = 0; setting_name(i); i++) {
@@ -24,7 +24,7 @@ static bool best_same_settings(const struct settings *a, const struct settings *
     return true;
 }
 
-/* Whether a model was trained as this one is; on which data, only its file may tell. */
+/* Whether a model has the task, settings and vocabularies of this run. */
 static bool best_same_kind(const struct training *t, const struct metadata *d)
 {
     struct settings its;
@@ -44,21 +44,21 @@ static bool best_is_newer(const struct training *t, const struct metadata *d)
            d->best.data_hash == t->progress.data_hash && best_same_kind(t, d);
 }
 
-/* Whether the resumed run evaluates again after the step of a newer model. */
+/* Accepts a newer model if the resumed run evaluates at its step, where it is saved again. */
 static bool best_take_newer(struct training *t, int64_t step)
 {
     const struct settings *s = &t->settings;
     if (step > s->steps || (step % s->evaluate_every != 0 && step != s->steps))
         return sb_fail(
-            "%s is of step %lld, which is later than %s (step %lld) and is no evaluation "
-            "of a run with --steps %lld; resume with --steps %lld first",
+            "%s is of step %lld, later than %s (step %lld), and a run with --steps %lld does not "
+            "evaluate at that step; resume with --steps %lld first",
             t->out, (long long)step, t->state_path, (long long)sb_trainer_steps(t->trainer),
             (long long)s->steps, (long long)step);
     t->ahead = step;
     return true;
 }
 
-/* A state of an earlier version names no fingerprint, and its model has none: it must load. */
+/* Earlier versions stored no fingerprint: the model must at least load. */
 static bool best_take_older(struct training *t, const struct metadata *d)
 {
     struct checkpoint *c = checkpoint_load_part(t->out, t->heads);
@@ -71,11 +71,11 @@ static bool best_refuse(const struct training *t, const struct metadata *d)
 {
     const struct progress *p = &t->progress;
     if (p->best_step == 0)
-        return sb_fail("%s is there, but %s was saved before the first evaluation, and %s is no "
+        return sb_fail("%s exists, but %s was saved before the first evaluation, and %s is not a "
                        "later model of the same run; move it away",
                        t->out, t->state_path, t->out);
     return sb_fail("%s has the fingerprint %s, expected %s, that of the best model, of step %lld; "
-                   "put a copy of that model back, or move %s and %s away to begin anew",
+                   "restore that model, or move %s and %s away to start again",
                    t->out, fingerprint_text(d->fingerprint).text,
                    fingerprint_text(p->best_fingerprint).text, (long long)p->best_step, t->out,
                    t->state_path);
@@ -100,12 +100,12 @@ bool training_check_best(struct training *t)
     if (!t->loaded || (step == 0 && !file_exists(t->out)))
         return true;
     if (!file_exists(t->out))
-        return sb_fail("%s is missing, the best model, of step %lld, is expected there; put a copy "
-                       "of it back, or move %s away to begin anew",
+        return sb_fail("%s, the best model (step %lld), is missing; restore it, or move %s away "
+                       "to start again",
                        t->out, step, t->state_path);
     if (!metadata_of_file(t->out, &d))
-        return sb_fail("%s; the model of the resumed run is expected there: put a copy of it back, "
-                       "or move %s and %s away to begin anew",
+        return sb_fail("%s; restore the best model of the resumed run, or move %s and %s away to "
+                       "start again",
                        sb_error(), t->out, t->state_path);
     const bool ok = best_compare(t, &d);
     metadata_free(&d);
@@ -115,7 +115,7 @@ bool training_check_best(struct training *t)
 bool training_check_ahead(const struct training *t)
 {
     return t->ahead == 0 ||
-           sb_fail("%s is the best model of step %lld, before which this run stopped; resume with "
-                   "the --patience that it was saved with",
+           sb_fail("%s is the best model, of step %lld, but this run stopped earlier; resume with "
+                   "the --patience of the run that saved it",
                    t->out, (long long)t->ahead);
 }

@@ -1,4 +1,4 @@
-/* What a run of training learns from: pairs, vocabularies, batches. */
+/* The data of a training run: pairs, vocabularies, batches. */
 #include "program/training.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -52,7 +52,7 @@ static bool training_read_pairs(struct training *t, const struct training_reques
     return t->held != NULL;
 }
 
-/* Chooses what evaluations decode, by the sources' hashes: files are often sorted. */
+/* Chooses the pairs that evaluations decode by hashes of the sources: files are often sorted. */
 static bool training_choose_sample(struct training *t)
 {
     int64_t limit = t->settings.evaluate_pairs;
@@ -81,7 +81,7 @@ static uint64_t training_hash_pairs(uint64_t hash, const sb_pairs *pairs)
 
 bool training_open_texts(struct training *t, const struct training_request *request)
 {
-    enum { HELD_OUT = 500 }; /* of a task, where none of them are decoded */
+    enum { HELD_OUT = 500 }; /* of a task, when evaluations decode none */
     int64_t count = t->settings.evaluate_pairs ? t->settings.evaluate_pairs : HELD_OUT;
     if (request->task)
         t->held = training_task_pairs(request->task, &t->settings, SB_PART_VALID, count);

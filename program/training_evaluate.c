@@ -1,4 +1,4 @@
-/* How a run of training goes on: when it is evaluated, saved, and done. */
+/* Evaluating and saving a training run. */
 #include "models/translation.h"
 #include "program/log.h"
 #include "program/training.h"
@@ -30,7 +30,7 @@ static bool training_measure(struct training *t, struct evaluated *e)
     return true;
 }
 
-/* Better by fewer errors; among equals, or where nothing is decoded, by loss. */
+/* Fewer errors are better; with equal errors, or without decoding, a lower loss. */
 static bool training_is_best(const struct progress *p, const struct evaluated *e)
 {
     if (p->best_step == 0)
@@ -45,7 +45,7 @@ static void training_note(struct training *t, struct evaluated *e)
     struct progress *p = &t->progress;
     p->evaluations++;
     p->waited++;
-    /* The newer best model of training_best.c is saved again, even if other bits make it worse. */
+    /* The newer best model of training_best.c is saved again, even if rounding made it worse. */
     e->best = training_is_best(p, e) || (t->ahead > 0 && sb_trainer_steps(t->trainer) == t->ahead);
     if (!e->best)
         return;
@@ -61,7 +61,7 @@ static const char *training_task_of(const struct training *t)
     return t->task ? t->task : "";
 }
 
-/* With the averaged weights in place, where there are any. */
+/* With the averaged weights, if there are any. */
 static bool training_measure_and_keep(struct training *t, struct evaluated *e)
 {
     if (!training_measure(t, e))

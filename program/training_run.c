@@ -1,4 +1,4 @@
-/* A run of training: its steps and evaluations, what it shows of them, and its end. */
+/* A training run: its steps and evaluations, their output, and its end. */
 #include "nn/parameters.h"
 #include "program/command.h"
 #include "program/log.h"
@@ -15,10 +15,10 @@ static volatile sig_atomic_t interrupted;
 static void training_interrupt(int signal_number)
 {
     interrupted = 1;
-    signal(signal_number, SIG_DFL); /* a second one ends the program at once */
+    signal(signal_number, SIG_DFL); /* a second one ends the program immediately */
 }
 
-/* Signals that are ignored, as under nohup, stay so. */
+/* Signals that are ignored, as under nohup, stay ignored. */
 static void training_catch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -27,7 +27,7 @@ static void training_catch_signals(void)
             signal(signals[i], SIG_IGN);
 }
 
-/* Says why this rank cannot go on; where there are others, that is the end of all. */
+/* Prints why this rank failed; if there are other ranks, ends the job. */
 static int training_failed(sb_communicator *c)
 {
     if (sb_communicator_size(c) > 1)
@@ -35,7 +35,7 @@ static int training_failed(sb_communicator *c)
     return command_failed("train");
 }
 
-/* Keeps the batch that made the loss not finite, for whoever looks for the reason. */
+/* Saves the batch whose loss is not finite, so that the cause can be found. */
 static void training_show_bad_batch(const struct training *t)
 {
     char *path = training_save_batch(t);
@@ -44,7 +44,7 @@ static void training_show_bad_batch(const struct training *t)
     sb_free(path);
 }
 
-/* An abort is the last that a rank does. */
+/* An abort ends the process, so all output comes before it. */
 static void training_step_failed(const struct training *t, double loss)
 {
     const bool alone = sb_communicator_size(t->communicator) == 1;
@@ -115,7 +115,7 @@ static bool training_go_on(struct training *t, struct progress_line *line)
         command_failed("train");
         return false;
     }
-    fprintf(stderr, "Stopped after step %s; the same command with --resume goes on.\n",
+    fprintf(stderr, "Stopped after step %s; the same command with --resume continues.\n",
             count_text(sb_trainer_steps(t->trainer)).text);
     return false;
 }
@@ -128,7 +128,7 @@ static void training_conclude(const struct training *t, const struct progress_li
            line->at_start > 0 ? "more steps" : "steps", duration_text(progress_seconds(line)).text,
            count_text((int64_t)progress_rate(line)).text);
     if (sb_communicator_size(t->batches) > 1)
-        printf("ranks      %d, which spent %.1f %% of the time on nothing but summing gradients\n",
+        printf("ranks      %d, which spent %.1f %% of the time only on summing gradients\n",
                sb_communicator_size(t->communicator), 100 * line->waited / progress_seconds(line));
     if (sb_communicator_size(t->communicator) > 1)
         printf("sent       %s bytes a step, by rank 0\n",
@@ -157,7 +157,7 @@ static bool training_report(const struct training *t, const char *path)
     return true;
 }
 
-/* What the first rank alone does, when all have taken the last step. */
+/* The part of the first rank, after the last step of all. */
 static bool training_conclude_all(const struct training *t, const struct training_request *request,
                                   const struct progress_line *line)
 {
@@ -186,15 +186,15 @@ static int training_train(const struct training_request *request)
     fflush(stdout);
     struct progress_line line = progress_begin(sb_trainer_steps(t.trainer));
     line.shown = training_writes(&t);
-    if (alone) /* mpirun ends all ranks at once: there is no step after which all could stop */
+    if (alone) /* mpirun ends all ranks immediately, without a common last step */
         training_catch_signals();
     bool done = training_go_on(&t, &line) && training_conclude_all(&t, request, &line);
     training_close(&t);
     return done ? EXIT_OK : EXIT_FAILED;
 }
 
-/* Neighbours share the model, and those with the same part of it batches. All make both groups,
-   also where nothing is cut: what each was told has not been compared yet. */
+/* Neighbours hold parts of one model; ranks with the same part share batches. All ranks make both
+   groups, even without a split: their options have not been compared yet. */
 static bool training_divide(struct training_request *r)
 {
     sb_communicator *c = r->communicator;
@@ -204,7 +204,7 @@ static bool training_divide(struct training_request *r)
     return r->batches != NULL;
 }
 
-/* The ranks of a job share the processors of a machine, and watch over each other. */
+/* The ranks of a job share the processors of a machine and monitor each other. */
 static bool training_join(struct training_request *request)
 {
     sb_communicator *c = request->communicator = sb_communicator_world();

@@ -1,4 +1,4 @@
-/* What a run of training says of itself, and the batch that it leaves when it breaks. */
+/* The description that a training run prints, and the batch that it saves when the loss fails. */
 #include "models/text/buffer.h"
 #include "nn/parts.h"
 #include "program/progress.h"
@@ -52,7 +52,7 @@ static void training_describe_files(const struct training *t, const struct train
                 count_text(left_out).text, count_text(training_longest(t)).text);
     int64_t shared = t->rest ? 0 : sb_pairs_shared(t->read, t->held);
     if (shared > 0)
-        fprintf(out, "beware     %s pairs of %s have a source that is trained on\n",
+        fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
                 count_text(shared).text, r->valid);
 }
 
@@ -79,7 +79,7 @@ static void training_describe_steps(const struct training *t, FILE *out)
         fputs("evaluated at the end\n", out);
     const int ranks = sb_communicator_size(t->communicator);
     if (ranks > 1)
-        fprintf(out, "ranks      %d, of %d %s each; Ctrl-C leaves the last checkpoint\n", ranks,
+        fprintf(out, "ranks      %d, of %d %s each; Ctrl-C keeps the last checkpoint\n", ranks,
                 sb_threads(), sb_threads() == 1 ? "thread" : "threads");
     if (sb_device_in_use() != sb_device_cpu())
         fprintf(out, "device     %s\n", sb_device_description(sb_device_in_use()));
@@ -100,7 +100,7 @@ void training_describe(const struct training *t, const struct training_request *
     training_describe_steps(t, out);
 }
 
-/* The text of row b of ids (B, L), of which `length` count. */
+/* Adds the text of the first `length` ids of row b of (B, L). */
 static bool training_add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
                              int64_t b, int64_t length)
 {
@@ -135,7 +135,7 @@ char *training_bad_batch(const struct training *t, int number)
                        : memory_format("%s.bad-batch.%d.tsv", t->out, number);
 }
 
-/* Earlier ones stay: which of them somebody still needs is not known here. */
+/* Earlier files are kept, as they may still be needed. */
 static char *training_new_bad_batch(const struct training *t)
 {
     char *path = training_bad_batch(t, 1);

@@ -1,5 +1,4 @@
-/* What a run with --report notes at each evaluation: how the model is doing on a few short pairs
-   that it is not trained on. */
+/* The diagnosis that a run with --report logs at each evaluation, on a few short held-out pairs. */
 #include "models/training/diagnosis.h"
 #include "program/log.h"
 #include "program/training.h"
@@ -37,7 +36,7 @@ bool training_watch(struct training *t)
     if (ok && n > 0)
         t->watched = sb_batch_new(n, pairs);
     else if (ok)
-        sb_fail("--report: no held-out pair is short enough to be drawn");
+        sb_fail("--report: no held-out pair is short enough to draw");
     for (int64_t i = 0; i < n; i++) {
         sb_free((void *)(uintptr_t)pairs[i].source);
         sb_free((void *)(uintptr_t)pairs[i].target);

@@ -34,7 +34,7 @@ static error_t translate_parse(int key, char *argument, struct argp_state *state
         return 0;
     case ARGP_KEY_ARG:
         if (r->path)
-            return ARGP_ERR_UNKNOWN; /* the texts come all at once, below */
+            return ARGP_ERR_UNKNOWN; /* argp passes all texts together, below */
         r->path = argument;
         return 0;
     case ARGP_KEY_ARGS:
@@ -61,7 +61,7 @@ static bool translate_arguments(const struct translate_request *r, const sb_seq2
     return ok;
 }
 
-/* Pairs of a task that were never trained on, each with what the model makes of it. */
+/* Held-out pairs of a task, each with the model's output. */
 static bool translate_task(const struct translate_request *r, const struct checkpoint *c)
 {
     sb_pairs *pairs = training_task_pairs(r->task, &c->settings, SB_PART_TEST, r->count);
@@ -93,21 +93,21 @@ static int translate(const struct translate_request *r)
 static int translate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"task", KEY_TASK, "NAME", 0, "pairs of a built-in task that were held out", 0},
-        {"count", KEY_COUNT, "N", 0, "how many pairs of --task [10]", 0},
+        {"task", KEY_TASK, "NAME", 0, "translate held-out pairs of a built-in task", 0},
+        {"count", KEY_COUNT, "N", 0, "number of pairs of --task [10]", 0},
         DECODING_OPTIONS,
         {.doc = "Sampling:", .group = 2},
-        {"sample", KEY_SAMPLE, NULL, 0, "draw each symbol by its probability", 2},
-        {"temperature", KEY_TEMPERATURE, "X", 0, "below 1 prefers the probable, above 1 less [1]",
-         2},
-        {"top-k", KEY_TOP_K, "N", 0, "only among the N most probable symbols", 2},
-        {"top-p", KEY_TOP_P, "X", 0, "only among the fewest that together have probability X", 2},
-        {"seed", KEY_SEED, "N", 0, "of the draws [0]", 2},
+        {"sample", KEY_SAMPLE, NULL, 0, "sample each symbol by its probability", 2},
+        {"temperature", KEY_TEMPERATURE, "X", 0,
+         "divisor of the logits; below 1: sharper distribution [1]", 2},
+        {"top-k", KEY_TOP_K, "N", 0, "sample only among the N most probable symbols", 2},
+        {"top-p", KEY_TOP_P, "X", 0, "sample only among the fewest with total probability X", 2},
+        {"seed", KEY_SEED, "N", 0, "seed of the samples [0]", 2},
         {0}};
     const struct argp argp = {options,
                               translate_parse,
                               "MODEL [TEXT...]\nMODEL --task NAME",
-                              "Writes what a model makes of each text, or of each line of the "
+                              "Writes a model's output for each text, or for each line of the "
                               "standard input.",
                               NULL,
                               NULL,
@@ -117,11 +117,11 @@ static int translate_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (!request.path)
-        return command_misused("translate", "a model's file is wanted");
+        return command_misused("translate", "give a model file");
     if (request.task && request.texts_count)
-        return command_misused("translate", "either texts or --task, not both");
+        return command_misused("translate", "give either texts or --task, not both");
     return decoding_check("translate", &request.decoding) ? translate(&request) : EXIT_USAGE;
 }
 
-const struct command command_translate = {"translate", "writes what a model makes of texts",
+const struct command command_translate = {"translate", "writes a model's outputs for texts",
                                           translate_run};

@@ -28,7 +28,7 @@ struct translation {
     int64_t refused, unknown; /* lines so far */
 };
 
-/* What is there already, and not what would fill the buffer: somebody may wait for the answer. */
+/* Reads what is available without filling the buffer, as someone may wait for the answer. */
 static int64_t translate_read_input(void *unused, char *bytes, size_t room)
 {
     (void)unused;
@@ -60,7 +60,7 @@ static void translate_note_unknown(struct translation *t, const struct line *lin
         t->unknown += unknown_note("translate", where, vocabulary, line->text);
 }
 
-/* Takes the current line into the batch. */
+/* Adds the current line to the batch. */
 static bool translate_take(struct translation *t)
 {
     const struct lines *lines = &t->lines;
@@ -96,17 +96,17 @@ static bool translate_fill_batch(struct translation *t, bool *more)
     return true;
 }
 
-/* Decodes one line alone; it is refused where that fails. */
+/* Decodes one line alone; refuses it when that fails. */
 static void translate_decode_one(struct translation *t, struct line *line)
 {
     sb_decoding_options options = t->options;
-    options.seed ^= (uint64_t)line->number * 0x9e3779b97f4a7c15u; /* numbers of the line's own */
+    options.seed ^= (uint64_t)line->number * 0x9e3779b97f4a7c15u; /* a random stream of its own */
     line->output = sb_translate(t->model, line->text, &options);
     if (!line->output)
         translate_refuse(t, line, sb_error());
 }
 
-/* Decodes the lines that have not been refused: together, or where that fails one by one. */
+/* Decodes the lines that were not refused: together, or one by one when that fails. */
 static bool translate_decode_batch(struct translation *t)
 {
     const char **text = memory_new((size_t)t->count * sizeof(char *) + 1);
@@ -168,7 +168,7 @@ bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options
     if (!ok)
         return false;
     if (t.unknown > MOST_NOTES)
-        fprintf(stderr, "softback translate: %lld more lines hold symbols unknown to the model\n",
+        fprintf(stderr, "softback translate: %lld more lines have symbols unknown to the model\n",
                 (long long)t.unknown - MOST_NOTES);
     return t.refused == 0 ||
            sb_fail("lines that could not be translated: %lld", (long long)t.refused);

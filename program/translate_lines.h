@@ -6,9 +6,9 @@
 
 /*
  * Lines are decoded in batches, and a batch is answered as soon as it is done. A line that cannot
- * be translated (not UTF-8, too long) is named on standard error and answered by an empty line, so
- * that input and output stay side by side. False when there was such a line, or on a failure, of
- * which sb_error() then tells.
+ * be translated (not UTF-8, too long) is reported on standard error and answered by an empty line,
+ * so that output line i answers input line i. False, with a message, when there was such a line, or
+ * on a failure.
  */
 bool translate_lines(const sb_seq2seq *model, const sb_decoding_options *options);
 

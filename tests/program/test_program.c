@@ -102,7 +102,7 @@ TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
         {"train --tsk dates", 2, "there is no option --tsk; did you mean --task?"},
         {"train --widht=3", 2, "there is no option --widht; did you mean --width?"},
         {"train --qqqqqqqqqq", 2, "there is no option --qqqqqqqqqq\n"},
-        {"train --e 3", 2, "--e is the beginning of several options"},
+        {"train --e 3", 2, "--e is ambiguous: several options begin with it"},
         {"train --task revers --out x", 2, "did you mean reverse?"},
         {"evaluate x --taks dates", 2, "did you mean --task?"},
         {"translate x --task date", 2, "did you mean dates?"},
@@ -115,17 +115,17 @@ TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
 TEST(program, misuse_ends_with_2_and_says_what_is_expected)
 {
     static const struct mistake mistakes[] = {
-        {"train", 2, "--task NAME or --data FILE says what to learn"},
-        {"train --task copy", 2, "--out FILE says where the model goes"},
+        {"train", 2, "give --task NAME or --data FILE to train on"},
+        {"train --task copy", 2, "give --out FILE for the model"},
         {"train --task copy --data x --out y", 2, "exclude each other"},
-        {"train --source-file x --out y", 2, "--source-file and --target-file go together"},
+        {"train --source-file x --out y", 2, "give both --source-file and --target-file"},
         {"train --task copy --valid x --out y", 2, "--valid is for --data"},
-        {"train --task copy --out y z", 2, "\"z\" is not an option"},
+        {"train --task copy --out y z", 2, "unexpected argument \"z\""},
         {"train --task copy --out y --split heads", 2,
-         "--split is \"heads\", not sequence=RANKS or heads=RANKS"},
+         "--split is \"heads\"; it must be sequence=RANKS or heads=RANKS"},
         {"train --task copy --out y --split heads=2 --split sequence=2", 2,
          "--split cuts sequences or heads over ranks, not both"},
-        {"train --task copy --out y --split heads=2 --report z", 2, "--report watches all heads"},
+        {"train --task copy --out y --split heads=2 --report z", 2, "--report needs all heads"},
         {"train --task copy --out y --split heads=2", 1,
          "--split heads=2: the number of ranks is 1, not a multiple of 2"},
         {"train --task copy --out y --width 0", 2, "--width: \"0\" is not a whole number in 1.."},
@@ -138,20 +138,20 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
         {"train --data x --out y --max-length 9", 2, "--max-length is for --task"},
         {"train --data x --out y --share-embeddings", 2, "needs --joint-vocabulary"},
         {"train --task copy --out y --min-length 9 --max-length 3", 2, "9"},
-        {"translate", 2, "a model's file is wanted"},
+        {"translate", 2, "give a model file"},
         {"translate x --task dates y", 2, "either texts or --task, not both"},
-        {"translate x --top-k 3 y", 2, "--top-k is for --sample"},
+        {"translate x --top-k 3 y", 2, "--top-k needs --sample"},
         {"translate x --sample --beam 3 y", 2, "--sample and --beam exclude each other"},
         {"translate x --beam 0", 2, "--beam: \"0\" is not a whole number in 1..1000"},
-        {"evaluate x", 2, "either --data FILE or --task NAME is wanted"},
-        {"evaluate x --data y --task copy", 2, "either --data FILE or --task NAME is wanted"},
-        {"evaluate x y --task copy", 2, "one model at a time; \"y\" is too much"},
-        {"attend x", 2, "a model's file and a text are wanted"},
+        {"evaluate x", 2, "give either --data FILE or --task NAME"},
+        {"evaluate x --data y --task copy", 2, "give either --data FILE or --task NAME"},
+        {"evaluate x y --task copy", 2, "unexpected argument \"y\"; give one model"},
+        {"attend x", 2, "give a model file and a text"},
         {"attend x y --kind sideways", 2,
          "--kind: \"sideways\" is none of cross, encoder, decoder"},
-        {"attend x y z", 2, "one text at a time; \"z\" is too much"},
-        {"average --out x", 2, "--out FILE and the files of models are wanted"},
-        {"info", 2, "a model's file or --devices is wanted"},
+        {"attend x y z", 2, "unexpected argument \"z\"; give one text, in quotes"},
+        {"average --out x", 2, "give --out FILE and the model files"},
+        {"info", 2, "give a model file or --devices"},
         {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention"},
         {NULL, 0, NULL},
     };
@@ -169,7 +169,7 @@ TEST(program, failures_end_with_1_and_name_the_file)
         {"train --task copy --out no/folder/x --steps 1", 1,
          "--out \"no/folder/x\": its folder does not exist"},
         {"train --task copy --out x --steps 1 --log junk", 1,
-         "--log \"junk\": it does not begin as a log of softback does; move it away"},
+         "--log \"junk\": it is not a log of softback; move it away"},
         {NULL, 0, NULL},
     };
     write_text("junk", "this is neither a model nor a log\n");
@@ -210,7 +210,7 @@ TEST(program, training_prints_its_data_and_writes_model_state_and_log)
     expect_log("m.jsonl", 3, 2);
     struct outcome again = program_run(REVERSE "--steps 30");
     cr_expect(again.code == 1);
-    expect_text(again.err, "m.safetensors exists already; --resume goes on with it");
+    expect_text(again.err, "m.safetensors exists already; use --resume to continue");
 }
 
 TEST(program, training_prints_what_it_read_from_files)
@@ -233,7 +233,7 @@ TEST(program, training_prints_what_it_read_from_files)
     expect_text(o.out, "skipped    2 malformed lines of valid.tsv\n");
     expect_text(o.out, "           valid.tsv:2: no tab between source and target\n");
     expect_text(o.out, "           valid.tsv:4: the target is empty\n");
-    expect_text(o.out, "beware     2 pairs of valid.tsv have a source that is trained on\n");
+    expect_text(o.out, "warning    2 pairs of valid.tsv have a source of the training data\n");
 }
 
 TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
@@ -343,7 +343,7 @@ TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
     expect_text(o.err, "\"1 z\": \"z\" is unknown to the model\n");
     write_text("pairs.tsv", "1 q\t1\n2\t3\n");
     expect_text(program_run("evaluate m.safetensors --data pairs.tsv").out,
-                "unknown         1 pairs have a source with symbols that the model does not know");
+                "unknown         1 pairs have source symbols outside the vocabulary");
 }
 
 TEST(program, evaluation_prints_a_text_or_json)
@@ -398,7 +398,7 @@ TEST(program, info_shows_what_is_in_a_file)
     expect_success(o);
     expect_text(o.out, "cpu     ");
     expect_text(o.out, "model   trained on the task reverse\n");
-    expect_text(o.out, "state   after step 20; --resume can go on\n");
+    expect_text(o.out, "state   after step 20; --resume continues\n");
     expect_text(o.out, "parameters: 8,430 numbers of f32, fingerprint ");
     expect_text(o.out, "  output.weight                                        (14, 16)\n");
     expect_text(o.out, "  feed-forward       64\n");

@@ -63,20 +63,20 @@ TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
     size_t size = 0;
     free(program_read("m", &size));
     cr_assert(remove(test_temporary("m")) == 0);
-    expect_refused("removed", "m is missing, the best model, of step 10, is expected there; put a "
-                              "copy of it back, or move m.state away to begin anew");
+    expect_refused("removed", "m, the best model (step 10), is missing; restore it, or move "
+                              "m.state away to start again");
     damage("good-m", "m", size / 2, 0);
-    expect_refused("truncated", "or move m and m.state away to begin anew");
+    expect_refused("truncated", "or move m and m.state away to start again");
     damage("good-m", "m", size, size - 3);
-    expect_refused("one bit", "the file was changed after it was saved; use a copy");
+    expect_refused("one bit", "the file was changed after it was saved; use an unchanged copy");
     program_write("m", "a text\n", 7);
-    expect_refused("a text", "put a copy of it back");
+    expect_refused("a text", "restore the best model");
     program_write("m", "", 0);
-    expect_refused("empty", "put a copy of it back");
+    expect_refused("empty", "restore the best model");
     program_copy("other-m", "m");
-    expect_refused("of another run", ", that of the best model, of step 10; put a copy of that");
+    expect_refused("of another run", ", that of the best model, of step 10; restore that model");
     program_copy("good-m.state", "m");
-    expect_refused("a state", ", that of the best model, of step 10; put a copy of that");
+    expect_refused("a state", ", that of the best model, of step 10; restore that model");
     program_copy("good-m", "m");
     struct outcome o = program_run(TRAIN "--steps 10 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "best       at step 10: "), "%s%s", o.out, o.err);
@@ -134,12 +134,12 @@ TEST(program_best, a_newer_model_of_a_step_that_is_not_evaluated_again_is_refuse
     run("--steps 13 --resume"); /* evaluated at its end */
     program_copy("half-m.state", "m.state");
     struct outcome o = program_run(TRAIN "--steps 20 --resume");
-    cr_expect(o.code == 1 && strstr(o.err, "m is of step 13, which is later than m.state (step 10) "
-                                           "and is no evaluation of a run with --steps 20; resume "
-                                           "with --steps 13 first"),
+    cr_expect(o.code == 1 && strstr(o.err, "m is of step 13, later than m.state (step 10), and a "
+                                           "run with --steps 20 does not evaluate at that step; "
+                                           "resume with --steps 13 first"),
               "%s", o.err);
     o = program_run(TRAIN "--resume");
-    cr_expect(o.code == 1 && strstr(o.err, "of a run with --steps 10; resume"), "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "a run with --steps 10 does not evaluate"), "%s", o.err);
     o = program_run(TRAIN "--steps 13 --resume");
     cr_expect(o.code == 0, "%s", o.err);
     o = program_run(TRAIN "--steps 20 --resume");
@@ -165,7 +165,7 @@ TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
         snprintf(name, sizeof name, "other%d", i);
         program_copy(name, "m");
         o = program_run(TRAIN "--steps 15 --resume");
-        cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 10; put a copy"),
+        cr_expect(o.code == 1 && strstr(o.err, "that of the best model, of step 10; restore"),
                   "%d: %s", i, o.err);
     }
 }
@@ -198,8 +198,8 @@ TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_fails)
     forge("state", "\\\"waited\\\":0", "\\\"waited\\\":1");
     program_copy("state", "m.state");
     o = program_run(TRAIN "--steps 10 --resume --patience 1");
-    cr_expect(o.code == 1 && strstr(o.err, "m is the best model of step 10, before which this run "
-                                           "stopped; resume with the --patience"),
+    cr_expect(o.code == 1 && strstr(o.err, "m is the best model, of step 10, but this run stopped "
+                                           "earlier; resume with the --patience"),
               "%s%s", o.out, o.err);
 }
 
@@ -254,17 +254,17 @@ TEST(program_best, resuming_an_earlier_version_needs_a_model_that_loads)
     copy_earlier();
     cr_assert(remove(test_temporary("m.safetensors")) == 0);
     struct outcome o = program_run(RESUME);
-    cr_expect(o.code == 1 && strstr(o.err, "m.safetensors is missing, the best model, of step 20"),
+    cr_expect(o.code == 1 && strstr(o.err, "m.safetensors, the best model (step 20), is missing"),
               "%s", o.err);
     program_write("m.safetensors", "a text\n", 7);
     o = program_run(RESUME);
-    cr_expect(o.code == 1 && strstr(o.err, "put a copy of it back"), "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "restore the best model"), "%s", o.err);
     copy_golden("earlier.state.safetensors", "m.safetensors");
     o = program_run(RESUME);
     cr_expect(o.code == 1 && strstr(o.err, "that of the best model"), "%s", o.err);
     copy_earlier();
     o = program_run("train --task copy --threads 1 --steps 4 --out n --log m.jsonl");
-    cr_expect(o.code == 1 && strstr(o.err, "it does not begin as a log"), "no --resume: %s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "it is not a log"), "no --resume: %s", o.err);
     cr_expect(program_run(RESUME).code == 0);
 }
 

@@ -64,25 +64,25 @@ static void expect_refusals(const char *command, const struct refusal *refusals)
 TEST(program_paths, a_report_does_not_replace_another_file)
 {
     static const struct refusal refusals[] = {
-        {"--out model", "MODEL \"model\" and --out \"model\" are one file, expected two"},
-        {"--out ./model", "MODEL \"model\" and --out \"./model\" are one file"},
-        {"--out .//model/", "MODEL \"model\" and --out \".//model/\" are one file"},
-        {"--out soft", "MODEL \"model\" and --out \"soft\" are one file"},
-        {"--out hard", "MODEL \"model\" and --out \"hard\" are one file"},
+        {"--out model", "MODEL \"model\" and --out \"model\" are the same"},
+        {"--out ./model", "MODEL \"model\" and --out \"./model\" are the same"},
+        {"--out .//model/", "MODEL \"model\" and --out \".//model/\" are the same"},
+        {"--out soft", "MODEL \"model\" and --out \"soft\" are the same"},
+        {"--out hard", "MODEL \"model\" and --out \"hard\" are the same"},
         {"--out model.jsonl", "--log (by default) \"model.jsonl\" and --out \"model.jsonl\""},
-        {"--log x.html --out x.html", "--log \"x.html\" and --out \"x.html\" are one file"},
-        {"--out data.tsv", "--out \"data.tsv\": it does not begin as a report of softback does"},
-        {"--out model.state", "--out \"model.state\": it does not begin as a report of softback"},
-        {"--out nothing/x", "--out \"nothing/x\": its folder does not exist; make it first"},
-        {"--out folder", "--out \"folder\": a folder, expected a file; name a file in it"},
-        {"--out new/", "--out \"new/\": a folder, expected a file"},
+        {"--log x.html --out x.html", "--log \"x.html\" and --out \"x.html\" are the same"},
+        {"--out data.tsv", "--out \"data.tsv\": it is not a report of softback"},
+        {"--out model.state", "--out \"model.state\": it is not a report of softback"},
+        {"--out nothing/x", "--out \"nothing/x\": its folder does not exist; create it"},
+        {"--out folder", "--out \"folder\": it is a folder; name a file in it"},
+        {"--out new/", "--out \"new/\": it is a folder"},
         {"--out data.tsv/x", "--out \"data.tsv/x\": Not a directory"},
         {"--out loop", "--out \"loop\": Too many levels of symbolic links"},
-        {"--out /dev/null", "--out \"/dev/null\": a device or pipe, expected a file"},
+        {"--out /dev/null", "--out \"/dev/null\": it is a device or pipe"},
         {"--out /proc/softback", "--out: cannot make \"/proc/softback.softback-part\""},
         {"--out ''", "--out \"\": the name is empty; name a file"},
-        {"--figure loss --out data.tsv", "\"data.tsv\": it does not begin as a figure of softback"},
-        {"--figure loss --out page", "\"page\": it does not begin as a figure of softback does"},
+        {"--figure loss --out data.tsv", "\"data.tsv\": it is not a figure of softback"},
+        {"--figure loss --out page", "\"page\": it is not a figure of softback"},
         {NULL, NULL},
     };
     make_model();
@@ -98,7 +98,7 @@ TEST(program_paths, a_report_does_not_replace_another_file)
     expect_nothing("model.html");
     program_copy("model", "m.html");
     struct outcome o = program_run("report m.html --input 1");
-    cr_expect(strstr(o.err, "and --out (by default) \"m.html\" are one file"), "%s", o.err);
+    cr_expect(strstr(o.err, "and --out (by default) \"m.html\" are the same"), "%s", o.err);
     cr_expect(program_same("m.html", "kept"));
 }
 
@@ -120,32 +120,32 @@ TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_
     o = program_run("report model --input '3 1' --figure attention >b.svg");
     cr_expect(program_same("a.svg", "b.svg"));
     o = program_run("report model --input '3 1' --out a.svg");
-    cr_expect(o.code == 1 && strstr(o.err, "as a report of softback does"), "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "it is not a report of softback"), "%s", o.err);
 }
 
 TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
 {
     static const struct refusal refusals[] = {
-        {"--out w --report w", "--out \"w\" and --report \"w\" are one file, expected two; give"},
-        {"--out w --report ./w", "--out \"w\" and --report \"./w\" are one file"},
-        {"--out w --log w", "--out \"w\" and --log \"w\" are one file"},
-        {"--out d.jsonl", "--out \"d.jsonl\" and --log (by default) \"d.jsonl\" are one file"},
-        {"--out w --log w.state", "the state of --out \"w.state\" and --log \"w.state\" are one"},
+        {"--out w --report w", "--out \"w\" and --report \"w\" are the same file; give"},
+        {"--out w --report ./w", "--out \"w\" and --report \"./w\" are the same"},
+        {"--out w --log w", "--out \"w\" and --log \"w\" are the same"},
+        {"--out d.jsonl", "--out \"d.jsonl\" and --log (by default) \"d.jsonl\" are the same"},
+        {"--out w --log w.state", "the state of --out \"w.state\" and --log \"w.state\" are"},
         {"--out w --report w.state", "the state of --out \"w.state\" and --report \"w.state\""},
         {"--out w --report w.jsonl", "--log (by default) \"w.jsonl\" and --report \"w.jsonl\""},
-        {"--out w --log w.bad-batch.tsv", "\"w.bad-batch.tsv\" are one file"},
+        {"--out w --log w.bad-batch.tsv", "\"w.bad-batch.tsv\" are the same"},
         {"--out w --log w.softback-part",
-         "the temporary file of --out \"w.softback-part\" and --log \"w.softback-part\" are one"},
-        {"--out w --log new --report to-new", "--log \"new\" and --report \"to-new\" are one file"},
-        {"--out w --log folder/x --report to-folder/x", "--report \"to-folder/x\" are one file"},
+         "the temporary file of --out \"w.softback-part\" and --log \"w.softback-part\" are"},
+        {"--out w --log new --report to-new", "--log \"new\" and --report \"to-new\" are the same"},
+        {"--out w --log folder/x --report to-folder/x", "--report \"to-folder/x\" are the same"},
         {"--out w --report nothing/x", "--report \"nothing/x\": its folder does not exist"},
-        {"--out w --report folder", "--report \"folder\": a folder, expected a file"},
-        {"--out w --report /dev/null", "--report \"/dev/null\": a device or pipe, expected"},
+        {"--out w --report folder", "--report \"folder\": it is a folder"},
+        {"--out w --report /dev/null", "--report \"/dev/null\": it is a device or pipe"},
         {"--out w --report /proc/x", "--report: cannot make \"/proc/x.softback-part\""},
         {"--out w --log /proc/x/y", "--log \"/proc/x/y\": its folder does not exist"},
-        {"--out folder", "--out \"folder\": a folder, expected a file"},
-        {"--out w --report other", "--report \"other\": it does not begin as a report"},
-        {"--out w --log other", "--log \"other\": it does not begin as a log of softback does"},
+        {"--out folder", "--out \"folder\": it is a folder"},
+        {"--out w --report other", "--report \"other\": it is not a report"},
+        {"--out w --log other", "--log \"other\": it is not a log of softback"},
         {NULL, NULL},
     };
     cr_assert(mkdir(test_temporary("folder"), 0777) == 0);
@@ -162,15 +162,15 @@ TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
 TEST(program_paths, training_does_not_overwrite_its_inputs)
 {
     static const struct refusal refusals[] = {
-        {"--data pairs --out pairs", "--out \"pairs\" and --data \"pairs\" are one file"},
-        {"--data pairs --out w --log pairs", "--log \"pairs\" and --data \"pairs\" are one file"},
-        {"--data pairs --out w --log hard", "--log \"hard\" and --data \"pairs\" are one file"},
-        {"--data soft --out w --report hard", "--report \"hard\" and --data \"soft\" are one file"},
-        {"--data pairs --valid valid --out w --log valid", "and --valid \"valid\" are one file"},
+        {"--data pairs --out pairs", "--out \"pairs\" and --data \"pairs\" are the same"},
+        {"--data pairs --out w --log pairs", "--log \"pairs\" and --data \"pairs\" are the same"},
+        {"--data pairs --out w --log hard", "--log \"hard\" and --data \"pairs\" are the same"},
+        {"--data soft --out w --report hard", "--report \"hard\" and --data \"soft\" are the same"},
+        {"--data pairs --valid valid --out w --log valid", "and --valid \"valid\" are the same"},
         {"--source-file pairs --target-file valid --out w --log ./pairs",
-         "--log \"./pairs\" and --source-file \"pairs\" are one file"},
+         "--log \"./pairs\" and --source-file \"pairs\" are the same"},
         {"--source-file pairs --target-file valid --out w --report valid",
-         "--report \"valid\" and --target-file \"valid\" are one file"},
+         "--report \"valid\" and --target-file \"valid\" are the same"},
         {NULL, NULL},
     };
     static const char pairs[] = "{\"step\":1}\t2\n"; /* its content looks like a log */
@@ -233,8 +233,8 @@ TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
 TEST(program_paths, an_average_does_not_replace_a_file)
 {
     static const struct refusal refusals[] = {
-        {"--out model model model", "--out \"model\" and MODEL \"model\" are one file"},
-        {"--out soft kept model", "--out \"soft\" and MODEL \"model\" are one file"},
+        {"--out model model model", "--out \"model\" and MODEL \"model\" are the same"},
+        {"--out soft kept model", "--out \"soft\" and MODEL \"model\" are the same"},
         {"--out other model", "other exists already; move it away or name another file"},
         {"--out nothing/x model", "--out \"nothing/x\": its folder does not exist"},
         {NULL, NULL},

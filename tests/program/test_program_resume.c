@@ -110,7 +110,7 @@ static int interrupt_run(int signal_number)
     struct outcome o = program_wait(process);
     const char *message = strstr(o.err, "Stopped after step ");
     cr_expect(o.code == 1 && message, "exit code %d, %s", o.code, o.err);
-    cr_expect(strstr(o.err, "; the same command with --resume goes on.\n") != NULL);
+    cr_expect(strstr(o.err, "; the same command with --resume continues.\n") != NULL);
     int step = 0; /* with a comma for each thousand */
     for (const char *at = message ? message + 19 : ""; *at && *at != ';'; at++)
         step = *at == ',' ? step : 10 * step + *at - '0';
@@ -197,13 +197,13 @@ struct refusal {
 TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
 {
     static const struct refusal refusals[] = {
-        {"--data pairs.tsv --width 32", "--width is 32, but m was begun with 16"},
-        {"--data pairs.tsv --seed 2", "--seed is 2, but m was begun with 1"},
+        {"--data pairs.tsv --width 32", "--width is 32, but m was started with 16"},
+        {"--data pairs.tsv --seed 2", "--seed is 2, but m was started with 1"},
         {"--data pairs.tsv --tie-embeddings",
-         "--tie-embeddings is true, but m was begun with false"},
-        {"--data other.tsv", "the data are not those with which m was begun"},
-        {"--data pairs.tsv --valid other.tsv", "the data are not those with which m was begun"},
-        {"--task copy", "m was begun with files, not with --task copy"},
+         "--tie-embeddings is true, but m was started with false"},
+        {"--data other.tsv", "the data differ from those that m"},
+        {"--data pairs.tsv --valid other.tsv", "the data differ from those that m"},
+        {"--task copy", "m was started with files, not with --task copy"},
     };
     program_write_pairs();
     program_write("other.tsv", "1\t2\n3\t4\n", 8);
@@ -228,7 +228,7 @@ TEST(program_resume, a_model_without_its_state_is_not_overwritten)
     cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
     cr_assert(remove(test_temporary("m.state")) == 0);
     struct outcome o = program_run(TRAIN "--steps 9 --threads 1 --resume");
-    cr_expect(o.code == 1 && strstr(o.err, "m is there, but not m.state, from which"), "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "m exists, but m.state, its training"), "%s", o.err);
     cr_assert(remove(test_temporary("m")) == 0);
     o = program_run(TRAIN "--steps 9 --threads 1 --resume");
     cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);

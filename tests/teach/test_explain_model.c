@@ -86,10 +86,9 @@ TEST(explain_model, wrong_arguments_are_named)
         const char *arguments, *message;
         int code;
     } wrong[] = {
-        {"attention --model m", "--model FILE and --input TEXT go together", 2},
-        {"softmax --model m --input 1", "--input is no option of softmax", 2},
-        {"tape --model m --input 1 --row 2", "a place in attention is no option of a model's tape",
-         2},
+        {"attention --model m", "give both --model FILE and --input TEXT", 2},
+        {"softmax --model m --input 1", "--input is not an option of softmax", 2},
+        {"tape --model m --input 1 --row 2", "tape does not take --kind", 2},
         {"attention --model m --input 1 --kind up", "\"up\" is none of cross, encoder, decoder", 2},
         {"attention --model m --input '1 2' --layer 3",
          "--layer: there is no layer 3 with cross attention; the last one is 2", 1},
