@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_CORE_H
 #define SOFTBACK_CORE_H
 
+#include "autograd/derivative.h"
 #include "autograd/gradcheck.h"
 #include "autograd/operation.h"
 #include "autograd/recomputation.h"
@@ -16,6 +17,7 @@
 #include "tensor/communicator.h"
 #include "tensor/device.h"
 #include "tensor/dtype.h"
+#include "tensor/dual.h"
 #include "tensor/error.h"
 #include "tensor/random.h"
 #include "tensor/safetensors.h"

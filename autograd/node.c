@@ -1,4 +1,5 @@
 #include "autograd/node.h"
+#include "autograd/twins.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -20,6 +21,13 @@ struct input_name input_name(const sb_operation *operation, int i)
     return name;
 }
 
+/* On a dual tape a f64 tensor is as good as its dual twin. */
+static bool agree(sb_dtype a, sb_dtype b)
+{
+    const bool twins = tape_open()->twins != NULL;
+    return a == b || (twins && (a == SB_F64 || b == SB_F64) && (a == SB_DUAL || b == SB_DUAL));
+}
+
 static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *const in[])
 {
     const char *who = operation->name;
@@ -36,7 +44,7 @@ static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *c
             continue;
         if (real < 0)
             real = i;
-        if (in[i]->dtype != in[real]->dtype)
+        if (!agree(in[i]->dtype, in[real]->dtype))
             return sb_fail("%s: %s is %s, %s is %s: dtypes differ", who,
                            input_name(operation, real).text, sb_dtype_name(in[real]->dtype),
                            input_name(operation, i).text, sb_dtype_name(in[i]->dtype));
@@ -71,16 +79,21 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
     struct open_tape *tape = tape_need(operation->name);
     if (!tape || !check_inputs(operation, inputs, in))
         return NULL;
+    if (tape->twins && !operation->dual)
+        return sb_fail("%s: it computes no dual numbers (the field dual of its sb_operation)",
+                       operation->name);
     sb_node *node = allocate(inputs, outputs, options_bytes);
     if (!node)
         return sb_fail("%s: out of memory", operation->name);
     node->operation = operation;
     node->inputs = inputs;
     for (int i = 0; i < inputs; i++)
-        node->in[i] = sb_tensor_retain(in[i]);
+        node->in[i] = sb_tensor_retain(twin_of(operation->name, in[i]));
     if (options_bytes > 0)
         memcpy(node->options, options, options_bytes);
     push(tape, node);
+    if (tape->failed) /* an input has no twin */
+        return NULL;
     watch_tell(WATCHED_FORWARD, node);
     return node;
 }

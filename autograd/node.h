@@ -30,6 +30,7 @@ struct open_tape {
     bool failed, backward_ran;
     sb_random *random;
     const sb_context *context; /* for operations (ops/context.h); NULL: zero */
+    struct twins *twins;       /* of a dual tape (autograd/twins.h), else NULL */
     sb_node *last;
 };
 

@@ -30,6 +30,7 @@ typedef struct {
     const char *inputs; /* their names for messages: "x weight", or "x[]" for an array */
     bool (*backward)(sb_node *node); /* false on failure; NULL: not differentiable */
     bool writes_fresh; /* backward writes dx where sb_node_fresh says so, instead of adding */
+    bool dual; /* forward and backward also compute tensors of SB_DUAL (dual.h, derivative.h) */
 } sb_operation;
 
 /*

@@ -17,7 +17,7 @@ struct segment {
 
 static bool backward(sb_node *node);
 
-static const sb_operation recompute = {"recompute", "x[]", backward, true};
+static const sb_operation recompute = {"recompute", "x[]", backward, true, true};
 
 /* ---- backward ---- */
 

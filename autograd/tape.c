@@ -43,7 +43,8 @@ static void tape_begin(sb_tape *tape, sb_mode mode, const sb_context *context)
                                  .serial = tape->serial = ++last_serial,
                                  .mode = mode,
                                  .random = depth > 0 ? stack[depth - 1].random : NULL,
-                                 .context = context};
+                                 .context = context,
+                                 .twins = depth > 0 ? stack[depth - 1].twins : NULL};
     depth++;
     failure_watch(&stack[depth - 1].failed);
     if (open_already)

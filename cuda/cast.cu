@@ -50,6 +50,8 @@ template <class T> bool to_real(sb_dtype from, bool fresh, int64_t n, const void
     case SB_BOOL:
         launch_to_real<uint8_t, T>(fresh, n, x, y);
         break;
+    case SB_DUAL: /* exists on the CPU alone */
+        break;
     }
     return launched("cast");
 }

@@ -32,11 +32,11 @@ static bool arithmetic_backward(sb_node *node)
 }
 
 static const sb_operation operations[ARITHMETIC_KINDS] = {
-    [ARITHMETIC_ADD] = {"add", "a b", arithmetic_backward, true},
-    [ARITHMETIC_SUBTRACT] = {"subtract", "a b", arithmetic_backward, true},
-    [ARITHMETIC_MULTIPLY] = {"multiply", "a b", arithmetic_backward, true},
-    [ARITHMETIC_DIVIDE] = {"divide", "a b", arithmetic_backward, true},
-    [ARITHMETIC_WHERE] = {"where", "a b condition", arithmetic_backward, true},
+    [ARITHMETIC_ADD] = {"add", "a b", arithmetic_backward, true, true},
+    [ARITHMETIC_SUBTRACT] = {"subtract", "a b", arithmetic_backward, true, true},
+    [ARITHMETIC_MULTIPLY] = {"multiply", "a b", arithmetic_backward, true, true},
+    [ARITHMETIC_DIVIDE] = {"divide", "a b", arithmetic_backward, true, true},
+    [ARITHMETIC_WHERE] = {"where", "a b condition", arithmetic_backward, true, true},
 };
 
 /* Makes y of this shape and fills it. */

@@ -48,8 +48,8 @@ static bool run_backward(const sb_tensor *weights, struct attention_backward *g,
 static bool attention_backward(sb_node *node);
 
 static const sb_operation operations[] = {
-    {"attention", "q k v mask", attention_backward, true},
-    {"attention", "q k v bias mask", attention_backward, true}};
+    {"attention", "q k v mask", attention_backward, true, true},
+    {"attention", "q k v bias mask", attention_backward, true, true}};
 
 static bool attention_backward(sb_node *node)
 {

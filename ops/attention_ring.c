@@ -293,8 +293,9 @@ static bool ring_zero_fresh(const sb_node *node, int i)
 
 static bool ring_backward(sb_node *node);
 
-static const sb_operation operations[] = {{"attention", "q k v mask", ring_backward, true},
-                                          {"attention", "q k v bias mask", ring_backward, true}};
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", ring_backward, true, false},
+    {"attention", "q k v bias mask", ring_backward, true, false}};
 
 static bool ring_backward(sb_node *node)
 {
@@ -353,6 +354,8 @@ static bool ring_check_call(const struct attention_call *call, struct ring_call 
 sb_tensor *attention_ring(struct attention_call *call)
 {
     sb_communicator *ring = context_open()->ring;
+    if (call->q->dtype == SB_DUAL)
+        return sb_fail("attention: dual numbers are not available with sequence parallelism");
     struct ring_call c = {.a = call->a,
                           .heads_first = call->heads_first,
                           .element = sb_dtype_bytes(call->q->dtype),

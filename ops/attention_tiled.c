@@ -12,8 +12,9 @@ struct tiled {
 
 static bool tiled_backward(sb_node *node);
 
-static const sb_operation operations[] = {{"attention", "q k v mask", tiled_backward, true},
-                                          {"attention", "q k v bias mask", tiled_backward, true}};
+static const sb_operation operations[] = {
+    {"attention", "q k v mask", tiled_backward, true, true},
+    {"attention", "q k v bias mask", tiled_backward, true, true}};
 
 static sb_tensor *tiled_bias_of(const sb_node *node)
 {
@@ -131,7 +132,7 @@ static sb_node *tiled_node_of(const sb_tensor *y)
     return NULL;
 }
 
-static const sb_operation weights = {"attention_weights", "y", NULL, false};
+static const sb_operation weights = {"attention_weights", "y", NULL, false, true};
 
 sb_tensor *sb_attention_weights(sb_tensor *y, int64_t first, int64_t count)
 {

@@ -1,4 +1,5 @@
 #include "ops/call.h"
+#include "autograd/twins.h"
 #include "ops/ops.h"
 #include "tensor/memory.h"
 #include <string.h>
@@ -22,6 +23,8 @@ sb_tensor *call_widened(const char *who, sb_tensor *x)
 
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[])
 {
+    for (int i = 0; i < n; i++)
+        in[i] = twin_of(who, in[i]);
     if (!call_needs_f32(rows, in[0]))
         return false;
     for (int i = 0; i < n; i++)

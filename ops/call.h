@@ -24,9 +24,9 @@ sb_tensor *call_output(const sb_node *node, int i);
 /* Output 0 if `ok`, else NULL. */
 sb_tensor *call_end(const sb_node *node, bool ok);
 
-/* The casts alone, for an operation that calls others before it makes its node, or that has
-   operands which are not inputs of the node. call_widen casts in place; call_round needs to know
-   whether it did. */
+/* The casts alone, and on a dual tape the twins, for an operation that calls others before it makes
+   its node, or that has operands which are not inputs of the node. call_widen casts in place;
+   call_round needs to know whether it did. */
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[]);
 sb_tensor *call_round(bool widened, sb_tensor *y);
 

@@ -21,7 +21,7 @@ static bool cast_backward(sb_node *node)
     return !dx || cast_elements(sb_node_fresh(node, 0), tensor_size(dx), sb_node_dy(node, 0), dx);
 }
 
-static const sb_operation cast = {"cast", "x", cast_backward, true};
+static const sb_operation cast = {"cast", "x", cast_backward, true, true};
 
 static bool run(const sb_tensor *x, sb_tensor *y)
 {
@@ -38,8 +38,14 @@ sb_tensor *sb_cast(sb_tensor *x, sb_dtype dtype)
     sb_node *node = sb_node_new(&cast, 1, &x, 1, NULL, 0);
     if (!node)
         return NULL;
+    x = node->in[0];
+    if (x->dtype == SB_DUAL && dtype == SB_F64) /* the dual twin of a f64 tensor */
+        dtype = SB_DUAL;
     if (dtype == x->dtype)
         return node_view(node, 0, x->rank, x->dim);
+    if (dtype == SB_DUAL || (x->dtype == SB_DUAL && sb_dtype_is_real(dtype)))
+        return sb_fail("cast: x is %s, the result would be %s: derivatives are exact in f64 alone",
+                       sb_dtype_name(x->dtype), sb_dtype_name(dtype));
     sb_tensor *y = sb_node_output(node, dtype, x->rank, x->dim);
     return y && run(x, y) ? y : NULL;
 }

@@ -36,8 +36,8 @@ static bool concatenate_backward(sb_node *node)
     return ok;
 }
 
-static const sb_operation concatenate = {"concatenate", "x[]", concatenate_backward, true};
-static const sb_operation stack = {"stack", "x[]", concatenate_backward, true};
+static const sb_operation concatenate = {"concatenate", "x[]", concatenate_backward, true, true};
+static const sb_operation stack = {"stack", "x[]", concatenate_backward, true, true};
 
 static sb_tensor *concatenate_join(sb_node *node, int64_t outer, int rank, const int64_t *dim)
 {
@@ -68,7 +68,7 @@ static sb_node *concatenate_begin(const sb_operation *operation, sb_tensor *cons
         return sb_fail("%s: n is %d; it must be at least 1", op, n);
     sb_node *node = call_begin(operation, &slice_rows, n, x, 1, &(int64_t){0}, sizeof(int64_t));
     for (int i = 1; node && i < n; i++)
-        if (x[i]->dtype != x[0]->dtype)
+        if (node->in[i]->dtype != node->in[0]->dtype)
             return sb_fail("%s: x[0] is %s, x[%d] is %s: dtypes differ", op,
                            sb_dtype_name(x[0]->dtype), i, sb_dtype_name(x[i]->dtype));
     return node;

@@ -197,7 +197,7 @@ static bool cross_entropy_backward(sb_node *node)
 }
 
 static const sb_operation cross_entropy = {"cross_entropy", "x targets", cross_entropy_backward,
-                                           true};
+                                           true, true};
 
 sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                             const sb_cross_entropy_options *options)

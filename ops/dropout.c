@@ -43,9 +43,9 @@ static bool dropout_backward(sb_node *node)
 }
 
 /* In both operations input 0 is the tensor that dropout applies to. */
-static const sb_operation dropout = {"dropout", "x", dropout_backward, true};
+static const sb_operation dropout = {"dropout", "x", dropout_backward, true, true};
 static const sb_operation residual_dropout = {"residual_dropout", "branch x", dropout_backward,
-                                              true};
+                                              true, true};
 
 /* With two inputs, the kernel adds in[1] to the result of dropout on in[0]. */
 static sb_tensor *run(const sb_operation *operation, int inputs, sb_tensor *const in[], double p,

@@ -23,7 +23,7 @@ static bool elementwise_backward(sb_node *node)
 
 static const sb_operation operations[ELEMENTWISE_KINDS] = {
 #define OPERATION_OF(NAME, name, y, dx)                                                            \
-    [ELEMENTWISE_##NAME] = {#name, "x", elementwise_backward, true},
+    [ELEMENTWISE_##NAME] = {#name, "x", elementwise_backward, true, true},
     ELEMENTWISE_TABLE(OPERATION_OF)
 #undef OPERATION_OF
 };

@@ -26,7 +26,7 @@ static bool embedding_backward(sb_node *node)
                        dtable->data);
 }
 
-static const sb_operation embedding = {"embedding", "table ids", embedding_backward, false};
+static const sb_operation embedding = {"embedding", "table ids", embedding_backward, false, true};
 
 sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
 {

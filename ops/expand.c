@@ -19,7 +19,7 @@ static bool expand_backward(sb_node *node)
     return k && k->backward(sb_node_fresh(node, 0), &walk, dy->data, sb_node_dx(node, 0)->data);
 }
 
-static const sb_operation expand = {"expand", "x", expand_backward, true};
+static const sb_operation expand = {"expand", "x", expand_backward, true, true};
 
 sb_tensor *sb_expand(sb_tensor *x, int rank, const int64_t *dim)
 {

@@ -25,7 +25,7 @@ static bool gather_backward(sb_node *node)
            k->backward(tensor_size(ids), C, ids->data, dy->data, dx->data);
 }
 
-static const sb_operation gather = {"gather", "x ids", gather_backward, false};
+static const sb_operation gather = {"gather", "x ids", gather_backward, false, true};
 
 sb_tensor *sb_gather(sb_tensor *x, sb_tensor *ids)
 {

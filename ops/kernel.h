@@ -42,21 +42,34 @@ struct kernel_rows {
     {                                                                                              \
         &op##_##set##_f32, &op##_##set##_f64, &op##_##set##_bf16                                   \
     }
+/* Plain kernels are compiled for dual numbers too, except in portable builds. */
+#ifdef SOFTBACK_PORTABLE
+#define KERNEL_ROW_PLAIN(op) KERNEL_ROW(op, plain)
+#define KERNEL_EXTERN_PLAIN(op) extern const struct op##_kernels op##_plain_f32, op##_plain_f64
+#else
+#define KERNEL_ROW_PLAIN(op)                                                                       \
+    {                                                                                              \
+        &op##_plain_f32, &op##_plain_f64, NULL, &op##_plain_dual                                   \
+    }
+#define KERNEL_EXTERN_PLAIN(op)                                                                    \
+    extern const struct op##_kernels op##_plain_f32, op##_plain_f64, op##_plain_dual
+#endif
 #ifdef SOFTBACK_X86_SETS
 #define KERNEL_EXTERN(op)                                                                          \
     extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_cpu_v3_f32, op##_cpu_v3_f64, \
-        op##_cpu_v4_f32, op##_cpu_v4_f64, op##_plain_f32, op##_plain_f64
+        op##_cpu_v4_f32, op##_cpu_v4_f64;                                                          \
+    KERNEL_EXTERN_PLAIN(op)
 #define KERNEL_EXTERN_BF16(op)                                                                     \
     extern const struct op##_kernels op##_cpu_bf16, op##_cpu_v3_bf16, op##_cpu_v4_bf16
 #define KERNEL_SETS_OF(op, ROW)                                                                    \
     [KERNELS_CPU] = ROW(op, cpu), [KERNELS_CPU_V3] = ROW(op, cpu_v3),                              \
-    [KERNELS_CPU_V4] = ROW(op, cpu_v4), [KERNELS_PLAIN] = KERNEL_ROW(op, plain)
+    [KERNELS_CPU_V4] = ROW(op, cpu_v4), [KERNELS_PLAIN] = KERNEL_ROW_PLAIN(op)
 #else
 #define KERNEL_EXTERN(op)                                                                          \
-    extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64, op##_plain_f32, op##_plain_f64
+    extern const struct op##_kernels op##_cpu_f32, op##_cpu_f64;                                   \
+    KERNEL_EXTERN_PLAIN(op)
 #define KERNEL_EXTERN_BF16(op) extern const struct op##_kernels op##_cpu_bf16
-#define KERNEL_SETS_OF(op, ROW)                                                                    \
-    [KERNELS_CPU] = ROW(op, cpu), [KERNELS_PLAIN] = KERNEL_ROW(op, plain)
+#define KERNEL_SETS_OF(op, ROW) [KERNELS_CPU] = ROW(op, cpu), [KERNELS_PLAIN] = KERNEL_ROW_PLAIN(op)
 #endif
 
 /* Defines <op>_rows, once, in ops/<op>.c. The CPU has bf16 rows for a few operations; it computes

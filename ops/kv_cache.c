@@ -97,6 +97,9 @@ static bool cache_follows(const char *name, const sb_tensor *t, const sb_tensor 
         return sb_fail("kv_cache_append: %s is %s of %s; it must be real and (batch, length, "
                        "heads, size)",
                        name, tensor_shape(t).text, sb_dtype_name(t->dtype));
+    if (t->dtype == SB_DUAL)
+        return sb_fail("kv_cache_append: %s is of dual numbers, and a cache passes no derivatives",
+                       name);
     if (!like)
         return true;
     if (t->dtype != like->dtype || t->device != like->device)
@@ -186,8 +189,8 @@ bool sb_kv_cache_truncate(sb_kv_cache *cache, int64_t length)
     return true;
 }
 
-static const sb_operation operations[] = {{"attention_cached", "q mask", NULL, false},
-                                          {"attention_cached", "q bias mask", NULL, false}};
+static const sb_operation operations[] = {{"attention_cached", "q mask", NULL, false, false},
+                                          {"attention_cached", "q bias mask", NULL, false, false}};
 
 static bool cache_may_attend(const sb_kv_cache *cache)
 {

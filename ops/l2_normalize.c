@@ -16,7 +16,7 @@ static bool l2_normalize_backward(sb_node *node)
                        dy->data, sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation l2_normalize = {"l2_normalize", "x", l2_normalize_backward, true};
+static const sb_operation l2_normalize = {"l2_normalize", "x", l2_normalize_backward, true, true};
 
 sb_tensor *sb_l2_normalize(sb_tensor *x)
 {

@@ -61,9 +61,10 @@ static bool layer_norm_backward(sb_node *node)
     return run_backward(&b, x, sb_node_dy(node, 0));
 }
 
-static const sb_operation layer_norm = {"layer_norm", "x gain bias", layer_norm_backward, true};
+static const sb_operation layer_norm = {"layer_norm", "x gain bias", layer_norm_backward, true,
+                                        true};
 static const sb_operation residual_layer_norm = {"residual_layer_norm", "x branch gain bias",
-                                                 layer_norm_backward, true};
+                                                 layer_norm_backward, true, true};
 
 static bool layer_norm_check(const char *op, const sb_tensor *x, const sb_tensor *gain,
                              const sb_tensor *bias, double epsilon)

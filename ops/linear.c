@@ -62,7 +62,7 @@ static bool linear_backward(sb_node *node)
     return ok;
 }
 
-static const sb_operation linear = {"linear", "x weight bias", linear_backward, true};
+static const sb_operation linear = {"linear", "x weight bias", linear_backward, true, true};
 
 bool linear_check(const char *op, const sb_tensor *x, const sb_tensor *weight,
                   const sb_tensor *bias)

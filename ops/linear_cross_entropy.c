@@ -8,6 +8,7 @@
  * For bf16, logits are the f32 sums of the products, and the loss is computed from them. Only their
  * gradient is rounded, for the products, and the sums over all chunks are rounded once at the end.
  */
+#include "autograd/twins.h"
 #include "ops/arithmetic.h"
 #include "ops/call.h"
 #include "ops/cast.h"
@@ -329,14 +330,14 @@ static bool fused_loss_backward(sb_node *node)
 }
 
 static const sb_operation linear_cross_entropy = {"linear_cross_entropy", "x weight targets bias",
-                                                  fused_loss_backward, true};
+                                                  fused_loss_backward, true, true};
 
 sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,
                                    sb_tensor *targets, const sb_cross_entropy_options *options)
 {
     const char *op = linear_cross_entropy.name;
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
-    sb_tensor *class_weight = options ? options->class_weight : NULL;
+    sb_tensor *class_weight = twin_of(op, options ? options->class_weight : NULL);
     if (x && x->dtype == SB_BF16)
         class_weight = call_widened(op, class_weight);
     sb_node *node =

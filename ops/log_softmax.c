@@ -15,7 +15,7 @@ static bool log_softmax_backward(sb_node *node)
     return k && k->backward(rows, C, y->data, dy->data, sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation log_softmax = {"log_softmax", "x", log_softmax_backward, true};
+static const sb_operation log_softmax = {"log_softmax", "x", log_softmax_backward, true, true};
 
 sb_tensor *sb_log_softmax(sb_tensor *x)
 {

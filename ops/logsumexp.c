@@ -15,7 +15,7 @@ static bool logsumexp_backward(sb_node *node)
                             sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation logsumexp = {"logsumexp", "x", logsumexp_backward, true};
+static const sb_operation logsumexp = {"logsumexp", "x", logsumexp_backward, true, true};
 
 sb_tensor *sb_logsumexp(sb_tensor *x)
 {

@@ -99,9 +99,9 @@ static bool matmul_backward(sb_node *node)
            (!db || matmul_product(tn, a, dy, axes, dy->dim, false, fresh_b, db));
 }
 
-static const sb_operation matmul = {"matmul", "a b", matmul_backward, true};
-static const sb_operation matmul_nt = {"matmul_nt", "a b", matmul_backward, true};
-static const sb_operation matmul_tn = {"matmul_tn", "a b", matmul_backward, true};
+static const sb_operation matmul = {"matmul", "a b", matmul_backward, true, true};
+static const sb_operation matmul_nt = {"matmul_nt", "a b", matmul_backward, true, true};
+static const sb_operation matmul_tn = {"matmul_tn", "a b", matmul_backward, true, true};
 
 /* Finds the shape of y; fails when a and b do not fit. */
 static bool matmul_find_shape(const char *op, struct kind kind, const sb_tensor *a,

@@ -34,7 +34,7 @@ static bool squared_error_backward(sb_node *node)
 }
 
 static const sb_operation mean_squared_error = {"mean_squared_error", "x target",
-                                                squared_error_backward, true};
+                                                squared_error_backward, true, true};
 
 static bool squared_error_check(const sb_tensor *x, const sb_tensor *target, sb_reduction reduction)
 {

@@ -46,8 +46,8 @@ static bool permute_backward(sb_node *node)
                                   : k->add(&walk, dy->data, dx->data);
 }
 
-static const sb_operation permute = {"permute", "x", permute_backward, true};
-static const sb_operation transpose = {"transpose", "x", permute_backward, true};
+static const sb_operation permute = {"permute", "x", permute_backward, true, true};
+static const sb_operation transpose = {"transpose", "x", permute_backward, true, true};
 
 static sb_tensor *run(sb_node *node, struct order order)
 {

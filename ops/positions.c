@@ -4,6 +4,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "tensor/dual.h"
 #include "tensor/mathematics.h"
 
 KERNEL_ROWS(positions);
@@ -29,6 +30,8 @@ static void positions_set(sb_tensor *t, int64_t index, double value)
 {
     if (t->dtype == SB_F64)
         ((double *)t->data)[index] = value;
+    else if (t->dtype == SB_DUAL)
+        ((sb_dual *)t->data)[index] = value;
     else
         ((float *)t->data)[index] = (float)value;
 }
@@ -86,7 +89,7 @@ static bool positions_rotary_backward(sb_node *node)
                           sb_node_dx(node, 0));
 }
 
-static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true};
+static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true, true};
 
 /* cos and sin of t base^(-2i/D), (2, L, D / 2), on the device of x. The caller owns it. */
 static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double base)
@@ -133,7 +136,8 @@ static bool positions_relative_backward(sb_node *node)
                                      dy->data, dtable->data);
 }
 
-static const sb_operation relative = {"relative_bias", "table", positions_relative_backward, false};
+static const sb_operation relative = {"relative_bias", "table", positions_relative_backward, false,
+                                      true};
 
 sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 {

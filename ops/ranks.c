@@ -62,8 +62,8 @@ static bool ranks_backward_from(sb_node *node)
     return sb_node_fresh(node, 0) ? ranks_copy(dy, sb_node_dx(node, 0)) : ranks_add_to_dx(node, dy);
 }
 
-static const sb_operation to_ranks = {"to_ranks", "x", ranks_backward_to, true};
-static const sb_operation from_ranks = {"from_ranks", "x", ranks_backward_from, true};
+static const sb_operation to_ranks = {"to_ranks", "x", ranks_backward_to, true, false};
+static const sb_operation from_ranks = {"from_ranks", "x", ranks_backward_from, true, false};
 
 sb_tensor *sb_to_ranks(sb_tensor *x, sb_communicator *ranks)
 {

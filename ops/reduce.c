@@ -37,10 +37,10 @@ static bool reduce_max_backward(sb_node *node)
                                 sb_node_dy(node, 0)->data, sb_node_dx(node, 0)->data);
 }
 
-static const sb_operation sum = {"sum", "x", reduce_sum_backward, true};
-static const sb_operation mean = {"mean", "x", reduce_sum_backward, true};
-static const sb_operation max = {"max", "x", reduce_max_backward, true};
-static const sb_operation argmax = {"argmax", "x", NULL, false};
+static const sb_operation sum = {"sum", "x", reduce_sum_backward, true, true};
+static const sb_operation mean = {"mean", "x", reduce_sum_backward, true, true};
+static const sb_operation max = {"max", "x", reduce_max_backward, true, true};
+static const sb_operation argmax = {"argmax", "x", NULL, false, true};
 
 /* Finds the shape as kernels read it, and the dimensions of y. */
 static bool reduce_reduced_shape(const char *op, const sb_tensor *x, int axis, bool keep,

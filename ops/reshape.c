@@ -19,7 +19,7 @@ static bool reshape_backward(sb_node *node)
                                   : k->add(all, dy->data, dx->data);
 }
 
-static const sb_operation reshape = {"reshape", "x", reshape_backward, true};
+static const sb_operation reshape = {"reshape", "x", reshape_backward, true, true};
 
 /* Copies the dimensions to `to` and infers the one that is -1. */
 static bool reshape_complete(const sb_tensor *x, int rank, const int64_t *dim,

@@ -27,7 +27,7 @@ static bool rms_norm_backward(sb_node *node)
     return ok;
 }
 
-static const sb_operation rms_norm = {"rms_norm", "x gain", rms_norm_backward, true};
+static const sb_operation rms_norm = {"rms_norm", "x gain", rms_norm_backward, true, true};
 
 sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
 {

@@ -24,7 +24,7 @@ static bool slice_backward(sb_node *node)
     return k && k->add(back, sb_node_dy(node, 0)->data, dx + start);
 }
 
-static const sb_operation slice = {"slice", "x", slice_backward, false};
+static const sb_operation slice = {"slice", "x", slice_backward, false, true};
 
 static sb_tensor *slice_take(sb_node *node, int axis, int64_t start, int64_t length)
 {

@@ -16,7 +16,7 @@ static bool softmax_backward(sb_node *node)
                             sb_node_fresh(node, 0), dx->data);
 }
 
-static const sb_operation softmax = {"softmax", "x", softmax_backward, true};
+static const sb_operation softmax = {"softmax", "x", softmax_backward, true, true};
 
 sb_tensor *sb_softmax(sb_tensor *x)
 {
@@ -46,7 +46,7 @@ static bool softmax_masked_backward(sb_node *node)
 }
 
 static const sb_operation masked_softmax = {"masked_softmax", "x mask", softmax_masked_backward,
-                                            true};
+                                            true, true};
 
 /* x (..., Lq, Lk) as the scores (B, H, Lq, Lk), aligned from the right. */
 static struct mask_sizes softmax_sizes_of(const sb_tensor *x)

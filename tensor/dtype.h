@@ -11,13 +11,14 @@ typedef enum {
     SB_F32,  /* float */
     SB_F64,  /* double */
     SB_BF16, /* bfloat16: the upper 16 bits of a float, with 8 bits of precision; for storage */
+    SB_DUAL, /* sb_dual: a double and its tangent, for exact derivatives (derivative.h) */
     SB_I32,  /* int32_t, for ids */
     SB_BOOL, /* one byte, 0 or 1, for masks */
 } sb_dtype;
 
-enum { SB_DTYPES = 5, SB_REAL_DTYPES = 3 };
+enum { SB_DTYPES = 6, SB_REAL_DTYPES = 4 };
 
-SB_API const char *sb_dtype_name(sb_dtype dtype); /* "f32", "f64", "bf16", "i32", "bool" */
+SB_API const char *sb_dtype_name(sb_dtype dtype); /* "f32", "f64", "bf16", "dual", "i32", "bool" */
 SB_API size_t sb_dtype_bytes(sb_dtype dtype);     /* bytes of an element */
 SB_API bool sb_dtype_is_real(sb_dtype dtype);     /* whether tensors of it can have a gradient */
 

@@ -159,7 +159,7 @@ static bool check_name(const struct source_item *item)
 static int by_format(const void *a, const void *b)
 {
     static const int place[SB_DTYPES] = {
-        [SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BF16] = 3, [SB_BOOL] = 4};
+        [SB_F64] = 0, [SB_F32] = 1, [SB_I32] = 2, [SB_BF16] = 3, [SB_BOOL] = 4, [SB_DUAL] = 5};
     const struct source_item *x = ((const struct entry *)a)->item;
     const struct source_item *y = ((const struct entry *)b)->item;
     int order = place[x->dtype] - place[y->dtype];

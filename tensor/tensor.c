@@ -1,3 +1,4 @@
+#include "tensor/dual.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -206,6 +207,20 @@ void *sb_tensor_data(sb_tensor *t)
         return NULL;
     if (t->device->kind != DEVICE_CPU)
         return sb_fail("tensor_data: the data lies on %s", t->device->name);
+    if (t->dtype == SB_DUAL)
+        return sb_fail("tensor_data: the elements are dual numbers; call sb_tensor_dual_data()");
+    return t->data;
+}
+
+void *sb_tensor_dual_data(sb_tensor *t)
+{
+    if (!t)
+        return fail_null("tensor_dual_data", "t");
+    if (!tensor_readable("tensor_dual_data", t))
+        return NULL;
+    if (t->dtype != SB_DUAL)
+        return sb_fail("tensor_dual_data: the elements are %s, not dual numbers",
+                       sb_dtype_name(t->dtype));
     return t->data;
 }
 
@@ -215,6 +230,7 @@ static double to_double(sb_dtype dtype, const void *data)
     case SB_F32:
         return *(const float *)data;
     case SB_F64:
+    case SB_DUAL: /* the value comes first */
         return *(const double *)data;
     case SB_BF16:
         return sb_bf16_widen(*(const uint16_t *)data);
@@ -234,6 +250,9 @@ static void from_double(sb_dtype dtype, void *data, double value)
         break;
     case SB_F64:
         *(double *)data = value;
+        break;
+    case SB_DUAL:
+        *(sb_dual *)data = value;
         break;
     case SB_BF16:
         *(uint16_t *)data = sb_bf16_round((float)value);
@@ -266,9 +285,20 @@ double sb_tensor_get(const sb_tensor *t, int64_t index)
     if (!in_range("get", t, index))
         return NAN;
     size_t width = sb_dtype_bytes(t->dtype);
-    double element = 0;
+    sb_dual element = 0; /* the largest */
     t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
     return to_double(t->dtype, &element);
+}
+
+double sb_tensor_tangent(const sb_tensor *t, int64_t index)
+{
+    if (!in_range("tensor_tangent", t, index))
+        return NAN;
+    sb_dual element = 0;
+    const size_t width = sizeof element;
+    if (t->dtype == SB_DUAL)
+        t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
+    return sb_dual_tangent(element);
 }
 
 bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
@@ -276,7 +306,7 @@ bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
     if (!in_range("put", t, index))
         return false;
     size_t width = sb_dtype_bytes(t->dtype);
-    double element = 0;
+    sb_dual element = 0;
     from_double(t->dtype, &element, value);
     return t->device->upload((char *)t->data + (size_t)index * width, &element, width);
 }
@@ -300,7 +330,7 @@ enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time
 bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values)
 {
     size_t width = sb_dtype_bytes(t->dtype);
-    double elements[CHUNK];
+    sb_dual elements[CHUNK];
     for (int64_t done = 0; done < count; done += CHUNK) {
         size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
         const char *from = (const char *)t->data + (size_t)(start + done) * width;
@@ -315,7 +345,7 @@ bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *
 bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values)
 {
     size_t width = sb_dtype_bytes(t->dtype);
-    double elements[CHUNK];
+    sb_dual elements[CHUNK];
     for (int64_t done = 0; done < count; done += CHUNK) {
         size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
         char *to = (char *)t->data + (size_t)(start + done) * width;
@@ -344,7 +374,7 @@ bool sb_tensor_write(sb_tensor *t, const double *values)
 sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
 {
     sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
-    double elements[CHUNK];
+    sb_dual elements[CHUNK];
     size_t width = sb_dtype_bytes(dtype);
     bool ok = t != NULL;
     for (int64_t i = 0; ok && i < CHUNK; i++)

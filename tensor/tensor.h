@@ -51,10 +51,16 @@ SB_API int64_t sb_tensor_size(const sb_tensor *t);          /* the number of ele
 SB_API sb_dtype sb_tensor_dtype(const sb_tensor *t);
 SB_API const sb_device *sb_tensor_device(const sb_tensor *t);
 
-/* The elements of a CPU tensor, in place; NULL, with a message, when backward has freed them. */
+/* The elements of a CPU tensor, in place; NULL, with a message, when backward has freed them, and
+   for dual numbers. */
 SB_API void *sb_tensor_data(sb_tensor *t);
-/* One element, by its row-major index. sb_tensor_get returns NaN on failure. */
+/* The elements of a tensor of dual numbers, in place: an sb_dual each (dual.h); else NULL. */
+SB_API void *sb_tensor_dual_data(sb_tensor *t);
+/* One element, by its row-major index; of a dual number, its value. NaN on failure. */
 SB_API double sb_tensor_get(const sb_tensor *t, int64_t index);
+/* The tangent of a dual number; 0 for other dtypes, whose elements are constants. */
+SB_API double sb_tensor_tangent(const sb_tensor *t, int64_t index);
+/* Sets an element; of a dual number, with tangent 0. */
 SB_API bool sb_tensor_set(sb_tensor *t, int64_t index, double value);
 /* The only element of a tensor of size 1, such as a loss; NaN on failure. */
 SB_API double sb_tensor_value(const sb_tensor *t);

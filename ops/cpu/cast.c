@@ -31,6 +31,8 @@ static void cast_block_to_real(sb_dtype from, int64_t n, const void *x, real *re
         for (int64_t i = 0; i < n; i++)
             y[i] = (real)boolean[i];
         break;
+    case SB_DUAL: /* has plain kernels alone */
+        break;
     }
 }
 

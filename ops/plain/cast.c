@@ -9,6 +9,8 @@ static double element(sb_dtype from, const void *x, int64_t i)
         return (double)((const float *)x)[i];
     case SB_F64:
         return ((const double *)x)[i];
+    case SB_DUAL: /* its value */
+        return ((const double *)x)[2 * i];
     case SB_BF16:
         return (double)sb_bf16_widen(((const uint16_t *)x)[i]);
     case SB_I32:
@@ -26,7 +28,8 @@ static bool cast_to_real(sb_dtype from, bool fresh, int64_t n, const void *x,
     real *y = y_;
     zero_if_fresh(fresh, n, y);
     for (int64_t i = 0; i < n; i++)
-        y[i] += (real)element(from, x, i);
+        y[i] += from == SB_DUAL ? ((const real *)x)[i] /* y is dual too */
+                                : (real)element(from, x, i);
     return true;
 }
 

@@ -4,14 +4,15 @@
  * by element and in order. It is the reference that the fast kernels of
  * ops/cpu are tested against, and SOFTBACK_KERNELS=plain computes with it.
  *
- * Each page is compiled once with REAL=float and once with REAL=double. It
- * uses of a real only the operators + - * / and what this header names, so
- * that it can be compiled for dual numbers, which are complex ones: it compares
- * values, and reads no bits.
+ * Each page is compiled for REAL=float, for REAL=double, and for dual numbers
+ * (tensor/dual.h), which are complex ones. So it uses of a real only the
+ * operators + - * / and what this header names: it compares values, and reads
+ * no bits.
  */
 #ifndef SOFTBACK_OPS_PLAIN_REAL_H
 #define SOFTBACK_OPS_PLAIN_REAL_H
 
+#include "tensor/dual.h"
 #include "tensor/mathematics.h"
 #include <stdbool.h>
 
@@ -25,8 +26,20 @@ typedef REAL real;
 /* What is compared: of a dual number, its value. */
 static inline double real_value(real x)
 {
+#ifdef REAL_IS_DUAL
+    return sb_dual_value(x);
+#else
     return (double)x;
+#endif
 }
+
+/* f(x) of an elementary function: f and its slope f' at the value of x, in
+   float64. Only dual numbers need the slope. */
+#ifdef REAL_IS_DUAL
+#define REAL_APPLY(x, f, slope) sb_dual_apply(x, f, slope)
+#else
+#define REAL_APPLY(x, f, slope) (real)(f)
+#endif
 
 /* The larger one; a, where b is NaN. */
 static inline real real_max(real a, real b)
@@ -44,36 +57,45 @@ static inline real real_abs(real x)
     return real_value(x) < 0 ? -x : x;
 }
 
-/* Elementary functions, of the value in float64. */
 static inline real real_sqrt(real x)
 {
-    return (real)sqrt((double)x);
+    const double y = sqrt(real_value(x));
+    return REAL_APPLY(x, y, 1 / (2 * y));
 }
 
 static inline real real_exp(real x)
 {
-    return (real)math_exp((double)x);
+    const double y = math_exp(real_value(x));
+    return REAL_APPLY(x, y, y);
 }
 
 static inline real real_log(real x)
 {
-    return (real)math_log((double)x);
+    return REAL_APPLY(x, math_log(real_value(x)), 1 / real_value(x));
 }
 
+/* tanh' x = 1 / cosh^2 x = 4 e^-2|x| / (1 + e^-2|x|)^2, without cancellation */
 static inline real real_tanh(real x)
 {
-    return (real)math_tanh((double)x);
+    const double value = real_value(x), e = math_exp(-2 * fabs(value));
+    (void)e;
+    return REAL_APPLY(x, math_tanh(value), 4 * e / ((1 + e) * (1 + e)));
 }
 
-/* 1 / (1 + e^-x) */
+/* 1 / (1 + e^-x), whose slope is sigmoid(x) sigmoid(-x) */
 static inline real real_sigmoid(real x)
 {
-    return (real)math_sigmoid((double)x);
+    const double y = math_sigmoid(real_value(x));
+    return REAL_APPLY(x, y, y * math_sigmoid(-real_value(x)));
 }
 
+/* erf' x = 2 / sqrt(pi) e^(-x^2) */
 static inline real real_erf(real x)
 {
-    return (real)math_erf((double)x);
+    const double value = real_value(x), two_over_root_pi = 1.1283791670955126;
+    (void)two_over_root_pi;
+    return REAL_APPLY(x, math_erf(value),
+                      two_over_root_pi * math_exp(-value * value));
 }
 
 /* A gradient that holds nothing yet is 0 before parts are added to it. */

@@ -40,7 +40,7 @@ static bool backward(sb_node *node)
     return x && a && g && to;
 }
 
-static const sb_operation operation = {"wrong_softmax", "x", backward, false};
+static const sb_operation operation = {"wrong_softmax", "x", backward, false, false};
 
 sb_tensor *wrong_softmax(sb_tensor *x, enum wrong wrong)
 {

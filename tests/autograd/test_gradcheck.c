@@ -147,7 +147,7 @@ static bool bend_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation bend_operation = {"bend", "x", bend_backward, false};
+static const sb_operation bend_operation = {"bend", "x", bend_backward, false, false};
 
 static sb_tensor *f_bend(void *unused, sb_tensor *const x[])
 {
@@ -189,7 +189,7 @@ static bool ratio_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation ratio_operation = {"ratio", "x", ratio_backward, false};
+static const sb_operation ratio_operation = {"ratio", "x", ratio_backward, false, false};
 
 static sb_tensor *f_ratio(void *unused, sb_tensor *const x[])
 {
@@ -219,7 +219,7 @@ static bool noise_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation noise_operation = {"noise", "x", noise_backward, false};
+static const sb_operation noise_operation = {"noise", "x", noise_backward, false, false};
 
 static sb_tensor *f_noise(void *own, sb_tensor *const x[])
 {
@@ -335,7 +335,8 @@ static bool pick_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation pick_operation = {"pick", "x ids mask constant", pick_backward, false};
+static const sb_operation pick_operation = {"pick", "x ids mask constant", pick_backward, false,
+                                            false};
 
 static sb_tensor *f_pick(void *unused, sb_tensor *const x[])
 {

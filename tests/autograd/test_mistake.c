@@ -1,7 +1,7 @@
 #include "tests/support/mistaken.h"
 
 /* y = x, without a backward */
-static const sb_operation cut_operation = {"cut", "x", NULL, false};
+static const sb_operation cut_operation = {"cut", "x", NULL, false, false};
 static sb_tensor *cut(sb_tensor *x)
 {
     sb_node *node = sb_node_new(&cut_operation, 1, &x, 1, NULL, 0);

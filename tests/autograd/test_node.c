@@ -15,7 +15,7 @@ static bool plus_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation plus_operation = {"plus", "a b", plus_backward, true};
+static const sb_operation plus_operation = {"plus", "a b", plus_backward, true, false};
 
 static sb_tensor *plus(sb_tensor *a, sb_tensor *b)
 {
@@ -40,7 +40,7 @@ static bool fork_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation fork_operation = {"fork", "x", fork_backward, false};
+static const sb_operation fork_operation = {"fork", "x", fork_backward, false, false};
 
 static sb_node *two_outputs(sb_tensor *x, sb_tensor *y[2])
 {
@@ -112,8 +112,8 @@ TEST(node, a_gradient_is_fresh_until_something_is_added_to_it)
 
 TEST(node, an_operation_without_backward_gives_constants)
 {
-    static const sb_operation cut = {"cut", "x", NULL, false};
-    static const sb_operation ids = {"ids", "x", plus_backward, false};
+    static const sb_operation cut = {"cut", "x", NULL, false, false};
+    static const sb_operation ids = {"ids", "x", plus_backward, false, false};
     sb_tensor *a = leaf(3);
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -134,7 +134,7 @@ TEST(node, a_view_keeps_its_data_alive)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = times(a, a);
-    static const sb_operation part = {"part", "x", NULL, false};
+    static const sb_operation part = {"part", "x", NULL, false, false};
     sb_node *node = sb_node_new(&part, 1, &y, 1, NULL, 0);
     sb_tensor *view = sb_keep(node_view(node, 1, 1, (int64_t[]){1}));
     cr_expect(view && (double *)view->data == (double *)y->data + 1);

@@ -30,8 +30,8 @@ static bool square_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation square_operation = {"square", "x", square_backward, false};
-static const sb_operation fresh_square_operation = {"square", "x", square_backward, true};
+static const sb_operation square_operation = {"square", "x", square_backward, false, false};
+static const sb_operation fresh_square_operation = {"square", "x", square_backward, true, false};
 
 sb_tensor *square(sb_tensor *x, double scale, enum mistake mistake)
 {
@@ -65,7 +65,7 @@ static bool sum_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation sum_operation = {"sum", "a b", sum_backward, false};
+static const sb_operation sum_operation = {"sum", "a b", sum_backward, false, false};
 
 sb_tensor *sum(sb_tensor *a, sb_tensor *b, enum sum_mistake mistake)
 {
@@ -101,7 +101,7 @@ static bool product_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation product_operation = {"product", "a b", product_backward, false};
+static const sb_operation product_operation = {"product", "a b", product_backward, false, false};
 
 static sb_tensor *product(sb_tensor *a, sb_tensor *b, enum product_mistake mistake)
 {

@@ -12,7 +12,7 @@ static bool times_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation times_operation = {"times", "a b", times_backward, false};
+static const sb_operation times_operation = {"times", "a b", times_backward, false, false};
 
 sb_tensor *times(sb_tensor *a, sb_tensor *b)
 {
@@ -35,7 +35,7 @@ static bool total_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation total_operation = {"total", "x", total_backward, false};
+static const sb_operation total_operation = {"total", "x", total_backward, false, false};
 
 sb_tensor *total(sb_tensor *x)
 {
@@ -72,7 +72,7 @@ static bool pass_backward(sb_node *node)
     return true;
 }
 
-static const sb_operation pass_operation = {"pass", "x", pass_backward, false};
+static const sb_operation pass_operation = {"pass", "x", pass_backward, false, false};
 
 sb_tensor *pass(sb_tensor *x, enum fault fault)
 {

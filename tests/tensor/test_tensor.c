@@ -1,7 +1,7 @@
 #include "tests/support/test.h"
 #include <pthread.h>
 
-static const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16, SB_I32, SB_BOOL};
+static const sb_dtype dtypes[] = {SB_F32, SB_F64, SB_BF16, SB_I32, SB_BOOL, SB_DUAL};
 
 TEST(tensor, constructors_fill_every_dtype)
 {
@@ -30,8 +30,10 @@ TEST(tensor, from_copies_elements_of_the_dtype)
     uint16_t bf16[] = {0x3fc0, 0xc000};
     int32_t i32[] = {7, INT32_MIN};
     uint8_t yes[] = {1, 0};
-    const void *data[] = {f32, f64, bf16, i32, yes};
-    const double expected[5][2] = {{1.5, -2}, {1.5, -2}, {1.5, -2}, {7, INT32_MIN}, {1, 0}};
+    double dual[] = {1.5, 0x1p-600, -2, 0}; /* a tangent follows each value */
+    const void *data[] = {f32, f64, bf16, i32, yes, dual};
+    const double expected[6][2] = {{1.5, -2},      {1.5, -2}, {1.5, -2},
+                                   {7, INT32_MIN}, {1, 0},    {1.5, -2}};
     for (int i = 0; i < SB_DTYPES; i++) {
         sb_tensor *t = sb_tensor_from(dtypes[i], SB_SHAPE(2), data[i]);
         cr_expect(sb_tensor_get(t, 0) == expected[i][0] && sb_tensor_get(t, 1) == expected[i][1]);
@@ -283,8 +285,8 @@ TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
 
 TEST(tensor, dtypes_have_names_and_sizes)
 {
-    static const char *const names[] = {"f32", "f64", "bf16", "i32", "bool"};
-    static const size_t bytes[] = {4, 8, 2, 4, 1};
+    static const char *const names[] = {"f32", "f64", "bf16", "i32", "bool", "dual"};
+    static const size_t bytes[] = {4, 8, 2, 4, 1, 16};
     for (int i = 0; i < SB_DTYPES; i++)
         cr_expect(strcmp(sb_dtype_name(dtypes[i]), names[i]) == 0 &&
                   sb_dtype_bytes(dtypes[i]) == bytes[i]);
