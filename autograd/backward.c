@@ -1,6 +1,7 @@
 /* Backward: visits the nodes from the loss to the leaves. */
 #include "autograd/listener.h"
 #include "autograd/node.h"
+#include "autograd/twins.h"
 #include "autograd/watch.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -140,13 +141,15 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
     tape->backward_ran = true;
     if (!seed(y, dy))
         return false;
-    if (listener)
+    if (listener && listener->adds)
         announce(tape, listener);
     for (sb_node *node = tape->last; node; node = node->previous) {
+        if (listener && listener->begins && has_gradient(node))
+            listener->begins(listener->context, node);
         bool ok = step_back(node);
         if (ok)
             let_go(node, y);
-        if (!ok || (listener && !listener->done(listener->context, node))) {
+        if (!ok || (listener && listener->done && !listener->done(listener->context, node))) {
             forget_gradients(tape);
             return false;
         }
@@ -174,12 +177,18 @@ bool sb_backward(sb_tensor *loss)
 
 bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
 {
+    return backward_from_heard(y, dy, NULL);
+}
+
+bool backward_from_heard(sb_tensor *y, sb_tensor *dy, const struct listener *listener)
+{
     struct open_tape *tape = tape_need("backward_from");
     if (!tape)
         return false;
     if (!y || !dy)
         return fail_null("backward_from", y ? "dy" : "y");
-    if (!tensor_readable("backward_from", dy))
+    dy = y->dtype == SB_DUAL ? twin_of("backward_from", dy) : dy;
+    if (!dy || !tensor_readable("backward_from", dy))
         return false;
     if (!shape_equal(y->rank, y->dim, dy->rank, dy->dim) || y->dtype != dy->dtype ||
         y->device != dy->device)
@@ -187,7 +196,7 @@ bool sb_backward_from(sb_tensor *y, sb_tensor *dy)
                        "and device must be equal",
                        tensor_shape(y).text, sb_dtype_name(y->dtype), y->device->name,
                        tensor_shape(dy).text, sb_dtype_name(dy->dtype), dy->device->name);
-    return may_run(tape, y) && run(tape, y, dy, NULL);
+    return may_run(tape, y) && run(tape, y, dy, listener);
 }
 
 static bool is_finite(const sb_tensor *t)

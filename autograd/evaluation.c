@@ -1,4 +1,5 @@
-#include "autograd/evaluation.h"
+#include "autograd/exact.h"
+#include "autograd/node.h"
 #include "tensor/memory.h"
 #include <float.h>
 #include <math.h>
@@ -13,19 +14,23 @@ double evaluation_weight(int64_t i)
 static void open_tape(struct evaluation *e, sb_tape *tape, sb_mode mode)
 {
     sb_tape_begin(tape, mode);
+    evaluation_rewind(e, tape);
+}
+
+void evaluation_rewind(struct evaluation *e, sb_tape *tape)
+{
     if (e->random)
         *e->random = e->start;
     sb_tape_random(tape, e->random);
 }
 
-/* Runs f on the open tape and reads y's elements into *values: e->up or e->down. */
-static sb_tensor *run(struct evaluation *e, double *const *values)
+sb_tensor *evaluation_run(struct evaluation *e, double *const *values)
 {
     sb_tensor *y = e->f(e->context, e->x);
     if (!y)
         return sb_fail("the function returns no tensor");
-    if (y->dtype != SB_F64)
-        return sb_fail("the function returns %s; it must be f64", sb_dtype_name(y->dtype));
+    if (y->dtype != SB_F64 && y->dtype != SB_DUAL)
+        return sb_fail("the function returns %s, not f64", sb_dtype_name(y->dtype));
     int64_t n = tensor_size(y);
     if (e->outputs < 0) {
         e->up = memory_new((size_t)(2 * n) * sizeof(double));
@@ -40,11 +45,28 @@ static sb_tensor *run(struct evaluation *e, double *const *values)
     return sb_tensor_read(y, *values) ? y : NULL;
 }
 
+/* Whether dual numbers can follow all operations on the open tape. */
+static bool all_dual(void)
+{
+#ifdef SOFTBACK_PORTABLE
+    return false;
+#endif
+    for (const sb_node *node = tape_open()->last; node; node = node->previous) {
+        if (node->operation && !node->operation->dual)
+            return false;
+        for (int i = 0; i < node->made; i++)
+            if (sb_dtype_is_real(node->out[i]->dtype) &&
+                (node->out[i]->dtype != SB_F64 || node->out[i]->device->kind != DEVICE_CPU))
+                return false;
+    }
+    return true;
+}
+
 static bool evaluate(struct evaluation *e, double *const *values)
 {
     sb_tape tape;
     open_tape(e, &tape, SB_NO_RECORD);
-    bool ok = run(e, values) != NULL;
+    bool ok = evaluation_run(e, values) != NULL;
     return sb_tape_end(&tape) && ok;
 }
 
@@ -52,8 +74,9 @@ bool evaluation_backward(struct evaluation *e, double *const *values)
 {
     sb_tape tape;
     open_tape(e, &tape, SB_RECORD);
-    sb_tensor *y = run(e, values);
+    sb_tensor *y = evaluation_run(e, values);
     bool ok = y != NULL;
+    e->dual = ok && all_dual();
     if (ok && y->requires_grad) { /* otherwise all gradients are missing */
         sb_tensor *dy = tensor_new("gradcheck", y->device, y->dtype, y->rank, y->dim);
         for (int64_t i = 0; dy && i < e->outputs; i++)
@@ -95,6 +118,8 @@ double evaluation_step(const struct evaluation *e, const sb_tensor *x, int64_t i
 bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
                            struct difference *d)
 {
+    if (e->exact)
+        return exact_difference(e, x, i, d);
     double value = sb_tensor_get(x, i), h = part * evaluation_step(e, x, i);
     double up = value + h, down = value - h;
     bool ok = sb_tensor_set(x, i, up) && evaluate(e, &e->up) && sb_tensor_set(x, i, down) &&

@@ -1,4 +1,5 @@
-/* Evaluates the function under the gradient check: forward, backward, and numerical derivatives. */
+/* Evaluates the function under the gradient check: forward, backward, and derivatives by
+   differences or by dual numbers. */
 #ifndef SOFTBACK_AUTOGRAD_EVALUATION_H
 #define SOFTBACK_AUTOGRAD_EVALUATION_H
 
@@ -13,6 +14,8 @@ struct evaluation {
     sb_random *random, start; /* the stream, rewound to `start` for each run; or NULL */
     int64_t outputs;          /* elements of y; -1 until f has run */
     double *up, *down;        /* y of two runs; free both with memory_free(up) */
+    bool dual;                /* whether all operations of the last run compute dual numbers */
+    bool exact;               /* whether evaluation_difference uses dual numbers */
 };
 
 struct difference {
@@ -24,10 +27,15 @@ struct difference {
 /* The weight of element i of y in the scalar that is differentiated. */
 double evaluation_weight(int64_t i);
 
+/* Runs f on the open tape, with the stream rewound, and reads y into *values. */
+void evaluation_rewind(struct evaluation *e, sb_tape *tape);
+sb_tensor *evaluation_run(struct evaluation *e, double *const *values);
+
 /* Runs f and backward of the weighted sum of y, and reads y into *values: e->up or e->down. */
 bool evaluation_backward(struct evaluation *e, double *const *values);
 
-/* Differentiates f with respect to element i of x, with the fraction `part` of the step. */
+/* Differentiates f with respect to element i of x: exactly, or with the fraction `part` of the
+   step. */
 bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double part,
                            struct difference *d);
 

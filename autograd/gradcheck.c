@@ -1,12 +1,16 @@
-#include "autograd/mistake.h"
+#include "autograd/directions.h"
 #include "autograd/node.h"
+#include "autograd/second_order.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { ARRAYS = 7 }; /* number of arrays in a struct gradient */
+enum {
+    ARRAYS = 7, /* number of arrays in a struct gradient */
+    MOST_ELEMENTS = 4096
+}; /* that are compared one by one after an exact check has failed */
 
 struct aside {
     sb_tensor *grad;
@@ -17,7 +21,10 @@ struct check {
     struct evaluation evaluation;
     sb_tensor *const *x;
     int n;
-    double tolerance;
+    double tolerance; /* 0 until the method is chosen */
+    sb_gradcheck_method method;
+    int directions;
+    bool second_order;
     struct gradient *gradient; /* of each input */
     struct aside *aside;       /* the gradient that each input had before */
 };
@@ -76,6 +83,37 @@ static bool backward_again(struct check *c)
         return sb_fail("the function returns different values for equal inputs; if it draws from "
                        "a random stream, pass that in the options");
     return true;
+}
+
+/* Changes all inputs by up to 4 ulp, or sets them back. */
+static void perturb(struct check *c, bool back)
+{
+    for (int j = 0; j < c->n; j++) {
+        struct gradient *g = &c->gradient[j];
+        for (int64_t i = 0; i < g->n; i++) {
+            const double x = sb_tensor_get(g->x, i);
+            g->before[i] = back ? g->before[i] : x;
+            const double r = 2 * evaluation_weight(7 * i + j) - 1.5;
+            sb_tensor_set(g->x, i, back ? g->before[i] : x * (1 + 8 * DBL_EPSILON * r));
+        }
+    }
+}
+
+/* Measures how much rounding of the inputs alone moves each gradient. */
+static bool find_noise(struct check *c)
+{
+    perturb(c, false);
+    bool ok = evaluation_backward(&c->evaluation, &c->evaluation.down);
+    perturb(c, true);
+    for (int j = 0; j < c->n; j++) {
+        struct gradient *g = &c->gradient[j];
+        const sb_tensor *grad = sb_tensor_grad(g->x);
+        for (int64_t i = 0; ok && grad && i < g->n; i++)
+            g->noise += fabs(sb_tensor_get(grad, i) - g->backward[i]);
+    }
+    for (int j = 0; j < c->n; j++)
+        sb_tensor_clear_grad(c->x[j]);
+    return ok;
 }
 
 static double extrapolate(double whole, double half)
@@ -225,32 +263,122 @@ static void put_back(struct check *c)
         *c->evaluation.random = c->evaluation.start;
 }
 
+/* Compares the elements of the inputs one by one: all, or those that `only` marks. */
+static bool compare_elements(struct check *c, const bool *only, sb_gradcheck_result *result)
+{
+    for (int j = 0; j < c->n; j++)
+        if ((!only || only[j]) && !differentiate(c, &c->gradient[j]))
+            return false;
+    for (int j = 0; j < c->n; j++)
+        if (!only || only[j])
+            judge(c, j, result);
+    return true;
+}
+
+/* Finds the input, the element and the numbers that the result of a failed exact check names. */
+static bool find_element(struct check *c, struct directions *d, sb_gradcheck_result *result)
+{
+    int64_t elements = 0;
+    struct difference there;
+    for (int j = 0; j < c->n; j++)
+        elements += d->suspect[j] ? c->gradient[j].n : 0;
+    if (elements <= MOST_ELEMENTS)
+        return compare_elements(c, d->suspect, result);
+    if (!directions_locate(d, &result->input, &result->index) ||
+        !evaluation_difference(&c->evaluation, c->x[result->input], result->index, 1, &there))
+        return false;
+    result->backward = c->gradient[result->input].backward[result->index];
+    result->difference = there.value;
+    return true;
+}
+
+static bool compare_exactly(struct check *c, bool suspect[], sb_gradcheck_result *result)
+{
+    struct directions d = {.evaluation = &c->evaluation,
+                           .gradient = c->gradient,
+                           .n = c->n,
+                           .count = c->directions,
+                           .tolerance = c->tolerance,
+                           .suspect = suspect};
+    if (!find_noise(c) || !directions_compare(&d))
+        return false;
+    result->ok = d.error <= c->tolerance;
+    result->error = d.error;
+    result->backward = d.backward;
+    result->difference = d.derivative;
+    if (result->ok)
+        return true;
+    const bool found = find_element(c, &d, result);
+    if (found && !(result->error > d.error) && !isnan(result->error))
+        result->error = d.error;
+    return found;
+}
+
+/* Exact where the function allows it or the caller wants it; sets the default tolerance. */
+static void choose_method(struct check *c, sb_gradcheck_result *result)
+{
+    struct evaluation *e = &c->evaluation;
+    e->exact = c->method == SB_GRADCHECK_EXACT || (c->method == SB_GRADCHECK_AUTOMATIC && e->dual);
+    result->method = e->exact ? SB_GRADCHECK_EXACT : SB_GRADCHECK_DIFFERENCES;
+    if (!(c->tolerance > 0))
+        c->tolerance = e->exact ? 1e-12 : 1e-6;
+}
+
 static bool compare(struct check *c, sb_gradcheck_result *result)
 {
     if (!backward_afresh(c) || !backward_again(c))
         return false;
-    for (int j = 0; j < c->n; j++)
-        if (!differentiate(c, &c->gradient[j]))
+    choose_method(c, result);
+    if (c->evaluation.exact) {
+        bool *suspect = memory_new((size_t)c->n * sizeof *suspect);
+        const bool ok = suspect ? compare_exactly(c, suspect, result)
+                                : sb_fail("out of memory for %d inputs", c->n) != NULL;
+        memory_free(suspect);
+        if (!ok)
             return false;
-    for (int j = 0; j < c->n; j++)
-        judge(c, j, result);
-    result->ok = result->error <= c->tolerance;
+    } else {
+        if (!compare_elements(c, NULL, result))
+            return false;
+        result->ok = result->error <= c->tolerance;
+    }
     if (!result->ok)
         mistake_name(&c->evaluation, c->gradient, c->n, result->input, c->tolerance,
                      result->mistake);
-    return true;
+    return !c->second_order || !result->ok ||
+           second_order_compare(&c->evaluation, c->gradient, c->n, result);
 }
 
-static bool report(const struct check *c, const sb_gradcheck_result *result)
+static bool report_second_order(sb_gradcheck_result *result)
+{
+    result->ok = result->symmetry <= 1e-11 && result->curvature <= 1e-6;
+    return result->ok ||
+           sb_fail("gradcheck: second order: <u, H v> and <v, H u> differ by %.2g, at most 1e-11 "
+                   "passes; H v and differences of gradients by %.2g, at most 1e-6 passes",
+                   result->symmetry, result->curvature);
+}
+
+static bool report(const struct check *c, sb_gradcheck_result *result)
 {
     if (result->ok)
-        return true;
+        return !c->second_order || report_second_order(result);
     const char *mistake = result->mistake;
-    return sb_fail("gradcheck: input %d, %s, element %lld: backward gives %.9g, the difference is "
-                   "%.9g: error %.2g, more than %.2g%s%s",
+    const bool exact = result->method == SB_GRADCHECK_EXACT;
+    return sb_fail("gradcheck: input %d, %s, element %lld: backward gives %.*g, the %s is %.*g: "
+                   "error %.2g, more than %.2g%s%s",
                    result->input, tensor_shape(c->x[result->input]).text, (long long)result->index,
-                   result->backward, result->difference, result->error, c->tolerance,
+                   exact ? 16 : 9, result->backward, exact ? "exact derivative" : "difference",
+                   exact ? 16 : 9, result->difference, result->error, c->tolerance,
                    mistake[0] ? "; " : "", mistake);
+}
+
+static bool are_settings(const sb_gradcheck_options *o)
+{
+    if (!is_setting("step", o->step) || !is_setting("tolerance", o->tolerance))
+        return false;
+    if ((int)o->method < SB_GRADCHECK_AUTOMATIC || (int)o->method > SB_GRADCHECK_DIFFERENCES)
+        return sb_fail("gradcheck: %d is not a method", (int)o->method);
+    return o->directions >= 0 ||
+           sb_fail("gradcheck: directions is %d, not a positive number", o->directions);
 }
 
 static void discard(struct check *c)
@@ -272,11 +400,12 @@ bool sb_gradcheck(sb_function f, void *context, sb_tensor *const inputs[], int n
     *result = not_run;
     if (!f || !inputs)
         return fail_null("gradcheck", f ? "inputs" : "f");
-    if (!is_setting("step", o->step) || !is_setting("tolerance", o->tolerance) ||
-        !are_inputs(inputs, n))
+    if (!are_settings(o) || !are_inputs(inputs, n))
         return false;
     sb_random *random = o->random ? o->random : tape_open() ? tape_open()->random : NULL;
-    struct check c = {.x = inputs, .n = n, .tolerance = o->tolerance > 0 ? o->tolerance : 1e-6};
+    struct check c = {.x = inputs, .n = n, .tolerance = o->tolerance, .method = o->method};
+    c.directions = o->directions > 0 ? o->directions : 4;
+    c.second_order = o->second_order;
     c.evaluation = (struct evaluation){.f = f, .context = context, .x = inputs, .outputs = -1};
     c.evaluation.step = o->step > 0 ? o->step : 1e-5;
     c.evaluation.random = random;

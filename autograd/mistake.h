@@ -15,6 +15,7 @@ struct gradient {
     double *again;        /* and what the second backward added */
     double *difference;   /* numerical derivative */
     double *rounding;     /* bound of its error from the rounding of f */
+    double noise;         /* how much the gradient changes when the inputs change by 4 ulp */
     double *first, *last; /* its parts from the first and the last output that depend on x */
     double *parts;        /* the memory of all arrays */
 };

@@ -136,7 +136,8 @@ struct shared_gradients *shared_gradients_new(sb_communicator *c, sb_parameters 
     struct shared_gradients *s = memory_new(sizeof *s);
     if (!s)
         return sb_fail("gradients of ranks: out of memory");
-    *s = (struct shared_gradients){.c = c, .set = set, .listener = {adds, done, s}};
+    *s = (struct shared_gradients){
+        .c = c, .set = set, .listener = {.adds = adds, .done = done, .context = s}};
     if (shared_gradients_begin(s))
         return s;
     shared_gradients_free(s);

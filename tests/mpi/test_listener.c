@@ -31,7 +31,7 @@ static bool done(void *context, const sb_node *node)
 /* Backward of (w x) + (w w) + x, in which w is an input of two nodes, one of them the last. */
 static bool run(struct observer *seen, sb_tensor *w, sb_tensor *x)
 {
-    const struct listener listener = {adds, done, seen};
+    const struct listener listener = {.adds = adds, .done = done, .context = seen};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *y = sb_multiply(w, x);

@@ -1,0 +1,237 @@
+/*
+ * For a direction v, <gradient, v> must be the derivative J v of the function along v. One run of f
+ * on dual numbers gives J v, so it checks all elements together. Each element of v is +-1 over the
+ * sum of |gradient| of its input, so that all inputs count alike. Inputs whose gradients differ by
+ * more than a factor of 100 have directions of their own: a gradient that is all rounding, as of a
+ * bias that softmax ignores, would need a tangent that drowns the others.
+ *
+ * The error is |<gradient, v> - J v|, relative to the largest sum of |gradient tangent| that
+ * rounds on the way (autograd/exact.h). Where that exceeds the tolerance, what the rounding of
+ * inputs changes is subtracted. An operation may also cancel inside, as when softmax ignores a
+ * constant: 4 ulp of the function's value count as rounding, and 64 for a gradient that is tiny
+ * beside it.
+ */
+#include "autograd/directions.h"
+#include "autograd/exact.h"
+#include "tensor/memory.h"
+#include "tensor/random.h"
+#include <float.h>
+#include <math.h>
+
+/* The direction of the inputs of one group. */
+struct group {
+    int n;
+    sb_tensor **x, **v;
+    const struct gradient **gradient;
+    double largest;
+};
+
+static double sum_of(const struct gradient *g)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < g->n; i++)
+        sum += fabs(g->backward[i]);
+    return sum;
+}
+
+/* What rounding explains of an input's gradient. A change that is large beside a gradient which is
+   not tiny comes from a kink or a tie, which the rounding of inputs crosses. */
+static double floor_of(const struct directions *d, const struct gradient *g)
+{
+    const struct evaluation *e = d->evaluation;
+    double value = 0;
+    for (int64_t k = 0; k < e->outputs; k++)
+        value += evaluation_weight(k) * fabs(e->up[k]);
+    const double sum = sum_of(g);
+    const bool tiny = sum <= 1e-9 * value, kink = !tiny && g->noise > 1e-8 * sum;
+    return (kink ? 0 : 4 * g->noise) + (tiny ? 64 : 4) * DBL_EPSILON * value;
+}
+
+/* The group of an input: two powers of ten of its gradient. */
+static int group_of(const struct gradient *g)
+{
+    const double sum = sum_of(g);
+    return sum > 0 && isfinite(sum) ? (int)floor(log10(sum) / 2) : -1000;
+}
+
+static bool is_repeated(const struct directions *d, int input)
+{
+    for (int j = 0; j < input; j++)
+        if (d->gradient[j].x == d->gradient[input].x)
+            return true;
+    return false;
+}
+
+static void group_end(struct group *group)
+{
+    for (int i = 0; group->v && i < group->n; i++)
+        sb_tensor_release(group->v[i]);
+    memory_free(group->x);
+    memory_free(group->v);
+    memory_free(group->gradient);
+}
+
+/* Gathers the inputs of a group, with directions that are still 0. */
+static bool group_begin(struct group *group, const struct directions *d, int number)
+{
+    const size_t n = (size_t)d->n;
+    *group = (struct group){.x = memory_new(n * sizeof(sb_tensor *)),
+                            .v = memory_new(n * sizeof(sb_tensor *)),
+                            .gradient = memory_new(n * sizeof(struct gradient *))};
+    if (!group->x || !group->v || !group->gradient)
+        return sb_fail("out of memory for %d inputs", d->n);
+    for (int i = 0; i < d->n; i++) {
+        const struct gradient *g = &d->gradient[i];
+        if (g->n == 0 || group_of(g) != number || is_repeated(d, i))
+            continue;
+        group->gradient[group->n] = g;
+        group->x[group->n] = g->x;
+        group->v[group->n] = tensor_new("gradcheck", g->x->device, SB_F64, g->x->rank, g->x->dim);
+        if (!group->v[group->n] || !tensor_zero(group->v[group->n++]))
+            return false;
+    }
+    return true;
+}
+
+/* Fills elements `first` to `end` of input i's direction, and clears the others. */
+static void group_aim(struct group *group, int i, int64_t first, int64_t end, sb_random *random)
+{
+    const struct gradient *g = group->gradient[i];
+    const double sum = sum_of(g), size = sum > 0 && isfinite(sum) ? 1 / sum : 1;
+    double *v = group->v[i]->data;
+    for (int64_t k = 0; k < g->n; k++) {
+        const bool up = sb_random_uniform(random) < 0.5;
+        v[k] = k < first || k >= end ? 0 : up ? size : -size;
+    }
+}
+
+/* off / size, but not beyond the tolerance when rounding explains it. */
+static double relative(double off, double size, double rounding, double tolerance)
+{
+    if (off == 0 || off <= tolerance * size)
+        return off == 0 ? 0 : off / size;
+    return off <= rounding ? tolerance : (off - rounding) / size;
+}
+
+/* The error along the directions that are set; NaN where a number is not finite. */
+static bool group_error(struct group *group, struct directions *d, double *error)
+{
+    struct directional along;
+    if (!exact_along(d->evaluation, group->x, group->v, group->n, group->largest == 0, &along))
+        return false;
+    group->largest = fmax(group->largest, along.largest);
+    double product = 0, again = 0, size = fmax(group->largest, fabs(along.value)), before = 0;
+    double rounding = 0;
+    for (int i = 0; i < group->n; i++) {
+        const struct gradient *g = group->gradient[i];
+        const double *v = group->v[i]->data;
+        double sum = 0, longest = 0;
+        for (int64_t k = 0; k < g->n; k++) {
+            longest = fmax(longest, fabs(v[k]));
+            product += g->backward[k] * v[k];
+            again += g->again[k] * v[k];
+            sum += fabs(g->backward[k] * v[k]);
+            before += fabs(g->before[k] * v[k]);
+        }
+        size = fmax(size, sum);
+        rounding += longest * floor_of(d, g);
+    }
+    const double off = fabs(product - along.value), off_again = fabs(again - along.value);
+    *error = fmax(relative(off, size, rounding, d->tolerance),
+                  relative(off_again, fmax(size, before), rounding, d->tolerance));
+    if (isnan(off) || isnan(off_again))
+        *error = NAN;
+    if (*error > d->error || isnan(*error)) {
+        d->error = *error;
+        d->backward = off >= off_again ? product : again;
+        d->derivative = along.value;
+    }
+    return true;
+}
+
+static bool directions_compare_group(struct directions *d, int number)
+{
+    struct group group;
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    bool ok = group_begin(&group, d, number), wrong = false;
+    for (int k = 0; ok && k < d->count; k++) {
+        double error;
+        for (int i = 0; i < group.n; i++)
+            group_aim(&group, i, 0, group.gradient[i]->n, &random);
+        ok = group_error(&group, d, &error);
+        wrong |= ok && !(error <= d->tolerance);
+    }
+    for (int i = 0; i < d->n; i++)
+        d->suspect[i] |= wrong && d->gradient[i].n > 0 && group_of(&d->gradient[i]) == number;
+    group_end(&group);
+    return ok;
+}
+
+static bool is_first_of_its_group(const struct directions *d, int input)
+{
+    for (int j = 0; j < input; j++)
+        if (d->gradient[j].n > 0 && group_of(&d->gradient[j]) == group_of(&d->gradient[input]))
+            return false;
+    return d->gradient[input].n > 0;
+}
+
+bool directions_compare(struct directions *d)
+{
+    d->error = 0;
+    for (int i = 0; i < d->n; i++)
+        if (is_first_of_its_group(d, i) && !directions_compare_group(d, group_of(&d->gradient[i])))
+            return false;
+    return true;
+}
+
+/* ---- which element is wrong ---- */
+
+/* Halves the range of elements of one input until one is left: the half with the larger error. */
+static bool group_halve(struct group *group, struct directions *d, int64_t *index)
+{
+    int64_t first = 0, end = group->gradient[0]->n;
+    while (end - first > 1) {
+        const int64_t middle = first + (end - first) / 2;
+        double error[2];
+        for (int half = 0; half < 2; half++) {
+            sb_random random = sb_random_new(2, SB_STREAM_USER);
+            group_aim(group, 0, half ? middle : first, half ? end : middle, &random);
+            if (!group_error(group, d, &error[half]))
+                return false;
+        }
+        if (isnan(error[1]) || error[1] > error[0])
+            first = middle;
+        else
+            end = middle;
+    }
+    *index = first;
+    return true;
+}
+
+bool directions_locate(struct directions *d, int *input, int64_t *index)
+{
+    double worst = -1;
+    const struct directions all = *d;
+    for (int i = 0; i < all.n; i++) {
+        struct directions one = all;
+        bool suspect = false;
+        one.gradient = &all.gradient[i];
+        one.n = 1;
+        one.suspect = &suspect;
+        if (!all.suspect[i] || is_repeated(&all, i))
+            continue;
+        if (!directions_compare(&one))
+            return false;
+        if (one.error > worst || isnan(one.error)) {
+            worst = isnan(one.error) ? INFINITY : one.error;
+            *input = i;
+        }
+    }
+    struct directions one = all;
+    struct group group;
+    one.gradient = &all.gradient[*input];
+    one.n = 1;
+    bool ok = group_begin(&group, &one, group_of(one.gradient)) && group_halve(&group, &one, index);
+    group_end(&group);
+    return ok;
+}
