@@ -105,12 +105,12 @@ static void group_aim(struct group *group, int i, int64_t first, int64_t end, sb
     }
 }
 
-/* off / size, but not beyond the tolerance when rounding explains it. */
+/* off / size; where that exceeds the tolerance, less what rounding explains. */
 static double relative(double off, double size, double rounding, double tolerance)
 {
     if (off == 0 || off <= tolerance * size)
         return off == 0 ? 0 : off / size;
-    return off <= rounding ? tolerance : (off - rounding) / size;
+    return off <= rounding ? 0 : (off - rounding) / size;
 }
 
 /* The error along the directions that are set; NaN where a number is not finite. */

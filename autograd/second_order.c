@@ -127,37 +127,55 @@ static double largest_error(const struct vector *a, const struct vector *b,
     return off == 0 ? 0 : off / size;
 }
 
-/* The values of the inputs, which the differences change, to the bit. */
-static bool vector_copy_values(struct vector *to, sb_tensor *const x[], bool back)
+/* Sets the inputs to these values. */
+static void vector_copy_values(const struct vector *from, sb_tensor *const x[])
 {
-    for (int i = 0; i < to->n; i++)
-        if (to->part[i]) {
-            void *from = back ? to->part[i]->data : x[i]->data;
-            x[i]->device->copy(back ? x[i]->data : to->part[i]->data, from, tensor_bytes(x[i]));
-        }
-    return true;
+    for (int i = 0; i < from->n; i++)
+        if (from->part[i])
+            sb_tensor_write(x[i], from->part[i]->data);
 }
 
+/* to = (g(x + h v) - g(x - h v)) / 2h, from the values `start` of x. */
+static bool difference_of_gradients(struct evaluation *e, const struct vector *v, double h,
+                                    const struct vector *start, struct vector *up,
+                                    struct vector *down, struct vector *to)
+{
+    vector_copy_values(start, e->x);
+    bool ok = gradient_at(e, v, h, up);
+    vector_copy_values(start, e->x);
+    ok = ok && gradient_at(e, v, -h, down);
+    vector_copy_values(start, e->x);
+    for (int i = 0; ok && i < v->n; i++)
+        for (int64_t k = 0; v->part[i] && k < tensor_size(v->part[i]); k++) {
+            const double *above = up->part[i]->data, *below = down->part[i]->data;
+            ((double *)to->part[i]->data)[k] = (above[k] - below[k]) / (2 * h);
+        }
+    return ok;
+}
+
+/* The error of hv against differences of gradients, with Richardson's extrapolation. */
 static bool curvature_error(struct evaluation *e, const struct gradient *g, int n,
                             const struct vector *v, const struct vector *hv, double *error)
 {
-    struct vector up = {0}, down = {0}, start = {0};
-    bool ok = vector_begin(&up, g, n, NULL) && vector_begin(&down, g, n, NULL) &&
-              vector_begin(&start, g, n, NULL) && vector_copy_values(&start, e->x, false);
-    const double h = e->step;
-    ok = ok && gradient_at(e, v, h, &up) && vector_copy_values(&start, e->x, true) &&
-         gradient_at(e, v, -h, &down);
-    if (start.part)
-        vector_copy_values(&start, e->x, true);
+    struct vector work[5] = {{0}}, *up = &work[0], *down = &work[1], *start = &work[2];
+    struct vector *whole = &work[3], *half = &work[4];
+    bool ok = true;
+    for (int i = 0; i < 5; i++)
+        ok = ok && vector_begin(&work[i], g, n, NULL);
     for (int i = 0; ok && i < n; i++)
-        for (int64_t k = 0; up.part[i] && k < g[i].n; k++)
-            ((double *)up.part[i]->data)[k] =
-                (((double *)up.part[i]->data)[k] - ((double *)down.part[i]->data)[k]) / (2 * h);
+        if (start->part[i])
+            ok = sb_tensor_read(e->x[i], start->part[i]->data);
+    ok = ok && difference_of_gradients(e, v, e->step, start, up, down, whole) &&
+         difference_of_gradients(e, v, e->step / 2, start, up, down, half);
+    for (int i = 0; ok && i < n; i++)
+        for (int64_t k = 0; half->part[i] && k < g[i].n; k++) {
+            double *fine = half->part[i]->data;
+            fine[k] = (4 * fine[k] - ((const double *)whole->part[i]->data)[k]) / 3;
+        }
     if (ok)
-        *error = largest_error(hv, &up, g);
-    vector_end(&up);
-    vector_end(&down);
-    vector_end(&start);
+        *error = largest_error(hv, half, g);
+    for (int i = 0; i < 5; i++)
+        vector_end(&work[i]);
     return ok;
 }
 

@@ -14,7 +14,7 @@ static sb_tensor *positions_constant(const char *who, sb_dtype dtype, int rank, 
 {
     if (!tape_need(who))
         return NULL;
-    if (dtype != SB_F32 && dtype != SB_F64)
+    if (dtype != SB_F32 && dtype != SB_F64 && dtype != SB_DUAL)
         return sb_fail("%s: dtype is %s; it must be f32 or f64", who, sb_dtype_name(dtype));
     return tensor_new(who, sb_device_cpu(), dtype, rank, dim);
 }

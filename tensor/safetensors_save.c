@@ -152,6 +152,9 @@ static bool check_name(const struct source_item *item)
         return false;
     if (strcmp(item->name, HEADER_METADATA) == 0)
         return sb_fail("safetensors_save: a tensor cannot be called " HEADER_METADATA);
+    if (item->dtype == SB_DUAL)
+        return sb_fail("safetensors_save: \"%s\" is of dual numbers; a file holds f64 at most",
+                       item->name);
     return true;
 }
 

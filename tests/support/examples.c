@@ -183,8 +183,11 @@ void example_expect_gradients(const struct example *e, const char *shapes, const
 {
     sb_gradcheck_options options = {.random = &example_stream};
     example_stream = sb_random_new(11, SB_STREAM_TRAIN);
-    cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL), "%s %s: %s",
-              e->name, shapes, sb_error());
+    for (int m = SB_GRADCHECK_AUTOMATIC; m <= SB_GRADCHECK_DIFFERENCES; m += 2) {
+        options.method = (sb_gradcheck_method)m;
+        cr_expect(sb_gradcheck(apply, (void *)(uintptr_t)e, in->x, in->n, &options, NULL),
+                  "%s %s: %s", e->name, shapes, sb_error());
+    }
 }
 
 void example_gradients_agree(const struct example *e, const char *shapes)

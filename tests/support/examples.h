@@ -40,8 +40,8 @@ struct results example_must_run(const struct example *e, const char *shapes,
                                 const struct inputs *in);
 void results_free(struct results *results);
 
-/* Expects gradients that agree with differences, in float64: those of these inputs, or an
-   example_check. */
+/* Expects gradients that agree with exact derivatives and with differences, in float64: those of
+   these inputs, or an example_check. */
 void example_expect_gradients(const struct example *e, const char *shapes, const struct inputs *in);
 void example_gradients_agree(const struct example *e, const char *shapes);
 

@@ -73,8 +73,8 @@ TEST(tensor, tensors_may_have_six_axes_or_be_empty)
 
 TEST(tensor, bad_constructions_are_refused)
 {
-    cr_expect(!sb_tensor_zeros((sb_dtype)5, SB_SHAPE(2)));
-    EXPECT_ERROR("tensor: 5 is not a dtype");
+    cr_expect(!sb_tensor_zeros((sb_dtype)6, SB_SHAPE(2)));
+    EXPECT_ERROR("tensor: 6 is not a dtype");
     cr_expect(!sb_tensor_full((sb_dtype)-1, SB_SHAPE(2), 0));
     EXPECT_ERROR("tensor: -1 is not a dtype");
     cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(1, 1, 1, 1, 1, 1, 1)));
