@@ -102,6 +102,8 @@ static void perturb(struct check *c, bool back)
 /* Measures how much rounding of the inputs alone moves each gradient. */
 static bool find_noise(struct check *c)
 {
+    for (int j = 0; j < c->n; j++)
+        sb_tensor_clear_grad(c->x[j]);
     perturb(c, false);
     bool ok = evaluation_backward(&c->evaluation, &c->evaluation.down);
     perturb(c, true);

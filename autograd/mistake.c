@@ -62,7 +62,18 @@ static double common_factor(const struct gradient *g, double tolerance)
     return g->n > 1 || is_whole(size) || is_whole(1 / size) ? factor : 0;
 }
 
-static void name_factor(double factor, char text[MISTAKE_SIZE])
+/* What the factor is the number of, if that is likely. */
+static const char *name_number(const sb_tensor *x, double factor)
+{
+    const double row = x->rank > 0 ? (double)x->dim[x->rank - 1] : 1, all = (double)tensor_size(x);
+    if (row > 2 && fabs(factor - row) < 1e-6)
+        return ", the length of a row: a sum and a mean are confused";
+    if (all > 2 && fabs(factor - all) < 1e-6)
+        return ", the number of elements: a sum and a mean are confused";
+    return ": a factor is lost";
+}
+
+static void name_factor(const sb_tensor *x, double factor, char text[MISTAKE_SIZE])
 {
     const char *sign = factor < 0 ? " and of the wrong sign" : "";
     double size = fabs(factor);
@@ -70,8 +81,9 @@ static void name_factor(double factor, char text[MISTAKE_SIZE])
         snprintf(text, MISTAKE_SIZE,
                  "of the right size and the wrong sign everywhere: a sign is lost");
     else
-        snprintf(text, MISTAKE_SIZE, "exactly %.3f times too %s%s everywhere: a factor is lost",
-                 size > 1 ? size : 1 / size, size > 1 ? "large" : "small", sign);
+        snprintf(text, MISTAKE_SIZE, "exactly %.3f times too %s%s everywhere%s",
+                 size > 1 ? size : 1 / size, size > 1 ? "large" : "small", sign,
+                 name_number(x, size > 1 ? size : 1 / size));
 }
 
 /* Whether the gradient's last two axes are swapped in memory. */
@@ -89,6 +101,50 @@ static bool is_transposed(const struct gradient *g, double tolerance)
             return false;
     }
     return true;
+}
+
+/* Whether backward differs from the derivative by a constant within each row; *total is the sum of
+   these constants, and *size of their sizes. */
+static bool is_shifted_by_row(const struct gradient *g, double tolerance, double *total,
+                              double *size)
+{
+    const int64_t C = g->x->rank > 0 ? g->x->dim[g->x->rank - 1] : 1;
+    const double allowed =
+        tolerance * fmax(largest(g->n, g->backward), largest(g->n, g->difference));
+    *total = *size = 0;
+    for (int64_t i = 0; i < g->n && C > 2; i++) {
+        const int64_t first = i - i % C;
+        const double shift = g->backward[i] - g->difference[i];
+        const double other = g->backward[first] - g->difference[first];
+        if (!(fabs(shift - other) <= 2 * (allowed + g->rounding[i])))
+            return false;
+        *total += shift / (double)C;
+        *size += fabs(shift) / (double)C;
+    }
+    return C > 2;
+}
+
+static const char *name_shift(const struct gradient *g, double tolerance)
+{
+    double total, size;
+    if (!is_shifted_by_row(g, tolerance, &total, &size))
+        return "";
+    return fabs(total) <= 1e-3 * size && g->n > g->x->dim[g->x->rank - 1]
+               ? "it differs by a constant within each row, and these cancel: a mean over all "
+                 "rows instead of over each"
+               : "it differs by a constant within each row: a sum over the row is missing";
+}
+
+/* Whether elements on which the function does not depend get a gradient, others being right or
+   not. */
+static bool ignores_support(const struct gradient *g)
+{
+    int64_t outside = 0, wrong = 0;
+    for (int64_t i = 0; i < g->n; i++) {
+        outside += g->difference[i] == 0;
+        wrong += g->difference[i] == 0 && fabs(g->backward[i]) > g->rounding[i];
+    }
+    return outside < g->n && wrong > 0 && 2 * wrong >= outside;
 }
 
 static const char *name_pattern(const struct gradient *g, double tolerance)
@@ -155,7 +211,13 @@ void mistake_name(struct evaluation *e, const struct gradient *gradients, int n,
     snprintf(text, MISTAKE_SIZE, "%s", name_pattern(g, tolerance));
     double factor = text[0] ? 0 : common_factor(g, tolerance);
     if (factor != 0)
-        name_factor(factor, text);
+        name_factor(g->x, factor, text);
+    if (!text[0] && e->exact)
+        snprintf(text, MISTAKE_SIZE, "%s", name_shift(g, tolerance));
+    if (!text[0] && e->exact && ignores_support(g))
+        snprintf(text, MISTAKE_SIZE,
+                 "elements on which the function does not depend get a gradient: the support of a "
+                 "mask is ignored");
     for (int k = 0; k < n && !text[0]; k++)
         if (gradients[k].x != g->x && fits_transposed(e, g, gradients[k].x, tolerance))
             snprintf(text, MISTAKE_SIZE, "as if input %d were transposed in a product", k);
