@@ -30,7 +30,7 @@ sb_tensor *evaluation_run(struct evaluation *e, double *const *values)
     if (!y)
         return sb_fail("the function returns no tensor");
     if (y->dtype != SB_F64 && y->dtype != SB_DUAL)
-        return sb_fail("the function returns %s, not f64", sb_dtype_name(y->dtype));
+        return sb_fail("the function returns %s; it must be f64", sb_dtype_name(y->dtype));
     int64_t n = tensor_size(y);
     if (e->outputs < 0) {
         e->up = memory_new((size_t)(2 * n) * sizeof(double));

@@ -1,0 +1,17 @@
+/* softback gradcheck --model: all parameters of a trained model. */
+#ifndef SOFTBACK_PROGRAM_GRADCHECK_MODEL_H
+#define SOFTBACK_PROGRAM_GRADCHECK_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gradcheck_model_request {
+    const char *path, *data, *task;
+    int64_t count; /* of pairs in the batch */
+    bool second_order;
+};
+
+/* Checks the model in its float64 twin and prints the result; returns the exit code. */
+int gradcheck_model(const struct gradcheck_model_request *request);
+
+#endif
