@@ -132,7 +132,7 @@ static sb_gradcheck_result check_blamed(struct blamed b, sb_gradcheck_method met
     return result;
 }
 
-CPU_CLAIM(exact_gradcheck, every_planted_mistake_is_found)
+CPU_TEST(exact_gradcheck, every_planted_mistake_is_found)
 {
     for (int operation = 0; operation < 4; operation++)
         for (int wrong = NOTHING; wrong < WRONGS; wrong++) {
@@ -146,7 +146,7 @@ CPU_CLAIM(exact_gradcheck, every_planted_mistake_is_found)
         }
 }
 
-CPU_CLAIM(exact_gradcheck, differences_pass_what_is_below_their_reach)
+CPU_TEST(exact_gradcheck, differences_pass_what_is_below_their_reach)
 {
     for (int operation = 0; operation < 4; operation++)
         for (int wrong = ONE_FACTOR; wrong <= LAST_BELOW_DIFFERENCES; wrong++)
@@ -156,7 +156,7 @@ CPU_CLAIM(exact_gradcheck, differences_pass_what_is_below_their_reach)
                       "mistake %d, operation %d: %s", wrong, operation, sb_error());
 }
 
-CPU_CLAIM(exact_gradcheck, mistakes_are_named)
+CPU_TEST(exact_gradcheck, mistakes_are_named)
 {
     static const struct {
         enum wrong wrong;
@@ -189,7 +189,7 @@ static sb_tensor *run_supported(void *context, sb_tensor *const x[])
     return sb_concatenate((sb_tensor *[]){sb_softmax(kept), zero}, 2, 1);
 }
 
-CPU_CLAIM(exact_gradcheck, an_ignored_support_is_named)
+CPU_TEST(exact_gradcheck, an_ignored_support_is_named)
 {
     sb_tensor *x = test_leaf(SB_F64, 3, SB_SHAPE(3, 4));
     enum wrong wrong = NOTHING;
