@@ -90,11 +90,11 @@ static double seconds(void)
 static void twin_print(const struct twin *t, const sb_gradcheck_result *result, bool second,
                        double time)
 {
+    const int64_t pairs = sb_tensor_dim(sb_batch_get(t->batch, "source"), 0);
     printf("parameters       %s in %s tensors, as float64\n",
            count_text(sb_parameters_size(t->weights)).text,
            count_text(sb_parameters_count(t->weights)).text);
-    printf("batch            %s pairs\n",
-           count_text(sb_tensor_dim(sb_batch_get(t->batch, "source"), 0)).text);
+    printf("batch            %s pair%s\n", count_text(pairs).text, pairs == 1 ? "" : "s");
     printf("gradient         error %.1e by dual numbers; at most 1e-12 passes\n", result->error);
     if (second)
         printf("second order     <u, H v> = <v, H u> to %.1e, differences of gradients to %.1e\n",

@@ -423,17 +423,44 @@ TEST(program, gradients_are_checked_by_name)
 {
     struct outcome o = program_run("gradcheck softmax tanh argmax");
     expect_success(o);
-    expect_text(o.out, "softmax                  cpu    f64 ");
+    expect_text(o.out, "softmax                  cpu         8      ");
     expect_text(o.out, "argmax                   is not differentiable\n");
-    expect_text(o.out, "2 operations checked, 0 failed.");
+    expect_text(o.out, "2 operations checked, 0 failed, all in float64.");
     cr_expect(!strstr(o.out, "\nmatmul"));
+    o = program_run("gradcheck gelu --second");
+    expect_text(o.out, "  differences     symmetry\n");
+}
+
+TEST(program, the_gradient_of_a_whole_model_is_exact)
+{
+    make_model();
+    struct outcome o = program_run("gradcheck --model m.safetensors --task reverse --second");
+    expect_success(o);
+    expect_text(o.out, "batch            16 pairs\n");
+    expect_text(o.out, " by dual numbers; at most 1e-12 passes\n");
+    expect_text(o.out, "<u, H v> = <v, H u> to ");
+    write_text("pairs.tsv", "1 2\t2 1\n");
+    o = program_run("gradcheck --model m.safetensors --data pairs.tsv");
+    expect_text(o.out, "batch            1 pair\n");
+    o = program_run("gradcheck --model m.safetensors");
+    cr_expect(o.code == 2);
+    expect_text(o.err, "--model needs either --data FILE or --task NAME");
+    o = program_run("gradcheck --task reverse");
+    cr_expect(o.code == 2);
+    expect_text(o.err, "--data and --task need --model FILE");
+    o = program_run("gradcheck softmax --model m.safetensors --task reverse");
+    cr_expect(o.code == 2);
+    expect_text(o.err, "\"softmax\" is an operation; --model takes none");
+    o = program_run("gradcheck --model none.safetensors --task reverse");
+    cr_expect(o.code == 1);
+    expect_text(o.err, "none.safetensors");
 }
 
 TEST(program, all_gradients_pass)
 {
     struct outcome o = program_run("gradcheck");
     expect_success(o);
-    expect_text(o.out, " operations checked, 0 failed.");
+    expect_text(o.out, " operations checked, 0 failed, all in float64.");
     expect_success(program_run("explain cast"));
 }
 
