@@ -34,6 +34,41 @@ static double sum_of(const struct gradient *g)
     return sum;
 }
 
+/* Changes all inputs by up to 4 ulp, or sets them back. */
+static void perturb(struct directions *d, bool back)
+{
+    for (int j = 0; j < d->n; j++) {
+        struct gradient *g = &d->gradient[j];
+        for (int64_t i = 0; i < g->n; i++) {
+            const double x = sb_tensor_get(g->x, i), r = 2 * evaluation_weight(7 * i + j) - 1.5;
+            g->first[i] = back ? g->first[i] : x;
+            sb_tensor_set(g->x, i, back ? g->first[i] : x * (1 + 8 * DBL_EPSILON * r));
+        }
+    }
+}
+
+static void clear_gradients(struct directions *d)
+{
+    for (int j = 0; j < d->n; j++)
+        sb_tensor_clear_grad(d->gradient[j].x);
+}
+
+bool directions_find_noise(struct directions *d)
+{
+    clear_gradients(d);
+    perturb(d, false);
+    const bool ok = evaluation_backward(d->evaluation, &d->evaluation->down);
+    perturb(d, true);
+    for (int j = 0; j < d->n; j++) {
+        struct gradient *g = &d->gradient[j];
+        const sb_tensor *grad = sb_tensor_grad(g->x);
+        for (int64_t i = 0; ok && grad && i < g->n; i++)
+            g->noise += fabs(sb_tensor_get(grad, i) - g->backward[i]);
+    }
+    clear_gradients(d);
+    return ok;
+}
+
 /* What rounding explains of an input's gradient. A change that is large beside a gradient which is
    not tiny comes from a kink or a tie, which the rounding of inputs crosses. */
 static double floor_of(const struct directions *d, const struct gradient *g)

@@ -6,13 +6,17 @@
 
 struct directions {
     struct evaluation *evaluation;
-    const struct gradient *gradient; /* of each of n inputs */
-    int n, count;                    /* of directions for each group of inputs */
+    struct gradient *gradient; /* of each of n inputs */
+    int n, count;              /* of directions for each group of inputs */
     double tolerance;
     bool *suspect; /* of each input: an error above the tolerance is in it or in its group */
     /* Results: the largest error, and <gradient, v> and J v there. */
     double error, backward, derivative;
 };
+
+/* Measures how much rounding of the inputs alone moves each gradient. The inputs then have no
+   gradient. False when f fails. */
+bool directions_find_noise(struct directions *d);
 
 /* Compares all gradients with tangents. False when f fails. */
 bool directions_compare(struct directions *d);

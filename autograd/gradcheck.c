@@ -85,39 +85,6 @@ static bool backward_again(struct check *c)
     return true;
 }
 
-/* Changes all inputs by up to 4 ulp, or sets them back. */
-static void perturb(struct check *c, bool back)
-{
-    for (int j = 0; j < c->n; j++) {
-        struct gradient *g = &c->gradient[j];
-        for (int64_t i = 0; i < g->n; i++) {
-            const double x = sb_tensor_get(g->x, i);
-            g->before[i] = back ? g->before[i] : x;
-            const double r = 2 * evaluation_weight(7 * i + j) - 1.5;
-            sb_tensor_set(g->x, i, back ? g->before[i] : x * (1 + 8 * DBL_EPSILON * r));
-        }
-    }
-}
-
-/* Measures how much rounding of the inputs alone moves each gradient. */
-static bool find_noise(struct check *c)
-{
-    for (int j = 0; j < c->n; j++)
-        sb_tensor_clear_grad(c->x[j]);
-    perturb(c, false);
-    bool ok = evaluation_backward(&c->evaluation, &c->evaluation.down);
-    perturb(c, true);
-    for (int j = 0; j < c->n; j++) {
-        struct gradient *g = &c->gradient[j];
-        const sb_tensor *grad = sb_tensor_grad(g->x);
-        for (int64_t i = 0; ok && grad && i < g->n; i++)
-            g->noise += fabs(sb_tensor_get(grad, i) - g->backward[i]);
-    }
-    for (int j = 0; j < c->n; j++)
-        sb_tensor_clear_grad(c->x[j]);
-    return ok;
-}
-
 static double extrapolate(double whole, double half)
 {
     return (4 * half - whole) / 3;
@@ -302,7 +269,7 @@ static bool compare_exactly(struct check *c, bool suspect[], sb_gradcheck_result
                            .count = c->directions,
                            .tolerance = c->tolerance,
                            .suspect = suspect};
-    if (!find_noise(c) || !directions_compare(&d))
+    if (!directions_find_noise(&d) || !directions_compare(&d))
         return false;
     result->ok = d.error <= c->tolerance;
     result->error = d.error;

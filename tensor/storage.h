@@ -76,6 +76,9 @@ void tensor_drop_grad(sb_tensor *t);
 /* Checks that t's data is not freed; `who` opens the message. */
 bool tensor_readable(const char *who, const sb_tensor *t);
 
+/* Checks that t has a readable element of this index. */
+bool tensor_has(const char *who, const sb_tensor *t, int64_t index);
+
 /* Copies `count` elements from index `start` on to `values`, or from `values`, as doubles. */
 bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values);
 bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values);

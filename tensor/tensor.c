@@ -212,18 +212,6 @@ void *sb_tensor_data(sb_tensor *t)
     return t->data;
 }
 
-void *sb_tensor_dual_data(sb_tensor *t)
-{
-    if (!t)
-        return fail_null("tensor_dual_data", "t");
-    if (!tensor_readable("tensor_dual_data", t))
-        return NULL;
-    if (t->dtype != SB_DUAL)
-        return sb_fail("tensor_dual_data: the elements are %s, not dual numbers",
-                       sb_dtype_name(t->dtype));
-    return t->data;
-}
-
 static double to_double(sb_dtype dtype, const void *data)
 {
     switch (dtype) {
@@ -266,7 +254,7 @@ static void from_double(sb_dtype dtype, void *data, double value)
     }
 }
 
-static bool in_range(const char *who, const sb_tensor *t, int64_t index)
+bool tensor_has(const char *who, const sb_tensor *t, int64_t index)
 {
     if (!t)
         return fail_null(who, "t");
@@ -282,7 +270,7 @@ static bool in_range(const char *who, const sb_tensor *t, int64_t index)
 
 double sb_tensor_get(const sb_tensor *t, int64_t index)
 {
-    if (!in_range("get", t, index))
+    if (!tensor_has("get", t, index))
         return NAN;
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual element = 0; /* the largest */
@@ -290,20 +278,9 @@ double sb_tensor_get(const sb_tensor *t, int64_t index)
     return to_double(t->dtype, &element);
 }
 
-double sb_tensor_tangent(const sb_tensor *t, int64_t index)
-{
-    if (!in_range("tensor_tangent", t, index))
-        return NAN;
-    sb_dual element = 0;
-    const size_t width = sizeof element;
-    if (t->dtype == SB_DUAL)
-        t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
-    return sb_dual_tangent(element);
-}
-
 bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
 {
-    if (!in_range("put", t, index))
+    if (!tensor_has("put", t, index))
         return false;
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual element = 0;

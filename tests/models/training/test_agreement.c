@@ -56,22 +56,22 @@ CPU_TEST(agreement, all_ranks_report_the_first_difference)
     expect(&m, "rank 2 is softback 0.0.9, rank 0 is 0.1.0");
     m = equal_ranks();
     m.state[1].task = "";
-    expect(&m, "rank 1 learns files, rank 0 dates");
+    expect(&m, "rank 1 trains on files, rank 0 on dates");
     m = equal_ranks();
     m.state[1].settings.model.transformer.width = 64;
     expect(&m, "rank 1 has --width 64, rank 0 has 128");
     m = equal_ranks();
     m.state[1].data = 5;
-    expect(&m, "rank 1 reads other data than rank 0");
+    expect(&m, "rank 1 has different data from rank 0");
     m = equal_ranks();
     m.state[2].steps = 0;
-    expect(&m, "rank 2 goes on after step 0, rank 0 after 9");
+    expect(&m, "rank 2 continues after step 0, rank 0 after 9");
     m = equal_ranks();
     m.state[0].weights = 0;
-    expect(&m, "rank 1 begins with other weights than rank 0");
+    expect(&m, "rank 1 starts with different weights from rank 0");
     m = equal_ranks();
     m.state[2].part = 1;
-    expect(&m, "rank 2 begins with other weights than rank 0");
+    expect(&m, "rank 2 starts with different weights from rank 0");
 }
 
 CPU_TEST(agreement, ranks_of_tensor_parallelism_have_different_parts)
@@ -86,14 +86,13 @@ CPU_TEST(agreement, ranks_of_tensor_parallelism_have_different_parts)
     expect(&m, "");
     m = alike;
     m.state[2].part = 1;
-    expect(&m, "rank 2 begins with other weights than rank 0");
+    expect(&m, "rank 2 starts with different weights from rank 0");
     m = alike;
     m.state[1].head_ranks = 1;
     expect(&m, "rank 1 has --split heads=1, rank 0 has heads=2");
     m = alike;
     m.state[2].threads = 4;
-    expect(&m, "--split heads needs as many threads on all ranks (--threads): rank 2 has 4, rank 0 "
-               "has 3");
+    expect(&m, "rank 2 has 4 threads, rank 0 has 3; --split heads needs equal --threads");
 }
 
 CPU_TEST(agreement, a_rank_that_cannot_begin_is_named_unless_none_can)
