@@ -18,10 +18,11 @@ import pathlib
 
 import torch
 
-from references import attention, layers, models, operations, optimisers, record, training
+from references import (attention, layers, models, operations, optimisers, record, second_order,
+                        training)
 
 torch.set_num_threads(1)
-for theme in operations, attention, layers, models, optimisers, training:
+for theme in operations, attention, layers, models, optimisers, training, second_order:
     name = theme.__name__.split(".")[-1]
     cases = record.Record(name)
     theme.add(cases)
