@@ -98,6 +98,10 @@ void json_free(struct json *json)
 bool json_read(struct json *json, const char *what, const char *text, size_t size)
 {
     *json = (struct json){.size = round_up(most_memory(text, size))};
+    /* Jansson ends a number at a NUL and reads on behind it. */
+    const char *nul = memchr(text, '\0', size);
+    if (nul)
+        return sb_fail("%s: JSON, byte %zu: a NUL byte, expected text", what, (size_t)(nul - text));
     if (json->size > MOST_TIMES_TEXT * size + 2 * SMALL)
         return sb_fail("%s: JSON: %zu bytes need more than %d times as much memory", what, size,
                        MOST_TIMES_TEXT);

@@ -18,9 +18,9 @@ struct json {
 };
 
 /*
- * Parses a text. Fails when it is malformed, when an object has a key twice, when a string is not
- * UTF-8 or contains NUL, when nesting needs more than 36 bytes of memory for each byte of text, and
- * when memory runs out; then there is nothing to free. `what` opens the message.
+ * Parses a text. Fails when it is malformed or has a NUL byte, when an object has a key twice, when
+ * a string is not UTF-8 or contains NUL, when nesting needs more than 36 bytes of memory for each
+ * byte of text, and when memory runs out; then there is nothing to free. `what` opens the message.
  */
 bool json_read(struct json *json, const char *what, const char *text, size_t size);
 

@@ -167,7 +167,7 @@ TEST(safetensors_header, wrong_lengths_of_the_header_are_refused)
         {0, "expected near end of file"},
         {1, "JSON, byte 1: \"string or '}' expected near end of file"},
         {53, "JSON, byte 53: \"'}' expected near end of file"},
-        {58, "JSON, byte 55: \"end of file expected near"},
+        {58, "JSON, byte 54: a NUL byte, expected text"}, /* the first of the data */
         {59, "a header of 59 bytes, but only 58 follow"},
         {HEADER_LIMIT, "a header of 16777216 bytes, but only 58 follow"},
         {HEADER_LIMIT + 1, "not a safetensors file: a header of 16777217 bytes; at most 16777216"},
@@ -198,6 +198,25 @@ TEST(safetensors_header, every_truncation_is_refused)
         free(part);
     }
     free(bytes);
+}
+
+/* Jansson takes a NUL for the end of a number: "[4\0,8]" would be read as [4, 8]. */
+TEST(safetensors_header, a_nul_byte_anywhere_is_refused)
+{
+    const char *header = "{\"__metadata__\":{\"k\":\"v\"}," X(F32, "[1]", "[0,4]") "} ";
+    const size_t length = strlen(header);
+    for (size_t at = 0; at <= length; at++) {
+        size_t size;
+        unsigned char *bytes = make_file(header, length + 1, 5, &size);
+        unsigned char *text = bytes + HEADER_LENGTH_BYTES;
+        char message[64];
+        memmove(text + at + 1, text + at, length - at);
+        text[at] = '\0';
+        cr_expect(!opens(bytes, size), "a NUL byte at %zu is accepted", at);
+        snprintf(message, sizeof message, "JSON, byte %zu: a NUL byte, expected text", at);
+        EXPECT_ERROR(message);
+        free(bytes);
+    }
 }
 
 /* Any order of the tensors and of their properties, white space, and empty tensors between. */
