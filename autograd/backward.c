@@ -45,10 +45,24 @@ static bool has_gradient(const sb_node *node)
     return false;
 }
 
+/* Backward reads the inputs again: they must be those that forward read. */
+static bool inputs_unchanged(const sb_node *node)
+{
+    for (int i = 0; i < node->inputs; i++)
+        if (tensor_written(node->in[i]) > node->writes)
+            return sb_fail("backward: %s: its input %s %s was written after forward had read it; "
+                           "write it before forward or after backward",
+                           node->operation->name, input_name(node->operation, i).text,
+                           tensor_shape(node->in[i]).text);
+    return true;
+}
+
 static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
         return true;
+    if (!inputs_unchanged(node))
+        return false;
     watch_tell(WATCHED_BACKWARD, node);
     for (int i = 0; i < node->inputs; i++)
         if (!open_gradient(node, i))

@@ -87,6 +87,7 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
         return sb_fail("%s: out of memory", operation->name);
     node->operation = operation;
     node->inputs = inputs;
+    node->writes = tensor_writes();
     for (int i = 0; i < inputs; i++)
         node->in[i] = sb_tensor_retain(twin_of(operation->name, in[i]));
     if (options_bytes > 0)

@@ -13,6 +13,7 @@ struct sb_node {
     const sb_operation *operation;
     int inputs, outputs, made, saves; /* `made` of `outputs` exist so far */
     uint64_t fresh;                   /* bit i: write dx of input i instead of adding to it */
+    uint64_t writes;                  /* tensor_writes() when forward read the inputs */
     bool widened; /* inputs are casts of bf16, and outputs will be cast to bf16 (ops/call.h) */
     sb_tensor **in, **out; /* in the node's own block */
     sb_tensor *saved[NODE_SAVED];

@@ -66,6 +66,11 @@ SB_API void sb_tape_random(sb_tape *tape, sb_random *random);
  * Backward frees the data and gradients of intermediate results as soon as no operation needs them;
  * the loss keeps its value. On failure it clears the gradients of all leaves that the tape reaches,
  * so that another attempt does not add to incomplete ones.
+ *
+ * Fails also when an input of an operation was written since the operation read it, by
+ * sb_tensor_write, sb_tensor_set, sb_safetensors_read, sb_average_swap or an optimiser step: the
+ * gradient would be that of neither value. All parameters of a set count as one. Writes through a
+ * pointer from sb_tensor_data cannot be noticed.
  */
 SB_API bool sb_backward(sb_tensor *loss);
 /* The same for any y, from a gradient dy of y's shape. If y is a leaf, dy is added to its

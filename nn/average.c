@@ -71,6 +71,7 @@ bool sb_average_swap(sb_average *average)
     if (!spare)
         return false;
     size_t bytes = tensor_bytes(w);
+    tensor_note_write(parameters_values(average->set));
     w->device->copy(spare->data, w->data, bytes);
     w->device->copy(w->data, average->values->data, bytes);
     w->device->copy(average->values->data, spare->data, bytes);

@@ -168,6 +168,7 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
         return false;
     o->steps++;
     o->rate = sb_schedule_rate(&o->options.schedule, o->steps, &o->plateau);
+    tensor_note_write(parameters_values(o->set));
     bool ok = o->kind == SGD ? update_sgd(o, k, gradient_scale) : update_adam(o, k, gradient_scale);
     sb_parameters_clear(o->set);
     return ok;

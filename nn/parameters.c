@@ -224,6 +224,7 @@ static void move(struct parameter *p, sb_tensor *values, sb_tensor *gradient)
     sb_tensor *t = p->tensor;
     void *place = (char *)values->data + (size_t)p->offset * sb_dtype_bytes(t->dtype);
     t->device->copy(place, t->data, tensor_bytes(t));
+    values->written = values->written > tensor_written(t) ? values->written : tensor_written(t);
     sb_tensor *old_base = t->base;
     tensor_let_go(t);
     sb_tensor_release(old_base);

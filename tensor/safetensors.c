@@ -248,6 +248,7 @@ bool sb_safetensors_read(const sb_safetensors *file, const char *name, sb_tensor
                        utf8_quote(name).text, stored->codec->name,
                        shape_text(stored->rank, stored->dim).text, sb_dtype_name(into->dtype),
                        tensor_shape(into).text);
+    tensor_note_write(into);
     return pass(file, stored, upload, into);
 }
 

@@ -53,12 +53,32 @@ struct sb_tensor {
     bool keep;     /* backward keeps its data and gradient */
     bool data_gone;
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
+    uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
 };
 
 /* A tensor with undefined contents. The caller owns it. */
 sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
                       const int64_t *dim);
+
+/*
+ * The number of writes of elements, of all tensors, that no operation made: by sb_tensor_write,
+ * sb_tensor_set, optimisers and files. A node notes it, and so backward finds inputs that were
+ * changed after forward.
+ */
+extern atomic_uint_fast64_t tensor_write_count;
+static inline uint64_t tensor_writes(void)
+{
+    return atomic_load(&tensor_write_count);
+}
+static inline void tensor_note_write(sb_tensor *t)
+{
+    (t->base ? t->base : t)->written = atomic_fetch_add(&tensor_write_count, 1) + 1;
+}
+static inline uint64_t tensor_written(const sb_tensor *t)
+{
+    return t->base ? t->base->written : t->written;
+}
 
 /* t itself if it is on the device; else a copy there, and t is released. NULL when t is NULL or
    cannot be copied; t is released then too. */

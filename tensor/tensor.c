@@ -57,6 +57,8 @@ sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, 
     return view;
 }
 
+atomic_uint_fast64_t tensor_write_count;
+
 void tensor_let_go(sb_tensor *t)
 {
     if (t->data_gone)
@@ -285,6 +287,7 @@ bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual element = 0;
     from_double(t->dtype, &element, value);
+    tensor_note_write(t);
     return t->device->upload((char *)t->data + (size_t)index * width, &element, width);
 }
 
@@ -323,6 +326,7 @@ bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double 
 {
     size_t width = sb_dtype_bytes(t->dtype);
     sb_dual elements[CHUNK];
+    tensor_note_write(t);
     for (int64_t done = 0; done < count; done += CHUNK) {
         size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
         char *to = (char *)t->data + (size_t)(start + done) * width;

@@ -113,6 +113,57 @@ TEST(backward, a_flat_gradient_is_overwritten_in_place)
     sb_tensor_release(flat);
 }
 
+/* Writes to a leaf that `times` has read; each is seen, through a view of it too. */
+static void write_one(sb_tensor *a)
+{
+    sb_tensor_set(a, 1, 4);
+}
+
+static void write_all(sb_tensor *a)
+{
+    sb_tensor_write(a, (const double[]){4, 4});
+}
+
+static void write_a_view(sb_tensor *a)
+{
+    sb_tensor_set(sb_reshape(a, SB_SHAPE(2, 1)), 0, 4);
+}
+
+TEST(backward, a_leaf_that_was_written_after_forward_is_refused_and_named)
+{
+    void (*const writes[])(sb_tensor *) = {write_one, write_all, write_a_view};
+    for (int i = 0; i < 3; i++) {
+        sb_tensor *a = leaf(3), *b = leaf(5);
+        sb_tape tape;
+        sb_tensor_set(a, 0, 3); /* before forward: of no consequence */
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *y = total(times(b, a));
+        writes[i](a);
+        cr_expect(!sb_backward(y));
+        EXPECT_ERROR("backward: times: its input b (2) was written after forward had read it");
+        cr_expect(!sb_tape_end(&tape) && !sb_tensor_grad(a) && !sb_tensor_grad(b));
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(sb_backward(total(times(b, a))), "%s", sb_error());
+        cr_expect(sb_tape_end(&tape));
+        sb_tensor_release(a);
+        sb_tensor_release(b);
+    }
+}
+
+TEST(backward, a_write_that_no_gradient_depends_on_is_allowed)
+{
+    sb_tensor *a = leaf(3), *b = leaf(5);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *y = total(times(a, a));
+    times(b, b); /* not on the way to y */
+    sb_tensor_set(b, 0, 1);
+    cr_expect(sb_backward(y), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape) && every(sb_tensor_grad(a), 6));
+    sb_tensor_release(a);
+    sb_tensor_release(b);
+}
+
 TEST(backward, a_leaf_may_be_released_before_backward)
 {
     sb_tensor *a = leaf(3), *b = leaf(5);

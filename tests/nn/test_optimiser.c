@@ -54,6 +54,39 @@ TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
     sb_parameters_free(set);
 }
 
+TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
+{
+    sb_parameters *set = set_new();
+    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    sb_tensor *w = sb_parameters_find(set, "w");
+    sb_tape tape;
+    backward(set, 1);
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = sb_sum(sb_multiply(w, w), SB_ALL, false);
+    cr_expect(sb_optimiser_step(sgd), "%s", sb_error());
+    cr_expect(!sb_backward(loss));
+    EXPECT_ERROR("backward: multiply: its input a (3) was written after forward had read it");
+    cr_expect(!sb_tape_end(&tape));
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+/* An optimiser that is made between them moves the parameters, and changes none. */
+TEST(optimiser, one_that_is_made_between_forward_and_backward_does_no_harm)
+{
+    sb_parameters *set = set_new();
+    sb_tensor *w = sb_parameters_find(set, "w");
+    sb_tape tape;
+    sb_tensor_set(w, 0, 5);
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *loss = sb_sum(sb_multiply(w, w), SB_ALL, false);
+    sb_optimiser *sgd = sb_sgd_new(set, NULL);
+    cr_assert(sgd && sb_backward(loss), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape) && sb_tensor_get(sb_tensor_grad(w), 0) == 10);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
 TEST(optimiser, a_step_consumes_the_gradients)
 {
     sb_parameters *set = set_new();
