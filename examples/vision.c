@@ -30,7 +30,7 @@ static bool vision_init(struct vision *v, sb_parameters *set)
 static sb_tensor *vision_forward(const struct vision *v, sb_tensor *images)
 {
     sb_tensor *rows = sb_reshape(images, SB_SHAPE(-1, GRID, PATCH, GRID, PATCH));
-    sb_tensor *grid = sb_permute(rows, (const int[]){0, 1, 3, 2, 4});
+    sb_tensor *grid = sb_permute(rows, 5, (const int[]){0, 1, 3, 2, 4});
     sb_tensor *patches = sb_reshape(grid, SB_SHAPE(-1, PATCHES, PATCH * PATCH));
     sb_tensor *x = sb_linear_layer_forward(&v->patch, patches, SB_ACTIVATION_IDENTITY);
     x = sb_add(x, sb_sinusoidal(SB_F32, 0, PATCHES, WIDTH));

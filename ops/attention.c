@@ -160,7 +160,7 @@ static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
     sb_tensor *weights = NULL;
     sb_attention_options o = {.weights = &weights, .dropout = 0.3, .scale = 0.7};
     sb_tensor *y = sb_attention(x[0], x[1], x[2], &o);
-    return sb_matmul(weights, sb_permute(y, (const int[]){0, 2, 1, 3}));
+    return sb_matmul(weights, sb_permute(y, 4, (const int[]){0, 2, 1, 3}));
 }
 
 /* Tiled: q, k, v, a bias and lengths. */

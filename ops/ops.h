@@ -142,9 +142,9 @@ SB_API sb_tensor *sb_reshape(sb_tensor *x, int rank, const int64_t *dim);
  * Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
  *
  * Backward  dx = dy with its axes in x's order
- * Fails     order is not a permutation of 0..rank-1
+ * Fails     rank, the length of order, is not x's; order does not name each axis once
  */
-SB_API sb_tensor *sb_permute(sb_tensor *x, const int *order);
+SB_API sb_tensor *sb_permute(sb_tensor *x, int rank, const int *order);
 SB_API sb_tensor *sb_transpose(sb_tensor *x, int axis_a, int axis_b);
 
 /*

@@ -71,22 +71,25 @@ static struct shape_text permute_order_text(int rank, const int *order)
     return shape_text(rank, number);
 }
 
-sb_tensor *sb_permute(sb_tensor *x, const int *order)
+sb_tensor *sb_permute(sb_tensor *x, int rank, const int *order)
 {
     struct order to = {0};
     sb_node *node = call_begin(&permute, &permute_rows, 1, &x, 1, &to, sizeof to);
     if (!node)
         return NULL;
-    if (x->rank > 0 && !order)
+    if (rank != x->rank)
+        return sb_fail("permute: x is %s: the order has %d axes, expected %d", tensor_shape(x).text,
+                       rank, x->rank);
+    if (rank > 0 && !order)
         return fail_null("permute", "order");
     bool seen[SB_MAX_RANK] = {false};
-    for (int i = 0; i < x->rank; i++) {
-        if (order[i] < 0 || order[i] >= x->rank || seen[order[i]])
-            return sb_fail("permute: x is %s: the order %s is not a permutation of 0..%d",
-                           tensor_shape(x).text, permute_order_text(x->rank, order).text,
-                           x->rank - 1);
-        seen[order[i]] = true;
-        to.axis[i] = order[i];
+    for (int i = 0; i < rank; i++) {
+        const int axis = shape_axis(rank, order[i]);
+        if (axis < 0 || seen[axis])
+            return sb_fail("permute: x is %s: the order %s does not name each of its %d axes once",
+                           tensor_shape(x).text, permute_order_text(rank, order).text, rank);
+        seen[axis] = true;
+        to.axis[i] = axis;
     }
     return run(node, to);
 }
@@ -113,11 +116,11 @@ static sb_tensor *example_reverse(void *unused, sb_tensor *const x[])
     int order[SB_MAX_RANK];
     for (int i = 0; i < rank; i++)
         order[i] = rank - 1 - i;
-    return sb_permute(x[0], order);
+    return sb_permute(x[0], rank, order);
 }
 
-EXAMPLE(example_heads_first, sb_permute(x[0], (int[]){0, 2, 1, 3}))
-EXAMPLE(example_turn, sb_permute(x[0], (int[]){2, 0, 3, 1}))
+EXAMPLE(example_heads_first, sb_permute(x[0], 4, (int[]){0, 2, -3, -1}))
+EXAMPLE(example_turn, sb_permute(x[0], 4, (int[]){2, 0, 3, 1}))
 EXAMPLE(example_transpose, sb_transpose(x[0], -1, -2))
 
 OPERATION(permute,

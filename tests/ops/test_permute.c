@@ -22,7 +22,7 @@ TEST(permute, the_gradient_has_the_inverse_permutation)
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
     sb_tensor *x = leaf(SB_SHAPE(1, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
-    sb_tensor *y = sb_keep(sb_permute(x, (int[]){2, 0, 1}));
+    sb_tensor *y = sb_keep(sb_permute(x, 3, (int[]){2, 0, 1}));
     expect_shape(y, SB_SHAPE(3, 1, 2));
     expect_numbers(y, NUMBERS(1, 4, 2, 5, 3, 6));
     cr_assert(sb_backward_from(y, y), "%s", sb_error());
@@ -72,14 +72,14 @@ static void check_case(sb_dtype dtype, int rank, const int64_t *dim, const int *
     cr_assert(sb_tensor_write(x, numbers));
     if (sb_dtype_is_real(dtype))
         sb_tensor_requires_grad(x);
-    sb_tensor *y = sb_keep(sb_permute(x, order));
+    sb_tensor *y = sb_keep(sb_permute(x, rank, order));
     cr_assert(y, "%s", sb_error());
     double *moved = numbers_of(y);
     for (int64_t i = 0; i < n; i++)
         cr_assert(moved[i] == numbers[source(x, order, i)], "%s, element %lld",
                   tensor_shape(x).text, (long long)i);
     if (sb_dtype_is_real(dtype)) {
-        sb_tensor *thrice = sb_add(sb_scale(y, 2), sb_permute(x, order));
+        sb_tensor *thrice = sb_add(sb_scale(y, 2), sb_permute(x, rank, order));
         cr_assert(sb_backward_from(thrice, y), "%s", sb_error());
         double *dx = numbers_of(sb_tensor_grad(x));
         for (int64_t i = 0; i < n; i++)
@@ -113,22 +113,40 @@ TEST(permute, a_nan_moves_with_its_element)
     sb_tape_end(&tape);
 }
 
-TEST(permute, an_order_that_is_no_permutation_is_named)
+TEST(permute, negative_axes_count_from_the_last)
 {
-    const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 0}};
-    const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 0)"};
-    for (int i = 0; i < 3; i++) {
-        sb_tape tape;
-        sb_tape_begin(&tape, SB_RECORD);
-        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), wrong[i]));
-        EXPECT_ERROR("permute: x is (1, 2): the order ");
-        EXPECT_ERROR(text[i]);
-        EXPECT_ERROR("is not a permutation of 0..1");
-        cr_expect(!sb_tape_end(&tape));
-    }
+    const int from_first[] = {2, 0, 1}, from_last[] = {-1, -3, -2}, mixed[] = {-1, 0, -2};
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
-    cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), NULL));
+    sb_tensor *x = leaf(SB_SHAPE(1, 2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    sb_tensor *y = sb_permute(x, 3, from_first);
+    cr_expect(test_same_bits(sb_permute(x, 3, from_last), y), "%s", sb_error());
+    cr_expect(test_same_bits(sb_permute(x, 3, mixed), y), "%s", sb_error());
+    cr_expect(sb_tape_end(&tape));
+}
+
+TEST(permute, an_order_that_is_no_permutation_is_named)
+{
+    const int wrong[][2] = {{0, 0}, {0, 2}, {-1, 1}, {-3, 0}};
+    const char *text[] = {"(0, 0)", "(0, 2)", "(-1, 1)", "(-3, 0)"};
+    sb_tape tape;
+    for (int i = 0; i < 4; i++) {
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 2, wrong[i]));
+        EXPECT_ERROR("permute: x is (1, 2): the order ");
+        EXPECT_ERROR(text[i]);
+        EXPECT_ERROR("does not name each of its 2 axes once");
+        cr_expect(!sb_tape_end(&tape));
+    }
+    for (int rank = 1; rank <= 3; rank += 2) {
+        sb_tape_begin(&tape, SB_RECORD);
+        cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), rank, (int[]){0, 1, 2}));
+        EXPECT_ERROR(rank == 1 ? "permute: x is (1, 2): the order has 1 axes, expected 2"
+                               : "permute: x is (1, 2): the order has 3 axes, expected 2");
+        cr_expect(!sb_tape_end(&tape));
+    }
+    sb_tape_begin(&tape, SB_RECORD);
+    cr_expect(!sb_permute(leaf(SB_SHAPE(1, 2), NUMBERS(1, 2)), 2, NULL));
     EXPECT_ERROR("permute: order is NULL");
     cr_expect(!sb_tape_end(&tape));
 }

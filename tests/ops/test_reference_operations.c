@@ -71,7 +71,7 @@ TEST(reference_operations, products_are_as_in_pytorch)
 }
 
 FUNCTION(reshape, sb_reshape(x[0], SB_SHAPE(4, -1)))
-FUNCTION(permute, sb_permute(x[0], (const int[]){2, 0, 3, 1}))
+FUNCTION(permute, sb_permute(x[0], 4, (const int[]){2, 0, 3, 1}))
 FUNCTION(transpose, sb_transpose(x[0], 0, 2))
 FUNCTION(concatenate, sb_concatenate(x, 3, 1))
 FUNCTION(stack, sb_stack(x, 2, 1))

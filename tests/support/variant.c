@@ -140,7 +140,7 @@ static sb_mask *mask(const struct variant *c)
 static sb_tensor *heads(const struct variant *c, sb_tensor *x)
 {
     if (c->layout == SB_LAYOUT_LENGTH_FIRST)
-        x = sb_permute(x, (const int[]){0, 2, 1, 3});
+        x = sb_permute(x, 4, (const int[]){0, 2, 1, 3});
     int64_t G = sb_tensor_dim(x, 1), L = sb_tensor_dim(x, 2), D = sb_tensor_dim(x, 3);
     x = sb_reshape(x, SB_SHAPE(c->B, G, 1, L, D));
     x = sb_expand(x, SB_SHAPE(c->B, G, c->H / G, L, D));
@@ -169,7 +169,7 @@ static sb_tensor *compose(const struct variant *c, sb_tensor *const x[], sb_tens
         s = sb_add(s, x[3]);
     *weights = c->mask ? sb_masked_softmax(s, mask(c), 1) : sb_softmax(s);
     sb_tensor *y = sb_matmul(sb_dropout(*weights, c->dropout), v);
-    return c->layout == SB_LAYOUT_LENGTH_FIRST ? sb_permute(y, (const int[]){0, 2, 1, 3}) : y;
+    return c->layout == SB_LAYOUT_LENGTH_FIRST ? sb_permute(y, 4, (const int[]){0, 2, 1, 3}) : y;
 }
 
 sb_attention_options variant_options(const struct variant *c, sb_tensor *const x[])

@@ -185,11 +185,12 @@ static void bad_shapes(struct errors *f)
     CALL(sb_reshape(f->x, 2, NULL));
     CALL(sb_reshape(f->x, 9, (const int64_t[9]){0}));
     CALL(sb_reshape(f->e, SB_SHAPE(-1, 0)));
-    CALL(sb_permute(NULL, (const int[]){0, 1}));
-    CALL(sb_permute(f->x, NULL));
-    CALL(sb_permute(f->x, (const int[]){0, 0}));
-    CALL(sb_permute(f->x, (const int[]){0, 2}));
-    CALL(sb_permute(f->x, (const int[]){-1, 0}));
+    CALL(sb_permute(NULL, 2, (const int[]){0, 1}));
+    CALL(sb_permute(f->x, 2, NULL));
+    CALL(sb_permute(f->x, 2, (const int[]){0, 0}));
+    CALL(sb_permute(f->x, 2, (const int[]){0, 2}));
+    CALL(sb_permute(f->x, 2, (const int[]){-1, 1}));
+    CALL(sb_permute(f->x, 3, (const int[]){0, 1, 2}));
     CALL(sb_transpose(NULL, 0, 1));
     CALL(sb_transpose(f->x, 0, 2));
     CALL(sb_transpose(f->x, -3, 0));
