@@ -1,5 +1,6 @@
 #include "ops/kv_cache.h"
 #include "ops/attention_call.h"
+#include "ops/call.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -54,7 +55,9 @@ static size_t cache_bytes_of(const sb_tensor *t, int64_t positions)
 static bool cache_copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions,
                        int64_t n, const int32_t *rows)
 {
-    const struct attention_kernels *kernels = kernel_row(&attention_rows, to);
+    /* Copies depend on the size of elements alone: one row serves all dtypes. */
+    const struct attention_kernels *kernels =
+        kernel_row_if_any(&attention_rows, to->device, SB_F32);
     return kernels && kernels->copy_blocks(n, cache_bytes_of(to, positions),
                                            (char *)to->data + cache_bytes_of(to, at),
                                            cache_bytes_of(to, to->dim[1]), from->data,
@@ -214,18 +217,33 @@ static bool cache_fits(const sb_tensor *q, const sb_kv_cache *cache)
                    cache->k->device->name);
 }
 
-sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
+/* Attention in the dtype of its operands. */
+static sb_tensor *cache_attend(sb_tensor *const in[3], int64_t length,
                                const sb_attention_options *options)
 {
-    const sb_attention_options o = options ? *options : (sb_attention_options){0};
     struct attention_call call;
-    if (o.weights)
-        *o.weights = NULL;
-    if (!cache_may_attend(cache) ||
-        !attention_call_read(&call, "attention_cached", q, cache->k, cache->v, cache->length, &o) ||
-        !cache_fits(q, cache) || !attention_call_score(&call, true))
+    if (!attention_call_read(&call, "attention_cached", in[0], in[1], in[2], length, options) ||
+        !attention_call_score(&call, true))
         return NULL;
     call.a.products = PRODUCTS_ROWS;
     sb_node *node = attention_call_node(&call, operations, 1, &call.a, sizeof call.a);
     return attention_call_forward(&call, node);
+}
+
+sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
+                               const sb_attention_options *options)
+{
+    sb_attention_options o = options ? *options : (sb_attention_options){0};
+    if (o.weights)
+        *o.weights = NULL;
+    if (!cache_may_attend(cache) || (q && !cache_fits(q, cache)))
+        return NULL;
+    sb_tensor *in[] = {q, cache->k, cache->v, o.bias, o.log_temperature};
+    const bool widened = call_widen("attention_cached", &attention_rows, 5, in);
+    o.bias = in[3];
+    o.log_temperature = in[4];
+    sb_tensor *y = cache_attend(in, cache->length, &o);
+    if (o.weights)
+        *o.weights = call_round(widened, *o.weights);
+    return call_round(widened, y);
 }

@@ -73,6 +73,31 @@ TEST(kv_cache, decoding_step_by_step_equals_recomputing_the_prefix)
     kernel_use_cpu_set(usual);
 }
 
+/* Against the same numbers in f32, a rounding to bf16 apart; the kept weights too. */
+TEST(kv_cache, bf16_is_f32_but_for_rounding)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    struct sequence s = sequence_new(SB_BF16);
+    struct sequence wide = {sb_cast(s.q, SB_F32), sb_cast(s.k, SB_F32), sb_cast(s.v, SB_F32)};
+    sb_kv_cache *cache = sb_kv_cache_new();
+    sb_tensor *weights, *expected_weights;
+    sb_attention_options o = {.weights = &weights, .mask = sb_mask_causal()};
+    cr_assert(sb_kv_cache_append(cache, s.k, s.v), "%s", sb_error());
+    o.bias = own(test_leaf(SB_BF16, 4, SB_SHAPE(H, 1, T)));
+    sb_tensor *y = sb_attention_cached(s.q, cache, &o);
+    cr_assert(y && weights, "%s", sb_error());
+    o.weights = &expected_weights;
+    o.bias = sb_cast(o.bias, SB_F32);
+    sb_tensor *expected = sb_attention(wide.q, wide.k, wide.v, &o);
+    cr_expect(y->dtype == SB_BF16 && weights->dtype == SB_BF16);
+    cr_expect(test_relative(y, expected) < 0x1p-7 &&
+                  test_relative(weights, expected_weights) < 0x1p-7,
+              "%g, %g", test_relative(y, expected), test_relative(weights, expected_weights));
+    sb_kv_cache_free(cache);
+    cr_expect(sb_tape_end(&tape));
+}
+
 /* q and the result may have heads first; weights always have the default layout. */
 TEST(kv_cache, queries_may_have_either_layout)
 {
