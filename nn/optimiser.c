@@ -45,6 +45,10 @@ static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optim
         double usual = kind == SGD ? 0.1 : 0.001;
         o->schedule.rate = o->learning_rate > 0 ? o->learning_rate : usual;
     }
+    if (kind == SGD && o->nesterov && o->momentum == 0)
+        return sb_fail("%s: nesterov is set and momentum is 0; Nesterov's step needs a momentum, "
+                       "such as 0.9",
+                       who);
     o->beta1 = o->beta1 > 0 ? o->beta1 : 0.9;
     o->beta2 = o->beta2 > 0 ? o->beta2 : 0.98;
     o->epsilon = o->epsilon > 0 ? o->epsilon : 1e-9;
@@ -81,6 +85,11 @@ static sb_optimiser *new (enum kind kind, sb_parameters *set, const sb_optimiser
         return fail_null(names[kind], "parameters");
     if (!complete(kind, options, &all))
         return NULL;
+    const sb_dtype dtype = sb_parameters_dtype(set);
+    if (!kernel_row_if_any(&update_rows, sb_device_in_use(), dtype))
+        return sb_fail("%s: the parameters are of %s, whose steps would be lost to rounding; make "
+                       "them of f32, and train with the option SB_PRECISION_BF16",
+                       names[kind], sb_dtype_name(dtype));
     sb_optimiser *o = memory_new(sizeof *o);
     if (!o)
         return sb_fail("%s: out of memory", names[kind]);

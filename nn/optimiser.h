@@ -20,7 +20,8 @@ typedef struct {
 } sb_optimiser_options;
 
 /* An optimiser for all parameters of the set, including later ones. Fails when a number is out of
-   range. The set must outlive the optimiser. */
+   range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+   small steps would be lost. The set must outlive the optimiser. */
 SB_API sb_optimiser *sb_sgd_new(sb_parameters *set, const sb_optimiser_options *options);
 SB_API sb_optimiser *sb_adam_new(sb_parameters *set, const sb_optimiser_options *options);
 SB_API sb_optimiser *sb_adamw_new(sb_parameters *set, const sb_optimiser_options *options);

@@ -54,6 +54,30 @@ TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
     sb_parameters_free(set);
 }
 
+TEST(optimiser, nesterov_without_momentum_is_refused)
+{
+    sb_parameters *set = set_new();
+    cr_expect(!sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true}));
+    EXPECT_ERROR("sgd: nesterov is set and momentum is 0; Nesterov's step needs a momentum");
+    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.nesterov = true, .momentum = 0.5});
+    cr_expect(sgd, "%s", sb_error());
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
+TEST(optimiser, parameters_of_bf16_are_refused_at_its_making)
+{
+    sb_parameters *set = sb_parameters_of(SB_BF16, 1);
+    cr_assert(sb_parameters_add(set, "w", SB_SHAPE(3), (sb_initial){SB_INITIAL_CONSTANT, 1}));
+    cr_expect(!sb_sgd_new(set, NULL));
+    EXPECT_ERROR("sgd: the parameters are of bf16");
+    cr_expect(!sb_adam_new(set, NULL));
+    EXPECT_ERROR("adam: the parameters are of bf16");
+    cr_expect(!sb_adamw_new(set, NULL));
+    EXPECT_ERROR("make them of f32");
+    sb_parameters_free(set);
+}
+
 TEST(optimiser, a_step_between_forward_and_backward_is_noticed)
 {
     sb_parameters *set = set_new();
