@@ -53,6 +53,7 @@ SB_API sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b);
  * scale:   y = factor x                    dx = factor dy
  * sqrt:    y = sqrt x                      dx = dy / (2 y)
  * exp:     y = e^x                         dx = dy y
+ *          fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
  * log:     y = ln x                        dx = dy / x
  * tanh:    y = tanh x                      dx = dy (1 - y^2)
  * sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
@@ -341,8 +342,10 @@ typedef struct {
  *           probabilities -> a scalar, or (...) with SB_REDUCE_NONE
  * Backward  dx_v = dy (w softmax(x)_v - w_v t_v), with the smoothed t and w = sum_v w_v t_v,
  *           divided by the divisor of the mean; targets have no gradient
- * Fails     an id is >= V; shapes differ; with SB_REDUCE_MEAN, all targets are ignored or have
- * weight 0 (the mean would be 0/0 = NaN) Source    label smoothing: Szegedy et al. 2015
+ * Fails     an id is >= V; shapes differ; a class weight is negative or not finite; label_smoothing
+ *           is not in [0, 1); with SB_REDUCE_MEAN, all targets are ignored or have weight 0 (the
+ *           mean would be 0/0 = NaN)
+ * Source    label smoothing: Szegedy et al. 2015
  */
 SB_API sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
                                    const sb_cross_entropy_options *options);
@@ -372,7 +375,7 @@ SB_API sb_tensor *sb_mean_squared_error(sb_tensor *x, sb_tensor *target, sb_redu
  * for t = start .. start + length - 1.
  *
  * Shape     -> (length, C)
- * Fails     C is odd or below 2; length or start is negative
+ * Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
  * Source    Vaswani et al. 2017, section 3.5
  */
 SB_API sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, int64_t C);
@@ -392,6 +395,7 @@ SB_API sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base);
  * ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
  *
  * Shape     -> (1, H, Lq, Lk)
+ * Fails     H is below 1; a length is negative; dtype is not f32 or f64
  * Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)
  */
 SB_API sb_tensor *sb_alibi(sb_dtype dtype, int64_t H, int64_t Lq, int64_t Lk);
@@ -470,7 +474,8 @@ typedef struct {
  *           unsharded sequence; a bias and the tensor of sb_mask_allow have the rows of this rank's
  *           queries and the columns of all keys. CPU only, always tiled, without weights.
  * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
- *           scores; a number is out of range; weights are requested with SB_ATTENTION_TILED
+ *           scores; a number is out of range; both temperature and log_temperature are given;
+ *           weights are requested with SB_ATTENTION_TILED
  * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
  *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023
