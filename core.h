@@ -19,6 +19,7 @@
 #include "tensor/dtype.h"
 #include "tensor/dual.h"
 #include "tensor/error.h"
+#include "tensor/option.h"
 #include "tensor/random.h"
 #include "tensor/safetensors.h"
 #include "tensor/tensor.h"

@@ -135,7 +135,7 @@ sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_attention
 bool sb_cosine_attention_init(sb_cosine_attention *layer, sb_parameters *set, const char *name,
                               double temperature, double dropout)
 {
-    const double T = temperature == 0 ? 0.1 : temperature;
+    const double T = sb_option(temperature, 0.1);
     struct layer_start start;
     if (!layer_begin(&start, "cosine_attention", layer, sizeof *layer, set, name))
         return false;

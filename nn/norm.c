@@ -25,8 +25,8 @@ sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 {
     sb_tensor *gain = precision_of(layer->gain, x);
     return layer->kind == SB_NORM_KIND_RMS
-               ? sb_rms_norm(x, gain, 0)
-               : sb_layer_norm(x, gain, precision_of(layer->bias, x), 0);
+               ? sb_rms_norm(x, gain, layer->epsilon)
+               : sb_layer_norm(x, gain, precision_of(layer->bias, x), layer->epsilon);
 }
 
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
@@ -34,7 +34,7 @@ sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_t
 {
     if (layer->kind == SB_NORM_KIND_LAYER) {
         sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
-        return residual_layer_norm_along(x, branch, p, along, gain, bias, 0, sum);
+        return residual_layer_norm_along(x, branch, p, along, gain, bias, layer->epsilon, sum);
     }
     *sum = residual_dropout_along(x, branch, p, along);
     return sb_norm_layer_forward(layer, *sum);

@@ -11,6 +11,7 @@ typedef struct {
     sb_norm_kind kind;
     sb_tensor *gain; /* (C), ones */
     sb_tensor *bias; /* (C), zeros; NULL with SB_NORM_KIND_RMS */
+    double epsilon;  /* of the operation, which may be set after init; 0: its default */
 } sb_norm_layer;
 
 /* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as

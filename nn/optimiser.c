@@ -41,17 +41,17 @@ static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optim
         !not_negative(who, "weight_decay", o->weight_decay) || !in_unit(who, "beta1", o->beta1) ||
         !in_unit(who, "beta2", o->beta2) || !in_unit(who, "momentum", o->momentum))
         return false;
-    if (o->schedule.rate == 0) {
-        double usual = kind == SGD ? 0.1 : 0.001;
-        o->schedule.rate = o->learning_rate > 0 ? o->learning_rate : usual;
+    if (!sb_option_given(o->schedule.rate)) {
+        const double usual = kind == SGD ? 0.1 : 0.001;
+        o->schedule.rate = sb_option_given(o->learning_rate) ? o->learning_rate : usual;
     }
     if (kind == SGD && o->nesterov && o->momentum == 0)
         return sb_fail("%s: nesterov is set and momentum is 0; Nesterov's step needs a momentum, "
                        "such as 0.9",
                        who);
-    o->beta1 = o->beta1 > 0 ? o->beta1 : 0.9;
-    o->beta2 = o->beta2 > 0 ? o->beta2 : 0.98;
-    o->epsilon = o->epsilon > 0 ? o->epsilon : 1e-9;
+    o->beta1 = sb_option(o->beta1, 0.9);
+    o->beta2 = sb_option(o->beta2, 0.98);
+    o->epsilon = sb_option(o->epsilon, 1e-9);
     return sb_schedule_check(&o->schedule);
 }
 

@@ -7,6 +7,8 @@
 
 typedef struct sb_optimiser sb_optimiser;
 
+/* Numbers whose default is not 0 are 0 with SB_ZERO (tensor/option.h). Adam with an epsilon of 0
+   makes a parameter NaN whose gradients have all been 0. */
 typedef struct {
     double learning_rate; /* without a schedule; 0: 0.001 (SGD: 0.1) */
     sb_schedule schedule; /* used instead if its rate is not 0 */

@@ -3,18 +3,13 @@
 #include "tensor/mathematics.h"
 #include <math.h>
 
-static double factor_of(const sb_schedule *s)
-{
-    return s->factor > 0 ? s->factor : 0.5;
-}
-
 bool sb_schedule_check(const sb_schedule *s)
 {
     if (!s)
         return fail_null("schedule", "schedule");
     if ((unsigned)s->kind > SB_SCHEDULE_PLATEAU)
         return sb_fail("schedule: %d is not a kind", (int)s->kind);
-    if (!(s->rate > 0 && isfinite(s->rate)))
+    if (!(sb_option_given(s->rate) && s->rate >= 0 && isfinite(s->rate)))
         return sb_fail("schedule: the rate is %g, not a positive number", s->rate);
     if (s->warmup < 0 || s->steps < 0)
         return sb_fail("schedule: warmup %lld or steps %lld is negative", (long long)s->warmup,
@@ -35,26 +30,26 @@ bool sb_schedule_check(const sb_schedule *s)
 
 double sb_schedule_rate(const sb_schedule *s, int64_t step, const sb_plateau *plateau)
 {
-    double t = (double)step, warmup = (double)s->warmup;
+    const double peak = sb_option(s->rate, 0), t = (double)step, warmup = (double)s->warmup;
     if (step < s->warmup)
-        return s->rate * t / warmup;
+        return peak * t / warmup;
     switch (s->kind) {
     case SB_SCHEDULE_CONSTANT:
         break;
     case SB_SCHEDULE_INVERSE_ROOT:
-        return s->rate * sqrt(warmup / t);
+        return peak * sqrt(warmup / t);
     case SB_SCHEDULE_COSINE: {
         double done = fmin(1, (t - warmup) / ((double)s->steps - warmup));
-        return s->lowest + (s->rate - s->lowest) * 0.5 * (1 + math_cos(3.141592653589793 * done));
+        return s->lowest + (peak - s->lowest) * 0.5 * (1 + math_cos(3.141592653589793 * done));
     }
     case SB_SCHEDULE_PLATEAU: {
-        double rate = s->rate;
+        double rate = peak;
         for (int i = 0; plateau && i < plateau->reduced; i++)
-            rate *= factor_of(s);
+            rate *= sb_option(s->factor, 0.5);
         return fmax(rate, s->lowest);
     }
     }
-    return s->rate;
+    return peak;
 }
 
 void sb_plateau_observe(sb_plateau *plateau, const sb_schedule *schedule, double loss)

@@ -3,6 +3,7 @@
 #define SOFTBACK_NN_SCHEDULE_H
 
 #include "../tensor/error.h"
+#include "../tensor/option.h"
 #include <stdint.h>
 
 typedef enum {
@@ -17,11 +18,11 @@ typedef enum {
 
 typedef struct {
     sb_schedule_kind kind;
-    double rate;    /* the peak learning rate, at the end of warm-up */
+    double rate;    /* the peak learning rate, at the end of warm-up; positive, or SB_ZERO */
     int64_t warmup; /* steps of linear warm-up, from rate / warmup */
     int64_t steps;  /* COSINE: the step at which the decay ends */
     double lowest;  /* COSINE and PLATEAU: the minimum rate */
-    double factor;  /* PLATEAU; 0: 0.5 */
+    double factor;  /* PLATEAU; 0: 0.5, SB_ZERO: 0 */
     int patience;   /* PLATEAU; 0: 2 */
 } sb_schedule;
 

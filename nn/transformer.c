@@ -126,7 +126,7 @@ bool layer_complete(const char *who, unsigned uses, const sb_transformer_options
     o.encoder_layers = o.encoder_layers ? o.encoder_layers : 3;
     o.decoder_layers = o.decoder_layers ? o.decoder_layers : 3;
     o.activation = o.activation ? o.activation : SB_ACTIVATION_RELU;
-    o.temperature = o.temperature != 0 ? o.temperature : 1;
+    o.temperature = sb_option(o.temperature, 1);
     o.longest = o.longest ? o.longest : 512;
     *complete = o;
     return check(who, uses, &o);

@@ -98,9 +98,9 @@ static bool attention_call_check_numbers(const char *who, const sb_attention_opt
         return sb_fail(
             "%s: SB_ATTENTION_TILED stores no weights; call sb_attention_weights for rows of them",
             who);
-    if (o->scale != 0 && !attention_call_is_positive(o->scale))
+    if (!attention_call_is_positive(sb_option(o->scale, 1)))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
-    if (o->temperature != 0 && !attention_call_is_positive(o->temperature))
+    if (!attention_call_is_positive(sb_option(o->temperature, 1)))
         return sb_fail("%s: temperature is %g; it must be positive, or 0 for 1", who,
                        o->temperature);
     const sb_tensor *t = o->log_temperature;

@@ -99,7 +99,7 @@ static bool run_forward(sb_node *node, double epsilon, double p, sb_sequence alo
         return false;
     struct layer_norm_forward f = {.rows = rows,
                                    .C = x->dim[x->rank - 1],
-                                   .epsilon = epsilon == 0 ? 1e-5 : epsilon,
+                                   .epsilon = sb_option(epsilon, 1e-5),
                                    .x = x->data,
                                    .branch = residual ? node->in[1]->data : NULL,
                                    .gain = node->in[gain]->data,
@@ -152,6 +152,7 @@ sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double p, sb_
 
 EXAMPLE(example_layer_norm, sb_layer_norm(x[0], x[1], x[2], 0))
 EXAMPLE(example_without_bias, sb_layer_norm(x[0], x[1], NULL, 0.1))
+EXAMPLE(example_without_epsilon, sb_layer_norm(x[0], x[1], x[2], SB_ZERO))
 
 /* Examples use the gradient check's random stream if there is one. */
 static sb_tensor *example_residual(void *unused, sb_tensor *const x[])
@@ -188,6 +189,7 @@ OPERATION(layer_norm,
            {"1 1 1", "2 2 2", "7 7 7", "3x5 5 5", "2x3x4 4 4", "2x1x2x65 65 65", "=3x5 5 5",
             "3x5 =5 5", "130x2 2 2"}},
           {"layer_norm", example_without_bias, {"3x5 5", "c3:2x4 4", "=2x3x63 63", "2x64 =64"}},
+          {"layer_norm", example_without_epsilon, {"3x5 5 5", "2x64 64 =64"}},
           {"residual_layer_norm", example_residual, {"7 7 7 7", "3x5 3x5 5 5", "2x3x4 =2x3x4 4 4"}},
           {"residual_layer_norm",
            example_dropped,

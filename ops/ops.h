@@ -9,12 +9,14 @@
  * open or the open tape has failed, when an argument is NULL or backward has freed its data, when
  * dtypes or devices differ, and when memory runs out. "Fails" lists further causes.
  *
- * In option structs zero is the default, and a NULL pointer stands for all defaults.
+ * In option structs zero is the default, and a NULL pointer stands for all defaults. Where a number
+ * has a default that is not 0, SB_ZERO is the number 0 itself (tensor/option.h).
  */
 #ifndef SOFTBACK_OPS_OPS_H
 #define SOFTBACK_OPS_OPS_H
 
 #include "../tensor/communicator.h"
+#include "../tensor/option.h"
 #include "../tensor/random.h"
 #include "../tensor/tensor.h"
 #include "context.h"
@@ -241,7 +243,7 @@ SB_API sb_tensor *sb_logsumexp(sb_tensor *x);
 
 /*
  * y = gain (x - m) / sqrt(v + epsilon) + bias, with m and v the mean and the (biased) variance of
- * a row of x. epsilon 0 stands for 1e-5.
+ * a row of x. epsilon 0 stands for 1e-5. With SB_ZERO it is 0, and a row without variance NaN.
  *
  * Shape     x (..., C), gain (C), bias (C) or NULL -> y (..., C)
  * Backward  with h = (x - m) / s, s = sqrt(v + epsilon), u = gain dy:
@@ -265,7 +267,8 @@ SB_API sb_tensor *sb_residual_layer_norm(sb_tensor *x, sb_tensor *branch, double
                                          sb_tensor *bias, double epsilon, sb_tensor **sum);
 
 /*
- * Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6.
+ * Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6,
+ * and SB_ZERO for 0, with which a row of zeros is NaN.
  *
  * Shape     x (..., C), gain (C) -> y (..., C)
  * Backward  with s = sqrt(mean(x^2) + epsilon), h = x / s, u = gain dy:

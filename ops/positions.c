@@ -117,10 +117,11 @@ sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
                        tensor_shape(x).text);
     if (start < 0)
         return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
-    if (base != 0 && !(base > 0 && base < INFINITY))
+    const double b = sb_option(base, 10000);
+    if (!(b > 0 && b < INFINITY))
         return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
     x = node->in[0];
-    sb_tensor *table = positions_angles(x, start, base != 0 ? base : 10000);
+    sb_tensor *table = positions_angles(x, start, b);
     if (!table || !sb_node_save(node, table))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);

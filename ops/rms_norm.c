@@ -46,13 +46,16 @@ sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon)
         y ? sb_node_save(node, tensor_new("rms_norm", x->device, sums, 1, &rows)) : NULL;
     if (!scale)
         return NULL;
-    epsilon = epsilon == 0 ? 1e-6 : epsilon;
+    epsilon = sb_option(epsilon, 1e-6);
     return call_end(node, k->forward(rows, C, epsilon, x->data, gain->data, y->data, scale->data));
 }
 
 EXAMPLE(example_rms_norm, sb_rms_norm(x[0], x[1], 0))
+EXAMPLE(example_without_epsilon, sb_rms_norm(x[0], x[1], SB_ZERO))
 
-OPERATION(rms_norm, {"rms_norm",
-                     example_rms_norm,
-                     {"+1 1", "2 2", "7 7", "3x5 5", "c3:2x4 4", "2x3x4 4", "2x1x2x65 65", "=3x5 5",
-                      "3x63 =63", "130x2 2"}});
+OPERATION(rms_norm,
+          {"rms_norm",
+           example_rms_norm,
+           {"+1 1", "2 2", "7 7", "3x5 5", "c3:2x4 4", "2x3x4 4", "2x1x2x65 65", "=3x5 5",
+            "3x63 =63", "130x2 2"}},
+          {"rms_norm", example_without_epsilon, {"3x5 5", "+1 1", "2x64 =64"}});

@@ -54,6 +54,29 @@ TEST(optimiser, two_steps_of_sgd_with_momentum_are_the_hand_worked_ones)
     sb_parameters_free(set);
 }
 
+/* Without means and epsilon a step of Adam is rate g / |g|; with the defaults it would be shorter
+   from the second step on, since the gradient 2 w falls. */
+TEST(optimiser, zero_is_used_where_it_is_given)
+{
+    sb_parameters *set = set_new();
+    const sb_optimiser_options o = {
+        .learning_rate = 0.25, .beta1 = SB_ZERO, .beta2 = SB_ZERO, .epsilon = SB_ZERO};
+    sb_optimiser *adam = sb_adam_new(set, &o);
+    for (int step = 1; step <= 3; step++) {
+        backward(set, 1);
+        cr_assert(sb_optimiser_step(adam), "%s", sb_error());
+        cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - (1 - 0.25 * step)) < 1e-12);
+    }
+    sb_optimiser_free(adam);
+    sb_optimiser *sgd = sb_sgd_new(set, &(sb_optimiser_options){.learning_rate = SB_ZERO});
+    cr_assert(sgd, "%s", sb_error());
+    backward(set, 1);
+    cr_expect(sb_optimiser_step(sgd) && sb_optimiser_rate(sgd) == 0);
+    cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 2) - 0.25) < 1e-12);
+    sb_optimiser_free(sgd);
+    sb_parameters_free(set);
+}
+
 TEST(optimiser, nesterov_without_momentum_is_refused)
 {
     sb_parameters *set = set_new();

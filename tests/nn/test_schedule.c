@@ -46,6 +46,15 @@ TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
     }
 }
 
+TEST(schedule, a_plateau_may_end_at_zero)
+{
+    sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .factor = SB_ZERO, .patience = 1};
+    const sb_plateau once = {.seen = 2, .reduced = 1};
+    cr_expect(sb_schedule_check(&s) && sb_schedule_rate(&s, 1, &once) == 0);
+    s.rate = SB_ZERO;
+    cr_expect(sb_schedule_check(&s) && sb_schedule_rate(&s, 1, NULL) == 0, "%s", sb_error());
+}
+
 TEST(schedule, numbers_out_of_range_are_refused)
 {
     cr_expect(!sb_schedule_check(NULL));

@@ -73,6 +73,32 @@ TEST(layer_norm, it_is_the_composition_of_its_steps)
         expect_same_function(fused, composed, shapes[i]);
 }
 
+static sb_tensor *without_epsilon(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_layer_norm(x[0], x[1], x[2], SB_ZERO);
+}
+
+static sb_tensor *composed_without_epsilon(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_add(sb_multiply(x[1], normed(x[0], 0)), x[2]);
+}
+
+/* At x of about 1e-3 the default of 1e-5 would be a tenth of the variance. */
+TEST(layer_norm, its_epsilon_may_be_zero)
+{
+    expect_same_function(without_epsilon, composed_without_epsilon, "3x5 5 5");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(2, 2), (double[]){1e-3, 3e-3, 7, 7});
+    sb_tensor *gain = constant(SB_F64, SB_SHAPE(2), (double[]){1, 1});
+    sb_tensor *y = sb_layer_norm(x, gain, NULL, SB_ZERO);
+    cr_expect(fabs(sb_tensor_get(y, 0) + 1) < 1e-12 && fabs(sb_tensor_get(y, 1) - 1) < 1e-12);
+    cr_expect(isnan(sb_tensor_get(y, 2)), "a row without variance is 0 / 0");
+    sb_tape_end(&tape);
+}
+
 /* The sum is used twice, as by the next residual. */
 static sb_tensor *residual(void *unused, sb_tensor *const x[])
 {
