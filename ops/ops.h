@@ -284,6 +284,27 @@ SB_API sb_tensor *sb_rms_norm(sb_tensor *x, sb_tensor *gain, double epsilon);
  */
 SB_API sb_tensor *sb_l2_normalize(sb_tensor *x);
 
+/* ---- Softmax and norms over another axis ---- */
+
+/*
+ * The operations above over any one axis, which is -1 for the last. For the last axis they are
+ * those operations, to the bit; for another one x is permuted before, and y after.
+ *
+ * Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+ *           logsumexp_over: x -> y without the axis
+ *           layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+ *           size of the axis: the channels of images (B, C, height, width) are axis 1
+ * Backward  as of the operation over the last axis, for each row along the axis
+ * Fails     x has no such axis; otherwise as the operation
+ */
+SB_API sb_tensor *sb_softmax_over(sb_tensor *x, int axis);
+SB_API sb_tensor *sb_log_softmax_over(sb_tensor *x, int axis);
+SB_API sb_tensor *sb_logsumexp_over(sb_tensor *x, int axis);
+SB_API sb_tensor *sb_layer_norm_over(sb_tensor *x, int axis, sb_tensor *gain, sb_tensor *bias,
+                                     double epsilon);
+SB_API sb_tensor *sb_rms_norm_over(sb_tensor *x, int axis, sb_tensor *gain, double epsilon);
+SB_API sb_tensor *sb_l2_normalize_over(sb_tensor *x, int axis);
+
 /* ---- Lookup ---- */
 
 /*
