@@ -77,8 +77,8 @@ __global__ void sort_ids(int count, const int32_t *__restrict__ ids, sorted_ids 
 
 /* A block has ROW_PACKS packs of dtable's row; ROWS threads for each pack share the rows of dy. */
 template <class T>
-__global__ void add_rows(int count, int64_t V, int64_t C, divisor chunks, sorted_ids sorted,
-                         const int32_t *__restrict__ ids, const T *__restrict__ dy,
+__global__ void add_rows(int count, int64_t V, int64_t C, int64_t padding, divisor chunks,
+                         sorted_ids sorted, const int32_t *__restrict__ ids, const T *__restrict__ dy,
                          T *__restrict__ dtable)
 {
     typedef real_pack<T> reals;
@@ -87,7 +87,7 @@ __global__ void add_rows(int count, int64_t V, int64_t C, divisor chunks, sorted
         const int64_t place = chunks.quotient(unit), chunk = unit - place * chunks.d;
         const int same = sorted.same[place];
         const int64_t id = ids[sorted.from[place]], c = (chunk * ROW_PACKS + threadIdx.x) * PACK<T>;
-        if (same == 0 || !id_ok((int32_t)id, V))
+        if (same == 0 || id == padding || !id_ok((int32_t)id, V))
             continue; /* the whole block goes on */
         reals sum = reals::all(0);
         for (int n = threadIdx.y; n < same; n += ROWS) {
@@ -110,7 +110,8 @@ __global__ void add_rows(int count, int64_t V, int64_t C, divisor chunks, sorted
 }
 
 template <class T>
-bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void *dy, void *dtable)
+bool backward(int64_t count, int64_t V, int64_t C, int64_t padding, const void *ids_,
+              const void *dy, void *dtable)
 {
     if (count * C == 0)
         return true;
@@ -125,7 +126,7 @@ bool backward(int64_t count, int64_t V, int64_t C, const void *ids_, const void 
         const int32_t *ids = (const int32_t *)ids_ + begin;
         LAUNCH(sort_ids, dim3(row_blocks<WARP>(n)), dim3(ROW_THREADS), 0, stream, n, ids, sorted);
         LAUNCH((add_rows<T>), dim3(blocks_for(n * chunks, 1)), dim3(ROW_PACKS, ROWS), 0, stream, n,
-               V, C, divisor(chunks), sorted, ids, (const T *)dy + begin * C, (T *)dtable);
+               V, C, padding, divisor(chunks), sorted, ids, (const T *)dy + begin * C, (T *)dtable);
     }
     return launched("embedding");
 }

@@ -17,6 +17,22 @@ static bool fits(const sb_tensor *shared, int64_t V, int64_t C)
                    tensor_shape(shared).text, (long long)V, (long long)C);
 }
 
+static bool has_padding(const sb_transformer_options *o, int64_t V)
+{
+    return !o->padded || (o->padding_id >= 0 && o->padding_id < V) ||
+           sb_fail("embedding: padding_id is %lld; it must be in 0..%lld", (long long)o->padding_id,
+                   (long long)V - 1);
+}
+
+/* Zeroes a row of a table (V, C). */
+static void clear_row(sb_tensor *table, int64_t row)
+{
+    const double zeros[64] = {0};
+    const int64_t C = table->dim[1];
+    for (int64_t c = 0; c < C; c += 64)
+        tensor_write_part(table, row * C + c, C - c < 64 ? C - c : 64, zeros);
+}
+
 bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                              int64_t V, const sb_transformer_options *options, sb_tensor *shared)
 {
@@ -24,17 +40,21 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
     sb_transformer_options o;
     if (!layer_begin(&start, "embedding", layer, sizeof *layer, set, name) ||
         !layer_complete("embedding", USES_EMBEDDING | USES_POSITIONS, options, &o) ||
-        !layer_size("embedding", "V", V) || !fits(shared, V, o.width))
+        !layer_size("embedding", "V", V) || !fits(shared, V, o.width) || !has_padding(&o, V))
         return false;
     const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)o.width)};
     *layer = (sb_embedding_layer){.C = o.width,
                                   .dropout = o.dropout,
                                   .positions = o.positions,
                                   .precision = o.precision,
-                                  .along = o.along};
+                                  .along = o.along,
+                                  .padded = o.padded,
+                                  .padding_id = o.padding_id};
     layer->weight = shared ? shared
                            : sb_parameters_add(set, name_join(name, "weight").text,
                                                SB_SHAPE(V, o.width), normal);
+    if (layer->weight && !shared && o.padded)
+        clear_row(layer->weight, o.padding_id);
     if (layer->weight && layer->positions == SB_POSITIONS_LEARNED)
         layer->position = sb_parameters_add(set, name_join(name, "positions").text,
                                             SB_SHAPE(o.longest, o.width), normal);
@@ -72,7 +92,9 @@ sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor
         return fail_null("embedding", "ids");
     if (sb_tensor_rank(ids) != 2)
         return sb_fail("embedding: ids have %d axes, not 2 (batch, length)", sb_tensor_rank(ids));
-    sb_tensor *x = sb_scale(sb_embedding(layer->weight, ids), sqrt((double)layer->C));
+    sb_tensor *rows = layer->padded ? sb_embedding_padded(layer->weight, ids, layer->padding_id)
+                                    : sb_embedding(layer->weight, ids);
+    sb_tensor *x = sb_scale(rows, sqrt((double)layer->C));
     if (x &&
         (layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_LEARNED))
         x = sb_add(x, positions(layer, x, start));

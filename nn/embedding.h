@@ -11,6 +11,8 @@ typedef struct {
     sb_positions positions;
     sb_precision precision;
     sb_sequence along;
+    bool padded; /* the row padding_id of the weight gets no gradient */
+    int64_t padding_id;
     sb_tensor *weight; /* (V, C), normal with standard deviation 1/sqrt C; the output is multiplied
                           by sqrt C */
     sb_tensor *position; /* (longest, C) with SB_POSITIONS_LEARNED, else NULL */
@@ -18,8 +20,8 @@ typedef struct {
 
 /*
  * Adds "<name>.weight", unless `shared` is another layer's table to use instead, and
- * "<name>.positions" for learned positions. Fails as described in transformer.h, and when the
- * shared table is not (V, C).
+ * "<name>.positions" for learned positions. Fails as described in transformer.h, when the shared
+ * table is not (V, C), and when padding_id is not below V.
  */
 SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                                     int64_t V, const sb_transformer_options *options,

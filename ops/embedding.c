@@ -19,19 +19,22 @@ static bool embedding_ids_fit(const struct embedding_kernels *k, const sb_tensor
 static bool embedding_backward(sb_node *node)
 {
     const sb_tensor *table = node->in[0], *ids = node->in[1], *dy = sb_node_dy(node, 0);
+    const int64_t *padding = sb_node_options(node);
     sb_tensor *dtable = sb_node_dx(node, 0);
     const struct embedding_kernels *k = kernel_row(&embedding_rows, table);
     return k && embedding_ids_fit(k, table, ids) &&
-           k->backward(tensor_size(ids), table->dim[0], table->dim[1], ids->data, dy->data,
-                       dtable->data);
+           k->backward(tensor_size(ids), table->dim[0], table->dim[1], *padding, ids->data,
+                       dy->data, dtable->data);
 }
 
 static const sb_operation embedding = {"embedding", "table ids", embedding_backward, false, true};
 
-sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
+enum { NO_PADDING = -1 };
+
+static sb_tensor *embedding_look_up(sb_tensor *table, sb_tensor *ids, int64_t padding)
 {
-    sb_node *node =
-        call_begin(&embedding, &embedding_rows, 2, (sb_tensor *[]){table, ids}, 1, NULL, 0);
+    sb_node *node = call_begin(&embedding, &embedding_rows, 2, (sb_tensor *[]){table, ids}, 1,
+                               &padding, sizeof padding);
     if (!node || !check_real("embedding", "table", table) || !check_ids("embedding", "ids", ids))
         return NULL;
     if (table->rank != 2)
@@ -52,8 +55,27 @@ sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
     return call_end(node, y && k->forward(tensor_size(ids), V, C, table->data, ids->data, y->data));
 }
 
-EXAMPLE(example_embedding, sb_embedding(x[0], x[1]))
+sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids)
+{
+    return embedding_look_up(table, ids, NO_PADDING);
+}
 
-OPERATION(embedding, {"embedding",
-                      example_embedding,
-                      {"1x1 i1:.", "7x2 i7:5", "5x7 i5:2x3", "3x64 i3:2x1x2", "2x65 i2:7"}});
+sb_tensor *sb_embedding_padded(sb_tensor *table, sb_tensor *ids, int64_t padding_id)
+{
+    if (table && table->rank == 2 && (padding_id < 0 || padding_id >= table->dim[0]))
+        return sb_fail("embedding_padded: padding_id is %lld; it must be in 0..%lld, a row of the "
+                       "table %s",
+                       (long long)padding_id, (long long)table->dim[0] - 1,
+                       tensor_shape(table).text);
+    return embedding_look_up(table, ids, padding_id);
+}
+
+EXAMPLE(example_embedding, sb_embedding(x[0], x[1]))
+/* The id of padding does not occur: differences would find the gradient that it is to lack. */
+EXAMPLE(example_padded, sb_embedding_padded(x[0], x[1], 6))
+
+OPERATION(embedding,
+          {"embedding",
+           example_embedding,
+           {"1x1 i1:.", "7x2 i7:5", "5x7 i5:2x3", "3x64 i3:2x1x2", "2x65 i2:7"}},
+          {"embedding_padded", example_padded, {"7x2 i6:5", "7x65 i6:2x3"}});

@@ -10,8 +10,9 @@ struct embedding_kernels {
     /* table is (V, C), y (count, C). */
     bool (*forward)(int64_t count, int64_t V, int64_t C, const void *table, const void *ids,
                     void *y);
-    bool (*backward)(int64_t count, int64_t V, int64_t C, const void *ids, const void *dy,
-                     void *dtable);
+    /* The rows of dy whose id is `padding` are left out; -1: none. */
+    bool (*backward)(int64_t count, int64_t V, int64_t C, int64_t padding, const void *ids,
+                     const void *dy, void *dtable);
 };
 
 #endif

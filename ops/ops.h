@@ -317,6 +317,16 @@ SB_API sb_tensor *sb_l2_normalize_over(sb_tensor *x, int axis);
 SB_API sb_tensor *sb_embedding(sb_tensor *table, sb_tensor *ids);
 
 /*
+ * The same where one id stands for padding: its row of the table gets no gradient, so that it
+ * stays what it was made, usually zeros.
+ *
+ * Shape     as embedding
+ * Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
+ * Fails     padding_id is not in 0..V-1; otherwise as embedding
+ */
+SB_API sb_tensor *sb_embedding_padded(sb_tensor *table, sb_tensor *ids, int64_t padding_id);
+
+/*
  * One entry of each row: y[i] = x[i, ids[i]].
  *
  * Shape     x (..., C), ids (...) of i32 -> y (...)

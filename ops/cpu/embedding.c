@@ -22,8 +22,8 @@ static bool embedding_forward(int64_t count, int64_t V, int64_t C, const void *t
 
 /* y_i = table[ids_i]. An id may occur twice, so threads share the work by columns and add in the
    order of i. */
-static bool embedding_backward(int64_t count, int64_t V, int64_t C, const void *ids_,
-                               const void *dy_, void *dtable_)
+static bool embedding_backward(int64_t count, int64_t V, int64_t C, int64_t padding,
+                               const void *ids_, const void *dy_, void *dtable_)
 {
     enum { BLOCK = 32 };
     (void)V;
@@ -34,6 +34,8 @@ static bool embedding_backward(int64_t count, int64_t V, int64_t C, const void *
     for (int64_t block = 0; block < (C + BLOCK - 1) / BLOCK; block++) {
         int64_t start = block * BLOCK, end = start + BLOCK < C ? start + BLOCK : C;
         for (int64_t i = 0; i < count; i++) {
+            if (ids[i] == padding)
+                continue;
             const real *dy_row = dy + i * C;
             real *row = dtable + ids[i] * C;
 #pragma omp simd

@@ -21,16 +21,18 @@ static bool embedding_forward(int64_t count, int64_t V, int64_t C,
     return true;
 }
 
-/* dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i */
+/* dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i;
+   nothing for v = padding */
 static bool embedding_backward(int64_t count, int64_t V, int64_t C,
-                               const void *ids_, const void *dy_, void *dtable_)
+                               int64_t padding, const void *ids_,
+                               const void *dy_, void *dtable_)
 {
     const int32_t *ids = ids_;
     const real *dy = dy_;
     real *dtable = dtable_;
     (void)V;
     for (int64_t i = 0; i < count; i++)
-        for (int64_t c = 0; c < C; c++)
+        for (int64_t c = 0; c < C && ids[i] != padding; c++)
             dtable[ids[i] * C + c] += dy[i * C + c];
     return true;
 }

@@ -31,6 +31,53 @@ TEST(embedding, backward_sums_the_rows_of_each_id)
     sb_tensor_release(table);
 }
 
+TEST(embedding, the_row_of_padding_gets_no_gradient)
+{
+    sb_tensor *table = sb_tensor_requires_grad(
+        sb_tensor_from_doubles(SB_F32, SB_SHAPE(3, 2), (double[]){0, 1, 10, 11, 20, 21}));
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *ids = constant(SB_I32, SB_SHAPE(4), (double[]){2, 0, 2, 1});
+    sb_tensor *dy = constant(SB_F32, SB_SHAPE(4, 2), (double[]){1, 2, 30, 40, 500, 600, 7, 8});
+    sb_tensor *y = sb_keep(sb_embedding_padded(table, ids, 2));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    cr_expect(sb_tensor_get(y, 0) == 20 && sb_tensor_get(y, 7) == 11);
+    sb_tape_end(&tape);
+    const double expected[] = {30, 40, 7, 8, 0, 0};
+    for (int i = 0; i < 6; i++)
+        cr_expect(sb_tensor_get(sb_tensor_grad(table), i) == expected[i]);
+    sb_tape_begin(&tape, SB_RECORD);
+    ids = constant(SB_I32, SB_SHAPE(1), (double[]){0});
+    cr_expect(!sb_embedding_padded(table, ids, 3));
+    EXPECT_ERROR(
+        "embedding_padded: padding_id is 3; it must be in 0..2, a row of the table (3, 2)");
+    sb_tape_end(&tape);
+    sb_tensor_release(table);
+}
+
+static sb_tensor *padded(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    return sb_embedding_padded(x[0], x[1], 3);
+}
+
+/* Row 3 of the table as a constant: what differences see of it is cut off. */
+static sb_tensor *padded_composed(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_tensor *is_padding =
+        sb_tape_own(sb_tensor_zeros(SB_BOOL, SB_SHAPE(sb_tensor_dim(x[0], 0), 1)));
+    sb_tensor_set(is_padding, 3, 1);
+    return sb_embedding(sb_where(is_padding, sb_detach(x[0]), x[0]), x[1]);
+}
+
+TEST(embedding, padding_is_a_row_without_a_gradient)
+{
+    const char *const shapes[] = {"5x7 i5:2x3", "4x65 i4:40", "5x2 i5:5000"};
+    for (int i = 0; i < 3; i++)
+        expect_same_function(padded, padded_composed, shapes[i]);
+}
+
 /* In f32, (1e8 + 1) - 1e8 is 0 but (1e8 - 1e8) + 1 is 1: the sum depends on the order. */
 TEST(embedding, backward_adds_in_the_order_of_the_ids_for_any_number_of_threads)
 {
