@@ -17,6 +17,12 @@ typedef struct sb_mask sb_mask;
 SB_API sb_mask *sb_mask_allow(sb_tensor *allowed);
 /* From booleans broadcastable to (B, H, Lq, Lk): true where a pair is blocked. */
 SB_API sb_mask *sb_mask_block(sb_tensor *blocked);
+/*
+ * From numbers that are added to the scores (B, H, Lq, Lk), as other libraries take them: a pair is
+ * blocked where the number is -inf. Give the same tensor as the bias of attention if its other
+ * numbers count. A bias of -inf alone makes a fully masked query NaN; with the mask it is 0.
+ */
+SB_API sb_mask *sb_mask_from_bias(sb_tensor *bias);
 /* Query i attends to the keys 0..i: the first query is aligned with the first key. */
 SB_API sb_mask *sb_mask_causal(void);
 /* Query i attends to the keys 0..i + Lk - Lq: the last query is aligned with the last key. Use it
