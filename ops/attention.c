@@ -94,6 +94,8 @@ static sb_tensor *attention_attend(sb_tensor *const in[3], const sb_attention_op
     if (!attention_call_read(&call, "attention", in[0], in[1], in[2], -1, options) ||
         !attention_call_score(&call, false))
         return NULL;
+    if (options->softcap != 0)
+        return attention_softcapped(&call);
     if (context_open()->ring)
         return attention_ring(&call);
     if (attention_wants_tiles(&call))
@@ -153,6 +155,14 @@ static sb_tensor *example_cosine(void *unused, sb_tensor *const x[])
     return sb_attention(x[0], x[1], x[2], &o);
 }
 
+/* q, k, v and a bias, with few heads of keys. */
+static sb_tensor *example_softcap(void *unused, sb_tensor *const x[])
+{
+    (void)unused;
+    sb_attention_options o = {.bias = x[3], .softcap = 1.5, .mask = sb_mask_causal_last()};
+    return sb_attention(x[0], x[1], x[2], &o);
+}
+
 /* The loss reads the weights too. */
 static sb_tensor *example_weights(void *unused, sb_tensor *const x[])
 {
@@ -206,4 +216,7 @@ OPERATION(attention,
            example_tiled_plain,
            {"1x1 1x1 1x1", "3x2 5x2 5x3", "1x4x3x2 1x2x3x2 1x2x3x2", "=2x3x4 2x3x4 =2x3x4",
             "65x1 2x1 2x1"}},
+          {"attention",
+           example_softcap,
+           {"2x3x4x2 2x5x2x2 2x5x2x3 3x5", "3x2 3x2 3x2 .", "2x3x4 2x7x4 2x7x1 2x1x3x7"}},
           {"attention", example_weights, {"1x3x2x2 1x3x1x2 1x3x1x2", "2x5x1x3 2x5x1x3 2x5x1x2"}});

@@ -103,6 +103,8 @@ static bool attention_call_check_numbers(const char *who, const sb_attention_opt
     if (!attention_call_is_positive(sb_option(o->temperature, 1)))
         return sb_fail("%s: temperature is %g; it must be positive, or 0 for 1", who,
                        o->temperature);
+    if (!(o->softcap >= 0 && o->softcap < INFINITY))
+        return sb_fail("%s: softcap is %g; it must be positive, or 0 for none", who, o->softcap);
     const sb_tensor *t = o->log_temperature;
     if (t && o->temperature != 0)
         return sb_fail("%s: both temperature and log_temperature are given", who);

@@ -222,6 +222,10 @@ static sb_tensor *cache_attend(sb_tensor *const in[3], int64_t length,
                                const sb_attention_options *options)
 {
     struct attention_call call;
+    if (options->softcap != 0)
+        return sb_fail("attention_cached: softcap is %g; it is not available with a cache; call "
+                       "sb_attention with all keys and values",
+                       options->softcap);
     if (!attention_call_read(&call, "attention_cached", in[0], in[1], in[2], length, options) ||
         !attention_call_score(&call, true))
         return NULL;

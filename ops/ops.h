@@ -474,6 +474,8 @@ typedef struct {
     double temperature; /* T, an extra divisor of the scores without the bias; 0: 1 */
     sb_tensor
         *log_temperature; /* a learned T, stored as ln T: a scalar, or (H) one for each head */
+    double softcap;       /* c: scores without the bias become c tanh(s / c); 0: none. Stores the
+                             scores: neither tiled, cached nor with sequence parallelism */
     double dropout;       /* of the attention weights, by the tape's random stream */
     sb_tensor **weights;  /* receives the attention weights (B, H, Lq, Lk): the softmax output,
                              before dropout. sb_keep() keeps them and their gradient */
@@ -492,6 +494,7 @@ typedef struct {
  *           dv = a' do    ds = a (g - rowsum(a g))    dbias = ds
  *           dq = ds k scale / T    dk = ds' q scale / T    (dropout multiplies a and g alike)
  *           d ln T = -sum of ds s', where s' are the scores without the bias
+ *           With softcap c, s = c tanh(s' / c) + bias, and ds' = ds (1 - tanh(s' / c)^2).
  *           A fully masked query has y = 0 and zero gradients, whatever the values are.
  * Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
  *           updates the largest score m and the sum l (online softmax):
@@ -509,10 +512,11 @@ typedef struct {
  *           queries and the columns of all keys. CPU only, always tiled, without weights.
  * Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
  *           scores; a number is out of range; both temperature and log_temperature are given;
- *           weights are requested with SB_ATTENTION_TILED
+ *           weights or softcap are requested with SB_ATTENTION_TILED
  * Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
  *           online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
- *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023
+ *           and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
+ *           Gemma Team 2024
  */
 SB_API sb_tensor *sb_attention(sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                const sb_attention_options *options);
