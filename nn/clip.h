@@ -4,12 +4,18 @@
 
 #include "nn/parameters.h"
 
+/* Who clips, and what follows when it cannot, for messages. */
+struct clip_caller {
+    const char *who, *then;
+};
+
 /*
  * *norm = `factor` times the global norm of all gradients; *scale = `factor` times
  * min(1, limit / (*norm + 1e-6)), as in PyTorch's clip_grad_norm_ (limit 0: no clipping). Fails
  * when there is no gradient, and when the norm is not finite: the message names the first such
  * parameter. With tensor parallelism all ranks call it and get the same result.
  */
-bool clip_scale(sb_parameters *set, double limit, double factor, double *norm, double *scale);
+bool clip_scale(const struct clip_caller *caller, sb_parameters *set, double limit, double factor,
+                double *norm, double *scale);
 
 #endif

@@ -164,11 +164,12 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
         return fail_null("optimiser_step", "optimiser");
     if (!(factor > 0 && isfinite(factor)))
         return sb_fail("optimiser_step: the factor is %g, not a positive number", factor);
+    static const struct clip_caller caller = {"optimiser_step", "step skipped"};
     o->norm = 0;
     if (!prepare(o))
         return false;
     double gradient_scale;
-    if (!clip_scale(o->set, o->options.clip, factor, &o->norm, &gradient_scale)) {
+    if (!clip_scale(&caller, o->set, o->options.clip, factor, &o->norm, &gradient_scale)) {
         sb_parameters_clear(o->set);
         return false;
     }

@@ -68,6 +68,18 @@ SB_API const char *sb_parameters_without_gradient(const sb_parameters *set, int6
 /* Clears all gradients, as zero_grad does in PyTorch. */
 SB_API void sb_parameters_clear(sb_parameters *set);
 
+/*
+ * Clips the gradient by its global norm: with n the norm of all gradients together,
+ * g *= min(1, limit / (n + 1e-6)), as clip_grad_norm_ in PyTorch. Stores n, that before clipping,
+ * in *norm unless it is NULL. For a training loop that looks at gradients between backward and the
+ * step; the option clip of an optimiser does the same within its step.
+ *
+ * Fails, and leaves the gradients unchanged, when the limit is not a positive number, when no
+ * parameter has a gradient, and when the norm is not finite: the message names the first such
+ * parameter. With tensor parallelism all ranks call it. Source: Pascanu, Mikolov and Bengio 2013.
+ */
+SB_API bool sb_parameters_clip(sb_parameters *set, double limit, double *norm);
+
 /* A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit. */
 SB_API uint64_t sb_parameters_fingerprint(const sb_parameters *set);
 

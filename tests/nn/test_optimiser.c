@@ -177,6 +177,50 @@ TEST(optimiser, the_gradient_is_clipped_by_its_global_norm)
     sb_parameters_free(set);
 }
 
+/* The same with sb_parameters_clip: five gradients of 2 become 1/4 of that; below the limit they
+   stay. */
+TEST(optimiser, gradients_can_be_clipped_before_a_step)
+{
+    for (int flat = 0; flat < 2; flat++) {
+        sb_parameters *set = set_new();
+        sb_optimiser *sgd = flat ? sb_sgd_new(set, NULL) : NULL;
+        sb_tensor *w = sb_parameters_find(set, "w"), *v = sb_parameters_find(set, "v");
+        double norm;
+        backward(set, 1);
+        cr_assert(sb_parameters_clip(set, 5, &norm) && fabs(norm - sqrt(20)) < 1e-12);
+        cr_expect(sb_tensor_get(sb_tensor_grad(w), 2) == 2);
+        cr_assert(sb_parameters_clip(set, sqrt(20) / 4, &norm), "%s", sb_error());
+        const double expected = 2 * (sqrt(20) / 4 / (sqrt(20) + 1e-6));
+        for (int i = 0; i < 3; i++)
+            cr_expect(fabs(sb_tensor_get(sb_tensor_grad(w), i) - expected) < 1e-14);
+        cr_expect(fabs(sb_tensor_get(sb_tensor_grad(v), 1) - expected) < 1e-14);
+        cr_assert(sb_parameters_clip(set, 1e9, NULL), "%s", sb_error());
+        sb_optimiser_free(sgd);
+        sb_parameters_free(set);
+    }
+}
+
+TEST(optimiser, what_cannot_be_clipped_is_refused_and_unchanged)
+{
+    sb_parameters *set = set_new();
+    cr_expect(!sb_parameters_clip(NULL, 1, NULL));
+    EXPECT_ERROR("parameters_clip: set is NULL");
+    cr_expect(!sb_parameters_clip(set, 1, NULL));
+    EXPECT_ERROR("parameters_clip: no parameter has a gradient; call sb_backward first");
+    backward(set, 1);
+    const double limits[] = {0, -1, INFINITY, NAN};
+    for (int i = 0; i < 4; i++) {
+        cr_expect(!sb_parameters_clip(set, limits[i], NULL));
+        EXPECT_ERROR("parameters_clip: limit is ");
+    }
+    sb_tensor *grad = sb_tensor_grad(sb_parameters_find(set, "v"));
+    sb_tensor_set(grad, 1, NAN);
+    cr_expect(!sb_parameters_clip(set, 1, NULL));
+    EXPECT_ERROR("parameters_clip: the gradient of \"v\" is not finite");
+    cr_expect(sb_tensor_get(sb_tensor_grad(sb_parameters_find(set, "w")), 0) == 2);
+    sb_parameters_free(set);
+}
+
 TEST(optimiser, a_gradient_that_is_not_finite_skips_the_step_and_is_named)
 {
     sb_parameters *set = set_new();
