@@ -5,17 +5,18 @@
 #include "ops/runs.h"
 #include "tensor/failure.h"
 
-/* C: the width; K: the width of keys and of values, over all heads. */
+/* K: the size of all heads of keys, and of values. */
 static bool add_projections(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
-                            int64_t C, int64_t K)
+                            const sb_transformer_options *o)
 {
+    const int64_t C = o->width, K = o->key_heads * layer->size;
     const sb_cut out = {layer->ranks, 0}, in = {layer->ranks, 1};
     return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, C, true,
                                     out) &&
-           sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, C, K, true,
-                                    out) &&
-           sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text, C, K, true,
-                                    out) &&
+           sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, o->key_width, K,
+                                    true, out) &&
+           sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text,
+                                    o->value_width, K, true, out) &&
            sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, C, C, true,
                                     in);
 }
@@ -43,7 +44,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .rotary = rotary,
                                        .along = o.along,
                                        .keys_along = o.along};
-    return layer_end(&start, add_projections(layer, set, name, o.width, o.key_heads * layer->size));
+    return layer_end(&start, add_projections(layer, set, name, &o));
 }
 
 /* A projection of x (B, L, C), split into heads: (B, L, heads, D). */
@@ -68,15 +69,39 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
     return sb_concatenate(part, runs, 1);
 }
 
-/* Passes x and the memory through sb_to_ranks, once if they are the same tensor. */
-static void enter(const sb_multi_head_attention *layer, sb_tensor **x, sb_tensor **memory)
+/* What the projections read. */
+struct sources {
+    sb_tensor *query, *key, *value; /* x, the memory, and the values' source, or the memory again */
+};
+
+/* Passes the sources through sb_to_ranks, each tensor once. */
+static void enter(const sb_multi_head_attention *layer, struct sources *s)
 {
-    const bool same = *memory == *x;
+    const struct sources from = *s;
     if (sb_communicator_size(layer->ranks) == 1)
         return;
-    *x = sb_to_ranks(*x, layer->ranks);
-    if (*memory)
-        *memory = same ? *x : sb_to_ranks(*memory, layer->ranks);
+    s->query = sb_to_ranks(from.query, layer->ranks);
+    if (from.key)
+        s->key = from.key == from.query ? s->query : sb_to_ranks(from.key, layer->ranks);
+    if (from.value)
+        s->value = from.value == from.query ? s->query
+                   : from.value == from.key ? s->key
+                                            : sb_to_ranks(from.value, layer->ranks);
+}
+
+/* Checks the sources: the memory may be missing where the cache holds all keys and values. */
+static bool sources_fit(const struct sources *s, bool cached)
+{
+    const sb_tensor *const t[] = {s->query, s->key, s->value};
+    const char *const names[] = {"x", "memory", "values"};
+    for (int i = 0; i < 3; i++) {
+        if (!t[i] && (i == 0 || !cached))
+            return fail_null("multi_head_attention", names[i]);
+        if (t[i] && sb_tensor_rank(t[i]) != 3)
+            return sb_fail("multi_head_attention: %s is %s; it must be (batch, length, width)",
+                           names[i], tensor_shape(t[i]).text);
+    }
+    return true;
 }
 
 static sb_tensor *attend(const sb_attending *a, sb_tensor *q, sb_tensor *k, sb_tensor *v,
@@ -97,18 +122,12 @@ static sb_piece heads_here(const sb_multi_head_attention *layer)
                      : (sb_piece){0};
 }
 
-sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
-                                           sb_tensor *memory, const sb_attending *attending)
+/* The attention of the projected heads, joined: (B, Lq, H D). */
+static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sources s,
+                               const sb_attending *a)
 {
-    const sb_attending all = {0}, *a = attending ? attending : &all;
-    if (!x || (!memory && !a->cached))
-        return fail_null("multi_head_attention", x ? "memory" : "x");
-    if (sb_tensor_rank(x) != 3 || (memory && sb_tensor_rank(memory) != 3))
-        return sb_fail("multi_head_attention: x has %d axes and memory %d, not 3 "
-                       "(batch, length, width)",
-                       sb_tensor_rank(x), sb_tensor_rank(memory));
     const sb_attention_options options = {.mask = a->mask,
-                                          .bias = precision_of(a->bias, x),
+                                          .bias = precision_of(a->bias, s.query),
                                           .score = layer->score,
                                           .temperature = layer->temperature,
                                           .dropout = layer->dropout,
@@ -118,15 +137,25 @@ sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                           .queries = layer->along,
                                           .keys = layer->keys_along,
                                           .heads = heads_here(layer)};
-    enter(layer, &x, &memory);
-    sb_tensor *q = turn(layer, project(&layer->query, x, layer->heads, layer->size), a->start);
+    sb_tensor *q =
+        turn(layer, project(&layer->query, s.query, layer->heads, layer->size), a->start);
     sb_tensor *k = NULL, *v = NULL;
     if (!a->cached) {
-        k = turn(layer, project(&layer->key, memory, layer->key_heads, layer->size), a->start);
-        v = project(&layer->value, memory, layer->key_heads, layer->size);
+        k = turn(layer, project(&layer->key, s.key, layer->key_heads, layer->size), a->start);
+        v = project(&layer->value, s.value, layer->key_heads, layer->size);
     }
     sb_tensor *y = attend(a, q, k, v, &options);
     const int64_t joined = layer->heads * layer->size;
-    y = sb_reshape(y, 3, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), joined});
-    return sb_linear_layer_join(&layer->output, y, layer->ranks);
+    return sb_reshape(y, SB_SHAPE(sb_tensor_dim(s.query, 0), sb_tensor_dim(s.query, 1), joined));
+}
+
+sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
+                                           sb_tensor *memory, const sb_attending *attending)
+{
+    const sb_attending all = {0}, *a = attending ? attending : &all;
+    struct sources s = {x, memory, a->values ? a->values : memory};
+    if (!sources_fit(&s, a->cached))
+        return NULL;
+    enter(layer, &s);
+    return sb_linear_layer_join(&layer->output, attend_heads(layer, s, a), layer->ranks);
 }

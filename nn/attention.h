@@ -1,6 +1,6 @@
-/* Multi-head attention: queries from x, keys and values from a memory (x itself in self-attention),
-   attention in each head, and an output projection of the concatenated heads. With tensor
-   parallelism each rank holds some heads (Shoeybi et al. 2019). */
+/* Multi-head attention: queries from x, keys and values from a memory (x itself in self-attention;
+   values may have a source of their own), attention in each head, and an output projection of the
+   concatenated heads. With tensor parallelism each rank holds some heads (Shoeybi et al. 2019). */
 #ifndef SOFTBACK_NN_ATTENTION_H
 #define SOFTBACK_NN_ATTENTION_H
 
@@ -23,6 +23,7 @@ typedef struct {
 /* The inputs of one use of the layer. Zero: attends to all of the memory. */
 typedef struct {
     sb_mask *mask;
+    sb_tensor *values;  /* (B, Lk, value_width): the source of the values; NULL: the memory */
     sb_tensor *bias;    /* added to the scores, broadcastable to (B, H, Lq, Lk) */
     int64_t start;      /* position of the first row of x, for rotary positions */
     sb_kv_cache *cache; /* keys and values of earlier positions, to which those of the memory are
@@ -33,11 +34,15 @@ typedef struct {
 } sb_attending;
 
 /* Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` applies
-   rotary positions to queries and keys; then x and the memory must be one sequence. */
+   rotary positions to queries and keys; then x and the memory must be one sequence. The options
+   key_width and value_width are the widths of the memory and of the source of the values (kdim and
+   vdim in PyTorch). */
 SB_API bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters *set,
                                          const char *name, const sb_transformer_options *options,
                                          bool rotary);
-/* x (B, Lq, C), memory (B, Lk, C) -> y (B, Lq, C). Source: Vaswani et al. 2017, section 3.2. */
+/* x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor has not three axes,
+   when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017, section
+   3.2. */
 SB_API sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer,
                                                   sb_tensor *x, sb_tensor *memory,
                                                   const sb_attending *attending);

@@ -44,7 +44,9 @@ static bool check_heads(const char *who, const sb_transformer_options *o)
 
 static bool check_attention(const char *who, const sb_transformer_options *o)
 {
-    if (!in_range(who, "key_heads", o->key_heads, 1 << 16))
+    if (!in_range(who, "key_heads", o->key_heads, 1 << 16) ||
+        !in_range(who, "key_width", o->key_width, 1 << 20) ||
+        !in_range(who, "value_width", o->value_width, 1 << 20))
         return false;
     if (o->width % o->heads)
         return sb_fail("%s: width %lld is not a multiple of %lld heads; choose heads that divide "
@@ -122,6 +124,8 @@ bool layer_complete(const char *who, unsigned uses, const sb_transformer_options
         return false;
     o.heads = o.heads ? o.heads : 4;
     o.key_heads = o.key_heads ? o.key_heads : o.heads;
+    o.key_width = o.key_width ? o.key_width : o.width;
+    o.value_width = o.value_width ? o.value_width : o.key_width;
     o.feed_forward = o.feed_forward ? o.feed_forward : 4 * o.width;
     o.encoder_layers = o.encoder_layers ? o.encoder_layers : 3;
     o.decoder_layers = o.decoder_layers ? o.decoder_layers : 3;

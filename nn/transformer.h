@@ -35,6 +35,9 @@ typedef struct {
     int64_t width;        /* C: of embeddings and layers; default 128 */
     int64_t heads;        /* H: attention heads, a divisor of the width; default 4 */
     int64_t key_heads;    /* heads of keys and values, a divisor of H; default H */
+    int64_t key_width;    /* attention: the width of the memory that keys are projected from, in a
+                             decoder of cross-attention; default C */
+    int64_t value_width;  /* the same of values; default key_width */
     int64_t feed_forward; /* hidden width of the feed-forward network; default 4 C */
     int encoder_layers;   /* default 3 */
     int decoder_layers;   /* default 3 */

@@ -10,8 +10,10 @@ static bool add_parts(sb_transformer_layer *layer, sb_parameters *set, const cha
     const bool rotary = o->positions == SB_POSITIONS_ROTARY;
     const sb_norm_kind kind = o->norm_kind;
     const int64_t C = o->width;
+    sb_transformer_options self = *o; /* whose memory is x */
+    self.key_width = self.value_width = C;
     if (!sb_multi_head_attention_init(&layer->self_attention, set,
-                                      name_join(name, "self_attention").text, o, rotary) ||
+                                      name_join(name, "self_attention").text, &self, rotary) ||
         !sb_norm_layer_init(&layer->self_norm, set, name_join(name, "self_norm").text, C, kind))
         return false;
     if (layer->crosses &&

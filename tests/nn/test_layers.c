@@ -350,7 +350,7 @@ TEST(layers, null_and_wrong_ranks_are_refused)
     sb_tape_end(&tape);
     sb_tape_begin(&tape, SB_RECORD);
     cr_expect(!sb_multi_head_attention_forward(&l.attention, l.ids, l.x, NULL));
-    EXPECT_ERROR("multi_head_attention: x has 2 axes and memory 3, not 3");
+    EXPECT_ERROR("multi_head_attention: x is (2, 4); it must be (batch, length, width)");
     sb_tape_end(&tape);
     layer_free(&l);
 }
