@@ -122,9 +122,11 @@ bool evaluation_difference(struct evaluation *e, sb_tensor *x, int64_t i, double
         return exact_difference(e, x, i, d);
     double value = sb_tensor_get(x, i), h = part * evaluation_step(e, x, i);
     double up = value + h, down = value - h;
+    const uint64_t written = tensor_written(x);
     bool ok = sb_tensor_set(x, i, up) && evaluate(e, &e->up) && sb_tensor_set(x, i, down) &&
               evaluate(e, &e->down);
-    sb_tensor_set(x, i, value);
+    if (sb_tensor_set(x, i, value))
+        tensor_forget_writes(x, written);
     if (ok)
         *d = difference_of(e, up - down); /* 2h after rounding in x */
     return ok;

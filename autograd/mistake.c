@@ -191,14 +191,15 @@ static bool fits_transposed(struct evaluation *e, const struct gradient *g, sb_t
                             double tolerance)
 {
     double *difference = memory_new((size_t)g->n * sizeof *difference);
+    const uint64_t written = tensor_written(turned);
     bool ok = difference && transpose(turned);
     for (int64_t i = 0; ok && i < g->n; i++) {
         struct difference d = {0};
         ok = evaluation_difference(e, g->x, i, 1, &d);
         difference[i] = d.value;
     }
-    if (difference)
-        transpose(turned);
+    if (difference && transpose(turned))
+        tensor_forget_writes(turned, written);
     ok = ok && fits(g, g->backward, difference, 1, tolerance);
     memory_free(difference);
     return ok;

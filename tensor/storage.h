@@ -79,6 +79,11 @@ static inline uint64_t tensor_written(const sb_tensor *t)
 {
     return t->base ? t->base->written : t->written;
 }
+/* For a caller that has put back the elements as they were at this count. */
+static inline void tensor_forget_writes(sb_tensor *t, uint64_t written)
+{
+    (t->base ? t->base : t)->written = written;
+}
 
 /* t itself if it is on the device; else a copy there, and t is released. NULL when t is NULL or
    cannot be copied; t is released then too. */
