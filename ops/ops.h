@@ -475,7 +475,8 @@ typedef struct {
     sb_tensor
         *log_temperature; /* a learned T, stored as ln T: a scalar, or (H) one for each head */
     double softcap;       /* c: scores without the bias become c tanh(s / c); 0: none. Stores the
-                             scores: neither tiled, cached nor with sequence parallelism */
+                             scores: neither tiled, cached nor with sequence parallelism. A NaN in a
+                             blocked key spoils the gradient of q */
     double dropout;       /* of the attention weights, by the tape's random stream */
     sb_tensor **weights;  /* receives the attention weights (B, H, Lq, Lk): the softmax output,
                              before dropout. sb_keep() keeps them and their gradient */
