@@ -76,6 +76,12 @@ static void push(struct open_tape *tape, sb_node *node)
 sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const in[], int outputs,
                      const void *options, size_t options_bytes)
 {
+    if (!operation || (inputs > 0 && !in))
+        return fail_null("node_new", operation ? "in" : "operation");
+    if (inputs < 0 || outputs < 0 || (options_bytes > 0 && !options))
+        return sb_fail("%s: node_new: inputs is %d, outputs is %d, both at least 0, or the options "
+                       "are NULL",
+                       operation->name, inputs, outputs);
     struct open_tape *tape = tape_need(operation->name);
     if (!tape || !check_inputs(operation, inputs, in))
         return NULL;
@@ -235,5 +241,5 @@ sb_tensor *sb_node_dx(const sb_node *node, int i)
 
 bool sb_node_fresh(const sb_node *node, int i)
 {
-    return i >= 0 && i < 64 && (node->fresh >> i & 1);
+    return node && i >= 0 && i < 64 && (node->fresh >> i & 1);
 }

@@ -12,9 +12,8 @@
  * and scores the outputs, by units of the target. `outputs`, unless NULL, receives `count` texts,
  * each to be freed with sb_free.
  */
-SB_API bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first,
-                              int64_t count, const sb_decoding_options *options,
-                              sb_text_score *score, char *outputs[]);
+bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t first, int64_t count,
+                       const sb_decoding_options *options, sb_text_score *score, char *outputs[]);
 
 /* The same, divided among the ranks of a communicator (NULL: this one alone); the results have the
    same bits for any number of ranks. */

@@ -152,6 +152,8 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
 sb_tensor *sb_multi_head_attention_forward(const sb_multi_head_attention *layer, sb_tensor *x,
                                            sb_tensor *memory, const sb_attending *attending)
 {
+    if (!layer)
+        return fail_null("multi_head_attention", "layer");
     const sb_attending all = {0}, *a = attending ? attending : &all;
     struct sources s = {x, memory, a->values ? a->values : memory};
     if (!sources_fit(&s, a->cached))

@@ -88,8 +88,8 @@ static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64
 sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
                                       int64_t start)
 {
-    if (!ids)
-        return fail_null("embedding", "ids");
+    if (!layer || !ids)
+        return fail_null("embedding", layer ? "ids" : "layer");
     if (sb_tensor_rank(ids) != 2)
         return sb_fail("embedding: ids have %d axes, not 2 (batch, length)", sb_tensor_rank(ids));
     sb_tensor *rows = layer->padded ? sb_embedding_padded(layer->weight, ids, layer->padding_id)

@@ -1,6 +1,7 @@
 #include "nn/feed_forward.h"
 #include "nn/layer.h"
 #include "nn/name.h"
+#include "tensor/failure.h"
 
 bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char *name,
                           const sb_transformer_options *options)
@@ -23,6 +24,8 @@ bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char
 
 sb_tensor *sb_feed_forward_forward(const sb_feed_forward *layer, sb_tensor *x)
 {
+    if (!layer)
+        return fail_null("feed_forward", "layer");
     if (sb_communicator_size(layer->ranks) > 1)
         x = sb_to_ranks(x, layer->ranks);
     sb_tensor *hidden = sb_linear_layer_forward(&layer->up, x, layer->activation);

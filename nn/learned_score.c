@@ -84,6 +84,8 @@ sb_tensor *sb_additive_attention_forward(const sb_additive_attention *layer, sb_
                                          sb_tensor *k, sb_tensor *v, sb_mask *mask,
                                          sb_tensor **weights)
 {
+    if (!layer)
+        return fail_null("additive_attention", "layer");
     const int64_t A = sb_tensor_dim(layer->score.weight, 1);
     if (!check_operands("additive_attention", q, k, v, sb_tensor_dim(layer->query.weight, 1),
                         sb_tensor_dim(layer->key.weight, 1), weights))
@@ -122,6 +124,8 @@ sb_tensor *sb_multiplicative_attention_forward(const sb_multiplicative_attention
                                                sb_tensor *q, sb_tensor *k, sb_tensor *v,
                                                sb_mask *mask, sb_tensor **weights)
 {
+    if (!layer)
+        return fail_null("multiplicative_attention", "layer");
     const sb_tensor *W = layer->query.weight;
     if (!check_operands("multiplicative_attention", q, k, v, sb_tensor_dim(W, 1),
                         sb_tensor_dim(W, 0), weights))
@@ -153,6 +157,8 @@ bool sb_cosine_attention_init(sb_cosine_attention *layer, sb_parameters *set, co
 sb_tensor *sb_cosine_attention_forward(const sb_cosine_attention *layer, sb_tensor *q, sb_tensor *k,
                                        sb_tensor *v, sb_mask *mask, sb_tensor **weights)
 {
+    if (!layer)
+        return fail_null("cosine_attention", "layer");
     const int64_t D = sb_tensor_dim(k, 2);
     if (!check_operands("cosine_attention", q, k, v, D, D, weights))
         return NULL;

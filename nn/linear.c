@@ -2,6 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "tensor/failure.h"
 
 bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,
                           int64_t out, bool bias)
@@ -29,12 +30,16 @@ bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const 
 sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
                                    sb_activation activation)
 {
+    if (!layer)
+        return fail_null("linear_layer", "layer");
     sb_tensor *weight = precision_of(layer->weight, x);
     return sb_linear_activation(x, weight, precision_of(layer->bias, x), activation);
 }
 
 sb_tensor *sb_linear_layer_join(const sb_linear_layer *layer, sb_tensor *x, sb_communicator *ranks)
 {
+    if (!layer)
+        return fail_null("linear_layer", "layer");
     if (sb_communicator_size(ranks) == 1)
         return sb_linear_layer_forward(layer, x, SB_ACTIVATION_IDENTITY);
     sb_tensor *y = sb_from_ranks(sb_linear(x, precision_of(layer->weight, x), NULL), ranks);

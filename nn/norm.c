@@ -3,6 +3,7 @@
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "ops/layer_norm.h"
+#include "tensor/failure.h"
 
 bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
                         sb_norm_kind kind)
@@ -23,6 +24,8 @@ bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *na
 
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 {
+    if (!layer)
+        return fail_null("norm_layer", "layer");
     sb_tensor *gain = precision_of(layer->gain, x);
     return layer->kind == SB_NORM_KIND_RMS
                ? sb_rms_norm(x, gain, layer->epsilon)
@@ -32,6 +35,8 @@ sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)
 sb_tensor *sb_norm_layer_residual(const sb_norm_layer *layer, sb_tensor *x, sb_tensor *branch,
                                   double p, sb_sequence along, sb_tensor **sum)
 {
+    if (!layer || !sum)
+        return fail_null("norm_layer", layer ? "sum" : "layer");
     if (layer->kind == SB_NORM_KIND_LAYER) {
         sb_tensor *gain = precision_of(layer->gain, x), *bias = precision_of(layer->bias, x);
         return residual_layer_norm_along(x, branch, p, along, gain, bias, layer->epsilon, sum);

@@ -2,6 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "tensor/failure.h"
 
 bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *name, int64_t C,
                          int64_t V, sb_tensor *tied)
@@ -21,6 +22,8 @@ bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *n
 
 sb_tensor *sb_output_head_logits(const sb_output_head *head, sb_tensor *y)
 {
+    if (!head)
+        return fail_null("output_head", "head");
     sb_tensor *weight = precision_of(head->weight, y);
     return sb_linear(y, weight, precision_of(head->bias, y));
 }
@@ -28,6 +31,8 @@ sb_tensor *sb_output_head_logits(const sb_output_head *head, sb_tensor *y)
 sb_tensor *sb_output_head_loss(const sb_output_head *head, sb_tensor *y, sb_tensor *targets,
                                const sb_cross_entropy_options *options)
 {
+    if (!head)
+        return fail_null("output_head", "head");
     sb_tensor *weight = precision_of(head->weight, y);
     return sb_linear_cross_entropy(y, weight, precision_of(head->bias, y), targets, options);
 }

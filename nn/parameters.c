@@ -168,6 +168,8 @@ sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
     if (!may_add(set, name, initial) || (set->fits && !set->fits(set->context, name, rank, dim)))
         return NULL;
     cut.ranks = sb_communicator_size(cut.ranks) > 1 ? cut.ranks : NULL;
+    if (rank > 0 && !dim)
+        return fail_null("parameters_add", "dim");
     int64_t here[SB_MAX_RANK];
     for (int axis = 0; axis < rank && axis < SB_MAX_RANK; axis++)
         here[axis] = dim[axis];
@@ -359,7 +361,9 @@ sb_tensor *sb_parameters_find(const sb_parameters *set, const char *name)
 
 const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
 {
-    while (set && *i < set->count) {
+    if (!set || !i)
+        return fail_null("parameters_without_gradient", set ? "i" : "set");
+    while (*i < set->count) {
         const struct parameter *p = &set->item[(*i)++];
         if (!p->tensor->grad_current)
             return p->name;

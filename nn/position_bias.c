@@ -2,6 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/runs.h"
+#include "tensor/failure.h"
 
 enum { FARTHEST = 32 }; /* larger distances share one bias */
 
@@ -55,6 +56,8 @@ static sb_tensor *rows_here(const sb_position_bias *bias, int64_t here, int64_t 
 
 sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, int64_t Lk, bool *ok)
 {
+    if (!bias || !ok)
+        return fail_null("position_bias", bias ? "ok" : "bias");
     *ok = true;
     if (bias->positions != SB_POSITIONS_ALIBI && bias->positions != SB_POSITIONS_RELATIVE)
         return NULL;

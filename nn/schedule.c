@@ -30,6 +30,10 @@ bool sb_schedule_check(const sb_schedule *s)
 
 double sb_schedule_rate(const sb_schedule *s, int64_t step, const sb_plateau *plateau)
 {
+    if (!s) {
+        fail_null("schedule_rate", "schedule");
+        return NAN;
+    }
     const double peak = sb_option(s->rate, 0), t = (double)step, warmup = (double)s->warmup;
     if (step < s->warmup)
         return peak * t / warmup;
@@ -54,6 +58,10 @@ double sb_schedule_rate(const sb_schedule *s, int64_t step, const sb_plateau *pl
 
 void sb_plateau_observe(sb_plateau *plateau, const sb_schedule *schedule, double loss)
 {
+    if (!plateau || !schedule) {
+        fail_null("plateau_observe", plateau ? "schedule" : "plateau");
+        return;
+    }
     bool better = plateau->seen++ == 0 || loss < plateau->best;
     if (better) {
         plateau->best = loss;

@@ -2,6 +2,7 @@
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/dropout.h"
+#include "tensor/failure.h"
 
 /* The parts of a layer, given complete options. */
 static bool add_parts(sb_transformer_layer *layer, sb_parameters *set, const char *name,
@@ -91,6 +92,8 @@ sb_tensor *sb_transformer_layer_forward(const sb_transformer_layer *layer, sb_te
                                         sb_tensor *memory, const sb_attending *self,
                                         const sb_attending *cross)
 {
+    if (!layer)
+        return fail_null("transformer_layer", "layer");
     return layer->place == SB_NORM_POST ? post_norm(layer, x, memory, self, cross)
                                         : pre_norm(layer, x, memory, self, cross);
 }

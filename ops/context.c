@@ -4,6 +4,13 @@
 
 sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here)
 {
+    if (length < 0 || ranks < 1 || rank < 0 || rank >= ranks || !here) {
+        sb_fail(
+            "piece_zigzag: length is %lld, rank %d of %d, here %s; expected a length of at least "
+            "0, a rank below their number, and a place for the result",
+            (long long)length, rank, ranks, here ? "given" : "NULL");
+        return (sb_piece){0};
+    }
     const int64_t chunks = 2 * (int64_t)ranks, other = chunks - 1 - rank;
     const int64_t first = length * rank / chunks, turn = length * (rank + 1) / chunks - first;
     const int64_t second = length * other / chunks;

@@ -181,7 +181,8 @@ bool sb_communicator_watch(sb_communicator *c, double seconds)
 void sb_communicator_abort(sb_communicator *c, const char *who, const char *message)
 {
     fflush(stdout);
-    fprintf(stderr, "%s: rank %d: %s\n", who, c ? c->job_rank : 0, message);
+    fprintf(stderr, "%s: rank %d: %s\n", who ? who : "softback", c ? c->job_rank : 0,
+            message ? message : "aborted");
     fflush(stderr);
     if (c && c->plugin)
         c->plugin->abort();

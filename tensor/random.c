@@ -1,4 +1,5 @@
 #include "tensor/random.h"
+#include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/philox.h"
 
@@ -7,8 +8,13 @@ sb_random sb_random_new(uint64_t seed, sb_stream stream)
     return (sb_random){seed, (uint64_t)stream << 48};
 }
 
+/* Without a stream all words are 0. */
 static struct philox next(sb_random *random)
 {
+    if (!random) {
+        fail_null("random", "random");
+        return (struct philox){{0}};
+    }
     return philox(random->seed, random->position++, 0);
 }
 
@@ -34,6 +40,10 @@ uint32_t sb_random_below(sb_random *random, uint32_t limit)
         sb_fail("random_below: the limit is 0, not at least 1");
         return 0;
     }
+    if (!random) {
+        fail_null("random_below", "random");
+        return 0;
+    }
     uint32_t biased = -limit % limit; /* the first 2^32 mod limit products are one too many */
     uint64_t product;
     do
@@ -51,6 +61,10 @@ double sb_random_normal(sb_random *random)
 
 void sb_random_shuffle(sb_random *random, int64_t n, int64_t *order)
 {
+    if (!random || !order) {
+        fail_null("random_shuffle", random ? "order" : "random");
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         int64_t j = (int64_t)(sb_random_uniform(random) * (double)(i + 1));
         order[i] = i;

@@ -85,7 +85,7 @@ for file in $(sources tensor autograd ops nn models); do
         refuse 'a portable build has no files' \
             "^ *# *include +($files)|[^a-z_](fopen|freopen|dlopen|opendir|popen) *\\(" "$file"
 done
-built=$(table tests; table tests_json)
+built=$(table tests; table tests_json; table tests_cpp)
 for test in $(find tests -name 'test_*.c'); do
     name=${test#tests/}
     echo "$built" | grep -qxF "$(dirname "$name")/$(basename "$name" .c | sed 's/^test_//')" ||

@@ -33,6 +33,12 @@ static int64_t metrics_distance(const int32_t *a, int64_t a_count, const int32_t
 
 int64_t sb_edit_distance(const int32_t *a, int64_t a_count, const int32_t *b, int64_t b_count)
 {
+    if (a_count < 0 || b_count < 0 || (a_count > 0 && !a) || (b_count > 0 && !b)) {
+        sb_fail("edit_distance: %s of %lld and %lld ids; expected counts of at least 0, and ids",
+                (a || a_count == 0) && (b || b_count == 0) ? "counts" : "NULL", (long long)a_count,
+                (long long)b_count);
+        return -1;
+    }
     while (a_count > 0 && b_count > 0 && a[0] == b[0]) { /* common ends cost nothing */
         a++;
         b++;

@@ -47,6 +47,10 @@ bool sb_task_find(const char *name, sb_task *task)
 sb_part sb_task_part(sb_task task, const char *source, const char *target)
 {
     char sum[32];
+    if (!source || !target) {
+        fail_null("task_part", source ? "target" : "source");
+        return SB_PART_TRAIN;
+    }
     const char *meaning = task == SB_TASK_DATES ? target : source;
     const char *plus = strchr(source, '+');
     if (task == SB_TASK_ADDITION && plus) { /* 85+47 belongs to the part of 47+85 */

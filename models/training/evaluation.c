@@ -71,6 +71,9 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
 {
     if (!model || !source || !evaluation)
         return fail_null("evaluate", !model ? "model" : source ? "evaluation" : "source");
+    if (!model->kind || !source->next)
+        return sb_fail("evaluate: the %s; expected a model that was built, and a source",
+                       model->kind ? "source has no function next" : "model has no kind");
     *evaluation =
         (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source), .error = NAN};
     if (isnan(evaluation->loss))

@@ -121,7 +121,8 @@ static void clip(sb_communicator *c, void *context)
     sb_tape_end(&tape);
     if (s->spoils && rank == 1)
         sb_tensor_set(sb_tensor_grad(sb_parameters_get(set, 2)), 3, INFINITY);
-    if (!clip_scale(set, 1, 2, &s->norm[rank], &s->scale[rank]))
+    const struct clip_caller caller = {"optimiser_step", "step skipped"};
+    if (!clip_scale(&caller, set, 1, 2, &s->norm[rank], &s->scale[rank]))
         snprintf(s->message[rank], 128, "%s", sb_error());
     sb_parameters_free(set);
 }

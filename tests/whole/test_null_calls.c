@@ -1,0 +1,42 @@
+/* Every exported function, from the list of the library's symbols, takes NULL without a crash. */
+#include "tests/support/test.h"
+#include "tests/whole/null_calls.h"
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SECONDS = 60 };
+
+/* In a child, since a call may crash, keep what it is given, or end the process. */
+static int status_of(int i, volatile int *at)
+{
+    int status;
+    fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(SECONDS);
+        if (!freopen("/dev/null", "w", stdout))
+            _exit(2);
+        null_call(i, at);
+        _exit(0);
+    }
+    cr_assert(child > 0 && waitpid(child, &status, 0) == child);
+    return status;
+}
+
+CPU_TEST(null_calls, no_exported_function_crashes)
+{
+    volatile int *at =
+        mmap(NULL, sizeof *at, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    cr_assert(at != MAP_FAILED);
+    for (int i = 0; null_call_name(i); i++) {
+        const int status = status_of(i, at);
+        char argument[32] = "all arguments 0";
+        if (*at > 0)
+            snprintf(argument, sizeof argument, "argument %d NULL", *at);
+        cr_expect(!WIFSIGNALED(status), "%s with %s: signal %d", null_call_name(i), argument,
+                  WTERMSIG(status));
+    }
+    munmap((void *)(uintptr_t)at, sizeof *at);
+}
