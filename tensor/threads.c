@@ -1,16 +1,162 @@
-/* The threads that kernels run on: OpenMP's, or the calling one alone in a build without it. */
+/*
+ * The threads that kernels run on: OpenMP's, or the calling one alone in a build without it.
+ *
+ * GCC's OpenMP ends the process when a thread or a team cannot be made, wherever in a computation
+ * that happens. So a team is tried out before it is made, which happens once for each number of
+ * threads; where it cannot be made, and where there is one thread, parallel regions run as plain
+ * function calls, without OpenMP. meson.build lets the linker replace its entry points.
+ */
+#include "tensor/threads.h"
 #include "tensor/device.h"
 #ifdef _OPENMP
 #include <omp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #endif
 
 enum { MOST_THREADS = 1024 };
+
+#ifdef _OPENMP
+
+/* Of the calling thread, which has a team of its own. */
+static _Thread_local int made = 1;    /* the threads of its team */
+static _Thread_local int refused = 0; /* a number of threads that could not be made; 0: none */
+
+/* More than OpenMP allocates for a team, for each thread of it. */
+enum { TEAM_BYTES = 1 << 14 };
+
+static void *threads_wait(void *gate)
+{
+    pthread_mutex_lock(gate);
+    pthread_mutex_unlock(gate);
+    return NULL;
+}
+
+/* Whether so many threads can be alive, with the memory of their team; they end again. */
+static bool threads_try(int threads)
+{
+    pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t *thread = malloc((size_t)threads * (sizeof *thread + TEAM_BYTES));
+    int started = 0;
+    if (!thread)
+        return false;
+    pthread_mutex_lock(&gate); /* all wait, so that they are alive at the same time */
+    while (started < threads - 1 &&
+           pthread_create(&thread[started], NULL, threads_wait, &gate) == 0)
+        started++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    free(thread);
+    return started == threads - 1;
+}
+
+/* Makes the calling thread's team, unless it is there; false when it cannot be made. */
+static bool threads_make(int threads)
+{
+    if (threads <= made) {
+        made = threads; /* OpenMP ends the others */
+        return true;
+    }
+    if (threads == refused || !threads_try(threads)) {
+        refused = threads;
+        return false;
+    }
+    made = threads;
+    return true;
+}
+
+#endif
+
+#ifdef SOFTBACK_WRAPS_OPENMP
+
+static atomic_long entered;
+static _Thread_local int alone; /* parallel regions that run as plain calls, one in the other */
+
+int64_t threads_entered(void)
+{
+    return atomic_load(&entered);
+}
+
+/* The linker calls these instead of GOMP_..., and GOMP_... for __real_GOMP_... */
+typedef void region(void *data);
+void __real_GOMP_parallel(region *f, void *data, unsigned threads, unsigned flags);
+void __wrap_GOMP_parallel(region *f, void *data, unsigned threads, unsigned flags);
+bool __real_GOMP_loop_nonmonotonic_dynamic_start(long, long, long, long, long *, long *);
+bool __wrap_GOMP_loop_nonmonotonic_dynamic_start(long, long, long, long, long *, long *);
+bool __real_GOMP_loop_nonmonotonic_dynamic_next(long *, long *);
+bool __wrap_GOMP_loop_nonmonotonic_dynamic_next(long *, long *);
+void __real_GOMP_loop_end(void);
+void __wrap_GOMP_loop_end(void);
+void __real_GOMP_loop_end_nowait(void);
+void __wrap_GOMP_loop_end_nowait(void);
+
+/* `threads` is 0 for the default, and 1 where the if clause of a region is false. Within a team a
+   region has a team of one, which is OpenMP's matter: the caller's loops must not be divided. */
+void __wrap_GOMP_parallel(region *f, void *data, unsigned threads, unsigned flags)
+{
+    const int wanted = threads > 0 ? (int)threads : omp_get_max_threads();
+    if (omp_in_parallel() || (wanted > 1 && threads_make(wanted))) {
+        const int before = alone;
+        alone = 0;
+        atomic_fetch_add(&entered, 1);
+        __real_GOMP_parallel(f, data, threads, flags);
+        alone = before;
+        return;
+    }
+    alone++;
+    f(data);
+    alone--;
+}
+
+/* A loop whose iterations threads take in turns: alone, all of them at once. */
+bool __wrap_GOMP_loop_nonmonotonic_dynamic_start(long start, long end, long step, long chunk,
+                                                 long *first, long *last)
+{
+    if (alone == 0)
+        return __real_GOMP_loop_nonmonotonic_dynamic_start(start, end, step, chunk, first, last);
+    *first = start;
+    *last = end;
+    return step > 0 ? start < end : start > end;
+}
+
+bool __wrap_GOMP_loop_nonmonotonic_dynamic_next(long *first, long *last)
+{
+    return alone == 0 && __real_GOMP_loop_nonmonotonic_dynamic_next(first, last);
+}
+
+void __wrap_GOMP_loop_end(void)
+{
+    if (alone == 0)
+        __real_GOMP_loop_end();
+}
+
+void __wrap_GOMP_loop_end_nowait(void)
+{
+    if (alone == 0)
+        __real_GOMP_loop_end_nowait();
+}
+
+#else
+
+int64_t threads_entered(void)
+{
+    return 0;
+}
+
+#endif
 
 bool sb_set_threads(int threads)
 {
     if (threads < 1 || threads > MOST_THREADS)
         return sb_fail("threads: %d is not in 1..%d", threads, MOST_THREADS);
 #ifdef _OPENMP
+    refused = 0;
+    if (!threads_make(threads))
+        return sb_fail("threads: %d threads cannot be made; ask for fewer, or raise the limits of "
+                       "memory and processes",
+                       threads);
     omp_set_num_threads(threads);
 #endif
     return true;
