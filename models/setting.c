@@ -1,5 +1,6 @@
 #include "models/setting.h"
 #include "models/description_parts.h"
+#include "tensor/option.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,6 +51,11 @@ void setting_add_choice(struct setting_table *t, const char *name, unsigned *cho
     setting->choices = choices;
 }
 
+void setting_zero(struct setting_table *t, enum setting_zero zero)
+{
+    t->at[t->count - 1].zero = zero;
+}
+
 static bool setting_set_choice(const struct setting *setting, const char *text)
 {
     char all[160] = "";
@@ -88,7 +94,7 @@ static bool setting_set_count(const struct setting *setting, const char *text)
     const bool whole = digits[0] && digits[strspn(digits, "0123456789")] == '\0';
     const double value = whole ? strtod(text, NULL) : 0; /* exact below 2^53, as are all limits */
     if (!whole || value < setting->least || value > setting->most)
-        return sb_fail("--%s: \"%s\" is not a whole number in %.10g..%.10g", setting->name, text,
+        return sb_fail("--%s: \"%s\" is not a whole number in %.0f..%.0f", setting->name, text,
                        setting->least, setting->most);
     if (setting->small)
         *setting->small = (int)value;
@@ -105,6 +111,19 @@ bool setting_write(const struct setting *setting, const char *text)
            : setting->flag   ? setting_set_flag(setting, text)
            : setting->number ? setting_set_number(setting, text)
                              : setting_set_count(setting, text);
+}
+
+bool setting_give(const struct setting *setting, const char *text)
+{
+    if (!setting_write(setting, text))
+        return false;
+    if (!setting->number || *setting->number != 0 || setting->zero == ZERO_IS_ZERO)
+        return true;
+    if (setting->zero == ZERO_IS_DEFAULT_ALONE)
+        return sb_fail("--%s: \"%s\" is not a number above 0; leave the option out for the default",
+                       setting->name, text);
+    *setting->number = SB_ZERO;
+    return true;
 }
 
 static struct setting_text setting_whole(long long count)

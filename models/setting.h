@@ -9,6 +9,10 @@
 
 enum setting_group { SETTING_OF_MODEL, SETTING_OF_TRAINING, SETTING_OF_DATA };
 
+/* What 0 is in a struct of options and in files: itself, or the default. Whoever gives a 0 means
+   it: then it becomes SB_ZERO, "-0" in files, unless a default of 0 makes no sense. */
+enum setting_zero { ZERO_IS_ZERO, ZERO_IS_DEFAULT, ZERO_IS_DEFAULT_ALONE };
+
 /* One setting, bound to options: one of the pointers points to its value there. */
 struct setting {
     const char *name; /* "feed-forward" */
@@ -20,6 +24,7 @@ struct setting {
     double *number;
     unsigned *choice; /* an enum */
     bool *flag;
+    enum setting_zero zero;     /* of a number */
     double least, most;         /* of a count or number */
     const char *const *choices; /* of a choice, ended by NULL */
 };
@@ -43,6 +48,13 @@ void setting_add_number(struct setting_table *table, const char *name, double *n
 void setting_add_flag(struct setting_table *table, const char *name, bool *flag, const char *help);
 void setting_add_choice(struct setting_table *table, const char *name, unsigned *choice,
                         const char *const *choices, const char *help);
+
+/* Says of the number that was added last what its 0 is. */
+void setting_zero(struct setting_table *table, enum setting_zero zero);
+
+/* As setting_write, for a text that somebody gave: 0 is 0, and refused where it can only stand for
+   the default. */
+bool setting_give(const struct setting *setting, const char *text);
 
 /* Sets one from text ("true" or "false" for a flag); the message names what was expected. */
 bool setting_write(const struct setting *setting, const char *text);

@@ -50,6 +50,7 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
     setting_add_choice(t, "score", &o->score, scores, "scaling of attention scores");
     setting_add_number(t, "temperature", &o->temperature, 0, 1e6,
                        "extra divisor of attention scores (0: 1)");
+    setting_zero(t, ZERO_IS_DEFAULT_ALONE);
     setting_add_choice(t, "attention", &o->attention, algorithms,
                        "attention algorithm; composed stores the weights, tiled does not");
     setting_add_flag(t, "recompute", &o->recompute,

@@ -35,6 +35,7 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
     setting_add_choice(t, "optimiser", &trainer->optimiser_kind, optimisers, "optimiser");
     setting_add_number(t, "learning-rate", &schedule->rate, 0, 1e6,
                        "highest learning rate (0: 0.024 / square root of width)");
+    setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_choice(t, "schedule", &schedule->kind, schedules, "learning rate schedule");
     setting_add_count(t, "warmup", &schedule->warmup, 0, 1e12,
                       "warmup steps, over which the learning rate rises");
@@ -43,9 +44,13 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
                       "evaluations without a lower loss before plateau lowers the rate (0: 2)");
     setting_add_number(t, "plateau-factor", &schedule->factor, 0, 0.999999,
                        "factor by which plateau lowers the rate (0: 0.5)");
+    setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_number(t, "beta1", &o->beta1, 0, 0.999999, "Adam: decay of the first moment");
+    setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_number(t, "beta2", &o->beta2, 0, 0.999999999, "Adam: decay of the second moment");
+    setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_number(t, "epsilon", &o->epsilon, 0, 1, "Adam: added to the denominator (0: 1e-9)");
+    setting_zero(t, ZERO_IS_DEFAULT);
     setting_add_number(t, "momentum", &o->momentum, 0, 0.999999, "SGD: momentum");
     setting_add_flag(t, "nesterov", &o->nesterov, "SGD: Nesterov momentum");
     setting_add_number(t, "weight-decay", &o->weight_decay, 0, 1e6, "weight decay");
