@@ -128,3 +128,14 @@ bool sb_parameters_clip(sb_parameters *set, double limit, double *norm)
         *norm = before;
     return scale == 1 || multiply(parameters_gradients(set), scale);
 }
+
+const char *clip_bad_parameter(const sb_parameters *set)
+{
+    const sb_tensor *w = parameters_values(set);
+    const struct update_kernels *k = kernel_row(&update_rows, w);
+    double sum;
+    int64_t bad = -1;
+    if (!k || !k->squares(tensor_size(w), w->data, &sum, &bad) || bad < 0)
+        return NULL;
+    return sb_parameters_name(set, parameters_at(set, bad));
+}

@@ -18,4 +18,7 @@ struct clip_caller {
 bool clip_scale(const struct clip_caller *caller, sb_parameters *set, double limit, double factor,
                 double *norm, double *scale);
 
+/* The name of the first parameter with a value that is not finite, or NULL. */
+const char *clip_bad_parameter(const sb_parameters *set);
+
 #endif

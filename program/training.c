@@ -33,7 +33,7 @@ void training_choose(struct training_request *r)
         o->decoder_layers = TASK_LAYERS;
     bool sgd = r->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
-    if (*rate == 0 && o->width > 0)
+    if (!sb_option_given(*rate) && o->width > 0)
         *rate = sgd ? 0.1 : 0.024 / sqrt((double)o->width);
 }
 
@@ -78,8 +78,12 @@ static bool training_open_paths(struct training *t, const struct training_reques
     if (training_writes(t) && !training_check_paths(t, request))
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
-    if (!request->resume && (model || state))
-        return sb_fail("%s exists already; use --resume to continue, or name another --out",
+    if (!request->resume && model && !state)
+        return sb_fail("%s exists already, without a state from which its training could go on; "
+                       "move it away or name another file",
+                       t->out);
+    if (!request->resume && state)
+        return sb_fail("%s exists already; --resume goes on with it",
                        model ? t->out : t->state_path);
     if (model && !state)
         return sb_fail("%s exists, but %s, its training state, does not; name another --out",
@@ -180,6 +184,7 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     sb_trainer_options options = t->settings.trainer;
     options.communicator = t->batches;
     options.sequence_ranks = request->sequence_ranks;
+    options.stop = training_interrupted;
     t->trainer = sb_trainer_new(t->model, t->data, &options);
     return t->trainer && (!t->loaded || training_take_state(t));
 }
@@ -224,8 +229,9 @@ static bool training_check_ranks(const struct training *t)
 {
     const int ranks = sb_communicator_size(t->communicator);
     return ranks % t->head_ranks == 0 ||
-           sb_fail("--split heads=%d: the number of ranks is %d, not a multiple of %d",
-                   t->head_ranks, ranks, t->head_ranks);
+           sb_fail("--split heads=%d needs %d ranks, or a multiple, and not %d; start with mpirun "
+                   "-n %d",
+                   t->head_ranks, t->head_ranks, ranks, t->head_ranks);
 }
 
 static bool training_open_all(struct training *t, const struct training_request *request)

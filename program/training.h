@@ -68,6 +68,9 @@ bool training_writes(const struct training *training);
 /* Whether it takes part in writing checkpoints: all ranks that hold the first rank's model do. */
 bool training_saves(const struct training *training);
 
+/* Whether a signal asks the run to stop; for the trainer. */
+bool training_interrupted(void *unused);
+
 /* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
 int64_t training_short_pair(const struct training *training, int64_t from);
 /* Makes the watched batch; writes its diagnosis to the log. */

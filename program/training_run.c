@@ -1,6 +1,7 @@
 /* A training run: its steps and evaluations, their output, and its end. */
 #include "nn/parameters.h"
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/log.h"
 #include "program/progress.h"
 #include "program/report.h"
@@ -16,6 +17,12 @@ static void training_interrupt(int signal_number)
 {
     interrupted = 1;
     signal(signal_number, SIG_DFL); /* a second one ends the program immediately */
+}
+
+bool training_interrupted(void *unused)
+{
+    (void)unused;
+    return interrupted;
 }
 
 /* Signals that are ignored, as under nohup, stay ignored. */
@@ -40,7 +47,7 @@ static void training_show_bad_batch(const struct training *t)
 {
     char *path = training_save_batch(t);
     if (path)
-        fprintf(stderr, "Its batch is in %s.\n", path);
+        fprintf(stderr, "Its batch is in %s.\n", foreign(path));
     sb_free(path);
 }
 
@@ -62,6 +69,8 @@ static bool training_one_step(struct training *t, struct progress_line *line)
 {
     sb_trained trained;
     if (!sb_trainer_step(t->trainer, &trained)) {
+        if (trained.stopped) /* by a signal, which the caller sees */
+            return true;
         progress_clear(line);
         training_step_failed(t, trained.loss);
         return false;
@@ -140,7 +149,7 @@ static void training_conclude(const struct training *t, const struct progress_li
            p->best_loss);
     if (!isnan(p->best_error))
         printf(", %.2f %% exact", 100 * (1 - p->best_error));
-    printf("\nmodel      %s\n", t->out);
+    printf("\nmodel      %s\n", foreign(t->out));
 }
 
 /* A page on the model, with a text that it was not trained on. */
@@ -153,7 +162,7 @@ static bool training_report(const struct training *t, const char *path)
                                            .out = path};
     if (!report_write(&request))
         return false;
-    printf("report     %s\n", path);
+    printf("report     %s\n", foreign(path));
     return true;
 }
 
@@ -210,8 +219,9 @@ static bool training_join(struct training_request *request)
     sb_communicator *c = request->communicator = sb_communicator_world();
     if (!c)
         return false;
-    if (sb_communicator_processors(c) > 0 && !request->threads_given && !getenv("OMP_NUM_THREADS"))
-        sb_set_threads(sb_communicator_processors(c));
+    if (sb_communicator_processors(c) > 0 && !request->threads_given &&
+        !getenv("OMP_NUM_THREADS") && !sb_set_threads(sb_communicator_processors(c)))
+        return false;
     return (request->heartbeat == 0 || sb_communicator_watch(c, request->heartbeat)) &&
            training_divide(request);
 }

@@ -4,9 +4,9 @@
 #include "models/data/batch_share.h"
 #include "models/kinds.h"
 #include "models/training/replay.h"
+#include "nn/clip.h"
 #include "nn/flat.h"
 #include "nn/shared_gradients.h"
-#include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include <math.h>
@@ -49,8 +49,9 @@ static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
         return sb_fail("trainer: there is no optimiser_kind %d", (int)o->optimiser_kind);
     const int ranks = sb_communicator_size(o->communicator);
     if (o->sequence_ranks < 1 || ranks % o->sequence_ranks != 0)
-        return sb_fail("trainer: sequence_ranks is %d; it must divide the %d ranks",
-                       o->sequence_ranks, ranks);
+        return sb_fail("trainer: sequence_ranks is %d, not a divisor of %d ranks; start with "
+                       "mpirun -n %d",
+                       o->sequence_ranks, ranks, o->sequence_ranks);
     if (!trainer_check_split(model, ranks / o->sequence_ranks, "batch") ||
         !trainer_check_split(model, o->sequence_ranks, "sequence"))
         return false;
@@ -124,23 +125,11 @@ void sb_trainer_free(sb_trainer *trainer)
     memory_free(trainer);
 }
 
-/* The first parameter with a value that is not finite, or NULL. */
-static const char *trainer_bad_parameter(const sb_parameters *weights)
-{
-    const sb_tensor *w = parameters_values(weights);
-    const struct update_kernels *k = kernel_row(&update_rows, w);
-    double sum;
-    int64_t bad = -1;
-    if (!k || !k->squares(tensor_size(w), w->data, &sum, &bad) || bad < 0)
-        return NULL;
-    return sb_parameters_name(weights, parameters_at(weights, bad));
-}
-
 /* Names the operation that made a loss not finite; its data is still on the tape. */
 static bool trainer_find_nonfinite(const sb_trainer *t, double loss)
 {
     char *origin = sb_tape_find_nonfinite();
-    const char *parameter = trainer_bad_parameter(t->model.weights);
+    const char *parameter = clip_bad_parameter(t->model.weights);
     sb_fail("trainer: the loss is %g; the first value that is not finite is %s%s%s",
             isnan(loss) ? (double)NAN : loss, origin ? origin : "the loss itself",
             parameter ? "; so is one of the parameter " : "", parameter ? parameter : "");
@@ -270,6 +259,16 @@ static int64_t trainer_sent_by(const sb_trainer *t)
            sb_communicator_sent(parameters_ranks(t->model.weights));
 }
 
+static bool trainer_stops(const sb_trainer *t, int64_t batches, sb_trained *trained)
+{
+    const sb_trainer_options *o = &t->options;
+    trained->stopped = o->stop && o->stop(o->stop_context);
+    if (trained->stopped)
+        sb_fail("trainer: the step was given up after %lld of %lld batches", (long long)batches,
+                (long long)o->accumulate);
+    return trained->stopped;
+}
+
 static bool trainer_step(sb_trainer *t, sb_trained *trained)
 {
     if (!trainer_open_ring(t))
@@ -281,7 +280,8 @@ static bool trainer_step(sb_trainer *t, sb_trained *trained)
     if (t->shared && !shared_gradients_begin(t->shared))
         return false;
     for (int64_t i = 0; i < batches; i++)
-        if (!trainer_run_batch(t, mean, i == batches - 1, trained))
+        if ((i > 0 && trainer_stops(t, i, trained)) ||
+            !trainer_run_batch(t, mean, i == batches - 1, trained))
             return false;
     const double targets = (double)trained->targets;
     trained->loss /= targets;

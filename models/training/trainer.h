@@ -31,6 +31,9 @@ typedef struct {
     sb_graphs graphs;
     sb_communicator *communicator; /* data parallelism over its ranks; NULL: this one alone */
     int sequence_ranks;            /* the degree of sequence parallelism, over neighbours; 0: 1 */
+    /* Asked after each batch of a step but the last: true gives up the step. NULL: never. */
+    bool (*stop)(void *stop_context);
+    void *stop_context;
 } sb_trainer_options;
 
 typedef struct sb_trainer sb_trainer;
@@ -63,6 +66,7 @@ typedef struct {
     double waited;                /* seconds that this rank spent only on summing gradients */
     int64_t sent;                 /* bytes that this rank sent to others */
     const char *without_gradient; /* first step: a parameter that backward did not reach, or NULL */
+    bool stopped; /* sb_trainer_step failed since the option `stop` gave up the step */
     bool skipped; /* the gradient was not finite: the weights stay; sb_error() names where */
 } sb_trained;
 

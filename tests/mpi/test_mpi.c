@@ -414,8 +414,9 @@ MPI_TEST(ranks_that_differ_are_named_at_the_start)
                    "rank 2: none.tsv: cannot be opened: No such file or directory");
     expect_refused(TRAIN AND_ONE_MORE TRAIN "--split heads=3",
                    "rank 2 has --split heads=3, rank 0 has heads=1");
-    expect_refused(TRAIN "--split heads=4",
-                   "--split heads=4: the number of ranks is 2, not a multiple of 4");
+    expect_refused(
+        TRAIN "--split heads=4",
+        "--split heads=4 needs 4 ranks, or a multiple, and not 2; start with mpirun -n 4");
     expect_refused(TRAIN "--split heads=2 --heads 1",
                    "transformer: heads 1 cannot be split over 2 ranks");
     expect_refused("train --data none.tsv --out m",

@@ -51,6 +51,32 @@ CPU_TEST(trainer, the_same_seed_gives_the_same_bits_with_any_number_of_threads)
     cr_expect(bits_with_threads(&s, 2) != bits, "another seed");
 }
 
+/* Gives up the steps that are asked about three times. */
+static bool stop_at_third(void *count)
+{
+    return ++*(int *)count == 3;
+}
+
+TEST(trainer, a_step_that_is_given_up_leaves_no_trace)
+{
+    struct settings s = small_settings();
+    int count = 0;
+    s.trainer.accumulate = 5;
+    struct small_run whole = small_run(&s, NULL);
+    s.trainer.stop = stop_at_third;
+    s.trainer.stop_context = &count;
+    struct small_run run = small_run(&s, NULL);
+    sb_trained trained;
+    cr_expect(!sb_trainer_step(run.trainer, &trained) && trained.stopped);
+    EXPECT_ERROR("trainer: the step was given up after 3 of 5 batches");
+    cr_expect(sb_trainer_steps(run.trainer) == 0);
+    small_run_train(&run, 2);
+    small_run_train(&whole, 2);
+    cr_expect(!trained.skipped && small_run_bits(&run) == small_run_bits(&whole));
+    small_run_close(&run);
+    small_run_close(&whole);
+}
+
 /* Leaves an infinite gradient in a parameter, to which the next step's is added. */
 static void spoil_gradient(struct small_run *run, const char *name)
 {
@@ -258,8 +284,9 @@ static void expect_refused(sb_trainer_options options, const char *reason)
 TEST(trainer, options_out_of_range_are_refused_by_name)
 {
     expect_refused((sb_trainer_options){.accumulate = -1}, "trainer: accumulate is -1");
-    expect_refused((sb_trainer_options){.sequence_ranks = 2},
-                   "trainer: sequence_ranks is 2; it must divide the 1 ranks");
+    expect_refused(
+        (sb_trainer_options){.sequence_ranks = 2},
+        "trainer: sequence_ranks is 2, not a divisor of 1 ranks; start with mpirun -n 2");
     expect_refused((sb_trainer_options){.optimiser_kind = (sb_optimiser_kind)9},
                    "trainer: there is no optimiser_kind 9");
     expect_refused((sb_trainer_options){.average_decay = 1}, "average: decay is 1");
