@@ -1,3 +1,4 @@
+#include "tensor/file.h"
 #include "tensor/safetensors.h"
 #include "tests/support/mailbox.h"
 #include "tests/support/small_run.h"
@@ -450,6 +451,27 @@ TEST(checkpoint, resuming_needs_a_matching_state)
     cr_expect(!small_run_resume(&resumed, path, NULL));
     EXPECT_ERROR("\"average\"");
     small_run_close(&run);
+}
+
+/* Of the parameters, the moments and the average: a resumed run would end with other bytes. */
+TEST(checkpoint, a_flipped_bit_in_any_tensor_of_a_state_is_refused)
+{
+    sb_safetensors_close(sample_file());
+    size_t size;
+    unsigned char *bytes =
+        (unsigned char *)file_text("test", test_temporary("good.safetensors"), 1 << 24, &size);
+    cr_assert(bytes, "%s", sb_error());
+    const size_t data = 8 + bytes[0] + 256u * bytes[1] + 65536u * bytes[2];
+    for (size_t at = data; at < size; at += 1 + (size - data) / 60) {
+        const char *path = test_temporary("bad.safetensors");
+        FILE *file = fopen(path, "wb");
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+        cr_assert(file && fwrite(bytes, 1, size, file) == size && fclose(file) == 0);
+        bytes[at] ^= (unsigned char)(1 << at % 8);
+        cr_expect(!checkpoint_load(path), "a flipped bit of byte %zu is accepted", at);
+        EXPECT_ERROR("the file was changed after it was saved");
+    }
+    memory_free(bytes);
 }
 
 /* ---- tensor parallelism; ranks are threads here ---- */
