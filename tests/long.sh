@@ -27,5 +27,8 @@ step "the CUDA emulator finds every planted mistake and every removed barrier"
 tests/emulator.sh
 tests/planted.sh
 
-step "hostile files, half an hour"
-tests/fuzz.sh 1800
+step "20,000 steps, whose memory stays flat"
+tests/soak.sh
+
+step "hostile files: ten minutes for each reader"
+tests/fuzz.sh 600 safetensors pairs metadata log

@@ -1,0 +1,37 @@
+/* What libFuzzer runs, see fuzz.sh: reads any text as the metadata of a model's file, which has its
+   settings and vocabularies. */
+#include "models/training/checkpoint_json.h"
+#include "tensor/memory.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void check(bool holds, const char *what)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "does not hold: %s; the last error is \"%s\"\n", what, sb_error());
+    abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    struct metadata first, second;
+    struct settings settings;
+    char *text = memory_text_part((const char *)bytes, size);
+    if (text && metadata_read(text, &first)) {
+        char *written = metadata_write(&first);
+        check(written != NULL, "what is read is written");
+        check(metadata_read(written, &second), "what is written is read");
+        metadata_free(&second);
+        memory_free(written);
+        settings_read(&settings, first.model);
+        metadata_free(&first);
+    } else {
+        check(sb_error()[0], "a refusal has a message");
+    }
+    memory_free(text);
+    check(memory_pool()->live_blocks == 0, "nothing is live at the end");
+    return 0;
+}
