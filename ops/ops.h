@@ -494,7 +494,7 @@ typedef struct {
  * Backward  with s the scores, a = softmax(s), o = a v, g = do v':
  *           dv = a' do    ds = a (g - rowsum(a g))    dbias = ds
  *           dq = ds k scale / T    dk = ds' q scale / T    (dropout multiplies a and g alike)
- *           d ln T = -sum of ds s', where s' are the scores without the bias
+ *           d ln T = -sum of ds s', where s' are the scores without the bias.
  *           With softcap c, s = c tanh(s' / c) + bias, and ds' = ds (1 - tanh(s' / c)^2).
  *           A fully masked query has y = 0 and zero gradients, whatever the values are.
  * Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
