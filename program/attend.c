@@ -1,6 +1,7 @@
 /* softback attend: attention as a picture in the terminal. */
 #include "autograd/tape.h"
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/machine_options.h"
 #include "program/options.h"
 #include "program/unknown.h"
@@ -33,8 +34,7 @@ static error_t attend_parse(int key, char *argument, struct argp_state *state)
                 r->kind = (enum attention_kind)kind;
                 return 0;
             }
-        argp_failure(state, EXIT_USAGE, 0, "--kind: \"%s\" is none of cross, encoder, decoder",
-                     argument);
+        options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
         return 0;
     case KEY_LAYER:
         r->layer = options_count(state, "layer", argument, 1, 1000);
@@ -50,8 +50,7 @@ static error_t attend_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->text)
-            argp_failure(state, EXIT_USAGE, 0,
-                         "unexpected argument \"%s\"; give one text, in quotes", argument);
+            options_refuse(state, "unexpected argument \"%s\"; give one text, in quotes", argument);
         *(r->path ? &r->text : &r->path) = argument;
         return 0;
     default:
@@ -188,7 +187,7 @@ static int attend(const struct attend_request *r)
         ok = attend_check_place(r, model);
         if (ok) {
             unknown_note("attend", utf8_quote(r->text).text, sb_seq2seq_source(model), r->text);
-            printf("%s -> %s\n\n", r->text, subject.target);
+            printf("%s -> %s\n\n", foreign(r->text), foreign(subject.target));
             ok = attend_run_and_draw(r, &subject);
         }
         if (ok)

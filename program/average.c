@@ -1,6 +1,8 @@
 /* softback average */
 #include "models/training/checkpoint.h"
 #include "program/command.h"
+#include "program/foreign.h"
+#include "program/options.h"
 #include "program/paths.h"
 #include "tensor/file.h"
 #include <stdio.h>
@@ -22,7 +24,7 @@ static error_t average_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (request->count == MOST_MODELS)
-            argp_failure(state, EXIT_USAGE, 0, "at most %d models can be averaged", MOST_MODELS);
+            options_refuse(state, "at most %d models can be averaged", MOST_MODELS);
         request->path[request->count++] = argument;
         return 0;
     default:
@@ -50,7 +52,7 @@ static int average(const struct average_request *request)
               checkpoint_save(request->out, &c->settings, c->task, c->model, NULL, NULL);
     checkpoint_free(c);
     if (ok)
-        printf("%s is the mean of %d models\n", request->out, request->count);
+        printf("%s is the mean of %d models\n", foreign(request->out), request->count);
     return ok ? EXIT_OK : command_failed("average");
 }
 

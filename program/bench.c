@@ -2,6 +2,7 @@
 #include "program/bench.h"
 #include "program/command.h"
 #include "program/machine_options.h"
+#include "program/options.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,7 @@ static void bench_choose(struct bench_request *request, const char *name, struct
             request->part[i] = request->any = true;
             return;
         }
-    argp_failure(state, EXIT_USAGE, 0, "\"%s\" is none of train, decode, operations, attention",
-                 name);
+    options_refuse(state, "\"%s\" is none of train, decode, operations, attention", name);
 }
 
 static error_t bench_parse(int key, char *argument, struct argp_state *state)

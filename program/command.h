@@ -19,6 +19,9 @@ extern const struct command command_train, command_translate, command_evaluate, 
 
 /* Prints "softback <command>: <sb_error()>" to standard error; returns EXIT_FAILED. */
 int command_failed(const char *command);
+/* Whether this process prints mistakes in the command line: the first one that mpirun started, or
+   the only one. All of them see the same mistake before they know of each other. */
+bool command_speaks(void);
 /* The same for a mistake in the command line, with a hint at --help; returns EXIT_USAGE. */
 int command_misused(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

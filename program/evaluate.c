@@ -2,6 +2,7 @@
 #include "models/translation_score.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
+#include "program/foreign.h"
 #include "program/options.h"
 #include "program/progress.h"
 #include "program/training.h"
@@ -42,8 +43,7 @@ static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->path)
-            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
-                         argument);
+            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
         r->path = argument;
         return 0;
     default:
@@ -90,7 +90,7 @@ static bool evaluate_open_pairs(const struct evaluate_request *r, const struct c
         e->unknown += unknown_count(sb_seq2seq_source(c->model), sb_pairs_source(e->pairs, i)) > 0;
     const char *problem;
     for (int64_t i = 0; (problem = sb_pairs_problem(e->pairs, i)); i++)
-        fprintf(stderr, "softback evaluate: skipped %s\n", problem);
+        fprintf(stderr, "softback evaluate: skipped %s\n", foreign(problem));
     if (sb_pairs_skipped(e->pairs) > SB_PAIRS_PROBLEMS)
         fprintf(stderr, "softback evaluate: skipped %s lines in all\n",
                 count_text(sb_pairs_skipped(e->pairs)).text);
@@ -189,8 +189,9 @@ static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary
         printf("\nThere are no errors.\n");
     for (int64_t i = 0; i < n && i < show; i++)
         printf("  %s\n    expected  %s\n    got       %s\n",
-               sb_pairs_source(e->pairs, wrong[i].pair), sb_pairs_target(e->pairs, wrong[i].pair),
-               e->output[wrong[i].pair]);
+               foreign(sb_pairs_source(e->pairs, wrong[i].pair)),
+               foreign(sb_pairs_target(e->pairs, wrong[i].pair)),
+               foreign(e->output[wrong[i].pair]));
     memory_free(wrong);
 }
 

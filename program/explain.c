@@ -47,13 +47,12 @@ static struct numbers explain_list_of(struct argp_state *state, const char *opti
         char *end;
         double value = strtod(at, &end);
         if (end == at || (*end && *end != ',') || !isfinite(value))
-            argp_failure(state, EXIT_USAGE, 0,
-                         "--%s: \"%.*s\" is not a number; give numbers with commas between them, "
-                         "such as 2,1,0.1,-1",
-                         option, (int)strcspn(at, ","), at);
+            options_refuse(state,
+                           "--%s: \"%.*s\" is not a number; give numbers with commas between them, "
+                           "such as 2,1,0.1,-1",
+                           option, (int)strcspn(at, ","), at);
         if (list.count == EXPLAIN_NUMBERS)
-            argp_failure(state, EXIT_USAGE, 0, "--%s: there are more than %d numbers", option,
-                         EXPLAIN_NUMBERS);
+            options_refuse(state, "--%s: there are more than %d numbers", option, EXPLAIN_NUMBERS);
         list.value[list.count++] = value;
         at = end;
         if (!*at)
@@ -66,8 +65,7 @@ static double explain_positive(struct argp_state *state, const char *option, con
     char *end;
     double value = strtod(argument, &end);
     if (end == argument || *end || !(value > 0 && isfinite(value)))
-        argp_failure(state, EXIT_USAGE, 0, "--%s: \"%s\" is not a number above 0", option,
-                     argument);
+        options_refuse(state, "--%s: \"%s\" is not a number above 0", option, argument);
     return value;
 }
 
@@ -108,8 +106,7 @@ static error_t explain_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->topic)
-            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one topic",
-                         argument);
+            options_refuse(state, "unexpected argument \"%s\"; give one topic", argument);
         r->topic = argument;
         return 0;
     default:

@@ -13,8 +13,7 @@ static enum attention_kind explain_kind_of(const char *argument, struct argp_sta
     for (int kind = 0; kind < 3; kind++)
         if (strcmp(kinds[kind], argument) == 0)
             return (enum attention_kind)kind;
-    argp_failure(state, EXIT_USAGE, 0, "--kind: \"%s\" is none of cross, encoder, decoder",
-                 argument);
+    options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
     return CROSS_ATTENTION;
 }
 

@@ -45,7 +45,7 @@ static error_t gradcheck_parse(int key, char *argument, struct argp_state *state
         return machine_option(key, argument, state);
     }
     if (request->count == MOST_NAMES)
-        argp_failure(state, EXIT_USAGE, 0, "at most %d operations can be named", MOST_NAMES);
+        options_refuse(state, "at most %d operations can be named", MOST_NAMES);
     request->name[request->count++] = argument;
     return 0;
 }

@@ -3,7 +3,9 @@
 #include "models/training/checkpoint.h"
 #include "ops/kernel.h"
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/machine_options.h"
+#include "program/options.h"
 #include "program/progress.h"
 #include "tensor/storage.h"
 #include <stdio.h>
@@ -24,8 +26,7 @@ static error_t info_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (request->path)
-            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
-                         argument);
+            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
         request->path = argument;
         return 0;
     default:
@@ -38,7 +39,8 @@ static void info_show_settings(const struct checkpoint *c, const sb_description 
 {
     struct settings settings = c->settings;
     for (int64_t i = 0; !c->model && sb_description_name(d, i); i++)
-        printf("  %-18s %s\n", sb_description_name(d, i), sb_description_value(d, i));
+        printf("  %-18s %s\n", foreign(sb_description_name(d, i)),
+               foreign(sb_description_value(d, i)));
     if (!c->model)
         return;
     settings.model = *sb_seq2seq_options_of(c->model);
@@ -64,7 +66,7 @@ static void info_show_parameters(const sb_parameters *weights)
            (unsigned long long)sb_parameters_fingerprint(weights));
     for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
         const sb_tensor *t = sb_parameters_get(weights, i);
-        printf("  %-52s %s\n", sb_parameters_name(weights, i), tensor_shape(t).text);
+        printf("  %-52s %s\n", foreign(sb_parameters_name(weights, i)), tensor_shape(t).text);
     }
 }
 
@@ -72,7 +74,8 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
 {
     if (!c->model)
         printf("kind    %s\n", c->subject.kind->name);
-    printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files", c->task);
+    printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files",
+           foreign(c->task));
     info_show_vocabularies(d);
     if (c->has_state)
         printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);

@@ -102,10 +102,15 @@ FILE *log_open(const char *path, int64_t step)
 static bool log_write_line(FILE *log, json_t *line)
 {
     const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(6);
+    if (log && !line)
+        return sb_fail("log: out of memory for a line");
+    errno = 0; /* opening a file may have left another reason */
     bool ok = !log || (line && json_dumpf(line, log, flags) == 0 && fputc('\n', log) != EOF &&
                        fflush(log) == 0);
+    const int reason = errno;
     json_decref(line);
-    return ok || sb_fail("log: cannot write a line: %s", strerror(errno));
+    return ok ||
+           sb_fail("log: cannot write a line: %s", reason ? strerror(reason) : "out of memory");
 }
 
 /* JSON has no NaN and no infinity. */

@@ -12,7 +12,7 @@ static void machine_choose_device(const char *word, struct argp_state *state)
     if (strcmp(word, "auto") == 0 || strcmp(word, "cuda") == 0)
         device = sb_device_cuda();
     else if (strcmp(word, "cpu") != 0)
-        argp_failure(state, EXIT_USAGE, 0, "--device: \"%s\" is none of cpu, cuda, auto", word);
+        options_refuse(state, "--device: \"%s\" is none of cpu, cuda, auto", word);
     if (!device && strcmp(word, "cuda") == 0)
         argp_failure(state, EXIT_FAILED, 0, "%s", sb_error());
     sb_use_device(device);

@@ -1,11 +1,15 @@
 /* The program `softback`: finds the command and runs it. */
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/nearest.h"
 #include "program/waiting.h"
 #include "tensor/version.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct command *const commands[] = {
 #ifdef SOFTBACK_JSON
@@ -41,17 +45,34 @@ static const char *main_command_name(const void *unused, int i)
     return i < COMMANDS ? commands[i]->name : NULL;
 }
 
-/* Output is buffered: on a full disk, writing it fails only here. */
-static int main_finish(int code)
+/* Output is buffered: on a full disk, writing it fails only here. Called however the program ends,
+   by argp after --help too. After an earlier flush that failed, the reason is unknown. */
+static void main_finish(int code, void *unused)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return code;
-    fprintf(stderr, "softback: the output cannot be written: %s\n", strerror(errno));
-    return code == EXIT_OK ? EXIT_FAILED : code;
+    (void)unused;
+    errno = 0;
+    const bool flushed = fflush(stdout) == 0;
+    if (flushed && !ferror(stdout))
+        return;
+    fprintf(stderr, "softback: the output cannot be written%s%s\n", flushed ? "" : ": ",
+            flushed ? "" : strerror(errno));
+    fflush(stderr);
+    _exit(code == EXIT_OK ? EXIT_FAILED : code);
+}
+
+/* Descriptors 0 to 2 may be closed. Then the next file that is opened would be one of them, and
+   what is printed would go into it. */
+static void main_open_descriptors(void)
+{
+    for (int descriptor = 0; descriptor <= 2; descriptor++)
+        if (fcntl(descriptor, F_GETFD) < 0 && open("/dev/null", O_RDWR) != descriptor)
+            _exit(EXIT_FAILED);
 }
 
 int main(int argc, char **argv)
 {
+    main_open_descriptors();
+    on_exit(main_finish, NULL);
     if (argc < 2) {
         main_help(stderr);
         return EXIT_USAGE;
@@ -67,9 +88,9 @@ int main(int argc, char **argv)
     waiting_shorten(argv);
     for (int i = 0; i < COMMANDS; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
-            return main_finish(commands[i]->run(argc - 1, argv + 1));
+            return commands[i]->run(argc - 1, argv + 1);
     const char *nearest = nearest_word(argv[1], main_command_name, NULL);
-    fprintf(stderr, "softback: there is no command \"%s\"", argv[1]);
+    fprintf(stderr, "softback: there is no command \"%s\"", foreign(argv[1]));
     fprintf(stderr, nearest ? "; did you mean \"%s\"?\n" : "\n", nearest);
     fputs(without_json, stderr);
     fputs("Try 'softback --help'.\n", stderr);

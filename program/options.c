@@ -1,6 +1,10 @@
 #include "program/options.h"
+#include "program/command.h"
+#include "program/foreign.h"
 #include "program/nearest.h"
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,14 +80,26 @@ const char *options_task(struct argp_state *state, const char *argument)
     if (sb_task_find(argument, &task))
         return argument;
     const char *nearest = nearest_word(argument, options_task_name, NULL);
-    argp_failure(state, argp_err_exit_status, 0, "--%s%s%s%s", sb_error(),
-                 nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+    options_refuse(state, "--%s%s%s%s", sb_error(), nearest ? "; did you mean " : "",
+                   nearest ? nearest : "", nearest ? "?" : "");
     return NULL;
+}
+
+void options_refuse(struct argp_state *state, const char *format, ...)
+{
+    char text[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    if (!command_speaks())
+        exit(argp_err_exit_status);
+    argp_failure(state, argp_err_exit_status, 0, "%s", foreign(text));
 }
 
 void options_fail(struct argp_state *state)
 {
-    argp_failure(state, argp_err_exit_status, 0, "%s", sb_error());
+    options_refuse(state, "%s", sb_error());
 }
 
 bool options_parse(int key, const char *argument, struct argp_state *state,
@@ -95,7 +111,7 @@ bool options_parse(int key, const char *argument, struct argp_state *state,
         return false;
     *error = 0;
     *given |= (uint64_t)1 << i;
-    if (!setting_set(settings, i, setting.flag ? "true" : argument))
+    if (!setting_give(&setting, setting.flag ? "true" : argument))
         options_fail(state);
     return true;
 }
@@ -107,9 +123,8 @@ int64_t options_count(struct argp_state *state, const char *option, const char *
     errno = 0;
     long long value = strtoll(argument, &end, 10);
     if (end == argument || *end || errno || value < least || value > most)
-        argp_failure(state, argp_err_exit_status, 0,
-                     "--%s: \"%s\" is not a whole number in %lld..%lld", option, argument,
-                     (long long)least, (long long)most);
+        options_refuse(state, "--%s: \"%s\" is not a whole number in %lld..%lld", option, argument,
+                       (long long)least, (long long)most);
     return value;
 }
 
@@ -119,7 +134,7 @@ double options_number(struct argp_state *state, const char *option, const char *
     char *end;
     double value = strtod(argument, &end);
     if (end == argument || *end || !(value >= least && value <= most))
-        argp_failure(state, argp_err_exit_status, 0, "--%s: \"%s\" is not a number in %g..%g",
-                     option, argument, least, most);
+        options_refuse(state, "--%s: \"%s\" is not a number in %g..%g", option, argument, least,
+                       most);
     return value;
 }

@@ -19,7 +19,10 @@ bool options_parse(int key, const char *argument, struct argp_state *state,
    and suggests the nearest name. */
 const char *options_task(struct argp_state *state, const char *argument);
 
-/* For an argp parser: prints sb_error() and leaves with the exit code for misuse. */
+/* For an argp parser: prints a message, made safe for a terminal, and leaves with the exit code for
+   misuse; options_fail: sb_error(). */
+void options_refuse(struct argp_state *state, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void options_fail(struct argp_state *state);
 
 /* A whole number in least..most; otherwise ends the program as options_fail does. */

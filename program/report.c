@@ -1,6 +1,7 @@
 /* softback report: a model on one page of HTML. */
 #include "teach/report/report.h"
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/machine_options.h"
 #include "program/options.h"
 #include "program/paths.h"
@@ -38,8 +39,7 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->model)
-            argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"; give one model",
-                         argument);
+            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
         r->model = argument;
         return 0;
     default:
@@ -93,7 +93,12 @@ bool report_write(const struct report_request *r)
     char *log_path = r->log ? memory_text(r->log) : path_beside(r->model, "", ".jsonl");
     char *path = report_path(r), *text = NULL;
     bool ok = (path && log_path) || sb_fail("report: out of memory");
-    ok = ok && report_check_paths(r, log_path, path) && run_log_read(&log, log_path);
+    ok = ok && report_check_paths(r, log_path, path);
+    if (ok && r->log && !file_exists(r->log))
+        ok = sb_fail("--log %s: there is no such file; leave the option out for a page without "
+                     "curves",
+                     utf8_quote(r->log).text);
+    ok = ok && run_log_read(&log, log_path);
     text = ok ? report_make(r, &log) : NULL;
     ok = text && (r->figure && !r->out ? fputs(text, stdout) >= 0 || sb_fail("cannot write")
                                        : file_save("report", path, text, strlen(text)));
@@ -131,9 +136,9 @@ static int report_run(int argc, char **argv)
     if (!request.model || !request.text)
         return command_misused("report", "give a model file and --input TEXT");
     char *path = report_path(&request);
-    const bool ok = path && report_write(&request);
+    const bool ok = path ? report_write(&request) : sb_fail("report: out of memory") != NULL;
     if (ok && (!request.figure || request.out))
-        printf(request.figure ? "figure     %s\n" : "report     %s\n", path);
+        printf(request.figure ? "figure     %s\n" : "report     %s\n", foreign(path));
     memory_free(path);
     return ok ? EXIT_OK : command_failed("report");
 }

@@ -45,8 +45,8 @@ static void train_take_split(struct argp_state *state, const char *argument,
 {
     const bool heads = strncmp(argument, "heads=", 6) == 0;
     if (!heads && strncmp(argument, "sequence=", 9) != 0)
-        argp_failure(state, EXIT_USAGE, 0,
-                     "--split is \"%s\"; it must be sequence=RANKS or heads=RANKS", argument);
+        options_refuse(state, "--split is \"%s\"; it must be sequence=RANKS or heads=RANKS",
+                       argument);
     *(heads ? &request->head_ranks : &request->sequence_ranks) =
         (int)options_number(state, "split", strchr(argument, '=') + 1, 1, 1 << 20);
 }
@@ -87,7 +87,7 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
         train_take_split(state, argument, request);
         return 0;
     case ARGP_KEY_ARG:
-        argp_failure(state, EXIT_USAGE, 0, "unexpected argument \"%s\"", argument);
+        options_refuse(state, "unexpected argument \"%s\"", argument);
         return 0;
     case KEY_THREADS:
         request->threads_given = true;

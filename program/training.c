@@ -79,11 +79,11 @@ static bool training_open_paths(struct training *t, const struct training_reques
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
     if (!request->resume && model && !state)
-        return sb_fail("%s exists already, without a state from which its training could go on; "
-                       "move it away or name another file",
+        return sb_fail("%s exists already, without the state to continue its training from; name "
+                       "another --out",
                        t->out);
     if (!request->resume && state)
-        return sb_fail("%s exists already; --resume goes on with it",
+        return sb_fail("%s exists already; use --resume to continue, or name another --out",
                        model ? t->out : t->state_path);
     if (model && !state)
         return sb_fail("%s exists, but %s, its training state, does not; name another --out",

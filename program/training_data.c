@@ -33,9 +33,11 @@ const sb_pairs *training_pairs(const struct training *t)
 }
 
 /* Holds out one pair in twenty, at least one and at most 2,000. */
-static bool training_divide(struct training *t)
+static bool training_divide(struct training *t, const char *file)
 {
     int64_t held = sb_pairs_count(t->read) / 20;
+    if (sb_pairs_count(t->read) < 2)
+        return sb_fail("%s has one pair; held-out pairs need another, or give --valid", file);
     held = held < 1 ? 1 : held > 2000 ? 2000 : held;
     return sb_pairs_divide(t->read, held, &t->rest, &t->held);
 }
@@ -47,7 +49,7 @@ static bool training_read_pairs(struct training *t, const struct training_reques
     if (!t->read)
         return false;
     if (!request->valid)
-        return training_divide(t);
+        return training_divide(t, request->data ? request->data : request->source_file);
     t->held = sb_pairs_read(request->valid, NULL);
     return t->held != NULL;
 }

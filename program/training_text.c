@@ -1,6 +1,7 @@
 /* The description that a training run prints, and the batch that it saves when the loss fails. */
 #include "models/text/buffer.h"
 #include "nn/parts.h"
+#include "program/foreign.h"
 #include "program/progress.h"
 #include "program/training.h"
 #include "tensor/failure.h"
@@ -25,9 +26,10 @@ static void training_describe_problems(FILE *out, const char *file, const sb_pai
     int64_t skipped = sb_pairs_skipped(pairs);
     const char *problem;
     if (skipped > 0)
-        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text, file);
+        fprintf(out, "skipped    %s malformed lines of %s\n", count_text(skipped).text,
+                foreign(file));
     for (int64_t i = 0; (problem = sb_pairs_problem(pairs, i)); i++)
-        fprintf(out, "           %s\n", problem);
+        fprintf(out, "           %s\n", foreign(problem));
     if (skipped > SB_PAIRS_PROBLEMS)
         fputs("           ...\n", out);
 }
@@ -38,12 +40,12 @@ static void training_describe_files(const struct training *t, const struct train
     int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
     const char *file = r->data ? r->data : r->source_file;
     const char *slash = strrchr(file, '/');
-    fprintf(out, "%-10s %s pairs; ", slash ? slash + 1 : file,
+    fprintf(out, "%-10s %s pairs; ", foreign(slash ? slash + 1 : file),
             count_text(sb_pairs_count(training_pairs(t))).text);
     if (t->rest)
         fprintf(out, "no --valid, so %s held out\n", count_text(held).text);
     else
-        fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, r->valid);
+        fprintf(out, "%s of %s to evaluate on\n", count_text(held).text, foreign(r->valid));
     training_describe_problems(out, file, t->read);
     if (!t->rest)
         training_describe_problems(out, r->valid, t->held);
@@ -53,7 +55,7 @@ static void training_describe_files(const struct training *t, const struct train
     int64_t shared = t->rest ? 0 : sb_pairs_shared(t->read, t->held);
     if (shared > 0)
         fprintf(out, "warning    %s pairs of %s have a source of the training data\n",
-                count_text(shared).text, r->valid);
+                count_text(shared).text, foreign(r->valid));
 }
 
 static void training_describe_model(const struct training *t, FILE *out)

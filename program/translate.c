@@ -2,6 +2,7 @@
 #include "models/training/checkpoint.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
+#include "program/foreign.h"
 #include "program/options.h"
 #include "program/training.h"
 #include "program/translate_lines.h"
@@ -54,7 +55,7 @@ static bool translate_arguments(const struct translate_request *r, const sb_seq2
                      : sb_fail("out of memory") != NULL;
     for (int i = 0; ok && i < r->texts_count; i++) {
         unknown_note("translate", utf8_quote(texts[i]).text, sb_seq2seq_source(model), texts[i]);
-        puts(output[i]);
+        translate_print(output[i]);
         sb_free(output[i]);
     }
     memory_free(output);
@@ -70,7 +71,8 @@ static bool translate_task(const struct translate_request *r, const struct check
               sb_translate_texts(c->model, sb_pairs_sources(pairs), r->count, &r->decoding, output);
     for (int64_t i = 0; ok && i < r->count; i++) {
         bool right = strcmp(output[i], sb_pairs_target(pairs, i)) == 0;
-        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), output[i], right ? "" : "   wrong");
+        printf("  %-32s -> %s%s\n", sb_pairs_source(pairs, i), foreign(output[i]),
+               right ? "" : "   wrong");
         sb_free(output[i]);
     }
     if (pairs && !output)

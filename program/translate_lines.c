@@ -1,6 +1,7 @@
 #include "program/translate_lines.h"
 #include "models/text/lines.h"
 #include "models/text/pairs.h"
+#include "program/foreign.h"
 #include "program/unknown.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
@@ -128,11 +129,16 @@ static bool translate_decode_batch(struct translation *t)
     return ok || sb_fail("out of memory");
 }
 
+void translate_print(const char *text)
+{
+    puts(isatty(STDOUT_FILENO) ? foreign(text) : text);
+}
+
 static void translate_answer(struct translation *t)
 {
     for (int64_t i = 0; i < t->count; i++) {
         struct line *line = &t->line[i];
-        puts(line->output ? line->output : "");
+        translate_print(line->output ? line->output : "");
         sb_free(line->output);
         memory_free(line->text);
         *line = (struct line){0};

@@ -1,5 +1,6 @@
 #include "tensor/error.h"
 #include "tensor/failure.h"
+#include "tensor/utf8.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,8 +24,9 @@ void *sb_fail(const char *format, ...)
     char text[MESSAGE_SIZE]; /* an argument may be the old message */
     va_list values;
     va_start(values, format);
-    vsnprintf(text, sizeof text, format, values);
+    vsnprintf(text, sizeof text, format ? format : "failed, without a message", values);
     va_end(values);
+    utf8_disarm(text); /* it may quote data, and is for a terminal */
     memcpy(message, text, sizeof message);
     unsettled = true;
     if (watching)

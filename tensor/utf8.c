@@ -79,6 +79,24 @@ static char *show(char *to, const char *text, size_t size)
     return to;
 }
 
+void utf8_disarm(char *text)
+{
+    const size_t size = strlen(text);
+    char *to = text;
+    for (size_t at = 0, length; at < size; at += length) {
+        const bool harmless = text[at] == '\n' || text[at] == '\t';
+        length = harmless ? 1 : utf8_length(text + at, size - at);
+        if (length > 0 && (harmless || !is_control(text + at, length))) {
+            memmove(to, text + at, length);
+            to += length;
+            continue;
+        }
+        *to++ = '?';
+        length = length ? length : 1;
+    }
+    *to = '\0';
+}
+
 /* Whether the byte continues a character. */
 static bool is_inside(const char *at)
 {

@@ -29,6 +29,10 @@ struct quoted {
 };
 struct quoted utf8_quote(const char *text);
 
+/* Puts '?' in place of the characters that a terminal obeys, such as ESC, and of bytes that are not
+   UTF-8; lines and tabs stay. For text from elsewhere: data, files, arguments. */
+void utf8_disarm(char *text);
+
 /* The number of terminal columns of a text. */
 int utf8_columns(const char *text);
 

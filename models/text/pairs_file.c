@@ -15,7 +15,7 @@ static int64_t read_file(void *from, char *bytes, size_t room)
     const struct open_file *open = from;
     errno = 0;
     size_t size = fread(bytes, 1, room, open->file);
-    if (size == 0 && ferror(open->file)) {
+    if (size < room && ferror(open->file)) { /* at once, while errno has the reason */
         sb_fail("%s: cannot be read: %s", open->name, strerror(errno));
         return -1;
     }

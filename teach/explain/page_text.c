@@ -2,6 +2,7 @@
 #include "models/text/buffer.h"
 #include "teach/explain/page.h"
 #include "tensor/memory.h"
+#include "tensor/utf8.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +33,16 @@ static int letters(const char *text, size_t size)
     return n;
 }
 
+/* Text that may be a user's or a model's: nothing that a terminal would obey. */
 static void put_part(struct writer *w, const char *text, size_t size)
 {
-    w->failed = w->failed || !buffer_add(&w->text, text, size);
+    char *copy = memory_text_part(text, size);
+    w->failed = w->failed || !copy;
+    if (copy) {
+        utf8_disarm(copy);
+        put(w, copy);
+    }
+    memory_free(copy);
 }
 
 /* Words, filled into lines that begin `margin` columns to the right, where the first one has begun
@@ -176,7 +184,7 @@ static void put_padded(struct writer *w, const char *text, int width, bool left,
 {
     int spare = width - letters(text, strlen(text));
     put_spaces(w, left ? 0 : spare);
-    put(w, text);
+    put_part(w, text, strlen(text));
     put_spaces(w, left && !last ? spare : 0);
 }
 
@@ -253,7 +261,7 @@ static void put_title(struct writer *w, const struct page *page)
     put_colour(w, "\033[1m");
     put(w, page->topic);
     put(w, ": ");
-    put(w, page->title ? page->title : "");
+    put_part(w, page->title ? page->title : "", strlen(page->title ? page->title : ""));
     put_colour(w, "\033[0m");
     put(w, "\n");
 }

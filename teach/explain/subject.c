@@ -1,6 +1,7 @@
 #include "teach/explain/subject.h"
 #include "models/translation.h"
 #include "tensor/memory.h"
+#include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -80,9 +81,8 @@ struct subject_label subject_label(const struct subject_axis *axis, int64_t i)
     snprintf(label.text, sizeof label.text, "%s",
              id == SB_SYMBOL_UNKNOWN ? "\uFFFD" : sb_vocabulary_symbol(axis->vocabulary, id));
     for (char *at = label.text; *at; at++)
-        if (*at == ' ')
-            *at = '_';
-        else if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
+        if (*at == ' ' || *at == '\n' || *at == '\t')
+            *at = *at == ' ' ? '_' : '?';
+    utf8_disarm(label.text);
     return label;
 }

@@ -174,7 +174,8 @@ bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
 {
     const int64_t source = s->pair.source_length, target = s->pair.target_length + 1;
     if (source < 1 || source > MOST_SYMBOLS || target > MOST_SYMBOLS)
-        return sb_fail("the text has %lld symbols and its target %lld; from 1 to %d can be drawn",
+        return sb_fail("the text has %lld symbols and its target %lld; from 1 to %d can be drawn; "
+                       "give a shorter --input or --target",
                        (long long)source, (long long)target, MOST_SYMBOLS);
     const int encoder = subject_layers(s, ENCODER_ATTENTION),
               decoder = subject_layers(s, DECODER_ATTENTION);

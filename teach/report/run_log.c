@@ -87,8 +87,11 @@ bool run_log_read(struct run_log *log, const char *path)
     char *text = NULL;
     size_t room = 0;
     bool ok = true;
+    errno = 0;
     for (int64_t place = 1; ok && getline(&text, &room, file) > 0 && strchr(text, '\n'); place++)
         ok = (place == 1 && strcmp(text, SIGNATURE_LOG) == 0) || read_line(log, text, place, path);
+    if (ok && ferror(file))
+        ok = sb_fail("cannot read %s: %s", path, strerror(errno));
     free(text);
     fclose(file);
     if (!ok)

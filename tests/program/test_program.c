@@ -127,7 +127,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
          "--split cuts sequences or heads over ranks, not both"},
         {"train --task copy --out y --split heads=2 --report z", 2, "--report needs all heads"},
         {"train --task copy --out y --split heads=2", 1,
-         "--split heads=2: the number of ranks is 1, not a multiple of 2"},
+         "--split heads=2 needs 2 ranks, or a multiple, and not 1; start with mpirun -n 2"},
         {"train --task copy --out y --width 0", 2, "--width: \"0\" is not a whole number in 1.."},
         {"train --task copy --out y --dropout 1", 2,
          "--dropout: \"1\" is not a number in 0..0.999"},

@@ -288,7 +288,7 @@ TEST(report, an_unknown_figure_is_an_error)
     cr_expect(o.code == 2 &&
                   strstr(o.err, "--figure: \"tape\" is none of attention, alignment, loss"),
               "%s", o.err);
-    o = program_run("report m --input 3 --figure loss --log nowhere");
+    o = program_run("report m --input 3 --figure loss --log /dev/null");
     cr_expect(o.code == 1 && o.out[0] == 0 &&
                   strstr(o.err, "the log has no two steps to draw the loss between"),
               "%s", o.err);

@@ -1,0 +1,218 @@
+/* The program where its surroundings are at fault: closed descriptors, full devices, text that a
+   terminal would obey, signals, numbers that are 0. */
+#include "tests/support/program.h"
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TINY                                                                                       \
+    "--width 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --batch-pairs 8 --threads 1 "
+#define COPY "train --task copy --max-length 4 --evaluate-pairs 5 " TINY
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+/* ---- descriptors ---- */
+
+/* Without the mechanism the log has descriptor 1, and what is printed goes into it. */
+TEST(program_faults, closed_descriptors_spoil_no_file)
+{
+    struct outcome open = program_run(COPY "--steps 10 --out open.safetensors");
+    cr_assert(open.code == 0, "%s", open.err);
+    static const char *const closed[] = {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"};
+    for (int i = 0; i < 4; i++) {
+        struct outcome o = program_run(COPY "--steps 10 --out m%d.safetensors %s", i, closed[i]);
+        char model[32], log[32];
+        snprintf(model, sizeof model, "m%d.safetensors", i);
+        snprintf(log, sizeof log, "m%d.jsonl", i);
+        cr_expect(o.code == 0, "%s: exit code %d, %s", closed[i], o.code, o.err);
+        cr_expect(program_same(model, "open.safetensors"), "%s: the model", closed[i]);
+        cr_expect(program_same(log, "open.jsonl"), "%s: the log", closed[i]);
+    }
+}
+
+TEST(program_faults, a_full_device_is_an_error_of_every_command)
+{
+    struct outcome made = program_run(COPY "--steps 10 --out m.safetensors");
+    cr_assert(made.code == 0, "%s", made.err);
+    static const char *const commands[] = {
+        "--help",
+        "--version",
+        "train --help",
+        "translate --help",
+        "evaluate --help",
+        "attend --usage",
+        "average --help",
+        "report --help",
+        "info --help",
+        "explain --help",
+        "gradcheck --help",
+        "bench --help",
+        COPY "--steps 10 --out full.safetensors",
+        "translate m.safetensors '1 2'",
+        "evaluate m.safetensors --task copy --count 5",
+        "attend m.safetensors '1 2' --target '1 2'",
+        "average m.safetensors m.safetensors --out a.safetensors",
+        "report m.safetensors --input '1 2' --target '1 2'",
+        "info m.safetensors",
+        "explain softmax",
+        "gradcheck detach"};
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        struct outcome o = program_run("%s >/dev/full", commands[i]);
+        cr_expect(o.code == 1, "%s: exit code %d", commands[i], o.code);
+        expect_text(o.err, "softback: the output cannot be written");
+    }
+}
+
+/* ---- text from elsewhere ---- */
+
+#define ESCAPE "\033]0;title\007"
+#define PRINT_ESCAPE "\"$(printf 'a\\033]0;title\\007\\302\\233')\""
+
+static bool is_harmless(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' ? *at != '\n' && *at != '\t' : *at == 0x7f)
+            return false;
+    return strstr(text, "\302\233") == NULL;
+}
+
+TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_command)
+{
+    FILE *file = fopen(test_temporary("pairs.tsv"), "w");
+    for (int i = 0; i < 40; i++)
+        fprintf(file, "a" ESCAPE "%d\tb\033[2J%d\302\233\n", i, i);
+    fprintf(file, "a line " ESCAPE " without a tab\n");
+    fclose(file);
+    static const char *const commands[] = {
+        "train --data pairs.tsv --steps 10 --evaluate-pairs 5 --out m.safetensors " TINY,
+        "evaluate m.safetensors --data pairs.tsv --show 10",
+        "attend m.safetensors " PRINT_ESCAPE " --target " PRINT_ESCAPE,
+        "attend m.safetensors " PRINT_ESCAPE " --numbers --target " PRINT_ESCAPE,
+        "explain attention --model m.safetensors --input " PRINT_ESCAPE " --target " PRINT_ESCAPE,
+        "info m.safetensors",
+        "report m.safetensors --input " PRINT_ESCAPE " --target " PRINT_ESCAPE
+        " --out " PRINT_ESCAPE ".html",
+        "average m.safetensors m.safetensors --out " PRINT_ESCAPE,
+        PRINT_ESCAPE,
+        "train --steps=" PRINT_ESCAPE,
+        "train --task " PRINT_ESCAPE,
+        "train --" PRINT_ESCAPE,
+        "train --data " PRINT_ESCAPE " --out x",
+        "train " PRINT_ESCAPE,
+        "translate no" PRINT_ESCAPE " x",
+        "evaluate m.safetensors --data " PRINT_ESCAPE,
+        "explain " PRINT_ESCAPE,
+        "explain softmax --scores " PRINT_ESCAPE,
+        "gradcheck " PRINT_ESCAPE,
+        "bench " PRINT_ESCAPE,
+        "info " PRINT_ESCAPE,
+        "report m.safetensors --input a --log " PRINT_ESCAPE,
+    };
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        struct outcome o = program_run("%s", commands[i]);
+        cr_expect(is_harmless(o.out), "%s: on standard output: %s", commands[i], o.out);
+        cr_expect(is_harmless(o.err), "%s: on standard error: %s", commands[i], o.err);
+    }
+}
+
+/* ---- numbers that are 0 ---- */
+
+TEST(program_faults, a_zero_that_is_given_is_used)
+{
+    static const char *const given[] = {"--beta1=0", "--beta2=0", "--learning-rate=0"};
+    struct outcome o = program_run(COPY "--steps 10 --out usual.safetensors");
+    cr_assert(o.code == 0, "%s", o.err);
+    for (int i = 0; i < 3; i++) {
+        char model[32];
+        snprintf(model, sizeof model, "m%d.safetensors", i);
+        o = program_run(COPY "--steps 10 %s --out %s", given[i], model);
+        cr_assert(o.code == 0, "%s: %s", given[i], o.err);
+        char *log = program_read("m2.jsonl", NULL);
+        cr_expect(i < 2 || (log && strstr(log, "\"rate\":0.0,")), "the rate is not 0: %s", log);
+        free(log);
+        o = program_run(COPY "--steps 10 %s --out %s --resume", given[i], model);
+        cr_expect(o.code == 0, "%s, resumed: %s", given[i], o.err);
+        struct outcome was = program_run("info usual.safetensors | grep fingerprint");
+        struct outcome is = program_run("info %s | grep fingerprint", model);
+        cr_expect(strcmp(was.out, is.out) != 0, "%s makes no difference", given[i]);
+    }
+    o = program_run(COPY "--steps 10 --out never.safetensors --temperature=0");
+    cr_expect(o.code == 2, "exit code %d", o.code);
+    expect_text(o.err, "--temperature: \"0\" is not a number above 0");
+    o = program_run(COPY "--steps 10 --out never.safetensors --seed=-1");
+    cr_expect(o.code == 2, "exit code %d", o.code);
+    expect_text(o.err, "--seed: \"-1\" is not a whole number in 0..9007199254740991");
+}
+
+/* ---- signals ---- */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* A step of a million batches would take minutes. */
+TEST(program_faults, a_signal_is_looked_at_after_each_batch)
+{
+    pid_t process = program_start(COPY "--steps 10 --accumulate 1000000 --out m.safetensors");
+    while (!program_read("m.jsonl", NULL))
+        usleep(10000);
+    usleep(300000); /* within the first step */
+    const double start = seconds();
+    kill(process, SIGTERM);
+    struct outcome o = program_wait(process);
+    cr_expect(seconds() - start < 20, "it ended after %g seconds", seconds() - start);
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "Stopped after step 0; the same command with --resume goes on.");
+}
+
+/* ---- what cannot be done is said ---- */
+
+TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
+{
+    static const char one[] = "a\tb\n", text[] = "this is a text and no model\n";
+    struct outcome made = program_run(COPY "--steps 10 --out m.safetensors");
+    cr_assert(made.code == 0, "%s", made.err);
+    program_write("one.tsv", one, strlen(one));
+    program_write("text", text, strlen(text));
+    static const char *const table[][2] = {
+        {"report m.safetensors --input '1 2' --log /tmp", "cannot read /tmp: Is a directory"},
+        {"report m.safetensors --input '1 2' --log nothing", "--log \"nothing\": there is no such"},
+        {"train --data one.tsv --out o.safetensors",
+         "one.tsv has one pair; held-out pairs need another, or give --valid"},
+        {"train --task copy --out one.tsv", "one.tsv exists already, without the state to"},
+        {"train --task copy --out /tmp", "a folder, expected a file; name a file in it"},
+        {"train --task copy --out /dev/null", "a device or pipe, expected a file"},
+        {"train --task copy --out nodir/o.safetensors", "its folder does not exist"},
+        {"train --task copy --out o.safetensors --log ''", "--log \"\": the name is empty"},
+        {COPY "--out o.safetensors --split sequence=2",
+         "sequence_ranks is 2, not a divisor of 1 ranks; start with mpirun -n 2"},
+        {"info text", "not a safetensors file: its first 8 bytes are no length of a header"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct outcome o = program_run("%s", table[i][0]);
+        cr_expect(o.code == 1, "%s: exit code %d", table[i][0], o.code);
+        expect_text(o.err, table[i][1]);
+    }
+}
+
+/* All ranks see a mistake in the command line, and one says so. */
+TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
+{
+    for (int rank = 0; rank < 2; rank++) {
+        char number[4];
+        snprintf(number, sizeof number, "%d", rank);
+        setenv("OMPI_COMM_WORLD_RANK", number, 1);
+        struct outcome misused = program_run("train"), wrong = program_run("train --steps=x");
+        cr_expect(misused.code == 2 && wrong.code == 2);
+        cr_expect((misused.err[0] != '\0') == (rank == 0), "rank %d: %s", rank, misused.err);
+        cr_expect((wrong.err[0] != '\0') == (rank == 0), "rank %d: %s", rank, wrong.err);
+    }
+    unsetenv("OMPI_COMM_WORLD_RANK");
+}
