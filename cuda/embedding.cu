@@ -78,8 +78,8 @@ __global__ void sort_ids(int count, const int32_t *__restrict__ ids, sorted_ids 
 /* A block has ROW_PACKS packs of dtable's row; ROWS threads for each pack share the rows of dy. */
 template <class T>
 __global__ void add_rows(int count, int64_t V, int64_t C, int64_t padding, divisor chunks,
-                         sorted_ids sorted, const int32_t *__restrict__ ids, const T *__restrict__ dy,
-                         T *__restrict__ dtable)
+                         sorted_ids sorted, const int32_t *__restrict__ ids,
+                         const T *__restrict__ dy, T *__restrict__ dtable)
 {
     typedef real_pack<T> reals;
     SHARED(reals, part, [ROWS][ROW_PACKS]);

@@ -169,7 +169,7 @@ TEST(program_faults, a_signal_is_looked_at_after_each_batch)
     struct outcome o = program_wait(process);
     cr_expect(seconds() - start < 20, "it ended after %g seconds", seconds() - start);
     cr_expect(o.code == 1, "exit code %d", o.code);
-    expect_text(o.err, "Stopped after step 0; the same command with --resume goes on.");
+    expect_text(o.err, "Stopped after step 0; the same command with --resume continues.");
 }
 
 /* ---- what cannot be done is said ---- */
@@ -187,8 +187,8 @@ TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
         {"train --data one.tsv --out o.safetensors",
          "one.tsv has one pair; held-out pairs need another, or give --valid"},
         {"train --task copy --out one.tsv", "one.tsv exists already, without the state to"},
-        {"train --task copy --out /tmp", "a folder, expected a file; name a file in it"},
-        {"train --task copy --out /dev/null", "a device or pipe, expected a file"},
+        {"train --task copy --out /tmp", "it is a folder; name a file in it"},
+        {"train --task copy --out /dev/null", "it is a device or pipe; name a file"},
         {"train --task copy --out nodir/o.safetensors", "its folder does not exist"},
         {"train --task copy --out o.safetensors --log ''", "--log \"\": the name is empty"},
         {COPY "--out o.safetensors --split sequence=2",

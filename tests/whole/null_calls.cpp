@@ -124,7 +124,7 @@ bool backward(sb_node *)
 {
     return true;
 }
-const sb_operation operation = {"test", "x", backward, false};
+const sb_operation operation = {"test", "x", backward, false, false};
 sb_node *node()
 {
     sb_tensor *x = leaf();
