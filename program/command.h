@@ -13,10 +13,6 @@ struct command {
     int (*run)(int argc, char **argv);
 };
 
-extern const struct command command_train, command_translate, command_evaluate, command_attend,
-    command_gradcheck, command_bench, command_info, command_average, command_explain,
-    command_report;
-
 /* Prints "softback <command>: <sb_error()>" to standard error; returns EXIT_FAILED. */
 int command_failed(const char *command);
 /* Whether this process prints mistakes in the command line: the first one that mpirun started, or

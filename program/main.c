@@ -11,15 +11,13 @@
 #include <string.h>
 #include <unistd.h>
 
-static const struct command *const commands[] = {
-#ifdef SOFTBACK_JSON
-    &command_train,     &command_translate, &command_evaluate, &command_attend,
-    &command_average,   &command_report,    &command_info,     &command_explain,
-#endif
-    &command_gradcheck, &command_bench,
-};
+#define DECLARE(name) extern const struct command command_##name;
+#define POINTER(name) &command_##name,
+COMMANDS(DECLARE)
 
-enum { COMMANDS = sizeof commands / sizeof commands[0] };
+static const struct command *const commands[] = {COMMANDS(POINTER)};
+
+enum { COUNT = sizeof commands / sizeof commands[0] };
 
 #ifdef SOFTBACK_JSON
 static const char without_json[] = "";
@@ -33,7 +31,7 @@ static void main_help(FILE *out)
     fputs("Usage: softback COMMAND [OPTION...]\n"
           "Trains encoder-decoder models, translates with them, and checks gradients.\n\n",
           out);
-    for (int i = 0; i < COMMANDS; i++)
+    for (int i = 0; i < COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs(without_json, out);
     fputs("\n'softback COMMAND --help' explains a command.\n", out);
@@ -42,7 +40,7 @@ static void main_help(FILE *out)
 static const char *main_command_name(const void *unused, int i)
 {
     (void)unused;
-    return i < COMMANDS ? commands[i]->name : NULL;
+    return i < COUNT ? commands[i]->name : NULL;
 }
 
 /* Output is buffered: on a full disk, writing it fails only here. Called however the program ends,
@@ -86,7 +84,7 @@ int main(int argc, char **argv)
         return EXIT_OK;
     }
     waiting_shorten(argv);
-    for (int i = 0; i < COMMANDS; i++)
+    for (int i = 0; i < COUNT; i++)
         if (strcmp(argv[1], commands[i]->name) == 0)
             return commands[i]->run(argc - 1, argv + 1);
     const char *nearest = nearest_word(argv[1], main_command_name, NULL);
