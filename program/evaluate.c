@@ -56,6 +56,7 @@ struct evaluation {
     int64_t count, unknown; /* pairs; those whose source has symbols unknown to the model */
     char **output;
     double loss;
+    char no_loss[512]; /* why there is no loss, where it is NaN */
     sb_text_score score;
     sb_bleu bleu;
 };
@@ -74,6 +75,8 @@ static bool evaluate_measure_loss(const struct checkpoint *c, struct evaluation 
     sb_data *data =
         sb_data_new(e->pairs, sb_seq2seq_source(c->model), sb_seq2seq_target(c->model), &options);
     e->loss = data ? sb_evaluate_loss(c->model, data) : NAN;
+    if (isnan(e->loss))
+        snprintf(e->no_loss, sizeof e->no_loss, "%s", sb_error());
     sb_data_free(data);
     return data != NULL;
 }
@@ -208,7 +211,9 @@ static int evaluate(const struct evaluate_request *r)
         evaluate_show_errors(&e, sb_seq2seq_target(c->model), r->show);
     evaluate_evaluation_free(&e);
     checkpoint_free(c);
-    return ok ? EXIT_OK : command_failed("evaluate");
+    if (ok && isnan(e.loss))
+        sb_fail("the loss could not be computed: %s", e.no_loss);
+    return ok && !isnan(e.loss) ? EXIT_OK : command_failed("evaluate");
 }
 
 static int evaluate_run(int argc, char **argv)

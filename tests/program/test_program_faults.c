@@ -202,6 +202,22 @@ TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
     }
 }
 
+/* A model that was hardly trained writes until it may not write on. */
+TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
+{
+    struct outcome o = program_run(COPY "--positions learned --positions-longest 5 --steps 10 "
+                                        "--out m.safetensors");
+    cr_assert(o.code == 0, "%s", o.err);
+    o = program_run("evaluate m.safetensors --task copy --count 20 --longest-output 30");
+    cr_expect(o.code == 0, "exit code %d, %s", o.code, o.err);
+    expect_text(o.out, "exact match     0.00 %");
+    static const char too_long[] = "1\t1 2 3 4 5 6 7 8\n";
+    program_write("long.tsv", too_long, strlen(too_long));
+    o = program_run("evaluate m.safetensors --data long.tsv");
+    cr_expect(o.code == 1, "exit code %d", o.code);
+    expect_text(o.err, "the loss could not be computed: embedding: position ");
+}
+
 /* All ranks see a mistake in the command line, and one says so. */
 TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
 {
