@@ -25,8 +25,16 @@ foreign=$(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" | awk '$3 !~ /^
 echo "install: libsoftback.so exports $(nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" |
     wc -l) names, all sb_"
 
-cpp=$(command -v c++) || echo "install: no C++ compiler here, so C++ is not tested"
+# What the library exports, and what its installed headers declare, are the same names.
 include=$(find "$work/root" -path '*/include/softback')
+nm -D --defined-only "$LD_LIBRARY_PATH/libsoftback.so" | awk '{print $3}' | sort >"$work/exported"
+echo '#include <softback/softback.h>' | cc -std=c17 $(pkg-config --cflags softback) -E -P -x c - |
+    tr '\n' ' ' | grep -oE '__attribute__\(\(visibility\("default"\)\)\) [^(;]*\(' |
+    grep -oE 'sb_[a-z0-9_]+ *\($' | tr -d ' (' | sort -u >"$work/declared"
+cmp "$work/exported" "$work/declared" ||
+    fail "exported, or declared, but not both:" $(comm -3 "$work/exported" "$work/declared")
+
+cpp=$(command -v c++) || echo "install: no C++ compiler here, so C++ is not tested"
 for header in $(cd "$include" && find . -name '*.h'); do
     echo "#include <softback/$header>" |
         cc -std=c17 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags softback) -fsyntax-only \
