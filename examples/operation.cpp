@@ -37,8 +37,8 @@ template <typename real> bool softcap_backward(sb_node *node)
 // x (N) of f32 or f64 -> y (N)
 static sb_tensor *softcap(sb_tensor *x, double cap)
 {
-    static const sb_operation f32 = {"softcap", "x", softcap_backward<float>, false};
-    static const sb_operation f64 = {"softcap", "x", softcap_backward<double>, false};
+    static const sb_operation f32 = {"softcap", "x", softcap_backward<float>, false, false};
+    static const sb_operation f64 = {"softcap", "x", softcap_backward<double>, false, false};
     const sb_dtype dtype = sb_tensor_dtype(x);
     const sb_operation *operation = dtype == SB_F64 ? &f64 : &f32;
     sb_node *node = sb_node_new(operation, 1, &x, 1, &cap, sizeof cap);
