@@ -100,7 +100,8 @@ TEST(permute, every_order_of_every_dtype_agrees_with_plain_indices)
             continue;
         for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
             for (sb_dtype dtype = SB_F32; dtype <= SB_BOOL; dtype++)
-                check_case(dtype, cases[i].rank, cases[i].dim, cases[i].order);
+                if (dtype != SB_DUAL || sb_device_in_use() == sb_device_cpu())
+                    check_case(dtype, cases[i].rank, cases[i].dim, cases[i].order);
     }
 }
 
