@@ -361,8 +361,7 @@ TEST(place, wrong_partitions_are_named)
     const char *const messages[] = {
         "dropout: 3 items from 3 on are not part of 5",
         "dropout: 2 positions from 0 on are not part of 4",
-        "dropout: positions have first -1, turn 0, second 0 of 4; none may be "
-        "negative"};
+        "dropout: positions have first -1, turn 0, second 0 of 4; none may be negative"};
     for (int i = 0; i < 3; i++) {
         sb_tape tape;
         sb_tape_begin_with(&tape, SB_RECORD, &(sb_context){.partition = &shares[i]});
