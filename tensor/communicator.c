@@ -139,7 +139,8 @@ static bool copy(const void *data, size_t bytes, void *room, size_t room_bytes)
 {
     if (bytes != room_bytes)
         return sb_fail("exchange: %zu bytes are sent and %zu expected", bytes, room_bytes);
-    memmove(room, data, bytes);
+    if (bytes > 0) /* memmove does not take NULL */
+        memmove(room, data, bytes);
     return true;
 }
 

@@ -35,8 +35,10 @@ CPU_TEST(null_calls, no_exported_function_crashes)
         char argument[32] = "all arguments 0";
         if (*at > 0)
             snprintf(argument, sizeof argument, "argument %d NULL", *at);
-        cr_expect(!WIFSIGNALED(status), "%s with %s: signal %d", null_call_name(i), argument,
-                  WTERMSIG(status));
+        /* A sanitizer ends the process with a code; sb_communicator_abort is to end it. */
+        const bool ends = strcmp(null_call_name(i), "sb_communicator_abort") == 0;
+        cr_expect(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || ends), "%s with %s: status %x",
+                  null_call_name(i), argument, (unsigned)status);
     }
     munmap((void *)(uintptr_t)at, sizeof *at);
 }
