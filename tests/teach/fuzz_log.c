@@ -1,5 +1,6 @@
 /* What libFuzzer runs, see fuzz.sh: reads any bytes as the log of a training run. */
 #include "teach/report/run_log.h"
+#include "tensor/error.h"
 #include "tensor/memory.h"
 #include <stdio.h>
 #include <stdlib.h>
