@@ -33,6 +33,7 @@
 #include "nn/optimiser.h"
 #include "nn/output_head.h"
 #include "nn/parameters.h"
+#include "nn/parameters_derivative.h"
 #include "nn/position_bias.h"
 #include "nn/schedule.h"
 #include "nn/transformer.h"
