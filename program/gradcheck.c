@@ -25,16 +25,16 @@ static error_t gradcheck_parse(int key, char *argument, struct argp_state *state
     struct gradcheck_request *request = state->input;
     switch (key) {
     case KEY_MODEL:
-        request->model.path = argument;
+        request->model.stored.path = argument;
         return 0;
     case KEY_DATA:
-        request->model.data = argument;
+        request->model.stored.data = argument;
         return 0;
     case KEY_TASK:
-        request->model.task = options_task(state, argument);
+        request->model.stored.task = options_task(state, argument);
         return 0;
     case KEY_COUNT:
-        request->model.count = options_count(state, "count", argument, 1, 1 << 16);
+        request->model.stored.count = options_count(state, "count", argument, 1, 1 << 16);
         return 0;
     case KEY_SECOND:
         request->second_order = request->model.second_order = true;
@@ -223,15 +223,15 @@ static int gradcheck_check_operations(const struct gradcheck_request *request)
 #ifdef SOFTBACK_JSON
 static int gradcheck_check_model(const struct gradcheck_request *request)
 {
-    const struct gradcheck_model_request *model = &request->model;
-    if (!model->path || !model->data == !model->task)
-        return command_misused("gradcheck", model->path
+    const struct stored_twin_request *stored = &request->model.stored;
+    if (!stored->path || !stored->data == !stored->task)
+        return command_misused("gradcheck", stored->path
                                                 ? "--model needs either --data FILE or --task NAME"
                                                 : "--data and --task need --model FILE");
     if (request->count > 0)
         return command_misused("gradcheck", "\"%s\" is an operation; --model takes none",
                                request->name[0]);
-    return gradcheck_model(model);
+    return gradcheck_model(&request->model);
 }
 #endif
 
@@ -260,10 +260,11 @@ static int gradcheck_run(int argc, char **argv)
                               NULL,
                               NULL,
                               NULL};
-    struct gradcheck_request request = {.model.count = 16};
+    struct gradcheck_request request = {.model.stored.count = 16};
     int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
 #ifdef SOFTBACK_JSON
-    if (wrong < 0 && (request.model.path || request.model.data || request.model.task))
+    if (wrong < 0 &&
+        (request.model.stored.path || request.model.stored.data || request.model.stored.task))
         return gradcheck_check_model(&request);
 #endif
     if (wrong < 0)

@@ -2,12 +2,10 @@
 #ifndef SOFTBACK_PROGRAM_GRADCHECK_MODEL_H
 #define SOFTBACK_PROGRAM_GRADCHECK_MODEL_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "program/stored_twin.h"
 
 struct gradcheck_model_request {
-    const char *path, *data, *task;
-    int64_t count; /* of pairs in the batch */
+    struct stored_twin_request stored;
     bool second_order;
 };
 

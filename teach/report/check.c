@@ -1,5 +1,5 @@
 #include "teach/report/check.h"
-#include "teach/report/twin.h"
+#include "models/model_twin.h"
 #include "tensor/memory.h"
 #include <math.h>
 
@@ -36,7 +36,7 @@ struct place {
 };
 
 struct check {
-    struct twin twin[TWINS];
+    struct model_twin twin[TWINS];
     int64_t count;
     struct place *place;
     double largest;
@@ -96,7 +96,8 @@ static bool error_of_step(struct check *c, int twin, int k)
         double difference;
         if (place->largest <= ROUNDING * c->largest)
             continue;
-        if (!twin_difference(&c->twin[twin], place->w[twin], place->top, step_at(k), &difference))
+        if (!model_twin_difference(&c->twin[twin], place->w[twin], place->top, step_at(k),
+                                   &difference))
             return false;
         const double error = (difference - backward_at(place, EXACT, place->top)) / place->largest;
         sum += error * error;
@@ -122,7 +123,8 @@ static bool add_element(struct html *html, struct check *c, const struct place *
 {
     double difference[TWINS];
     for (int t = 0; t < TWINS; t++)
-        if (!twin_difference(&c->twin[t], place->w[t], i, step_at(c->step[t]), &difference[t]))
+        if (!model_twin_difference(&c->twin[t], place->w[t], i, step_at(c->step[t]),
+                                   &difference[t]))
             return false;
     const struct checked e = {backward_at(place, SINGLE, i), difference[EXACT], place->largest,
                               c->largest};
@@ -223,12 +225,12 @@ static bool add_all(struct html *html, struct check *c)
 bool check_add(struct html *html, const struct subject *subject)
 {
     struct check c = {0};
-    const bool ok = twin_open(&c.twin[SINGLE], subject, SB_F32) &&
-                    twin_open(&c.twin[EXACT], subject, SB_F64) && twin_backward(&c.twin[SINGLE]) &&
-                    twin_backward(&c.twin[EXACT]) && find_places(&c) && choose_steps(&c) &&
-                    add_all(html, &c);
-    twin_close(&c.twin[EXACT]);
-    twin_close(&c.twin[SINGLE]);
+    const bool ok = model_twin_open(&c.twin[SINGLE], subject->model, subject->batch, SB_F32) &&
+                    model_twin_open(&c.twin[EXACT], subject->model, subject->batch, SB_F64) &&
+                    model_twin_backward(&c.twin[SINGLE]) && model_twin_backward(&c.twin[EXACT]) &&
+                    find_places(&c) && choose_steps(&c) && add_all(html, &c);
+    model_twin_close(&c.twin[EXACT]);
+    model_twin_close(&c.twin[SINGLE]);
     memory_free(c.place);
     return ok;
 }

@@ -1,10 +1,10 @@
 /* softback report, and train --report: one page of HTML, or one of its figures; and the figure of
    softback explain softmax. */
+#include "models/model_twin.h"
 #include "teach/report/check.h"
 #include "teach/report/figure.h"
 #include "teach/report/jacobian.h"
 #include "teach/report/signature.h"
-#include "teach/report/twin.h"
 #include "tests/support/program.h"
 #include <stdio.h>
 
@@ -199,20 +199,22 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct subject subject;
-    struct twin twin;
+    struct model_twin twin;
     cr_assert(subject_open(&subject, test_temporary("m"), "3 1 4", "1 2"), "%s", sb_error());
-    cr_assert(twin_open(&twin, &subject, SB_F64) && twin_backward(&twin), "%s", sb_error());
+    cr_assert(model_twin_open(&twin, subject.model, subject.batch, SB_F64) &&
+                  model_twin_backward(&twin),
+              "%s", sb_error());
     cr_expect(sb_parameters_count(twin.weights) ==
               sb_parameters_count(subject.checkpoint->weights));
     sb_tensor *w = sb_parameters_find(twin.weights, "output.bias");
     const double before = sb_tensor_get(w, 5);
     double difference = 0;
-    cr_assert(twin_difference(&twin, w, 5, 1e-5, &difference));
+    cr_assert(model_twin_difference(&twin, w, 5, 1e-5, &difference));
     cr_expect(fabs(difference - sb_tensor_get(sb_tensor_grad(w), 5)) < 1e-8 &&
                   fabs(difference) > 1e-4,
               "%g, %g", difference, sb_tensor_get(sb_tensor_grad(w), 5));
     cr_expect(sb_tensor_get(w, 5) == before);
-    twin_close(&twin);
+    model_twin_close(&twin);
     subject_close(&subject);
 }
 
@@ -331,7 +333,7 @@ static bool draw_each(void *context)
 {
     const struct drawn *d = context;
     const struct row row = row_of(3, (const double[]){1, 2, 3});
-    struct twin twin;
+    struct model_twin twin;
     bool ok = true;
     for (enum figure f = FIGURE_ATTENTION; ok && f <= FIGURE_LOSS; f++) {
         char *svg = figure_svg(f, &d->subject, &d->log);
@@ -340,9 +342,9 @@ static bool draw_each(void *context)
     }
     char *svg = ok ? jacobian_svg(&row) : NULL;
     memory_free(svg);
-    ok = svg && twin_open(&twin, &d->subject, SB_F64);
+    ok = svg && model_twin_open(&twin, d->subject.model, d->subject.batch, SB_F64);
     if (svg)
-        twin_close(&twin);
+        model_twin_close(&twin);
     return ok;
 }
 

@@ -1,0 +1,30 @@
+/* A copy of an encoder-decoder in a chosen real dtype, without bf16 in its layers, whose weights
+   may be changed, and the batch of its loss. The copy in float64 is what derivatives are checked
+   in. */
+#ifndef SOFTBACK_MODELS_MODEL_TWIN_H
+#define SOFTBACK_MODELS_MODEL_TWIN_H
+
+#include "models/seq2seq.h"
+
+struct model_twin {
+    sb_parameters *weights;
+    sb_seq2seq *model;
+    const sb_batch *batch; /* the caller's */
+};
+
+/* To be closed also after a failure. The twin uses the vocabularies of the model. */
+bool model_twin_open(struct model_twin *twin, const sb_seq2seq *model, const sb_batch *batch,
+                     sb_dtype dtype);
+void model_twin_close(struct model_twin *twin);
+
+/* The loss of the twin `context`, as an sb_function that reads its parameters itself. */
+sb_tensor *model_twin_loss(void *context, sb_tensor *const unused[]);
+
+/* Leaves the gradients of the loss in the weights. */
+bool model_twin_backward(struct model_twin *twin);
+/* (L(w + h) - L(w - h)) / 2h for one element of a weight, which is put back; h is relative to
+   max(1, |w|). */
+bool model_twin_difference(struct model_twin *twin, sb_tensor *w, int64_t i, double h,
+                           double *difference);
+
+#endif
