@@ -169,6 +169,8 @@ static int explain(const struct explain_request *r)
     int wrong = explain_check_given(r->topic, r->given & ~(topic ? topic->takes : 0));
     if (wrong >= 0)
         return wrong;
+    if (r->model.given && r->given)
+        return command_misused("explain", "--%s does not go with options of a row", r->model.given);
     if (r->model.given)
         return explain_model(r->topic, &r->model, r->json);
     if (topic && topic->check && !topic->check(&r->options))
@@ -201,7 +203,7 @@ static int explain_run(int argc, char **argv)
         {"values", KEY_LIST + VALUES, "LIST", 0, "flash: a value for each score", 0},
         {"block", KEY_BLOCK, "N", 0, "flash: scores of a block [2]", 0},
         {"logits", KEY_LIST + LOGITS, "LIST", 0, "cross-entropy: the logits [0,60,120]", 0},
-        {"target", KEY_TARGET, "N", 0, "cross-entropy: the target class, from 0 [0]", 0},
+        {"target", KEY_TARGET, "N", 0, "cross-entropy, hessian: the target class, from 0 [0]", 0},
         {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: periods of the sine waves [5,7]", 0},
         {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
         {"seed", KEY_SEED, "N", 0, "wrong-gradient: seed of weights and data [0]", 0},

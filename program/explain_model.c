@@ -20,15 +20,17 @@ static enum attention_kind explain_kind_of(const char *argument, struct argp_sta
 error_t explain_model_option(int key, char *argument, struct argp_state *state,
                              struct model_request *r)
 {
-    static const char *const names[] = {"model", "input", "translation", "kind",
-                                        "layer", "head",  "row",         "dot"};
-    if (key < KEY_MODEL || key > KEY_DOT)
+    static const char *const names[] = {"model", "input", "translation", "kind", "layer", "head",
+                                        "row",   "dot",   "data",        "task", "count"};
+    if (key < KEY_MODEL || key > KEY_COUNT)
         return ARGP_ERR_UNKNOWN;
     r->given = names[key - KEY_MODEL];
     r->placed |= key >= KEY_KIND && key <= KEY_ROW;
+    r->texts |= key == KEY_INPUT || key == KEY_TRANSLATION;
+    r->batch |= key >= KEY_DATA;
     switch (key) {
     case KEY_MODEL:
-        r->model = argument;
+        r->stored.path = argument;
         break;
     case KEY_INPUT:
         r->text = argument;
@@ -48,18 +50,24 @@ error_t explain_model_option(int key, char *argument, struct argp_state *state,
     case KEY_ROW:
         r->place.row = options_count(state, "row", argument, 1, 1 << 16);
         break;
+    case KEY_DATA:
+        r->stored.data = argument;
+        break;
+    case KEY_TASK:
+        r->stored.task = options_task(state, argument);
+        break;
+    case KEY_COUNT:
+        r->stored.count = options_count(state, "count", argument, 1, 1 << 16);
+        break;
     default:
         r->dot = true;
     }
     return 0;
 }
 
-static char *explain_text_of(const char *topic, const struct subject *subject,
-                             const struct model_request *r, bool json)
+/* Frees the page. */
+static char *explain_page_text(struct page *page, bool json)
 {
-    if (strcmp(topic, "tape") == 0)
-        return model_tape(subject, r->dot ? drawing_dot : drawing_svg);
-    struct page *page = model_row_page(subject, &r->place);
     char *text = NULL;
     if (page)
         text = json ? page_as_json(page) : page_as_text(page, isatty(STDOUT_FILENO));
@@ -67,12 +75,45 @@ static char *explain_text_of(const char *topic, const struct subject *subject,
     return text;
 }
 
+static char *explain_of_text(const char *topic, const struct model_request *r, bool json)
+{
+    struct subject subject;
+    if (!subject_open(&subject, r->stored.path, r->text, r->target))
+        return NULL;
+    char *text = strcmp(topic, "tape") == 0
+                     ? model_tape(&subject, r->dot ? drawing_dot : drawing_svg)
+                     : explain_page_text(model_row_page(&subject, &r->place), json);
+    subject_close(&subject);
+    return text;
+}
+
+static char *explain_of_batch(const struct model_request *r, bool json)
+{
+    struct stored_twin stored;
+    struct stored_twin_request request = r->stored;
+    request.count = request.count > 0 ? request.count : 16;
+    const bool waits = isatty(STDERR_FILENO);
+    fputs(waits ? "products with the Hessian take some seconds ..." : "", stderr);
+    char *text = stored_twin_open(&stored, &request)
+                     ? explain_page_text(model_hessian_page(&stored.twin), json)
+                     : NULL;
+    fputs(waits ? "\r\033[K" : "", stderr);
+    stored_twin_close(&stored);
+    return text;
+}
+
 static int explain_check(const char *topic, const struct model_request *r, bool json)
 {
-    const bool tape = strcmp(topic, "tape") == 0;
-    if (!tape && strcmp(topic, "attention") != 0)
+    const bool tape = strcmp(topic, "tape") == 0, hessian = strcmp(topic, "hessian") == 0;
+    const bool of_text = r->texts || r->placed || r->dot;
+    if ((!tape && !hessian && strcmp(topic, "attention") != 0) || (hessian ? of_text : r->batch))
         return command_misused("explain", "--%s is not an option of %s", r->given, topic);
-    if (!r->model || !r->text)
+    if (hessian && (!r->stored.path || !r->stored.data == !r->stored.task))
+        return command_misused("explain",
+                               "give --model FILE and either --data FILE or --task NAME");
+    if (hessian)
+        return -1;
+    if (!r->stored.path || !r->text)
         return command_misused("explain", "give both --model FILE and --input TEXT");
     if (tape && (r->placed || json))
         return command_misused("explain", "tape does not take %s",
@@ -84,15 +125,11 @@ static int explain_check(const char *topic, const struct model_request *r, bool 
 
 int explain_model(const char *topic, const struct model_request *r, bool json)
 {
-    struct subject subject;
     const int wrong = explain_check(topic, r, json);
     if (wrong >= 0)
         return wrong;
-    char *text = NULL;
-    if (subject_open(&subject, r->model, r->text, r->target)) {
-        text = explain_text_of(topic, &subject, r, json);
-        subject_close(&subject);
-    }
+    char *text =
+        strcmp(topic, "hessian") == 0 ? explain_of_batch(r, json) : explain_of_text(topic, r, json);
     if (text)
         fputs(text, stdout);
     memory_free(text);

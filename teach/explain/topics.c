@@ -2,11 +2,15 @@
 #include "tensor/failure.h"
 #include <string.h>
 
+/* Portable builds have no dual numbers, and so no Hessians. */
 static const struct topic *const topics[] = {
-    &topic_softmax,    &topic_mask,    &topic_flash,          &topic_cross_entropy,
-    &topic_saturation, &topic_scaling, &topic_saturated_rows, &topic_positions,
-    &topic_attention,  &topic_tape,    &topic_gradcheck,      &topic_wrong_gradient,
-    &topic_claims};
+    &topic_softmax,        &topic_mask,    &topic_flash,          &topic_cross_entropy,
+    &topic_saturation,     &topic_scaling, &topic_saturated_rows, &topic_positions,
+    &topic_attention,      &topic_tape,    &topic_gradcheck,
+#ifndef SOFTBACK_PORTABLE
+    &topic_hessian,
+#endif
+    &topic_wrong_gradient, &topic_claims};
 
 enum { TOPICS = sizeof topics / sizeof topics[0] };
 

@@ -114,6 +114,8 @@ static const struct golden goldens[] = {
     {"positions_options", "positions --periods 3,4,8"},
     {"attention", "attention"},
     {"tape", "tape"},
+    {"hessian", "hessian"},
+    {"hessian_options", "hessian --scores 1,-2,0.5 --target 1"},
     {"claims", "claims"},
     {"layer_norm", "layer_norm"},
     {"argmax", "argmax"},
@@ -237,9 +239,9 @@ static int expect_numbers(const char *name, const char *text, json_t *page)
 /* The bars of gradcheck have different numbers. */
 CPU_TEST(explain, json_has_the_numbers_of_the_text)
 {
-    static const char *const names[] = {"softmax",       "mask",       "flash",
-                                        "cross-entropy", "saturation", "positions",
-                                        "attention",     "tape",       "layer_norm"};
+    static const char *const names[] = {"softmax",    "mask",      "flash",     "cross-entropy",
+                                        "saturation", "positions", "attention", "tape",
+                                        "layer_norm", "hessian"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct page *page = page_of(names[i]);
         char *text = page_as_text(page, false), *dump = page_as_json(page);

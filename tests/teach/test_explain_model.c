@@ -1,4 +1,4 @@
-/* softback explain attention and tape, of a stored model. */
+/* softback explain attention, tape and hessian, of a stored model. */
 #include "tests/support/program.h"
 #include <jansson.h>
 
@@ -12,7 +12,8 @@ static double cell(const json_t *row, size_t column)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* The table of the page; its columns are key, s, a, g, g - D, ds, and the difference. */
+/* The first table of the page; for a row of attention its columns are key, s, a, g, g - D, ds, and
+ * the difference. */
 static json_t *rows_of(const json_t *page)
 {
     size_t i;
@@ -80,6 +81,38 @@ TEST(explain_model, the_tape_is_drawn)
     cr_expect(o.code == 0 && strncmp(o.out, "digraph tape {", 14) == 0, "%s", o.err);
 }
 
+/* The last table of the page: iterations, eigenvalue, residual, cosine to g. */
+static json_t *last_row_of(const json_t *page)
+{
+    size_t i;
+    json_t *part, *row = NULL;
+    json_array_foreach(json_object_get(page, "parts"), i, part)
+    {
+        json_t *rows = json_object_get(json_object_get(part, "table"), "rows");
+        row = rows ? json_array_get(rows, 0) : row;
+    }
+    return row;
+}
+
+/* A model with a smooth activation, so that differences along the gradient agree. */
+TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences)
+{
+    cr_assert(program_run(TRAIN "--activation gelu").code == 0);
+    struct outcome o = program_run("explain hessian --model m --task copy --count 4 --json");
+    cr_assert(o.code == 0, "%s", o.err);
+    json_t *page = json_loads(o.out, 0, NULL), *rows = rows_of(page), *last = last_row_of(page);
+    cr_assert(json_array_size(rows) == 6 && last);
+    const double exact = cell(json_array_get(rows, 0), 2);
+    const double difference = cell(json_array_get(rows, 3), 2); /* h = 0.001 */
+    cr_expect(fabs(exact) > 1e-3 && fabs(exact - difference) < 1e-4 * fmax(1, fabs(exact)),
+              "%.10g, %.10g", exact, difference);
+    const double eigenvalue = cell(last, 1), residual = cell(last, 2);
+    cr_expect(cell(last, 0) > 1 && residual <= 1e-3 * fabs(eigenvalue), "%g, %g", cell(last, 0),
+              residual);
+    cr_expect(fabs(eigenvalue) * (1 + 1e-3) >= fabs(exact), "Rayleigh: %g, %g", eigenvalue, exact);
+    json_decref(page);
+}
+
 TEST(explain_model, wrong_arguments_are_named)
 {
     static const struct {
@@ -88,6 +121,13 @@ TEST(explain_model, wrong_arguments_are_named)
     } wrong[] = {
         {"attention --model m", "give both --model FILE and --input TEXT", 2},
         {"softmax --model m --input 1", "--input is not an option of softmax", 2},
+        {"hessian --model m", "give --model FILE and either --data FILE or --task NAME", 2},
+        {"hessian --model m --input 1", "--input is not an option of hessian", 2},
+        {"hessian --model m --task copy --scores 1,2", "--task does not go with options of a row",
+         2},
+        {"attention --model m --task copy", "--task is not an option of attention", 2},
+        {"hessian --scores 1,2,3,4,5,6,7,8,9", "there are 9; from 2 to 8 can be shown", 2},
+        {"hessian --model none --task copy", "none", 1},
         {"tape --model m --input 1 --row 2", "tape does not take --kind", 2},
         {"attention --model m --input 1 --kind up", "\"up\" is none of cross, encoder, decoder", 2},
         {"attention --model m --input '1 2' --layer 3",
