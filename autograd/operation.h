@@ -14,7 +14,7 @@
  *             ((double *)sb_tensor_data(dx))[i] += dy[i] / (1 + exp(-x[i]));
  *         return true;
  *     }
- *     static const sb_operation softplus = {"softplus", "x", softplus_backward, false};
+ *     static const sb_operation softplus = {"softplus", "x", softplus_backward, false, false};
  *
  * Check it with sb_gradcheck.
  */
