@@ -1,5 +1,6 @@
 #include "teach/report/check.h"
 #include "models/model_twin.h"
+#include "teach/report/second_order.h"
 #include "tensor/memory.h"
 #include <math.h>
 
@@ -210,6 +211,7 @@ static bool add_all(struct html *html, struct check *c)
         html_add(html, "<h2>The gradient check</h2>\n");
         add_summary(html, c);
         add_steps(html, c);
+        ok = second_order_add(html, &c->twin[EXACT]);
         html_add(html, "<details><summary>The elements</summary>\n<div class=\"wide\"><table>\n"
                        "<tr><th scope=\"col\">parameter</th><th scope=\"col\">element</th>"
                        "<th scope=\"col\">backward</th><th scope=\"col\">difference</th>"

@@ -181,7 +181,10 @@ TEST(report, backward_agrees_with_differences_in_each_parameter)
     cr_assert(page);
     char *part = strstr(page, "<h2>The gradient check</h2>"), *end = strstr(part, "<h2>The tape");
     *end = 0;
-    const int agree = count_of(part, "<td>agrees</td>"), zero = count_of(part, "<td>both 0</td>"),
+    const char *elements = strstr(part, "<summary>The elements");
+    cr_assert(elements);
+    const int agree = count_of(elements, "<td>agrees</td>"),
+              zero = count_of(part, "<td>both 0</td>"),
               rounding = count_of(part, "<td>rounding</td>");
     cr_expect(agree > 100 && zero < 12 && rounding >= 6 && rounding <= 9, "%d, %d, %d", agree, zero,
               rounding);
@@ -192,6 +195,21 @@ TEST(report, backward_agrees_with_differences_in_each_parameter)
     snprintf(sentence, sizeof sentence, "<strong>%d elements agree, 0 differ.</strong> For %d more",
              agree, zero);
     cr_expect(strstr(part, sentence), "%s", part);
+    free(page);
+}
+
+/* The checks by dual numbers, of every parameter together. */
+CPU_TEST(report, products_with_the_hessian_are_checked)
+{
+    cr_assert(program_run(TRAIN "--activation gelu --report page.html").code == 0);
+    char *page = program_read("page.html", NULL);
+    cr_assert(page);
+    char *part = strstr(page, "<caption>Exact derivatives"),
+         *end = part ? strstr(part, "</table>") : NULL;
+    cr_assert(end);
+    *end = 0;
+    cr_expect(count_of(part, "<td>agrees</td>") == 3, "%s", part);
+    cr_expect(strstr(part, "g&#39;v = J v") && strstr(part, "u&#39;H v = v&#39;H u"), "%s", part);
     free(page);
 }
 
