@@ -1,6 +1,7 @@
 /* The error of each h in float, and whether gradient_holds distinguishes right gradients from
  * wrong. */
 #include "lesson.h"
+#include <complex.h>
 #include <math.h>
 #include <string.h>
 
@@ -82,6 +83,36 @@ static double error_in_double(double h)
     return apart / most;
 }
 
+/* The derivative of f along v, by the complex step, as on the lesson's page. */
+static double along(int64_t n, const double *x, const double *v)
+{
+    const double e = 1e-200;
+    double _Complex a[N], sum = 0, y = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += a[i] = cexp(x[i] + e * v[i] * I);
+    for (int64_t i = 0; i < n; i++)
+        y += (double)weight[i] * a[i] / sum;
+    return cimag(y) / e;
+}
+
+static double error_of_complex_step(void)
+{
+    double x[N], a[N], average = 0, apart = 0, most = 0;
+    for (int i = 0; i < N; i++)
+        x[i] = (double)start[i];
+    true_softmax(N, x, a);
+    for (int i = 0; i < N; i++)
+        average += a[i] * (double)weight[i];
+    for (int i = 0; i < N; i++) {
+        double unit[N] = {0};
+        unit[i] = 1;
+        const double ds = a[i] * ((double)weight[i] - average);
+        apart = fmax(apart, fabs(ds - along(N, x, unit)));
+        most = fmax(most, fabs(ds));
+    }
+    return apart / most;
+}
+
 static void test_step(void)
 {
     static const float steps[] = {1, 1e-1f, 1e-2f, 1e-3f, 1e-4f, 1e-5f, 1e-6f, 1e-7f};
@@ -89,6 +120,7 @@ static void test_step(void)
     for (int i = 0; i < 8; i++)
         say("    h = %-8g in float %.1e   in double %.1e", (double)steps[i],
             (double)error_with(steps[i]), error_in_double((double)steps[i]));
+    say("    complex step, without h          in double %.1e", error_of_complex_step());
     const float h = check_step(), error = error_with(h);
     if (!holds(h > 0 && error < 1e-4f, "your h = %g has an error of %.1e, below 1e-4", (double)h,
                (double)error))
