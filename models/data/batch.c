@@ -79,9 +79,7 @@ static int64_t batch_longest(int64_t n, const sb_encoded_pair pairs[], bool sour
     return most;
 }
 
-/* The padded length: a multiple of 8 on a device with graphs, which records one graph for each
-   shape. */
-static int64_t batch_padded(int64_t length)
+int64_t batch_padded(int64_t length)
 {
     const int64_t whole = sb_device_in_use()->graphs ? 8 : 1;
     return length > 0 ? (length + whole - 1) / whole * whole : whole;
@@ -116,7 +114,7 @@ static sb_tensor *batch_host_ids(int rank, const int64_t *dim)
     return tensor_new("batch", sb_device_cpu(), SB_I32, rank, dim);
 }
 
-static void batch_move(sb_batch *batch, const sb_device *device)
+void batch_move(sb_batch *batch, const sb_device *device)
 {
     for (int i = 0; i < batch->parts; i++)
         batch->part[i].t = tensor_moved(batch->part[i].t, device);

@@ -11,6 +11,13 @@ bool batch_is_whole(const sb_batch *batch);
    sequences are cut, positions. */
 bool batch_check(const sb_batch *batch, bool cut);
 
+/* The padded length of sequences: a multiple of 8 on a device with graphs, which records one graph
+   for each shape. */
+int64_t batch_padded(int64_t length);
+
+/* Moves all parts to a device; a part that fails becomes NULL. */
+void batch_move(sb_batch *batch, const sb_device *device);
+
 /* Releases all parts. */
 void batch_release(sb_batch *batch);
 
