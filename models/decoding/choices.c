@@ -1,6 +1,10 @@
 #include "models/decoding/search.h"
+#include "tensor/failure.h"
 #include "tensor/mathematics.h"
+#include "tensor/memory.h"
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SHORT = 64 }; /* up to so many are kept sorted in a scan of blocks of this size */
 
@@ -126,4 +130,47 @@ struct choice choices_draw(const sb_decoding_options *o, int64_t V, const double
             return choices[i];
     }
     return choices[n - 1];
+}
+
+/* ---- for loops of others ---- */
+
+/* Sampling passes over the special symbols, so a row stands behind them. */
+static bool sample_rows(const sb_decoding_options *o, int64_t n, int64_t V, double *log_p,
+                        struct choice *choices, sb_tensor *logits, sb_random *random, int32_t *ids)
+{
+    double *row = log_p + n * V;
+    if (!sb_tensor_read(logits, log_p))
+        return false;
+    for (int id = 0; id < SB_SPECIAL_SYMBOLS; id++)
+        row[id] = -INFINITY;
+    for (int64_t i = 0; i < n; i++) {
+        memcpy(row + SB_SPECIAL_SYMBOLS, log_p + i * V, (size_t)V * sizeof *row);
+        const struct choice c =
+            choices_draw(o, V + SB_SPECIAL_SYMBOLS, row, sb_random_uniform(random), choices);
+        if (!isfinite(c.log_p))
+            return sb_fail("sample: row %lld of the logits has no finite number", (long long)i);
+        ids[i] = c.id - SB_SPECIAL_SYMBOLS;
+    }
+    return true;
+}
+
+bool sb_sample(sb_tensor *logits, const sb_decoding_options *options, sb_random *random,
+               int32_t ids[])
+{
+    if (!logits || !random || !ids)
+        return fail_null("sample", !logits ? "logits" : random ? "ids" : "random");
+    const int rank = sb_tensor_rank(logits);
+    if (rank < 1 || rank > 2)
+        return sb_fail("sample: logits have %d axes, expected (V) or (n, V)", rank);
+    sb_decoding_options o;
+    if (!decoding_complete_sampling(options, &o))
+        return false;
+    const int64_t n = rank == 2 ? sb_tensor_dim(logits, 0) : 1, V = sb_tensor_dim(logits, rank - 1);
+    double *log_p = memory_new((size_t)(n * V + V + SB_SPECIAL_SYMBOLS) * sizeof *log_p);
+    struct choice *choices = memory_new((size_t)(V + SB_SPECIAL_SYMBOLS) * sizeof *choices);
+    const bool ok = log_p && choices ? sample_rows(&o, n, V, log_p, choices, logits, random, ids)
+                                     : sb_fail("sample: out of memory") != NULL;
+    memory_free(log_p);
+    memory_free(choices);
+    return ok;
 }

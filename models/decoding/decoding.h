@@ -17,7 +17,8 @@
 #ifndef SOFTBACK_MODELS_DECODING_DECODING_H
 #define SOFTBACK_MODELS_DECODING_DECODING_H
 
-#include "../../tensor/error.h"
+#include "../../tensor/random.h"
+#include "../../tensor/tensor.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -33,6 +34,10 @@ typedef struct {
     uint64_t seed;         /* of sampling; the i-th text of a call has its own random stream */
     int64_t batch_pairs;   /* the most texts that are decoded together; 0: 64 */
     bool no_cache;         /* recomputes all earlier positions for each symbol: slow, for tests */
+    /* Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+       failure. Not with a beam. NULL: nobody listens. */
+    bool (*listen)(void *listener, int64_t i, int32_t id);
+    void *listener;
 } sb_decoding_options;
 
 /* An output. With |Y| the number of symbols chosen, "end" included,
@@ -41,9 +46,18 @@ typedef struct {
     int32_t *ids;           /* without "end"; never NULL */
     int64_t length;         /* how many */
     bool ended;             /* false: cut */
+    bool slid;              /* a language model's context was full, and it forgot the beginning */
     double log_probability; /* the sum over the symbols, "end" included */
     double score;
 } sb_decoded;
+
+/*
+ * Draws a symbol from each row of logits (n, V) or (V), any of the V: by its probability, or as
+ * temperature, top_k and top_p of the options say; NULL: by probability. `random` goes on by one
+ * number for each row. For loops of your own; sb_model_decode draws by itself.
+ */
+SB_API bool sb_sample(sb_tensor *logits, const sb_decoding_options *options, sb_random *random,
+                      int32_t ids[]);
 
 /* Frees the ids of n outputs. */
 SB_API void sb_decoded_free(int64_t n, sb_decoded outputs[]);

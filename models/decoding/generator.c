@@ -15,6 +15,10 @@ enum {
 
 static bool generator_check_sampling(const sb_decoding_options *o)
 {
+    if (o->listen && o->beam_width > 1)
+        return sb_fail("decode: a beam of %lld knows its symbols at the end only; listen needs "
+                       "beam_width 0 or 1",
+                       (long long)o->beam_width);
     if (!o->sample && (o->temperature != 0 || o->top_k != 0 || o->top_p != 0))
         return sb_fail("decode: temperature is %g, top_k %lld, top_p %g; without sampling they "
                        "must be 0",
@@ -57,6 +61,13 @@ static bool generator_complete(const sb_decoding_options *given, sb_decoding_opt
     o->top_p = o->top_p == 0 ? 1 : o->top_p;
     o->batch_pairs = o->batch_pairs ? o->batch_pairs : 64;
     return true;
+}
+
+bool decoding_complete_sampling(const sb_decoding_options *given, sb_decoding_options *o)
+{
+    sb_decoding_options all = given ? *given : (sb_decoding_options){0};
+    all.sample = true;
+    return generator_complete(&all, o);
 }
 
 static int generator_by_length(const void *a_, const void *b_)
@@ -111,7 +122,7 @@ static int64_t generator_longest_output(const struct generator *g, const sb_deco
     int64_t longest = o->longest ? o->longest : 2 * length + 50;
     /* The decoder reads "begin", the prompt, and all output symbols but the last. */
     int64_t room = g->encode ? g->positions : g->positions - length;
-    return g->positions > 0 && room > 0 && room < longest ? room : longest;
+    return g->positions > 0 && g->window == 0 && room > 0 && room < longest ? room : longest;
 }
 
 /* Decodes one batch, on tapes inside the open one. */

@@ -17,6 +17,8 @@ struct generator {
     int64_t symbols;                 /* V: of the outputs */
     const sb_decoder *decoder;
     int64_t positions; /* how many the decoder has; 0: any number */
+    int64_t window;    /* how many symbols it reads at most; 0: all (language models) */
+    bool bare;         /* a prompt that is not empty has no "begin" before it */
     /* ids (B, L), lengths (B) -> memory (B, L, C); NULL in a language model */
     sb_tensor *(*encode)(const void *model, sb_tensor *ids, sb_tensor *lengths);
     /* y (..., C) of the decoder -> logits (..., V) */
@@ -36,8 +38,10 @@ struct sequences {
     sb_tensor *memory; /* until it is not needed any more */
     int32_t *lengths;  /* of the memory, one for each sequence; NULL in a language model */
     sb_decoder_state *state;
-    int64_t length;  /* without a state: how many symbols each sequence has so far, */
+    int64_t length;  /* without a state or with a window: how many symbols the decoder sees of each
+                        sequence so far, */
     int32_t *prefix; /*     and which (count, length) */
+    bool slid;       /* the first symbols of all were forgotten, as the window was full */
 };
 
 /*

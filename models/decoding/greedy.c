@@ -128,6 +128,10 @@ static bool greedy_extend(struct greedy *g, int64_t i)
     if (output->ended)
         return true;
     output->ids[output->length++] = chosen.id;
+    output->slid = g->search->sequences->slid;
+    const sb_decoding_options *o = g->search->options;
+    if (o->listen && !o->listen(o->listener, text->index, chosen.id))
+        return sb_fail("decode: its listener ended it");
     return output_room(output, &g->room[g->text[i]]);
 }
 

@@ -21,6 +21,9 @@ struct search {
     const struct search_text *text;
 };
 
+/* The options of sampling, given or not (NULL), with their defaults; fails where they are bad. */
+bool decoding_complete_sampling(const sb_decoding_options *given, sb_decoding_options *options);
+
 /* Each fills in the outputs of the texts, which the caller frees even after a failure. */
 bool search_greedy(const struct search *search); /* and sampling */
 bool search_beam(const struct search *search);

@@ -45,17 +45,18 @@ static bool sequences_encode(struct sequences *s, const struct decoding_text tex
     return sb_tape_end(&tape) && s->memory;
 }
 
-/* "Begin" for each text, followed by the prompt. */
+/* "Begin" for each text, unless the generator is bare, followed by the prompt. */
 static int32_t *sequences_starts(const struct generator *g, int64_t n,
                                  const struct decoding_text texts[], int64_t *length)
 {
-    int64_t prompt = g->encode ? 0 : texts[0].length, L = prompt + 1;
+    const int64_t prompt = g->encode ? 0 : texts[0].length, begin = g->bare && prompt > 0 ? 0 : 1,
+                  L = begin + prompt;
     int32_t *start = memory_new((size_t)(n * L) * sizeof *start);
     if (!start)
         return sb_fail("decode: out of memory");
     for (int64_t i = 0; i < n; i++) {
         start[i * L] = SB_SYMBOL_BEGIN;
-        memcpy(start + i * L + 1, texts[i].ids, (size_t)prompt * sizeof *start);
+        memcpy(start + i * L + begin, texts[i].ids, (size_t)prompt * sizeof *start);
     }
     *length = L;
     return start;
@@ -101,6 +102,23 @@ static bool sequences_prefix_add(struct sequences *s, int64_t L, const int32_t *
     return true;
 }
 
+/* Keeps only the last half window of each prefix and drops the state: positions start again at 0.
+ */
+static bool sequences_slide(struct sequences *s)
+{
+    const int64_t keep = (s->generator->window + 1) / 2, old = s->length;
+    for (int64_t i = 0; i < s->count; i++)
+        memmove(s->prefix + i * keep, s->prefix + (i + 1) * old - keep,
+                (size_t)keep * sizeof *s->prefix);
+    s->length = keep;
+    s->slid = true;
+    if (!s->state)
+        return true;
+    sb_decoder_state_free(s->state);
+    s->state = sb_decoder_state_new(s->generator->decoder);
+    return s->state != NULL;
+}
+
 /* The decoder's output for the L new positions, or, without a state, for all. */
 static sb_tensor *sequences_decode(struct sequences *s, int64_t L, const int32_t *ids)
 {
@@ -108,9 +126,16 @@ static sb_tensor *sequences_decode(struct sequences *s, int64_t L, const int32_t
     sb_tensor *lengths = s->lengths ? sequences_tensor_of(SB_SHAPE(s->count), s->lengths) : NULL;
     if (s->lengths && !lengths)
         return NULL;
-    if (!s->state) {
-        if (!sequences_prefix_add(s, L, ids))
+    const int64_t window = s->generator->window;
+    if ((!s->state || window > 0) && !sequences_prefix_add(s, L, ids))
+        return NULL;
+    if (window > 0 && s->length > window) {
+        if (!sequences_slide(s))
             return NULL;
+        L = s->length;
+        ids = s->prefix;
+    }
+    if (!s->state) {
         sb_tensor *all = sequences_tensor_of(SB_SHAPE(s->count, s->length), s->prefix);
         return all ? sb_decoder_forward(decoder, all, s->memory, lengths, NULL) : NULL;
     }
