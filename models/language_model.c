@@ -1,6 +1,7 @@
 #include "models/language_model.h"
 #include "autograd/tape.h"
 #include "models/decoding/generator.h"
+#include "models/language_kind.h"
 #include "models/transformer_settings.h"
 #include "nn/flat.h"
 #include "nn/output_head.h"
@@ -27,6 +28,21 @@ static bool language_model_build(sb_language_model *m)
     return sb_output_head_init(&m->output, m->weights, "output", o->width, V, tied);
 }
 
+static bool language_model_check(const sb_language_model_options *o)
+{
+    const sb_transformer_options *t = &o->transformer;
+    if (!(o->label_smoothing >= 0 && o->label_smoothing < 1))
+        return sb_fail("language_model: label_smoothing is %g; it must be in [0, 1)",
+                       o->label_smoothing);
+    if (o->context < 0 || o->context > 1 << 24)
+        return sb_fail("language_model: context is %lld, not in 0..%d", (long long)o->context,
+                       1 << 24);
+    return t->positions != SB_POSITIONS_LEARNED || o->context <= t->longest ||
+           sb_fail("language_model: context is %lld, but only %lld positions are learned; raise "
+                   "the longest position, or take another positional encoding",
+                   (long long)o->context, (long long)t->longest);
+}
+
 sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *vocabulary,
                                          const sb_language_model_options *options)
 {
@@ -35,9 +51,8 @@ sb_language_model *sb_language_model_for(sb_parameters *weights, sb_vocabulary *
     sb_language_model_options o = options ? *options : (sb_language_model_options){0};
     if (!sb_transformer_complete(&o.transformer, &o.transformer))
         return NULL;
-    if (!(o.label_smoothing >= 0 && o.label_smoothing < 1))
-        return sb_fail("language_model: label_smoothing is %g; it must be in [0, 1)",
-                       o.label_smoothing);
+    if (!language_model_check(&o))
+        return NULL;
     sb_language_model *m = memory_new(sizeof *m);
     if (!m)
         return sb_fail("language_model: out of memory");
@@ -135,33 +150,71 @@ sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *i
     return y ? sb_output_head_logits(&model->output, y) : NULL;
 }
 
+sb_tensor *sb_language_model_window_loss(const sb_language_model *model, sb_tensor *input,
+                                         sb_tensor *targets)
+{
+    if (!model || !input || !targets)
+        return fail_null("language_model", !model ? "model" : input ? "targets" : "input");
+    return language_model_loss_of(model, language_model_decode(model, input, NULL), targets,
+                                  SB_LOSS_MEAN);
+}
+
+sb_tensor *sb_language_model_window_logits(const sb_language_model *model, sb_tensor *input)
+{
+    if (!model || !input)
+        return fail_null("language_model", model ? "input" : "model");
+    sb_tensor *y = language_model_decode(model, input, NULL);
+    return y ? sb_output_head_logits(&model->output, y) : NULL;
+}
+
 /* ---- the kind ---- */
 
-/* Its settings, bound to options. */
-static struct setting_table language_settings(sb_language_model_options *o)
+void language_add_settings(struct setting_table *t, struct language_settings *s)
+{
+    t->group = SETTING_OF_MODEL;
+    t->kinds = SETTING_FOR_LANGUAGE;
+    setting_add_count(t, "context", &s->context, 0, 1 << 24,
+                      "symbols that a language model reads at a time (0: all)");
+    setting_add_flag(t, "running-text", &s->running_text,
+                     "prompts stand in the middle of a text; so it is where documents are files");
+    t->kinds = SETTING_FOR_ALL;
+}
+
+/* Its settings, bound to options. Files of earlier versions have none of the kind's own, and those
+   without them stay as they were. */
+static struct setting_table language_settings(sb_language_model_options *o,
+                                              struct language_settings *own)
 {
     struct setting_table t = {.count = 0};
-    setting_add_transformer(&t, &o->transformer, false);
+    setting_add_transformer(&t, &o->transformer, SETTING_FOR_LANGUAGE);
     setting_add_ties(&t, &o->tie_embeddings);
     setting_add_dropout(&t, &o->transformer);
     setting_add_smoothing(&t, &o->label_smoothing);
+    if (own)
+        language_add_settings(&t, own);
     return t;
 }
 
 static void *language_build(sb_parameters *weights, const sb_description *d)
 {
     sb_language_model_options o = {.transformer = {.ranks = sb_description_ranks(d)}};
-    const struct setting_table table = language_settings(&o);
+    struct language_settings own = {0};
+    const struct setting_table table = language_settings(&o, &own);
     sb_vocabulary *vocabulary = sb_description_vocabulary(d, "text");
-    return vocabulary && settings_take(&table, d) ? sb_language_model_for(weights, vocabulary, &o)
-                                                  : NULL;
+    if (!vocabulary || !settings_take(&table, d))
+        return NULL;
+    o.context = own.context;
+    o.running_text = own.running_text;
+    return sb_language_model_for(weights, vocabulary, &o);
 }
 
 static bool language_describe(const void *self, sb_description *d)
 {
     const sb_language_model *m = self;
     sb_language_model_options o = m->options; /* a copy, as settings can be written to */
-    const struct setting_table table = language_settings(&o);
+    struct language_settings own = {o.context, o.running_text};
+    const bool plain = o.context == 0 && !o.running_text;
+    const struct setting_table table = language_settings(&o, plain ? NULL : &own);
     return settings_describe(&table, d) && sb_description_add_vocabulary(d, "text", m->vocabulary);
 }
 
@@ -170,7 +223,7 @@ static void language_free(void *self)
     sb_language_model_free(self);
 }
 
-/* Texts are the targets of pairs. */
+/* Of windows, or of pairs, whose targets are texts. */
 static sb_tensor *language_loss(const void *self, const sb_batch *batch, sb_loss loss)
 {
     sb_tensor *ids = sb_batch_get(batch, "target_out");
@@ -218,6 +271,8 @@ static bool language_generator(const void *self, struct generator *g)
                             .symbols = sb_vocabulary_size(m->vocabulary),
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
+                            .window = m->options.context,
+                            .bare = m->options.running_text,
                             .output = language_output};
     return true;
 }

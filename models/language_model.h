@@ -13,6 +13,11 @@ typedef struct {
     sb_transformer_options transformer; /* encoder_layers is ignored */
     bool tie_embeddings;                /* the output's weights are the embeddings */
     double label_smoothing;             /* of the loss, in [0, 1) */
+    int64_t context;   /* the most symbols that it reads at a time: what follows a longer text is
+                          predicted from its last symbols alone, at least half of so many; 0: all, as
+                          far as it has positions */
+    bool running_text; /* it was trained on pieces of long texts: a prompt stands in the middle of
+                          one, and "begin" is put before an empty one only */
 } sb_language_model_options;
 
 typedef struct sb_language_model sb_language_model;
@@ -45,8 +50,22 @@ SB_API sb_parameters *sb_language_model_parameters(const sb_language_model *mode
 SB_API sb_tensor *sb_language_model_loss(const sb_language_model *model, sb_tensor *ids);
 SB_API sb_tensor *sb_language_model_logits(const sb_language_model *model, sb_tensor *ids);
 
-/* The model for training and files, of the kind "language_model". It learns the targets of sentence
-   pairs and ignores their sources. */
+/*
+ * The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
+ * is what is read, and targets (B, L) what follows at each place; negative ones do not count.
+ * The logits at position t, (B, L, V), are of the symbol that follows input t.
+ */
+SB_API sb_tensor *sb_language_model_window_loss(const sb_language_model *model, sb_tensor *input,
+                                                sb_tensor *targets);
+SB_API sb_tensor *sb_language_model_window_logits(const sb_language_model *model, sb_tensor *input);
+
+/* Writes the model to a file, and reads one that may come from anywhere into an empty set of
+   weights, which after a failure can only be freed; as sb_model_save and sb_model_load do. */
+SB_API bool sb_language_model_save(const sb_language_model *model, const char *path);
+SB_API sb_language_model *sb_language_model_load(sb_parameters *weights, const char *path);
+
+/* The model for training and files, of the kind "language_model". It learns windows of text, or the
+   targets of sentence pairs, and ignores their sources. */
 SB_API sb_model sb_language_model_as_model(sb_language_model *model);
 
 /* The model's continuation of a prompt (which may be empty), without the prompt, to be freed with

@@ -190,15 +190,17 @@ const sb_seq2seq_options seq2seq_defaults = {.transformer = {.width = 128,
 void seq2seq_add_sharing(struct setting_table *t, sb_seq2seq_options *o)
 {
     t->group = SETTING_OF_MODEL;
+    t->kinds = SETTING_FOR_SEQ2SEQ;
     setting_add_flag(t, "share-embeddings", &o->share_embeddings,
                      "one embedding table for source and target (with --joint-vocabulary)");
+    t->kinds = SETTING_FOR_ALL;
 }
 
 /* Its settings, bound to options. */
 static struct setting_table seq2seq_settings(sb_seq2seq_options *o)
 {
     struct setting_table t = {.count = 0};
-    setting_add_transformer(&t, &o->transformer, true);
+    setting_add_transformer(&t, &o->transformer, SETTING_FOR_SEQ2SEQ);
     setting_add_ties(&t, &o->tie_embeddings);
     seq2seq_add_sharing(&t, o);
     setting_add_dropout(&t, &o->transformer);

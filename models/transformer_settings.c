@@ -26,7 +26,7 @@ static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal"
                                         [SB_POSITIONS_NONE] = "none",
                                         NULL};
 
-void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, bool encoder)
+void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, unsigned kinds)
 {
     t->group = SETTING_OF_MODEL;
     setting_add_count(t, "width", &o->width, 1, 1 << 20,
@@ -36,11 +36,15 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
                       "heads of keys and values in grouped-query attention (0: as many as heads)");
     setting_add_count(t, "feed-forward", &o->feed_forward, 0, 1 << 24,
                       "hidden size of the feed-forward network (0: 4 x width)");
-    if (encoder)
+    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_CLASSIFIER;
+    if (kinds & t->kinds)
         setting_add_small(t, "encoder-layers", &o->encoder_layers, 1, 1000,
                           "encoder layers; built-in tasks use 2");
-    setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
-                      "decoder layers; built-in tasks use 2");
+    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_LANGUAGE;
+    if (kinds & t->kinds)
+        setting_add_small(t, "decoder-layers", &o->decoder_layers, 1, 1000,
+                          "decoder layers; built-in tasks use 2");
+    t->kinds = SETTING_FOR_ALL;
     setting_add_choice(t, "norm", &o->norm_place, norm_places,
                        "normalise before or after each sublayer");
     setting_add_choice(t, "norm-kind", &o->norm_kind, norm_kinds, "kind of normalisation");
@@ -63,8 +67,10 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
 void setting_add_ties(struct setting_table *t, bool *tie_embeddings)
 {
     t->group = SETTING_OF_MODEL;
+    t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_LANGUAGE;
     setting_add_flag(t, "tie-embeddings", tie_embeddings,
                      "use the target's embeddings as weights of the output");
+    t->kinds = SETTING_FOR_ALL;
 }
 
 void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)

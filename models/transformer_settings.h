@@ -5,9 +5,10 @@
 #include "models/setting.h"
 #include "nn/transformer.h"
 
-/* Its architecture, with encoder layers if it has an encoder. */
+/* Its architecture, with encoder and decoder layers as the kinds of models (enum setting_kinds)
+   have them. */
 void setting_add_transformer(struct setting_table *table, sb_transformer_options *options,
-                             bool encoder);
+                             unsigned kinds);
 void setting_add_ties(struct setting_table *table, bool *tie_embeddings);
 
 /* Settings of training. */

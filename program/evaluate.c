@@ -1,11 +1,12 @@
 /* softback evaluate */
+#include "program/evaluate.h"
 #include "models/translation_score.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
 #include "program/foreign.h"
 #include "program/options.h"
 #include "program/progress.h"
-#include "program/training.h"
+#include "program/training_kind.h"
 #include "program/unknown.h"
 #include "tensor/memory.h"
 #include <jansson.h>
@@ -14,13 +15,6 @@
 #include <string.h>
 
 enum { KEY_DATA = 1, KEY_TASK, KEY_COUNT, KEY_JSON, KEY_SHOW };
-
-struct evaluate_request {
-    sb_decoding_options decoding;
-    const char *data, *task, *path;
-    int64_t count, show;
-    bool json;
-};
 
 static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
 {
@@ -110,24 +104,28 @@ static bool evaluate_measure(const struct evaluate_request *r, const struct chec
                           &e->bleu);
 }
 
-static json_t *evaluate_number(double x)
+json_t *evaluate_number(double x)
 {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
+void evaluate_print(json_t *json)
+{
+    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
+    putchar('\n');
+    json_decref(json);
+}
+
 static void evaluate_print_json(const struct evaluation *e)
 {
-    json_t *json = json_pack(
+    evaluate_print(json_pack(
         "{s:I, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "pairs", (json_int_t)e->count,
         "sources", (json_int_t)e->score.sources, "unknown", (json_int_t)e->unknown, "loss",
         evaluate_number(e->loss), "perplexity", evaluate_number(exp(e->loss)), "exact_match",
         evaluate_number(e->score.exact_match), "token_accuracy",
         evaluate_number(e->score.token_accuracy), "word_error_rate", evaluate_number(e->score.wer),
         "unit_error_rate", evaluate_number(e->score.per), "bleu", evaluate_number(e->bleu.score),
-        "bleu_signature", sb_bleu_signature());
-    json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(10));
-    putchar('\n');
-    json_decref(json);
+        "bleu_signature", sb_bleu_signature()));
 }
 
 static void evaluate_print_table(const struct evaluation *e, sb_units units)
@@ -198,11 +196,10 @@ static void evaluate_show_errors(const struct evaluation *e, const sb_vocabulary
     memory_free(wrong);
 }
 
-static int evaluate(const struct evaluate_request *r)
+bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c)
 {
     struct evaluation e = {0};
-    struct checkpoint *c = checkpoint_load(r->path);
-    bool ok = c && evaluate_measure(r, c, &e);
+    const bool ok = evaluate_measure(r, c, &e);
     if (ok && r->json)
         evaluate_print_json(&e);
     if (ok && !r->json)
@@ -210,6 +207,16 @@ static int evaluate(const struct evaluate_request *r)
     if (ok && !r->json && r->show > 0)
         evaluate_show_errors(&e, sb_seq2seq_target(c->model), r->show);
     evaluate_evaluation_free(&e);
+    return ok;
+}
+
+static int evaluate(const struct evaluate_request *r)
+{
+    struct checkpoint *c = checkpoint_load_any(r->path);
+    const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
+    const bool ok = c && (kind ? kind->evaluate(r, c)
+                               : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",
+                                         r->path, c->subject.kind->name) != NULL);
     checkpoint_free(c);
     if (ok && isnan(e.loss))
         sb_fail("the loss could not be computed: %s", e.no_loss);
@@ -219,20 +226,22 @@ static int evaluate(const struct evaluate_request *r)
 static int evaluate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"data", KEY_DATA, "FILE", 0, "evaluate on a TSV file: lines of source, tab, target", 0},
+        {"data", KEY_DATA, "FILE", 0,
+         "evaluate on a TSV file: lines of source, tab, target; for a language model on a text", 0},
         {"task", KEY_TASK, "NAME", 0, "evaluate on held-out pairs of a built-in task", 0},
         {"count", KEY_COUNT, "N", 0, "number of pairs of --task [1000]", 0},
         {"json", KEY_JSON, NULL, 0, "print the numbers as JSON", 0},
         {"show", KEY_SHOW, "N", 0, "show the N worst errors", 0},
         DECODING_OPTIONS,
         {0}};
-    const struct argp argp = {options,
-                              evaluate_parse,
-                              "MODEL --data FILE\nMODEL --task NAME",
-                              "Measures loss, error rates and BLEU of a model on pairs of texts.",
-                              NULL,
-                              NULL,
-                              NULL};
+    const struct argp argp = {
+        options,
+        evaluate_parse,
+        "MODEL --data FILE\nMODEL --task NAME",
+        "Measures loss and error rates of a model on data that it was not trained on.",
+        NULL,
+        NULL,
+        NULL};
     struct evaluate_request request = {.count = 1000};
     int wrong = command_parse(&argp, "evaluate", argc, argv, &request);
     if (wrong >= 0)

@@ -29,7 +29,7 @@ static const char without_json[] =
 static void main_help(FILE *out)
 {
     fputs("Usage: softback COMMAND [OPTION...]\n"
-          "Trains encoder-decoder models, translates with them, and checks gradients.\n\n",
+          "Trains transformers, translates and writes with them, and checks gradients.\n\n",
           out);
     for (int i = 0; i < COUNT; i++)
         fprintf(out, "  %-10s %s\n", commands[i]->name, commands[i]->summary);

@@ -54,21 +54,18 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
 }
 
 void progress_evaluation(struct progress_line *line, int64_t step, int64_t steps, double loss,
-                         double error, bool best)
+                         const char *measure, bool best)
 {
-    char exact[32] = "";
     const char *end = best ? "  best so far" : "";
     if (!line->shown)
         return;
     progress_clear(line);
-    if (!isnan(error))
-        snprintf(exact, sizeof exact, "  exact %.1f %%", 100 * (1 - error));
     if (line->terminal)
-        fprintf(stderr, "step %s  held-out loss %.4f%s%s\n", count_text(step).text, loss, exact,
+        fprintf(stderr, "step %s  held-out loss %.4f%s%s\n", count_text(step).text, loss, measure,
                 end);
     else
         fprintf(stderr, "step %s/%s  loss %.4f  held-out loss %.4f%s  %s symbols/s  %s left%s\n",
-                count_text(step).text, count_text(steps).text, line->loss, loss, exact,
+                count_text(step).text, count_text(steps).text, line->loss, loss, measure,
                 count_text((int64_t)progress_rate(line)).text,
                 progress_left(line, step, steps).text, end);
     fflush(stderr);

@@ -34,10 +34,11 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
  *
  *     step 500/1,600  loss 0.4120  held-out loss 0.3811  exact 12.5 %  9,812 symbols/s  1:07 left
  *
- * with "best so far" at its end. `error` is the share that is not exact; NaN: it was not measured.
+ * with "best so far" at its end. What stands between loss and rate is `measure`, as the kind of
+ * model has it.
  */
 void progress_evaluation(struct progress_line *line, int64_t step, int64_t steps, double loss,
-                         double error, bool best);
+                         const char *measure, bool best);
 
 /* Clears the live line, so that other text can be printed. */
 void progress_clear(struct progress_line *line);

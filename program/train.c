@@ -2,11 +2,12 @@
 #include "program/command.h"
 #include "program/machine_options.h"
 #include "program/options.h"
-#include "program/training.h"
+#include "program/training_kind.h"
 #include <string.h>
 
 enum {
     KEY_TASK = 1,
+    KEY_MODEL,
     KEY_DATA,
     KEY_VALID,
     KEY_SOURCE,
@@ -20,12 +21,19 @@ enum {
 };
 
 static const struct argp_option own_options[] = {
+    {"model", KEY_MODEL, "KIND", 0,
+     "train seq2seq, an encoder-decoder on pairs of texts, or language, a language model on "
+     "texts [seq2seq]",
+     0},
     {"task", KEY_TASK, "NAME", 0, "train on a built-in task: copy, reverse, sort, addition, dates",
      0},
-    {"data", KEY_DATA, "FILE", 0, "train on a TSV file: lines of source, tab, target", 0},
+    {"data", KEY_DATA, "FILE", 0,
+     "train on a TSV file: lines of source, tab, target; a language model on a text, or on "
+     "several, with one --data each",
+     0},
     {"source-file", KEY_SOURCE, "FILE", 0, "train on two files: the sources, one a line", 0},
     {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
-    {"valid", KEY_VALID, "FILE", 0, "TSV file to evaluate on [held-out pairs of the data]", 0},
+    {"valid", KEY_VALID, "FILE", 0, "file to evaluate on [held-out data]", 0},
     {"out", KEY_OUT, "FILE", 0, "write the best model to FILE (.safetensors)", 0},
     {"log", KEY_LOG, "FILE", 0, "write the log to FILE [--out's path, with .jsonl]", 0},
     {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model to FILE", 0},
@@ -54,14 +62,34 @@ static void train_take_split(struct argp_state *state, const char *argument,
 /* Where the name of an option's file goes; NULL when the option names none. */
 static const char **train_file_of(struct training_request *request, int key)
 {
-    return key == KEY_DATA     ? &request->data
-           : key == KEY_VALID  ? &request->valid
+    return key == KEY_VALID    ? &request->valid
            : key == KEY_SOURCE ? &request->source_file
            : key == KEY_TARGET ? &request->target_file
            : key == KEY_OUT    ? &request->out
            : key == KEY_LOG    ? &request->log
            : key == KEY_REPORT ? &request->report
                                : NULL;
+}
+
+static void train_take_kind(struct argp_state *state, const char *argument,
+                            struct training_request *request)
+{
+    char all[128] = "";
+    request->kind = training_kind_find(argument);
+    for (int i = 0; training_kind_at(i); i++)
+        strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->name);
+    if (!request->kind)
+        argp_failure(state, EXIT_USAGE, 0, "--model: \"%s\" is none of %s", argument, all);
+}
+
+static void train_take_data(struct argp_state *state, const char *argument,
+                            struct training_request *request)
+{
+    if (request->file_count == MOST_FILES)
+        argp_failure(state, EXIT_USAGE, 0, "--data: more than %d files; join some of them",
+                     MOST_FILES);
+    request->files[request->file_count++] = argument;
+    request->data = request->files[0];
 }
 
 static error_t train_parse(int key, char *argument, struct argp_state *state)
@@ -76,6 +104,12 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
     switch (key) {
     case KEY_TASK:
         request->task = options_task(state, argument);
+        return 0;
+    case KEY_MODEL:
+        train_take_kind(state, argument, request);
+        return 0;
+    case KEY_DATA:
+        train_take_data(state, argument, request);
         return 0;
     case KEY_RESUME:
         request->resume = true;
@@ -112,6 +146,14 @@ static int train_check_files(const struct training_request *r)
         return command_misused("train", "--task, --data and --source-file exclude each other");
     if (!r->source_file != !r->target_file)
         return command_misused("train", "give both --source-file and --target-file");
+    if (r->file_count > 1 && !r->kind->several_files)
+        return command_misused("train", "--data is given %d times; --model %s learns from one file",
+                               r->file_count, r->kind->name);
+    if (r->source_file && !r->kind->two_files)
+        return command_misused("train",
+                               "--source-file and --target-file are pairs, for --model seq2seq, "
+                               "not for --model %s",
+                               r->kind->name);
     if (r->task && r->valid)
         return command_misused("train",
                                "--valid is for --data; a task makes its own held-out pairs");
@@ -122,8 +164,9 @@ static int train_check_files(const struct training_request *r)
 
 static int train_check_given(const struct training_request *r)
 {
-    static const char *const of_files[] = {"source-units",     "target-units",     "vocabulary",
-                                           "joint-vocabulary", "share-embeddings", NULL};
+    static const char *const of_files[] = {
+        "source-units",     "target-units", "vocabulary", "joint-vocabulary",
+        "share-embeddings", "units",        "documents",  NULL};
     static const char *const of_tasks[] = {"min-length", "max-length", NULL};
     const char *const *others = r->task ? of_files : of_tasks;
     for (int i = 0; others[i]; i++)
@@ -131,6 +174,27 @@ static int train_check_given(const struct training_request *r)
             return command_misused("train", "--%s is for %s", others[i],
                                    r->task ? "pairs from files, not for --task"
                                            : "--task, not for pairs from files");
+    return -1;
+}
+
+/* A setting of another kind of models would do nothing. */
+static int train_check_kind(const struct training_request *r)
+{
+    struct settings any;
+    for (int i = 0; setting_name(i); i++) {
+        const unsigned kinds = setting_at(&any, i).kinds;
+        char all[64] = "";
+        if (!(r->given >> i & 1) || kinds & r->kind->settings)
+            continue;
+        for (int k = 0; training_kind_at(k); k++)
+            if (kinds & training_kind_at(k)->settings)
+                strcat(strcat(all, all[0] ? " or " : ""), training_kind_at(k)->name);
+        return command_misused("train", "--%s is for --model %s, not for --model %s",
+                               setting_name(i), all, r->kind->name);
+    }
+    if (r->report && !r->kind->watch)
+        return command_misused("train", "--report draws encoder-decoders, not %s; %s",
+                               r->kind->title, r->kind->no_report);
     return -1;
 }
 
@@ -164,6 +228,7 @@ static int train_check(const struct training_request *r)
     int wrong = train_check_files(r);
     wrong = wrong < 0 ? train_check_split(r) : wrong;
     wrong = wrong < 0 ? train_check_given(r) : wrong;
+    wrong = wrong < 0 ? train_check_kind(r) : wrong;
     return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;
 }
 
@@ -171,16 +236,19 @@ static int train_run(int argc, char **argv)
 {
     static struct argp_option options[MOST_OPTIONS];
     options_with_settings(options, own_options, sizeof own_options / sizeof own_options[0]);
-    const struct argp argp = {options,
-                              train_parse,
-                              "--task NAME --out FILE\n--data FILE --out FILE",
-                              "Trains an encoder-decoder on pairs of texts.\vThe model that does "
-                              "best on held-out pairs is written to --out, with the state that "
-                              "--resume needs and the log next to it.",
-                              NULL,
-                              NULL,
-                              NULL};
-    struct training_request request = {.settings = settings_default(), .heartbeat = 20};
+    const struct argp argp = {
+        options,
+        train_parse,
+        "--task NAME --out FILE\n--data FILE --out FILE",
+        "Trains an encoder-decoder on pairs of texts, or another kind of model.\vThe model that "
+        "does "
+        "best on held-out data is written to --out, with the state that --resume needs and the log "
+        "next to it.",
+        NULL,
+        NULL,
+        NULL};
+    struct training_request request = {
+        .kind = &training_seq2seq, .settings = settings_default(), .heartbeat = 20};
     request.sequence_ranks = request.head_ranks = 1;
     int wrong = command_parse(&argp, "train", argc, argv, &request);
     training_choose(&request);
@@ -189,4 +257,4 @@ static int train_run(int argc, char **argv)
     return wrong < 0 ? training_run(&request) : wrong;
 }
 
-const struct command command_train = {"train", "trains an encoder-decoder", train_run};
+const struct command command_train = {"train", "trains a model", train_run};

@@ -3,6 +3,7 @@
 #include "nn/flat.h"
 #include "program/log.h"
 #include "program/paths.h"
+#include "program/training_kind.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -31,6 +32,8 @@ void training_choose(struct training_request *r)
         o->encoder_layers = TASK_LAYERS;
     if (r->task && !setting_given(r, "decoder-layers"))
         o->decoder_layers = TASK_LAYERS;
+    if (!setting_given(r, "running-text"))
+        r->settings.language.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
     bool sgd = r->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
@@ -59,7 +62,8 @@ static bool training_check_paths(const struct training *t, const struct training
               r->log ? "--log" : "--log (by default)", t->log_path);
     paths_add(&paths, PATH_PAGE, "--report", r->report);
     paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
-    paths_add(&paths, PATH_READ, "--data", r->data);
+    for (int i = 0; i < r->file_count; i++)
+        paths_add(&paths, PATH_READ, "--data", r->files[i]);
     paths_add(&paths, PATH_READ, "--valid", r->valid);
     paths_add(&paths, PATH_READ, "--source-file", r->source_file);
     paths_add(&paths, PATH_READ, "--target-file", r->target_file);
@@ -99,10 +103,10 @@ enum { TASK_STEPS = 2500, DATES_STEPS = 1600, FILE_EPOCHS = 20, LEAST_STEPS = 10
 static int64_t training_usual_steps(const struct training *t)
 {
     const struct settings *s = &t->settings;
+    const bool dates = t->task && strcmp(t->task, sb_task_name(SB_TASK_DATES)) == 0;
     if (t->task)
-        return strcmp(t->task, sb_task_name(SB_TASK_DATES)) == 0 ? DATES_STEPS : TASK_STEPS;
-    int64_t batches = sb_data_pairs(t->data) / s->data.batch_pairs + 1;
-    int64_t steps = FILE_EPOCHS * batches / s->trainer.accumulate;
+        return dates && t->kind == &training_seq2seq ? DATES_STEPS : TASK_STEPS;
+    int64_t steps = FILE_EPOCHS * t->kind->epoch_batches(t) / s->trainer.accumulate;
     return steps < LEAST_STEPS ? LEAST_STEPS : steps;
 }
 
@@ -136,6 +140,17 @@ static bool training_take_given(struct settings *stored, int i, const struct tra
     return sb_fail("--%s is %s, but %s was started with %s", name, given.text, t->out, was.text);
 }
 
+/* Takes the state of a run of the same kind of models. */
+static bool training_load(struct training *t)
+{
+    t->loaded = checkpoint_load_kind(t->state_path, NULL, t->heads);
+    if (!t->loaded || t->loaded->subject.kind == t->kind->model)
+        return t->loaded != NULL;
+    const struct training_kind *its = training_kind_of(t->loaded->subject.kind);
+    return sb_fail("%s was started with --model %s, not with --model %s", t->out,
+                   its ? its->name : t->loaded->subject.kind->name, t->kind->name);
+}
+
 static bool training_take_settings(struct training *t, const struct training_request *request)
 {
     struct settings stored = t->loaded->settings;
@@ -167,15 +182,12 @@ static bool training_open_model(struct training *t)
 {
     if (t->loaded) {
         t->weights = t->loaded->weights;
-        t->model = t->loaded->model;
         t->subject = t->loaded->subject;
         return true;
     }
     t->settings.model.transformer.ranks = t->heads;
     t->weights = sb_parameters_new(t->settings.trainer.seed);
-    t->model = t->weights ? sb_seq2seq_new(t->weights, t->data, &t->settings.model) : NULL;
-    t->subject = sb_seq2seq_as_model(t->model);
-    return t->model != NULL;
+    return t->weights && t->kind->open_model(t);
 }
 
 static bool training_open_trainer(struct training *t, const struct training_request *request)
@@ -185,7 +197,7 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     options.communicator = t->batches;
     options.sequence_ranks = request->sequence_ranks;
     options.stop = training_interrupted;
-    t->trainer = sb_trainer_new(t->model, t->data, &options);
+    t->trainer = sb_trainer_for(&t->subject, &t->source, &options);
     return t->trainer && (!t->loaded || training_take_state(t));
 }
 
@@ -240,18 +252,18 @@ static bool training_open_all(struct training *t, const struct training_request 
         return false;
     t->task = request->task;
     if (file_exists(t->state_path)) {
-        t->loaded = checkpoint_load_part(t->state_path, t->heads);
-        if (!t->loaded || !training_take_settings(t, request))
+        if (!training_load(t) || !training_take_settings(t, request))
             return false;
     }
-    return training_open_texts(t, request) && training_open_data(t) && training_open_model(t) &&
+    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
            training_open_trainer(t, request) && training_check_best(t) &&
-           (!request->report || training_watch(t));
+           (!request->report || t->kind->watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)
 {
-    *t = (struct training){.settings = request->settings,
+    *t = (struct training){.kind = request->kind,
+                           .settings = request->settings,
                            .communicator = request->communicator,
                            .heads = request->heads,
                            .batches = request->batches,
@@ -274,16 +286,11 @@ void training_close(struct training *t)
     if (t->loaded) {
         checkpoint_free(t->loaded);
     } else {
-        sb_seq2seq_free(t->model);
+        sb_model_free(&t->subject);
         sb_parameters_free(t->weights);
     }
-    sb_data_free(t->data);
-    sb_data_free(t->held_data);
+    t->kind->close(t);
     sb_batch_free(t->watched);
-    sb_pairs_free(t->read);
-    sb_pairs_free(t->rest);
-    sb_pairs_free(t->held);
-    sb_pairs_free(t->sample);
     memory_free(t->out);
     memory_free(t->state_path);
     memory_free(t->log_path);

@@ -4,14 +4,22 @@
 
 #include "models/training/checkpoint.h"
 #include "models/training/evaluation.h"
+#include "models/translation.h"
 #include <stdio.h>
+
+struct training_kind; /* program/training_kind.h */
+
+enum { MOST_FILES = 64 };
 
 /* What the command line asks for. */
 struct training_request {
+    const struct training_kind *kind; /* of the model */
     struct settings settings;
-    uint64_t given;                        /* bit i: setting i was given */
-    const char *task;                      /* a built-in task, or NULL */
-    const char *data, *valid;              /* TSV files, or NULL */
+    uint64_t given;                /* bit i: setting i was given */
+    const char *task;              /* a built-in task, or NULL */
+    const char *data, *valid;      /* files, or NULL */
+    const char *files[MOST_FILES]; /* all that --data was given, `data` first */
+    int file_count;
     const char *source_file, *target_file; /* parallel files instead of data, or NULL */
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
@@ -25,6 +33,7 @@ struct training_request {
 };
 
 struct training {
+    const struct training_kind *kind;
     struct settings settings;
     const char *task;
     sb_communicator *communicator, *heads, *batches; /* the request's */
@@ -34,11 +43,14 @@ struct training {
     sb_pairs *held;   /* evaluated on */
     sb_pairs *sample; /* of these the decoded ones, if not all; sources with all their pairs */
     sb_data *data, *held_data;
+    sb_held_pairs held_pairs;     /* what is decoded */
+    struct training_texts *texts; /* of a language model; else NULL */
+    sb_source source, held_source;
+    const void *scored;        /* what the kind is scored on; NULL: nothing */
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
     sb_parameters *weights;
     sb_model subject;
-    sb_seq2seq *model; /* the subject */
     sb_trainer *trainer;
     struct progress progress;
     int64_t ahead; /* the step of a best model that is newer than the resumed state; 0: none */
@@ -94,6 +106,10 @@ int training_run(struct training_request *request);
 
 /* The training pairs; NULL with a task. */
 const sb_pairs *training_pairs(const struct training *training);
+
+/* Prints pairs and vocabularies. */
+void training_describe_pairs(const struct training *training,
+                             const struct training_request *request, FILE *out);
 
 /* Prints data, vocabularies and model, in a few lines. */
 void training_describe(const struct training *training, const struct training_request *request,

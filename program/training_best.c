@@ -61,7 +61,7 @@ static bool best_take_newer(struct training *t, int64_t step)
 /* Earlier versions stored no fingerprint: the model must at least load. */
 static bool best_take_older(struct training *t, const struct metadata *d)
 {
-    struct checkpoint *c = checkpoint_load_part(t->out, t->heads);
+    struct checkpoint *c = checkpoint_load_kind(t->out, t->subject.kind, t->heads);
     t->progress.best_fingerprint = t->progress.best_step > 0 && c ? d->fingerprint : 0;
     checkpoint_free(c);
     return c != NULL;

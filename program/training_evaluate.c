@@ -19,11 +19,8 @@ bool training_finished(const struct training *t)
 
 static bool training_measure(struct training *t, struct evaluated *e)
 {
-    const sb_held_pairs held = {.pairs = t->sample ? t->sample : t->held};
-    const sb_source source = sb_data_as_source(t->held_data);
     sb_evaluation evaluation;
-    if (!sb_evaluate(&t->subject, &source, t->settings.evaluate_pairs > 0 ? &held : NULL,
-                     t->batches, &evaluation))
+    if (!sb_evaluate(&t->subject, &t->held_source, t->scored, t->batches, &evaluation))
         return false;
     e->loss = evaluation.loss;
     e->error = evaluation.error;
@@ -68,7 +65,8 @@ static bool training_measure_and_keep(struct training *t, struct evaluated *e)
         return false;
     training_note(t, e);
     return !e->best || !training_saves(t) ||
-           checkpoint_save_best(t->out, &t->settings, training_task_of(t), t->model, &t->progress);
+           checkpoint_save_best(t->out, &t->settings, training_task_of(t), &t->subject,
+                                &t->progress);
 }
 
 bool training_evaluate(struct training *t, struct evaluated *e)
@@ -89,6 +87,7 @@ bool training_evaluate(struct training *t, struct evaluated *e)
 bool training_save(struct training *t)
 {
     t->progress.finished = training_finished(t);
-    return !training_saves(t) || checkpoint_save(t->state_path, &t->settings, training_task_of(t),
-                                                 t->model, t->trainer, &t->progress);
+    return !training_saves(t) ||
+           checkpoint_save_model(t->state_path, &t->settings, training_task_of(t), &t->subject,
+                                 t->trainer, &t->progress);
 }

@@ -5,7 +5,7 @@
 #include "program/log.h"
 #include "program/progress.h"
 #include "program/report.h"
-#include "program/training.h"
+#include "program/training_kind.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -103,7 +103,9 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
         return true;
     bool ok = training_evaluate(t, &e);
     if (ok) {
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, e.error,
+        char measure[96];
+        t->kind->measure(t, e.loss, e.error, 1, measure, sizeof measure);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, measure,
                             e.best);
     } else {
         progress_clear(line);
@@ -145,11 +147,11 @@ static void training_conclude(const struct training *t, const struct progress_li
     if (steps < t->settings.steps)
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
-    printf("best       at step %s: held-out loss %.4f", count_text(p->best_step).text,
-           p->best_loss);
-    if (!isnan(p->best_error))
-        printf(", %.2f %% exact", 100 * (1 - p->best_error));
-    printf("\nmodel      %s\n", foreign(t->out));
+    char measure[96];
+    t->kind->measure(t, p->best_loss, p->best_error, 2, measure, sizeof measure);
+    printf("best       at step %s: held-out loss %.4f%s\n", count_text(p->best_step).text,
+           p->best_loss, measure);
+    printf("model      %s\n", foreign(t->out));
 }
 
 /* A page on the model, with a text that it was not trained on. */

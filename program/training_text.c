@@ -1,9 +1,8 @@
 /* The description that a training run prints, and the batch that it saves when the loss fails. */
-#include "models/text/buffer.h"
 #include "nn/parts.h"
 #include "program/foreign.h"
 #include "program/progress.h"
-#include "program/training.h"
+#include "program/training_kind.h"
 #include "tensor/failure.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -62,8 +61,13 @@ static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
     int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
-    fprintf(out, "model      %d+%d layers, width %lld, %lld heads, ", o->encoder_layers,
-            o->decoder_layers, (long long)o->width, (long long)o->heads);
+    const int layers = t->kind == &training_language ? o->decoder_layers : o->encoder_layers;
+    if (t->kind == &training_seq2seq)
+        fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);
+    else
+        fprintf(out, "model      %s of %d %s, ", t->kind->title, layers,
+                layers == 1 ? "layer" : "layers");
+    fprintf(out, "width %lld, %lld heads, ", (long long)o->width, (long long)o->heads);
     if (size < 100000)
         fprintf(out, "%s parameters\n", count_text(size).text);
     else
@@ -73,8 +77,8 @@ static void training_describe_model(const struct training *t, FILE *out)
 static void training_describe_steps(const struct training *t, FILE *out)
 {
     const struct settings *s = &t->settings;
-    fprintf(out, "training   %s steps of up to %s pairs, ", count_text(s->steps).text,
-            count_text(s->data.batch_pairs * s->trainer.accumulate).text);
+    fprintf(out, "training   %s steps of up to %s %s, ", count_text(s->steps).text,
+            count_text(t->kind->batch_items(t) * s->trainer.accumulate).text, t->kind->items);
     if (s->evaluate_every < s->steps)
         fprintf(out, "evaluated every %s steps\n", count_text(s->evaluate_every).text);
     else
@@ -89,7 +93,8 @@ static void training_describe_steps(const struct training *t, FILE *out)
         fprintf(out, "resumed    after step %s\n", count_text(sb_trainer_steps(t->trainer)).text);
 }
 
-void training_describe(const struct training *t, const struct training_request *request, FILE *out)
+void training_describe_pairs(const struct training *t, const struct training_request *request,
+                             FILE *out)
 {
     if (t->task)
         fprintf(out, "task       %s; %s pairs held out\n", t->task,
@@ -98,37 +103,13 @@ void training_describe(const struct training *t, const struct training_request *
         training_describe_files(t, request, out);
     training_describe_side(out, "source", sb_data_source(t->data), sb_data_longest_source(t->data));
     training_describe_side(out, "target", sb_data_target(t->data), sb_data_longest_target(t->data));
+}
+
+void training_describe(const struct training *t, const struct training_request *request, FILE *out)
+{
+    t->kind->describe(t, request, out);
     training_describe_model(t, out);
     training_describe_steps(t, out);
-}
-
-/* Adds the text of the first `length` ids of row b of (B, L). */
-static bool training_add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
-                             int64_t b, int64_t length)
-{
-    const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
-    char *text = sb_vocabulary_decode(vocabulary, row, length);
-    bool ok = text && buffer_add_text(buffer, text);
-    sb_free(text);
-    return ok;
-}
-
-static char *batch_text(const struct training *t, const sb_batch *batch)
-{
-    struct buffer buffer = {0};
-    bool ok = true;
-    for (int64_t b = 0; ok && b < batch->items; b++)
-        ok =
-            training_add_row(&buffer, sb_seq2seq_source(t->model), sb_batch_get(batch, "source"), b,
-                             (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
-            buffer_add_text(&buffer, "\t") &&
-            training_add_row(&buffer, sb_seq2seq_target(t->model),
-                             sb_batch_get(batch, "target_out"), b,
-                             (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
-            buffer_add_text(&buffer, "\n");
-    char *text = ok ? buffer_take(&buffer) : NULL;
-    buffer_free(&buffer);
-    return text;
 }
 
 char *training_bad_batch(const struct training *t, int number)
@@ -152,7 +133,7 @@ char *training_save_batch(const struct training *t)
 {
     const sb_batch *batch = sb_trainer_batch(t->trainer);
     char *path = batch ? training_new_bad_batch(t) : NULL;
-    char *text = path ? batch_text(t, batch) : NULL;
+    char *text = path ? t->kind->batch_text(t, batch) : NULL;
     bool ok = text && file_save("train", path, text, strlen(text));
     memory_free(text);
     if (ok)

@@ -19,10 +19,10 @@ int64_t training_short_pair(const struct training *t, int64_t from)
 
 static bool training_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
 {
-    pair->source = sb_vocabulary_encode(
-        sb_seq2seq_source(t->model), sb_pairs_source(t->held, index), &pair->source_length, NULL);
-    pair->target = sb_vocabulary_encode(
-        sb_seq2seq_target(t->model), sb_pairs_target(t->held, index), &pair->target_length, NULL);
+    pair->source = sb_vocabulary_encode(sb_data_source(t->data), sb_pairs_source(t->held, index),
+                                        &pair->source_length, NULL);
+    pair->target = sb_vocabulary_encode(sb_data_target(t->data), sb_pairs_target(t->held, index),
+                                        &pair->target_length, NULL);
     return pair->source && pair->target;
 }
 

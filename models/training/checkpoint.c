@@ -60,8 +60,8 @@ static struct checkpoint *read_checkpoint(const sb_safetensors *file, const sb_m
     return NULL;
 }
 
-static struct checkpoint *load_checkpoint(const char *path, const sb_model_kind *kind,
-                                          sb_communicator *ranks)
+struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *kind,
+                                        sb_communicator *ranks)
 {
     sb_safetensors *file = sb_safetensors_open(path);
     if (!file)
@@ -73,17 +73,17 @@ static struct checkpoint *load_checkpoint(const char *path, const sb_model_kind 
 
 struct checkpoint *checkpoint_load(const char *path)
 {
-    return load_checkpoint(path, &seq2seq_kind, NULL);
+    return checkpoint_load_kind(path, &seq2seq_kind, NULL);
 }
 
 struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks)
 {
-    return load_checkpoint(path, &seq2seq_kind, ranks);
+    return checkpoint_load_kind(path, &seq2seq_kind, ranks);
 }
 
 struct checkpoint *checkpoint_load_any(const char *path)
 {
-    return load_checkpoint(path, NULL, NULL);
+    return checkpoint_load_kind(path, NULL, NULL);
 }
 
 void checkpoint_free(struct checkpoint *checkpoint)
@@ -166,7 +166,7 @@ bool checkpoint_average(struct checkpoint *into, int n, const char *const paths[
     if (!parameters_flatten(into->weights))
         return false;
     for (int i = 0; i < n; i++) {
-        struct checkpoint *c = checkpoint_load(paths[i]);
+        struct checkpoint *c = checkpoint_load_kind(paths[i], into->subject.kind, NULL);
         bool ok = c && checkpoint_check_same_model(&into->subject, &c->subject, paths[i]);
         ok = ok && checkpoint_add_to_mean(into, c, i + 2);
         checkpoint_free(c);

@@ -40,6 +40,10 @@ struct checkpoint {
 
 /* Writes the model; with a trainer also its state. `progress` may be NULL without one. If ranks
    hold parts of the model, all of them call it and the first writes the whole. */
+bool checkpoint_save_model(const char *path, const struct settings *settings, const char *task,
+                           const sb_model *model, const sb_trainer *trainer,
+                           const struct progress *progress);
+/* The same of an encoder-decoder. */
 bool checkpoint_save(const char *path, const struct settings *settings, const char *task,
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress);
@@ -47,12 +51,15 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
 /* Writes the model as the best one so far, that of step progress->best_step, and stores its
    fingerprint in `progress`. */
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
-                          const sb_seq2seq *model, struct progress *progress);
+                          const sb_model *model, struct progress *progress);
 
 /* Reads an encoder-decoder from a file that may be untrusted; to be freed with checkpoint_free. */
 struct checkpoint *checkpoint_load(const char *path);
 /* The same for a model that is cut over ranks, each of which reads its part. */
 struct checkpoint *checkpoint_load_part(const char *path, sb_communicator *ranks);
+/* The same for a model of this kind, or of any of the library's (NULL); ranks may be NULL. */
+struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *kind,
+                                        sb_communicator *ranks);
 /* The same for a model of any of the library's kinds. */
 struct checkpoint *checkpoint_load_any(const char *path);
 void checkpoint_free(struct checkpoint *checkpoint);

@@ -1,6 +1,6 @@
 /* Writing checkpoints, also of models that are cut over ranks. */
 #include "models/training/checkpoint_save.h"
-#include "models/seq2seq_kind.h"
+#include "models/description_parts.h"
 #include "models/training/checkpoint.h"
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"
@@ -160,13 +160,31 @@ bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer
     return ok;
 }
 
-/* All settings, and the vocabularies of the model; NULL: a failure. */
-static sb_description *checkpoint_describe(const struct settings *settings, const sb_seq2seq *model)
+/* Adds what a model says of itself: its vocabularies and labels, and values that are no settings.
+ */
+static bool checkpoint_add_model(sb_description *d, const sb_description *own)
 {
-    sb_description *d = sb_description_new(seq2seq_kind.name);
-    if (d && settings_write(settings, d) &&
-        sb_description_add_vocabulary(d, "source", sb_seq2seq_source(model)) &&
-        sb_description_add_vocabulary(d, "target", sb_seq2seq_target(model)))
+    sb_vocabulary *vocabulary;
+    const char *name;
+    bool ok = true;
+    for (int64_t i = 0; ok && (name = sb_description_name(own, i)); i++)
+        ok = sb_description_get(d, name) ||
+             sb_description_set(d, name, sb_description_value(own, i));
+    for (int64_t i = 0; ok && (name = description_vocabulary_at(own, i, &vocabulary)); i++)
+        ok = sb_description_add_vocabulary(d, name, vocabulary);
+    for (int64_t i = 0; ok && sb_description_label(own, i); i++)
+        ok = sb_description_add_label(d, sb_description_label(own, i));
+    return ok;
+}
+
+/* All settings of the kind, as they were given, and the rest of the model; NULL: a failure. */
+static sb_description *checkpoint_describe(const struct settings *settings, const sb_model *model)
+{
+    sb_description *own = sb_model_describe(model),
+                   *d = own ? sb_description_new(model->kind->name) : NULL;
+    const bool ok = d && settings_write(settings, d) && checkpoint_add_model(d, own);
+    sb_description_free(own);
+    if (ok)
         return d;
     sb_description_free(d);
     return NULL;
@@ -176,6 +194,14 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
                      const sb_seq2seq *model, const sb_trainer *trainer,
                      const struct progress *progress)
 {
+    const sb_model subject = sb_seq2seq_as_model((sb_seq2seq *)(uintptr_t)model);
+    return checkpoint_save_model(path, settings, task, &subject, trainer, progress);
+}
+
+bool checkpoint_save_model(const char *path, const struct settings *settings, const char *task,
+                           const sb_model *model, const sb_trainer *trainer,
+                           const struct progress *progress)
+{
     struct metadata d = {.model = checkpoint_describe(settings, model),
                          .task = (char *)(uintptr_t)task};
     d.has_state = trainer != NULL;
@@ -183,17 +209,17 @@ bool checkpoint_save(const char *path, const struct settings *settings, const ch
         d.state = sb_trainer_save(trainer);
         d.progress = *progress;
     }
-    return checkpoint_write(path, sb_seq2seq_parameters(model), trainer, &d);
+    return checkpoint_write(path, model->weights, trainer, &d);
 }
 
 bool checkpoint_save_best(const char *path, const struct settings *settings, const char *task,
-                          const sb_seq2seq *model, struct progress *progress)
+                          const sb_model *model, struct progress *progress)
 {
     struct metadata d = {.model = checkpoint_describe(settings, model),
                          .task = (char *)(uintptr_t)task};
     d.has_best = true;
     d.best = (struct best_model){progress->best_step, progress->data_hash};
-    if (!checkpoint_write(path, sb_seq2seq_parameters(model), NULL, &d))
+    if (!checkpoint_write(path, model->weights, NULL, &d))
         return false;
     progress->best_fingerprint = d.fingerprint;
     return true;

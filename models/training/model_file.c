@@ -1,5 +1,6 @@
 #include "models/training/model_file.h"
 #include "models/description_parts.h"
+#include "models/language_kind.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
 #include "models/training/checkpoint_save.h"
@@ -74,6 +75,22 @@ sb_seq2seq *sb_seq2seq_load(sb_parameters *weights, const char *path)
                        (long long)sb_parameters_count(weights));
     sb_model model;
     return sb_model_load(&model, &seq2seq_kind, weights, path) ? model.self : NULL;
+}
+
+bool sb_language_model_save(const sb_language_model *model, const char *path)
+{
+    if (!model || !path)
+        return fail_null("language_model_save", model ? "path" : "model");
+    const sb_model subject = sb_language_model_as_model((sb_language_model *)(uintptr_t)model);
+    return sb_model_save(&subject, path);
+}
+
+sb_language_model *sb_language_model_load(sb_parameters *weights, const char *path)
+{
+    if (!weights || !path)
+        return fail_null("language_model_load", weights ? "path" : "weights");
+    sb_model model;
+    return sb_model_load(&model, &language_model_kind, weights, path) ? model.self : NULL;
 }
 
 /* Whether a file describes the model that a trainer has. */

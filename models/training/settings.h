@@ -5,7 +5,9 @@
 #ifndef SOFTBACK_MODELS_TRAINING_SETTINGS_H
 #define SOFTBACK_MODELS_TRAINING_SETTINGS_H
 
+#include "models/language_kind.h"
 #include "models/setting.h"
+#include "models/text/documents.h"
 #include "models/training/trainer.h"
 
 struct settings {
@@ -20,6 +22,9 @@ struct settings {
     int64_t vocabulary;     /* the most symbols of a vocabulary; 0: no limit */
     sb_units source_units, target_units;
     bool joint_vocabulary; /* one vocabulary for both sides */
+    sb_units units;        /* of the texts of a language model or classifier */
+    sb_document_cut documents;
+    struct language_settings language; /* what `model` lacks of a language model */
 };
 
 /* The i-th setting; its name is NULL past the last. */
@@ -31,8 +36,11 @@ int setting_find(const char *name);
 /* The default values. */
 struct settings settings_default(void);
 
-/* Writes all settings as values of a description, in their order; and reads those of a description,
-   which may be untrusted, with defaults for the others. */
+/* The bit of a kind of models in enum setting_kinds; all bits where it is none of the library's. */
+unsigned settings_for(const char *kind);
+
+/* Writes the settings of a description's kind as its values, in their order; and reads those of a
+   description, which may be untrusted, with defaults for the others. */
 bool settings_write(const struct settings *settings, sb_description *description);
 bool settings_read(struct settings *settings, const sb_description *description);
 

@@ -39,8 +39,9 @@ static void write_text(const char *file, const char *text)
 
 TEST(program, each_command_explains_itself)
 {
-    static const char *const commands[] = {"train", "translate", "evaluate", "attend",  "gradcheck",
-                                           "bench", "average",   "info",     "explain", "report"};
+    static const char *const commands[] = {"train",  "translate", "evaluate", "attend",
+                                           "bench",  "average",   "info",     "explain",
+                                           "report", "generate",  "gradcheck"};
     struct outcome all = program_run("--help");
     expect_success(all);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {

@@ -1,0 +1,49 @@
+/*
+ * The kinds of models that the program trains, chosen by --model: what each learns from, and what
+ * it says of itself, beyond what models/model.h knows of it.
+ */
+#ifndef SOFTBACK_PROGRAM_TRAINING_KIND_H
+#define SOFTBACK_PROGRAM_TRAINING_KIND_H
+
+#include "program/evaluate.h"
+#include "program/training.h"
+
+struct training_kind {
+    const char *name;           /* "language" */
+    const char *title;          /* "a language model" */
+    const char *items;          /* what a batch has: "windows" */
+    const sb_model_kind *model; /* its functions */
+    unsigned settings;          /* its bit of enum setting_kinds */
+    bool several_files;         /* --data may be given more than once */
+    bool two_files;             /* --source-file and --target-file may be given instead */
+
+    /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
+    bool (*open_texts)(struct training *training, const struct training_request *request);
+    bool (*open_data)(struct training *training);
+    bool (*open_model)(struct training *training); /* a new one, as the training's subject */
+    void (*close)(struct training *training);
+
+    int64_t (*batch_items)(const struct training *training); /* the most of a batch */
+    int64_t (*epoch_batches)(const struct training *training);
+    void (*describe)(const struct training *training, const struct training_request *request,
+                     FILE *out);
+    /* What an evaluation shows beside its loss, with as many digits as asked for: "", or ", " and
+       more. */
+    void (*measure)(const struct training *training, double loss, double error, int digits,
+                    char *text, size_t size);
+    char *(*batch_text)(const struct training *training, const sb_batch *batch);
+    bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
+    bool (*watch)(struct training *training); /* for --report; NULL: there is none of this kind */
+    const char *no_report;                    /* why, and what to use instead */
+};
+
+extern const struct training_kind training_seq2seq, training_language;
+
+/* The i-th kind; NULL past the last. */
+const struct training_kind *training_kind_at(int i);
+
+/* The kind of a name or of a model; NULL, without a message, where there is none. */
+const struct training_kind *training_kind_find(const char *name);
+const struct training_kind *training_kind_of(const sb_model_kind *model);
+
+#endif

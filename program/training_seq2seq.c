@@ -1,0 +1,101 @@
+/* Training encoder-decoders, on pairs of texts. */
+#include "models/seq2seq_kind.h"
+#include "models/text/buffer.h"
+#include "program/progress.h"
+#include "program/training_kind.h"
+#include <math.h>
+
+static bool seq2seq_open_data(struct training *t)
+{
+    if (!training_open_data(t))
+        return false;
+    t->source = sb_data_as_source(t->data);
+    t->held_source = sb_data_as_source(t->held_data);
+    t->held_pairs.pairs = t->sample ? t->sample : t->held;
+    t->scored = t->settings.evaluate_pairs > 0 ? &t->held_pairs : NULL;
+    return true;
+}
+
+static bool seq2seq_open_model(struct training *t)
+{
+    sb_seq2seq *model = sb_seq2seq_new(t->weights, t->data, &t->settings.model);
+    t->subject = sb_seq2seq_as_model(model);
+    return model != NULL;
+}
+
+static void seq2seq_close(struct training *t)
+{
+    sb_data_free(t->data);
+    sb_data_free(t->held_data);
+    sb_pairs_free(t->read);
+    sb_pairs_free(t->rest);
+    sb_pairs_free(t->held);
+    sb_pairs_free(t->sample);
+}
+
+static int64_t seq2seq_batch_items(const struct training *t)
+{
+    return t->settings.data.batch_pairs;
+}
+
+static int64_t seq2seq_epoch_batches(const struct training *t)
+{
+    return sb_data_pairs(t->data) / t->settings.data.batch_pairs + 1;
+}
+
+static void seq2seq_measure(const struct training *t, double loss, double error, int digits,
+                            char *text, size_t size)
+{
+    (void)t;
+    (void)loss;
+    snprintf(text, size, digits > 1 ? ", %.*f %% exact" : "  exact %.*f %%", digits,
+             100 * (1 - error));
+    if (isnan(error))
+        text[0] = '\0';
+}
+
+/* The text of row b of ids (B, L), of which `length` count. */
+static bool seq2seq_add_row(struct buffer *buffer, const sb_vocabulary *vocabulary, sb_tensor *ids,
+                            int64_t b, int64_t length)
+{
+    const int32_t *row = (const int32_t *)sb_tensor_data(ids) + b * sb_tensor_dim(ids, 1);
+    char *text = sb_vocabulary_decode(vocabulary, row, length);
+    bool ok = text && buffer_add_text(buffer, text);
+    sb_free(text);
+    return ok;
+}
+
+static char *seq2seq_batch_text(const struct training *t, const sb_batch *batch)
+{
+    const sb_seq2seq *model = t->subject.self;
+    struct buffer buffer = {0};
+    bool ok = true;
+    for (int64_t b = 0; ok && b < batch->items; b++)
+        ok = seq2seq_add_row(&buffer, sb_seq2seq_source(model), sb_batch_get(batch, "source"), b,
+                             (int64_t)sb_tensor_get(sb_batch_get(batch, "source_lengths"), b)) &&
+             buffer_add_text(&buffer, "\t") &&
+             seq2seq_add_row(&buffer, sb_seq2seq_target(model), sb_batch_get(batch, "target_out"),
+                             b, (int64_t)sb_tensor_get(sb_batch_get(batch, "target_lengths"), b)) &&
+             buffer_add_text(&buffer, "\n");
+    char *text = ok ? buffer_take(&buffer) : NULL;
+    buffer_free(&buffer);
+    return text;
+}
+
+const struct training_kind training_seq2seq = {.name = "seq2seq",
+                                               .title = "an encoder-decoder",
+                                               .items = "pairs",
+                                               .model = &seq2seq_kind,
+                                               .settings = SETTING_FOR_SEQ2SEQ,
+                                               .two_files = true,
+                                               .open_texts = training_open_texts,
+                                               .open_data = seq2seq_open_data,
+                                               .open_model = seq2seq_open_model,
+                                               .close = seq2seq_close,
+                                               .batch_items = seq2seq_batch_items,
+                                               .epoch_batches = seq2seq_epoch_batches,
+                                               .describe = training_describe_pairs,
+                                               .measure = seq2seq_measure,
+                                               .batch_text = seq2seq_batch_text,
+                                               .evaluate = evaluate_pairs,
+                                               .watch = training_watch};

@@ -1,0 +1,247 @@
+/* Language models on windows of running text: training, files, and going on beyond the context. */
+#include "models/decoding/search.h"
+#include "tests/support/tiny.h"
+#include <stdio.h>
+
+enum { CONTEXT = 8 };
+
+static const sb_language_model_options small = {
+    .transformer = {.width = 16, .heads = 2, .decoder_layers = 1},
+    .context = CONTEXT,
+    .running_text = true};
+
+struct writer {
+    sb_vocabulary *vocabulary;
+    sb_parameters *weights;
+    sb_language_model *model;
+};
+
+static struct writer writer_new(sb_dtype dtype, const sb_language_model_options *options)
+{
+    struct writer w = {tiny_vocabulary(), sb_parameters_of(dtype, 3), NULL};
+    w.model = sb_language_model_for(w.weights, w.vocabulary, options);
+    cr_assert(w.model, "%s", sb_error());
+    tiny_draw(w.weights, 3, -8); /* texts do not end */
+    return w;
+}
+
+static void writer_free(struct writer *w)
+{
+    sb_language_model_free(w->model);
+    sb_parameters_free(w->weights);
+    sb_vocabulary_release(w->vocabulary);
+}
+
+/* "abcdefgabc...": each letter follows from the one before it. */
+static sb_documents *alphabet(int length)
+{
+    char text[2000];
+    sb_documents *d = sb_documents_new();
+    for (int i = 0; i < length; i++)
+        text[i] = (char)('a' + i % TINY_SYMBOLS);
+    cr_assert(sb_documents_add(d, "text", text, (size_t)length, SB_DOCUMENTS_FILES));
+    return d;
+}
+
+TEST(language_windows, a_model_learns_a_running_text_and_goes_on_with_it)
+{
+    struct writer w = {tiny_vocabulary(), sb_parameters_new(1), NULL};
+    w.model = sb_language_model_for(w.weights, w.vocabulary, &small);
+    sb_documents *text = alphabet(1500);
+    const sb_windows_options options = {.seed = 1, .length = CONTEXT, .batch_windows = 16};
+    sb_windows *windows = sb_windows_new(text, w.vocabulary, &options);
+    const sb_model model = sb_language_model_as_model(w.model);
+    const sb_source source = sb_windows_as_source(windows);
+    const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
+    sb_trainer *trainer = sb_trainer_for(&model, &source, &how);
+    sb_trained trained = {0};
+    for (int step = 0; step < 120; step++)
+        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+    cr_expect(trained.loss < 0.1, "the loss is %g", trained.loss);
+    char *more = sb_continue(w.model, "cde", &(sb_decoding_options){.longest = 20});
+    cr_expect_str_eq(more, "fgabcdefgabcdefgabcd");
+    sb_free(more);
+    sb_trainer_free(trainer);
+    sb_windows_free(windows);
+    sb_documents_free(text);
+    writer_free(&w);
+}
+
+TEST(language_windows, nothing_is_put_before_a_window)
+{
+    struct writer w = writer_new(SB_F64, &small);
+    const int32_t in[] = {SB_SYMBOL_BEGIN, 4, 5, 6, 7}, out[] = {4, 5, 6, 7, SB_SYMBOL_END};
+    sb_tensor *input = sb_tensor_from(SB_I32, SB_SHAPE(1, 5), in),
+              *targets = sb_tensor_from(SB_I32, SB_SHAPE(1, 5), out),
+              *without = sb_tensor_from(SB_I32, SB_SHAPE(1, 4), in + 1);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    const double windows = sb_tensor_value(sb_language_model_window_loss(w.model, input, targets)),
+                 texts = sb_tensor_value(sb_language_model_loss(w.model, targets));
+    cr_expect(fabs(windows - texts) < 1e-12, "with begin in front both are the same");
+    sb_tensor *y = sb_language_model_window_logits(w.model, without);
+    cr_assert(y && sb_tensor_dim(y, 1) == 4, "%s", sb_error());
+    sb_tape_end(&tape);
+    sb_tensor_release(input);
+    sb_tensor_release(targets);
+    sb_tensor_release(without);
+    writer_free(&w);
+}
+
+/* The most probable symbol behind ids that are all that the model sees. */
+static int32_t best_after(const struct writer *w, int64_t n, const int32_t *ids)
+{
+    double y[TINY_V * (CONTEXT + 2)];
+    sb_tensor *all = sb_tensor_from(SB_I32, SB_SHAPE(1, n), ids);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    cr_assert(sb_tensor_read(sb_language_model_window_logits(w->model, all), y), "%s", sb_error());
+    sb_tape_end(&tape);
+    sb_tensor_release(all);
+    const double *last = y + (n - 1) * TINY_V;
+    int32_t best = SB_SYMBOL_END;
+    for (int32_t id = 0; id < TINY_V; id++)
+        best = search_allows(id) && last[id] > last[best] ? id : best;
+    return best;
+}
+
+TEST(language_windows, beyond_its_context_a_text_goes_on_from_the_last_symbols)
+{
+    for (int cached = 0; cached < 2; cached++) {
+        struct writer w = writer_new(SB_F64, &small);
+        const char *prompt = "abc";
+        const sb_decoding_options o = {.longest = 40, .no_cache = !cached};
+        sb_decoded d;
+        cr_assert(sb_continue_texts(w.model, &prompt, 1, &o, &d), "%s", sb_error());
+        cr_expect(d.length == 40 && d.slid && !d.ended);
+        int32_t seen[CONTEXT + 1] = {4, 5, 6};
+        int64_t n = 3;
+        for (int64_t i = 0; i < d.length; i++) {
+            cr_expect(d.ids[i] == best_after(&w, n, seen), "symbol %d", (int)i);
+            seen[n++] = d.ids[i];
+            if (n > CONTEXT) { /* half of the context stays */
+                memmove(seen, seen + n - CONTEXT / 2, CONTEXT / 2 * sizeof *seen);
+                n = CONTEXT / 2;
+            }
+        }
+        sb_decoded_free(1, &d);
+        writer_free(&w);
+    }
+}
+
+TEST(language_windows, a_prompt_longer_than_the_context_is_read_from_its_end)
+{
+    struct writer w = writer_new(SB_F64, &small);
+    const char *prompts[] = {"gfedcbaabcdefgfedcba", "dcba"}; /* the same last half of a context */
+    const sb_decoding_options o = {.longest = 4};
+    sb_decoded d[2];
+    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, d), "%s", sb_error());
+    cr_expect(d[0].slid && !d[1].slid);
+    cr_expect(d[0].length == 4 && memcmp(d[0].ids, d[1].ids, 4 * sizeof(int32_t)) == 0);
+    sb_decoded_free(2, d);
+    writer_free(&w);
+}
+
+struct heard {
+    int64_t count;
+    int32_t id[64];
+};
+
+static bool hear(void *heard_, int64_t i, int32_t id)
+{
+    struct heard *heard = (struct heard *)heard_ + i;
+    heard->id[heard->count++] = id;
+    return heard->count < 60;
+}
+
+TEST(language_windows, a_listener_hears_each_symbol_and_may_end_it)
+{
+    struct writer w = writer_new(SB_F32, &small);
+    const char *prompts[] = {"abc", "dab"};
+    struct heard heard[2] = {{0}};
+    sb_decoding_options o = {.longest = 30, .sample = true, .seed = 4};
+    sb_decoded quiet[2], d[2];
+    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, quiet), "%s", sb_error());
+    o.listen = hear;
+    o.listener = heard;
+    o.batch_pairs = 1;
+    cr_assert(sb_continue_texts(w.model, prompts, 2, &o, d), "%s", sb_error());
+    for (int i = 0; i < 2; i++) {
+        const size_t bytes = (size_t)d[i].length * sizeof(int32_t);
+        cr_expect(heard[i].count == d[i].length && quiet[i].length == d[i].length);
+        cr_expect(memcmp(heard[i].id, d[i].ids, bytes) == 0 &&
+                      memcmp(quiet[i].ids, d[i].ids, bytes) == 0,
+                  "text %d", i);
+    }
+    sb_decoded_free(2, d);
+    sb_decoded_free(2, quiet);
+    heard[0].count = 55;
+    cr_expect(!sb_continue_texts(w.model, prompts, 1, &o, d), "the listener ends it");
+    o.sample = false;
+    o.beam_width = 2;
+    cr_expect(!sb_continue_texts(w.model, prompts, 1, &o, d));
+    cr_expect(strstr(sb_error(), "a beam of 2"), "%s", sb_error());
+    writer_free(&w);
+}
+
+TEST(language_windows, a_file_keeps_context_and_running_text)
+{
+    struct writer w = writer_new(SB_F32, &small);
+    char path[300];
+    strcpy(path, test_temporary("lm.safetensors"));
+    cr_assert(sb_language_model_save(w.model, path), "%s", sb_error());
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_language_model *again = sb_language_model_load(weights, path);
+    cr_assert(again, "%s", sb_error());
+    cr_expect(sb_language_model_options_of(again)->context == CONTEXT);
+    cr_expect(sb_language_model_options_of(again)->running_text);
+    cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(w.weights));
+    char *a = sb_continue(w.model, "ab", NULL), *b = sb_continue(again, "ab", NULL);
+    cr_expect_str_eq(a, b);
+    sb_free(a);
+    sb_free(b);
+    cr_expect(!sb_language_model_load(weights, path), "the set is not empty");
+    cr_expect(!sb_seq2seq_load(weights, path));
+    sb_language_model_free(again);
+    sb_parameters_free(weights);
+    writer_free(&w);
+}
+
+TEST(language_windows, more_context_than_learned_positions_is_refused)
+{
+    sb_language_model_options o = small;
+    o.transformer.positions = SB_POSITIONS_LEARNED;
+    o.transformer.longest = 4;
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_parameters *weights = sb_parameters_new(1);
+    cr_expect(!sb_language_model_for(weights, vocabulary, &o));
+    cr_expect(strstr(sb_error(), "context is 8, but only 4 positions are learned"), "%s",
+              sb_error());
+    o.context = -1;
+    cr_expect(!sb_language_model_for(weights, vocabulary, &o));
+    sb_parameters_free(weights);
+    sb_vocabulary_release(vocabulary);
+}
+
+TEST(language_windows, sampling_draws_each_symbol_by_its_probability)
+{
+    enum { DRAWS = 20000, V = 5 };
+    const double p[V] = {0.1, 0.4, 0.05, 0.25, 0.2};
+    double logits[V], share[V] = {0};
+    for (int i = 0; i < V; i++)
+        logits[i] = log(p[i]) + 3;
+    sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(V), logits);
+    sb_random random = sb_random_new(5, SB_STREAM_SAMPLE);
+    int32_t id;
+    for (int i = 0; i < DRAWS; i++) {
+        cr_assert(sb_sample(t, NULL, &random, &id), "%s", sb_error());
+        share[id] += 1.0 / DRAWS;
+    }
+    for (int i = 0; i < V; i++)
+        cr_expect(fabs(share[i] - p[i]) < 0.015, "symbol %d: %g", i, share[i]);
+    const sb_decoding_options best = {.top_k = 1};
+    cr_expect(sb_sample(t, &best, &random, &id) && id == 1);
+    cr_expect(!sb_sample(t, &(sb_decoding_options){.top_p = 2}, &random, &id));
+    cr_expect(!sb_sample(NULL, NULL, &random, &id));
+    sb_tensor_release(t);
+}

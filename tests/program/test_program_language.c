@@ -1,0 +1,245 @@
+/* Language models: training, resuming, evaluating, and what they write. */
+#include "tests/support/program.h"
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#define SIZES "--width 16 --heads 2 --decoder-layers 1 --context 16 --batch-pairs 8 "
+#define TRAIN                                                                                      \
+    "train --model language --data text.txt --log m.jsonl " SIZES                                  \
+    "--learning-rate 0.01 --warmup 5 --average 0.9 --evaluate-every 10 --out m "
+
+static void write_text(const char *file, const char *text)
+{
+    program_write(file, text, strlen(text));
+}
+
+/* A text of sentences that can be guessed. */
+static void write_lines(const char *file, int lines)
+{
+    static const char *const who[] = {"the cat", "a dog", "one bird"}, *const does[] = {
+                                                                           "sees", "eats", "likes"};
+    char text[20000] = "";
+    for (int i = 0; i < lines; i++) {
+        strcat(strcat(text, who[i * 7 % 3]), " ");
+        strcat(strcat(strcat(text, does[i * 5 / 3 % 3]), " "), who[(i / 2) % 3]);
+        strcat(text, ".\n");
+    }
+    write_text(file, text);
+}
+
+static struct outcome run_well(struct outcome o)
+{
+    cr_assert(o.code == 0, "exit code %d: %s", o.code, o.err);
+    return o;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+static void make_model(const char *options)
+{
+    write_lines("text.txt", 300);
+    run_well(program_run(TRAIN "%s", options));
+}
+
+static double evaluated(const char *arguments, const char *name)
+{
+    struct outcome o = run_well(program_run("evaluate m --json %s", arguments));
+    json_t *json = json_loads(o.out, 0, NULL);
+    cr_assert(json, "%s", o.out);
+    const double x = json_number_value(json_object_get(json, name));
+    json_decref(json);
+    return x;
+}
+
+TEST(program_language, a_text_is_learned_and_described)
+{
+    write_lines("text.txt", 300);
+    struct outcome o = run_well(program_run(TRAIN "--steps 60"));
+    expect_text(o.out, "text.txt   6,");
+    expect_text(o.out, " in 1 document; ");
+    expect_text(o.out, "characters, ");
+    expect_text(o.out, "windows of up to 16 symbols");
+    expect_text(o.out, "a language model of 1 layer, width 16");
+    expect_text(o.out, "best       at step 60: held-out loss ");
+    expect_text(o.out, " bits a byte");
+    expect_text(o.err, "  perplexity ");
+    o = run_well(program_run("info m"));
+    expect_text(o.out, "kind    language_model");
+    expect_text(o.out, "context            16");
+    expect_text(o.out, "running-text       true");
+}
+
+TEST(program_language, it_evaluates_as_training_did)
+{
+    make_model("--steps 40");
+    struct outcome o = run_well(program_run("evaluate m --data text.txt"));
+    expect_text(o.out, " nats a symbol, perplexity ");
+    expect_text(o.out, "bits a byte ");
+    const double loss = evaluated("--data text.txt", "loss");
+    cr_expect(loss > 0.2 && loss < 2.5, "%g", loss);
+    const double bits = evaluated("--data text.txt", "bits_per_byte");
+    const double symbols = evaluated("--data text.txt", "symbols"),
+                 bytes = evaluated("--data text.txt", "bytes");
+    cr_expect(fabs(bits - loss * symbols / bytes / log(2)) < 1e-6);
+    write_text("other.txt", "the cat \xC3\xA9 sees\n");
+    cr_expect(evaluated("--data other.txt", "unknown") == 1);
+}
+
+TEST(program_language, several_files_paragraphs_lines_bytes_and_pairs_of_bytes)
+{
+    write_lines("text.txt", 200);
+    write_text("more.txt", "a dog\n\na cat\nsees\n\n\none bird\n");
+    struct outcome o = run_well(program_run(TRAIN "--data more.txt --units bytes --steps 10"));
+    expect_text(o.out, " of 2 files in 2 documents; ");
+    expect_text(o.out, "bytes, 256 different symbols");
+    o = run_well(program_run("train --model language --data more.txt --valid text.txt --documents "
+                             "paragraphs --out p --steps 210 " SIZES));
+    expect_text(o.out, " in 3 documents; ");
+    expect_text(o.out, " to evaluate on");
+    o = run_well(program_run("train --model language --data text.txt --documents lines --out l "
+                             "--units bpe --vocabulary 60 --steps 210 " SIZES));
+    expect_text(o.out, "bpe (byte-pair merges), 4");
+    o = run_well(program_run("info l"));
+    expect_text(o.out, "running-text       false");
+}
+
+static void for_each_file(int (*act)(const char *path))
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++)
+        cr_assert(act(test_temporary(files[i])) == 0, "no %s", files[i]);
+}
+
+TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
+{
+    write_lines("text.txt", 300);
+    run_well(program_run(TRAIN "--dropout 0.2 --steps 200"));
+    program_copy("m", "whole-m");
+    program_copy("m.state", "whole-m.state");
+    program_copy("m.jsonl", "whole-m.jsonl");
+    for_each_file(remove);
+    pid_t process = program_start(TRAIN "--dropout 0.2 --steps 200");
+    const struct timespec moment = {0, 400000000};
+    nanosleep(&moment, NULL);
+    kill(process, SIGINT);
+    program_wait(process);
+    struct outcome o = program_run(TRAIN "--dropout 0.2 --steps 200 --resume --context 8");
+    cr_expect(o.code == 1 && strstr(o.err, "--context is 8, but m was started with 16"), "%s", o.err);
+    run_well(program_run(TRAIN "--dropout 0.2 --steps 200 --resume"));
+    program_expect_same_run("whole-");
+}
+
+TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_any_batch)
+{
+    make_model("--steps 60");
+    struct outcome one = run_well(
+        program_run("generate m \"the \" --seed 7 --count 7 --length 50 --batch 1 --threads 1"));
+    struct outcome many = run_well(
+        program_run("generate m \"the \" --seed 7 --count 7 --length 50 --batch 7 --threads 4"));
+    cr_expect_str_eq(one.out, many.out);
+    struct outcome other =
+        run_well(program_run("generate m \"the \" --seed 8 --count 7 --length 50"));
+    cr_expect(strcmp(one.out, other.out) != 0);
+    struct outcome first = run_well(program_run("generate m \"the \" --seed 7 --length 50"));
+    const char *text = strchr(one.out, '\n') + 1; /* behind --- 1 --- */
+    cr_expect(strncmp(first.out, text, strlen(first.out)) == 0, "%s", first.out);
+    cr_expect(strncmp(text, "the ", 4) == 0, "the prompt is shown");
+}
+
+TEST(program_language, greedy_and_narrow_sampling_agree)
+{
+    make_model("--steps 60");
+    struct outcome greedy = run_well(program_run("generate m \"a dog \" --greedy --length 40"));
+    struct outcome narrow = run_well(program_run("generate m \"a dog \" --top-k 1 --length 40"));
+    cr_expect_str_eq(greedy.out, narrow.out);
+    narrow = run_well(program_run("generate m \"a dog \" --top-p 0.000001 --length 40 --seed 3"));
+    cr_expect_str_eq(greedy.out, narrow.out);
+    narrow = run_well(program_run("generate m \"a dog \" --temperature 0.0001 --length 40"));
+    cr_expect_str_eq(greedy.out, narrow.out);
+}
+
+TEST(program_language, it_says_what_it_forgets_and_does_not_know)
+{
+    make_model("--steps 20");
+    struct outcome o = run_well(program_run("generate m \"the \xE2\x82\xAC\" --length 40"));
+    expect_text(o.err, "is unknown to the model");
+    expect_text(o.err, "the text is longer than the context of 16 symbols");
+    o = run_well(program_run("generate m \"the\" --length 5"));
+    cr_expect_str_eq(o.err, "");
+    o = run_well(program_run("generate m --length 9")); /* from the start of a line */
+    cr_expect(strlen(o.out) >= 2, "%s", o.out);
+}
+
+TEST(program_language, learned_positions_end_a_text_without_a_context)
+{
+    make_model("--steps 6 --positions learned --positions-longest 24");
+    struct outcome o = run_well(program_run("generate m \"the\" --length 60"));
+    expect_text(o.err, "longer than the context of 16");
+    write_lines("text.txt", 30);
+    run_well(program_run("train --model language --data text.txt --documents lines --out l --steps "
+                         "210 --width 16 --heads 2 --decoder-layers 1 --context 0 --positions "
+                         "learned --positions-longest 40"));
+    o = run_well(program_run("generate l \"the\" --length 60 --greedy"));
+    cr_expect(strlen(o.out) < 50, "%s", o.out);
+}
+
+TEST(program_language, a_task_needs_no_data)
+{
+    struct outcome o = run_well(
+        program_run("train --model language --task copy --max-length 3 --steps 20 --out m " SIZES));
+    expect_text(o.out, "of copy in 20,000 documents");
+    o = run_well(program_run("evaluate m --task copy --count 20"));
+    expect_text(o.out, "exact match     ");
+    o = run_well(program_run("generate m \"4 7 = \" --length 5"));
+    expect_text(o.out, "4 7 = ");
+}
+
+struct mistake {
+    const char *arguments, *message;
+    int code;
+};
+
+TEST(program_language, bad_calls_are_named)
+{
+    make_model("--steps 6");
+    write_text("bad.txt", "a\nb\xFF\n");
+    write_text("short.txt", "ab");
+    static const struct mistake mistakes[] = {
+        {"train --model poem --data text.txt --out x", "--model: \"poem\" is none of seq2seq, lang",
+         2},
+        {"train --model language --data text.txt --out x --encoder-layers 2",
+         "--encoder-layers is for --model seq2seq", 2},
+        {"train --data text.txt --out x --context 5",
+         "--context is for --model language, not for --model seq2seq", 2},
+        {"train --data text.txt --data text.txt --out x",
+         "--data is given 2 times; --model seq2seq learns from one file", 2},
+        {"train --model language --source-file a --target-file b --out x",
+         "not for --model language", 2},
+        {"train --model language --data bad.txt --out x", "bad.txt:2: byte 0xff is not UTF-8", 1},
+        {"train --model language --data short.txt --out x", "1 documents of 2 bytes are too few",
+         1},
+        {"train --model language --data text.txt --out x --report x.html",
+         "--report draws encoder-decoders", 2},
+        {"train --model language --data none.txt --out x", "none.txt", 1},
+        {"train --model language --data text.txt --out x --positions learned --positions-longest 9",
+         "context is 128, but only 9 positions are learned", 1},
+        {"train --data text.txt --out m --resume", "not with --model seq2seq", 1},
+        {"generate", "a model's file is expected", 2},
+        {"generate m a b", "unexpected argument \"b\"", 2},
+        {"generate m --greedy --top-k 3", "--top-k is for sampling, which --greedy turns off", 2},
+        {"generate m --length 0", "--length: \"0\" is not a whole number", 2},
+        {"generate none", "none", 1},
+        {"translate m a", "kind \"language_model\", expected \"seq2seq\"", 1},
+        {"evaluate m --data text.txt --show 3", "--show is for encoder-decoders", 1},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        struct outcome o = program_run("%s", mistakes[i].arguments);
+        cr_expect(o.code == mistakes[i].code && strstr(o.err, mistakes[i].message),
+                  "%s: exit code %d, %s", mistakes[i].arguments, o.code, o.err);
+    }
+}
