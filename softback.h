@@ -3,8 +3,10 @@
 #define SOFTBACK_H
 
 #include "core.h"
+#include "models/classifier.h"
 #include "models/data/batch.h"
 #include "models/data/data.h"
+#include "models/data/labelled.h"
 #include "models/data/source.h"
 #include "models/data/windows.h"
 #include "models/decoding/decoding.h"
@@ -14,6 +16,7 @@
 #include "models/model.h"
 #include "models/seq2seq.h"
 #include "models/text/documents.h"
+#include "models/text/labels.h"
 #include "models/text/metrics.h"
 #include "models/text/pairs.h"
 #include "models/text/task.h"

@@ -5,6 +5,7 @@
 #include "program/decoding_options.h"
 #include "program/foreign.h"
 #include "program/options.h"
+#include "program/pattern.h"
 #include "program/progress.h"
 #include "program/training_kind.h"
 #include "program/unknown.h"
@@ -24,7 +25,8 @@ static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
         r->data = argument;
         return 0;
     case KEY_TASK:
-        r->task = options_task(state, argument);
+        r->task =
+            strcmp(argument, pattern_task) == 0 ? pattern_task : options_task(state, argument);
         return 0;
     case KEY_COUNT:
         r->count = options_count(state, "count", argument, 1, 1 << 24);

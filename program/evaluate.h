@@ -16,6 +16,8 @@ struct evaluate_request {
 /* Each measures a model of its kind and prints what it finds; false, with a message, on failure. */
 bool evaluate_pairs(const struct evaluate_request *request, const struct checkpoint *checkpoint);
 bool evaluate_language(const struct evaluate_request *request, const struct checkpoint *checkpoint);
+bool evaluate_classifier(const struct evaluate_request *request,
+                         const struct checkpoint *checkpoint);
 
 /* A number for JSON; null when it is not finite. */
 json_t *evaluate_number(double x);

@@ -35,10 +35,10 @@ static error_t generate_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG:
         if (r->prompt)
-            argp_failure(state, EXIT_USAGE, 0,
-                         "unexpected argument \"%s\"; quote a prompt of "
-                         "several words",
-                         argument);
+            options_refuse(state,
+                           "unexpected argument \"%s\"; quote a prompt of "
+                           "several words",
+                           argument);
         *(r->path ? &r->prompt : &r->path) = argument;
         return 0;
     default:
@@ -89,7 +89,7 @@ static bool generate_one(const struct generate_request *r, const sb_language_mod
     sb_decoding_options o = r->decoding;
     o.listen = stream_listen;
     o.listener = &stream;
-    fputs(r->prompt, stdout);
+    stream_print(r->prompt);
     const bool ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt) &&
                     sb_continue_texts(model, &start, 1, &o, d) && stream_end(&stream);
     putchar('\n');
@@ -105,7 +105,7 @@ static bool generate_print(const struct generate_request *r, const sb_language_m
     for (int64_t i = 0; ok && i < n; i++) {
         if (running)
             printf("--- %lld ---\n", (long long)i + 1);
-        fputs(r->prompt, stdout);
+        stream_print(r->prompt);
         ok = stream_begin(&stream, sb_language_model_vocabulary(model), r->prompt);
         for (int64_t t = 0; ok && t < d[i].length; t++)
             ok = stream_listen(&stream, i, d[i].ids[t]);

@@ -34,18 +34,23 @@ static error_t info_parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* With the model's defaults filled in. */
+/* Those of the model with its defaults filled in, then the others of its kind. */
 static void info_show_settings(const struct checkpoint *c, const sb_description *d)
 {
     struct settings settings = c->settings;
-    for (int64_t i = 0; !c->model && sb_description_name(d, i); i++)
-        printf("  %-18s %s\n", foreign(sb_description_name(d, i)),
-               foreign(sb_description_value(d, i)));
-    if (!c->model)
-        return;
-    settings.model = *sb_seq2seq_options_of(c->model);
-    for (int i = 0; setting_name(i); i++)
-        printf("  %-18s %s\n", setting_name(i), setting_get(&settings, i).text);
+    const unsigned kind = settings_for(c->subject.kind->name);
+    for (int i = 0; setting_name(i); i++) {
+        const char *own = sb_description_get(d, setting_name(i));
+        if (setting_at(&settings, i).kinds & kind)
+            printf("  %-18s %s\n", setting_name(i),
+                   own ? foreign(own) : setting_get(&settings, i).text);
+    }
+}
+
+static void info_show_labels(const sb_description *d)
+{
+    for (int64_t i = 0; sb_description_label(d, i); i++)
+        printf("label   %s\n", foreign(sb_description_label(d, i)));
 }
 
 static void info_show_vocabularies(const sb_description *d)
@@ -74,9 +79,13 @@ static void info_show(const struct checkpoint *c, const sb_description *d)
 {
     if (!c->model)
         printf("kind    %s\n", c->subject.kind->name);
-    printf("model   trained on %s%s\n", c->task[0] ? "the task " : "pairs from files",
+    printf("model   trained on %s%s\n",
+           c->task[0] ? "the task "
+           : c->model ? "pairs from files"
+                      : "files",
            foreign(c->task));
     info_show_vocabularies(d);
+    info_show_labels(d);
     if (c->has_state)
         printf("state   after step %s; --resume continues\n", count_text(c->state.steps).text);
     info_show_parameters(c->weights);

@@ -1,8 +1,15 @@
 #include "program/stream.h"
+#include "program/foreign.h"
 #include "tensor/device.h"
 #include "tensor/failure.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+void stream_print(const char *text)
+{
+    fputs(isatty(STDOUT_FILENO) ? foreign(text) : text, stdout);
+}
 
 bool stream_begin(struct stream *s, const sb_vocabulary *vocabulary, const char *prompt)
 {
@@ -32,7 +39,7 @@ static bool stream_show(struct stream *s, bool all)
          *text = before ? sb_vocabulary_decode(s->vocabulary, s->id, s->count) : NULL;
     const bool show = text && s->count > s->shown && (all || !stream_is_open(s, text));
     if (show) {
-        fputs(text + strlen(before), stdout);
+        stream_print(text + strlen(before));
         fflush(stdout);
         s->id[0] = s->id[s->count - 1];
         s->shown = s->count = 1;

@@ -19,6 +19,9 @@ bool stream_begin(struct stream *stream, const sb_vocabulary *vocabulary, const 
 /* Shows a symbol, once its bytes make whole characters; as `listen` of sb_decoding_options. */
 bool stream_listen(void *stream, int64_t text, int32_t id);
 
+/* Shows a text as it is; on a terminal without what that would obey. */
+void stream_print(const char *text);
+
 /* Shows what still waits. */
 bool stream_end(struct stream *stream);
 

@@ -2,6 +2,7 @@
 #include "program/command.h"
 #include "program/machine_options.h"
 #include "program/options.h"
+#include "program/pattern.h"
 #include "program/training_kind.h"
 #include <string.h>
 
@@ -22,14 +23,14 @@ enum {
 
 static const struct argp_option own_options[] = {
     {"model", KEY_MODEL, "KIND", 0,
-     "train seq2seq, an encoder-decoder on pairs of texts, or language, a language model on "
-     "texts [seq2seq]",
+     "train seq2seq, an encoder-decoder on pairs of texts; language, a language model on texts; "
+     "or classifier, on texts with labels [seq2seq]",
      0},
-    {"task", KEY_TASK, "NAME", 0, "train on a built-in task: copy, reverse, sort, addition, dates",
-     0},
+    {"task", KEY_TASK, "NAME", 0,
+     "train on a built-in task: copy, reverse, sort, addition, dates; a classifier on pattern", 0},
     {"data", KEY_DATA, "FILE", 0,
-     "train on a TSV file: lines of source, tab, target; a language model on a text, or on "
-     "several, with one --data each",
+     "train on a TSV file: lines of source, tab, target (for a classifier text, tab, label); a "
+     "language model on a text, or on several, with one --data each",
      0},
     {"source-file", KEY_SOURCE, "FILE", 0, "train on two files: the sources, one a line", 0},
     {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
@@ -79,15 +80,14 @@ static void train_take_kind(struct argp_state *state, const char *argument,
     for (int i = 0; training_kind_at(i); i++)
         strcat(strcat(all, i ? ", " : ""), training_kind_at(i)->name);
     if (!request->kind)
-        argp_failure(state, EXIT_USAGE, 0, "--model: \"%s\" is none of %s", argument, all);
+        options_refuse(state, "--model: \"%s\" is none of %s", argument, all);
 }
 
 static void train_take_data(struct argp_state *state, const char *argument,
                             struct training_request *request)
 {
     if (request->file_count == MOST_FILES)
-        argp_failure(state, EXIT_USAGE, 0, "--data: more than %d files; join some of them",
-                     MOST_FILES);
+        options_refuse(state, "--data: more than %d files; join some of them", MOST_FILES);
     request->files[request->file_count++] = argument;
     request->data = request->files[0];
 }
@@ -103,7 +103,8 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
     }
     switch (key) {
     case KEY_TASK:
-        request->task = options_task(state, argument);
+        request->task =
+            strcmp(argument, pattern_task) == 0 ? pattern_task : options_task(state, argument);
         return 0;
     case KEY_MODEL:
         train_take_kind(state, argument, request);
@@ -192,6 +193,11 @@ static int train_check_kind(const struct training_request *r)
         return command_misused("train", "--%s is for --model %s, not for --model %s",
                                setting_name(i), all, r->kind->name);
     }
+    const bool pairs = r->task && strcmp(r->task, pattern_task) != 0;
+    if (r->task && pairs != !r->kind->task)
+        return command_misused(
+            "train", "--task %s is not for --model %s; %s", r->task, r->kind->name,
+            pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
     if (r->report && !r->kind->watch)
         return command_misused("train", "--report draws encoder-decoders, not %s; %s",
                                r->kind->title, r->kind->no_report);

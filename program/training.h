@@ -43,8 +43,9 @@ struct training {
     sb_pairs *held;   /* evaluated on */
     sb_pairs *sample; /* of these the decoded ones, if not all; sources with all their pairs */
     sb_data *data, *held_data;
-    sb_held_pairs held_pairs;     /* what is decoded */
-    struct training_texts *texts; /* of a language model; else NULL */
+    sb_held_pairs held_pairs;         /* what is decoded */
+    struct training_texts *texts;     /* of a language model; else NULL */
+    struct training_classes *classes; /* of a classifier; else NULL */
     sb_source source, held_source;
     const void *scored;        /* what the kind is scored on; NULL: nothing */
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
@@ -107,7 +108,14 @@ int training_run(struct training_request *request);
 /* The training pairs; NULL with a task. */
 const sb_pairs *training_pairs(const struct training *training);
 
-/* Prints pairs and vocabularies. */
+/* Reads the pairs of files, and those to evaluate on, or holds some out; and a number that changes
+   with all of them. */
+bool training_read_pairs(struct training *training, const struct training_request *request);
+uint64_t training_pairs_mark(const struct training *training);
+
+/* Prints what was read from files; and pairs with their vocabularies. */
+void training_describe_files(const struct training *training,
+                             const struct training_request *request, FILE *out);
 void training_describe_pairs(const struct training *training,
                              const struct training_request *request, FILE *out);
 

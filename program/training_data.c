@@ -42,7 +42,7 @@ static bool training_divide(struct training *t, const char *file)
     return sb_pairs_divide(t->read, held, &t->rest, &t->held);
 }
 
-static bool training_read_pairs(struct training *t, const struct training_request *request)
+bool training_read_pairs(struct training *t, const struct training_request *request)
 {
     t->read = request->data ? sb_pairs_read(request->data, NULL)
                             : sb_pairs_read_two(request->source_file, request->target_file, NULL);
@@ -81,6 +81,12 @@ static uint64_t training_hash_pairs(uint64_t hash, const sb_pairs *pairs)
     return hash;
 }
 
+uint64_t training_pairs_mark(const struct training *t)
+{
+    const uint64_t rest = training_hash_pairs(0xcbf29ce484222325u, training_pairs(t));
+    return training_hash_pairs(rest, t->held) >> 1; /* JSON's integers are signed */
+}
+
 bool training_open_texts(struct training *t, const struct training_request *request)
 {
     enum { HELD_OUT = 500 }; /* of a task, when evaluations decode none */
@@ -91,9 +97,7 @@ bool training_open_texts(struct training *t, const struct training_request *requ
         return false;
     if (!t->held || !training_choose_sample(t))
         return false;
-    uint64_t hash =
-        training_hash_pairs(training_hash_pairs(0xcbf29ce484222325u, training_pairs(t)), t->held);
-    t->progress.data_hash = hash >> 1; /* JSON's integers are signed */
+    t->progress.data_hash = training_pairs_mark(t);
     return true;
 }
 

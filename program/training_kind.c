@@ -1,7 +1,8 @@
 #include "program/training_kind.h"
 #include <string.h>
 
-static const struct training_kind *const kinds[] = {&training_seq2seq, &training_language, NULL};
+static const struct training_kind *const kinds[] = {&training_seq2seq, &training_language,
+                                                    &training_classifier, NULL};
 
 const struct training_kind *training_kind_at(int i)
 {

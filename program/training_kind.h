@@ -16,6 +16,7 @@ struct training_kind {
     unsigned settings;          /* its bit of enum setting_kinds */
     bool several_files;         /* --data may be given more than once */
     bool two_files;             /* --source-file and --target-file may be given instead */
+    const char *task;           /* a built-in task of this kind alone; NULL: those of pairs */
 
     /* Opens what is learned from, sets the hash of the data, and the sources of batches. */
     bool (*open_texts)(struct training *training, const struct training_request *request);
@@ -37,7 +38,7 @@ struct training_kind {
     const char *no_report;                    /* why, and what to use instead */
 };
 
-extern const struct training_kind training_seq2seq, training_language;
+extern const struct training_kind training_seq2seq, training_language, training_classifier;
 
 /* The i-th kind; NULL past the last. */
 const struct training_kind *training_kind_at(int i);

@@ -2,6 +2,7 @@
 #include "models/data/windows.h"
 #include "models/language_kind.h"
 #include "models/text/buffer.h"
+#include "program/foreign.h"
 #include "program/progress.h"
 #include "program/training_kind.h"
 #include "program/training_texts.h"

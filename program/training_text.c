@@ -33,8 +33,7 @@ static void training_describe_problems(FILE *out, const char *file, const sb_pai
         fputs("           ...\n", out);
 }
 
-static void training_describe_files(const struct training *t, const struct training_request *r,
-                                    FILE *out)
+void training_describe_files(const struct training *t, const struct training_request *r, FILE *out)
 {
     int64_t held = sb_pairs_count(t->held), left_out = sb_data_left_out(t->data);
     const char *file = r->data ? r->data : r->source_file;
@@ -61,7 +60,7 @@ static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
     int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
-    const int layers = t->kind == &training_language ? o->decoder_layers : o->encoder_layers;
+    const int layers = t->kind == &training_classifier ? o->encoder_layers : o->decoder_layers;
     if (t->kind == &training_seq2seq)
         fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);
     else

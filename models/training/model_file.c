@@ -1,5 +1,6 @@
 #include "models/training/model_file.h"
 #include "models/description_parts.h"
+#include "models/classifier_kind.h"
 #include "models/language_kind.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
@@ -91,6 +92,22 @@ sb_language_model *sb_language_model_load(sb_parameters *weights, const char *pa
         return fail_null("language_model_load", weights ? "path" : "weights");
     sb_model model;
     return sb_model_load(&model, &language_model_kind, weights, path) ? model.self : NULL;
+}
+
+bool sb_classifier_save(const sb_classifier *model, const char *path)
+{
+    if (!model || !path)
+        return fail_null("classifier_save", model ? "path" : "model");
+    const sb_model subject = sb_classifier_as_model((sb_classifier *)(uintptr_t)model);
+    return sb_model_save(&subject, path);
+}
+
+sb_classifier *sb_classifier_load(sb_parameters *weights, const char *path)
+{
+    if (!weights || !path)
+        return fail_null("classifier_load", weights ? "path" : "weights");
+    sb_model model;
+    return sb_model_load(&model, &classifier_kind, weights, path) ? model.self : NULL;
 }
 
 /* Whether a file describes the model that a trainer has. */

@@ -1,4 +1,5 @@
 #include "models/training/settings.h"
+#include "models/classifier_kind.h"
 #include "models/language_kind.h"
 #include "models/seq2seq_kind.h"
 #include "models/transformer_settings.h"
@@ -119,6 +120,7 @@ static void settings_add_texts(struct setting_table *t, struct settings *s)
                        "what one document is: a file, what stands between blank lines, or a line");
     t->group = SETTING_OF_MODEL;
     language_add_settings(t, &s->language);
+    classifier_add_pooling(t, &s->pooling);
     t->kinds = SETTING_FOR_ALL;
 }
 

@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_MODELS_TRAINING_SETTINGS_H
 #define SOFTBACK_MODELS_TRAINING_SETTINGS_H
 
+#include "models/classifier.h"
 #include "models/language_kind.h"
 #include "models/setting.h"
 #include "models/text/documents.h"
@@ -25,6 +26,7 @@ struct settings {
     sb_units units;        /* of the texts of a language model or classifier */
     sb_document_cut documents;
     struct language_settings language; /* what `model` lacks of a language model */
+    sb_pooling pooling;                /* and of a classifier */
 };
 
 /* The i-th setting; its name is NULL past the last. */

@@ -41,7 +41,7 @@ TEST(program, each_command_explains_itself)
 {
     static const char *const commands[] = {"train",  "translate", "evaluate", "attend",
                                            "bench",  "average",   "info",     "explain",
-                                           "report", "generate",  "gradcheck"};
+                                           "report", "classify",  "generate", "gradcheck"};
     struct outcome all = program_run("--help");
     expect_success(all);
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {

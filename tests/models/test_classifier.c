@@ -1,0 +1,237 @@
+#include "tests/support/tiny.h"
+#include <stdio.h>
+
+enum { TEXTS = 90 };
+static const char *const labels[] = {"first", "other", "third"};
+
+/* Texts of the letters a to g with a label that says whether an a comes first, or a b. */
+static sb_pairs *labelled_texts(void)
+{
+    sb_pairs *pairs = sb_pairs_new();
+    for (int i = 0; i < TEXTS; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "%c%s", "abg"[i % 3], tiny_text((uint64_t)i, 6));
+        cr_assert(sb_pairs_add(pairs, text, labels[i % 3 == 0 ? 0 : i % 3 == 1 ? 2 : 1]));
+    }
+    return pairs;
+}
+
+struct judge {
+    sb_vocabulary *vocabulary;
+    sb_parameters *weights;
+    sb_classifier *model;
+};
+
+static struct judge judge_new(sb_dtype dtype, sb_pooling pooling)
+{
+    const sb_classifier_options options = {
+        .transformer = {.width = 16, .heads = 2, .encoder_layers = 1}, .pooling = pooling};
+    struct judge j = {tiny_vocabulary(), sb_parameters_of(dtype, 2), NULL};
+    j.model = sb_classifier_for(j.weights, j.vocabulary, labels, 3, &options);
+    cr_assert(j.model, "%s", sb_error());
+    return j;
+}
+
+static void judge_free(struct judge *j)
+{
+    sb_classifier_free(j->model);
+    sb_parameters_free(j->weights);
+    sb_vocabulary_release(j->vocabulary);
+}
+
+static sb_labelled *data_of(const struct judge *j, const sb_pairs *pairs)
+{
+    sb_labels *known = sb_labels_new(labels, 3);
+    const sb_data_options options = {.seed = 1, .batch_pairs = 8};
+    sb_labelled *data = sb_labelled_new(pairs, j->vocabulary, known, &options);
+    cr_assert(data, "%s", sb_error());
+    sb_labels_free(known);
+    return data;
+}
+
+TEST(classifier, it_learns_labels_with_either_pooling)
+{
+    for (int pooling = 0; pooling < 2; pooling++) {
+        struct judge j = judge_new(SB_F32, (sb_pooling)pooling);
+        sb_pairs *pairs = labelled_texts();
+        sb_labelled *data = data_of(&j, pairs);
+        const sb_model model = sb_classifier_as_model(j.model);
+        const sb_source source = sb_labelled_as_source(data);
+        const sb_trainer_options how = {.optimiser = {.learning_rate = 0.01}};
+        sb_trainer *trainer = sb_trainer_for(&model, &source, &how);
+        sb_trained trained;
+        for (int step = 0; step < 150; step++)
+            cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+        const sb_held_labelled held = {pairs};
+        sb_evaluation e;
+        cr_assert(sb_evaluate(&model, &source, &held, NULL, &e), "%s", sb_error());
+        cr_expect(e.error == 0 && e.loss < 0.1, "pooling %d: error %g, loss %g", pooling, e.error,
+                  e.loss);
+        sb_class class;
+        cr_assert(sb_classify(j.model, &(const char *){"bgf"}, 1, &class), "%s", sb_error());
+        cr_expect_str_eq(sb_classifier_label(j.model, class.label), "third");
+        cr_expect(class.probability > 0.5 && class.probability <= 1);
+        sb_trainer_free(trainer);
+        sb_labelled_free(data);
+        sb_pairs_free(pairs);
+        judge_free(&j);
+    }
+}
+
+TEST(classifier, a_label_depends_on_no_other_text_of_the_batch)
+{
+    for (int pooling = 0; pooling < 2; pooling++) {
+        struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
+        const char *texts[] = {"", "abcdefgabcdefg", "gg", "a"};
+        sb_class together[4], alone;
+        cr_assert(sb_classify(j.model, texts, 4, together), "%s", sb_error());
+        for (int i = 0; i < 4; i++) {
+            cr_assert(sb_classify(j.model, &texts[i], 1, &alone), "%s", sb_error());
+            cr_expect(alone.label == together[i].label &&
+                          fabs(alone.probability - together[i].probability) < 1e-12,
+                      "text %d", i);
+        }
+        judge_free(&j);
+    }
+}
+
+static sb_tensor *loss_of(const struct judge *j, const sb_batch *batch)
+{
+    const sb_model model = sb_classifier_as_model(j->model);
+    return model.kind->loss(model.self, batch, SB_LOSS_MEAN);
+}
+
+TEST(classifier, its_gradient_is_right)
+{
+    for (int pooling = 0; pooling < 2; pooling++) {
+        struct judge j = judge_new(SB_F64, (sb_pooling)pooling);
+        const int32_t a[] = {4, 5, 6}, b[] = {7};
+        sb_batch *batch = sb_labelled_batch_new(2, (const int32_t *const[]){a, b},
+                                                (const int64_t[]){3, 1}, (const int64_t[]){2, 0});
+        for (int64_t i = 0; i < sb_parameters_count(j.weights); i++) {
+            sb_tensor *p = sb_parameters_get(j.weights, i);
+            const double h = 1e-5, value = sb_tensor_get(p, 1);
+            double loss[2];
+            sb_tape tape;
+            for (int side = 0; side < 2; side++) {
+                sb_tensor_set(p, 1, side ? value + h : value - h);
+                sb_tape_begin(&tape, SB_NO_RECORD);
+                loss[side] = sb_tensor_value(loss_of(&j, batch));
+                sb_tape_end(&tape);
+            }
+            sb_tensor_set(p, 1, value);
+            sb_tape_begin(&tape, SB_RECORD);
+            cr_assert(sb_backward(loss_of(&j, batch)), "%s", sb_error());
+            sb_tape_end(&tape);
+            const double expected = (loss[1] - loss[0]) / (2 * h),
+                         got = sb_tensor_get(sb_tensor_grad(p), 1);
+            cr_expect(fabs(got - expected) < 1e-8, "%s: %g, not %g",
+                      sb_parameters_name(j.weights, i), got, expected);
+            sb_parameters_clear(j.weights);
+        }
+        sb_batch_free(batch);
+        judge_free(&j);
+    }
+}
+
+TEST(classifier, a_file_keeps_labels_and_pooling)
+{
+    struct judge j = judge_new(SB_F32, SB_POOLING_FIRST);
+    char path[300];
+    strcpy(path, test_temporary("c.safetensors"));
+    cr_assert(sb_classifier_save(j.model, path), "%s", sb_error());
+    sb_parameters *weights = sb_parameters_new(1);
+    sb_classifier *again = sb_classifier_load(weights, path);
+    cr_assert(again, "%s", sb_error());
+    cr_expect(sb_classifier_options_of(again)->pooling == SB_POOLING_FIRST);
+    cr_expect(sb_classifier_labels(again) == 3);
+    cr_expect_str_eq(sb_classifier_label(again, 1), "other");
+    cr_expect(sb_parameters_fingerprint(weights) == sb_parameters_fingerprint(j.weights));
+    cr_expect(!sb_seq2seq_load(weights, path));
+    sb_classifier_free(again);
+    sb_parameters_free(weights);
+    judge_free(&j);
+}
+
+TEST(classifier, each_text_comes_once_an_epoch_and_a_position_says_what_comes_next)
+{
+    struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
+    sb_pairs *pairs = labelled_texts();
+    sb_labelled *data = data_of(&j, pairs);
+    int64_t count[3] = {0}, met = 0;
+    while (sb_labelled_tell(data).epoch == 0) {
+        const sb_batch *batch = sb_labelled_next(data);
+        cr_assert(batch && batch->targets == batch->items, "%s", sb_error());
+        const int32_t *label = test_data(sb_batch_get(batch, "label"));
+        for (int64_t b = 0; b < batch->items; b++, met++)
+            count[label[b]]++;
+    }
+    cr_expect(met == TEXTS && count[0] == 30 && count[1] == 30 && count[2] == 30);
+    cr_assert(sb_labelled_seek(data, (sb_data_position){0, 3}), "%s", sb_error());
+    cr_expect(sb_labelled_next(data) && sb_labelled_tell(data).batch == 4);
+    cr_expect(!sb_labelled_seek(data, (sb_data_position){0, 99}));
+    sb_labelled_free(data);
+    sb_pairs_free(pairs);
+    judge_free(&j);
+}
+
+TEST(classifier, bad_calls_are_named)
+{
+    struct judge j = judge_new(SB_F32, SB_POOLING_MEAN);
+    sb_parameters *weights = sb_parameters_new(1);
+    const char *const twice[] = {"a", "b", "a"};
+    cr_expect(!sb_classifier_for(weights, j.vocabulary, twice, 3, NULL));
+    cr_expect(strstr(sb_error(), "of 3 labels only 2 are different"), "%s", sb_error());
+    cr_expect(!sb_classifier_for(weights, j.vocabulary, twice, 1, NULL));
+    cr_expect(strstr(sb_error(), "there is 1 label, expected at least 2"), "%s", sb_error());
+    cr_expect(!sb_classifier_for(weights, NULL, twice, 2, NULL));
+    cr_expect(!sb_labels_new((const char *const[]){"a", ""}, 2));
+    cr_expect(strstr(sb_error(), "label 1 is empty"), "%s", sb_error());
+    sb_labels *known = sb_labels_new(twice, 2);
+    sb_pairs *pairs = labelled_texts();
+    cr_expect(!sb_labelled_new(pairs, j.vocabulary, known, NULL));
+    cr_expect(strstr(sb_error(), "has the label \"first\", which is none of 2 labels"), "%s",
+              sb_error());
+    cr_expect(!sb_classify(NULL, NULL, 1, NULL) && !sb_labelled_next(NULL));
+    sb_labels_free(known);
+    sb_pairs_free(pairs);
+    sb_parameters_free(weights);
+    judge_free(&j);
+}
+
+static bool learn_a_little(void *unused)
+{
+    (void)unused;
+    const sb_classifier_options options = {
+        .transformer = {.width = 8, .heads = 1, .encoder_layers = 1}};
+    sb_vocabulary *v = sb_vocabulary_new(&(const char *){"abc"}, 1, NULL);
+    sb_pairs *pairs = sb_pairs_new();
+    sb_parameters *weights = sb_parameters_new(1);
+    bool ok =
+        v && pairs && weights && sb_pairs_add(pairs, "ab", "x") && sb_pairs_add(pairs, "c", "y");
+    sb_labels *known = ok ? sb_labels_new(sb_pairs_targets(pairs), 2) : NULL;
+    sb_labelled *data = known ? sb_labelled_new(pairs, v, known, NULL) : NULL;
+    sb_classifier *m =
+        data ? sb_classifier_for(weights, v, sb_pairs_targets(pairs), 2, &options) : NULL;
+    const sb_model model = sb_classifier_as_model(m);
+    const sb_source source = sb_labelled_as_source(data);
+    sb_trainer *trainer = m ? sb_trainer_for(&model, &source, NULL) : NULL;
+    sb_trained trained;
+    const sb_held_labelled held = {pairs};
+    sb_evaluation e;
+    ok = trainer && sb_trainer_step(trainer, &trained) &&
+         sb_evaluate(&model, &source, &held, NULL, &e);
+    sb_trainer_free(trainer);
+    sb_classifier_free(m);
+    sb_labelled_free(data);
+    sb_labels_free(known);
+    sb_parameters_free(weights);
+    sb_pairs_free(pairs);
+    sb_vocabulary_release(v);
+    return ok;
+}
+
+TEST(classifier, each_allocation_may_fail)
+{
+    cr_expect(test_each_allocation_fails(learn_a_little, NULL) > 100);
+}

@@ -1,0 +1,131 @@
+/* Classifiers: training, evaluating, and the labels that they give. */
+#include "tests/support/program.h"
+#include <jansson.h>
+#include <stdio.h>
+
+#define SIZES "--width 16 --heads 2 --encoder-layers 1 --batch-pairs 8 "
+#define TRAIN                                                                                      \
+    "train --model classifier --data texts.tsv --out m --log m.jsonl --learning-rate 0.01 "        \
+    "--warmup 5 --evaluate-every 20 --dropout 0.1 " SIZES
+
+/* Words of three kinds of letters, with the kind. */
+static void write_texts(void)
+{
+    static const char *const sets[] = {"abcd", "efgh", "ijkl"}, *const names[] = {"low", "middle",
+                                                                                  "high"};
+    char text[8000] = "";
+    for (int i = 0; i < 240; i++) {
+        char line[32];
+        const char *set = sets[i % 3];
+        snprintf(line, sizeof line, "%c%c%c%c\t%s\n", set[i / 3 % 4], set[i / 12 % 4],
+                 set[i / 48 % 4], set[i % 4], names[i % 3]);
+        strcat(text, line);
+    }
+    program_write("texts.tsv", text, strlen(text));
+}
+
+static struct outcome run_well(struct outcome o)
+{
+    cr_assert(o.code == 0, "exit code %d: %s", o.code, o.err);
+    return o;
+}
+
+static void expect_text(const char *text, const char *part)
+{
+    cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
+}
+
+TEST(program_classifier, it_learns_evaluates_and_classifies)
+{
+    write_texts();
+    struct outcome o = run_well(program_run(TRAIN "--steps 100"));
+    expect_text(o.out, "texts.tsv  228 pairs; ");
+    expect_text(o.out, "labels     3: high, low, middle");
+    expect_text(o.out, "a classifier of 1 layer, width 16");
+    expect_text(o.out, ", accuracy 100.00 %");
+    expect_text(o.err, "  accuracy ");
+    o = run_well(program_run("evaluate m --data texts.tsv"));
+    expect_text(o.out, "accuracy        100.00 %");
+    expect_text(o.out, "macro-F1        1.0000, the mean over 3 labels");
+    expect_text(o.out, "   high      80       0       0");
+    o = run_well(program_run("evaluate m --data texts.tsv --json"));
+    json_t *json = json_loads(o.out, 0, NULL);
+    cr_assert(json, "%s", o.out);
+    json_t *row = json_array_get(json_object_get(json, "confusion"), 2);
+    cr_expect(json_integer_value(json_array_get(row, 2)) == 80);
+    json_decref(json);
+    o = run_well(program_run("classify m abca iill"));
+    cr_expect(strncmp(o.out, "low\t", 4) == 0 && strstr(o.out, "\nhigh\t"), "%s", o.out);
+    o = run_well(program_run("info m"));
+    expect_text(o.out, "kind    classifier");
+    expect_text(o.out, "pooling            mean");
+}
+
+TEST(program_classifier, lines_of_the_standard_input_get_labels)
+{
+    write_texts();
+    run_well(program_run(TRAIN "--steps 60 --pooling first"));
+    program_write("lines", "abca\nefz\n", 9);
+    struct outcome o = run_well(program_run("classify m <%s", test_temporary("lines")));
+    expect_text(o.out, "\tabca\n");
+    expect_text(o.out, "\tefz\n");
+    expect_text(o.err, "standard input:2: \"z\" is unknown to the model");
+}
+
+TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
+{
+    write_texts();
+    run_well(program_run(TRAIN "--steps 80 --schedule constant"));
+    program_copy("m", "whole-m");
+    program_copy("m.state", "whole-m.state");
+    program_copy("m.jsonl", "whole-m.jsonl");
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++)
+        cr_assert(remove(test_temporary(files[i])) == 0);
+    run_well(program_run(TRAIN "--steps 40 --schedule constant --evaluate-every 20"));
+    run_well(program_run(TRAIN "--steps 80 --schedule constant --resume"));
+    program_expect_same_run("whole-");
+}
+
+TEST(program_classifier, a_made_task_needs_no_data)
+{
+    struct outcome o =
+        run_well(program_run("train --model classifier --task pattern --steps 210 --out m " SIZES));
+    expect_text(o.out, "task       pattern; 10,000 texts, 1,000 held out");
+    expect_text(o.out, "labels     2: no, yes");
+    o = run_well(program_run("evaluate m --task pattern --count 100"));
+    expect_text(o.out, "texts           100");
+}
+
+TEST(program_classifier, bad_calls_are_named)
+{
+    write_texts();
+    run_well(program_run(TRAIN "--steps 10"));
+    program_write("one.tsv", "a\tx\nb\tx\nc\tx\n", 12);
+    program_write("new.tsv", "a\tstrange\n", 10);
+    static const struct {
+        const char *arguments, *message;
+        int code;
+    } mistakes[] = {
+        {"train --model classifier --task dates --out x", "use --task pattern", 2},
+        {"train --task pattern --out x", "use copy, reverse, sort, addition or dates", 2},
+        {"train --model classifier --data one.tsv --out x", "there is 1 label", 1},
+        {"train --model classifier --data texts.tsv --out x --decoder-layers 2",
+         "--decoder-layers is for --model seq2seq or language, not for --model classifier", 2},
+        {"train --data texts.tsv --out x --pooling mean", "--pooling is for --model classifier", 2},
+        {"train --model classifier --data texts.tsv --valid new.tsv --out x",
+         "has the label \"strange\", which is none of 3 labels", 1},
+        {"train --model classifier --data texts.tsv --out x --pooling most",
+         "--pooling: \"most\" is none of mean, first", 2},
+        {"evaluate m --data new.tsv", "the label \"strange\" is unknown to the model", 1},
+        {"evaluate m --task copy", "a classifier is evaluated on --task pattern", 1},
+        {"generate m a", "m is a classifier, expected a language model", 1},
+        {"classify", "a model's file is expected", 2},
+        {"classify none a", "none", 1},
+    };
+    for (size_t i = 0; i < sizeof mistakes / sizeof mistakes[0]; i++) {
+        struct outcome o = program_run("%s", mistakes[i].arguments);
+        cr_expect(o.code == mistakes[i].code && strstr(o.err, mistakes[i].message),
+                  "%s: exit code %d, %s", mistakes[i].arguments, o.code, o.err);
+    }
+}
