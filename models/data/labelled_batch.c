@@ -40,8 +40,13 @@ sb_batch *sb_labelled_batch_new(int64_t n, const int32_t *const ids[], const int
     if (n < 1)
         return sb_fail("labelled_batch: %lld texts make no batch", (long long)n);
     int64_t L = 1;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n; i++) {
+        if (length[i] < 0 || (!ids[i] && length[i] > 0))
+            return sb_fail("labelled_batch: text %lld has %lld symbols, expected at least 0 and "
+                           "their ids",
+                           (long long)i, (long long)length[i]);
         L = length[i] + 1 > L ? length[i] + 1 : L;
+    }
     L = batch_padded(L);
     sb_batch *batch = memory_new(sizeof *batch);
     if (!batch)

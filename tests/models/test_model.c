@@ -75,7 +75,7 @@ TEST(model, a_model_is_built_from_the_description_of_another)
 TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
 {
     cr_expect(!sb_model_kind_find("diffusion"));
-    EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model");
+    EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model, classifier");
     cr_expect(!sb_model_kind_find(NULL));
     EXPECT_ERROR("model_kind: name is NULL");
 }

@@ -432,3 +432,39 @@ MPI_TEST(without_the_plug_in_ranks_fail)
               "%s", o.err);
     cr_expect(count_files() == 3);
 }
+
+/* The held-out loss after 20 steps of a kind of model on ranks. */
+static double held_out_loss(int count, const char *kind, const char *options)
+{
+    double loss = 0;
+    program_launcher(count > 1 ? ranks(count, "") : "");
+    struct outcome o = program_run(
+        "train %s --width 16 --heads 2 --steps 20 --warmup 5 --dropout 0 --batch-pairs 6 "
+        "--evaluate-every 20 --threads 1 --out m %s",
+        kind, options);
+    cr_assert(o.code == 0, "%s %s: %s", kind, options, o.err);
+    const char *at = strstr(o.out, "held-out loss ");
+    cr_assert(at && sscanf(at, "held-out loss %lf", &loss) == 1, "%s", o.out);
+    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0 &&
+              remove(test_temporary("m.jsonl")) == 0);
+    return loss;
+}
+
+MPI_TEST(each_split_of_a_language_model_and_of_a_classifier_follows_one_rank)
+{
+    static const struct {
+        const char *kind, *splits[3];
+    } kinds[] = {
+        {"--model language --data pairs.tsv --context 12 --decoder-layers 1",
+         {"", "--split sequence=2", "--split heads=2"}},
+        {"--model classifier --task pattern --encoder-layers 1", {"", "--split heads=2", NULL}},
+    };
+    for (int k = 0; k < 2; k++) {
+        const double one = held_out_loss(1, kinds[k].kind, "");
+        for (int i = 0; i < 3 && kinds[k].splits[i]; i++) {
+            const double two = held_out_loss(2, kinds[k].kind, kinds[k].splits[i]);
+            cr_expect(fabs(one - two) < 2e-4, "%s %s: %g and %g", kinds[k].kind,
+                      kinds[k].splits[i], one, two);
+        }
+    }
+}
