@@ -1,11 +1,11 @@
 /* softback attend: attention as a picture in the terminal. */
+#include "program/attend.h"
 #include "autograd/tape.h"
 #include "program/command.h"
 #include "program/foreign.h"
 #include "program/machine_options.h"
 #include "program/options.h"
 #include "program/unknown.h"
-#include "teach/explain/subject.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
@@ -16,14 +16,6 @@ enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
 static const char *const kind_names[] = {"cross", "encoder", "decoder"};
 static const char *const kind_titles[] = {"Cross", "Encoder", "Decoder"};
 
-struct attend_request {
-    enum attention_kind kind;
-    int64_t layer, head; /* from 1; 0: the last layer, the mean over heads */
-    const char *target;  /* instead of the model's output */
-    bool numbers;
-    const char *path, *text;
-};
-
 static error_t attend_parse(int key, char *argument, struct argp_state *state)
 {
     struct attend_request *r = state->input;
@@ -32,6 +24,7 @@ static error_t attend_parse(int key, char *argument, struct argp_state *state)
         for (int kind = 0; kind < 3; kind++)
             if (strcmp(kind_names[kind], argument) == 0) {
                 r->kind = (enum attention_kind)kind;
+                r->kind_given = true;
                 return 0;
             }
         options_refuse(state, "--kind: \"%s\" is none of cross, encoder, decoder", argument);
@@ -98,8 +91,8 @@ static void attend_print_cell(double w, int width, bool numbers)
         fputs(shades[shade], stdout);
 }
 
-static void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
-                        const struct subject_axis *cols, bool numbers)
+void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,
+                 const struct subject_axis *cols, bool numbers)
 {
     int margin = attend_widest(rows), width = attend_widest(cols);
     width = numbers && width < 4 ? 4 : width;
@@ -161,24 +154,30 @@ static bool attend_run_and_draw(const struct attend_request *r, const struct sub
     return sb_tape_end(&tape) && ok;
 }
 
-static void attend_explain(const struct attend_request *r, const sb_transformer_options *o)
+void attend_explain(const struct attend_request *r, const char *axes, const char *title, int layers,
+                    int64_t heads)
+{
+    printf("\n%s\n%s attention, layer %lld of %d, ", axes, title,
+           (long long)(r->layer ? r->layer : layers), layers);
+    if (r->head)
+        printf("head %lld of %lld.\n", (long long)r->head, (long long)heads);
+    else
+        printf("mean over %lld heads.\n", (long long)heads);
+    if (!r->numbers)
+        puts("░ from 5 %, ▒ from 20 %, ▓ from 40 %, █ from 70 % of the attention.");
+}
+
+static void attend_explain_pair(const struct attend_request *r, const sb_transformer_options *o)
 {
     static const char *const axes[] = {
         "Rows: output symbols. Columns: the source symbols that they attend to.",
         "Rows: source symbols. Columns: the source symbols that they attend to.",
         "Rows: output symbols. Columns: the earlier symbols that they attend to."};
-    int last = r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers;
-    printf("\n%s\n%s attention, layer %lld of %d, ", axes[r->kind], kind_titles[r->kind],
-           (long long)(r->layer ? r->layer : last), last);
-    if (r->head)
-        printf("head %lld of %lld.\n", (long long)r->head, (long long)o->heads);
-    else
-        printf("mean over %lld heads.\n", (long long)o->heads);
-    if (!r->numbers)
-        puts("░ from 5 %, ▒ from 20 %, ▓ from 40 %, █ from 70 % of the attention.");
+    attend_explain(r, axes[r->kind], kind_titles[r->kind],
+                   r->kind == ENCODER_ATTENTION ? o->encoder_layers : o->decoder_layers, o->heads);
 }
 
-static int attend(const struct attend_request *r)
+static bool attend_pair(const struct attend_request *r)
 {
     struct subject subject;
     bool ok = subject_open(&subject, r->path, r->text, r->target);
@@ -191,9 +190,17 @@ static int attend(const struct attend_request *r)
             ok = attend_run_and_draw(r, &subject);
         }
         if (ok)
-            attend_explain(r, &sb_seq2seq_options_of(model)->transformer);
+            attend_explain_pair(r, &sb_seq2seq_options_of(model)->transformer);
         subject_close(&subject);
     }
+    return ok;
+}
+
+static int attend(const struct attend_request *r)
+{
+    struct checkpoint *c = checkpoint_load_any(r->path);
+    const bool ok = c && (c->model ? attend_pair(r) : attend_text(r, c));
+    checkpoint_free(c);
     return ok ? EXIT_OK : command_failed("attend");
 }
 

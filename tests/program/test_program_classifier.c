@@ -56,6 +56,8 @@ TEST(program_classifier, it_learns_evaluates_and_classifies)
     json_decref(json);
     o = run_well(program_run("classify m abca iill"));
     cr_expect(strncmp(o.out, "low\t", 4) == 0 && strstr(o.out, "\nhigh\t"), "%s", o.out);
+    o = run_well(program_run("attend m abca --head 2"));
+    expect_text(o.out, "Encoder attention, layer 1 of 1, head 2 of 2.");
     o = run_well(program_run("info m"));
     expect_text(o.out, "kind    classifier");
     expect_text(o.out, "pooling            mean");

@@ -129,7 +129,8 @@ TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
     kill(process, SIGINT);
     program_wait(process);
     struct outcome o = program_run(TRAIN "--dropout 0.2 --steps 200 --resume --context 8");
-    cr_expect(o.code == 1 && strstr(o.err, "--context is 8, but m was started with 16"), "%s", o.err);
+    cr_expect(o.code == 1 && strstr(o.err, "--context is 8, but m was started with 16"), "%s",
+              o.err);
     run_well(program_run(TRAIN "--dropout 0.2 --steps 200 --resume"));
     program_expect_same_run("whole-");
 }
@@ -197,6 +198,21 @@ TEST(program_language, a_task_needs_no_data)
     expect_text(o.out, "exact match     ");
     o = run_well(program_run("generate m \"4 7 = \" --length 5"));
     expect_text(o.out, "4 7 = ");
+}
+
+TEST(program_language, its_attention_is_drawn)
+{
+    make_model("--steps 20 --heads 2");
+    struct outcome o = run_well(program_run("attend m \"the cat\" --numbers"));
+    expect_text(o.out, "the cat\n");
+    expect_text(o.out, "t 1.00 0.00"); /* the first symbol sees itself */
+    expect_text(o.out, "Decoder attention, layer 1 of 1, mean over 2 heads.");
+    o = program_run("attend m \"the cat\" --kind cross");
+    cr_expect(o.code == 1 && strstr(o.err, "--kind is for encoder-decoders"), "%s", o.err);
+    o = program_run("attend m \"the cat sees one bird\"");
+    cr_expect(o.code == 1 && strstr(o.err, "the model's context is 16"), "%s", o.err);
+    o = program_run("attend m \"\"");
+    cr_expect(o.code == 1 && strstr(o.err, "the text is empty"), "%s", o.err);
 }
 
 struct mistake {
