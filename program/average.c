@@ -47,9 +47,9 @@ static int average(const struct average_request *request)
 {
     if (!average_check_paths(request))
         return command_failed("average");
-    struct checkpoint *c = checkpoint_load(request->path[0]);
+    struct checkpoint *c = checkpoint_load_any(request->path[0]);
     bool ok = c && checkpoint_average(c, request->count - 1, request->path + 1) &&
-              checkpoint_save(request->out, &c->settings, c->task, c->model, NULL, NULL);
+              checkpoint_save_model(request->out, &c->settings, c->task, &c->subject, NULL, NULL);
     checkpoint_free(c);
     if (ok)
         printf("%s is the mean of %d models\n", foreign(request->out), request->count);

@@ -39,7 +39,8 @@ typedef struct {
  *                     neighbours becomes a symbol, until `size` is reached or no pair occurs twice.
  *                     Of equally frequent pairs the one with the smaller ids is taken. The paper
  *                     marks the end of each word; here each word carries the space before it (the
- *                     first word gets one too), so that the concatenated symbols are the text.
+ *                     first word gets one too), so that the concatenated symbols are the text. A
+ *                     line feed is a word of its own.
  *
  * The caller owns it. Fails when there are no texts, when one is NULL or not UTF-8, when no symbol
  * occurs, when the size is negative or below 5 (bytes: below 260), or without memory.

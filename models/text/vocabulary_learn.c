@@ -45,17 +45,34 @@ static bool vocabulary_count_units(struct counts *counts, sb_units units, const 
     return true;
 }
 
+/* Counts a word with the space before it. A line feed is a word of its own, and so is what follows
+   it, without a space: no symbol goes on over the end of a line. */
+static bool vocabulary_count_spaced_word(struct counts *counts, struct buffer *spaced,
+                                         const char *text, size_t size)
+{
+    bool first = true;
+    for (size_t start = 0; start <= size; first = false) {
+        const char *newline = memchr(text + start, '\n', size - start);
+        const size_t end = newline ? (size_t)(newline - text) : size;
+        spaced->size = 0;
+        if ((first && !buffer_add(spaced, " ", 1)) ||
+            !buffer_add(spaced, text + start, end - start) ||
+            (spaced->size > 0 && !vocabulary_count_uses(counts, spaced->bytes, spaced->size, 1)) ||
+            (newline && !vocabulary_count_uses(counts, "\n", 1, 1)))
+            return false;
+        start = end + 1;
+    }
+    return true;
+}
+
 /* Counts the words of a text, each with the space before it; the first word gets one. */
 static bool vocabulary_count_spaced_words(struct counts *counts, struct buffer *spaced,
                                           const char *text, size_t size)
 {
     struct unit unit;
-    for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);) {
-        spaced->size = 0;
-        if (!buffer_add(spaced, " ", 1) || !buffer_add(spaced, unit.text, unit.size) ||
-            !vocabulary_count_uses(counts, spaced->bytes, spaced->size, 1))
+    for (size_t at = 0; unit_next(SB_UNITS_WORDS, text, size, &at, &unit);)
+        if (!vocabulary_count_spaced_word(counts, spaced, unit.text, unit.size))
             return false;
-    }
     return true;
 }
 

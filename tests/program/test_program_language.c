@@ -200,6 +200,17 @@ TEST(program_language, a_task_needs_no_data)
     expect_text(o.out, "4 7 = ");
 }
 
+TEST(program_language, runs_are_averaged)
+{
+    make_model("--steps 20");
+    program_copy("m", "first");
+    cr_assert(remove(test_temporary("m")) == 0 && remove(test_temporary("m.state")) == 0);
+    run_well(program_run(TRAIN "--steps 30"));
+    struct outcome o = run_well(program_run("average --out mean first m"));
+    expect_text(o.out, "mean is the mean of 2 models");
+    run_well(program_run("generate mean the --length 5"));
+}
+
 TEST(program_language, its_attention_is_drawn)
 {
     make_model("--steps 20 --heads 2");

@@ -255,6 +255,24 @@ TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 }
 
 /* 'a' is in more different words, 'b' occurs more often. */
+TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
+{
+    sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab\ncd ab\ncd ab\ncd\n\n\n"));
+    for (int32_t id = SB_SPECIAL_SYMBOLS; id < sb_vocabulary_size(v); id++) {
+        const char *symbol = sb_vocabulary_symbol(v, id), *newline = strchr(symbol, '\n');
+        cr_expect(!newline || strcmp(symbol, "\n") == 0, "\"%s\"", symbol);
+    }
+    cr_expect(sb_vocabulary_id(v, " ab") >= 0 && sb_vocabulary_id(v, "cd") >= 0);
+    int64_t n;
+    int32_t *ids = sb_vocabulary_encode(v, "ab\ncd ab", &n, NULL);
+    char *text = sb_vocabulary_decode(v, ids, n);
+    cr_expect_str_eq(text, "ab\ncd ab");
+    cr_expect(n == 4, "%d symbols", (int)n);
+    sb_free(ids);
+    sb_free(text);
+    sb_vocabulary_release(v);
+}
+
 TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad"));
