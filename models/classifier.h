@@ -21,8 +21,9 @@ typedef struct {
 typedef struct sb_classifier sb_classifier;
 
 /* A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
-   numbers in the order of their bytes, as sb_labels does. It adds its weights to the set: "encoder...", "output.weight", "output.bias". The set must outlive the model.
-   Options may be NULL. */
+   numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
+   "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
+   NULL. */
 SB_API sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabulary,
                                         const char *const *labels, int64_t count,
                                         const sb_classifier_options *options);

@@ -52,6 +52,16 @@ void setting_add_choice(struct setting_table *t, const char *name, unsigned *cho
     setting->choices = choices;
 }
 
+void setting_optional(struct setting_table *t)
+{
+    t->at[t->count - 1].optional = true;
+}
+
+bool setting_is_left_out(const struct setting *setting)
+{
+    return setting->optional && strcmp(setting_read(setting).text, "0") == 0;
+}
+
 void setting_zero(struct setting_table *t, enum setting_zero zero)
 {
     t->at[t->count - 1].zero = zero;
@@ -154,7 +164,8 @@ struct setting_text setting_read(const struct setting *setting)
 bool settings_describe(const struct setting_table *table, sb_description *description)
 {
     for (int i = 0; i < table->count; i++)
-        if (!sb_description_set(description, table->at[i].name, setting_read(&table->at[i]).text))
+        if (!setting_is_left_out(&table->at[i]) &&
+            !sb_description_set(description, table->at[i].name, setting_read(&table->at[i]).text))
             return false;
     return true;
 }

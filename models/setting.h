@@ -33,7 +33,9 @@ struct setting {
     double *number;
     unsigned *choice; /* an enum */
     bool *flag;
-    enum setting_zero zero;     /* of a number */
+    enum setting_zero zero; /* of a number */
+    bool
+        optional; /* a file has it only where it is not 0, as earlier versions knew nothing of it */
     double least, most;         /* of a count or number */
     const char *const *choices; /* of a choice, ended by NULL */
 };
@@ -59,8 +61,12 @@ void setting_add_flag(struct setting_table *table, const char *name, bool *flag,
 void setting_add_choice(struct setting_table *table, const char *name, unsigned *choice,
                         const char *const *choices, const char *help);
 
-/* Says of the number that was added last what its 0 is. */
+/* Says of the number that was added last what its 0 is, and that files leave out a 0. */
 void setting_zero(struct setting_table *table, enum setting_zero zero);
+void setting_optional(struct setting_table *table);
+
+/* Whether a file says nothing of a setting. */
+bool setting_is_left_out(const struct setting *setting);
 
 /* As setting_write, for a text that somebody gave: 0 is 0, and refused where it can only stand for
    the default. */

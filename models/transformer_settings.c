@@ -77,6 +77,13 @@ void setting_add_dropout(struct setting_table *t, sb_transformer_options *o)
 {
     t->group = SETTING_OF_TRAINING;
     setting_add_number(t, "dropout", &o->dropout, 0, 0.999, "dropout probability in training");
+    setting_add_number(t, "attention-dropout", &o->attention_dropout, 0, 0.999,
+                       "dropout of attention weights (0: as --dropout)");
+    setting_zero(t, ZERO_IS_DEFAULT);
+    setting_optional(t);
+    setting_add_number(t, "feed-forward-dropout", &o->feed_forward_dropout, 0, 0.999,
+                       "dropout of hidden units of the feed-forward network");
+    setting_optional(t);
     setting_add_choice(t, "precision", &o->precision, precisions,
                        "dtype of activations in training; weights stay f32");
 }

@@ -37,7 +37,7 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
                                        .key_heads = o.key_heads / ranks,
                                        .size = o.width / o.heads,
                                        .ranks = o.ranks,
-                                       .dropout = o.dropout,
+                                       .dropout = sb_option(o.attention_dropout, o.dropout),
                                        .score = o.score,
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,

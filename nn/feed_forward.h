@@ -10,6 +10,8 @@ typedef struct {
     sb_activation activation;
     sb_communicator *ranks;         /* tensor parallelism over these ranks; or NULL */
     sb_linear_layer up, gate, down; /* gate.weight is NULL unless gated */
+    double dropout;                 /* of the hidden units */
+    sb_sequence along;              /* whose positions x has */
 } sb_feed_forward;
 
 /* Adds "<name>.up", "<name>.down" and, if gated, "<name>.gate". */

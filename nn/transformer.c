@@ -26,10 +26,14 @@ static bool divides(const char *who, const char *what, int64_t value, sb_communi
 
 /* ---- the checks of each use ---- */
 
+static bool check_share(const char *who, const char *what, double share)
+{
+    return (share >= 0 && share < 1) || sb_fail("%s: %s is %g, not in [0, 1)", who, what, share);
+}
+
 static bool check_dropout(const char *who, const sb_transformer_options *o)
 {
-    return (o->dropout >= 0 && o->dropout < 1) ||
-           sb_fail("%s: dropout is %g, not in [0, 1)", who, o->dropout);
+    return check_share(who, "dropout", o->dropout);
 }
 
 static bool check_positions(const char *who, const sb_transformer_options *o)
@@ -62,7 +66,8 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
     if (o->positions == SB_POSITIONS_ROTARY && o->width / o->heads % 2)
         return sb_fail("%s: rotary positions need an even head size, not %lld", who,
                        (long long)(o->width / o->heads));
-    return check_dropout(who, o) && is_one(who, "score", (int)o->score, SB_SCORE_COSINE) &&
+    return check_dropout(who, o) && check_share(who, "attention_dropout", o->attention_dropout) &&
+           is_one(who, "score", (int)o->score, SB_SCORE_COSINE) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
            divides(who, "key_heads", o->key_heads, o->ranks);
 }
@@ -70,6 +75,7 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
 static bool check_feed_forward(const char *who, const sb_transformer_options *o)
 {
     return in_range(who, "feed_forward", o->feed_forward, 1 << 24) &&
+           check_share(who, "feed_forward_dropout", o->feed_forward_dropout) &&
            is_one(who, "activation", (int)o->activation, SB_ACTIVATION_SIGMOID) &&
            divides(who, "feed_forward", o->feed_forward, o->ranks);
 }

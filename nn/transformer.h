@@ -42,6 +42,8 @@ typedef struct {
     int encoder_layers;   /* default 3 */
     int decoder_layers;   /* default 3 */
     double dropout;       /* of embeddings, branches and attention weights; in [0, 1) */
+    double attention_dropout;    /* of attention weights; default dropout; SB_ZERO: none */
+    double feed_forward_dropout; /* of the hidden units of feed-forward, in [0, 1) */
     sb_norm_place norm_place;
     sb_norm_kind norm_kind;
     sb_activation activation;         /* default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU */

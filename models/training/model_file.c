@@ -1,6 +1,6 @@
 #include "models/training/model_file.h"
-#include "models/description_parts.h"
 #include "models/classifier_kind.h"
+#include "models/description_parts.h"
 #include "models/language_kind.h"
 #include "models/seq2seq_kind.h"
 #include "models/training/checkpoint_read.h"
@@ -119,6 +119,13 @@ static bool model_file_describes(const struct metadata *d, const sb_description 
         if (!its || strcmp(its, mine) != 0)
             return sb_fail("checkpoint: \"%s\" is %s in the file, but %s in the trainer's model",
                            name, its ? its : "missing", mine);
+    }
+    for (int64_t i = 0; (name = sb_description_name(d->model, i)); i++) {
+        const int at = setting_find(name);
+        struct settings any;
+        if (at >= 0 && setting_at(&any, at).optional && !sb_description_get(own, name))
+            return sb_fail("checkpoint: \"%s\" is %s in the file, the trainer's model has 0", name,
+                           sb_description_value(d->model, i));
     }
     return description_same_words(d->model, own) ||
            sb_fail("checkpoint: its vocabularies or labels differ from the trainer's model");

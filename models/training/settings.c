@@ -203,7 +203,7 @@ bool settings_write(const struct settings *settings, sb_description *description
     const unsigned kind = settings_for(sb_description_kind(description));
     const struct setting_table t = settings_table_of(&copy);
     for (int i = 0; i < t.count; i++)
-        if (t.at[i].kinds & kind &&
+        if (t.at[i].kinds & kind && !setting_is_left_out(&t.at[i]) &&
             !sb_description_set(description, t.at[i].name, setting_read(&t.at[i]).text))
             return false;
     return true;

@@ -200,6 +200,26 @@ TEST(program_language, a_task_needs_no_data)
     expect_text(o.out, "4 7 = ");
 }
 
+TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
+{
+    make_model("--steps 10 --dropout 0.3 --attention-dropout 0 --feed-forward-dropout 0.1");
+    struct outcome o = run_well(program_run("info m"));
+    expect_text(o.out, "attention-dropout  -0\n");
+    expect_text(o.out, "feed-forward-dropout 0.1\n");
+    o = program_run(TRAIN "--steps 20 --dropout 0.3 --attention-dropout 0.3 "
+                          "--feed-forward-dropout 0.1 --resume");
+    cr_expect(o.code == 1 && strstr(o.err, "--attention-dropout is 0.3, but m was started with -0"),
+              "%s", o.err);
+    program_write_pairs();
+    run_well(
+        program_run("train --data pairs.tsv --steps 10 --warmup 2 --out p --width 16 --heads 2 "
+                    "--encoder-layers 1 --decoder-layers 1 --evaluate-pairs 4"));
+    size_t size;
+    char *file = program_read("p", &size);
+    cr_expect(!memmem(file, size, "attention-dropout", 17), "files without it stay as they were");
+    free(file);
+}
+
 TEST(program_language, runs_are_averaged)
 {
     make_model("--steps 20");
