@@ -209,7 +209,7 @@ bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c
     if (ok && !r->json && r->show > 0)
         evaluate_show_errors(&e, sb_seq2seq_target(c->model), r->show);
     evaluate_evaluation_free(&e);
-    return ok;
+    return ok && (!isnan(e.loss) || sb_fail("the loss could not be computed: %s", e.no_loss));
 }
 
 static int evaluate(const struct evaluate_request *r)
@@ -220,9 +220,7 @@ static int evaluate(const struct evaluate_request *r)
                                : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",
                                          r->path, c->subject.kind->name) != NULL);
     checkpoint_free(c);
-    if (ok && isnan(e.loss))
-        sb_fail("the loss could not be computed: %s", e.no_loss);
-    return ok && !isnan(e.loss) ? EXIT_OK : command_failed("evaluate");
+    return ok ? EXIT_OK : command_failed("evaluate");
 }
 
 static int evaluate_run(int argc, char **argv)
