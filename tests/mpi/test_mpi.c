@@ -463,8 +463,8 @@ MPI_TEST(each_split_of_a_language_model_and_of_a_classifier_follows_one_rank)
         const double one = held_out_loss(1, kinds[k].kind, "");
         for (int i = 0; i < 3 && kinds[k].splits[i]; i++) {
             const double two = held_out_loss(2, kinds[k].kind, kinds[k].splits[i]);
-            cr_expect(fabs(one - two) < 2e-4, "%s %s: %g and %g", kinds[k].kind,
-                      kinds[k].splits[i], one, two);
+            cr_expect(fabs(one - two) < 2e-4, "%s %s: %g and %g", kinds[k].kind, kinds[k].splits[i],
+                      one, two);
         }
     }
 }
