@@ -48,7 +48,7 @@ prepare() { # prepare READER
     metadata)
         source=tests/models/training/fuzz_metadata.c
         for file in tests/golden/*.safetensors; do # the text that the header quotes
-            head -c 100000 "$file" | tail -c +9 | tr -d '\000' |
+            head -c $((8 + $(od -An -tu4 -N4 "$file"))) "$file" | tail -c +9 |
                 sed -n 's/.*"softback":"\({.*}\)"}.*/\1/p' | sed 's/\\\(.\)/\1/g' \
                 >"$work/corpus/$(basename "$file")"
         done

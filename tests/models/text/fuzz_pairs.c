@@ -1,6 +1,7 @@
 /* What libFuzzer runs, see fuzz.sh: reads any bytes as lines of source, tab, target. */
 #include "models/text/pairs.h"
 #include "models/text/vocabulary.h"
+#include "tensor/device.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
