@@ -264,6 +264,6 @@ static void write(struct page *page, const struct explain_options *o)
                     "--data FILE this gives the curvature of a trained model.");
 }
 
-const struct topic topic_hessian = {
-    "hessian", "second derivatives of a row; the curvature of a model",
-    1 << SCORES | TAKES_TARGET, check, write};
+const struct topic topic_hessian = {"hessian",
+                                    "second derivatives of a row; the curvature of a model",
+                                    1 << SCORES | TAKES_TARGET, check, write};
