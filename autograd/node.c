@@ -86,8 +86,9 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
     if (!tape || !check_inputs(operation, inputs, in))
         return NULL;
     if (tape->twins && !operation->dual)
-        return sb_fail("%s: it computes no dual numbers (the field dual of its sb_operation)",
-                       operation->name);
+        return sb_fail(
+            "%s: no exact derivative; set `dual` in its sb_operation when it computes dual numbers",
+            operation->name);
     sb_node *node = allocate(inputs, outputs, options_bytes);
     if (!node)
         return sb_fail("%s: out of memory", operation->name);

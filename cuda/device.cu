@@ -102,7 +102,8 @@ static bool open_device()
     int devices = 0, driver = 0, runtime = 0;
     cudaError_t error = cudaGetDeviceCount(&devices);
     if (error == cudaErrorInsufficientDriver)
-        return host->fail("cuda: there is no driver, or it is older than this build's CUDA");
+        return host->fail("cuda: no NVIDIA driver, or one too old for this build's CUDA; update "
+                          "the driver, or use the CPU");
     if (!cuda_ok(error, "the driver"))
         return false;
     if (devices == 0)

@@ -176,7 +176,7 @@ void language_add_settings(struct setting_table *t, struct language_settings *s)
     setting_add_count(t, "context", &s->context, 0, 1 << 24,
                       "symbols that a language model reads at a time (0: all)");
     setting_add_flag(t, "running-text", &s->running_text,
-                     "prompts stand in the middle of a text; so it is where documents are files");
+                     "treat a prompt as text from the middle of a document: add no begin symbol");
     t->kinds = SETTING_FOR_ALL;
 }
 

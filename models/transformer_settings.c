@@ -32,8 +32,9 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
     setting_add_count(t, "width", &o->width, 1, 1 << 20,
                       "model width, the size of embeddings; built-in tasks use 64");
     setting_add_count(t, "heads", &o->heads, 1, 1 << 16, "attention heads");
-    setting_add_count(t, "key-heads", &o->key_heads, 0, 1 << 16,
-                      "heads of keys and values in grouped-query attention (0: as many as heads)");
+    setting_add_count(
+        t, "key-heads", &o->key_heads, 0, 1 << 16,
+        "number of key and value heads, for grouped-query attention (0: as many as heads)");
     setting_add_count(t, "feed-forward", &o->feed_forward, 0, 1 << 24,
                       "hidden size of the feed-forward network (0: 4 x width)");
     t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_CLASSIFIER;
@@ -92,5 +93,5 @@ void setting_add_smoothing(struct setting_table *t, double *label_smoothing)
 {
     t->group = SETTING_OF_TRAINING;
     setting_add_number(t, "label-smoothing", label_smoothing, 0, 0.999,
-                       "share of each target spread over all symbols");
+                       "label smoothing: probability moved from the target to all symbols equally");
 }

@@ -25,10 +25,10 @@ static bool check_operands(const char *who, const sb_tensor *q, const sb_tensor 
                            tensor_shape(x[i]).text);
     }
     if (q->dim[2] != Dq)
-        return sb_fail("%s: q is %s; its size must be %lld", who, tensor_shape(q).text,
+        return sb_fail("%s: q is %s; its last axis must be %lld", who, tensor_shape(q).text,
                        (long long)Dq);
     if (k->dim[2] != Dk)
-        return sb_fail("%s: k is %s; its size must be %lld", who, tensor_shape(k).text,
+        return sb_fail("%s: k is %s; its last axis must be %lld", who, tensor_shape(k).text,
                        (long long)Dk);
     if (q->dim[0] != k->dim[0] || k->dim[0] != v->dim[0])
         return sb_fail("%s: q is %s, k is %s, v is %s: batches differ", who, tensor_shape(q).text,

@@ -21,7 +21,7 @@
    sb_parameters_free. */
 SB_API sb_parameters *sb_parameters_vector(const sb_parameters *set, sb_random *random);
 
-/* y = f and dy = J v, as sb_jvp. Fails also when v has a parameter that the set has not. */
+/* y = f and dy = J v, as sb_jvp. Fails also when v names a parameter that is not in the set. */
 SB_API bool sb_parameters_jvp(const sb_parameters *set, sb_function f, void *context,
                               const sb_parameters *v, sb_tensor **y, sb_tensor **dy);
 

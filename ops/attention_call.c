@@ -101,7 +101,7 @@ static bool attention_call_check_numbers(const char *who, const sb_attention_opt
     if (!attention_call_is_positive(sb_option(o->scale, 1)))
         return sb_fail("%s: scale is %g; it must be positive, or 0 for the default", who, o->scale);
     if (!attention_call_is_positive(sb_option(o->temperature, 1)))
-        return sb_fail("%s: temperature is %g; it must be positive, or 0 for 1", who,
+        return sb_fail("%s: temperature is %g; it must be positive, or 0 for the default, 1", who,
                        o->temperature);
     if (!(o->softcap >= 0 && o->softcap < INFINITY))
         return sb_fail("%s: softcap is %g; it must be positive, or 0 for none", who, o->softcap);

@@ -48,7 +48,7 @@ bool decoding_check(const char *command, const sb_decoding_options *o)
     if (!o->sample && of_sampling)
         command_misused(command, "--%s needs --sample", of_sampling);
     else if (o->sample && o->beam_width > 1)
-        command_misused(command, "--sample and --beam exclude each other");
+        command_misused(command, "--sample and --beam cannot be combined; use one");
     else
         return true;
     return false;

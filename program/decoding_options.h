@@ -15,13 +15,13 @@
          KEY_LENGTH_PENALTY,                                                                         \
          "X",                                                                                        \
          0,                                                                                          \
-         "length penalty of beam search: more prefers longer outputs [0]",                           \
+         "length penalty of beam search; higher favours longer outputs [0]",                         \
          1},                                                                                         \
         {"longest-output",                                                                           \
          KEY_LONGEST,                                                                                \
          "N",                                                                                        \
          0,                                                                                          \
-         "longest output in symbols [50 + 2 n for n of the source]",                                 \
+         "maximum output length in symbols [50 + 2 x source length]",                                \
          1},                                                                                         \
         {"batch", KEY_BATCH, "N", 0, "texts decoded together; results do not depend on it [64]", 1}, \
         MACHINE_OPTIONS(1)

@@ -40,7 +40,7 @@ enum {
         {"data", KEY_DATA, "FILE", 0, "hessian: pairs, lines of source, tab, target", 1},          \
         {"task", KEY_TASK, "NAME", 0, "hessian: held-out pairs of a built-in task", 1},            \
     {                                                                                              \
-        "count", KEY_COUNT, "N", 0, "hessian: how many pairs [16]", 1                              \
+        "count", KEY_COUNT, "N", 0, "hessian: number of pairs [16]", 1                             \
     }
 
 /* ARGP_ERR_UNKNOWN for a key that is none of these. */

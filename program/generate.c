@@ -72,7 +72,7 @@ static void generate_explain(const struct generate_request *r, const sb_language
     if (d->slid)
         fprintf(stderr,
                 "softback generate: the text is longer than the context of %lld symbols; each "
-                "symbol behind it was written from the last %lld to %lld alone\n",
+                "symbol beyond it is predicted from only the last %lld to %lld\n",
                 (long long)o->context, (long long)(o->context + 1) / 2, (long long)o->context);
     if (!d->ended && d->length < r->decoding.longest)
         fprintf(stderr,
@@ -180,21 +180,21 @@ static int generate_run(int argc, char **argv)
         {"count", KEY_COUNT, "N", 0, "how many texts, each with draws of its own [1]", 0},
         {"batch", KEY_BATCH, "N", 0, "texts written together; results do not depend on it [64]", 0},
         {.doc = "Sampling:", .group = 1},
-        {"temperature", KEY_TEMPERATURE, "X", 0, "below 1 prefers the probable, above 1 less [1]",
-         1},
+        {"temperature", KEY_TEMPERATURE, "X", 0,
+         "divide the logits by X: below 1 sharpens the distribution [1]", 1},
         {"top-k", KEY_TOP_K, "N", 0, "only among the N most probable symbols", 1},
         {"top-p", KEY_TOP_P, "X", 0, "only among the fewest that together have probability X", 1},
-        {"seed", KEY_SEED, "N", 0, "of the draws: equal seeds give equal texts [0]", 1},
+        {"seed", KEY_SEED, "N", 0, "random seed; equal seeds give equal texts [0]", 1},
         {"greedy", KEY_GREEDY, NULL, 0, "take the most probable symbol each time", 1},
         MACHINE_OPTIONS(2),
         {0}};
     const struct argp argp = {options,
                               generate_parse,
                               "MODEL [PROMPT]",
-                              "Writes how a language model goes on after a prompt, symbol by "
-                              "symbol.\vA text ends where the model ends it, or after --length "
-                              "symbols. Beyond the model's context it goes on from the last "
-                              "symbols alone, and says so.",
+                              "Continues a prompt with a language model.\vA text ends where the "
+                              "model ends it, or after --length symbols (tokens). Beyond the "
+                              "model's context each symbol is predicted from the most recent ones "
+                              "alone, with a warning.",
                               NULL,
                               NULL,
                               NULL};
@@ -204,4 +204,5 @@ static int generate_run(int argc, char **argv)
     return wrong < 0 ? generate(&request) : wrong;
 }
 
-const struct command command_generate = {"generate", "writes on after a prompt", generate_run};
+const struct command command_generate = {"generate", "continues a prompt with a language model",
+                                         generate_run};

@@ -229,7 +229,8 @@ static int gradcheck_check_model(const struct gradcheck_request *request)
                                                 ? "--model needs either --data FILE or --task NAME"
                                                 : "--data and --task need --model FILE");
     if (request->count > 0)
-        return command_misused("gradcheck", "\"%s\" is an operation; --model takes none",
+        return command_misused("gradcheck",
+                               "--model checks a whole model; leave out the operation \"%s\"",
                                request->name[0]);
     return gradcheck_model(&request->model);
 }
@@ -243,23 +244,24 @@ static int gradcheck_run(int argc, char **argv)
         {"model", KEY_MODEL, "FILE", 0, "check all parameters of this model, in float64", 0},
         {"data", KEY_DATA, "FILE", 0, "pairs for --model: lines of source, tab, target", 0},
         {"task", KEY_TASK, "NAME", 0, "held-out pairs of a built-in task, for --model", 0},
-        {"count", KEY_COUNT, "N", 0, "how many pairs [16]", 0},
+        {"count", KEY_COUNT, "N", 0, "number of pairs for --model [16]", 0},
 #endif
         MACHINE_OPTIONS(0),
         {0}};
-    const struct argp argp = {options,
-                              gradcheck_parse,
-                              "[OPERATION...]"
+    const struct argp argp = {
+        options,
+        gradcheck_parse,
+        "[OPERATION...]"
 #ifdef SOFTBACK_JSON
-                              "\n--model FILE (--data FILE | --task NAME)"
+        "\n--model FILE (--data FILE | --task NAME)"
 #endif
-                              ,
-                              "Compares the backward of operations with exact derivatives (dual "
-                              "numbers) and with central differences, in float64: all of them, "
-                              "or those named. Or checks a whole trained model exactly.",
-                              NULL,
-                              NULL,
-                              NULL};
+        ,
+        "Compares the backward of operations with exact derivatives (dual "
+        "numbers) and with central differences, in float64: all of them, "
+        "or those named. With --model, checks all parameters of a trained model.",
+        NULL,
+        NULL,
+        NULL};
     struct gradcheck_request request = {.model.stored.count = 16};
     int wrong = command_parse(&argp, "gradcheck", argc, argv, &request);
 #ifdef SOFTBACK_JSON

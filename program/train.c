@@ -40,9 +40,9 @@ static const struct argp_option own_options[] = {
     {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model to FILE", 0},
     {"resume", KEY_RESUME, NULL, 0, "resume an interrupted run", 0},
     {"heartbeat", KEY_HEARTBEAT, "SECONDS", 0,
-     "under mpirun: end the job after a rank is silent for so long; 0: never [20]", 0},
+     "under mpirun: abort the job if a rank does not respond for SECONDS; 0: never [20]", 0},
     {"split", KEY_SPLIT, "WHAT=RANKS", 0,
-     "under mpirun: sequence parallelism over so many ranks (sequence=2), for long sequences, or "
+     "under mpirun: sequence parallelism over N ranks (sequence=N), for long sequences, or "
      "tensor parallelism by heads and hidden units (heads=2), for large models [heads=1]",
      0},
     MACHINE_OPTIONS(0),
@@ -144,7 +144,8 @@ static int train_check_files(const struct training_request *r)
     if (sources == 0)
         return command_misused("train", "give --task NAME or --data FILE to train on");
     if (sources > 1)
-        return command_misused("train", "--task, --data and --source-file exclude each other");
+        return command_misused("train",
+                               "--task, --data and --source-file cannot be combined; use one");
     if (!r->source_file != !r->target_file)
         return command_misused("train", "give both --source-file and --target-file");
     if (r->file_count > 1 && !r->kind->several_files)
@@ -199,7 +200,7 @@ static int train_check_kind(const struct training_request *r)
             "train", "--task %s is not for --model %s; %s", r->task, r->kind->name,
             pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
     if (r->report && !r->kind->watch)
-        return command_misused("train", "--report draws encoder-decoders, not %s; %s",
+        return command_misused("train", "--report needs --model seq2seq, not %s; %s",
                                r->kind->title, r->kind->no_report);
     return -1;
 }

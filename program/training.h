@@ -41,7 +41,7 @@ struct training {
     sb_pairs *read;                                  /* from the files; NULL with a task */
     sb_pairs *rest;   /* those trained on, if others are held out; else NULL */
     sb_pairs *held;   /* evaluated on */
-    sb_pairs *sample; /* of these the decoded ones, if not all; sources with all their pairs */
+    sb_pairs *sample; /* those of `held` that are decoded; NULL: all */
     sb_data *data, *held_data;
     sb_held_pairs held_pairs;         /* what is decoded */
     struct training_texts *texts;     /* of a language model; else NULL */

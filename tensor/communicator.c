@@ -175,7 +175,7 @@ bool sb_exchange_finish(sb_exchange *e)
 bool sb_communicator_watch(sb_communicator *c, double seconds)
 {
     if (!(seconds >= 1))
-        return sb_fail("communicator_watch: %g seconds are less than 1", seconds);
+        return sb_fail("communicator_watch: seconds is %g; it must be at least 1", seconds);
     return !c || !c->plugin || c->plugin->watch(c->group, seconds);
 }
 

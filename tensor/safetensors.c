@@ -198,8 +198,8 @@ static bool read_elements(const sb_safetensors *file, const struct header_tensor
             return false;
         int64_t bad = codec->read(count, from, buffers->element);
         if (bad >= 0)
-            return sb_fail("%s: tensor %s: element %lld is %s, which %s does not hold", file->label,
-                           utf8_quote(stored->name).text, (long long)(i + bad),
+            return sb_fail("%s: tensor %s: element %lld is %s, which %s cannot represent",
+                           file->label, utf8_quote(stored->name).text, (long long)(i + bad),
                            codec_show(codec, from + (size_t)bad * codec->bytes).text,
                            sb_dtype_name(codec->dtype));
         if (!see(context, codec->dtype, i, count, buffers->element))

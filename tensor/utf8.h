@@ -29,7 +29,7 @@ struct quoted {
 };
 struct quoted utf8_quote(const char *text);
 
-/* Puts '?' in place of the characters that a terminal obeys, such as ESC, and of bytes that are not
+/* Puts '?' in place of control characters, such as ESC, and of bytes that are not
    UTF-8; lines and tabs stay. For text from elsewhere: data, files, arguments. */
 void utf8_disarm(char *text);
 

@@ -27,13 +27,14 @@ static bool generator_check_sampling(const sb_decoding_options *o)
         return sb_fail("decode: beam_width is %lld; with sampling it must be 0 or 1",
                        (long long)o->beam_width);
     if (!(o->temperature >= 0 && o->temperature < INFINITY))
-        return sb_fail("decode: temperature is %g; it must be positive, or 0 for 1",
+        return sb_fail("decode: temperature is %g; it must be positive, or 0 for the default, 1",
                        o->temperature);
     if (o->top_k < 0)
         return sb_fail("decode: top_k is %lld; it must be positive, or 0 for all symbols",
                        (long long)o->top_k);
     if (!(o->top_p >= 0 && o->top_p <= 1))
-        return sb_fail("decode: top_p is %g; it must be in (0, 1], or 0 for 1", o->top_p);
+        return sb_fail("decode: top_p is %g; it must be in (0, 1], or 0 for the default, 1",
+                       o->top_p);
     return true;
 }
 

@@ -224,7 +224,8 @@ static int documents_by_hash(const void *a_, const void *b_)
     return a < b ? -1 : a > b;
 }
 
-/* Up to which hash of a text a document is held out: one part of all, and those equal to them. */
+/* The highest hash of a held-out document: 1 in `parts` documents is held out, and any of equal
+ * hash. */
 static bool documents_highest_hash(const sb_documents *d, int64_t parts, uint64_t *highest)
 {
     uint64_t *hash = memory_new((size_t)d->count * sizeof *hash);

@@ -38,7 +38,7 @@ SB_API int64_t sb_documents_count(const sb_documents *documents);
 SB_API int64_t sb_documents_bytes(const sb_documents *documents); /* of all texts */
 SB_API const char *sb_documents_text(const sb_documents *documents, int64_t i);
 SB_API const char *const *sb_documents_texts(const sb_documents *documents);
-/* Whether document i begins and ends where the text did of which it is a piece. */
+/* Whether document i starts at the beginning, or ends at the end, of the text it was cut from. */
 SB_API bool sb_documents_begins(const sb_documents *documents, int64_t i);
 SB_API bool sb_documents_ends(const sb_documents *documents, int64_t i);
 

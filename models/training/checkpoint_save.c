@@ -160,7 +160,7 @@ bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer
     return ok;
 }
 
-/* Adds what a model says of itself: its vocabularies and labels, and values that are no settings.
+/* Adds the model's own metadata: its vocabularies and labels, and values that are not settings.
  */
 static bool checkpoint_add_model(sb_description *d, const sb_description *own)
 {

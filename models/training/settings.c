@@ -31,7 +31,8 @@ static void settings_add_step(struct setting_table *t, struct settings *s)
     setting_add_choice(t, "cuda-graph", &s->trainer.graphs, graphs,
                        "on cuda: replay a step as one graph if its shapes occurred before");
     setting_add_smoothing(t, &s->model.label_smoothing);
-    setting_add_count(t, "steps", &s->steps, 0, 1e12, "training steps (0: chosen by the data)");
+    setting_add_count(t, "steps", &s->steps, 0, 1e12,
+                      "training steps (0: depends on the size of the data)");
 }
 
 static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *trainer)
@@ -48,7 +49,7 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
                       "warmup steps, over which the learning rate rises");
     setting_add_number(t, "lowest-rate", &schedule->lowest, 0, 1e6, "cosine, plateau: lowest rate");
     setting_add_small(t, "plateau-patience", &schedule->patience, 0, 1000000,
-                      "evaluations without a lower loss before plateau lowers the rate (0: 2)");
+                      "evaluations without improvement before plateau lowers the rate (0: 2)");
     setting_add_number(t, "plateau-factor", &schedule->factor, 0, 0.999999,
                        "factor by which plateau lowers the rate (0: 0.5)");
     setting_zero(t, ZERO_IS_DEFAULT);
@@ -64,9 +65,10 @@ static void settings_add_optimiser(struct setting_table *t, sb_trainer_options *
     setting_add_number(t, "clip", &o->clip, 0, 1e12,
                        "clip the gradient's norm to this (0: no limit)");
     setting_add_count(t, "accumulate", &trainer->accumulate, 1, 1 << 20,
-                      "gradient accumulation: batches of a step");
-    setting_add_number(t, "average", &trainer->average_decay, 0, 0.9999999,
-                       "decay of a moving average of the weights, which is saved (0: none)");
+                      "gradient accumulation: batches in one optimiser step");
+    setting_add_number(
+        t, "average", &trainer->average_decay, 0, 0.9999999,
+        "save an exponential moving average (EMA) of the weights with this decay (0: off)");
 }
 
 static void settings_add_run(struct setting_table *t, struct settings *s)
@@ -74,13 +76,13 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
     t->group = SETTING_OF_TRAINING;
     setting_add_seed(t, "seed", &s->trainer.seed, "seed of weights, dropout and order of pairs");
     setting_add_count(t, "evaluate-every", &s->evaluate_every, 0, 1e12,
-                      "steps between evaluations (0: a twentieth of all)");
+                      "steps between evaluations (0: steps / 20)");
     t->kinds = SETTING_FOR_SEQ2SEQ;
     setting_add_count(t, "evaluate-pairs", &s->evaluate_pairs, 0, 1e12,
                       "number of held-out pairs that an evaluation decodes");
     t->kinds = SETTING_FOR_ALL;
     setting_add_count(t, "patience", &s->patience, 0, 1e9,
-                      "early stopping: evaluations without a better one (0: never)");
+                      "early stopping: stop after N evaluations without improvement (0: never)");
 }
 
 static void settings_add_data(struct setting_table *t, struct settings *s)
@@ -96,7 +98,8 @@ static void settings_add_data(struct setting_table *t, struct settings *s)
     setting_add_flag(t, "joint-vocabulary", &s->joint_vocabulary,
                      "one vocabulary for source and target");
     t->kinds = SETTING_FOR_ALL;
-    setting_add_count(t, "batch-pairs", &s->data.batch_pairs, 1, 1 << 20, "most pairs of a batch");
+    setting_add_count(t, "batch-pairs", &s->data.batch_pairs, 1, 1 << 20,
+                      "maximum number of pairs in a batch");
     setting_add_count(t, "batch-symbols", &s->data.batch_symbols, 1, 1 << 26,
                       "most symbols of a batch, with padding");
     t->kinds = SETTING_FOR_SEQ2SEQ | SETTING_FOR_CLASSIFIER;
@@ -117,7 +120,7 @@ static void settings_add_texts(struct setting_table *t, struct settings *s)
     setting_add_choice(t, "units", &s->units, units, "tokenisation of the text");
     t->kinds = SETTING_FOR_LANGUAGE;
     setting_add_choice(t, "documents", &s->documents, document_cuts,
-                       "what one document is: a file, what stands between blank lines, or a line");
+                       "how to divide a text into documents: one for each file, paragraph or line");
     t->group = SETTING_OF_MODEL;
     language_add_settings(t, &s->language);
     classifier_add_pooling(t, &s->pooling);

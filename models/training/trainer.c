@@ -56,7 +56,7 @@ static bool trainer_check(const sb_trainer_options *o, const sb_model *model)
         !trainer_check_split(model, o->sequence_ranks, "sequence"))
         return false;
     if (o->sequence_ranks > 1 && trainer_head_ranks(model) > 1)
-        return sb_fail("trainer: sequence and tensor parallelism exclude each other");
+        return sb_fail("trainer: sequence and tensor parallelism cannot be combined; use one");
     if (o->sequence_ranks > 1 && sb_device_in_use() != sb_device_cpu())
         return sb_fail("trainer: sequence parallelism is available on the CPU only, not on %s",
                        sb_device_name(sb_device_in_use()));

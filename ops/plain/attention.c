@@ -3,7 +3,8 @@
 #include "ops/plain/attention.h"
 #include <string.h>
 
-/* a = softmax(s)     y = dropout(a) v */
+/* s_j = scale q . k_j + bias_j     a = softmax(s) over the allowed j
+   y = sum_j dropout(a_j) v_j */
 static void attention_query(struct pair p, const struct attention_forward *f)
 {
     const struct attention *of = p.a;
@@ -50,8 +51,9 @@ static real weight_backward(const struct pair *p, real weight,
     return dy ? pair_dropout(p, dot(of->Dv, dy, v)) : 0;
 }
 
-/* a = softmax(s): ds = a (da - sum_j a_j da_j). What else the weights were used
-   for adds to da. */
+/* a = softmax(s): ds = a (da - sum_j a_j da_j). da includes dweights, the
+   gradient from other uses of the weights, unless that is fresh; then da is
+   stored there, 0 where blocked. */
 static void attention_query_backward(struct pair p,
                                      const struct attention_backward *g)
 {

@@ -1,5 +1,6 @@
 /* One query and one key: what attention does with each pair that the mask
-   allows. The H query heads share G heads of keys and values. */
+   allows. There are B sequences, H query heads that share G heads of keys and
+   values, Lq queries and Lk keys; q and k have D numbers, v and y have Dv. */
 #ifndef SOFTBACK_OPS_PLAIN_ATTENTION_H
 #define SOFTBACK_OPS_PLAIN_ATTENTION_H
 
@@ -7,7 +8,7 @@
 #include "ops/plain/dropout.h"
 #include "ops/plain/mask.h"
 
-/* Sentence b, head h, query i and key j. */
+/* Sequence b, head h, query i and key j. */
 struct pair {
     const struct attention *a;
     int64_t b, h, i, j;
@@ -55,7 +56,8 @@ static inline real dot(int64_t n, const real *x, const real *y)
     return sum;
 }
 
-/* s = scale q . k + bias; of a cache, cosine's k is not normalized yet */
+/* s = scale q . k + bias. With cosine, q . k is divided by |k|, since a cache
+   stores k as it is; there is no backward through a cache. */
 static inline real pair_score(const struct pair *p, const void *q_,
                               const void *k_, const real *bias)
 {
@@ -67,7 +69,8 @@ static inline real pair_score(const struct pair *p, const void *q_,
     return s + (bias ? bias[bias_at(p)] : 0);
 }
 
-/* dq += ds k scale     dk += ds q scale     dbias += ds */
+/* dq += ds k scale     dk += ds q scale     dbias += ds
+   So dk and dv sum over all queries and over the H / G heads of a group. */
 static inline void pair_score_backward(const struct pair *p, real ds,
                                        const void *q_, const void *k_,
                                        void *dq_, void *dk_, real *dbias)

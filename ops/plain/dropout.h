@@ -6,10 +6,10 @@
 #include "ops/plain/real.h"
 #include "tensor/philox.h"
 
-/* 0 where the element that stands at `place` in the whole is dropped, else
-   x / (1 - p). It is dropped when its 16 bits are below p 2^16: those of
-   Philox4x32-10 at counter (place / 8, position), word (place % 8) / 2, low
-   half first. Backward is the same function of dy. */
+/* x / (1 - p), or 0 if the element is dropped; `place` is its row-major index
+   in the whole tensor. It is dropped when its 16 bits are below the threshold
+   p 2^16: those of Philox4x32-10 at counter (place / 8, position), word (place
+   % 8) / 2, low half first. Backward is the same function of dy. */
 static inline real dropout_of(const struct dropout *dropout, int64_t place,
                               real x)
 {

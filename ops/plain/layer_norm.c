@@ -13,8 +13,8 @@ static const real *layer_norm_input(const struct layer_norm_forward *f)
 
 /* y = gain (x - m) / s + bias, s = sqrt(v + epsilon), with m and v the mean and
    the (biased) variance of a row of x; scale = 1 / s
-   (Ba, Kiros and Hinton 2016). The mean of x - m corrects m's rounding, so that
-   a row of equal values has no variance. */
+   (Ba, Kiros and Hinton 2016). With m0 = sum / C, m = m0 + mean(x - m0) has no
+   rounding error, so that a row of equal values has no variance. */
 static bool layer_norm_forward(const struct layer_norm_forward *f)
 {
     const real *x = layer_norm_input(f), *gain = f->gain, *bias = f->bias;
@@ -36,9 +36,10 @@ static bool layer_norm_forward(const struct layer_norm_forward *f)
     return true;
 }
 
-/* with h = (x - m) / s, u = gain dy, and dsum the gradient of sum:
-   dx = (u - mean u - h mean(u h)) / s + dsum     dbranch = dropout(dx)
-   dgain = sum of dy h     dbias = sum of dy */
+/* With h = (x - m) scale, u = gain dy, and dsum the gradient that reaches sum
+   from its other uses, all of one row; x is what was normed:
+   g = (u - mean u - h mean(u h)) scale + dsum
+   dx += g     dbranch += dropout(g)     dgain += dy h     dbias += dy */
 static void layer_norm_backward_row(const struct layer_norm_backward *b,
                                     int64_t r)
 {
@@ -46,17 +47,19 @@ static void layer_norm_backward_row(const struct layer_norm_backward *b,
     const real *x = (const real *)b->x + r * C,
                *dy = (const real *)b->dy + r * C;
     const real *gain = b->gain, *dsum = b->dsum;
-    const real m = ((const real *)b->mean)[r], s = ((const real *)b->scale)[r];
+    const real m = ((const real *)b->mean)[r];
+    const real scale = ((const real *)b->scale)[r]; /* 1 / s */
     real *dx = b->dx.to, *dbranch = b->dbranch.to;
     real *dgain = b->dgain.to, *dbias = b->dbias.to;
     real mean_u = 0, mean_uh = 0;
     for (int64_t c = 0; c < C; c++) {
         mean_u += gain[c] * dy[c] / (real)C;
-        mean_uh += gain[c] * dy[c] * (x[c] - m) * s / (real)C;
+        mean_uh += gain[c] * dy[c] * (x[c] - m) * scale / (real)C;
     }
     for (int64_t c = 0, i = r * C; c < C; c++, i++) {
-        const real h = (x[c] - m) * s, u = gain[c] * dy[c];
-        const real g = (u - mean_u - h * mean_uh) * s + (dsum ? dsum[i] : 0);
+        const real h = (x[c] - m) * scale, u = gain[c] * dy[c];
+        const real g =
+            (u - mean_u - h * mean_uh) * scale + (dsum ? dsum[i] : 0);
         if (dx)
             dx[i] += g;
         if (dbranch)

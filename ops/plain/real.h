@@ -4,10 +4,10 @@
  * by element and in order. It is the reference that the fast kernels of
  * ops/cpu are tested against, and SOFTBACK_KERNELS=plain computes with it.
  *
- * Each page is compiled for REAL=float, for REAL=double, and for dual numbers
- * (tensor/dual.h), which are complex ones. So it uses of a real only the
- * operators + - * / and what this header names: it compares values, and reads
- * no bits.
+ * Each page is compiled for REAL=float, for REAL=double, and for dual numbers:
+ * a value and a derivative, stored as a complex number (tensor/dual.h). So a
+ * page uses only the operators + - * / and the functions below for reals: it
+ * compares values, and reads no bits.
  */
 #ifndef SOFTBACK_OPS_PLAIN_REAL_H
 #define SOFTBACK_OPS_PLAIN_REAL_H
@@ -20,7 +20,8 @@ typedef REAL real;
 
 #define PLAIN_PASTE_(name, row) name##_##row
 #define PLAIN_PASTE(name, row) PLAIN_PASTE_(name, row)
-/* The row of this dtype: KERNELS(softmax) = {softmax_forward, ...}; */
+/* KERNELS(softmax) = {softmax_forward, ...}; defines the table of functions for
+   this dtype, whose suffix is ROW. */
 #define KERNELS(op) const struct op##_kernels PLAIN_PASTE(op, ROW)
 
 /* What is compared: of a dual number, its value. */
@@ -98,7 +99,8 @@ static inline real real_erf(real x)
                       two_over_root_pi * math_exp(-value * value));
 }
 
-/* A gradient that holds nothing yet is 0 before parts are added to it. */
+/* Every backward adds to its gradients. A fresh one has undefined contents, so
+   it becomes 0 first. */
 static inline void zero_if_fresh(bool fresh, int64_t n, real *dx)
 {
     for (int64_t i = 0; fresh && i < n; i++)

@@ -43,7 +43,8 @@ static bool allowed(const struct mask_sizes *s, const struct mask_terms *mask,
     return mask_allows(mask, r / s->Lq / s->H, r / s->Lq % s->H, r % s->Lq, j);
 }
 
-/* y_i = exp(x_i / T - max) / sum over the allowed j; 0 where blocked */
+/* y_i = exp(x_i / T - max) / sum_j exp(x_j / T - max), max and sum over the
+   allowed j; 0 where blocked */
 static bool masked_softmax_forward(struct mask_sizes s,
                                    const struct mask_terms *mask,
                                    double temperature, const void *x_, void *y_)
@@ -65,7 +66,8 @@ static bool masked_softmax_forward(struct mask_sizes s,
     return true;
 }
 
-/* dx_i = y_i (dy_i - sum_j dy_j y_j) / T over the allowed j; 0 where blocked */
+/* dx_i = y_i (dy_i - sum_j dy_j y_j) / T, the sum over the allowed j; 0 where
+   blocked */
 static bool masked_softmax_backward(struct mask_sizes s,
                                     const struct mask_terms *mask,
                                     double temperature, const void *y_,
@@ -85,6 +87,7 @@ static bool masked_softmax_backward(struct mask_sizes s,
     return true;
 }
 
+/* The first sequence whose length is not in 0..Lk, or -1. */
 static int64_t bad_length(int64_t B, const int32_t *lengths, int64_t Lk)
 {
     for (int64_t b = 0; b < B; b++)

@@ -229,7 +229,7 @@ CPU_TEST(derivative, what_cannot_be_exact_is_refused_with_one_sentence)
         {run_nothing, x, v, "jvp: the function gives no tensor"},
         {run_in_f32, x, v, "cast: x is dual, the result would be f32"},
         {run_cached, x, v, "kv_cache_append: k is of dual numbers"},
-        {run_alone, x, v, "alone: it computes no dual numbers"},
+        {run_alone, x, v, "alone: no exact derivative; set `dual`"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         cr_expect(!sb_jvp(bad[i].f, NULL, &bad[i].x, &bad[i].v, 1, &y, &dy) && !y && !dy);

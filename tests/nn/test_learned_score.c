@@ -514,14 +514,14 @@ TEST(learned_score, wrong_operands_are_named)
         EXPECT("v is NULL", a.q, a.k, NULL);
         EXPECT("q is (3, 3); it must be (batch, length, size)", LEAF(LQ, DQ), a.k, a.v);
         EXPECT("v is (2, 4, 1, 2); it must be (batch, length, size)", a.q, a.k, LEAF(B, LK, 1, DV));
-        EXPECT("q is (2, 3, 5); its size must be 3", LEAF(B, LQ, 5), a.k, a.v);
+        EXPECT("q is (2, 3, 5); its last axis must be 3", LEAF(B, LQ, 5), a.k, a.v);
         EXPECT("q is (1, 3, 3), k is", LEAF(1, LQ, DQ), a.k, a.v);
         EXPECT("q is (2, 3, 3), k is (1, ", a.q, LEAF(1, LK, Dk), a.v);
         EXPECT("q is (2, 3, 3), k is (2, ", a.q, a.k, LEAF(1, LK, DV));
         EXPECT("k is (2, 5, ", a.q, LEAF(B, 5, Dk), a.v);
 #undef EXPECT
         if (kind != COSINE)
-            EXPECT_FAILURE("k is (2, 4, 3); its size must be 2",
+            EXPECT_FAILURE("k is (2, 4, 3); its last axis must be 2",
                            forward(&a, a.q, LEAF(B, LK, 3), a.v, NULL, NULL));
         EXPECT_FAILURE(
             "mask",

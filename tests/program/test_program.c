@@ -118,7 +118,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
     static const struct mistake mistakes[] = {
         {"train", 2, "give --task NAME or --data FILE to train on"},
         {"train --task copy", 2, "give --out FILE for the model"},
-        {"train --task copy --data x --out y", 2, "exclude each other"},
+        {"train --task copy --data x --out y", 2, "cannot be combined; use one"},
         {"train --source-file x --out y", 2, "give both --source-file and --target-file"},
         {"train --task copy --valid x --out y", 2, "--valid is for --data"},
         {"train --task copy --out y z", 2, "unexpected argument \"z\""},
@@ -142,7 +142,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
         {"translate", 2, "give a model file"},
         {"translate x --task dates y", 2, "either texts or --task, not both"},
         {"translate x --top-k 3 y", 2, "--top-k needs --sample"},
-        {"translate x --sample --beam 3 y", 2, "--sample and --beam exclude each other"},
+        {"translate x --sample --beam 3 y", 2, "--sample and --beam cannot be combined; use one"},
         {"translate x --beam 0", 2, "--beam: \"0\" is not a whole number in 1..1000"},
         {"evaluate x", 2, "give either --data FILE or --task NAME"},
         {"evaluate x --data y --task copy", 2, "give either --data FILE or --task NAME"},
@@ -451,7 +451,7 @@ TEST(program, the_gradient_of_a_whole_model_is_exact)
     expect_text(o.err, "--data and --task need --model FILE");
     o = program_run("gradcheck softmax --model m.safetensors --task reverse");
     cr_expect(o.code == 2);
-    expect_text(o.err, "\"softmax\" is an operation; --model takes none");
+    expect_text(o.err, "leave out the operation \"softmax\"");
     o = program_run("gradcheck --model none.safetensors --task reverse");
     cr_expect(o.code == 1);
     expect_text(o.err, "none.safetensors");

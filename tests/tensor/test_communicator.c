@@ -266,7 +266,7 @@ CPU_TEST(communicator, wrong_arguments_are_named)
     cr_expect(!sb_communicator_split(c, -1, 0));
     EXPECT_ERROR("communicator_split: color is -1");
     cr_expect(!sb_communicator_watch(c, 0));
-    EXPECT_ERROR("communicator_watch: 0 seconds are less than 1");
+    EXPECT_ERROR("communicator_watch: seconds is 0; it must be at least 1");
     sb_communicator_close(c);
     mailbox_close(m);
 }

@@ -408,5 +408,6 @@ CPU_TEST(parallel, tensor_and_sequence_parallelism_exclude_each_other)
     char message[2][128] = {"", ""};
     mailbox_run(2, refuse, message);
     for (int r = 0; r < 2; r++)
-        cr_expect_str_eq(message[r], "trainer: sequence and tensor parallelism exclude each other");
+        cr_expect_str_eq(message[r],
+                         "trainer: sequence and tensor parallelism cannot be combined; use one");
 }
