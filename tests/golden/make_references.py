@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Writes references_*.safetensors: results of PyTorch for operations, attention, layers, models and
-training, which test_reference_*.c compare with. The suite does not run this script:
+"""Writes references_*.safetensors: results of PyTorch for operations, attention, layers, models,
+training and language models, which test_reference_*.c compare with. The suite does not run this
+script:
 
     python3 -m venv environment
     environment/bin/pip install torch numpy safetensors
@@ -18,11 +19,12 @@ import pathlib
 
 import torch
 
-from references import (attention, layers, models, operations, optimisers, record, second_order,
-                        training)
+from references import (attention, language, layers, models, operations, optimisers, record,
+                        second_order, training)
 
 torch.set_num_threads(1)
-for theme in operations, attention, layers, models, optimisers, training, second_order:
+for theme in (operations, attention, layers, models, optimisers, training, second_order,
+              language):
     name = theme.__name__.split(".")[-1]
     cases = record.Record(name)
     theme.add(cases)
