@@ -28,7 +28,8 @@ static bool agree(sb_dtype a, sb_dtype b)
     return a == b || (twins && (a == SB_F64 || b == SB_F64) && (a == SB_DUAL || b == SB_DUAL));
 }
 
-static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *const in[])
+static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *const in[],
+                         bool mixed)
 {
     const char *who = operation->name;
     int real = -1; /* the first input of a real dtype */
@@ -40,7 +41,7 @@ static bool check_inputs(const sb_operation *operation, int inputs, sb_tensor *c
         if (in[i]->device != in[0]->device)
             return sb_fail("%s: %s is on %s, %s on %s", who, input_name(operation, 0).text,
                            in[0]->device->name, input_name(operation, i).text, in[i]->device->name);
-        if (!sb_dtype_is_real(in[i]->dtype))
+        if (mixed || !sb_dtype_is_real(in[i]->dtype))
             continue;
         if (real < 0)
             real = i;
@@ -73,8 +74,8 @@ static void push(struct open_tape *tape, sb_node *node)
     tape->last = node;
 }
 
-sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const in[], int outputs,
-                     const void *options, size_t options_bytes)
+static sb_node *new_node(const sb_operation *operation, int inputs, sb_tensor *const in[],
+                         int outputs, const void *options, size_t options_bytes, bool mixed)
 {
     if (!operation || (inputs > 0 && !in))
         return fail_null("node_new", operation ? "in" : "operation");
@@ -83,7 +84,7 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
                        "are NULL",
                        operation->name, inputs, outputs);
     struct open_tape *tape = tape_need(operation->name);
-    if (!tape || !check_inputs(operation, inputs, in))
+    if (!tape || !check_inputs(operation, inputs, in, mixed))
         return NULL;
     if (tape->twins && !operation->dual)
         return sb_fail(
@@ -104,6 +105,18 @@ sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const
         return NULL;
     watch_tell(WATCHED_FORWARD, node);
     return node;
+}
+
+sb_node *sb_node_new(const sb_operation *operation, int inputs, sb_tensor *const in[], int outputs,
+                     const void *options, size_t options_bytes)
+{
+    return new_node(operation, inputs, in, outputs, options, options_bytes, false);
+}
+
+sb_node *node_new_mixed(const sb_operation *operation, int inputs, sb_tensor *const in[],
+                        int outputs, const void *options, size_t options_bytes)
+{
+    return new_node(operation, inputs, in, outputs, options, options_bytes, true);
 }
 
 static sb_tensor *attach_output(sb_node *node, sb_tensor *y)

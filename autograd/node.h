@@ -48,6 +48,10 @@ bool tape_wants_grad(const struct open_tape *tape, const sb_tensor *t);
    immediately and returns NULL. Returns the object. */
 void *tape_own_object(void *object, void (*release)(void *object), const char *who);
 
+/* Like sb_node_new, for inputs whose real dtypes may differ. */
+sb_node *node_new_mixed(const sb_operation *operation, int inputs, sb_tensor *const in[],
+                        int outputs, const void *options, size_t options_bytes);
+
 /* Makes a tensor that the tape already owns the node's output. */
 sb_tensor *node_adopt(sb_node *node, sb_tensor *y);
 

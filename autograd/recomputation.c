@@ -141,7 +141,7 @@ static sb_tensor *run_segment(struct segment *s, size_t bytes, struct inputs *in
             ok = sb_fail("recompute: its function returned input %d as its result", i);
     y = sb_tape_end_keep(&inner, ok ? y : NULL);
     sb_node *node =
-        y ? sb_node_new(&recompute, (int)in->count, in->tensor, 1, s, sizeof *s + bytes) : NULL;
+        y ? node_new_mixed(&recompute, (int)in->count, in->tensor, 1, s, sizeof *s + bytes) : NULL;
     return node ? node_adopt(node, y) : NULL;
 }
 

@@ -91,6 +91,38 @@ TEST(recomputation, gradients_have_the_same_bits_as_without_recomputation)
     network_free(&n);
 }
 
+/* As a layer in mixed precision: x in bf16, and its weight in f32. */
+static sb_tensor *run_narrow(void *context, sb_tensor *const x[])
+{
+    const struct layer *layer = context;
+    return sb_tanh(sb_linear(x[0], sb_cast(layer->weight, SB_BF16), NULL));
+}
+
+TEST(recomputation, inputs_of_different_dtypes_get_the_same_gradients)
+{
+    struct network n = network_new();
+    sb_tensor *leaf[] = {n.x, n.layer[0].weight}, *grad[2][2];
+    for (int again = 0; again < 2; again++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *x = sb_cast(n.x, SB_BF16);
+        sb_tensor *y = again ? sb_recompute(run_narrow, &n.layer[0], sizeof n.layer[0], 1, &x)
+                             : run_narrow(&n.layer[0], &x);
+        cr_assert(sb_backward(sb_sum(sb_cast(y, SB_F32), SB_ALL, false)), "%s", sb_error());
+        for (int i = 0; i < 2; i++) {
+            grad[again][i] = sb_tensor_retain(sb_tensor_grad(leaf[i]));
+            sb_tensor_clear_grad(leaf[i]);
+        }
+        cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    }
+    for (int i = 0; i < 2; i++) {
+        cr_expect(grad[0][i]->dtype == SB_F32 && test_same_bits(grad[0][i], grad[1][i]));
+        sb_tensor_release(grad[0][i]);
+        sb_tensor_release(grad[1][i]);
+    }
+    network_free(&n);
+}
+
 static int64_t peak_bytes(struct network *n, int depth)
 {
     int64_t before = memory_in_use().live_bytes;

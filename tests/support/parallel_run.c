@@ -16,51 +16,13 @@ struct settings parallel_settings(void)
     s.trainer.optimiser.schedule.kind = SB_SCHEDULE_CONSTANT;
     s.trainer.optimiser.schedule.warmup = 3;
     s.data.batch_pairs = 7;
+    s.language.context = 6;
     s.task = (sb_task_options){.min_length = 1, .max_length = 5};
     return s;
 }
 
-/* What is trained. */
-struct parts {
-    sb_data *data;
-    sb_parameters *weights;
-    sb_seq2seq *model;
-    sb_trainer *trainer;
-};
-
-static sb_data *open_data(const struct settings *s, const sb_pairs *pairs)
-{
-    sb_data_options options = s->data;
-    options.seed = s->trainer.seed;
-    if (!pairs)
-        return sb_data_task_with(SB_TASK_REVERSE, &s->task, &options);
-    const sb_vocabulary_options letters = {.units = SB_UNITS_CHARACTERS};
-    sb_vocabulary *v = sb_vocabulary_new(sb_pairs_sources(pairs), sb_pairs_count(pairs), &letters);
-    sb_data *data = v ? sb_data_new(pairs, v, v, &options) : NULL;
-    sb_vocabulary_release(v);
-    return data;
-}
-
-static bool open_parts(struct parts *p, const struct settings *s, const sb_pairs *pairs,
-                       sb_dtype dtype)
-{
-    *p = (struct parts){.data = open_data(s, pairs)};
-    p->weights = p->data ? sb_parameters_of(dtype, s->trainer.seed) : NULL;
-    p->model = p->weights ? sb_seq2seq_new(p->weights, p->data, &s->model) : NULL;
-    p->trainer = p->model ? sb_trainer_new(p->model, p->data, &s->trainer) : NULL;
-    return p->trainer != NULL;
-}
-
-static void close_parts(struct parts *p)
-{
-    sb_trainer_free(p->trainer);
-    sb_seq2seq_free(p->model);
-    sb_parameters_free(p->weights);
-    sb_data_free(p->data);
-}
-
 /* The gradient in the flat buffer after a step: that of the mean loss, or of the sum. */
-static bool take_gradient(struct parallel_run *run, const struct parts *p, bool mean,
+static bool take_gradient(struct parallel_run *run, const struct parallel_parts *p, bool mean,
                           int64_t targets)
 {
     const int64_t count = sb_parameters_count(p->weights);
@@ -77,18 +39,21 @@ static bool take_gradient(struct parallel_run *run, const struct parts *p, bool 
 }
 
 /* A hash of all weights. */
-static bool take_bits(struct parallel_run *run, const struct parts *p)
+static bool take_bits(struct parallel_run *run, const struct parallel_parts *p)
 {
     const int64_t count = sb_parameters_count(p->weights);
     sb_tensor *w = parts_join(p->weights, parameters_values(p->weights), 0, count);
-    const unsigned char *byte = w ? w->data : NULL;
-    for (size_t i = 0; w && i < tensor_bytes(w); i++)
+    const size_t size = w ? (size_t)tensor_size(w) * sizeof(double) : 0;
+    unsigned char *byte = malloc(size + 1);
+    const bool ok = w && byte && tensor_read_part(w, 0, tensor_size(w), (double *)(void *)byte);
+    for (size_t i = 0; ok && i < size; i++)
         run->bits = (run->bits ^ byte[i]) * 0x100000001b3u;
+    free(byte);
     sb_tensor_release(w);
-    return w != NULL;
+    return ok;
 }
 
-static bool train(struct parallel_run *run, struct parts *p, bool mean)
+static bool train(struct parallel_run *run, struct parallel_parts *p, bool mean)
 {
     for (int i = 0; i < run->steps; i++) {
         sb_trained trained;
@@ -101,24 +66,22 @@ static bool train(struct parallel_run *run, struct parts *p, bool mean)
     return take_bits(run, p);
 }
 
-void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
-                       const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
-                       int steps)
+void parallel_run_make(struct parallel_run *run, sb_communicator *c, const struct parallel_job *job)
 {
-    const int rank = sb_communicator_rank(c);
-    struct settings s = *settings;
-    struct parts parts;
+    const int rank = sb_communicator_rank(c), heads = job->heads ? job->heads : 1;
+    struct settings s = *job->settings;
+    struct parallel_parts parts;
     sb_communicator *ranks = sb_communicator_split(c, rank / heads, rank);
     sb_communicator *others = sb_communicator_split(c, rank % heads, rank);
     s.model.transformer.ranks = ranks;
     s.trainer.communicator = others;
     s.trainer.sequence_ranks = c ? s.trainer.sequence_ranks : 0;
-    *run = (struct parallel_run){.steps = steps};
-    run->ok = open_parts(&parts, &s, pairs, dtype) &&
+    *run = (struct parallel_run){.steps = job->steps};
+    run->ok = parallel_parts_open(&parts, job->kind, &s, job->pairs, job->dtype) &&
               train(run, &parts, s.trainer.accumulate == 1 && sb_communicator_size(others) == 1);
     if (!run->ok)
         snprintf(run->message, sizeof run->message, "%s", sb_error());
-    close_parts(&parts);
+    parallel_parts_close(&parts);
     sb_communicator_close(others);
     sb_communicator_close(ranks);
 }

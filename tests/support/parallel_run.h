@@ -3,7 +3,7 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 #define SOFTBACK_TESTS_SUPPORT_PARALLEL_RUN_H
 
-#include "models/training/settings.h"
+#include "tests/support/parallel_parts.h"
 
 enum { PARALLEL_STEPS = 20 };
 
@@ -18,14 +18,21 @@ struct parallel_run {
     uint64_t position;
 };
 
-/* Two layers on each side, 7 pairs a batch, no dropout. */
+/* Two layers on each side, 7 items a batch, windows of 6 symbols, no dropout. */
 struct settings parallel_settings(void);
 
-/* Trains for up to PARALLEL_STEPS steps; the communicator may be NULL, for one rank. `heads`
-   neighbouring ranks share the heads (tensor parallelism); each of them must call it. */
-void parallel_run_make(struct parallel_run *run, sb_communicator *c, int heads,
-                       const struct settings *settings, const sb_pairs *pairs, sb_dtype dtype,
-                       int steps);
+struct parallel_job {
+    const char *kind; /* as in parallel_parts.h */
+    const struct settings *settings;
+    const sb_pairs *pairs;
+    sb_dtype dtype;
+    int steps; /* at most PARALLEL_STEPS */
+    int heads; /* neighbouring ranks that share the heads (tensor parallelism); 0: 1 */
+};
+
+/* Trains; the communicator may be NULL, for one rank. Each of its ranks must call it. */
+void parallel_run_make(struct parallel_run *run, sb_communicator *c,
+                       const struct parallel_job *job);
 void parallel_run_free(struct parallel_run *run);
 
 struct parallel_compared {

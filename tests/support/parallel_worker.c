@@ -69,7 +69,7 @@ static void check_messages(void)
     expect(sb_communicator_processors(world) >= 1, "processors");
 }
 
-static void check_training(int pairs, int sequence_ranks, int heads)
+static void check_training(const char *kind, int pairs, int sequence_ranks, int heads)
 {
     const bool cut = heads > 1; /* then each layer waits for the others: few of them, and steps */
     const int steps = cut ? 3 : PARALLEL_STEPS;
@@ -82,12 +82,16 @@ static void check_training(int pairs, int sequence_ranks, int heads)
     s.model.transformer.heads = sb_communicator_size(world) == 4 ? 4 : 6;
     s.model.transformer.encoder_layers = s.model.transformer.decoder_layers = cut ? 1 : 2;
     s.trainer.sequence_ranks = sequence_ranks;
-    parallel_run_make(&together, world, heads, &s, NULL, SB_F64, steps);
+    struct parallel_job job = {
+        .kind = kind, .settings = &s, .dtype = SB_F64, .steps = steps, .heads = heads};
+    parallel_run_make(&together, world, &job);
     expect(together.ok, "training together");
-    parallel_run_make(&alone, NULL, 1, &s, NULL, SB_F64, steps);
+    job.heads = 1;
+    parallel_run_make(&alone, NULL, &job);
     expect(alone.ok, "training alone");
     const struct parallel_compared apart = parallel_compare(&together, &alone);
-    snprintf(text, sizeof text, "gradients are %g apart, losses %g", apart.gradients, apart.losses);
+    snprintf(text, sizeof text, "%s: gradients are %g apart, losses %g", kind, apart.gradients,
+             apart.losses);
     expect(apart.gradients <= 1e-12 && apart.losses <= 1e-10, text);
     double bits[2] = {(double)(together.bits >> 32), (double)(uint32_t)together.bits};
     double sum[2] = {bits[0], bits[1]};
@@ -105,7 +109,9 @@ static void train_without_memory(void)
     struct parallel_run run;
     if (sb_communicator_rank(world) == 1)
         pool_fail_after(12000, true);
-    parallel_run_make(&run, world, 1, &s, NULL, SB_F32, PARALLEL_STEPS);
+    parallel_run_make(
+        &run, world,
+        &(struct parallel_job){.settings = &s, .dtype = SB_F32, .steps = PARALLEL_STEPS});
     expect(run.ok, "training");
 }
 
@@ -119,14 +125,19 @@ int main(int argc, char **argv)
         check_sums();
         check_messages();
         const int all = sb_communicator_size(world);
-        check_training(7, 1, 1);
-        check_training(2, 1, 1);   /* one of three ranks has no pairs */
-        check_training(7, all, 1); /* sequence parallelism */
-        check_training(7, 1, all); /* tensor parallelism */
+        check_training("seq2seq", 7, 1, 1);
+        check_training("seq2seq", 2, 1, 1);   /* one of three ranks has no pairs */
+        check_training("seq2seq", 7, all, 1); /* sequence parallelism */
+        check_training("seq2seq", 7, 1, all); /* tensor parallelism */
         if (all == 4) {
-            check_training(7, 2, 1);
-            check_training(7, 1, 2);
+            check_training("seq2seq", 7, 2, 1);
+            check_training("seq2seq", 7, 1, 2);
         }
+        check_training("language_model", 7, 1, 1);
+        check_training("language_model", 7, all, 1);
+        check_training("language_model", 7, 1, all);
+        check_training("classifier", 7, 1, 1);
+        check_training("classifier", 7, 1, all);
     }
     if (sb_communicator_rank(world) == 0)
         puts("passed");

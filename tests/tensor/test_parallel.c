@@ -9,10 +9,7 @@
 enum { MOST = 6 };
 
 struct job {
-    const struct settings *settings;
-    const sb_pairs *pairs;
-    sb_dtype dtype;
-    int steps, heads;              /* ranks of tensor parallelism; 0: 1 */
+    struct parallel_job one;
     struct parallel_run run[MOST]; /* of each rank */
 };
 
@@ -26,8 +23,7 @@ static void train(sb_communicator *c, void *context)
 {
     struct job *job = context;
     struct parallel_run *run = &job->run[sb_communicator_rank(c)];
-    parallel_run_make(run, c, job->heads ? job->heads : 1, job->settings, job->pairs, job->dtype,
-                      job->steps);
+    parallel_run_make(run, c, &job->one);
     if (run->ok)
         return;
     fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
@@ -45,7 +41,9 @@ static void run_both(struct job *job, int ranks, struct parallel_run *one)
         cr_expect(job->run[r].position == job->run[0].position, "rank %d: dropout", r);
         cr_expect(memcmp(job->run[r].loss, job->run[0].loss, sizeof one->loss) == 0, "rank %d", r);
     }
-    parallel_run_make(one, NULL, 1, job->settings, job->pairs, job->dtype, job->steps);
+    struct parallel_job alone = job->one;
+    alone.heads = 1;
+    parallel_run_make(one, NULL, &alone);
     cr_assert(one->ok, "%s", one->message);
 }
 
@@ -67,7 +65,7 @@ CPU_TEST(parallel, data_parallelism_trains_like_one_rank)
     const struct settings s = parallel_settings();
     use_small_buckets();
     for (int ranks = 2; ranks <= 4; ranks++) { /* 7 pairs: shares are uneven */
-        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -77,7 +75,7 @@ CPU_TEST(parallel, data_parallelism_drops_the_same_elements_as_one_rank)
     struct settings s = parallel_settings();
     s.model.transformer.dropout = 0.3;
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
 }
@@ -91,7 +89,7 @@ CPU_TEST(parallel, sequence_parallelism_trains_like_one_rank)
         struct settings s = parallel_settings();
         s.model.transformer.dropout = 0.2;
         s.trainer.sequence_ranks = ranks[i][1];
-        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
@@ -107,7 +105,8 @@ CPU_TEST(parallel, tensor_parallelism_trains_like_one_rank)
         s.model.transformer.dropout = 0.2;
         s.data.batch_pairs = i == 5 ? 1 : 7; /* one: two of the ranks have none */
         s.trainer.accumulate = i == 0 || i == 5 ? 2 : 1;
-        struct job job = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]};
+        struct job job = {
+            .one = {.settings = &s, .dtype = SB_F64, .steps = 20, .heads = ranks[i][1]}};
         expect_as_on_one(&job, ranks[i][0], 1e-12, 1e-10);
     }
 }
@@ -136,8 +135,8 @@ CPU_TEST(parallel, tensor_parallelism_works_for_every_kind_of_layer)
         vary(&s.model.transformer, variant);
         s.model.tie_embeddings = variant % 2;
         s.model.share_embeddings = variant % 3 == 0;
-        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
-        job.heads = variant % 2 ? 4 : 2;
+        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
+        job.one.heads = variant % 2 ? 4 : 2;
         expect_as_on_one(&job, 4, 1e-12, 1e-10);
     }
     sb_pairs_free(pairs);
@@ -147,13 +146,14 @@ CPU_TEST(parallel, in_f32_ranks_differ_by_rounding_only)
 {
     const struct settings s = parallel_settings();
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.settings = &s, .dtype = SB_F32, .steps = 20};
+        struct job job = {.one = {.settings = &s, .dtype = SB_F32, .steps = 20}};
         expect_as_on_one(&job, ranks, 8 * 1.1920929e-7, 1e-4);
     }
     struct settings by_heads = s;
     by_heads.model.transformer.heads = 4;
     for (int heads = 2; heads <= 4; heads += 2) {
-        struct job job = {.settings = &by_heads, .dtype = SB_F32, .steps = 20, .heads = heads};
+        struct job job = {
+            .one = {.settings = &by_heads, .dtype = SB_F32, .steps = 20, .heads = heads}};
         expect_as_on_one(&job, 4, 8 * 1.1920929e-7, 1e-4);
     }
 }
@@ -165,7 +165,7 @@ CPU_TEST(parallel, a_rank_without_a_pair_takes_part)
     use_small_buckets();
     sb_pairs *pairs = small_pairs(7, 6); /* batches have 2 pairs, one has 1 */
     for (int ranks = 3; ranks <= 5; ranks++) {
-        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
     sb_pairs_free(pairs);
@@ -179,7 +179,7 @@ CPU_TEST(parallel, accumulated_batches_are_shared_too)
     use_small_buckets();
     sb_pairs *pairs = small_pairs(7, 6);
     for (int ranks = 2; ranks <= 4; ranks++) {
-        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20};
+        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 20}};
         expect_as_on_one(&job, ranks, 1e-12, 1e-10);
     }
     sb_pairs_free(pairs);
@@ -195,7 +195,7 @@ CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_s
         s.model.tie_embeddings = variant >= 1;
         s.model.share_embeddings = variant >= 2;
         s.model.transformer.recompute = variant == 3;
-        struct job job = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5};
+        struct job job = {.one = {.settings = &s, .pairs = pairs, .dtype = SB_F64, .steps = 5}};
         expect_as_on_one(&job, 3, 1e-12, 1e-10);
     }
     sb_pairs_free(pairs);
@@ -204,7 +204,7 @@ CPU_TEST(parallel, gradients_of_shared_parameters_are_complete_before_they_are_s
 /* Trains on so many ranks; the bits that each of them must have. */
 static uint64_t bits_of(const struct settings *s, int ranks, int heads)
 {
-    struct job job = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads};
+    struct job job = {.one = {.settings = s, .dtype = SB_F32, .steps = 10, .heads = heads}};
     mailbox_run(ranks, train, &job);
     const uint64_t bits = job.run[0].bits;
     for (int r = 0; r < ranks; r++) {

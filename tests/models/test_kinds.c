@@ -1,0 +1,139 @@
+/* What holds for every kind of models alike: positions, bf16, recomputation, and ranks. */
+#include "tests/support/mailbox.h"
+#include "tests/support/parallel_run.h"
+#include "tests/support/test.h"
+#include <stdio.h>
+
+enum { RANKS = 2 };
+
+static const char *const kinds[] = {"language_model", "classifier"};
+static const char *const positions[] = {"sinusoidal", "learned",  "rotary",
+                                        "alibi",      "relative", "none"};
+
+static struct settings settings_of(int place)
+{
+    struct settings s = parallel_settings();
+    s.model.label_smoothing = 0;
+    s.model.transformer.width = 16;
+    s.model.transformer.positions = (sb_positions)place;
+    s.model.transformer.longest = 12;
+    s.trainer.optimiser.learning_rate = 0.02;
+    return s;
+}
+
+static struct parallel_run trained(const char *kind, const struct settings *s, sb_dtype dtype)
+{
+    struct parallel_run run;
+    parallel_run_make(&run, NULL,
+                      &(struct parallel_job){
+                          .kind = kind, .settings = s, .dtype = dtype, .steps = PARALLEL_STEPS});
+    cr_assert(run.ok, "%s: %s", kind, run.message);
+    return run;
+}
+
+/* The mean of the first losses, or of the last. */
+static double mean_of(const double *loss)
+{
+    return (loss[0] + loss[1] + loss[2] + loss[3]) / 4;
+}
+
+static void expect_falls(const char *kind, int place, const struct parallel_run *run)
+{
+    const double first = mean_of(run->loss), last = mean_of(run->loss + PARALLEL_STEPS - 4);
+    cr_expect(last < 0.9 * first, "%s, %s: %.3f, then %.3f", kind, positions[place], first, last);
+}
+
+TEST(kinds, the_loss_falls_with_every_kind_of_positions)
+{
+    for (int k = 0; k < 2; k++)
+        for (int place = 0; place <= SB_POSITIONS_NONE; place++) {
+            const struct settings s = settings_of(place);
+            struct parallel_run run = trained(kinds[k], &s, SB_F32);
+            expect_falls(kinds[k], place, &run);
+            parallel_run_free(&run);
+        }
+}
+
+TEST(kinds, recomputation_gives_the_same_bits)
+{
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < 2 * (SB_POSITIONS_NONE + 1); i++) { /* in f32, then in bf16 */
+            struct settings s = settings_of(i / 2);
+            s.model.transformer.dropout = 0.1;
+            s.model.transformer.precision = i % 2 ? SB_PRECISION_BF16 : SB_PRECISION_F32;
+            struct parallel_run plain = trained(kinds[k], &s, SB_F32);
+            s.model.transformer.recompute = true;
+            struct parallel_run again = trained(kinds[k], &s, SB_F32);
+            cr_expect(plain.bits == again.bits && plain.position == again.position &&
+                          memcmp(plain.loss, again.loss, sizeof plain.loss) == 0,
+                      "%s, %s%s", kinds[k], positions[i / 2], i % 2 ? ", bf16" : "");
+            parallel_run_free(&plain);
+            parallel_run_free(&again);
+        }
+}
+
+TEST(kinds, bf16_trains_as_f32_does_but_for_rounding)
+{
+    for (int k = 0; k < 2; k++)
+        for (int place = 0; place <= SB_POSITIONS_NONE; place++) {
+            struct settings s = settings_of(place);
+            struct parallel_run exact = trained(kinds[k], &s, SB_F32);
+            s.model.transformer.precision = SB_PRECISION_BF16;
+            struct parallel_run run = trained(kinds[k], &s, SB_F32);
+            const struct parallel_compared apart = parallel_compare(&run, &exact);
+            cr_expect(apart.gradients > 0 && apart.gradients < 0.05, "%s, %s: gradients %g apart",
+                      kinds[k], positions[place], apart.gradients);
+            expect_falls(kinds[k], place, &run);
+            parallel_run_free(&exact);
+            parallel_run_free(&run);
+        }
+}
+
+struct job {
+    struct parallel_job one;
+    struct parallel_run run[RANKS];
+};
+
+static void train(sb_communicator *c, void *context)
+{
+    struct job *job = context;
+    struct parallel_run *run = &job->run[sb_communicator_rank(c)];
+    parallel_run_make(run, c, &job->one);
+    if (run->ok)
+        return;
+    fprintf(stderr, "rank %d: %s\n", sb_communicator_rank(c), run->message);
+    abort(); /* the other would wait forever */
+}
+
+/* Two ranks compute what one does, but for rounding, and both have the same weights. */
+static void expect_as_on_one(const char *kind, const struct settings *s, int heads,
+                             const char *split)
+{
+    struct job job = {
+        .one = {.kind = kind, .settings = s, .dtype = SB_F64, .steps = 20, .heads = heads}};
+    mailbox_run(RANKS, train, &job);
+    struct parallel_run one = trained(kind, s, SB_F64);
+    const struct parallel_compared apart = parallel_compare(&job.run[1], &one);
+    cr_expect(job.run[0].bits == job.run[1].bits, "%s by %s: weights differ", kind, split);
+    cr_expect(apart.gradients <= 1e-12 && apart.losses <= 1e-12,
+              "%s by %s, %s: gradients %g apart, losses %g", kind, split,
+              positions[s->model.transformer.positions], apart.gradients, apart.losses);
+    for (int r = 0; r < RANKS; r++)
+        parallel_run_free(&job.run[r]);
+    parallel_run_free(&one);
+}
+
+CPU_TEST(kinds, two_ranks_train_like_one)
+{
+    for (int k = 0; k < 2; k++)
+        for (int place = 0; place <= SB_POSITIONS_NONE; place++) {
+            struct settings s = settings_of(place);
+            s.model.transformer.dropout = 0.1;
+            s.pooling = (sb_pooling)(place % 2);
+            expect_as_on_one(kinds[k], &s, 1, "batch");
+            expect_as_on_one(kinds[k], &s, 2, "heads");
+            s.trainer.sequence_ranks = 2;
+            if (k == 0)
+                expect_as_on_one(kinds[k], &s, 1, "sequence");
+        }
+}
