@@ -10,11 +10,12 @@
 #include "tape.h"
 
 /*
- * y = f(context, x) for n inputs; some may have no gradient, such as ids. The context is copied.
- * Both runs use the same dropout masks, and gradients are added in the same order as without
- * checkpointing, so they have the same bits. f must compute the same each time. Tensors of the
- * outer tape that require a gradient must be passed in x; parameters and masks may be in the
- * context. On a tape that does not record, this only calls f.
+ * y = f(context, x) for n inputs; some may have no gradient, such as ids, and real dtypes may
+ * differ, as in mixed precision. The context is copied. Both runs use the same dropout masks, and
+ * gradients are added in the same order as without checkpointing, so they have the same bits. f
+ * must compute the same each time. Tensors of the outer tape that require a gradient must be passed
+ * in x; parameters and masks may be in the context. On a tape that does not record, this only calls
+ * f.
  *
  * Fails     f fails; f reads a result of the outer tape that is not in x; f returns an input
  */
