@@ -26,24 +26,27 @@ struct group {
     double largest;
 };
 
-static double sum_of(const struct gradient *g)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < g->n; i++)
-        sum += fabs(g->backward[i]);
-    return sum;
-}
-
-/* Changes all inputs by up to 4 ulp, or sets them back. */
-static void perturb(struct directions *d, bool back)
+/* Changes all inputs by up to 8 ulp. */
+static void perturb(struct directions *d)
 {
     for (int j = 0; j < d->n; j++) {
         struct gradient *g = &d->gradient[j];
-        for (int64_t i = 0; i < g->n; i++) {
-            const double x = sb_tensor_get(g->x, i), r = 2 * evaluation_weight(7 * i + j) - 1.5;
-            g->first[i] = back ? g->first[i] : x;
-            sb_tensor_set(g->x, i, back ? g->first[i] : x * (1 + 8 * DBL_EPSILON * r));
+        g->written = tensor_written(g->x);
+        for (int64_t i = 0; i < g->n && !gradient_is_repeated(d->gradient, j); i++) {
+            const double r = 2 * evaluation_weight(7 * i + j) - 1.5; /* in -1..1 */
+            g->first[i] = sb_tensor_get(g->x, i);
+            sb_tensor_set(g->x, i, g->first[i] * (1 + 8 * DBL_EPSILON * r));
         }
+    }
+}
+
+/* Gives all inputs their values from before, to the bit. */
+static void put_back(struct directions *d)
+{
+    for (int j = 0; j < d->n; j++) {
+        struct gradient *g = &d->gradient[j];
+        if (g->n > 0 && !gradient_is_repeated(d->gradient, j) && sb_tensor_write(g->x, g->first))
+            tensor_forget_writes(g->x, g->written);
     }
 }
 
@@ -56,12 +59,14 @@ static void clear_gradients(struct directions *d)
 bool directions_find_noise(struct directions *d)
 {
     clear_gradients(d);
-    perturb(d, false);
+    perturb(d);
     const bool ok = evaluation_backward(d->evaluation, &d->evaluation->down);
-    perturb(d, true);
+    put_back(d);
     for (int j = 0; j < d->n; j++) {
         struct gradient *g = &d->gradient[j];
         const sb_tensor *grad = sb_tensor_grad(g->x);
+        for (int64_t i = 0; i < g->n; i++)
+            g->size += fabs(g->backward[i]);
         for (int64_t i = 0; ok && grad && i < g->n; i++)
             g->noise += fabs(sb_tensor_get(grad, i) - g->backward[i]);
     }
@@ -77,24 +82,14 @@ static double floor_of(const struct directions *d, const struct gradient *g)
     double value = 0;
     for (int64_t k = 0; k < e->outputs; k++)
         value += evaluation_weight(k) * fabs(e->up[k]);
-    const double sum = sum_of(g);
-    const bool tiny = sum <= 1e-9 * value, kink = !tiny && g->noise > 1e-8 * sum;
+    const bool tiny = g->size <= 1e-9 * value, kink = !tiny && g->noise > 1e-8 * g->size;
     return (kink ? 0 : 4 * g->noise) + (tiny ? 64 : 4) * DBL_EPSILON * value;
 }
 
 /* The group of an input: two powers of ten of its gradient. */
 static int group_of(const struct gradient *g)
 {
-    const double sum = sum_of(g);
-    return sum > 0 && isfinite(sum) ? (int)floor(log10(sum) / 2) : -1000;
-}
-
-static bool is_repeated(const struct directions *d, int input)
-{
-    for (int j = 0; j < input; j++)
-        if (d->gradient[j].x == d->gradient[input].x)
-            return true;
-    return false;
+    return g->size > 0 && isfinite(g->size) ? (int)floor(log10(g->size) / 2) : -1000;
 }
 
 static void group_end(struct group *group)
@@ -117,7 +112,7 @@ static bool group_begin(struct group *group, const struct directions *d, int num
         return sb_fail("out of memory for %d inputs", d->n);
     for (int i = 0; i < d->n; i++) {
         const struct gradient *g = &d->gradient[i];
-        if (g->n == 0 || group_of(g) != number || is_repeated(d, i))
+        if (g->n == 0 || group_of(g) != number || gradient_is_repeated(d->gradient, i))
             continue;
         group->gradient[group->n] = g;
         group->x[group->n] = g->x;
@@ -132,7 +127,7 @@ static bool group_begin(struct group *group, const struct directions *d, int num
 static void group_aim(struct group *group, int i, int64_t first, int64_t end, sb_random *random)
 {
     const struct gradient *g = group->gradient[i];
-    const double sum = sum_of(g), size = sum > 0 && isfinite(sum) ? 1 / sum : 1;
+    const double size = g->size > 0 && isfinite(g->size) ? 1 / g->size : 1;
     double *v = group->v[i]->data;
     for (int64_t k = 0; k < g->n; k++) {
         const bool up = sb_random_uniform(random) < 0.5;
@@ -253,7 +248,7 @@ bool directions_locate(struct directions *d, int *input, int64_t *index)
         one.gradient = &all.gradient[i];
         one.n = 1;
         one.suspect = &suspect;
-        if (!all.suspect[i] || is_repeated(&all, i))
+        if (!all.suspect[i] || gradient_is_repeated(all.gradient, i))
             continue;
         if (!directions_compare(&one))
             return false;

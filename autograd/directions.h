@@ -14,8 +14,8 @@ struct directions {
     double error, backward, derivative;
 };
 
-/* Measures how much rounding of the inputs alone moves each gradient. The inputs then have no
-   gradient. False when f fails. */
+/* Measures each gradient, and how much rounding of the inputs alone moves it. The inputs then have
+   no gradient. False when f fails. */
 bool directions_find_noise(struct directions *d);
 
 /* Compares all gradients with tangents. False when f fails. */

@@ -11,6 +11,14 @@ double evaluation_weight(int64_t i)
     return 0.25 + turn - floor(turn);
 }
 
+sb_tensor *evaluation_dy(const sb_tensor *y)
+{
+    sb_tensor *dy = tensor_new("gradcheck", y->device, SB_F64, y->rank, y->dim);
+    for (int64_t i = 0; dy && i < tensor_size(y); i++)
+        sb_tensor_set(dy, i, evaluation_weight(i));
+    return dy;
+}
+
 static void open_tape(struct evaluation *e, sb_tape *tape, sb_mode mode)
 {
     sb_tape_begin(tape, mode);
@@ -78,9 +86,7 @@ bool evaluation_backward(struct evaluation *e, double *const *values)
     bool ok = y != NULL;
     e->dual = ok && all_dual();
     if (ok && y->requires_grad) { /* otherwise all gradients are missing */
-        sb_tensor *dy = tensor_new("gradcheck", y->device, y->dtype, y->rank, y->dim);
-        for (int64_t i = 0; dy && i < e->outputs; i++)
-            sb_tensor_set(dy, i, evaluation_weight(i));
+        sb_tensor *dy = evaluation_dy(y);
         ok = dy && sb_backward_from(y, dy);
         sb_tensor_release(dy);
     }

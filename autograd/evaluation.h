@@ -27,6 +27,9 @@ struct difference {
 /* The weight of element i of y in the scalar that is differentiated. */
 double evaluation_weight(int64_t i);
 
+/* The gradient of that scalar with respect to y, in f64. The caller owns it. */
+sb_tensor *evaluation_dy(const sb_tensor *y);
+
 /* Runs f on the open tape, with the stream rewound, and reads y into *values. */
 void evaluation_rewind(struct evaluation *e, sb_tape *tape);
 sb_tensor *evaluation_run(struct evaluation *e, double *const *values);

@@ -21,9 +21,7 @@ static bool find_largest(sb_tensor *y, double *largest)
     const struct listener listener = {.begins = add_largest, .context = largest};
     if (!y->requires_grad)
         return true;
-    sb_tensor *dy = tensor_new("gradcheck", y->device, SB_F64, y->rank, y->dim);
-    for (int64_t k = 0; dy && k < tensor_size(y); k++)
-        sb_tensor_set(dy, k, evaluation_weight(k));
+    sb_tensor *dy = evaluation_dy(y);
     const bool ok = dy && backward_from_heard(y, dy, &listener);
     sb_tensor_release(dy);
     return ok;

@@ -15,10 +15,21 @@ struct gradient {
     double *again;        /* and what the second backward added */
     double *difference;   /* numerical derivative */
     double *rounding;     /* bound of its error from the rounding of f */
-    double noise;         /* how much the gradient changes when the inputs change by 4 ulp */
+    double size;          /* the sum of |backward|; for an exact check, as is noise */
+    double noise;         /* how much the gradient changes when the inputs change by 8 ulp */
+    uint64_t written;     /* the count of writes to x before that change */
     double *first, *last; /* its parts from the first and the last output that depend on x */
     double *parts;        /* the memory of all arrays */
 };
+
+/* Whether the tensor of input number `input` is an earlier input too. */
+static inline bool gradient_is_repeated(const struct gradient *gradients, int input)
+{
+    for (int j = 0; j < input; j++)
+        if (gradients[j].x == gradients[input].x)
+            return true;
+    return false;
+}
 
 enum { MISTAKE_SIZE = sizeof(((sb_gradcheck_result *)0)->mistake) };
 

@@ -79,10 +79,11 @@ static sb_node *new_node(const sb_operation *operation, int inputs, sb_tensor *c
 {
     if (!operation || (inputs > 0 && !in))
         return fail_null("node_new", operation ? "in" : "operation");
-    if (inputs < 0 || outputs < 0 || (options_bytes > 0 && !options))
-        return sb_fail("%s: node_new: inputs is %d, outputs is %d, both at least 0, or the options "
-                       "are NULL",
+    if (inputs < 0 || outputs < 0)
+        return sb_fail("%s: inputs is %d and outputs is %d; both must be at least 0",
                        operation->name, inputs, outputs);
+    if (options_bytes > 0 && !options)
+        return fail_null(operation->name, "options");
     struct open_tape *tape = tape_need(operation->name);
     if (!tape || !check_inputs(operation, inputs, in, mixed))
         return NULL;

@@ -17,14 +17,6 @@ static void vector_end(struct vector *v)
     memory_free(v->part);
 }
 
-static bool is_repeated(const struct gradient *g, int input)
-{
-    for (int j = 0; j < input; j++)
-        if (g[j].x == g[input].x)
-            return true;
-    return false;
-}
-
 /* A vector of +-1, or of zeros without a stream. */
 static bool vector_begin(struct vector *v, const struct gradient *g, int n, sb_random *random)
 {
@@ -33,7 +25,7 @@ static bool vector_begin(struct vector *v, const struct gradient *g, int n, sb_r
         return sb_fail("out of memory for %d inputs", n);
     for (int i = 0; i < n; i++) {
         const sb_tensor *x = g[i].x;
-        if (g[i].n == 0 || is_repeated(g, i))
+        if (g[i].n == 0 || gradient_is_repeated(g, i))
             continue;
         v->part[i] = tensor_new("gradcheck", x->device, SB_F64, x->rank, x->dim);
         if (!v->part[i] || !tensor_zero(v->part[i]))
@@ -82,9 +74,7 @@ static bool hessian_product(struct evaluation *e, const struct vector *v, struct
     sb_tensor *y = ok ? evaluation_run(e, &e->up) : NULL;
     ok = y != NULL;
     if (ok && y->requires_grad) {
-        dy = tensor_new("gradcheck", y->device, SB_F64, y->rank, y->dim);
-        for (int64_t k = 0; dy && k < e->outputs; k++)
-            sb_tensor_set(dy, k, evaluation_weight(k));
+        dy = evaluation_dy(y);
         ok = dy && sb_backward_from(y, dy);
     }
     if (ok)
@@ -127,12 +117,14 @@ static double largest_error(const struct vector *a, const struct vector *b,
     return off == 0 ? 0 : off / size;
 }
 
-/* Sets the inputs to these values. */
+/* Sets the inputs to the values from which differences start. */
 static void vector_copy_values(const struct vector *from, sb_tensor *const x[])
 {
-    for (int i = 0; i < from->n; i++)
-        if (from->part[i])
-            sb_tensor_write(x[i], from->part[i]->data);
+    for (int i = 0; i < from->n; i++) {
+        const uint64_t written = x[i] ? tensor_written(x[i]) : 0;
+        if (from->part[i] && sb_tensor_write(x[i], from->part[i]->data))
+            tensor_forget_writes(x[i], written);
+    }
 }
 
 /* to = (g(x + h v) - g(x - h v)) / 2h, from the values `start` of x. */
