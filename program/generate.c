@@ -176,16 +176,17 @@ static int generate_check(struct generate_request *r)
 static int generate_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"length", KEY_LENGTH, "N", 0, "the most symbols to write [400]", 0},
-        {"count", KEY_COUNT, "N", 0, "how many texts, each with draws of its own [1]", 0},
+        {"length", KEY_LENGTH, "N", 0, "maximum number of symbols (tokens) to write [400]", 0},
+        {"count", KEY_COUNT, "N", 0, "number of texts, sampled independently [1]", 0},
         {"batch", KEY_BATCH, "N", 0, "texts written together; results do not depend on it [64]", 0},
         {.doc = "Sampling:", .group = 1},
         {"temperature", KEY_TEMPERATURE, "X", 0,
          "divide the logits by X: below 1 sharpens the distribution [1]", 1},
-        {"top-k", KEY_TOP_K, "N", 0, "only among the N most probable symbols", 1},
-        {"top-p", KEY_TOP_P, "X", 0, "only among the fewest that together have probability X", 1},
+        {"top-k", KEY_TOP_K, "N", 0, "sample from the N most probable symbols", 1},
+        {"top-p", KEY_TOP_P, "X", 0,
+         "nucleus sampling: from the most probable symbols with total probability X", 1},
         {"seed", KEY_SEED, "N", 0, "random seed; equal seeds give equal texts [0]", 1},
-        {"greedy", KEY_GREEDY, NULL, 0, "take the most probable symbol each time", 1},
+        {"greedy", KEY_GREEDY, NULL, 0, "always take the most probable symbol", 1},
         MACHINE_OPTIONS(2),
         {0}};
     const struct argp argp = {options,

@@ -10,6 +10,7 @@ from torch import nn
 
 from .layers import causal, names as names_of
 from .models import sinusoidal
+from .training import train
 
 C, HEADS, HIDDEN, LAYERS, LONGEST, SPECIAL = 16, 2, 32, 2, 16, 4
 STEPS, BATCHES, WINDOWS = 300, 6, 4
@@ -75,32 +76,13 @@ def windows(r):
     return dict(input=input, targets=targets)
 
 
-def train(r, name, batches, model, make, rate=lambda step: 1.0, clip=None, label_smoothing=0.0):
-    r.draw_weights(model)
-    r.weights(name, model, names)
-    optimiser = make(model.parameters())
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda done: rate(done + 1))
-    losses = []
-    for step in range(STEPS):
-        loss = model.loss(**batches[step % BATCHES], label_smoothing=label_smoothing)
-        optimiser.zero_grad()
-        loss.backward()
-        if clip:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip)
-        optimiser.step()
-        schedule.step()
-        losses.append(loss.detach())
-    print(f"language {name}: loss {losses[0]:.3f} .. {losses[-1]:.3f}")
-    r.put(f"losses.{name}", torch.stack(losses))
-
-
 def add(r):
     batches = [windows(r) for _ in range(BATCHES)]
     for i, one in enumerate(batches):
         for key, t in one.items():
             r.put(f"batch.{i}.{key}", t)
-    train(r, "adam", batches, LanguageModel(),
+    train(r, "adam", LanguageModel(), names, batches, STEPS,
           lambda p: torch.optim.Adam(p, lr=0.001, betas=(0.9, 0.98), eps=1e-9))
-    train(r, "adamw", batches, LanguageModel(False, "gelu", learned=True, tied=True),
+    train(r, "adamw", LanguageModel(False, "gelu", learned=True, tied=True), names, batches, STEPS,
           lambda p: torch.optim.AdamW(p, lr=0.005, betas=(0.9, 0.98), eps=1e-8, weight_decay=0.01),
           rate=lambda step: min(step / 20, (20 / step) ** 0.5), clip=1.0, label_smoothing=0.1)
