@@ -1,70 +1,60 @@
-/*
- * A GPT with its own training loop. A decoder-only transformer reads a text of sums, such as
- * "7+5=12 3+4=07 ", learns to predict each letter from those before it, and writes new sums.
- */
+/* A GPT made of layers: `./gpt <README.md` learns to predict bytes, and writes a text like that. */
 #include <softback/softback.h>
 #include <stdio.h>
 
-enum { LETTERS = 128, WIDTH = 64, LENGTH = 32, BATCH = 32, STEPS = 600 };
-enum { SUM = 7, ROWS = 128 * SUM, TEXT = ROWS * (LENGTH + 1), SUMS = 40, WRITTEN = SUMS * SUM };
+enum { BYTES = 256, WIDTH = 64, LENGTH = 64, WINDOW = LENGTH + 1, BATCH = 16 };
+enum { STEPS = 600, READ = 1 << 20, WRITTEN = 400 };
+static sb_embedding_layer embedding;
+static sb_decoder_layer first, second;
+static sb_norm_layer norm;
+static sb_output_head head;
 
-/* Draws the letter that follows LENGTH others by its probability. */
-static int32_t next_letter(sb_decoder *gpt, sb_output_head *head, int32_t *text, sb_random *random)
+/* bytes (B, L) -> (B, L, WIDTH), from which the head predicts the next byte at each place */
+static sb_tensor *gpt(sb_tensor *bytes)
 {
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    sb_tensor *x = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, LENGTH), text));
-    sb_tensor *y = sb_decoder_forward(gpt, x, NULL, NULL, NULL);
-    sb_tensor *p = sb_softmax(sb_output_head_logits(head, sb_slice(y, 1, LENGTH - 1, 1)));
-    double rest = sb_random_uniform(random);
-    int32_t letter = 0;
-    while (letter < LETTERS - 1 && (rest -= sb_tensor_get(p, letter)) >= 0)
-        letter++;
-    sb_tape_end(&tape);
-    return letter;
+    const sb_attending causal = {.mask = sb_mask_causal()};
+    sb_tensor *x = sb_embedding_layer_forward(&embedding, bytes, 0);
+    x = sb_decoder_layer_forward(&first, x, NULL, &causal, NULL);
+    x = sb_decoder_layer_forward(&second, x, NULL, &causal, NULL);
+    return sb_norm_layer_forward(&norm, x);
 }
 
 int main(void)
 {
-    static char text[TEXT + WRITTEN + 1];
-    static int32_t letters[TEXT + WRITTEN];
-    sb_random random = sb_random_new(1, SB_STREAM_USER);
-    for (int n = 0; n < TEXT; n += SUM) {
-        const uint32_t a = sb_random_below(&random, 10), b = sb_random_below(&random, 10);
-        sprintf(text + n, "%u+%u=%02u ", a, b, a + b);
-    }
-    for (int n = 0; n < TEXT; n++)
-        letters[n] = text[n];
-    sb_tensor *rows = sb_tensor_from(SB_I32, SB_SHAPE(ROWS, LENGTH + 1), letters);
-
+    static int32_t text[LENGTH + READ + BATCH * WINDOW]; /* zeros before and after what is read */
+    int n = LENGTH;
+    for (int c; n < LENGTH + READ && (c = getchar()) != EOF; n++)
+        text[n] = c;
     sb_parameters *weights = sb_parameters_new(1);
-    const sb_transformer_options sizes = {.width = WIDTH, .decoder_layers = 2};
-    sb_decoder *gpt = sb_decoder_new(weights, "gpt", LETTERS, &sizes, false, NULL);
-    sb_output_head head;
-    bool ok = sb_output_head_init(&head, weights, "output", WIDTH, LETTERS, NULL);
+    const sb_transformer_options sizes = {.width = WIDTH, .heads = 4};
+    bool ok = sb_embedding_layer_init(&embedding, weights, "embedding", BYTES, &sizes, NULL) &&
+              sb_decoder_layer_init(&first, weights, "first", &sizes, false) &&
+              sb_decoder_layer_init(&second, weights, "second", &sizes, false) &&
+              sb_norm_layer_init(&norm, weights, "norm", WIDTH, SB_NORM_KIND_LAYER) &&
+              sb_output_head_init(&head, weights, "head", WIDTH, BYTES, NULL);
     sb_optimiser *adam = sb_adam_new(weights, &(sb_optimiser_options){.learning_rate = 0.003});
+    sb_random random = sb_random_new(1, SB_STREAM_USER);
+    sb_tape tape;
     for (int step = 1; ok && step <= STEPS; step++) {
-        sb_tape tape;
+        const int32_t *at = text + step * BATCH * WINDOW % n;
         sb_tape_begin(&tape, SB_RECORD);
-        sb_tensor *batch = sb_slice(rows, 0, step * BATCH % ROWS, BATCH);
-        sb_tensor *x = sb_slice(batch, 1, 0, LENGTH), *next = sb_slice(batch, 1, 1, LENGTH);
-        sb_tensor *y = sb_decoder_forward(gpt, x, NULL, NULL, NULL);
+        sb_tensor *batch = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(BATCH, WINDOW), at));
+        sb_tensor *y = gpt(sb_slice(batch, 1, 0, LENGTH)), *next = sb_slice(batch, 1, 1, LENGTH);
         sb_tensor *loss = sb_output_head_loss(&head, y, next, NULL);
         ok = sb_backward(loss) && sb_optimiser_step(adam);
-        if (ok && step % 100 == 0)
-            printf("step %d  loss %.3f\n", step, sb_tensor_value(loss));
+        printf("step %d  loss %.3f%c", step, sb_tensor_value(loss), step % 100 ? '\r' : '\n');
         sb_tape_end(&tape);
     }
-
-    for (int n = TEXT; ok && n < TEXT + WRITTEN; n++)
-        text[n] = (char)(letters[n] = next_letter(gpt, &head, letters + n - LENGTH, &random));
-    int a, b, c, right = 0;
-    for (int n = TEXT; n < TEXT + WRITTEN; n += SUM)
-        right += sscanf(text + n, "%d+%d=%d", &a, &b, &c) == 3 && a + b == c;
-    printf("%s\n%d of %d sums are right\n", ok ? text + TEXT : sb_error(), right, SUMS);
+    for (const int end = n + WRITTEN; ok && n < end; n++) {
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *x = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, LENGTH), text + n - LENGTH));
+        sb_tensor *y = sb_reshape(sb_slice(gpt(x), 1, LENGTH - 1, 1), SB_SHAPE(1, WIDTH));
+        ok = sb_sample(sb_output_head_logits(&head, y), NULL, &random, &text[n]);
+        putchar(text[n]);
+        sb_tape_end(&tape);
+    }
+    printf("\n%s", ok ? "" : sb_error());
     sb_optimiser_free(adam);
-    sb_decoder_free(gpt);
     sb_parameters_free(weights);
-    sb_tensor_release(rows);
-    return right >= 0.7 * SUMS ? 0 : 1;
+    return ok ? 0 : 1;
 }
