@@ -30,13 +30,8 @@ static void layer_norm_forward_row(int64_t C, real mean, real scale, const real 
                                    const real *restrict gain, const real *restrict bias,
                                    real *restrict y)
 {
-    if (!bias) {
-        for (int64_t c = 0; c < C; c++)
-            y[c] = gain[c] * ((x[c] - mean) * scale);
-        return;
-    }
     for (int64_t c = 0; c < C; c++)
-        y[c] = gain[c] * ((x[c] - mean) * scale) + bias[c];
+        y[c] = gain[c] * ((x[c] - mean) * scale) + (bias ? bias[c] : 0);
 }
 
 static void layer_norm_add_row(int64_t C, const real *x, const real *branch, real *restrict sum)
@@ -89,9 +84,8 @@ static void layer_norm_forward_rows(const struct layer_norm_forward *f)
         mean[r] = m.mean;
         scale[r] = 1 / real_sqrt(m.variance + (real)f->epsilon);
         layer_norm_forward_row(C, mean[r], scale[r], row, f->gain, f->bias,
-                               streamed ? made : y + r * C);
-        if (streamed)
-            stream_row(C, made, y + r * C);
+                               stream_begin(streamed, made, y + r * C));
+        stream_row(streamed, C, made, y + r * C);
     }
     stream_end();
 }
@@ -183,11 +177,10 @@ static void layer_norm_add_gradients(const struct layer_norm_backward *b,
 {
     const int64_t first = r * b->C;
     real made[STREAM_ROW] __attribute__((aligned(64)));
-    real *dx = b->dx.to, *dbranch = b->dbranch.to, *to = streamed ? made : dx + first;
+    real *dx = b->dx.to, *dbranch = b->dbranch.to, *to = stream_begin(streamed, made, dx + first);
     if (dx)
         layer_norm_add_gradient(row, b->dx.fresh, to);
-    if (streamed)
-        stream_row(b->C, made, dx + first);
+    stream_row(streamed, b->C, made, dx + first);
     const real *gradient = dx && b->dx.fresh ? to : NULL;
     if (dbranch && b->dropout.threshold > 0)
         layer_norm_add_dropped_gradient(reader, first, row, gradient, b->dbranch.fresh,

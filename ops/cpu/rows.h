@@ -17,6 +17,20 @@ static inline real before(bool fresh, real dx)
     return fresh ? 0 : dx;
 }
 
+/* A row is read in parts of this many numbers, so that the next row is fetched meanwhile. */
+enum { ROW_PART = 1024 / sizeof(real) };
+
+static inline int64_t row_part_end(int64_t from, int64_t C)
+{
+    return from + ROW_PART < C ? from + ROW_PART : C;
+}
+
+static inline void row_prefetch(int64_t n, const real *x)
+{
+    for (int64_t c = 0; c < n; c += 64 / (int64_t)sizeof *x)
+        __builtin_prefetch(x + c);
+}
+
 /* The largest element, NaN left out; -infinity for none. Lanes, since compilers do not reorder
    comparisons of floats by themselves. */
 static inline real row_max(int64_t C, const real *x)

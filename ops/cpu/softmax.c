@@ -10,36 +10,30 @@ static bool softmax_forward(int64_t rows, int64_t C, const void *x_, void *y_)
     const bool streamed = streams(rows, C, y);
 #pragma omp parallel if (rows * C > PARALLEL_WORK)
     {
-        real row[STREAM_ROW] __attribute__((aligned(64)));
+        real made[STREAM_ROW] __attribute__((aligned(64)));
 #pragma omp for schedule(static) nowait
         for (int64_t r = 0; r < rows; r++) {
-            row_softmax(C, C, 1, x + r * C, streamed ? row : y + r * C);
-            if (streamed)
-                stream_row(C, row, y + r * C);
+            row_softmax(C, C, 1, x + r * C, stream_begin(streamed, made, y + r * C));
+            stream_row(streamed, C, made, y + r * C);
         }
         stream_end();
     }
     return true;
 }
 
-/* Of y_c = exp(x_c - max) / sum: dx_c += y_c (dy_c - sum_j y_j dy_j). Prefetches the next row. */
+/* Of y_c = exp(x_c - max) / sum: to_c = dx_c + y_c (dy_c - sum_j y_j dy_j) */
 static void softmax_backward_row(int64_t C, const real *y, const real *dy, bool fresh,
-                                 bool streamed, real *dx)
+                                 const real *dx, real *to)
 {
-    const int64_t whole = C / LANES * LANES;
     const real dot = row_dot(C, C, y, dy);
-    for (int64_t c = 0; c < whole; c += LANES) {
-        const vector ds = vector_load(y + c) * (vector_load(dy + c) - dot);
-        const vector sum = (fresh ? vector_zero() : vector_load(dx + c)) + ds;
-        __builtin_prefetch(y + C + c);
-        __builtin_prefetch(dy + C + c);
-        if (streamed)
-            vector_stream(dx + c, sum);
-        else
-            vector_store(dx + c, sum);
+    for (int64_t from = 0; from < C; from += ROW_PART) {
+        const int64_t end = row_part_end(from, C);
+        row_prefetch(end - from, y + C + from);
+        row_prefetch(end - from, dy + C + from);
+#pragma omp simd
+        for (int64_t c = from; c < end; c++)
+            to[c] = before(fresh, dx[c]) + y[c] * (dy[c] - dot);
     }
-    for (int64_t c = whole; c < C; c++)
-        dx[c] = before(fresh, dx[c]) + y[c] * (dy[c] - dot);
 }
 
 static bool softmax_backward(int64_t rows, int64_t C, const void *y_, const void *dy_, bool fresh,
@@ -50,9 +44,13 @@ static bool softmax_backward(int64_t rows, int64_t C, const void *y_, const void
     const bool streamed = fresh && streams(rows, C, dx);
 #pragma omp parallel if (rows * C > PARALLEL_WORK)
     {
+        real made[STREAM_ROW] __attribute__((aligned(64)));
 #pragma omp for schedule(static) nowait
-        for (int64_t r = 0; r < rows; r++)
-            softmax_backward_row(C, y + r * C, dy + r * C, fresh, streamed, dx + r * C);
+        for (int64_t r = 0; r < rows; r++) {
+            softmax_backward_row(C, y + r * C, dy + r * C, fresh, dx + r * C,
+                                 stream_begin(streamed, made, dx + r * C));
+            stream_row(streamed, C, made, dx + r * C);
+        }
         stream_end();
     }
     return true;

@@ -39,10 +39,16 @@ static inline void vector_stream(real *to, vector x)
 #endif
 }
 
-static inline void stream_row(int64_t C, const real *x, real *y)
+/* Where a row of y is computed: in `made` if it is streamed afterwards, else in its place. */
+static inline real *stream_begin(bool streamed, real made[STREAM_ROW], real *y)
 {
-    for (int64_t c = 0; c < C; c += LANES)
-        vector_stream(y + c, vector_load(x + c));
+    return streamed ? made : y;
+}
+
+static inline void stream_row(bool streamed, int64_t C, const real made[STREAM_ROW], real *y)
+{
+    for (int64_t c = 0; streamed && c < C; c += LANES)
+        vector_stream(y + c, vector_load(made + c));
 }
 
 /* Called once by each thread: makes its streamed data visible to other threads. */
