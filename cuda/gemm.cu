@@ -171,4 +171,4 @@ bool by_row(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k,
 } // namespace
 
 /* The peak of the device is not measured, hence nullptr. */
-KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr, nullptr);
+KERNELS(gemm, by_blas<T>, by_blas<T>, by_row<T>, nullptr, nullptr, nullptr);

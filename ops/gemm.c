@@ -1,5 +1,6 @@
 #include "ops/gemm.h"
 #include <stdatomic.h>
+#include <string.h>
 #ifdef SOFTBACK_BLAS
 #include <cblas.h>
 #include <pthread.h>
@@ -8,13 +9,28 @@
 
 KERNEL_ROWS(gemm);
 
-bool gemm_builtin_is_faster(void)
+/* Kernels of OpenBLAS that the built-in product beats for large matrices, measured by `softback
+   bench products` (tests/bench/README.md). */
+static const struct slower_blas {
+    const char *kernels;
+    int from, to; /* of its versions 0.3.x */
+    enum kernel_set set;
+    bool f32, f64;
+} slower_blas[] = {
+    {"Cooperlake", 21, 21, KERNELS_CPU_V4, true, false},
+    {"SkylakeX", 21, 21, KERNELS_CPU_V4, true, false},
+};
+
+bool gemm_table_prefers_builtin(const char *blas_kernels, int version, enum kernel_set set,
+                                sb_dtype dtype)
 {
-#ifdef SOFTBACK_X86_SETS
-    return kernel_cpu_set() == KERNELS_CPU_V4 && __builtin_cpu_is("amdfam19h");
-#else
+    for (size_t i = 0; i < sizeof slower_blas / sizeof *slower_blas; i++) {
+        const struct slower_blas *s = &slower_blas[i];
+        if (strcmp(blas_kernels, s->kernels) == 0 && s->from <= version && version <= s->to &&
+            s->set == set)
+            return dtype == SB_F64 ? s->f64 : s->f32;
+    }
     return false;
-#endif
 }
 
 #ifdef SOFTBACK_BLAS
@@ -41,30 +57,67 @@ bool gemm_has_blas(void)
     return known == YES;
 }
 
-/* [0]: for f32 and f64 alike; [1]: when only f64 uses BLAS. Copied once: OpenBLAS writes its name
-   into a static buffer on every call, which is not thread-safe. */
-static char blas_name[2][256];
+/* Copied once: OpenBLAS writes its names into static buffers on every call, which is not
+   thread-safe. */
+static struct {
+    char name[80], kernels[32];
+    char f64_alone[128],
+        slower[128]; /* gemm_library where the table prefers the built-in product */
+    int version;     /* x of 0.3.x; -1: another */
+} blas;
 
-static void gemm_ask_blas_its_name(void)
+static void gemm_ask_blas(void)
 {
-    const char *name = openblas_get_config();
-    snprintf(blas_name[0], sizeof blas_name[0], "%s", name);
-    snprintf(blas_name[1], sizeof blas_name[1], "the built-in product, large ones of f64 by %s",
-             name);
+    char version[16] = "";
+    snprintf(blas.kernels, sizeof blas.kernels, "%s", openblas_get_corename());
+    sscanf(openblas_get_config(), "OpenBLAS %15s", version);
+    if (sscanf(version, "0.3.%d", &blas.version) != 1)
+        blas.version = -1;
+    snprintf(blas.name, sizeof blas.name, "OpenBLAS %s, kernels for %s", version, blas.kernels);
+    snprintf(blas.f64_alone, sizeof blas.f64_alone, "the built-in product, large ones of f64 by %s",
+             blas.name);
+    snprintf(blas.slower, sizeof blas.slower, "the built-in product, faster here than %s",
+             blas.name);
+}
+
+const char *gemm_blas(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (!gemm_has_blas())
+        return NULL;
+    pthread_once(&once, gemm_ask_blas);
+    return blas.name;
+}
+
+bool gemm_builtin_is_faster(sb_dtype dtype)
+{
+    return gemm_blas() &&
+           gemm_table_prefers_builtin(blas.kernels, blas.version, kernel_cpu_set(), dtype);
 }
 
 const char *gemm_library(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    if (!gemm_has_blas())
+    if (!gemm_blas())
         return "the built-in product, since this OpenBLAS cannot be called by several threads";
-    pthread_once(&once, gemm_ask_blas_its_name);
-    return blas_name[gemm_builtin_is_faster()];
+    return !gemm_builtin_is_faster(SB_F32)  ? blas.name
+           : gemm_builtin_is_faster(SB_F64) ? blas.slower
+                                            : blas.f64_alone;
 }
 #else
 bool gemm_has_blas(void)
 {
     return false;
+}
+
+bool gemm_builtin_is_faster(sb_dtype dtype)
+{
+    (void)dtype;
+    return false;
+}
+
+const char *gemm_blas(void)
+{
+    return NULL;
 }
 
 const char *gemm_library(void)

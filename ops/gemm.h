@@ -15,6 +15,7 @@ typedef bool gemm_function(bool transpose_a, bool transpose_b, int64_t m, int64_
    (ops/cpu/gemm.h). */
 struct gemm_kernels {
     gemm_function *parallel, *serial, *builtin;
+    gemm_function *blas; /* NULL without BLAS and in the plain rows */
     gemm_function *bf16; /* A and B of bf16, C of f32; NULL in f64's rows and the
                             plain ones */
     /* Multiplies and adds in registers on the calling thread, and returns the number of operations:
@@ -31,11 +32,19 @@ extern struct kernel_rows gemm_rows;
 bool gemm_has_blas(void);
 
 /*
- * Whether the built-in f32 product is faster than BLAS for matrices of any size. It is on Zen 4,
- * where OpenBLAS 0.3.21 uses kernels of another processor (one thread, 1,024 x 512 x 2,048: 103
- * against 90 GFLOP/s).
+ * Whether the built-in product is used for matrices of any size, since it is faster than this
+ * OpenBLAS. A table says so, by the name and the version of OpenBLAS's kernels and by the vector
+ * width of softback's: never a clock, since the two products differ in the last bits. `softback
+ * bench products` prints what the table should say.
  */
-bool gemm_builtin_is_faster(void);
+bool gemm_builtin_is_faster(sb_dtype dtype);
+
+/* The table itself: OpenBLAS's name of its kernels ("Cooperlake"), Y of its version 0.3.Y. */
+bool gemm_table_prefers_builtin(const char *blas_kernels, int version, enum kernel_set set,
+                                sb_dtype dtype);
+
+/* OpenBLAS's name and version, "OpenBLAS 0.3.21, kernels for Cooperlake"; NULL without BLAS. */
+const char *gemm_blas(void);
 
 /* The library that computes products: "OpenBLAS ..." or "the built-in product". */
 const char *gemm_library(void);

@@ -13,10 +13,8 @@ struct part {
 };
 
 static const struct part parts[] = {
-    {"train", bench_train},
-    {"decode", bench_decode},
-    {"operations", bench_operations},
-    {"attention", bench_attention},
+    {"train", bench_train},         {"decode", bench_decode},     {"operations", bench_operations},
+    {"attention", bench_attention}, {"products", bench_products},
 };
 
 enum { PARTS = sizeof parts / sizeof parts[0], KEY_QUICK = 1, KEY_TABS, KEY_PROFILE };
@@ -32,7 +30,7 @@ static void bench_choose(struct bench_request *request, const char *name, struct
             request->part[i] = request->any = true;
             return;
         }
-    options_refuse(state, "\"%s\" is none of train, decode, operations, attention", name);
+    options_refuse(state, "\"%s\" is none of train, decode, operations, attention, products", name);
 }
 
 static error_t bench_parse(int key, char *argument, struct argp_state *state)
@@ -122,11 +120,12 @@ static int bench_run(int argc, char **argv)
     const struct argp argp = {
         options,
         bench_parse,
-        "[train] [decode] [operations] [attention]",
+        "[train] [decode] [operations] [attention] [products]",
         "Measures training steps (forward, backward and Adam; dropout 0.1; f32 and bf16; sizes "
         "toy, usual (the defaults of train), tiny and base), a decoding step with a KV cache, "
-        "memory-bound operations, and tiled and composed attention. Prints times, and shares of "
-        "this device's limits: the bandwidth of a large copy and the FLOP/s of products.",
+        "memory-bound operations, tiled and composed attention, and the built-in matrix product "
+        "in turns with OpenBLAS. Prints times, and shares of this device's limits: the bandwidth "
+        "of a large copy and the FLOP/s of products.",
         NULL,
         NULL,
         NULL};

@@ -37,6 +37,9 @@ typedef double bench_once(void *context);
  */
 double bench_median(struct bench *bench, enum bench_limit limit, bench_once *once, void *context);
 
+/* The median of n numbers, which it sorts. */
+double bench_middle(int n, double x[]);
+
 /* Measures the limits; bench_end frees their memory. */
 bool bench_limits(struct bench *bench);
 double bench_limit_now(const struct bench *bench, enum bench_limit limit); /* 0: unchanged */
@@ -64,5 +67,6 @@ bool bench_train(struct bench *bench);      /* training steps */
 bool bench_decode(struct bench *bench);     /* a decoding step with a KV cache */
 bool bench_operations(struct bench *bench); /* memory-bound operations */
 bool bench_attention(struct bench *bench);  /* tiled and composed */
+bool bench_products(struct bench *bench);   /* the built-in matrix product and OpenBLAS */
 
 #endif

@@ -37,7 +37,7 @@ static bool time_warm_up(const struct bench *bench, bench_once *once, void *cont
     return seconds >= 0;
 }
 
-static double time_median(int n, double *x)
+double bench_middle(int n, double x[])
 {
     qsort(x, (size_t)n, sizeof *x, time_compare);
     return x[n / 2];
@@ -56,6 +56,6 @@ double bench_median(struct bench *bench, enum bench_limit limit, bench_once *onc
         rates[n] = bench_limit_now(bench, limit);
     }
     if (rates[0] > 0)
-        bench->limit[limit] = time_median(n, rates);
-    return time_median(n, seconds);
+        bench->limit[limit] = bench_middle(n, rates);
+    return bench_middle(n, seconds);
 }

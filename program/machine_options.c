@@ -1,9 +1,11 @@
 #include "program/machine_options.h"
 #include "ops/gemm.h"
 #include "program/command.h"
+#include "program/foreign.h"
 #include "program/options.h"
 #include "tensor/device.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void machine_choose_device(const char *word, struct argp_state *state)
@@ -33,10 +35,24 @@ error_t machine_option(int key, const char *argument, struct argp_state *state)
     }
 }
 
+/* Settings that make OpenBLAS compute with kernels or blocks of another processor. */
+static void machine_print_blas_settings(void)
+{
+    static const char *const names[] = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"};
+    for (int i = 0; gemm_blas() && i < 2; i++) {
+        const char *value = getenv(names[i]);
+        if (value)
+            printf("note    %s is set to \"%s\", which makes OpenBLAS slower on most processors; "
+                   "unset it\n",
+                   names[i], foreign(value));
+    }
+}
+
 void machine_print_cpu(void)
 {
     printf("cpu     %s kernels, %d %s, products by %s\n", kernel_cpu_name(), sb_threads(),
            sb_threads() == 1 ? "thread" : "threads", gemm_library());
+    machine_print_blas_settings();
 }
 
 void machine_print_cuda(void)

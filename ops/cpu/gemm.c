@@ -5,8 +5,8 @@
 #include <cblas.h>
 #endif
 
-/* Whether to use BLAS: it is faster for large matrices. (On a Xeon of 2023, one thread, OpenBLAS
-   0.3.21 is 10 % faster for these, and 20 % slower for 512 x 128 x 128.) */
+/* Whether to use BLAS: it may be faster for large matrices. (On a Xeon of 2023, one thread,
+   OpenBLAS 0.3.21 is 10 % faster for these, and 20 % slower for 512 x 128 x 128.) */
 static bool gemm_is_for_blas(const struct product *s)
 {
     const int64_t least = 512, most = INT32_MAX;
@@ -14,7 +14,7 @@ static bool gemm_is_for_blas(const struct product *s)
     return s->m >= least && s->n >= least && s->k >= least && s->m <= most && s->n <= most &&
            s->k <= most && s->lda <= most && s->ldb <= most && s->ldc <= most &&
            (double)s->m * (double)s->n * (double)s->k >= large && gemm_has_blas() &&
-           !(REAL_IS_FLOAT && gemm_builtin_is_faster());
+           !gemm_builtin_is_faster(REAL_IS_FLOAT ? SB_F32 : SB_F64);
 }
 
 #ifdef SOFTBACK_BLAS
@@ -41,7 +41,7 @@ static void gemm_multiply_by_blas(const struct product *s)
    determines the slabs of rows, so the number of threads changes nothing. */
 static void gemm_multiply_slabs(const struct product *s)
 {
-    int64_t slabs = s->m / 256 < 16 ? s->m / 256 : 16;
+    int64_t slabs = s->m < 512 ? 1 : s->m < 4096 ? s->m / 256 : 16;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < slabs; i++) {
         int64_t first = i * s->m / slabs;
@@ -104,6 +104,19 @@ GEMM(parallel)
 GEMM(serial)
 GEMM(builtin)
 
+#ifdef SOFTBACK_BLAS
+static bool blas(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
+                 int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
+{
+    struct product s = {transpose_a, transpose_b, m,   n,          k,         a,
+                        lda,         b,           ldb, (real)beta, (real *)c, .ldc = ldc};
+    gemm_multiply_slabs(&s);
+    return true;
+}
+#else
+#define blas NULL
+#endif
+
 #if REAL_IS_FLOAT
 static bool bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const void *a,
                  int64_t lda, const void *b, int64_t ldb, double beta, void *c, int64_t ldc)
@@ -114,4 +127,4 @@ static bool bf16(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64
 #define bf16 NULL
 #endif
 
-KERNELS(gemm) = {parallel, serial, builtin, bf16, CPU(gemm_peak)};
+KERNELS(gemm) = {parallel, serial, builtin, blas, bf16, CPU(gemm_peak)};

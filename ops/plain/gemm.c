@@ -29,4 +29,4 @@ static double gemm_peak(int64_t rounds)
     return 2 * (double)rounds;
 }
 
-KERNELS(gemm) = {gemm, gemm, gemm, NULL, gemm_peak};
+KERNELS(gemm) = {gemm, gemm, gemm, NULL, NULL, gemm_peak};

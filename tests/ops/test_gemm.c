@@ -417,6 +417,16 @@ TEST(gemm, a_nan_stays_in_its_row_or_column)
     }
 }
 
+/* The built-in product in place of these kernels, for these vectors; of others OpenBLAS is used. */
+TEST(gemm, a_table_says_which_kernels_of_openblas_are_slower)
+{
+    cr_expect(gemm_table_prefers_builtin("Cooperlake", 21, KERNELS_CPU_V4, SB_F32), "as measured");
+    cr_expect(!gemm_table_prefers_builtin("Cooperlake", 21, KERNELS_CPU_V3, SB_F32), "vectors");
+    cr_expect(!gemm_table_prefers_builtin("Cooperlake", 99, KERNELS_CPU_V4, SB_F32), "version");
+    cr_expect(!gemm_table_prefers_builtin("Nobody's", 21, KERNELS_CPU_V4, SB_F32), "kernels");
+    cr_expect(!gemm_table_prefers_builtin("Cooperlake", -1, KERNELS_CPU_V4, SB_F32), "not 0.3.x");
+}
+
 TEST(gemm, the_library_names_its_matrix_product)
 {
     cr_expect(strstr(gemm_library(), gemm_has_blas() ? "OpenBLAS" : "built-in"), "%s",

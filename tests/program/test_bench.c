@@ -71,3 +71,29 @@ TEST(bench, a_profile_is_also_a_readable_table)
     cr_expect(strstr(o.out, "profile of quick, f32: ") != NULL, "%s", o.out);
     cr_expect(strstr(o.out, "between tapes: optimiser") != NULL, "%s", o.out);
 }
+
+TEST(bench, settings_that_make_openblas_slow_are_named)
+{
+    setenv("OPENBLAS_CORETYPE", "Prescott", 1);
+    setenv("OPENBLAS_L2_SIZE", "64", 1);
+    const char *const commands[] = {"info --devices", "bench decode --quick"};
+    for (int i = 0; i < 2; i++) {
+        struct outcome o = program_run(commands[i]);
+        cr_assert(o.code == 0, "%s", o.err);
+        if (!strstr(o.out, "OpenBLAS"))
+            cr_skip("built without OpenBLAS");
+        cr_expect(strstr(o.out, "OPENBLAS_CORETYPE is set to \"Prescott\""), "%s", o.out);
+        cr_expect(strstr(o.out, "OPENBLAS_L2_SIZE is set to \"64\""), "%s", o.out);
+    }
+}
+
+TEST(bench, a_product_is_compared_with_openblas)
+{
+    struct outcome o = program_run("bench products --quick --tabs");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect(strstr(o.out, "product\tquick\tf64, built-in\t"), "%s", o.out);
+    if (!strstr(o.out, "OpenBLAS"))
+        cr_skip("built without OpenBLAS");
+    cr_expect(strstr(o.out, "choice\tf32\tOpenBLAS") && strstr(o.out, "choice\tf64\tOpenBLAS"),
+              "%s", o.out);
+}

@@ -72,7 +72,9 @@ TEST(program, the_benchmark_has_rows_of_every_part)
                                        "operation\tsoftmax\tf32\t",
                                        "operation\tadam\tf32\t",
                                        "\tf32, tiled\t",
-                                       "\tf32, composed\t"};
+                                       "\tf32, composed\t",
+                                       "product\tquick\tf32, built-in\t",
+                                       "product\tquick\tf64, built-in\t"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         expect_text(o.out, rows[i]);
     o = program_run("bench --quick decode");
@@ -153,7 +155,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
         {"attend x y z", 2, "unexpected argument \"z\"; give one text, in quotes"},
         {"average --out x", 2, "give --out FILE and the model files"},
         {"info", 2, "give a model file or --devices"},
-        {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention"},
+        {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention, products"},
         {NULL, 0, NULL},
     };
     expect_mistakes(mistakes);
