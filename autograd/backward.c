@@ -57,11 +57,25 @@ static bool inputs_unchanged(const sb_node *node)
     return true;
 }
 
+static bool restore(sb_tensor *t)
+{
+    return !t->rounded || !t->data_gone || tensor_restore(t);
+}
+
+/* Inputs of which only the bf16 values are stored (ops/call.h). */
+static bool restore_inputs(const sb_node *node)
+{
+    for (int i = 0; i < node->inputs; i++)
+        if (!restore(node->in[i]))
+            return false;
+    return true;
+}
+
 static bool step_back(sb_node *node)
 {
     if (!node->operation || !node->operation->backward || !has_gradient(node))
         return true;
-    if (!inputs_unchanged(node))
+    if (!inputs_unchanged(node) || !restore_inputs(node))
         return false;
     watch_tell(WATCHED_BACKWARD, node);
     for (int i = 0; i < node->inputs; i++)
@@ -74,9 +88,13 @@ static bool step_back(sb_node *node)
     return true;
 }
 
-/* All operations that read these outputs come later on the tape and are done. */
-static void let_go(sb_node *node, const sb_tensor *loss)
+/* All operations that read these outputs come later on the tape and are done. A rounded copy goes
+   while its original, which earlier nodes may read, is made again. */
+static bool let_go(sb_node *node, const sb_tensor *loss)
 {
+    if (node->inputs == 1 && node->made == 1 && node->in[0]->rounded == node->out[0] &&
+        !restore(node->in[0]))
+        return false;
     for (int i = 0; i < node->made; i++) {
         sb_tensor *y = node->out[i];
         if (y->keep)
@@ -86,6 +104,7 @@ static void let_go(sb_node *node, const sb_tensor *loss)
             tensor_let_go(y);
     }
     node_let_go(node);
+    return true;
 }
 
 /* After a failure: clears the gradients of all leaves that the tape reaches, which may be
@@ -160,9 +179,7 @@ static bool run(struct open_tape *tape, sb_tensor *y, sb_tensor *dy,
     for (sb_node *node = tape->last; node; node = node->previous) {
         if (listener && listener->begins && has_gradient(node))
             listener->begins(listener->context, node);
-        bool ok = step_back(node);
-        if (ok)
-            let_go(node, y);
+        const bool ok = step_back(node) && let_go(node, y);
         if (!ok || (listener && listener->done && !listener->done(listener->context, node))) {
             forget_gradients(tape);
             return false;

@@ -18,7 +18,24 @@ sb_tensor *call_widened(const char *who, sb_tensor *x)
     if (x->dtype != SB_BF16)
         return sb_fail("%s: an operand is of %s, another of bf16: dtypes differ", who,
                        sb_dtype_name(x->dtype));
-    return sb_cast(x, SB_F32);
+    sb_tensor *wide = sb_cast(x, SB_F32);
+    if (wide && wide->device == sb_device_cpu())
+        wide->rounded = sb_tensor_retain(x);
+    return wide;
+}
+
+/* Until backward reads it, a tensor is stored in bf16 alone. A view is left as it is. */
+static void call_store_rounded(sb_tensor *wide)
+{
+    if (wide && wide->rounded && !wide->base && atomic_load(&wide->holders) == 1 &&
+        tape_open()->mode == SB_RECORD)
+        tensor_let_go(wide);
+}
+
+void call_store(int n, sb_tensor *const in[])
+{
+    for (int i = 0; i < n; i++)
+        call_store_rounded(in[i]);
 }
 
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[])
@@ -34,7 +51,15 @@ bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[
 
 sb_tensor *call_round(bool widened, sb_tensor *y)
 {
-    return widened && y ? sb_cast(y, SB_BF16) : y;
+    sb_tensor *rounded = widened && y ? sb_cast(y, SB_BF16) : NULL;
+    if (!rounded)
+        return widened ? NULL : y;
+    rounded->origin = y->origin;
+    if (y->device == sb_device_cpu() && !y->rounded) {
+        y->rounded = sb_tensor_retain(rounded);
+        call_store_rounded(y);
+    }
+    return rounded;
 }
 
 sb_node *call_begin(const sb_operation *operation, struct kernel_rows *rows, int inputs,
@@ -56,6 +81,8 @@ sb_node *call_begin(const sb_operation *operation, struct kernel_rows *rows, int
 
 sb_tensor *call_output(const sb_node *node, int i)
 {
+    if (node->widened)
+        call_store(node->inputs, node->in);
     return call_round(node->widened, node->out[i]);
 }
 

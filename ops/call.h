@@ -30,6 +30,10 @@ sb_tensor *call_end(const sb_node *node, bool ok);
 bool call_widen(const char *who, struct kernel_rows *rows, int n, sb_tensor *in[]);
 sb_tensor *call_round(bool widened, sb_tensor *y);
 
+/* Called when forward has read the results of call_widen: on a tape that records they are stored in
+   bf16 alone from now on, and backward makes them again. The rounding is that of call_round. */
+void call_store(int n, sb_tensor *const in[]);
+
 /* One tensor in f32. Fails, in the name of `who`, when x is real but not bf16, since the dtypes of
    operands must agree. Integers, booleans and NULL are returned unchanged. */
 sb_tensor *call_widened(const char *who, sb_tensor *x);

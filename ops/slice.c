@@ -4,7 +4,7 @@
 #include "ops/example.h"
 #include "ops/ops.h"
 
-KERNEL_ROWS(slice);
+KERNEL_ROWS_AND_BF16(slice);
 
 /* A part of x: runs that lie x_stride apart in x and are contiguous in y. */
 struct part {

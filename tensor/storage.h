@@ -52,6 +52,7 @@ struct sb_tensor {
     uint64_t tape; /* serial number of the tape whose operation made it; 0: a leaf */
     bool keep;     /* backward keeps its data and gradient */
     bool data_gone;
+    sb_tensor *rounded; /* bf16 with the same values, from which data can be made again, or NULL */
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
@@ -94,6 +95,9 @@ sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, 
 
 /* Frees the data but not the tensor; reading the data is an error from now on. */
 void tensor_let_go(sb_tensor *t);
+
+/* Makes data that was freed again from t->rounded. For the owner of its data (f32) on the CPU. */
+bool tensor_restore(sb_tensor *t);
 
 /* Frees the gradient. If it is a view of a flat buffer of parameters, marks it as stale instead. */
 void tensor_drop_grad(sb_tensor *t);

@@ -87,7 +87,25 @@ void sb_tensor_release(sb_tensor *t)
     tensor_let_go(t);
     sb_tensor_release(t->grad);
     sb_tensor_release(t->base);
+    sb_tensor_release(t->rounded);
     memory_free(t);
+}
+
+bool tensor_restore(sb_tensor *t)
+{
+    const int64_t n = tensor_size(t);
+    const uint16_t *from = t->rounded->data;
+    float *to = pool_take(t->device->pool, tensor_bytes(t));
+    if (!to)
+        return sb_fail("backward: out of memory for %s of %s", tensor_shape(t).text,
+                       sb_dtype_name(t->dtype));
+#pragma omp parallel for schedule(static) if (n > 1 << 15)
+    for (int64_t i = 0; i < n; i++)
+        to[i] = sb_bf16_widen(from[i]);
+    t->data = to;
+    t->data_gone = false;
+    atomic_store(&t->holders, 1);
+    return true;
 }
 
 void tensor_drop_grad(sb_tensor *t)

@@ -48,3 +48,22 @@ static bool slice_add(struct runs runs, const void *x_, void *y_)
 }
 
 KERNELS(slice) = {slice_copy, slice_add};
+
+#if REAL_IS_FLOAT
+static bool slice_add_bf16(struct runs runs, const void *x_, void *y_)
+{
+    const uint16_t *x = x_;
+    uint16_t *y = y_;
+#pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
+    for (int64_t i = 0; i < slice_piece_count(runs); i++) {
+        const struct piece piece = slice_piece_at(runs, i);
+        const uint16_t *restrict from = x + piece.x;
+        uint16_t *restrict to = y + piece.y;
+        for (int64_t j = 0; j < piece.length; j++)
+            to[j] = sb_bf16_round(sb_bf16_widen(to[j]) + sb_bf16_widen(from[j]));
+    }
+    return true;
+}
+
+KERNELS_BF16(slice) = {slice_copy, slice_add_bf16};
+#endif
