@@ -57,16 +57,11 @@ static bool inputs_unchanged(const sb_node *node)
     return true;
 }
 
-static bool restore(sb_tensor *t)
-{
-    return !t->rounded || !t->data_gone || tensor_restore(t);
-}
-
 /* Inputs of which only the bf16 values are stored (ops/call.h). */
 static bool restore_inputs(const sb_node *node)
 {
     for (int i = 0; i < node->inputs; i++)
-        if (!restore(node->in[i]))
+        if (!tensor_restore(node->in[i]))
             return false;
     return true;
 }
@@ -93,7 +88,7 @@ static bool step_back(sb_node *node)
 static bool let_go(sb_node *node, const sb_tensor *loss)
 {
     if (node->inputs == 1 && node->made == 1 && node->in[0]->rounded == node->out[0] &&
-        !restore(node->in[0]))
+        !tensor_restore(node->in[0]))
         return false;
     for (int i = 0; i < node->made; i++) {
         sb_tensor *y = node->out[i];

@@ -144,7 +144,7 @@ sb_tensor *sb_keep(sb_tensor *t)
 {
     if (!t)
         return fail_null("keep", "t");
-    if (!tensor_readable("keep", t))
+    if (!tensor_restore(t) || !tensor_readable("keep", t))
         return NULL;
     t->keep = true;
     return t;

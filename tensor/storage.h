@@ -96,7 +96,8 @@ sb_tensor *tensor_view(const char *who, sb_tensor *t, int64_t offset, int rank, 
 /* Frees the data but not the tensor; reading the data is an error from now on. */
 void tensor_let_go(sb_tensor *t);
 
-/* Makes data that was freed again from t->rounded. For the owner of its data (f32) on the CPU. */
+/* Where t->rounded holds the values of t (f32, the owner of its data, on the CPU) and t's data is
+   freed, makes it again. False, with a message, when out of memory. */
 bool tensor_restore(sb_tensor *t);
 
 /* Frees the gradient. If it is a view of a flat buffer of parameters, marks it as stale instead. */
