@@ -32,6 +32,7 @@
 #include "nn/embedding.h"
 #include "nn/encoder.h"
 #include "nn/feed_forward.h"
+#include "nn/groups.h"
 #include "nn/learned_score.h"
 #include "nn/linear.h"
 #include "nn/norm.h"

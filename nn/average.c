@@ -8,8 +8,31 @@ struct sb_average {
     sb_parameters *set;
     double decay;
     int64_t updates;
-    sb_tensor *values;
+    int64_t layout;    /* of the set's gradients, which is that of the values */
+    sb_tensor *values; /* of the parameters that are not frozen */
+    sb_tensor *spare;  /* during a swap */
 };
+
+/* What to do with a block of parameters and of their averages. */
+typedef bool average_block(sb_average *average, int64_t n, void *value, void *mean);
+
+static bool average_each_block(sb_average *average, average_block *work)
+{
+    const sb_tensor *w = parameters_values(average->set);
+    const size_t bytes = sb_dtype_bytes(w->dtype);
+    struct parameters_block b;
+    bool ok = true;
+    for (int64_t i = 0; ok && parameters_block(average->set, &i, &b);)
+        ok = work(average, b.count, (char *)w->data + (size_t)b.value * bytes,
+                  (char *)average->values->data + (size_t)b.slot * bytes);
+    return ok;
+}
+
+static bool average_copy(sb_average *average, int64_t n, void *value, void *mean)
+{
+    const sb_tensor *t = average->values;
+    return t->device->copy(mean, value, (size_t)n * sb_dtype_bytes(t->dtype));
+}
 
 sb_average *sb_average_new(sb_parameters *set, double decay)
 {
@@ -22,13 +45,11 @@ sb_average *sb_average_new(sb_parameters *set, double decay)
     sb_average *average = memory_new(sizeof *average);
     if (!average)
         return sb_fail("average: out of memory");
-    const sb_tensor *w = parameters_values(set);
-    *average = (sb_average){.set = set, .decay = decay};
-    average->values = tensor_new("average", w->device, w->dtype, 1, w->dim);
-    if (average->values) {
-        w->device->copy(average->values->data, w->data, tensor_bytes(w));
+    const sb_tensor *g = parameters_gradients(set);
+    *average = (sb_average){.set = set, .decay = decay, .layout = parameters_layout(set)};
+    average->values = tensor_new("average", g->device, g->dtype, 1, g->dim);
+    if (average->values && average_each_block(average, average_copy))
         return average;
-    }
     sb_average_free(average);
     return NULL;
 }
@@ -44,39 +65,48 @@ static bool fits(const sb_average *average)
 {
     if (!average)
         return fail_null("average", "average");
-    if (tensor_size(average->values) != sb_parameters_size(average->set))
-        return sb_fail("average: it holds %lld values, the parameters have grown to %lld",
-                       (long long)tensor_size(average->values),
-                       (long long)sb_parameters_size(average->set));
-    return true;
+    if (!parameters_flatten(average->set))
+        return false;
+    return average->layout == parameters_layout(average->set) ||
+           sb_fail("average: parameters were added, frozen or thawed since it was made; make a new "
+                   "average");
+}
+
+static bool average_add(sb_average *average, int64_t n, void *value, void *mean)
+{
+    const struct update_kernels *k = kernel_row(&update_rows, average->values);
+    const double t = (double)average->updates, early = (1 + t) / (10 + t);
+    const double decay = early < average->decay ? early : average->decay;
+    return k && k->average(n, decay, value, mean);
 }
 
 bool sb_average_update(sb_average *average)
 {
     if (!fits(average))
         return false;
-    const sb_tensor *w = parameters_values(average->set);
-    const struct update_kernels *k = kernel_row(&update_rows, w);
-    double t = (double)++average->updates, early = (1 + t) / (10 + t);
-    double decay = early < average->decay ? early : average->decay;
-    return k && k->average(tensor_size(w), decay, w->data, average->values->data);
+    average->updates++;
+    return average_each_block(average, average_add);
+}
+
+static bool average_exchange(sb_average *average, int64_t n, void *value, void *mean)
+{
+    const sb_tensor *spare = average->spare;
+    const size_t bytes = (size_t)n * sb_dtype_bytes(spare->dtype);
+    return spare->device->copy(spare->data, value, bytes) &&
+           spare->device->copy(value, mean, bytes) && spare->device->copy(mean, spare->data, bytes);
 }
 
 bool sb_average_swap(sb_average *average)
 {
     if (!fits(average))
         return false;
-    const sb_tensor *w = parameters_values(average->set);
-    sb_tensor *spare = tensor_new("average", w->device, w->dtype, 1, w->dim);
-    if (!spare)
-        return false;
-    size_t bytes = tensor_bytes(w);
+    const sb_tensor *mean = average->values;
+    average->spare = tensor_new("average", mean->device, mean->dtype, 1, mean->dim);
     tensor_note_write(parameters_values(average->set));
-    w->device->copy(spare->data, w->data, bytes);
-    w->device->copy(w->data, average->values->data, bytes);
-    w->device->copy(average->values->data, spare->data, bytes);
-    sb_tensor_release(spare);
-    return true;
+    const bool ok = average->spare && average_each_block(average, average_exchange);
+    sb_tensor_release(average->spare);
+    average->spare = NULL;
+    return ok;
 }
 
 sb_tensor *sb_average_values(const sb_average *average)

@@ -33,7 +33,7 @@ static bool add_squares(const sb_parameters *set, bool cut, struct squares *squa
             end++;
         if (parameters_is_cut(set, i) != cut)
             continue;
-        const int64_t first = parameters_offset(set, i), stop = parameters_offset(set, end);
+        const int64_t first = parameters_offset(set, g, i), stop = parameters_offset(set, g, end);
         const char *x = (const char *)g->data + (size_t)first * sb_dtype_bytes(g->dtype);
         double sum;
         int64_t bad;
@@ -41,7 +41,7 @@ static bool add_squares(const sb_parameters *set, bool cut, struct squares *squa
             return false;
         squares->sum += sum;
         if (bad >= 0 && squares->bad < 0)
-            squares->bad = parameters_at(set, first + bad);
+            squares->bad = parameters_at(set, g, first + bad);
     }
     return k != NULL;
 }
@@ -137,5 +137,5 @@ const char *clip_bad_parameter(const sb_parameters *set)
     int64_t bad = -1;
     if (!k || !k->squares(tensor_size(w), w->data, &sum, &bad) || bad < 0)
         return NULL;
-    return sb_parameters_name(set, parameters_at(set, bad));
+    return sb_parameters_name(set, parameters_at(set, w, bad));
 }

@@ -5,12 +5,14 @@
 #include "nn/parameters.h"
 #include "tensor/storage.h"
 
-/* Moves all parameters that are not yet there into the flat buffers. False when out of memory; then
-   the parameters are unchanged. */
+/* Moves all parameters that are not yet there into the flat buffers, and gives the gradients of
+   those that are not frozen their places. False when out of memory; then values and gradients are
+   unchanged. */
 bool parameters_flatten(sb_parameters *set);
 
-/* The flat buffers, (size): values and gradients. The gradient of a parameter is stale unless its
-   grad_current is set. NULL before the first parameters_flatten. */
+/* The flat buffers: all values, and the gradients of the parameters that are not frozen, in the
+   same order. Moments of optimisers and averages have the layout of the gradients. The gradient of
+   a parameter is stale unless its grad_current is set. NULL before the first parameters_flatten. */
 sb_tensor *parameters_values(const sb_parameters *set);
 sb_tensor *parameters_gradients(const sb_parameters *set);
 
@@ -21,6 +23,24 @@ sb_tensor *parameters_gradients(const sb_parameters *set);
  */
 typedef bool parameters_check(const void *context, const char *name, int rank, const int64_t *dim);
 void parameters_restrict(sb_parameters *set, parameters_check *fits, const void *context);
+
+/* A number that changes with the layout of the gradients, when parameters are added, frozen or
+   thawed; 0 before the first parameters_flatten. */
+int64_t parameters_layout(const sb_parameters *set);
+bool parameters_is_frozen(const sb_parameters *set, int64_t i);
+
+/* The factor of the learning rate that its group gives parameter i, and its weight decay, where
+   `usual` is that of parameters without one. */
+double parameters_rate(const sb_parameters *set, int64_t i);
+double parameters_decay(const sb_parameters *set, int64_t i, double usual);
+
+/* Consecutive parameters that are not frozen: `count` elements from `value` on in the buffer of
+   values, and from `slot` on in that of gradients. */
+struct parameters_block {
+    int64_t value, slot, count;
+};
+/* The next block, from parameter *i on; sets *i past it. False when there is none. */
+bool parameters_block(const sb_parameters *set, int64_t *i, struct parameters_block *block);
 
 /* A position in a set. parameters_return removes the parameters that were added after it and
    restores the random stream. The set must not be flattened in between. */
@@ -53,9 +73,10 @@ uint64_t parameters_fingerprint(const sb_parameters *set, bool cut);
 /* Stores the shape of the unsharded parameter i in dim; returns its rank. */
 int parameters_whole(const sb_parameters *set, int64_t i, int64_t dim[SB_MAX_RANK]);
 
-/* The parameter that holds element i of the flat buffers. */
-int64_t parameters_at(const sb_parameters *set, int64_t element);
-/* The offset of parameter i in the flat buffers; past the last one, their size. */
-int64_t parameters_offset(const sb_parameters *set, int64_t i);
+/* The offset of parameter i in a flat buffer, which is as long as the values or as the gradients;
+   past the last one, its size. */
+int64_t parameters_offset(const sb_parameters *set, const sb_tensor *flat, int64_t i);
+/* The parameter that holds an element of a flat buffer. */
+int64_t parameters_at(const sb_parameters *set, const sb_tensor *flat, int64_t element);
 
 #endif

@@ -1,6 +1,8 @@
 #include "nn/optimiser.h"
 #include "nn/clip.h"
 #include "nn/flat.h"
+#include "nn/groups.h"
+#include "nn/moments.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -18,7 +20,7 @@ struct sb_optimiser {
     int64_t steps;
     double rate, norm;
     sb_plateau plateau;
-    sb_tensor *moment[2]; /* Adam: m and v; SGD: u */
+    struct moments moments;
 };
 
 static bool in_unit(const char *who, const char *what, double value)
@@ -55,29 +57,6 @@ static bool complete(enum kind kind, const sb_optimiser_options *given, sb_optim
     return sb_schedule_check(&o->schedule);
 }
 
-/* Flattens the parameters and allocates moments of the same size; parameters added since the last
-   call start with moments of 0. */
-static bool prepare(sb_optimiser *o)
-{
-    if (!parameters_flatten(o->set))
-        return false;
-    const sb_tensor *w = parameters_values(o->set);
-    for (int i = 0; i < (o->kind == SGD ? 1 : 2); i++) {
-        sb_tensor *old = o->moment[i];
-        if (old && tensor_size(old) == tensor_size(w))
-            continue;
-        sb_tensor *moment = tensor_new(names[o->kind], w->device, w->dtype, 1, w->dim);
-        if (!moment)
-            return false;
-        tensor_zero(moment);
-        if (old)
-            w->device->copy(moment->data, old->data, tensor_bytes(old));
-        sb_tensor_release(old);
-        o->moment[i] = moment;
-    }
-    return true;
-}
-
 static sb_optimiser *new (enum kind kind, sb_parameters *set, const sb_optimiser_options *options)
 {
     sb_optimiser_options all;
@@ -85,6 +64,8 @@ static sb_optimiser *new (enum kind kind, sb_parameters *set, const sb_optimiser
         return fail_null(names[kind], "parameters");
     if (!complete(kind, options, &all))
         return NULL;
+    if (sb_parameters_size(set) > 0 && sb_parameters_trainable(set) == 0)
+        return sb_fail("%s: all parameters are frozen, so there is nothing to train", names[kind]);
     const sb_dtype dtype = sb_parameters_dtype(set);
     if (!kernel_row_if_any(&update_rows, sb_device_in_use(), dtype))
         return sb_fail("%s: the parameters are of %s, whose steps would be lost to rounding; make "
@@ -94,7 +75,8 @@ static sb_optimiser *new (enum kind kind, sb_parameters *set, const sb_optimiser
     if (!o)
         return sb_fail("%s: out of memory", names[kind]);
     *o = (sb_optimiser){.kind = kind, .set = set, .options = all};
-    if (prepare(o))
+    o->moments.tensors = kind == SGD ? 1 : 2;
+    if (moments_fit(&o->moments, set))
         return o;
     sb_optimiser_free(o);
     return NULL;
@@ -119,39 +101,122 @@ void sb_optimiser_free(sb_optimiser *optimiser)
 {
     if (!optimiser)
         return;
-    sb_tensor_release(optimiser->moment[0]);
-    sb_tensor_release(optimiser->moment[1]);
+    moments_free(&optimiser->moments);
     memory_free(optimiser);
 }
 
-static bool update_adam(sb_optimiser *o, const struct update_kernels *k, double gradient_scale)
+/* ---- runs ---- */
+
+/* Consecutive parameters that one pass updates: they lie side by side in all buffers, and have the
+   same rate, decay and number of steps. */
+struct run {
+    int64_t first, end; /* numbers of parameters */
+    double rate, decay;
+    int64_t steps;
+};
+
+/* Biases and norms (vectors and scalars) do not decay with AdamW: decay is meant for the weights of
+   sums, and a gain of 0 switches its feature off. */
+static double usual_decay(const sb_optimiser *o, int64_t i)
 {
-    const sb_optimiser_options *p = &o->options;
-    sb_tensor *w = parameters_values(o->set), *g = parameters_gradients(o->set);
-    double t = (double)o->steps;
-    struct adam_step step = {.rate = o->rate,
-                             .beta1 = p->beta1,
-                             .beta2 = p->beta2,
-                             .epsilon = p->epsilon,
-                             .correction1 = 1 - math_pow(p->beta1, t),
-                             .correction2 = 1 - math_pow(p->beta2, t),
-                             .gradient_scale = gradient_scale,
-                             .coupled_decay = o->kind == ADAM ? p->weight_decay : 0,
-                             .decoupled_decay = o->kind == ADAMW ? p->weight_decay : 0};
-    return k->adam(tensor_size(w), &step, g->data, w->data, o->moment[0]->data, o->moment[1]->data);
+    const bool spared = o->kind == ADAMW && !o->options.decay_all &&
+                        sb_tensor_rank(sb_parameters_get(o->set, i)) < 2;
+    return spared ? 0 : o->options.weight_decay;
 }
 
-static bool update_sgd(sb_optimiser *o, const struct update_kernels *k, double gradient_scale)
+/* Parameter i as a run. */
+static struct run run_of(const sb_optimiser *o, int64_t i)
+{
+    return (struct run){.first = i,
+                        .end = i + 1,
+                        .rate = o->rate * parameters_rate(o->set, i),
+                        .decay = parameters_decay(o->set, i, usual_decay(o, i)),
+                        .steps = o->moments.place[i].steps + 1};
+}
+
+/* The first run from parameter i on. A parameter without a gradient is in none. */
+static bool find_run(const sb_optimiser *o, int64_t i, struct run *run)
+{
+    const int64_t n = sb_parameters_count(o->set);
+    while (i < n && !sb_tensor_grad(sb_parameters_get(o->set, i)))
+        i++;
+    if (i == n)
+        return false;
+    *run = run_of(o, i);
+    for (i++; i < n && sb_tensor_grad(sb_parameters_get(o->set, i)); run->end = ++i) {
+        const struct run next = run_of(o, i);
+        if (next.rate != run->rate || next.decay != run->decay || next.steps != run->steps)
+            break;
+    }
+    return true;
+}
+
+/* The run's elements in the flat buffers. */
+struct elements {
+    int64_t n;
+    void *w, *g, *moment[MOST_MOMENTS];
+};
+
+static void *element(const sb_tensor *flat, int64_t i)
+{
+    return flat ? (char *)flat->data + (size_t)i * sb_dtype_bytes(flat->dtype) : NULL;
+}
+
+static struct elements elements_of(const sb_optimiser *o, const struct run *run)
+{
+    const sb_tensor *w = parameters_values(o->set), *g = parameters_gradients(o->set);
+    const int64_t slot = parameters_offset(o->set, g, run->first);
+    return (struct elements){
+        .n = parameters_offset(o->set, g, run->end) - slot,
+        .w = element(w, parameters_offset(o->set, w, run->first)),
+        .g = element(g, slot),
+        .moment = {element(o->moments.flat[0], slot), element(o->moments.flat[1], slot)}};
+}
+
+static bool update_adam(const sb_optimiser *o, const struct update_kernels *k,
+                        const struct run *run, double gradient_scale)
 {
     const sb_optimiser_options *p = &o->options;
-    sb_tensor *w = parameters_values(o->set), *g = parameters_gradients(o->set);
-    struct sgd_step step = {.rate = o->rate,
-                            .momentum = p->momentum,
-                            .gradient_scale = gradient_scale,
-                            .decay = p->weight_decay,
-                            .nesterov = p->nesterov};
-    return k->sgd(tensor_size(w), &step, g->data, w->data, o->moment[0]->data);
+    const struct elements e = elements_of(o, run);
+    const double t = (double)run->steps;
+    const struct adam_step step = {.rate = run->rate,
+                                   .beta1 = p->beta1,
+                                   .beta2 = p->beta2,
+                                   .epsilon = p->epsilon,
+                                   .correction1 = 1 - math_pow(p->beta1, t),
+                                   .correction2 = 1 - math_pow(p->beta2, t),
+                                   .gradient_scale = gradient_scale,
+                                   .coupled_decay = o->kind == ADAM ? run->decay : 0,
+                                   .decoupled_decay = o->kind == ADAMW ? run->decay : 0};
+    return k->adam(e.n, &step, e.g, e.w, e.moment[0], e.moment[1]);
 }
+
+static bool update_sgd(const sb_optimiser *o, const struct update_kernels *k, const struct run *run,
+                       double gradient_scale)
+{
+    const sb_optimiser_options *p = &o->options;
+    const struct elements e = elements_of(o, run);
+    const struct sgd_step step = {.rate = run->rate,
+                                  .momentum = p->momentum,
+                                  .gradient_scale = gradient_scale,
+                                  .decay = run->decay,
+                                  .nesterov = p->nesterov};
+    return k->sgd(e.n, &step, e.g, e.w, e.moment[0]);
+}
+
+static bool update_all(sb_optimiser *o, const struct update_kernels *k, double gradient_scale)
+{
+    struct run run;
+    bool ok = true;
+    for (int64_t i = 0; ok && find_run(o, i, &run); i = run.end) {
+        ok = (o->kind == SGD ? update_sgd : update_adam)(o, k, &run, gradient_scale);
+        for (int64_t p = run.first; p < run.end; p++)
+            o->moments.place[p].steps = run.steps;
+    }
+    return ok;
+}
+
+/* ---- steps ---- */
 
 bool sb_optimiser_step(sb_optimiser *optimiser)
 {
@@ -166,7 +231,7 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
         return sb_fail("optimiser_step: the factor is %g, not a positive number", factor);
     static const struct clip_caller caller = {"optimiser_step", "step skipped"};
     o->norm = 0;
-    if (!prepare(o))
+    if (!moments_fit(&o->moments, o->set))
         return false;
     double gradient_scale;
     if (!clip_scale(&caller, o->set, o->options.clip, factor, &o->norm, &gradient_scale)) {
@@ -176,10 +241,13 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     const struct update_kernels *k = kernel_row(&update_rows, parameters_values(o->set));
     if (!k)
         return false;
+    const double rate = sb_schedule_rate(&o->options.schedule, o->steps + 1, &o->plateau);
+    if (!not_negative("optimiser_step", "the schedule's rate", rate))
+        return false;
     o->steps++;
-    o->rate = sb_schedule_rate(&o->options.schedule, o->steps, &o->plateau);
+    o->rate = rate;
     tensor_note_write(parameters_values(o->set));
-    bool ok = o->kind == SGD ? update_sgd(o, k, gradient_scale) : update_adam(o, k, gradient_scale);
+    const bool ok = update_all(o, k, gradient_scale);
     sb_parameters_clear(o->set);
     return ok;
 }
@@ -199,6 +267,16 @@ double sb_optimiser_norm(const sb_optimiser *optimiser)
     return optimiser ? optimiser->norm : 0;
 }
 
+bool sb_optimiser_set_rate(sb_optimiser *optimiser, double rate)
+{
+    if (!optimiser)
+        return fail_null("optimiser_set_rate", "optimiser");
+    if (!not_negative("optimiser_set_rate", "the rate", rate))
+        return false;
+    optimiser->options.schedule = (sb_schedule){.rate = rate == 0 ? SB_ZERO : rate};
+    return true;
+}
+
 void sb_optimiser_observe(sb_optimiser *optimiser, double loss)
 {
     if (optimiser)
@@ -207,7 +285,7 @@ void sb_optimiser_observe(sb_optimiser *optimiser, double loss)
 
 sb_tensor *sb_optimiser_moment(const sb_optimiser *optimiser, int i)
 {
-    return optimiser && i >= 0 && i < 2 ? optimiser->moment[i] : NULL;
+    return optimiser && i >= 0 && i < MOST_MOMENTS ? optimiser->moments.flat[i] : NULL;
 }
 
 sb_plateau sb_optimiser_plateau(const sb_optimiser *optimiser)
@@ -221,4 +299,6 @@ void sb_optimiser_restore(sb_optimiser *optimiser, int64_t steps, sb_plateau pla
         return;
     optimiser->steps = steps;
     optimiser->plateau = plateau;
+    for (int64_t i = 0; i < optimiser->moments.count; i++)
+        optimiser->moments.place[i].steps = steps;
 }

@@ -1,4 +1,6 @@
-/* Optimisers: SGD with momentum, Adam and AdamW, each one pass over all parameters of a set. */
+/* Optimisers: SGD with momentum, Adam and AdamW. A step is one pass over the parameters of a set
+   that are not frozen, or one for each run of neighbours that have the same rate and decay
+   (nn/groups.h). */
 #ifndef SOFTBACK_NN_OPTIMISER_H
 #define SOFTBACK_NN_OPTIMISER_H
 
@@ -17,7 +19,8 @@ typedef struct {
     double momentum;      /* SGD; in [0, 1) */
     bool nesterov;        /* SGD */
     double weight_decay;  /* Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-                             decoupled */
+                             decoupled. Groups may have others (nn/groups.h) */
+    bool decay_all;       /* AdamW: also decay biases and norms, the parameters of rank below 2 */
     double clip;          /* gradient clipping by global norm; 0: none */
 } sb_optimiser_options;
 
@@ -30,8 +33,8 @@ SB_API sb_optimiser *sb_adamw_new(sb_parameters *set, const sb_optimiser_options
 SB_API void sb_optimiser_free(sb_optimiser *optimiser);
 
 /*
- * One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient has
- * gradient 0.
+ * One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
+ * neither moved nor decayed, and its moments stay, as in PyTorch.
  *
  * When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
  * message names the first such parameter. Fails also when no parameter has a gradient.
@@ -46,11 +49,15 @@ SB_API int64_t sb_optimiser_steps(const sb_optimiser *optimiser); /* the number 
 SB_API double sb_optimiser_rate(const sb_optimiser *optimiser); /* learning rate of the last step */
 SB_API double sb_optimiser_norm(
     const sb_optimiser *optimiser); /* gradient norm of the last step, before clipping */
+/* Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
+   number
+   >= 0. */
+SB_API bool sb_optimiser_set_rate(sb_optimiser *optimiser, double rate);
 /* Reports the loss of an evaluation to a plateau schedule. */
 SB_API void sb_optimiser_observe(sb_optimiser *optimiser, double loss);
 
-/* The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
-   past the last), and counters. */
+/* The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+   that are not frozen (NULL past the last), and counters. */
 SB_API sb_tensor *sb_optimiser_moment(const sb_optimiser *optimiser, int i);
 SB_API sb_plateau sb_optimiser_plateau(const sb_optimiser *optimiser);
 SB_API void sb_optimiser_restore(sb_optimiser *optimiser, int64_t steps, sb_plateau plateau);

@@ -1,5 +1,6 @@
 #include "nn/parameters.h"
 #include "nn/flat.h"
+#include "nn/parameter_set.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
@@ -8,25 +9,6 @@
 #include <string.h>
 
 enum { LONGEST_NAME = 200 };
-
-struct parameter {
-    char *name;
-    sb_tensor *tensor;
-    int64_t offset;
-    sb_cut cut; /* ranks: NULL if it is not distributed */
-};
-
-struct sb_parameters {
-    sb_dtype dtype;
-    sb_random random;
-    sb_communicator *ranks; /* over which parameters are distributed; NULL: none */
-    int64_t count, room, size;
-    struct parameter *item;
-    int64_t flattened; /* how many of them are in the flat buffers */
-    sb_tensor *values, *gradients;
-    parameters_check *fits; /* if set, called with `context` for each new parameter */
-    const void *context;
-};
 
 sb_parameters *sb_parameters_of(sb_dtype dtype, uint64_t seed)
 {
@@ -192,7 +174,8 @@ sb_tensor *sb_parameters_add_cut(sb_parameters *set, const char *name, int rank,
     }
     sb_tensor_requires_grad(t);
     set->ranks = cut.ranks ? cut.ranks : set->ranks;
-    set->item[set->count++] = (struct parameter){own_name, t, set->size, cut};
+    set->item[set->count++] = (struct parameter){
+        .name = own_name, .tensor = t, .offset = set->size, .cut = cut, .rate = 1};
     set->size += tensor_size(t);
     return t;
 }
@@ -218,107 +201,6 @@ void parameters_restrict(sb_parameters *set, parameters_check *fits, const void 
 {
     set->fits = fits;
     set->context = context;
-}
-
-/* Moves a parameter's values into the flat buffer; the parameter becomes a view of it. */
-static void move(struct parameter *p, sb_tensor *values, sb_tensor *gradient)
-{
-    sb_tensor *t = p->tensor;
-    void *place = (char *)values->data + (size_t)p->offset * sb_dtype_bytes(t->dtype);
-    t->device->copy(place, t->data, tensor_bytes(t));
-    values->written = values->written > tensor_written(t) ? values->written : tensor_written(t);
-    sb_tensor *old_base = t->base;
-    tensor_let_go(t);
-    sb_tensor_release(old_base);
-    t->data = place;
-    t->data_gone = false;
-    t->base = sb_tensor_retain(values);
-    atomic_fetch_add(&values->holders, 1);
-    if (t->grad_current)
-        t->device->copy(gradient->data, t->grad->data, tensor_bytes(t));
-    sb_tensor_release(t->grad);
-    t->grad = gradient;
-}
-
-bool parameters_flatten(sb_parameters *set)
-{
-    if (set->flattened == set->count && set->values)
-        return true;
-    for (int64_t i = set->flattened; i < set->count; i++)
-        if (atomic_load(&set->item[i].tensor->holders) > 1)
-            return sb_fail("parameters: \"%s\" is in use on an open tape; close it first",
-                           set->item[i].name);
-    sb_tensor *values = tensor_new("parameters", sb_device_in_use(), set->dtype, 1, &set->size);
-    sb_tensor *gradients =
-        values ? tensor_new("parameters", sb_device_in_use(), set->dtype, 1, &set->size) : NULL;
-    sb_tensor **view = gradients ? memory_new((size_t)set->count * sizeof(sb_tensor *) + 1) : NULL;
-    bool ok = view != NULL;
-    for (int64_t i = 0; ok && i < set->count; i++) {
-        const sb_tensor *t = set->item[i].tensor;
-        view[i] = tensor_view("parameters", gradients, set->item[i].offset, t->rank, t->dim);
-        ok = view[i] != NULL;
-    }
-    for (int64_t i = 0; i < set->count && view; i++) {
-        if (ok)
-            move(&set->item[i], values, view[i]);
-        else
-            sb_tensor_release(view[i]);
-    }
-    memory_free(view);
-    sb_tensor_release(ok ? set->values : values);
-    sb_tensor_release(ok ? set->gradients : gradients);
-    if (!ok)
-        return sb_fail("parameters: out of memory for %lld values", (long long)set->size);
-    set->values = values;
-    set->gradients = gradients;
-    set->flattened = set->count;
-    return true;
-}
-
-sb_tensor *parameters_values(const sb_parameters *set)
-{
-    return set->values;
-}
-
-sb_tensor *parameters_gradients(const sb_parameters *set)
-{
-    return set->gradients;
-}
-
-void parameters_settle_gradients(sb_parameters *set)
-{
-    for (int64_t i = 0; i < set->flattened; i++)
-        if (!set->item[i].tensor->grad_current)
-            tensor_zero(set->item[i].tensor->grad);
-}
-
-int64_t parameters_at(const sb_parameters *set, int64_t element)
-{
-    int64_t i = set->count - 1;
-    while (i > 0 && set->item[i].offset > element)
-        i--;
-    return i;
-}
-
-bool parameters_settle_part(sb_parameters *set, int64_t first, int64_t count)
-{
-    const sb_tensor *g = set->gradients;
-    const size_t bytes = sb_dtype_bytes(set->dtype);
-    bool ok = true;
-    for (int64_t at = first, next, i = parameters_at(set, first); at < first + count; at = next) {
-        next = i + 1 < set->count ? set->item[i + 1].offset : set->size;
-        next = next < first + count ? next : first + count;
-        if (!set->item[i++].tensor->grad_current)
-            ok = g->device->zero((char *)g->data + (size_t)at * bytes,
-                                 (size_t)(next - at) * bytes) &&
-                 ok;
-    }
-    return ok;
-}
-
-int64_t parameters_offset(const sb_parameters *set, int64_t i)
-{
-    return i < set->count ? set->item[i].offset : set->size;
 }
 
 sb_dtype sb_parameters_dtype(const sb_parameters *set)
@@ -365,7 +247,7 @@ const char *sb_parameters_without_gradient(const sb_parameters *set, int64_t *i)
         return fail_null("parameters_without_gradient", set ? "i" : "set");
     while (*i < set->count) {
         const struct parameter *p = &set->item[(*i)++];
-        if (!p->tensor->grad_current)
+        if (!p->frozen && !p->tensor->grad_current)
             return p->name;
     }
     return NULL;

@@ -2,12 +2,18 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count)
+/* Whether a flat buffer has elements of parameter i. */
+static bool has_place(const sb_parameters *set, const sb_tensor *flat, int64_t i)
+{
+    return !parameters_is_frozen(set, i) || tensor_size(flat) == sb_parameters_size(set);
+}
+
+int64_t parts_size(const sb_parameters *set, const sb_tensor *flat, int64_t first, int64_t count)
 {
     int64_t n = 0;
     for (int64_t i = first; i < first + count; i++) {
         const struct part part = parameters_part(set, i);
-        n += part.rows * part.of;
+        n += has_place(set, flat, i) ? part.rows * part.of : 0;
     }
     return n;
 }
@@ -16,8 +22,8 @@ int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count)
 static char *place(const sb_parameters *set, const sb_tensor *flat, int64_t i, size_t *bytes)
 {
     const size_t width = sb_dtype_bytes(flat->dtype);
-    const int64_t offset = parameters_offset(set, i);
-    *bytes = (size_t)(parameters_offset(set, i + 1) - offset) * width;
+    const int64_t offset = parameters_offset(set, flat, i);
+    *bytes = (size_t)(parameters_offset(set, flat, i + 1) - offset) * width;
     return (char *)flat->data + (size_t)offset * width;
 }
 
@@ -79,16 +85,18 @@ static bool take_part(const sb_parameters *set, sb_tensor *flat, int64_t i, char
 
 sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t first, int64_t count)
 {
-    const int64_t n = parts_size(set, first, count);
+    const int64_t n = parts_size(set, flat, first, count);
     sb_tensor *whole = tensor_new("parameters", sb_device_cpu(), flat->dtype, 1, &n);
     char *at = whole ? whole->data : NULL;
     bool ok = whole != NULL;
     for (int64_t i = first; ok && i < first + count; i++) {
         size_t bytes;
+        if (!has_place(set, flat, i))
+            continue;
         const char *own = place(set, flat, i, &bytes);
         ok = parameters_is_cut(set, i) ? join_parts(set, flat, i, at)
                                        : flat->device->download(at, own, bytes);
-        at += (size_t)parts_size(set, i, 1) * sb_dtype_bytes(flat->dtype);
+        at += (size_t)parts_size(set, flat, i, 1) * sb_dtype_bytes(flat->dtype);
     }
     if (ok)
         return whole;
@@ -103,10 +111,12 @@ bool parts_take(const sb_parameters *set, sb_tensor *flat, int64_t first, int64_
     bool ok = true;
     for (int64_t i = first; ok && i < first + count; i++) {
         size_t bytes;
+        if (!has_place(set, flat, i))
+            continue;
         char *own = place(set, flat, i, &bytes);
         ok = parameters_is_cut(set, i) ? take_part(set, flat, i, at)
                                        : flat->device->upload(own, at, bytes);
-        at += (size_t)parts_size(set, i, 1) * sb_dtype_bytes(flat->dtype);
+        at += (size_t)parts_size(set, flat, i, 1) * sb_dtype_bytes(flat->dtype);
     }
     return ok;
 }

@@ -6,8 +6,8 @@
 
 /*
  * The unsharded values of `count` parameters from number `first` on, concatenated in a new tensor
- * (n) on the CPU. `flat` is a flat buffer: of the parameters or of their moments. All ranks call it
- * and get the same.
+ * (n) on the CPU. `flat` is a flat buffer: of the parameters, or of gradients or moments, which
+ * frozen parameters have none of. All ranks call it and get the same.
  */
 sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t first,
                       int64_t count);
@@ -16,7 +16,7 @@ sb_tensor *parts_join(const sb_parameters *set, const sb_tensor *flat, int64_t f
 bool parts_take(const sb_parameters *set, sb_tensor *flat, int64_t first, int64_t count,
                 const sb_tensor *whole);
 
-/* The number of unsharded values of the parameters. */
-int64_t parts_size(const sb_parameters *set, int64_t first, int64_t count);
+/* The number of unsharded values of the parameters that the flat buffer has. */
+int64_t parts_size(const sb_parameters *set, const sb_tensor *flat, int64_t first, int64_t count);
 
 #endif

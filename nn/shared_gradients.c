@@ -16,8 +16,8 @@ struct bucket {
 struct shared_gradients {
     sb_communicator *c;
     sb_parameters *set;
-    const sb_tensor *cut; /* the buffer to which the buckets belong */
-    int64_t size;         /* of a bucket; the last one may be smaller */
+    int64_t layout; /* of the gradients that the buckets belong to; 0: none yet */
+    int64_t size;   /* of a bucket; the last one may be smaller */
     int64_t buckets;
     struct bucket *bucket;
     int64_t left; /* number of buckets, the first ones, whose sum has not begun */
@@ -39,12 +39,12 @@ static void drop_buckets(struct shared_gradients *s)
     memory_free(s->bucket);
     s->bucket = NULL;
     s->buckets = 0;
-    s->cut = NULL;
+    s->layout = 0;
 }
 
 static int64_t bucket_size(const struct shared_gradients *s, int64_t b)
 {
-    const int64_t left = sb_parameters_size(s->set) - b * s->size;
+    const int64_t left = tensor_size(parameters_gradients(s->set)) - b * s->size;
     return left < s->size ? left : s->size;
 }
 
@@ -54,7 +54,7 @@ static bool cut(struct shared_gradients *s)
     if (!parameters_flatten(s->set))
         return false;
     const sb_tensor *g = parameters_gradients(s->set);
-    if (s->cut == g)
+    if (s->layout == parameters_layout(s->set))
         return true;
     drop_buckets(s);
     s->size = shared_gradients_bucket;
@@ -68,7 +68,7 @@ static bool cut(struct shared_gradients *s)
         if (!b->sum)
             return false;
     }
-    s->cut = g;
+    s->layout = parameters_layout(s->set);
     return true;
 }
 
@@ -87,11 +87,12 @@ bool shared_gradients_begin(struct shared_gradients *s)
 static void adds(void *context, const sb_tensor *leaf, const sb_node *node)
 {
     struct shared_gradients *s = context;
-    const sb_tensor *values = parameters_values(s->set);
+    const sb_tensor *values = parameters_values(s->set), *g = parameters_gradients(s->set);
     if (leaf->base != values)
         return; /* a leaf that is not in the set */
-    const int64_t first = ((const char *)leaf->data - (const char *)values->data) /
-                          (int64_t)sb_dtype_bytes(leaf->dtype);
+    const int64_t at = ((const char *)leaf->data - (const char *)values->data) /
+                       (int64_t)sb_dtype_bytes(leaf->dtype);
+    const int64_t first = parameters_offset(s->set, g, parameters_at(s->set, values, at));
     for (int64_t b = first / s->size; b * s->size < first + tensor_size(leaf); b++)
         s->bucket[b].last = node;
 }
@@ -157,45 +158,49 @@ const struct listener *shared_gradients_listener(const struct shared_gradients *
     return s ? &s->listener : NULL;
 }
 
-/* 1 for each parameter that has a gradient on this rank, else 0; NULL when out of memory. */
-static double *count_gradients(const sb_parameters *set)
-{
-    const int64_t n = sb_parameters_count(set);
-    double *has = memory_new((size_t)n * sizeof *has + 1);
-    for (int64_t i = 0; has && i < n; i++)
-        has[i] = sb_parameters_get(set, i)->grad_current;
-    return has ? has : sb_fail("gradients of ranks: out of memory");
-}
-
-static bool name_first_without(struct shared_gradients *s, double *has, const char **without)
-{
-    const int64_t n = sb_parameters_count(s->set);
-    if (!sb_communicator_sum(s->c, SB_F64, n, has))
-        return false;
-    int64_t i = 0;
-    while (i < n && has[i] > 0)
-        i++;
-    *without = sb_parameters_name(s->set, i);
-    return true;
-}
-
 static bool wait_for_sums(struct shared_gradients *s)
 {
     bool ok = start(s, true);
     for (int64_t b = s->buckets - 1; ok && b >= 0; b--)
         ok = progress(s) && reduction_finish(s->bucket[b].sum);
-    for (int64_t i = 0; ok && i < sb_parameters_count(s->set); i++)
-        sb_parameters_get(s->set, i)->grad_current = true;
+    return ok;
+}
+
+/* Whether this rank has the gradient of every parameter that is not frozen. */
+static bool has_all(const sb_parameters *set)
+{
+    int64_t first = 0;
+    return !sb_parameters_without_gradient(set, &first);
+}
+
+/* Every rank has the sum of a gradient that any rank has: of all parameters, as a rule, which takes
+   one number to say. */
+static bool share_presence(struct shared_gradients *s)
+{
+    double complete = has_all(s->set); /* the number of ranks that have all */
+    if (!sb_communicator_sum(s->c, SB_F64, 1, &complete))
+        return false;
+    const int64_t n = sb_parameters_count(s->set);
+    double *has = memory_new((size_t)n * sizeof *has + 1);
+    if (!has)
+        return sb_fail("gradients of ranks: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        has[i] = complete > 0 ? !parameters_is_frozen(s->set, i)
+                              : sb_parameters_get(s->set, i)->grad_current;
+    const bool ok = complete > 0 || sb_communicator_sum(s->c, SB_F64, n, has);
+    for (int64_t i = 0; ok && i < n; i++)
+        sb_parameters_get(s->set, i)->grad_current = has[i] > 0;
+    memory_free(has);
     return ok;
 }
 
 bool shared_gradients_finish(struct shared_gradients *s, const char **without)
 {
     const double began = now();
-    double *has = without ? count_gradients(s->set) : NULL;
-    const bool ok =
-        (!without || has) && wait_for_sums(s) && (!without || name_first_without(s, has, without));
-    memory_free(has);
+    int64_t first = 0;
+    const bool ok = wait_for_sums(s) && share_presence(s);
+    if (ok && without)
+        *without = sb_parameters_without_gradient(s->set, &first);
     s->seconds += now() - began;
     return ok;
 }

@@ -29,8 +29,8 @@ const struct listener *shared_gradients_listener(const struct shared_gradients *
 
 /*
  * Waits for the sums. Then every rank, even one that ran no backward, has the summed gradient of
- * every parameter. *without, unless `without` is NULL, becomes the name of the first parameter
- * that has no gradient on any rank, or NULL.
+ * every parameter that has one on any rank. *without, unless `without` is NULL, becomes the name of
+ * the first parameter that has no gradient on any rank, or NULL.
  */
 bool shared_gradients_finish(struct shared_gradients *shared, const char **without);
 

@@ -59,7 +59,8 @@ void training_describe_files(const struct training *t, const struct training_req
 static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
-    int64_t size = parts_size(t->weights, 0, sb_parameters_count(t->weights));
+    int64_t size =
+        parts_size(t->weights, parameters_values(t->weights), 0, sb_parameters_count(t->weights));
     const int layers = t->kind == &training_classifier ? o->encoder_layers : o->decoder_layers;
     if (t->kind == &training_seq2seq)
         fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);

@@ -51,7 +51,7 @@ row() {
         gradient = 4 * sum(N - cut + cut / R, Q)
         BLC = B * R / P * L * C
         within = R == 1 ? 0 : 4 * (heads ? 11 * sum(BLC, R) : 3 * 3 * (R - 1) / R * 2 * BLC)
-        rest = (Q > 1 ? 16 : 0) + (heads ? 8 * (2 * R - 1) : 0)
+        rest = (Q > 1 ? 24 : 0) + (heads ? 8 * (2 * R - 1) : 0)
         printf "| %d | %s | %s | %s | %s | %s | %s |\n", P,
             (R < P ? "batch" : "") (R > 1 && R < P ? ", " : "") (R > 1 ? what : ""),
             count(gradient), count(within), rest, count(gradient + within + rest), count(sent)

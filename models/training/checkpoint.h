@@ -2,12 +2,12 @@
  * Checkpoints: a model, optionally with the state of its training, in one safetensors file.
  *
  * The parameters have their dotted names. A training state adds "average", "optimiser.moment.0" and
- * ".1", each as long as all parameters together. The metadata's one key, "softback", contains JSON:
- * format, the model's kind (if missing "seq2seq", the only one of earlier versions), settings by
- * name, the vocabularies, the task, the fingerprint of all tensors (models/training/fingerprint.h),
- * and the counters of the state, or the step of a best model. There is no time, host, path, thread
- * or rank count, so equal training gives equal bytes. Loading compares the fingerprint; files of
- * earlier versions have none.
+ * ".1", each as long as all parameters together that are not frozen. The metadata's one key,
+ * "softback", contains JSON: format, the model's kind (if missing "seq2seq", the only one of
+ * earlier versions), settings by name, the vocabularies, the task, the fingerprint of all tensors
+ * (models/training/fingerprint.h), and the counters of the state, or the step of a best model.
+ * There is no time, host, path, thread or rank count, so equal training gives equal bytes. Loading
+ * compares the fingerprint; files of earlier versions have none.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H

@@ -41,7 +41,7 @@ static bool read_state(const sb_safetensors *file, const sb_parameters *weights,
                        const sb_named_tensor *item)
 {
     sb_tensor *flat = (sb_tensor *)(uintptr_t)item->tensor;
-    const int64_t n = sb_parameters_count(weights), size = parts_size(weights, 0, n);
+    const int64_t n = sb_parameters_count(weights), size = parts_size(weights, flat, 0, n);
     return parameters_ranks(weights) ? read_part(file, item->name, weights, 0, n, 1, &size, flat)
                                      : sb_safetensors_read(file, item->name, flat);
 }

@@ -40,10 +40,11 @@ static void checkpoint_list_items(struct contents *c)
         item->rank = parameters_whole(c->weights, i, item->dim);
     }
     for (int i = 0; i < c->states; i++)
-        c->items[c->n + i] = (struct source_item){.name = c->state[i].name,
-                                                  .dtype = c->state[i].tensor->dtype,
-                                                  .rank = 1,
-                                                  .dim = {parts_size(c->weights, 0, c->n)}};
+        c->items[c->n + i] =
+            (struct source_item){.name = c->state[i].name,
+                                 .dtype = c->state[i].tensor->dtype,
+                                 .rank = 1,
+                                 .dim = {parts_size(c->weights, c->state[i].tensor, 0, c->n)}};
 }
 
 /* ---- the fingerprint ---- */
@@ -79,16 +80,17 @@ static bool checkpoint_add_part(const sb_parameters *weights, int64_t i, const s
     return true;
 }
 
-/* Adds the terms of a state's tensor, which is shaped as all parameters together. */
+/* Adds the terms of a state's tensor, which is as long as all gradients together. */
 static bool checkpoint_add_state(const struct contents *c, uint64_t key, const sb_tensor *flat,
                                  uint64_t *sum)
 {
     struct place place = {.key = key, .flat = flat};
     for (int64_t i = 0; i < c->n; i++) {
-        place.offset = parameters_offset(c->weights, i);
-        if (!checkpoint_add_part(c->weights, i, &place, sum))
+        const int64_t size = parts_size(c->weights, flat, i, 1);
+        place.offset = parameters_offset(c->weights, flat, i);
+        if (size > 0 && !checkpoint_add_part(c->weights, i, &place, sum))
             return false;
-        place.base += parts_size(c->weights, i, 1);
+        place.base += size;
     }
     return true;
 }

@@ -1,5 +1,6 @@
 #include "models/training/replay.h"
 #include "models/data/batch_parts.h"
+#include "nn/flat.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
@@ -35,6 +36,7 @@ struct recording {
 struct replay {
     const sb_device *device;
     sb_model model;
+    int64_t layout; /* of the gradients that the graphs write */
     int count;
     struct recording recording[MOST_GRAPHS];
     int64_t graphs, launches;
@@ -51,13 +53,20 @@ struct replay *replay_new(const sb_model *model)
     return r;
 }
 
-void replay_free(struct replay *r)
+static void replay_forget(struct replay *r)
 {
-    for (int i = 0; r && i < r->count; i++) {
+    for (int i = 0; i < r->count; i++) {
         r->device->graphs->free(r->recording[i].graph);
         batch_release(&r->recording[i].batch);
         memory_free(r->recording[i].has_gradient);
     }
+    r->count = 0;
+}
+
+void replay_free(struct replay *r)
+{
+    if (r)
+        replay_forget(r);
     memory_free(r);
 }
 
@@ -101,6 +110,10 @@ static bool replay_same_form(const struct form *a, const struct form *b)
 /* The entry for a batch's form; NULL when there is none yet, or no room for one. */
 static struct recording *replay_find(struct replay *r, const sb_batch *batch, bool mean)
 {
+    const int64_t layout = parameters_layout(r->model.weights);
+    if (layout != r->layout) /* others are frozen now */
+        replay_forget(r);
+    r->layout = layout;
     const bool adds = replay_any_gradient(r->model.weights);
     const struct form wanted = replay_form_of(batch, mean, adds);
     for (int i = 0; i < r->count; i++)

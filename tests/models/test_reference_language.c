@@ -37,6 +37,7 @@ static const struct recipe with_adamw = {
      .beta2 = 0.98,
      .epsilon = 1e-8,
      .weight_decay = 0.01,
+     .decay_all = true,
      .clip = 1}};
 
 /* A vocabulary of as many symbols as the reference's text has. */

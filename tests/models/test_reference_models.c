@@ -123,6 +123,7 @@ TEST(reference_models, losses_of_post_norm_with_adamw_and_a_schedule_follow_pyto
                                 .beta2 = 0.98,
                                 .epsilon = 1e-8,
                                 .weight_decay = 0.01,
+                                .decay_all = true,
                                 .clip = 1});
 }
 

@@ -284,8 +284,8 @@ CPU_TEST(optimiser, the_norm_has_the_same_bits_for_any_number_of_threads)
 TEST(optimiser, decoupled_decay_shrinks_weights_by_rate_times_decay)
 {
     sb_parameters *set = set_new();
-    sb_optimiser *adamw =
-        sb_adamw_new(set, &(sb_optimiser_options){.learning_rate = 0.1, .weight_decay = 0.5});
+    const sb_optimiser_options o = {.learning_rate = 0.1, .weight_decay = 0.5, .decay_all = true};
+    sb_optimiser *adamw = sb_adamw_new(set, &o);
     backward(set, 1);
     cr_assert(sb_optimiser_step(adamw));
     cr_expect(fabs(sb_tensor_get(sb_parameters_find(set, "w"), 0) - (1 - 0.1 * 0.5 - 0.1)) < 1e-9);

@@ -40,7 +40,7 @@ static void join(sb_communicator *c, void *context)
     sb_tensor *all = parts_join(set, values, 0, 4);
     j->ok[rank] = all && tensor_read_part(all, 0, NUMBERS, j->number[rank]);
     j->here[rank] = sb_parameters_size(set);
-    j->whole[rank] = parts_size(set, 0, 4);
+    j->whole[rank] = parts_size(set, values, 0, 4);
     for (int64_t i = 0; i < NUMBERS; i++)
         sb_tensor_set(all, i, 2 * sb_tensor_get(all, i));
     j->ok[rank] &= parts_take(set, values, 0, 4, all);

@@ -108,11 +108,83 @@ TEST(reference_optimisers, adam_steps_are_as_in_pytorch)
 
 TEST(reference_optimisers, adamw_steps_are_as_in_pytorch)
 {
-    compare_all(
-        2,
-        (const struct optimiser_case[]){
-            {"optimiser/adamw", sb_adamw_new, {ADAM(0.01, 0.9, 0.999, 1e-8), .weight_decay = 0.2}},
-            {"optimiser/adamw_clip",
-             sb_adamw_new,
-             {ADAM(0.01, 0.9, 0.98, 0.1), .weight_decay = 0.2, .clip = 2.5}}});
+    compare_all(2, (const struct optimiser_case[]){
+                       {"optimiser/adamw",
+                        sb_adamw_new,
+                        {ADAM(0.01, 0.9, 0.999, 1e-8), .weight_decay = 0.2, .decay_all = true}},
+                       {"optimiser/adamw_clip",
+                        sb_adamw_new,
+                        {ADAM(0.01, 0.9, 0.98, 0.1), .weight_decay = 0.2, .decay_all = true,
+                         .clip = 2.5}}});
+}
+
+/* ---- groups ---- */
+
+enum { GROUP_STEPS = 50 };
+
+static sb_parameters *read_groups(const sb_safetensors *file)
+{
+    static const struct {
+        const char *name;
+        int rank;
+        int64_t dim[2];
+        sb_group group;
+    } each[] = {{"norm.gain", 1, {5}, {.rate = 0}},
+                {"encoder.weight", 2, {4, 3}, {.rate = 0.1}},
+                {"encoder.bias", 1, {4}, {.rate = 0.1}},
+                {"late", 2, {2, 2}, {.decay = 0.5}},
+                {"head.weight", 2, {3, 4}, {.rate = 2, .decay = 0.1}}};
+    sb_parameters *set = sb_parameters_of(SB_F64, 1);
+    for (int i = 0; i < 5; i++)
+        cr_assert(sb_parameters_add(set, each[i].name, each[i].rank, each[i].dim,
+                                    (sb_initial){SB_INITIAL_CONSTANT, 0}) &&
+                      sb_parameters_group(set, each[i].name, &each[i].group),
+                  "%s", sb_error());
+    reference_read_weights(file, "groups.start", set);
+    return set;
+}
+
+/* "late" has a gradient at every third step alone. */
+static void set_group_gradients(const sb_safetensors *file, sb_parameters *set, int step)
+{
+    for (int64_t i = 0; i < sb_parameters_count(set); i++) {
+        const char *name = sb_parameters_name(set, i);
+        sb_tape tape;
+        if (strcmp(name, "late") == 0 && step % 3 != 0)
+            continue;
+        sb_tape_begin(&tape, SB_RECORD);
+        sb_tensor *w = sb_parameters_get(set, i);
+        sb_tensor *g =
+            reference_tensor(file, reference_name("groups.gradients", name).text, SB_F64);
+        g = sb_reshape(sb_slice(g, 0, step, 1), w->rank, w->dim);
+        cr_assert(sb_backward_from(w, g), "%s", sb_error());
+        sb_tape_end(&tape);
+    }
+}
+
+/* AdamW spares norms and biases without being told to, which the reference's groups spell out. */
+TEST(reference_optimisers, fifty_steps_with_groups_are_as_in_pytorch)
+{
+    sb_safetensors *file = reference_open("optimisers");
+    sb_parameters *set = read_groups(file);
+    const sb_optimiser_options o = {ADAM(0.01, 0.9, 0.98, 1e-8), .weight_decay = 0.2};
+    sb_optimiser *adamw = sb_adamw_new(set, &o);
+    for (int step = 0; step < GROUP_STEPS; step++) {
+        set_group_gradients(file, set, step);
+        cr_assert(step != GROUP_STEPS / 2 || sb_optimiser_set_rate(adamw, 0.01 / 4));
+        cr_assert(sb_optimiser_step(adamw), "%s", sb_error());
+    }
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    for (int64_t i = 0; i < sb_parameters_count(set); i++) {
+        const char *name = sb_parameters_name(set, i);
+        const sb_tensor *after =
+            reference_tensor(file, reference_name("groups.after", name).text, SB_F64);
+        const double apart = test_relative(sb_parameters_get(set, i), after);
+        cr_expect(apart < 1e-9, "%s differs by %g", name, apart);
+    }
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_optimiser_free(adamw);
+    sb_parameters_free(set);
+    sb_safetensors_close(file);
 }

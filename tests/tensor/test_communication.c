@@ -88,17 +88,17 @@ struct job {
     int heads; /* ranks of tensor parallelism */
 };
 
-/* In f64: the loss and the dropout position of each batch; in the first step a number for each
-   parameter; with tensor parallelism the norm, with the first non-finite parameter of each rank. */
+/* In f64: the loss and the dropout position of each batch; how many ranks have all gradients; with
+ * tensor parallelism the norm, with the first non-finite parameter of each rank. */
 static int64_t expected_bytes(const struct small_run *run, const struct job *job,
                               const struct at *at)
 {
-    const int64_t first = sb_trainer_steps(run->trainer) == 1, cut = at->heads > 1;
+    const int64_t cut = at->heads > 1;
     const int64_t numbers = gradient_numbers(run, at->ranks, at->rank) +
                             attention_numbers(run, at) + border_numbers(run, at);
     return numbers * (int64_t)sb_dtype_bytes(job->dtype) +
            8 * job->settings->trainer.accumulate * sum_numbers(2, at->ranks, at->rank) +
-           8 * first * sum_numbers(sb_parameters_count(run->weights), at->ranks, at->rank) +
+           8 * sum_numbers(1, at->ranks, at->rank) +
            8 * cut * sum_numbers(1 + at->heads, at->heads, at->head);
 }
 

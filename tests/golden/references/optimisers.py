@@ -45,3 +45,34 @@ def add(r):
     case("adam_clip", Adam, 1.5, lr=0.01, betas=(0.9, 0.98), eps=0.1)
     case("adamw", AdamW, lr=0.01, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.2)
     case("adamw_clip", AdamW, 2.5, lr=0.01, betas=(0.9, 0.98), eps=0.1, weight_decay=0.2)
+    groups(r)
+
+
+GROUP_STEPS = 50
+
+
+def groups(r):
+    """50 steps of AdamW with groups of their own rate and decay; `late` has a gradient at every
+    third step alone, and rates change after half of the steps."""
+    shapes = {"norm.gain": (5,), "encoder.weight": (4, 3), "encoder.bias": (4,), "late": (2, 2),
+              "head.weight": (3, 4)}
+    start = {key: r.normal(*shape) for key, shape in shapes.items()}
+    gradients = {key: r.normal(GROUP_STEPS, *shape) for key, shape in shapes.items()}
+    options = {"norm.gain": {"weight_decay": 0.0}, "encoder.weight": {"lr": 0.001},
+               "encoder.bias": {"lr": 0.001, "weight_decay": 0.0},
+               "late": {"weight_decay": 0.5}, "head.weight": {"lr": 0.02, "weight_decay": 0.1}}
+    p = {key: t.clone().requires_grad_() for key, t in start.items()}
+    optimiser = torch.optim.AdamW([{"params": [p[key]], **options[key]} for key in p], lr=0.01,
+                                  betas=(0.9, 0.98), eps=1e-8, weight_decay=0.2)
+    for step in range(GROUP_STEPS):
+        for key in p:
+            has = key != "late" or step % 3 == 0
+            p[key].grad = gradients[key][step].clone() if has else None
+        if step == GROUP_STEPS // 2:
+            for group in optimiser.param_groups:
+                group["lr"] /= 4
+        optimiser.step()
+    for key in start:
+        r.put(f"groups.start.{key}", start[key])
+        r.put(f"groups.gradients.{key}", gradients[key])
+        r.put(f"groups.after.{key}", p[key])
