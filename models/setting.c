@@ -52,6 +52,16 @@ void setting_add_choice(struct setting_table *t, const char *name, unsigned *cho
     setting->choices = choices;
 }
 
+void setting_add_text(struct setting_table *t, const char *name, char text[SETTING_TEXT],
+                      const char *argument, char separator, const char *help)
+{
+    struct setting *setting = setting_add(t, name, 0, 0, help);
+    setting->text = text;
+    setting->argument = argument;
+    setting->separator = separator;
+    setting->optional = true;
+}
+
 void setting_optional(struct setting_table *t)
 {
     t->at[t->count - 1].optional = true;
@@ -59,7 +69,8 @@ void setting_optional(struct setting_table *t)
 
 bool setting_is_left_out(const struct setting *setting)
 {
-    return setting->optional && strcmp(setting_read(setting).text, "0") == 0;
+    const struct setting_text value = setting_read(setting);
+    return setting->optional && (!value.text[0] || strcmp(value.text, "0") == 0);
 }
 
 void setting_zero(struct setting_table *t, enum setting_zero zero)
@@ -116,9 +127,31 @@ static bool setting_set_count(const struct setting *setting, const char *text)
     return true;
 }
 
+static bool setting_set_text(const struct setting *setting, const char *text)
+{
+    if (strlen(text) >= SETTING_TEXT)
+        return sb_fail("--%s: %zu bytes are too many; at most %d are possible", setting->name,
+                       strlen(text), SETTING_TEXT - 1);
+    memset(setting->text, 0, SETTING_TEXT);
+    strcpy(setting->text, text);
+    return true;
+}
+
+/* Appends a text to those that were given before. */
+static bool setting_append(const struct setting *setting, const char *text)
+{
+    char all[2 * SETTING_TEXT];
+    const char separator[] = {setting->text[0] ? setting->separator : '\0', '\0'};
+    if (!text[0])
+        return sb_fail("--%s: the text is empty", setting->name);
+    snprintf(all, sizeof all, "%s%s%s", setting->text, separator, text);
+    return setting_set_text(setting, all);
+}
+
 bool setting_write(const struct setting *setting, const char *text)
 {
     return setting->choice   ? setting_set_choice(setting, text)
+           : setting->text   ? setting_set_text(setting, text)
            : setting->flag   ? setting_set_flag(setting, text)
            : setting->number ? setting_set_number(setting, text)
                              : setting_set_count(setting, text);
@@ -126,6 +159,8 @@ bool setting_write(const struct setting *setting, const char *text)
 
 bool setting_give(const struct setting *setting, const char *text)
 {
+    if (setting->text)
+        return setting_append(setting, text);
     if (!setting_write(setting, text))
         return false;
     if (!setting->number || *setting->number != 0 || setting->zero == ZERO_IS_ZERO)
@@ -154,6 +189,7 @@ static struct setting_text setting_word(const char *text)
 struct setting_text setting_read(const struct setting *setting)
 {
     return setting->choice   ? setting_word(setting->choices[*setting->choice])
+           : setting->text   ? setting_word(setting->text)
            : setting->flag   ? setting_word(*setting->flag ? "true" : "false")
            : setting->number ? setting_word(number_text(*setting->number).text)
            : setting->small  ? setting_whole(*setting->small)

@@ -21,6 +21,8 @@ enum setting_kinds {
     SETTING_FOR_ALL = 7,
 };
 
+enum { SETTING_TEXT = 512 }; /* the most bytes of a setting's text, with the one that ends it */
+
 /* One setting, bound to options: one of the pointers points to its value there. */
 struct setting {
     const char *name; /* "feed-forward" */
@@ -33,6 +35,9 @@ struct setting {
     double *number;
     unsigned *choice; /* an enum */
     bool *flag;
+    char *text;             /* SETTING_TEXT bytes */
+    const char *argument;   /* what a text is called in help: "PATTERN" */
+    char separator;         /* between texts that were given one after the other */
     enum setting_zero zero; /* of a number */
     bool
         optional; /* a file has it only where it is not 0, as earlier versions knew nothing of it */
@@ -40,7 +45,7 @@ struct setting {
     const char *const *choices; /* of a choice, ended by NULL */
 };
 
-enum { MOST_SETTINGS = 64 }; /* so that sets of them are bits of a word */
+enum { MOST_SETTINGS = 96 };
 
 struct setting_table {
     enum setting_group group; /* of the settings that are added next */
@@ -61,6 +66,11 @@ void setting_add_flag(struct setting_table *table, const char *name, bool *flag,
 void setting_add_choice(struct setting_table *table, const char *name, unsigned *choice,
                         const char *const *choices, const char *help);
 
+/* A text, empty by default, which files then leave out. What is given later is appended, after the
+   separator. */
+void setting_add_text(struct setting_table *table, const char *name, char text[SETTING_TEXT],
+                      const char *argument, char separator, const char *help);
+
 /* Says of the number that was added last what its 0 is, and that files leave out a 0. */
 void setting_zero(struct setting_table *table, enum setting_zero zero);
 void setting_optional(struct setting_table *table);
@@ -77,7 +87,7 @@ bool setting_write(const struct setting *setting, const char *text);
 
 /* Its value as text; a number is restored to the same bits. */
 struct setting_text {
-    char text[40];
+    char text[SETTING_TEXT];
 };
 struct setting_text setting_read(const struct setting *setting);
 

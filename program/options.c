@@ -12,7 +12,11 @@ static const char *const headings[] = {"The model:", "Training:", "Data:"};
 
 static const char *options_argument_name(const struct setting *setting)
 {
-    return setting->flag ? NULL : setting->choice ? "WORD" : setting->number ? "X" : "N";
+    return setting->flag     ? NULL
+           : setting->text   ? setting->argument
+           : setting->choice ? "WORD"
+           : setting->number ? "X"
+                             : "N";
 }
 
 /* The default as text. With "(0: never)" in the help, a default of 0 is "never", and that part is
@@ -24,6 +28,8 @@ static struct setting_text options_default_of(int i, char *help)
     char *zero = strstr(help, " (0: ");
     if (setting_at(&usual, i).flag)
         strcpy(value.text, "off");
+    else if (setting_at(&usual, i).text)
+        strcpy(value.text, "none");
     else if (zero && strcmp(value.text, "0") == 0) {
         snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(zero + 5, ")"), zero + 5);
         *zero = '\0';
@@ -34,8 +40,8 @@ static struct setting_text options_default_of(int i, char *help)
 /* "help [pre, post; default pre]", kept for as long as the program runs. */
 static const char *options_explain(const struct setting *setting, int i)
 {
-    static char text[MOST_SETTINGS][256];
-    char help[160];
+    static char text[MOST_SETTINGS][320];
+    char help[224];
     snprintf(help, sizeof help, "%s", setting->help);
     struct setting_text value = options_default_of(i, help);
     int used = snprintf(text[i], sizeof text[i], "%s [", help);
@@ -103,14 +109,14 @@ void options_fail(struct argp_state *state)
 }
 
 bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, uint64_t *given, error_t *error)
+                   struct settings *settings, bool given[MOST_SETTINGS], error_t *error)
 {
     const int i = key - SETTING_KEY;
     const struct setting setting = setting_at(settings, i);
     if (!setting.name)
         return false;
     *error = 0;
-    *given |= (uint64_t)1 << i;
+    given[i] = true;
     if (!setting_give(&setting, setting.flag ? "true" : argument))
         options_fail(state);
     return true;

@@ -14,7 +14,7 @@
 bool setting_given(const struct training_request *request, const char *name)
 {
     const int i = setting_find(name);
-    return i >= 0 && request->given >> i & 1;
+    return i >= 0 && request->given[i];
 }
 
 /* ---- defaults ---- */
@@ -119,6 +119,8 @@ static void training_choose_steps(struct training *t, bool warmup_is_given)
         s->evaluate_every = s->steps / 20 > 50 ? s->steps / 20 : 50;
     sb_schedule *schedule = &s->trainer.optimiser.schedule;
     schedule->steps = s->steps;
+    if (schedule->cycle == 0 && schedule->kind == SB_SCHEDULE_RESTARTS)
+        schedule->cycle = s->steps < 4 ? 1 : s->steps / 4;
     if (schedule->warmup >= s->steps && !warmup_is_given)
         schedule->warmup = s->steps / 10;
 }
@@ -155,7 +157,7 @@ static bool training_take_settings(struct training *t, const struct training_req
 {
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given >> i & 1 && !training_take_given(&stored, i, t, request))
+        if (request->given[i] && !training_take_given(&stored, i, t, request))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;
@@ -199,6 +201,8 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     options.communicator = t->batches;
     options.sequence_ranks = request->sequence_ranks;
     options.stop = training_interrupted;
+    if (!fine_tuning_apply(&t->settings.tuning, t->weights))
+        return false;
     t->trainer = sb_trainer_for(&t->subject, &t->source, &options);
     return t->trainer && (!t->loaded || training_take_state(t));
 }

@@ -59,8 +59,9 @@ void training_describe_files(const struct training *t, const struct training_req
 static void training_describe_model(const struct training *t, FILE *out)
 {
     const sb_transformer_options *o = &t->settings.model.transformer;
-    int64_t size =
-        parts_size(t->weights, parameters_values(t->weights), 0, sb_parameters_count(t->weights));
+    const int64_t count = sb_parameters_count(t->weights);
+    const int64_t size = parts_size(t->weights, parameters_values(t->weights), 0, count);
+    const int64_t trained = parts_size(t->weights, parameters_gradients(t->weights), 0, count);
     const int layers = t->kind == &training_classifier ? o->encoder_layers : o->decoder_layers;
     if (t->kind == &training_seq2seq)
         fprintf(out, "model      %d+%d layers, ", o->encoder_layers, o->decoder_layers);
@@ -69,9 +70,12 @@ static void training_describe_model(const struct training *t, FILE *out)
                 layers == 1 ? "layer" : "layers");
     fprintf(out, "width %lld, %lld heads, ", (long long)o->width, (long long)o->heads);
     if (size < 100000)
-        fprintf(out, "%s parameters\n", count_text(size).text);
+        fprintf(out, "%s parameters", count_text(size).text);
     else
-        fprintf(out, "%.1f M parameters\n", (double)size / 1e6);
+        fprintf(out, "%.1f M parameters", (double)size / 1e6);
+    if (trained < size)
+        fprintf(out, ", of which %s are trained", count_text(trained).text);
+    fputs("\n", out);
 }
 
 static void training_describe_steps(const struct training *t, FILE *out)

@@ -9,6 +9,7 @@
 #include "models/language_kind.h"
 #include "models/setting.h"
 #include "models/text/documents.h"
+#include "models/training/fine_tuning.h"
 #include "models/training/trainer.h"
 
 struct settings {
@@ -27,6 +28,7 @@ struct settings {
     sb_document_cut documents;
     struct language_settings language; /* what `model` lacks of a language model */
     sb_pooling pooling;                /* and of a classifier */
+    struct fine_tuning tuning;
 };
 
 /* The i-th setting; its name is NULL past the last. */

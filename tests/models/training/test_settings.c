@@ -10,6 +10,8 @@ static const char *other(const struct settings *settings, int i)
     const struct setting s = setting_at(&usual, i);
     if (s.flag)
         return "true";
+    if (s.text)
+        return "encoder.*:rate=0.1";
     if (s.choice)
         return s.choices[*s.choice == 0 ? 1 : 0];
     if (s.number)
@@ -118,5 +120,29 @@ TEST(settings, wrong_values_are_refused_with_the_reason)
         cr_expect(!setting_set(&s, setting_find(cases[i][0]), cases[i][1]));
         EXPECT_ERROR(cases[i][2]);
         cr_expect(memcmp(&s, &before, sizeof s) == 0, "%s changes", cases[i][0]);
+    }
+}
+
+/* AdamW of earlier versions decayed biases and norms too: what was begun then goes on so. */
+TEST(settings, adamw_of_an_earlier_file_still_decays_all_parameters)
+{
+    static const char *const optimisers[] = {"adam", "adamw"};
+    for (int i = 0; i < 2; i++) {
+        sb_description *earlier = sb_description_new("seq2seq"),
+                       *own = sb_description_new("seq2seq");
+        struct settings read;
+        cr_assert(sb_description_set(earlier, "optimiser", optimisers[i]) &&
+                  settings_read(&read, earlier) && settings_write(&read, own));
+        cr_expect(read.trainer.optimiser.decay_all == (i == 1));
+        const char *written = sb_description_get(own, "decay-all");
+        cr_expect(i == 0 ? !written : strcmp(written, "true") == 0);
+        sb_description_free(earlier);
+        sb_description_free(own);
+        struct settings now = settings_default();
+        own = sb_description_new("seq2seq");
+        now.trainer.optimiser_kind = (sb_optimiser_kind)i;
+        cr_assert(settings_write(&now, own) && settings_read(&read, own));
+        cr_expect(!read.trainer.optimiser.decay_all);
+        sb_description_free(own);
     }
 }

@@ -1,0 +1,82 @@
+#include "models/training/fine_tuning.h"
+#include "tensor/error.h"
+#include "tensor/option.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void fine_tuning_add_settings(struct setting_table *t, struct fine_tuning *tuning)
+{
+    t->group = SETTING_OF_TRAINING;
+    setting_add_text(t, "freeze", tuning->freeze, "PATTERN", ',',
+                     "do not train the parameters whose names match PATTERN, such as "
+                     "\"encoder.*\"; may be repeated");
+    setting_add_text(
+        t, "group", tuning->groups, "GROUP", ';',
+        "give parameters a factor of the learning rate, a weight decay, or freeze "
+        "them: \"PATTERN:rate=0.1,decay=0\" or \"PATTERN:frozen\"; may be repeated, and "
+        "the last one that matches counts");
+}
+
+/* One of the groups, while they are read. */
+struct group_text {
+    char pattern[SETTING_TEXT];
+    sb_group group;
+};
+
+/* Reads a member of a group, "rate=0.1", of so many bytes. */
+static bool group_read_member(sb_group *group, const char *text, size_t size)
+{
+    const size_t name = strcspn(text, "=,;");
+    double *number = name == 4 && strncmp(text, "rate", 4) == 0    ? &group->rate
+                     : name == 5 && strncmp(text, "decay", 5) == 0 ? &group->decay
+                                                                   : NULL;
+    if (size == 6 && strncmp(text, "frozen", 6) == 0) {
+        group->frozen = true;
+        return true;
+    }
+    if (!number || name == size)
+        return sb_fail("--group: \"%.*s\" is none of rate=X, decay=X and frozen", (int)size, text);
+    char *end;
+    const double value = strtod(text + name + 1, &end);
+    if (end != text + size || end == text + name + 1 || !(value >= 0 && isfinite(value)))
+        return sb_fail("--group: \"%.*s\": not a number >= 0 after \"=\"", (int)size, text);
+    *number = value == 0 ? SB_ZERO : value;
+    return true;
+}
+
+/* Reads the group at *text, and moves on to the next one. */
+static bool group_read(const char **text, struct group_text *g)
+{
+    const char *at = *text;
+    const size_t all = strcspn(at, ";"), pattern = strcspn(at, ":;");
+    *g = (struct group_text){.pattern = ""};
+    if (pattern == all || pattern == 0)
+        return sb_fail("--group: \"%.*s\" is not PATTERN:rate=X,decay=X", (int)all, at);
+    memcpy(g->pattern, at, pattern);
+    for (size_t i = pattern + 1, size; i <= all; i += size + 1) {
+        size = strcspn(at + i, ",;");
+        if (!group_read_member(&g->group, at + i, size))
+            return false;
+    }
+    *text = at + all + (at[all] == ';');
+    return true;
+}
+
+bool fine_tuning_check(const struct fine_tuning *tuning)
+{
+    struct group_text g;
+    for (const char *at = tuning->groups; *at;)
+        if (!group_read(&at, &g))
+            return false;
+    return true;
+}
+
+bool fine_tuning_apply(const struct fine_tuning *tuning, sb_parameters *weights)
+{
+    struct group_text g;
+    for (const char *at = tuning->groups; *at;)
+        if (!group_read(&at, &g) || !sb_parameters_group(weights, g.pattern, &g.group))
+            return false;
+    return !tuning->freeze[0] || sb_parameters_freeze(weights, tuning->freeze, true);
+}

@@ -1,0 +1,128 @@
+/* Parameters that are frozen or grouped by options of softback train. */
+#include "tests/support/program.h"
+#include <stdio.h>
+
+#define TRAIN                                                                                      \
+    "train --data pairs.tsv --log m.jsonl --width 16 --heads 2 --encoder-layers 1 "                \
+    "--decoder-layers 1 --batch-pairs 4 --average 0.9 --optimiser adamw --weight-decay 0.2 "       \
+    "--schedule restarts --cycle 8 --cycle-growth 2 --learning-rate 0.01 --warmup 5 "              \
+    "--evaluate-pairs 4 --evaluate-every 7 --threads 1 --out m "
+
+#define GROUPS                                                                                     \
+    "--freeze 'encoder.layers.*' --group '*.bias:rate=0.5,decay=0.1' --freeze '*.norm*' "          \
+    "--group 'decoder.*:rate=2' "
+
+static void rename_run(const char *to)
+{
+    static const char *const files[] = {"m", "m.state", "m.jsonl"};
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%s%s", to, files[i]);
+        cr_assert(rename(test_temporary(files[i]), test_temporary(name)) == 0, "no %s", files[i]);
+    }
+}
+
+/* Whether a tensor of two files has the same bits. */
+static bool same_tensor(const char *a, const char *b, const char *name)
+{
+    sb_safetensors *file[2];
+    sb_tensor *t[2];
+    const char *const paths[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        file[i] = sb_safetensors_open(test_temporary(paths[i]));
+        t[i] = sb_safetensors_tensor(file[i], name);
+        cr_assert(t[i], "%s", sb_error());
+    }
+    const bool same = test_same_bits(t[0], t[1]);
+    for (int i = 0; i < 2; i++) {
+        sb_tensor_release(t[i]);
+        sb_safetensors_close(file[i]);
+    }
+    return same;
+}
+
+TEST(program_tuning, a_resumed_run_with_frozen_and_grouped_parameters_ends_with_the_same_bytes)
+{
+    program_write_pairs();
+    struct outcome o = program_run(TRAIN GROUPS "--steps 42");
+    cr_assert(o.code == 0 && strstr(o.out, " are trained\n"), "%s%s", o.out, o.err);
+    rename_run("whole-");
+    cr_assert(program_run(TRAIN GROUPS "--steps 21").code == 0);
+    o = program_run(TRAIN GROUPS "--steps 42 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+    program_expect_same_run("whole-");
+}
+
+TEST(program_tuning, frozen_parameters_of_a_file_are_those_that_were_drawn)
+{
+    static const char frozen[] = "encoder.layers.0.self_attention.query.weight",
+                      other[] = "decoder.layers.0.self_attention.query.weight";
+    program_write_pairs();
+    cr_assert(program_run(TRAIN GROUPS "--steps 7").code == 0);
+    rename_run("short-");
+    cr_assert(program_run(TRAIN GROUPS "--steps 35").code == 0);
+    cr_expect(same_tensor("m.state", "short-m.state", frozen));
+    cr_expect(same_tensor("m", "short-m", frozen));
+    cr_expect(!same_tensor("m.state", "short-m.state", other));
+}
+
+/* An optimiser's state that is as long as the parameters that are trained. */
+TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
+{
+    program_write_pairs();
+    struct outcome o = program_run(TRAIN "--freeze '*' --group 'x' --steps 7");
+    cr_expect(o.code == 2 && strstr(o.err, "--group: \"x\" is not PATTERN:rate=X,decay=X"), "%s",
+              o.err);
+    cr_assert(program_run(TRAIN "--freeze 'encoder.*,decoder.*' --steps 7").code == 0);
+    sb_safetensors *file = sb_safetensors_open(test_temporary("m.state"));
+    const int moment = sb_safetensors_find(file, "optimiser.moment.1");
+    int64_t trained = 0;
+    for (int i = 0; i < sb_safetensors_count(file); i++) {
+        const char *name = sb_safetensors_name(file, i);
+        const int64_t *dim = sb_safetensors_shape(file, i);
+        if (strncmp(name, "head", 4) == 0 || strncmp(name, "output", 6) == 0)
+            trained += sb_safetensors_rank(file, i) == 1 ? dim[0] : dim[0] * dim[1];
+    }
+    cr_assert(moment >= 0 && trained > 0);
+    cr_expect(sb_safetensors_shape(file, moment)[0] == trained, "%lld of %lld",
+              (long long)sb_safetensors_shape(file, moment)[0], (long long)trained);
+    sb_safetensors_close(file);
+}
+
+TEST(program_tuning, groups_that_cannot_be_read_or_match_nothing_are_explained)
+{
+    static const struct {
+        const char *options, *message;
+        int code;
+    } cases[] = {
+        {"--group 'encoder.*:speed=2'",
+         "--group: \"speed=2\" is none of rate=X, decay=X and frozen", 2},
+        {"--group 'encoder.*:rate=fast'", "--group: \"rate=fast\": not a number >= 0 after \"=\"",
+         2},
+        {"--group 'encoder.*:rate=-1'", "--group: \"rate=-1\": not a number >= 0", 2},
+        {"--group ':rate=1'", "--group: \":rate=1\" is not PATTERN:rate=X,decay=X", 2},
+        {"--freeze ''", "--freeze: the text is empty", 2},
+        {"--freeze 'encodr.*'", "parameters_freeze: no parameter matches \"encodr.*\"", 1},
+        {"--group 'encodr.*:rate=1'", "parameters_group: no parameter matches \"encodr.*\"", 1},
+        {"--freeze '*'", "all parameters are frozen, so there is nothing to train", 1},
+        {"--schedule restarts --cycle-growth 0.5", "growth is 0.5, not in 1..1e6", 1},
+    };
+    program_write_pairs();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct outcome o = program_run("train --data pairs.tsv --out m %s", cases[i].options);
+        cr_expect(o.code == cases[i].code && strstr(o.err, cases[i].message), "%s: %d %s",
+                  cases[i].options, o.code, o.err);
+    }
+}
+
+TEST(program_tuning, what_is_frozen_cannot_change_with_resume)
+{
+    program_write_pairs();
+    cr_assert(program_run(TRAIN "--freeze 'encoder.*' --steps 7").code == 0);
+    struct outcome o = program_run(TRAIN "--freeze 'decoder.*' --steps 14 --resume");
+    cr_expect(o.code == 1 &&
+                  strstr(o.err, "--freeze is decoder.*, but m was started with encoder.*"),
+              "%s", o.err);
+    o = program_run(TRAIN "--steps 14 --resume");
+    cr_expect(o.code == 0, "%s", o.err);
+}
