@@ -219,7 +219,7 @@ const char *description_vocabulary_at(const sb_description *d, int64_t i,
 
 /* ---- comparing ---- */
 
-static bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
+bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b)
 {
     int64_t n = sb_vocabulary_size(a);
     bool same = sb_vocabulary_units(a) == sb_vocabulary_units(b) && n == sb_vocabulary_size(b);

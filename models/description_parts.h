@@ -18,4 +18,7 @@ const char *description_vocabulary_at(const sb_description *description, int64_t
    symbols the same ids. */
 bool description_same_words(const sb_description *a, const sb_description *b);
 
+/* Whether two vocabularies have the same symbols. */
+bool description_same_vocabulary(const sb_vocabulary *a, const sb_vocabulary *b);
+
 #endif

@@ -5,7 +5,7 @@
 #include "tensor/option.h"
 #include <math.h>
 
-/* Fails unless a parameter matches; the message has a name, to show what names are like. */
+/* Fails unless a parameter matches. */
 static bool group_matches_any(const char *who, const sb_parameters *set, const char *pattern)
 {
     if (!set || !pattern)
@@ -15,9 +15,8 @@ static bool group_matches_any(const char *who, const sb_parameters *set, const c
             return true;
     if (set->count == 0)
         return sb_fail("%s: the set has no parameters; call this after the model is made", who);
-    return sb_fail("%s: no parameter matches \"%.200s\"; the first is \"%s\", and softback info "
-                   "lists those of a file",
-                   who, pattern, set->item[0].name);
+    return sb_fail("%s: no parameter matches \"%.200s\"; names are like \"%s\"", who, pattern,
+                   set->item[0].name);
 }
 
 static void group_freeze(sb_parameters *set, struct parameter *p, bool frozen)

@@ -1,5 +1,6 @@
 #include "nn/linear.h"
 #include "nn/layer.h"
+#include "nn/lora_layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
 #include "tensor/failure.h"
@@ -20,11 +21,13 @@ bool sb_linear_layer_init_cut(sb_linear_layer *layer, sb_parameters *set, const 
         return false;
     layer->weight =
         sb_parameters_add_cut(set, name_join(name, "weight").text, SB_SHAPE(out, in), xavier, cut);
+    const int ranks = sb_communicator_size(cut.ranks);
     cut.ranks = cut.axis == 0 ? cut.ranks : NULL;
     if (layer->weight && bias)
         layer->bias =
             sb_parameters_add_cut(set, name_join(name, "bias").text, SB_SHAPE(out), zero, cut);
-    return layer_end(&start, layer->weight && (layer->bias || !bias));
+    return layer_end(&start, layer->weight && (layer->bias || !bias) &&
+                                 lora_init(layer, set, name, in, out, ranks));
 }
 
 sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
@@ -32,6 +35,8 @@ sb_tensor *sb_linear_layer_forward(const sb_linear_layer *layer, sb_tensor *x,
 {
     if (!layer)
         return fail_null("linear_layer", "layer");
+    if (layer->lora_a)
+        return lora_forward(layer, x, activation);
     sb_tensor *weight = precision_of(layer->weight, x);
     return sb_linear_activation(x, weight, precision_of(layer->bias, x), activation);
 }

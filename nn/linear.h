@@ -6,11 +6,14 @@
 #include "parameters.h"
 
 typedef struct {
-    sb_tensor *weight; /* (out, in), Xavier */
-    sb_tensor *bias;   /* (out), zeros; or NULL */
+    sb_tensor *weight;          /* (out, in), Xavier */
+    sb_tensor *bias;            /* (out), zeros; or NULL */
+    sb_tensor *lora_a, *lora_b; /* adapters (nn/lora.h); or NULL */
+    double lora_scale;
 } sb_linear_layer;
 
-/* Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
+/* Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
+   sb_parameters_lora asked for. Fails when an argument is NULL, a
    size is below 1, or a name is taken; then the layer is zero and the set is unchanged. */
 SB_API bool sb_linear_layer_init(sb_linear_layer *layer, sb_parameters *set, const char *name,
                                  int64_t in, int64_t out, bool bias);

@@ -3,6 +3,7 @@
 #include "nn/flat.h"
 #include "nn/groups.h"
 #include "nn/moments.h"
+#include "nn/optimiser_parts.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
@@ -19,6 +20,7 @@ struct sb_optimiser {
     sb_optimiser_options options;
     int64_t steps;
     double rate, norm;
+    double own_rate; /* set by the caller; NAN: that of the schedule */
     sb_plateau plateau;
     struct moments moments;
 };
@@ -74,7 +76,7 @@ static sb_optimiser *new (enum kind kind, sb_parameters *set, const sb_optimiser
     sb_optimiser *o = memory_new(sizeof *o);
     if (!o)
         return sb_fail("%s: out of memory", names[kind]);
-    *o = (sb_optimiser){.kind = kind, .set = set, .options = all};
+    *o = (sb_optimiser){.kind = kind, .set = set, .options = all, .own_rate = NAN};
     o->moments.tensors = kind == SGD ? 1 : 2;
     if (moments_fit(&o->moments, set))
         return o;
@@ -241,7 +243,9 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     const struct update_kernels *k = kernel_row(&update_rows, parameters_values(o->set));
     if (!k)
         return false;
-    const double rate = sb_schedule_rate(&o->options.schedule, o->steps + 1, &o->plateau);
+    const double rate = isnan(o->own_rate)
+                            ? sb_schedule_rate(&o->options.schedule, o->steps + 1, &o->plateau)
+                            : o->own_rate;
     if (!not_negative("optimiser_step", "the schedule's rate", rate))
         return false;
     o->steps++;
@@ -273,7 +277,7 @@ bool sb_optimiser_set_rate(sb_optimiser *optimiser, double rate)
         return fail_null("optimiser_set_rate", "optimiser");
     if (!not_negative("optimiser_set_rate", "the rate", rate))
         return false;
-    optimiser->options.schedule = (sb_schedule){.rate = rate == 0 ? SB_ZERO : rate};
+    optimiser->own_rate = rate;
     return true;
 }
 
@@ -301,4 +305,57 @@ void sb_optimiser_restore(sb_optimiser *optimiser, int64_t steps, sb_plateau pla
     optimiser->plateau = plateau;
     for (int64_t i = 0; i < optimiser->moments.count; i++)
         optimiser->moments.place[i].steps = steps;
+}
+
+/* ---- for files ---- */
+
+const char *optimiser_name(const sb_optimiser *optimiser)
+{
+    return names[optimiser->kind];
+}
+
+sb_parameters *optimiser_set(const sb_optimiser *optimiser)
+{
+    return optimiser->set;
+}
+
+struct moments *optimiser_moments(sb_optimiser *optimiser)
+{
+    return &optimiser->moments;
+}
+
+double optimiser_own_rate(const sb_optimiser *optimiser)
+{
+    return optimiser->own_rate;
+}
+
+bool optimiser_steps_differ(const sb_optimiser *optimiser)
+{
+    const struct moments *m = &optimiser->moments;
+    for (int64_t i = 0; i < m->count; i++)
+        if (m->place[i].slot >= 0 && m->place[i].steps != optimiser->steps)
+            return true;
+    return false;
+}
+
+sb_tensor *optimiser_steps_new(const sb_optimiser *optimiser)
+{
+    const struct moments *m = &optimiser->moments;
+    sb_tensor *steps = tensor_new("optimiser", sb_device_cpu(), SB_F64, 1, &m->count);
+    for (int64_t i = 0; steps && i < m->count; i++)
+        ((double *)steps->data)[i] = (double)m->place[i].steps;
+    return steps;
+}
+
+bool optimiser_take_steps(sb_optimiser *optimiser, const sb_tensor *steps)
+{
+    struct moments *m = &optimiser->moments;
+    const double *number = steps->data, most = (double)optimiser->steps;
+    for (int64_t i = 0; i < m->count; i++)
+        if (!(number[i] >= 0 && number[i] <= most && number[i] == floor(number[i])))
+            return sb_fail("optimiser: \"%s\" has taken %g steps of %g",
+                           sb_parameters_name(optimiser->set, i), number[i], most);
+    for (int64_t i = 0; i < m->count; i++)
+        m->place[i].steps = (int64_t)number[i];
+    return true;
 }

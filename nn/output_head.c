@@ -16,8 +16,12 @@ bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *n
         linear.bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(V), zero);
     else
         sb_linear_layer_init(&linear, set, name, C, V, true);
+    if (linear.lora_a)
+        sb_fail("output_head: \"%s\" cannot have LoRA adapters; name other layers, such as "
+                "\"*.query,*.value\"",
+                name);
     *head = (sb_output_head){linear.weight, linear.bias};
-    return layer_end(&start, head->bias != NULL);
+    return layer_end(&start, head->bias && !linear.lora_a);
 }
 
 sb_tensor *sb_output_head_logits(const sb_output_head *head, sb_tensor *y)

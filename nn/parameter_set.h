@@ -15,6 +15,13 @@ struct parameter {
     bool frozen;
 };
 
+/* The adapters that new linear layers get; rank 0: none. */
+struct lora {
+    int64_t rank;
+    double scale;
+    char *on; /* a pattern of names of layers */
+};
+
 struct sb_parameters {
     sb_dtype dtype;
     sb_random random;
@@ -27,6 +34,7 @@ struct sb_parameters {
     bool moved;             /* the gradients must be laid out again: others are frozen now */
     parameters_check *fits; /* if set, called with `context` for each new parameter */
     const void *context;
+    struct lora lora;
 };
 
 #endif

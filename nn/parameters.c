@@ -38,6 +38,7 @@ void sb_parameters_free(sb_parameters *set)
     sb_tensor_release(set->values);
     sb_tensor_release(set->gradients);
     memory_free(set->item);
+    memory_free(set->lora.on);
     memory_free(set);
 }
 

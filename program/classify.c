@@ -3,6 +3,7 @@
 #include "models/text/lines.h"
 #include "models/text/pairs.h"
 #include "models/training/checkpoint.h"
+#include "program/base_option.h"
 #include "program/command.h"
 #include "program/machine_options.h"
 #include "program/stream.h"
@@ -15,7 +16,7 @@
 #include <string.h>
 
 struct classify_request {
-    const char *path;
+    const char *path, *base;
     char **texts;
     int count;
 };
@@ -24,6 +25,9 @@ static error_t classify_parse(int key, char *argument, struct argp_state *state)
 {
     struct classify_request *r = state->input;
     switch (key) {
+    case KEY_BASE:
+        r->base = argument;
+        return 0;
     case ARGP_KEY_ARG:
         if (r->path)
             return ARGP_ERR_UNKNOWN; /* the texts come all at once, below */
@@ -95,7 +99,7 @@ static bool classify_lines(const sb_classifier *model)
 
 static int classify(const struct classify_request *r)
 {
-    struct checkpoint *c = checkpoint_load_any(r->path);
+    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
     const sb_classifier *model = c ? classify_model(c, r->path) : NULL;
     bool ok = model != NULL;
     for (int i = 0; ok && i < r->count; i++)
@@ -107,7 +111,7 @@ static int classify(const struct classify_request *r)
 
 static int classify_run(int argc, char **argv)
 {
-    static const struct argp_option options[] = {MACHINE_OPTIONS(0), {0}};
+    static const struct argp_option options[] = {BASE_OPTION(0), MACHINE_OPTIONS(0), {0}};
     const struct argp argp = {options,
                               classify_parse,
                               "MODEL [TEXT...]",

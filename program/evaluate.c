@@ -1,6 +1,7 @@
 /* softback evaluate */
 #include "program/evaluate.h"
 #include "models/translation_score.h"
+#include "program/base_option.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
 #include "program/foreign.h"
@@ -36,6 +37,9 @@ static error_t evaluate_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_SHOW:
         r->show = options_count(state, "show", argument, 0, 1 << 24);
+        return 0;
+    case KEY_BASE:
+        r->base = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (r->path)
@@ -214,7 +218,7 @@ bool evaluate_pairs(const struct evaluate_request *r, const struct checkpoint *c
 
 static int evaluate(const struct evaluate_request *r)
 {
-    struct checkpoint *c = checkpoint_load_any(r->path);
+    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
     const struct training_kind *kind = c ? training_kind_of(c->subject.kind) : NULL;
     const bool ok = c && (kind ? kind->evaluate(r, c)
                                : sb_fail("%s: a model of kind \"%s\" cannot be evaluated here",
@@ -232,6 +236,7 @@ static int evaluate_run(int argc, char **argv)
         {"count", KEY_COUNT, "N", 0, "number of pairs of --task [1000]", 0},
         {"json", KEY_JSON, NULL, 0, "print the numbers as JSON", 0},
         {"show", KEY_SHOW, "N", 0, "show the N worst errors", 0},
+        BASE_OPTION(0),
         DECODING_OPTIONS,
         {0}};
     const struct argp argp = {

@@ -8,7 +8,7 @@
 
 struct evaluate_request {
     sb_decoding_options decoding;
-    const char *data, *task, *path;
+    const char *data, *task, *path, *base;
     int64_t count, show;
     bool json;
 };

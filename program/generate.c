@@ -1,6 +1,7 @@
 /* softback generate: what a language model writes after a prompt. */
 #include "models/language_kind.h"
 #include "models/training/checkpoint.h"
+#include "program/base_option.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
 #include "program/options.h"
@@ -17,7 +18,7 @@ struct generate_request {
     sb_decoding_options decoding;
     int64_t count;
     bool greedy;
-    const char *path, *prompt;
+    const char *path, *base, *prompt;
 };
 
 static error_t generate_parse(int key, char *argument, struct argp_state *state)
@@ -32,6 +33,9 @@ static error_t generate_parse(int key, char *argument, struct argp_state *state)
         return 0;
     case KEY_GREEDY:
         r->greedy = true;
+        return 0;
+    case KEY_BASE:
+        r->base = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (r->prompt)
@@ -131,7 +135,7 @@ static bool generate_many(const struct generate_request *r, const sb_language_mo
 
 static int generate(const struct generate_request *r)
 {
-    struct checkpoint *c = checkpoint_load_any(r->path);
+    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, NULL);
     const sb_language_model *model = c ? generate_model(c, r->path) : NULL;
     sb_decoded *d = model ? memory_new((size_t)r->count * sizeof *d) : NULL;
     bool ok = d != NULL;
@@ -179,6 +183,7 @@ static int generate_run(int argc, char **argv)
         {"length", KEY_LENGTH, "N", 0, "maximum number of symbols (tokens) to write [400]", 0},
         {"count", KEY_COUNT, "N", 0, "number of texts, sampled independently [1]", 0},
         {"batch", KEY_BATCH, "N", 0, "texts written together; results do not depend on it [64]", 0},
+        BASE_OPTION(0),
         {.doc = "Sampling:", .group = 1},
         {"temperature", KEY_TEMPERATURE, "X", 0,
          "divide the logits by X: below 1 sharpens the distribution [1]", 1},

@@ -41,9 +41,9 @@ static void info_show_settings(const struct checkpoint *c, const sb_description 
     const unsigned kind = settings_for(c->subject.kind->name);
     for (int i = 0; setting_name(i); i++) {
         const char *own = sb_description_get(d, setting_name(i));
-        if (setting_at(&settings, i).kinds & kind)
-            printf("  %-18s %s\n", setting_name(i),
-                   own ? foreign(own) : setting_get(&settings, i).text);
+        const struct setting_text given = setting_get(&settings, i);
+        if (setting_at(&settings, i).kinds & kind && (own || given.text[0]))
+            printf("  %-18s %s\n", setting_name(i), foreign(own ? own : given.text));
     }
 }
 

@@ -28,9 +28,9 @@ static struct setting_text options_default_of(int i, char *help)
     char *zero = strstr(help, " (0: ");
     if (setting_at(&usual, i).flag)
         strcpy(value.text, "off");
-    else if (setting_at(&usual, i).text)
+    else if (setting_at(&usual, i).text && !zero)
         strcpy(value.text, "none");
-    else if (zero && strcmp(value.text, "0") == 0) {
+    else if (zero && (!value.text[0] || strcmp(value.text, "0") == 0)) {
         snprintf(value.text, sizeof value.text, "%.*s", (int)strcspn(zero + 5, ")"), zero + 5);
         *zero = '\0';
     }

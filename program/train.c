@@ -13,6 +13,7 @@ enum {
     KEY_VALID,
     KEY_SOURCE,
     KEY_TARGET,
+    KEY_FROM,
     KEY_OUT,
     KEY_LOG,
     KEY_RESUME,
@@ -35,6 +36,8 @@ static const struct argp_option own_options[] = {
     {"source-file", KEY_SOURCE, "FILE", 0, "train on two files: the sources, one a line", 0},
     {"target-file", KEY_TARGET, "FILE", 0, "the targets of --source-file, line by line", 0},
     {"valid", KEY_VALID, "FILE", 0, "file to evaluate on [held-out data]", 0},
+    {"from", KEY_FROM, "FILE", 0,
+     "begin with the weights, sizes and vocabularies of the model in FILE", 0},
     {"out", KEY_OUT, "FILE", 0, "write the best model to FILE (.safetensors)", 0},
     {"log", KEY_LOG, "FILE", 0, "write the log to FILE [--out's path, with .jsonl]", 0},
     {"report", KEY_REPORT, "FILE", 0, "write a page of HTML on the trained model to FILE", 0},
@@ -66,6 +69,7 @@ static const char **train_file_of(struct training_request *request, int key)
     return key == KEY_VALID    ? &request->valid
            : key == KEY_SOURCE ? &request->source_file
            : key == KEY_TARGET ? &request->target_file
+           : key == KEY_FROM   ? &request->from
            : key == KEY_OUT    ? &request->out
            : key == KEY_LOG    ? &request->log
            : key == KEY_REPORT ? &request->report
@@ -221,6 +225,23 @@ static int train_check_settings(const struct training_request *r)
     return -1;
 }
 
+static int train_check_lora(const struct training_request *r)
+{
+    const struct fine_tuning *tuning = &r->settings.tuning;
+    if (tuning->lora == 0 && (setting_given(r, "lora-on") || setting_given(r, "lora-alpha")))
+        return command_misused("train", "--lora-on and --lora-alpha need --lora RANK");
+    if (tuning->lora > 0 && !r->from && !r->resume)
+        return command_misused("train", "--lora adapts a trained model; give it with --from FILE");
+    if (tuning->lora > 0 && r->head_ranks > 1)
+        return command_misused("train",
+                               "--lora and --split heads cannot be combined; let the ranks "
+                               "share batches");
+    if (tuning->lora > 0 && r->report)
+        return command_misused("train", "--report needs a whole model, and --lora writes adapters; "
+                                        "use softback merge, then softback report");
+    return -1;
+}
+
 static int train_check_split(const struct training_request *r)
 {
     if (r->sequence_ranks > 1 && r->head_ranks > 1)
@@ -236,6 +257,7 @@ static int train_check(const struct training_request *r)
 {
     int wrong = train_check_files(r);
     wrong = wrong < 0 ? train_check_split(r) : wrong;
+    wrong = wrong < 0 ? train_check_lora(r) : wrong;
     wrong = wrong < 0 ? train_check_given(r) : wrong;
     wrong = wrong < 0 ? train_check_kind(r) : wrong;
     return wrong < 0 && !r->resume ? train_check_settings(r) : wrong;

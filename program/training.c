@@ -21,6 +21,12 @@ bool setting_given(const struct training_request *request, const char *name)
 
 enum { TASK_WIDTH = 64, TASK_LAYERS = 2 };
 
+double training_usual_rate(const struct settings *s)
+{
+    const double width = (double)s->model.transformer.width;
+    return s->trainer.optimiser_kind == SB_OPTIMISER_SGD ? 0.1 : 0.024 / sqrt(width);
+}
+
 /* A small model learns a built-in task in less than a minute. The learning rate is proportional to
    1 / sqrt(width) (Vaswani et al. 2017), and the factor does well at width 64. */
 void training_choose(struct training_request *r)
@@ -34,10 +40,9 @@ void training_choose(struct training_request *r)
         o->decoder_layers = TASK_LAYERS;
     if (!setting_given(r, "running-text"))
         r->settings.language.running_text = !r->task && r->settings.documents == SB_DOCUMENTS_FILES;
-    bool sgd = r->settings.trainer.optimiser_kind == SB_OPTIMISER_SGD;
     double *rate = &r->settings.trainer.optimiser.schedule.rate;
     if (!sb_option_given(*rate) && o->width > 0)
-        *rate = sgd ? 0.1 : 0.024 / sqrt((double)o->width);
+        *rate = training_usual_rate(&r->settings);
 }
 
 /* ---- files ---- */
@@ -64,6 +69,7 @@ static bool training_check_paths(const struct training *t, const struct training
     paths_add(&paths, PATH_NEW, "the bad batch of --out", bad_batch);
     for (int i = 0; i < r->file_count; i++)
         paths_add(&paths, PATH_READ, "--data", r->files[i]);
+    paths_add(&paths, PATH_READ, "--from", r->from);
     paths_add(&paths, PATH_READ, "--valid", r->valid);
     paths_add(&paths, PATH_READ, "--source-file", r->source_file);
     paths_add(&paths, PATH_READ, "--target-file", r->target_file);
@@ -204,7 +210,7 @@ static bool training_open_trainer(struct training *t, const struct training_requ
     if (!fine_tuning_apply(&t->settings.tuning, t->weights))
         return false;
     t->trainer = sb_trainer_for(&t->subject, &t->source, &options);
-    return t->trainer && (!t->loaded || training_take_state(t));
+    return t->trainer && (!t->resumed || training_take_state(t));
 }
 
 bool training_writes(const struct training *t)
@@ -222,7 +228,7 @@ static bool training_open_files(struct training *t)
     if (training_writes(t) && !(t->log = log_open(t->log_path, sb_trainer_steps(t->trainer))))
         return false;
     /* Saved before the first step, so that --resume continues a run that is killed at any time. */
-    return t->loaded || training_save(t);
+    return t->resumed || training_save(t);
 }
 
 /* Compares the ranks; `ready` is false when this rank has failed. */
@@ -258,11 +264,14 @@ static bool training_open_all(struct training *t, const struct training_request 
         return false;
     t->task = request->task;
     if (file_exists(t->state_path)) {
+        t->resumed = true;
         if (!training_load(t) || !training_take_settings(t, request))
             return false;
+    } else if (request->from && !training_load_from(t, request)) {
+        return false;
     }
-    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_open_model(t) &&
-           training_open_trainer(t, request) && training_check_best(t) &&
+    return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_check_words(t) &&
+           training_open_model(t) && training_open_trainer(t, request) && training_check_best(t) &&
            (!request->report || t->kind->watch(t));
 }
 

@@ -21,6 +21,7 @@ struct training_request {
     const char *files[MOST_FILES]; /* all that --data was given, `data` first */
     int file_count;
     const char *source_file, *target_file; /* parallel files instead of data, or NULL */
+    const char *from;                      /* a model to begin with, or NULL */
     const char *out, *log, *report;        /* report: NULL for none */
     bool resume;
     bool threads_given;
@@ -49,7 +50,8 @@ struct training {
     sb_source source, held_source;
     const void *scored;        /* what the kind is scored on; NULL: nothing */
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
-    struct checkpoint *loaded; /* of a resumed run: owns weights and model */
+    struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
+    bool resumed;
     sb_parameters *weights;
     sb_model subject;
     sb_trainer *trainer;
@@ -89,6 +91,16 @@ int64_t training_short_pair(const struct training *training, int64_t from);
 /* Makes the watched batch; writes its diagnosis to the log. */
 bool training_watch(struct training *training);
 bool training_diagnose(struct training *training);
+
+/* Loads the model of --from, with the settings that are its own; checks that a task has its
+   vocabularies; prints what it is. */
+bool training_load_from(struct training *training, const struct training_request *request);
+bool training_check_words(const struct training *training);
+void training_describe_from(const struct training *training, const struct training_request *request,
+                            FILE *out);
+
+/* The learning rate for these settings if none is given. */
+double training_usual_rate(const struct settings *settings);
 
 /* In a resumed run: whether the best model's file exists and is the one that the state names, or a
    newer one of this run; sets `ahead`. */

@@ -97,7 +97,7 @@ bool training_check_best(struct training *t)
 {
     const long long step = t->progress.best_step;
     struct metadata d;
-    if (!t->loaded || (step == 0 && !file_exists(t->out)))
+    if (!t->resumed || (step == 0 && !file_exists(t->out)))
         return true;
     if (!file_exists(t->out))
         return sb_fail("%s, the best model (step %lld), is missing; restore it, or move %s away "

@@ -112,6 +112,8 @@ void training_describe_pairs(const struct training *t, const struct training_req
 void training_describe(const struct training *t, const struct training_request *request, FILE *out)
 {
     t->kind->describe(t, request, out);
+    if (request->from && !t->resumed)
+        training_describe_from(t, request, out);
     training_describe_model(t, out);
     training_describe_steps(t, out);
 }

@@ -1,5 +1,7 @@
 /* softback translate */
+#include "models/seq2seq_kind.h"
 #include "models/training/checkpoint.h"
+#include "program/base_option.h"
 #include "program/command.h"
 #include "program/decoding_options.h"
 #include "program/foreign.h"
@@ -18,7 +20,7 @@ struct translate_request {
     sb_decoding_options decoding;
     const char *task;
     int64_t count;
-    const char *path;
+    const char *path, *base;
     char **texts;
     int texts_count;
 };
@@ -32,6 +34,9 @@ static error_t translate_parse(int key, char *argument, struct argp_state *state
         return 0;
     case KEY_COUNT:
         r->count = options_count(state, "count", argument, 1, 1 << 20);
+        return 0;
+    case KEY_BASE:
+        r->base = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (r->path)
@@ -84,7 +89,7 @@ static bool translate_task(const struct translate_request *r, const struct check
 
 static int translate(const struct translate_request *r)
 {
-    struct checkpoint *c = checkpoint_load(r->path);
+    struct checkpoint *c = checkpoint_load_adapted(r->path, r->base, &seq2seq_kind);
     bool ok = c && (r->task          ? translate_task(r, c)
                     : r->texts_count ? translate_arguments(r, c->model)
                                      : translate_lines(c->model, &r->decoding));
@@ -97,6 +102,7 @@ static int translate_run(int argc, char **argv)
     static const struct argp_option options[] = {
         {"task", KEY_TASK, "NAME", 0, "translate held-out pairs of a built-in task", 0},
         {"count", KEY_COUNT, "N", 0, "number of pairs of --task [10]", 0},
+        BASE_OPTION(0),
         DECODING_OPTIONS,
         {.doc = "Sampling:", .group = 2},
         {"sample", KEY_SAMPLE, NULL, 0, "sample each symbol by its probability", 2},

@@ -8,7 +8,7 @@
 #include "tensor/memory.h"
 #include <string.h>
 
-static bool checkpoint_build(struct checkpoint *c, const sb_safetensors *file,
+static bool checkpoint_build(struct checkpoint *c, const struct model_tensors *tensors,
                              const sb_model_kind *kind, const struct metadata *d)
 {
     c->has_state = d->has_state;
@@ -19,9 +19,10 @@ static bool checkpoint_build(struct checkpoint *c, const sb_safetensors *file,
         return sb_fail("checkpoint: out of memory");
     if (!settings_read(&c->settings, d->model))
         return false;
+    c->settings.tuning.base = d->base;
     c->settings.model.transformer.ranks = sb_description_ranks(d->model);
-    c->weights = sb_parameters_of(checkpoint_dtype(file), c->settings.trainer.seed);
-    if (!c->weights || !checkpoint_read_model(&c->subject, file, kind, c->weights, d))
+    c->weights = sb_parameters_of(checkpoint_dtype(tensors->file), c->settings.trainer.seed);
+    if (!c->weights || !checkpoint_read_model(&c->subject, tensors, kind, c->weights, d))
         return false;
     c->model = c->subject.kind == &seq2seq_kind ? c->subject.self : NULL;
     return true;
@@ -43,21 +44,28 @@ bool metadata_of_file(const char *path, struct metadata *d)
     return ok || sb_fail("%s: %s", path, sb_error());
 }
 
-static struct checkpoint *read_checkpoint(const sb_safetensors *file, const sb_model_kind *kind,
-                                          sb_communicator *ranks)
+static struct checkpoint *make_checkpoint(const struct model_tensors *tensors,
+                                          const sb_model_kind *kind, const struct metadata *d)
 {
-    struct metadata d;
-    if (!checkpoint_read_metadata(file, &d))
-        return NULL;
-    sb_description_set_ranks(d.model, ranks);
     struct checkpoint *c = memory_new(sizeof *c);
-    bool ok =
-        c ? checkpoint_build(c, file, kind, &d) : sb_fail("checkpoint: out of memory") != NULL;
-    metadata_free(&d);
-    if (ok)
+    if (!c)
+        return sb_fail("checkpoint: out of memory");
+    if (checkpoint_build(c, tensors, kind, d))
         return c;
     checkpoint_free(c);
     return NULL;
+}
+
+static struct checkpoint *read_checkpoint(const struct model_tensors *tensors,
+                                          const sb_model_kind *kind, sb_communicator *ranks)
+{
+    struct metadata d;
+    if (!checkpoint_read_metadata(tensors->file, &d))
+        return NULL;
+    sb_description_set_ranks(d.model, ranks);
+    struct checkpoint *c = make_checkpoint(tensors, kind, &d);
+    metadata_free(&d);
+    return c;
 }
 
 struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *kind,
@@ -66,7 +74,72 @@ struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *k
     sb_safetensors *file = sb_safetensors_open(path);
     if (!file)
         return NULL;
-    struct checkpoint *c = read_checkpoint(file, kind, ranks);
+    const struct model_tensors tensors = {.file = file};
+    struct checkpoint *c = read_checkpoint(&tensors, kind, ranks);
+    sb_safetensors_close(file);
+    return c ? c : sb_fail("%s: %s", path, sb_error());
+}
+
+struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
+                                           const sb_model_kind *kind)
+{
+    if (!base)
+        return checkpoint_load_kind(path, kind, NULL);
+    sb_safetensors *own = sb_safetensors_open(path), *its = own ? sb_safetensors_open(base) : NULL;
+    const struct model_tensors tensors = {.file = own, .base = its};
+    struct checkpoint *c = its ? read_checkpoint(&tensors, kind, NULL) : NULL;
+    if (its && !c)
+        sb_fail("%s: %s", path, sb_error());
+    sb_safetensors_close(own);
+    sb_safetensors_close(its);
+    return c;
+}
+
+/* Replaces the settings of the training in a description, and with them the adapters. */
+static bool checkpoint_begin_training(sb_description *d, const struct settings *training)
+{
+    struct settings copy = *training; /* not const, as a setting can be written to */
+    const unsigned kind = settings_for(sb_description_kind(d));
+    for (int i = 0; setting_name(i); i++) {
+        const struct setting s = setting_at(&copy, i);
+        if (s.group == SETTING_OF_TRAINING && s.kinds & kind &&
+            !sb_description_set(d, s.name, setting_read(&s).text))
+            return false;
+    }
+    return true;
+}
+
+/* As read_checkpoint, for another training. */
+static struct checkpoint *begin_checkpoint(const struct model_tensors *tensors,
+                                           const struct settings *training, sb_communicator *ranks)
+{
+    struct metadata d;
+    struct checkpoint *c = NULL;
+    uint64_t fingerprint;
+    if (!checkpoint_read_metadata(tensors->file, &d))
+        return NULL;
+    if (d.has_base)
+        sb_fail("checkpoint: it has LoRA adapters; join them with their model first: softback "
+                "merge");
+    else if (checkpoint_begin_training(d.model, training) &&
+             checkpoint_fingerprint(tensors->file, &d, &fingerprint)) {
+        sb_description_set_ranks(d.model, ranks);
+        d.has_state = false;
+        d.base = fingerprint;
+        c = make_checkpoint(tensors, NULL, &d);
+    }
+    metadata_free(&d);
+    return c;
+}
+
+struct checkpoint *checkpoint_load_from(const char *path, const struct settings *training,
+                                        sb_communicator *ranks)
+{
+    sb_safetensors *file = sb_safetensors_open(path);
+    if (!file)
+        return NULL;
+    const struct model_tensors tensors = {.file = file, .new_adapters = true};
+    struct checkpoint *c = begin_checkpoint(&tensors, training, ranks);
     sb_safetensors_close(file);
     return c ? c : sb_fail("%s: %s", path, sb_error());
 }

@@ -62,6 +62,13 @@ struct checkpoint *checkpoint_load_kind(const char *path, const sb_model_kind *k
                                         sb_communicator *ranks);
 /* The same for a model of any of the library's kinds. */
 struct checkpoint *checkpoint_load_any(const char *path);
+/* The same for a file of LoRA adapters, whose base is in another one (NULL: a whole model). */
+struct checkpoint *checkpoint_load_adapted(const char *path, const char *base,
+                                           const sb_model_kind *kind);
+/* The model of a file as the beginning of another training, whose settings it gets, with new
+   adapters if they ask for these. The settings of the model itself are the file's. */
+struct checkpoint *checkpoint_load_from(const char *path, const struct settings *training,
+                                        sb_communicator *ranks);
 void checkpoint_free(struct checkpoint *checkpoint);
 
 /* Puts the stored state, of the file that `checkpoint` was loaded from, into a trainer made for its

@@ -2,9 +2,9 @@
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
+#include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
 #include "tensor/failure.h"
-#include "tensor/json.h"
 #include "tensor/memory.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,81 +12,6 @@
 enum { FORMAT = 1, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 #define UNNAMED_KIND "seq2seq"
-
-/* Counters by name. Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
-enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
-
-struct counter {
-    const char *name;
-    enum counter_type type;
-    size_t offset;
-};
-
-#define AT(member) offsetof(struct metadata, member)
-
-static const struct counter state_counters[] = {
-    {"steps", WHOLE, AT(state.steps)},
-    {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
-    {"updates", WHOLE, AT(state.updates)},
-    {"average_updates", WHOLE, AT(state.average_updates)},
-    {"random_position", WHOLE, AT(state.random_position)},
-    {"epoch", WHOLE, AT(state.data.epoch)},
-    {"batch", WHOLE, AT(state.data.batch)},
-    {"plateau_best", REAL, AT(state.plateau.best)},
-    {"plateau_seen", WHOLE, AT(state.plateau.seen)},
-    {"plateau_waited", SMALL, AT(state.plateau.waited)},
-    {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
-    {"evaluations", WHOLE, AT(progress.evaluations)},
-    {"best_error", REAL, AT(progress.best_error)},
-    {"best_loss", REAL, AT(progress.best_loss)},
-    {"best_step", WHOLE, AT(progress.best_step)},
-    {"waited", WHOLE, AT(progress.waited)},
-    {"data_hash", WHOLE, AT(progress.data_hash)},
-    {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
-    {"finished", FLAG, AT(progress.finished)},
-    {NULL, WHOLE, 0},
-};
-
-static const struct counter best_counters[] = {
-    {"step", WHOLE, AT(best.step)},
-    {"data_hash", WHOLE, AT(best.data_hash)},
-    {NULL, WHOLE, 0},
-};
-
-static json_t *counter_to_json(const struct metadata *d, const struct counter *c)
-{
-    const char *place = (const char *)d + c->offset;
-    char text[40];
-    int64_t whole;
-    uint64_t mark;
-    double real;
-    if (c->type == FLAG)
-        return json_boolean(*(const bool *)place);
-    if (c->type == SMALL)
-        return json_integer(*(const int *)(const void *)place);
-    if (c->type == WHOLE) {
-        memcpy(&whole, place, sizeof whole);
-        return json_integer(whole);
-    }
-    if (c->type == MARK) {
-        memcpy(&mark, place, sizeof mark);
-        return json_string(fingerprint_text(mark).text);
-    }
-    memcpy(&real, place, sizeof real);
-    snprintf(text, sizeof text, "%a", real);
-    return json_string(text);
-}
-
-static json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
-{
-    json_t *all = json_object();
-    for (const struct counter *c = counters; c->name; c++)
-        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
-            json_decref(all);
-            return NULL;
-        }
-    return all;
-}
 
 static json_t *settings_to_json(const sb_description *d)
 {
@@ -161,6 +86,13 @@ static bool checkpoint_add_labels(json_t *json, const sb_description *d)
     return ok;
 }
 
+/* Counters are written if there are any. */
+static bool checkpoint_add_counters(json_t *json, const struct metadata *d, bool any,
+                                    const char *name, const struct counter *counters)
+{
+    return !any || json_object_set_new(json, name, counters_to_json(d, counters)) == 0;
+}
+
 static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
@@ -173,10 +105,9 @@ static json_t *to_json(const struct metadata *d)
               (!d->has_fingerprint ||
                json_object_set_new(json, "fingerprint",
                                    json_string(fingerprint_text(d->fingerprint).text)) == 0) &&
-              (!d->has_best ||
-               json_object_set_new(json, "best", counters_to_json(d, best_counters)) == 0) &&
-              (!d->has_state ||
-               json_object_set_new(json, "state", counters_to_json(d, state_counters)) == 0);
+              checkpoint_add_counters(json, d, d->has_base, "base", base_counters) &&
+              checkpoint_add_counters(json, d, d->has_best, "best", best_counters) &&
+              checkpoint_add_counters(json, d, d->has_state, "state", state_counters);
     if (ok)
         return json;
     json_decref(json);
@@ -204,61 +135,6 @@ char *metadata_write(const struct metadata *description)
     char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
     buffer_free(&output.text);
     return text ? text : sb_fail("checkpoint: out of memory for its description");
-}
-
-static bool checkpoint_read_whole(const char *owner, const struct counter *c, int64_t whole,
-                                  void *place)
-{
-    int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
-    if (whole < 0 || whole > most)
-        return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, c->name,
-                       (long long)whole, (long long)most);
-    if (c->type == SMALL)
-        *(int *)place = (int)whole;
-    else
-        memcpy(place, &whole, sizeof whole);
-    return true;
-}
-
-/* Files of earlier versions have none. */
-static bool checkpoint_read_mark(const json_t *value, void *place)
-{
-    uint64_t mark = 0;
-    const bool ok =
-        !value || (json_is_string(value) && fingerprint_parse(json_string_value(value), &mark));
-    memcpy(place, &mark, sizeof mark);
-    return ok;
-}
-
-static bool checkpoint_read_counter(const char *owner, const json_t *all, const struct counter *c,
-                                    struct metadata *d)
-{
-    const json_t *value = json_object_get(all, c->name);
-    char *place = (char *)d + c->offset, *end;
-    if (c->type == FLAG && json_is_boolean(value)) {
-        *(bool *)place = json_is_true(value);
-        return true;
-    }
-    if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
-        return checkpoint_read_whole(owner, c, json_integer_value(value), place);
-    if (c->type == REAL && json_is_string(value)) {
-        double real = strtod(json_string_value(value), &end);
-        memcpy(place, &real, sizeof real);
-        if (*end == '\0' && end != json_string_value(value))
-            return true;
-    }
-    if (c->type == MARK && checkpoint_read_mark(value, place))
-        return true;
-    return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
-}
-
-static bool checkpoint_read_counters(const char *owner, const json_t *all,
-                                     const struct counter *counters, struct metadata *d)
-{
-    for (const struct counter *c = counters; all && c->name; c++)
-        if (!checkpoint_read_counter(owner, all, c, d))
-            return false;
-    return true;
 }
 
 static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
@@ -362,13 +238,16 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
     d->task = memory_text(json_string_value(task));
     if (!d->task)
         return sb_fail("checkpoint: out of memory");
-    const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state");
+    const json_t *best = json_object_get(json, "best"), *state = json_object_get(json, "state"),
+                 *base = json_object_get(json, "base");
+    d->has_base = base != NULL;
     d->has_best = best != NULL;
     d->has_state = state != NULL;
     return checkpoint_take_model(json, d) &&
            checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
-           checkpoint_read_counters("best model", best, best_counters, d) &&
-           checkpoint_read_counters("state", state, state_counters, d);
+           counters_read("base", base, base_counters, d) &&
+           counters_read("best model", best, best_counters, d) &&
+           counters_read("state", state, state_counters, d);
 }
 
 bool metadata_read(const char *text, struct metadata *d)

@@ -14,8 +14,10 @@ struct best_model {
 struct metadata {
     sb_description *model; /* its kind, settings by name, vocabularies */
     char *task;
-    bool has_fingerprint, has_best, has_state;
+    bool has_fingerprint, has_best, has_state, has_base;
     uint64_t fingerprint; /* of all tensors */
+    uint64_t base;        /* fingerprint of the model that the LoRA adapters are for */
+    bool adapters;        /* the file has these alone */
     struct best_model best;
     struct progress progress;
     sb_trainer_state state;

@@ -17,9 +17,17 @@ bool checkpoint_fingerprint(const sb_safetensors *file, const struct metadata *m
 /* The dtype of its parameters. */
 sb_dtype checkpoint_dtype(const sb_safetensors *file);
 
-/* The model that the file describes, with its parameters. */
-bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb_model_kind *kind,
-                           sb_parameters *weights, const struct metadata *metadata);
+/* Where the tensors of a model are. */
+struct model_tensors {
+    const sb_safetensors *file;
+    const sb_safetensors *base; /* what the file has not, if it has adapters alone; or NULL */
+    bool new_adapters;          /* adapters that the file lacks keep their initial values */
+};
+
+/* The model that the metadata describe, with its parameters. */
+bool checkpoint_read_model(sb_model *model, const struct model_tensors *tensors,
+                           const sb_model_kind *kind, sb_parameters *weights,
+                           const struct metadata *metadata);
 
 /* The weights and the state of a trainer. */
 bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,

@@ -4,6 +4,8 @@
 #include "models/training/checkpoint.h"
 #include "models/training/checkpoint_json.h"
 #include "models/training/fingerprint.h"
+#include "nn/lora_layer.h"
+#include "nn/optimiser_parts.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -27,24 +29,50 @@ int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSO
 struct contents {
     sb_parameters *weights;
     int n, states;
+    int64_t *number; /* of each of the n parameters in the set */
     sb_named_tensor state[STATE_TENSORS];
+    sb_tensor *steps; /* one of these, which is not as long as the gradients; or NULL */
     struct source_item *items;
 };
+
+/* Lists the parameters: all, or the adapters. */
+static bool checkpoint_list_parameters(struct contents *c, bool adapters)
+{
+    const int64_t count = sb_parameters_count(c->weights);
+    c->number = memory_new((size_t)count * sizeof *c->number + 1);
+    for (int64_t i = 0; c->number && i < count; i++)
+        if (!adapters || lora_is_adapter(sb_parameters_name(c->weights, i)))
+            c->number[c->n++] = i;
+    return c->number || sb_fail("checkpoint: out of memory");
+}
+
+/* Lists what a training state adds. */
+static bool checkpoint_list_states(struct contents *c, const sb_trainer *trainer)
+{
+    const sb_optimiser *optimiser = sb_trainer_optimiser(trainer);
+    c->states = checkpoint_state(trainer, c->state);
+    if (!optimiser_steps_differ(optimiser))
+        return true;
+    c->steps = optimiser_steps_new(optimiser);
+    c->state[c->states++] = (sb_named_tensor){"optimiser.steps", c->steps};
+    return c->steps != NULL;
+}
 
 static void checkpoint_list_items(struct contents *c)
 {
     for (int i = 0; i < c->n; i++) {
         struct source_item *item = &c->items[i];
-        *item = (struct source_item){.name = sb_parameters_name(c->weights, i),
+        *item = (struct source_item){.name = sb_parameters_name(c->weights, c->number[i]),
                                      .dtype = sb_parameters_dtype(c->weights)};
-        item->rank = parameters_whole(c->weights, i, item->dim);
+        item->rank = parameters_whole(c->weights, c->number[i], item->dim);
     }
-    for (int i = 0; i < c->states; i++)
-        c->items[c->n + i] =
-            (struct source_item){.name = c->state[i].name,
-                                 .dtype = c->state[i].tensor->dtype,
-                                 .rank = 1,
-                                 .dim = {parts_size(c->weights, c->state[i].tensor, 0, c->n)}};
+    const int64_t all = sb_parameters_count(c->weights);
+    for (int i = 0; i < c->states; i++) {
+        const sb_tensor *t = c->state[i].tensor;
+        const int64_t size = t == c->steps ? all : parts_size(c->weights, t, 0, all);
+        c->items[c->n + i] = (struct source_item){
+            .name = c->state[i].name, .dtype = t->dtype, .rank = 1, .dim = {size}};
+    }
 }
 
 /* ---- the fingerprint ---- */
@@ -85,7 +113,12 @@ static bool checkpoint_add_state(const struct contents *c, uint64_t key, const s
                                  uint64_t *sum)
 {
     struct place place = {.key = key, .flat = flat};
-    for (int64_t i = 0; i < c->n; i++) {
+    if (flat == c->steps) {
+        if (sb_communicator_rank(parameters_ranks(c->weights)) == 0)
+            *sum += fingerprint_elements(key, flat->dtype, 0, tensor_size(flat), flat->data);
+        return true;
+    }
+    for (int64_t i = 0; i < sb_parameters_count(c->weights); i++) {
         const int64_t size = parts_size(c->weights, flat, i, 1);
         place.offset = parameters_offset(c->weights, flat, i);
         if (size > 0 && !checkpoint_add_part(c->weights, i, &place, sum))
@@ -104,10 +137,10 @@ static bool checkpoint_fingerprint_of(const struct contents *c, uint64_t *sum)
         const struct source_item *item = &c->items[i];
         const struct fingerprint_tensor t =
             fingerprint_tensor(item->name, codec_of(item->dtype)->name, item->rank, item->dim);
-        const struct place place = {.key = t.key,
-                                    .flat = i < c->n ? sb_parameters_get(c->weights, i) : NULL};
+        const struct place place = {
+            .key = t.key, .flat = i < c->n ? sb_parameters_get(c->weights, c->number[i]) : NULL};
         *sum += sb_communicator_rank(ranks) == 0 ? t.term : 0;
-        if (place.flat ? !checkpoint_add_part(c->weights, i, &place, sum)
+        if (place.flat ? !checkpoint_add_part(c->weights, c->number[i], &place, sum)
                        : !checkpoint_add_state(c, t.key, c->state[i - c->n].tensor, sum))
             return false;
     }
@@ -123,10 +156,12 @@ static sb_tensor *checkpoint_fetch(void *context, int i)
     const sb_parameters *w = c->weights;
     const sb_tensor *state = i < c->n ? NULL : c->state[i - c->n].tensor;
     if (state)
-        return parameters_ranks(w) ? parts_join(w, state, 0, c->n)
-                                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
-    return parameters_is_cut(w, i) ? parts_join(w, parameters_values(w), i, 1)
-                                   : sb_tensor_retain(sb_parameters_get(w, i));
+        return parameters_ranks(w) && state != c->steps
+                   ? parts_join(w, state, 0, sb_parameters_count(w))
+                   : sb_tensor_retain((sb_tensor *)(uintptr_t)state);
+    const int64_t number = c->number[i];
+    return parameters_is_cut(w, number) ? parts_join(w, parameters_values(w), number, 1)
+                                        : sb_tensor_retain(sb_parameters_get(w, number));
 }
 
 /* Ranks that hold parts go through the items together, and the first writes them. */
@@ -151,12 +186,14 @@ bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer
                       struct metadata *d)
 {
     struct contents c = {.weights = weights};
-    c.n = (int)sb_parameters_count(c.weights);
-    c.states = trainer ? checkpoint_state(trainer, c.state) : 0;
-    c.items = memory_new((size_t)(c.n + c.states) * sizeof *c.items);
-    const bool ok = d->model && (c.items || sb_fail("checkpoint: out of memory")) &&
-                    checkpoint_write_contents(path, &c, d);
+    bool ok = d->model && checkpoint_list_parameters(&c, d->adapters) &&
+              (!trainer || checkpoint_list_states(&c, trainer));
+    c.items = ok ? memory_new((size_t)(c.n + c.states) * sizeof *c.items + 1) : NULL;
+    ok = ok && (c.items || sb_fail("checkpoint: out of memory")) &&
+         checkpoint_write_contents(path, &c, d);
     memory_free(c.items);
+    memory_free(c.number);
+    sb_tensor_release(c.steps);
     sb_description_free(d->model);
     d->model = NULL;
     return ok;
@@ -177,6 +214,14 @@ static bool checkpoint_add_model(sb_description *d, const sb_description *own)
     for (int64_t i = 0; ok && sb_description_label(own, i); i++)
         ok = sb_description_add_label(d, sb_description_label(own, i));
     return ok;
+}
+
+/* Without a state, a model with adapters is saved as these alone. */
+static void checkpoint_name_base(struct metadata *d, const struct settings *settings)
+{
+    d->has_base = settings->tuning.lora > 0;
+    d->base = settings->tuning.base;
+    d->adapters = d->has_base && !d->has_state;
 }
 
 /* All settings of the kind, as they were given, and the rest of the model; NULL: a failure. */
@@ -211,6 +256,7 @@ bool checkpoint_save_model(const char *path, const struct settings *settings, co
         d.state = sb_trainer_save(trainer);
         d.progress = *progress;
     }
+    checkpoint_name_base(&d, settings);
     return checkpoint_write(path, model->weights, trainer, &d);
 }
 
@@ -221,6 +267,7 @@ bool checkpoint_save_best(const char *path, const struct settings *settings, con
                          .task = (char *)(uintptr_t)task};
     d.has_best = true;
     d.best = (struct best_model){progress->best_step, progress->data_hash};
+    checkpoint_name_base(&d, settings);
     if (!checkpoint_write(path, model->weights, NULL, &d))
         return false;
     progress->best_fingerprint = d.fingerprint;

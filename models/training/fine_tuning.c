@@ -1,9 +1,24 @@
 #include "models/training/fine_tuning.h"
+#include "nn/lora.h"
 #include "tensor/error.h"
 #include "tensor/option.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+static void lora_add_settings(struct setting_table *t, struct fine_tuning *tuning)
+{
+    setting_add_count(t, "lora", &tuning->lora, 0, 1 << 16,
+                      "train LoRA adapters of rank N for the model of --from, which is frozen; "
+                      "--out has the adapters alone (0: off)");
+    setting_optional(t);
+    setting_add_text(t, "lora-on", tuning->lora_on, "PATTERN", ',',
+                     "the layers that get adapters (0: *.query,*.value)");
+    setting_add_number(t, "lora-alpha", &tuning->lora_alpha, 0, 1e6,
+                       "adapters are multiplied by X / rank (0: rank)");
+    setting_zero(t, ZERO_IS_DEFAULT_ALONE);
+    setting_optional(t);
+}
 
 void fine_tuning_add_settings(struct setting_table *t, struct fine_tuning *tuning)
 {
@@ -16,6 +31,7 @@ void fine_tuning_add_settings(struct setting_table *t, struct fine_tuning *tunin
         "give parameters a factor of the learning rate, a weight decay, or freeze "
         "them: \"PATTERN:rate=0.1,decay=0\" or \"PATTERN:frozen\"; may be repeated, and "
         "the last one that matches counts");
+    lora_add_settings(t, tuning);
 }
 
 /* One of the groups, while they are read. */
@@ -72,9 +88,19 @@ bool fine_tuning_check(const struct fine_tuning *tuning)
     return true;
 }
 
+bool fine_tuning_prepare(const struct fine_tuning *tuning, sb_parameters *weights)
+{
+    const sb_lora_options options = {.rank = tuning->lora,
+                                     .alpha = tuning->lora_alpha,
+                                     .on = tuning->lora_on[0] ? tuning->lora_on : NULL};
+    return tuning->lora == 0 || sb_parameters_lora(weights, &options);
+}
+
 bool fine_tuning_apply(const struct fine_tuning *tuning, sb_parameters *weights)
 {
     struct group_text g;
+    if (tuning->lora > 0 && !sb_lora_freeze(weights))
+        return false;
     for (const char *at = tuning->groups; *at;)
         if (!group_read(&at, &g) || !sb_parameters_group(weights, g.pattern, &g.group))
             return false;

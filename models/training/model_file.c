@@ -39,7 +39,8 @@ static bool model_file_load(sb_model *model, const sb_safetensors *file, const s
     struct metadata d;
     if (!file || !checkpoint_read_metadata(file, &d))
         return false;
-    const bool ok = checkpoint_read_model(model, file, kind, weights, &d);
+    const struct model_tensors tensors = {.file = file};
+    const bool ok = checkpoint_read_model(model, &tensors, kind, weights, &d);
     metadata_free(&d);
     return ok;
 }

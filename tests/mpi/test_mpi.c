@@ -72,6 +72,12 @@ static void begin(void)
     write_pairs("pairs.tsv", 10);
 }
 
+/* TRAIN without the sizes of the model. */
+#define TUNE                                                                                       \
+    "train --data pairs.tsv --batch-pairs 5 --average 0.9 --schedule plateau --learning-rate "     \
+    "0.01 "                                                                                        \
+    "--warmup 5 --plateau-patience 1 --evaluate-pairs 4 --evaluate-every 7 --threads 1 --out m "
+
 #define MPI_TEST(name) TEST_AFTER(begin, mpi, name)
 
 /* ---- results ---- */
@@ -306,6 +312,40 @@ MPI_TEST(a_run_with_tensor_parallelism_resumes_with_the_same_bytes_and_on_one_ra
     o = program_run(TRAIN "--steps 49 --resume");
     cr_expect(o.code == 0 && strstr(o.out, "resumed    after step 42"), "%s%s", o.out, o.err);
     cr_expect(program_run("translate m 31").code == 0);
+}
+
+/* Ranks sum the gradients of what is trained alone: groups, frozen parameters, and then adapters.
+ */
+MPI_TEST(groups_and_adapters_follow_one_rank_and_resume_with_the_same_bytes)
+{
+    static const char *const options[] = {
+        "--freeze 'encoder.*' --group '*.bias:rate=0.5' --dropout 0",
+        "--from base --lora 2 --lora-on '*.query,*.up' --dropout 0"};
+    for (int i = 0; i < 2; i++) {
+        double one[4], two[4];
+        program_launcher("");
+        struct outcome o = program_run(TUNE "%s --steps 42 --log one.jsonl", options[i]);
+        cr_assert(o.code == 0, "%s", o.err);
+        cr_assert(rename(test_temporary("m"), test_temporary("one")) == 0 &&
+                  remove(test_temporary("m.state")) == 0);
+        program_launcher(ranks(2, ""));
+        o = program_run(TUNE "%s --steps 42", options[i]);
+        cr_assert(o.code == 0, "%s", o.err);
+        rename_run("whole-");
+        cr_assert(read_losses("one.jsonl", one, 4) == 4 &&
+                  read_losses("whole-m.jsonl", two, 4) == 4);
+        for (int k = 0; k < 4; k++)
+            cr_expect(fabs(one[k] - two[k]) < 1e-2 * one[k], "step %d: %g and %g", 10 * k, one[k],
+                      two[k]);
+        cr_assert(program_run(TUNE "%s --steps 21", options[i]).code == 0);
+        o = program_run(TUNE "%s --steps 42 --resume", options[i]);
+        cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+        cr_expect(program_same("m.state", "whole-m.state"));
+        cr_assert(remove(test_temporary("m.state")) == 0 &&
+                  remove(test_temporary("m.jsonl")) == 0 &&
+                  remove(test_temporary("one.jsonl")) == 0);
+        cr_assert(i == 1 || rename(test_temporary("m"), test_temporary("base")) == 0);
+    }
 }
 
 /* ---- faults ---- */

@@ -264,7 +264,7 @@ TEST(groups, what_matches_nothing_or_is_out_of_range_is_refused)
 {
     sb_parameters *set = set_new(), *empty = sb_parameters_new(1);
     cr_expect(!sb_parameters_freeze(set, "encodr.*", true));
-    EXPECT_ERROR("parameters_freeze: no parameter matches \"encodr.*\"; the first is "
+    EXPECT_ERROR("parameters_freeze: no parameter matches \"encodr.*\"; names are like "
                  "\"encoder.weight\"");
     cr_expect(!sb_parameters_freeze(empty, "*", true));
     EXPECT_ERROR("parameters_freeze: the set has no parameters; call this after the model is made");

@@ -126,3 +126,131 @@ TEST(program_tuning, what_is_frozen_cannot_change_with_resume)
     o = program_run(TRAIN "--steps 14 --resume");
     cr_expect(o.code == 0, "%s", o.err);
 }
+
+/* ---- another model's weights, and adapters ---- */
+
+#define FROM                                                                                       \
+    "train --data pairs.tsv --log m.jsonl --from base --batch-pairs 4 --average 0.9 "              \
+    "--optimiser adamw --weight-decay 0.2 --learning-rate 0.01 --warmup 5 --evaluate-pairs 4 "     \
+    "--evaluate-every 7 --threads 1 --schedule constant --out m "
+
+/* A model "base" of a few steps. */
+static void make_base(void)
+{
+    program_write_pairs();
+    cr_assert(program_run(TRAIN "--steps 14").code == 0);
+    rename_run("base-");
+    cr_assert(rename(test_temporary("base-m"), test_temporary("base")) == 0);
+}
+
+TEST(program_tuning, a_run_begins_with_the_weights_of_another_model)
+{
+    make_base();
+    struct outcome o = program_run(FROM "--freeze '*' --steps 7");
+    cr_expect(o.code == 1 && strstr(o.err, "all parameters are frozen"), "%s", o.err);
+    o = program_run(FROM "--freeze 'encoder.*' --steps 7");
+    cr_assert(o.code == 0 && strstr(o.out, "from       base, fingerprint "), "%s%s", o.out, o.err);
+    cr_assert(strstr(o.out, "width 16, 2 heads"), "%s", o.out);
+    cr_expect(same_tensor("m", "base", "encoder.layers.0.self_attention.query.weight"));
+    cr_expect(!same_tensor("m", "base", "decoder.layers.0.self_attention.query.weight"));
+}
+
+TEST(program_tuning, a_model_that_does_not_fit_is_explained)
+{
+    static const struct {
+        const char *options, *message;
+        int code;
+    } cases[] = {
+        {"--width 32", "--width is 32, but base has 16; leave the option out", 1},
+        {"--source-units bytes", "--source-units is bytes, but base has auto", 1},
+        {"--model language", "base is a model of --model seq2seq, not of --model language", 1},
+        {"--lora-on '*.up'", "--lora-on and --lora-alpha need --lora RANK", 2},
+        {"--lora 2 --report r.html", "--report needs a whole model, and --lora writes adapters", 2},
+        {"--lora 2 --lora-on '*.middle'", "no linear layer matches \"*.middle\"", 1},
+        {"--lora 2 --lora-on '*head*,output*'", "", 1},
+    };
+    make_base();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct outcome o =
+            program_run("train --data pairs.tsv --out x --from base %s", cases[i].options);
+        cr_expect(o.code == cases[i].code && strstr(o.err, cases[i].message), "%s: %d %s",
+                  cases[i].options, o.code, o.err);
+    }
+    struct outcome o = program_run("train --task sort --out x --from base");
+    cr_expect(o.code == 1 && strstr(o.err, "has other vocabularies than --task sort"), "%s", o.err);
+    o = program_run("train --data pairs.tsv --out x --lora 2");
+    cr_expect(o.code == 2 && strstr(o.err, "--lora adapts a trained model; give it with --from"),
+              "%s", o.err);
+}
+
+TEST(program_tuning, symbols_that_the_other_model_does_not_know_are_counted)
+{
+    static const char other[] = "31\txx\n32\t23\n41\t14\n42\t2y\n";
+    make_base();
+    program_write("other.tsv", other, sizeof other - 1);
+    struct outcome o = program_run("train --data other.tsv --valid other.tsv --from base --steps 3 "
+                                   "--out x");
+    cr_expect(o.code == 0 && strstr(o.out, "warning    3 symbols of the data (3 of targets) are "
+                                           "unknown to its vocabularies"),
+              "%s%s", o.out, o.err);
+}
+
+/* The lines that a command prints for the numbers of pairs.tsv. */
+static char *translated(const char *model)
+{
+    struct outcome o = program_run("translate %s 31 42 53 64 75 86 97 18 29", model);
+    cr_assert(o.code == 0, "%s", o.err);
+    return o.out;
+}
+
+TEST(program_tuning, adapters_are_trained_resumed_run_and_merged)
+{
+    make_base();
+    program_copy("base", "kept");
+    struct outcome o = program_run(FROM "--lora 4 --lora-on '*.query,*.value,*.up' --steps 42");
+    cr_assert(o.code == 0, "%s", o.err);
+    rename_run("whole-");
+    cr_assert(program_run(FROM "--lora 4 --lora-on '*.query,*.value,*.up' --steps 21").code == 0);
+    o = program_run(FROM "--lora 4 --lora-on '*.query,*.value,*.up' --steps 42 --resume");
+    cr_assert(o.code == 0 && strstr(o.out, "resumed    after step 21"), "%s%s", o.out, o.err);
+    cr_expect(program_same("m.state", "whole-m.state") && program_same("m.jsonl", "whole-m.jsonl"));
+    cr_expect(program_same("base", "kept"));
+    cr_expect(same_tensor("m.state", "base", "encoder.layers.0.self_attention.query.weight"));
+    cr_expect(same_tensor("m.state", "base", "decoder.layers.0.feed_forward.down.weight"));
+    o = program_run("merge base m --out joined");
+    cr_assert(o.code == 0 && strstr(o.out, "joined is base with its adapters"), "%s", o.err);
+    cr_expect(!same_tensor("joined", "base", "encoder.layers.0.self_attention.query.weight"));
+    cr_expect(same_tensor("joined", "base", "encoder.layers.0.self_attention.key.weight"));
+    char *apart = strdup(translated("m --base base")), *joined = strdup(translated("joined")),
+         *plain = strdup(translated("base"));
+    cr_expect_str_eq(apart, joined);
+    cr_expect_str_neq(apart, plain);
+    free(apart);
+    free(joined);
+    free(plain);
+}
+
+TEST(program_tuning, adapters_without_their_model_are_explained)
+{
+    make_base();
+    cr_assert(program_run(FROM "--lora 2 --steps 7").code == 0);
+    struct outcome o = program_run("translate m 31");
+    cr_expect(o.code == 1 && strstr(o.err, "it has LoRA adapters alone, for the model with the "
+                                           "fingerprint "),
+              "%s", o.err);
+    o = program_run("translate m --base m.state 31");
+    cr_expect(o.code == 1 && strstr(o.err, "but that of --base has "), "%s", o.err);
+    o = program_run("translate base --base base 31");
+    cr_expect(o.code == 1 && strstr(o.err, "it is a whole model; --base is for files of LoRA"),
+              "%s", o.err);
+    o = program_run("train --data pairs.tsv --from m --out x");
+    cr_expect(o.code == 1 &&
+                  strstr(o.err, "it has LoRA adapters; join them with their model first"),
+              "%s", o.err);
+    o = program_run("evaluate m --base base --data pairs.tsv");
+    cr_expect(o.code == 0, "%s", o.err);
+    cr_expect(program_run("merge base").code == 2 &&
+              program_run("merge base m m --out x").code == 2);
+    o = program_run("merge base m --out m");
+    cr_expect(o.code == 1, "%s", o.err);
+}

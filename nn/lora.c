@@ -1,0 +1,144 @@
+#include "nn/lora.h"
+#include "nn/glob.h"
+#include "nn/groups.h"
+#include "nn/lora_layer.h"
+#include "nn/name.h"
+#include "nn/parameter_set.h"
+#include "nn/precision.h"
+#include "ops/ops.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/option.h"
+#include <math.h>
+#include <string.h>
+
+static const char adapters[] = "*.lora_a,*.lora_b";
+
+bool sb_parameters_lora(sb_parameters *set, const sb_lora_options *options)
+{
+    if (!set || !options)
+        return fail_null("parameters_lora", set ? "options" : "set");
+    if (options->rank < 1 || options->rank > 1 << 16)
+        return sb_fail("parameters_lora: rank is %lld, not in 1..%d", (long long)options->rank,
+                       1 << 16);
+    if (!(options->alpha >= 0 && isfinite(options->alpha)))
+        return sb_fail("parameters_lora: alpha is %g; it must be a number >= 0", options->alpha);
+    char *on = memory_text(options->on ? options->on : "*.query,*.value");
+    if (!on)
+        return sb_fail("parameters_lora: out of memory");
+    memory_free(set->lora.on);
+    const double rank = (double)options->rank;
+    set->lora = (struct lora){
+        .rank = options->rank, .scale = sb_option(options->alpha, rank) / rank, .on = on};
+    return true;
+}
+
+bool lora_is_adapter(const char *name)
+{
+    return glob_matches(adapters, name);
+}
+
+bool lora_init(sb_linear_layer *layer, sb_parameters *set, const char *name, int64_t in,
+               int64_t out, int ranks)
+{
+    const struct lora *lora = &set->lora;
+    if (lora->rank == 0 || !glob_matches(lora->on, name))
+        return true;
+    if (ranks > 1)
+        return sb_fail("linear: ranks hold parts of \"%s\", which cannot have LoRA adapters then; "
+                       "let the ranks share batches",
+                       name);
+    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)in)},
+                     zero = {SB_INITIAL_CONSTANT, 0};
+    layer->lora_a =
+        sb_parameters_add(set, name_join(name, "lora_a").text, SB_SHAPE(lora->rank, in), normal);
+    layer->lora_b = layer->lora_a ? sb_parameters_add(set, name_join(name, "lora_b").text,
+                                                      SB_SHAPE(out, lora->rank), zero)
+                                  : NULL;
+    layer->lora_scale = lora->scale;
+    return layer->lora_b != NULL;
+}
+
+static sb_tensor *activate(sb_tensor *y, sb_activation activation)
+{
+    switch (activation) {
+    case SB_ACTIVATION_IDENTITY:
+        return y;
+    case SB_ACTIVATION_RELU:
+        return sb_relu(y);
+    case SB_ACTIVATION_GELU:
+        return sb_gelu(y);
+    case SB_ACTIVATION_GELU_TANH:
+        return sb_gelu_tanh(y);
+    case SB_ACTIVATION_SILU:
+        return sb_silu(y);
+    case SB_ACTIVATION_TANH:
+        return sb_tanh(y);
+    case SB_ACTIVATION_SIGMOID:
+        return sb_sigmoid(y);
+    }
+    return sb_fail("linear_layer: there is no activation %d", (int)activation);
+}
+
+sb_tensor *lora_forward(const sb_linear_layer *layer, sb_tensor *x, sb_activation activation)
+{
+    sb_tensor *weight = precision_of(layer->weight, x);
+    sb_tensor *y = sb_linear(x, weight, precision_of(layer->bias, x));
+    sb_tensor *narrow = sb_linear(x, precision_of(layer->lora_a, x), NULL);
+    sb_tensor *added = sb_linear(narrow, precision_of(layer->lora_b, x), NULL);
+    return activate(sb_add(y, sb_scale(added, layer->lora_scale)), activation);
+}
+
+bool sb_lora_freeze(sb_parameters *set)
+{
+    bool any = false;
+    for (int64_t i = 0; set && i < set->count; i++)
+        any = any || lora_is_adapter(set->item[i].name);
+    if (!set)
+        return fail_null("lora_freeze", "set");
+    if (!any && set->lora.rank == 0)
+        return sb_fail("lora_freeze: there are no adapters; call sb_parameters_lora before the "
+                       "model is made");
+    if (!any)
+        return sb_fail("lora_freeze: there are no adapters: no linear layer matches \"%.200s\"",
+                       set->lora.on);
+    return sb_parameters_freeze(set, "*", true) && sb_parameters_freeze(set, adapters, false);
+}
+
+/* W += scale B A, and B = 0. */
+static bool merge(sb_tensor *weight, sb_tensor *a, sb_tensor *b, double scale)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const sb_tensor *sum = sb_add(weight, sb_scale(sb_matmul(b, a), scale));
+    const bool ok = sum && weight->device->copy(weight->data, sum->data, tensor_bytes(sum));
+    if (ok) {
+        tensor_note_write(weight);
+        tensor_zero(b);
+        tensor_note_write(b);
+    }
+    return sb_tape_end(&tape) && ok;
+}
+
+bool sb_lora_merge(sb_parameters *set)
+{
+    static const char ending[] = ".lora_a";
+    bool any = false;
+    if (!set)
+        return fail_null("lora_merge", "set");
+    for (int64_t i = 0; i < set->count; i++) {
+        const char *name = set->item[i].name;
+        const size_t size = strlen(name), path = size - strlen(ending);
+        if (size < sizeof ending || strcmp(name + path, ending) != 0)
+            continue;
+        char layer[201]; /* names have at most 200 bytes */
+        memcpy(layer, name, path);
+        layer[path] = '\0';
+        sb_tensor *weight = sb_parameters_find(set, name_join(layer, "weight").text),
+                  *b = sb_parameters_find(set, name_join(layer, "lora_b").text);
+        if (weight && b && !merge(weight, set->item[i].tensor, b, set->lora.scale))
+            return false;
+        any = any || (weight && b);
+    }
+    return any || sb_fail("lora_merge: there are no adapters");
+}

@@ -1,0 +1,177 @@
+/* Adapters of low rank for linear layers. */
+#include "nn/flat.h"
+#include "nn/lora.h"
+#include "tests/support/small_run.h"
+
+static const sb_lora_options two = {.rank = 2, .alpha = 3, .on = "*.query"};
+
+/* Layers "a.query" with adapters and "a.key" without. */
+struct layers {
+    sb_parameters *set;
+    sb_linear_layer query, key;
+};
+
+static struct layers layers_new(const sb_lora_options *options)
+{
+    struct layers l = {.set = sb_parameters_of(SB_F64, 3)};
+    cr_assert((!options || sb_parameters_lora(l.set, options)) &&
+                  sb_linear_layer_init(&l.query, l.set, "a.query", 4, 3, true) &&
+                  sb_linear_layer_init(&l.key, l.set, "a.key", 4, 3, true),
+              "%s", sb_error());
+    return l;
+}
+
+static void fill(sb_tensor *t, double scale)
+{
+    for (int64_t i = 0; i < tensor_size(t); i++)
+        sb_tensor_set(t, i, scale * sin(1 + (double)i));
+}
+
+TEST(lora, layers_whose_names_match_get_adapters_that_change_nothing_at_first)
+{
+    struct layers l = layers_new(&two), plain = layers_new(NULL);
+    cr_expect(l.query.lora_a && l.query.lora_b && !l.key.lora_a && !plain.query.lora_a);
+    cr_expect(sb_parameters_find(l.set, "a.query.lora_a") == l.query.lora_a);
+    cr_expect(sb_tensor_dim(l.query.lora_a, 0) == 2 && sb_tensor_dim(l.query.lora_a, 1) == 4);
+    cr_expect(sb_tensor_dim(l.query.lora_b, 0) == 3 && sb_tensor_dim(l.query.lora_b, 1) == 2);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *y = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_GELU);
+    sb_tensor *same = sb_linear_activation(x, l.query.weight, l.query.bias, SB_ACTIVATION_GELU);
+    cr_expect(test_relative(y, same) < 1e-14);
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    sb_parameters_free(plain.set);
+    sb_parameters_free(l.set);
+}
+
+/* y = x W' + b + alpha / rank (x A') B', written out, with each activation. */
+TEST(lora, the_adapters_add_their_product)
+{
+    struct layers l = layers_new(&two);
+    fill(l.query.lora_b, 0.7);
+    for (int a = SB_ACTIVATION_IDENTITY; a <= SB_ACTIVATION_SIGMOID; a++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+        sb_tensor *sum =
+            sb_add(l.query.weight, sb_scale(sb_matmul(l.query.lora_b, l.query.lora_a), 3.0 / 2));
+        const double apart =
+            test_relative(sb_linear_layer_forward(&l.query, x, (sb_activation)a),
+                          sb_linear_activation(x, sum, l.query.bias, (sb_activation)a));
+        cr_expect(apart < 1e-13, "activation %d: %g", a, apart);
+        cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    }
+    sb_parameters_free(l.set);
+}
+
+static sb_tensor *forward(void *layer_, sb_tensor *const x[])
+{
+    sb_linear_layer layer = *(const sb_linear_layer *)layer_;
+    layer.lora_a = x[1];
+    layer.lora_b = x[2];
+    return sb_linear_layer_forward(&layer, x[0], SB_ACTIVATION_TANH);
+}
+
+TEST(lora, gradients_of_adapters_are_exact)
+{
+    struct layers l = layers_new(&two);
+    fill(l.query.lora_b, 0.5);
+    cr_assert(sb_lora_freeze(l.set), "%s", sb_error());
+    sb_tensor *x = test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4});
+    sb_tensor *inputs[] = {x, l.query.lora_a, l.query.lora_b};
+    sb_gradcheck_result result;
+    cr_expect(sb_gradcheck(forward, &l.query, inputs, 3, NULL, &result), "%s", sb_error());
+    sb_tensor_release(x);
+    sb_parameters_free(l.set);
+}
+
+TEST(lora, merging_gives_the_same_outputs_and_begins_again)
+{
+    struct layers l = layers_new(&two);
+    fill(l.query.lora_b, 0.7);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = sb_tape_own(test_leaf(SB_F64, 1, 2, (int64_t[]){5, 4}));
+    sb_tensor *before = sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY);
+    sb_tensor *key = sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY);
+    cr_assert(sb_lora_merge(l.set), "%s", sb_error());
+    cr_expect(test_relative(sb_linear_layer_forward(&l.query, x, SB_ACTIVATION_IDENTITY), before) <
+              1e-14);
+    cr_expect(test_relative(sb_linear(x, l.query.weight, l.query.bias), before) < 1e-14);
+    cr_expect(test_same_bits(sb_linear_layer_forward(&l.key, x, SB_ACTIVATION_IDENTITY), key));
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+    sb_parameters_free(l.set);
+}
+
+TEST(lora, what_is_out_of_range_or_matches_nothing_is_refused)
+{
+    struct layers plain = layers_new(NULL);
+    cr_expect(!sb_parameters_lora(plain.set, &(sb_lora_options){.rank = 0}));
+    EXPECT_ERROR("parameters_lora: rank is 0, not in 1..65536");
+    cr_expect(!sb_parameters_lora(plain.set, &(sb_lora_options){.rank = 1, .alpha = -1}));
+    EXPECT_ERROR("parameters_lora: alpha is -1; it must be a number >= 0");
+    cr_expect(!sb_parameters_lora(NULL, &two) && !sb_parameters_lora(plain.set, NULL));
+    cr_expect(!sb_lora_freeze(plain.set) && !sb_lora_freeze(NULL) && !sb_lora_merge(NULL));
+    cr_assert(sb_parameters_lora(plain.set, &(sb_lora_options){.rank = 1, .on = "head"}));
+    cr_expect(!sb_lora_freeze(plain.set));
+    EXPECT_ERROR("lora_freeze: there are no adapters: no linear layer matches \"head\"");
+    cr_expect(!sb_lora_merge(plain.set));
+    EXPECT_ERROR("lora_merge: there are no adapters");
+    sb_output_head head;
+    cr_expect(!sb_output_head_init(&head, plain.set, "head", 4, 5, NULL));
+    EXPECT_ERROR("output_head: \"head\" cannot have LoRA adapters; name other layers");
+    cr_expect(!sb_parameters_find(plain.set, "head.weight"));
+    sb_parameters_free(plain.set);
+}
+
+/* A trained model keeps its bits, and the optimiser's memory is that of the adapters. */
+TEST(lora, training_moves_the_adapters_alone)
+{
+    struct settings s = small_settings();
+    sb_data *data = small_data(&s, NULL);
+    sb_parameters *set = sb_parameters_new(1);
+    cr_assert(sb_parameters_lora(set, &(sb_lora_options){.rank = 2}), "%s", sb_error());
+    sb_seq2seq *model = sb_seq2seq_new(set, data, &s.model);
+    cr_assert(model && sb_lora_freeze(set), "%s", sb_error());
+    s.trainer.optimiser_kind = SB_OPTIMISER_ADAMW;
+    s.trainer.optimiser.weight_decay = 0.1;
+    sb_trainer *trainer = sb_trainer_new(model, data, &s.trainer);
+    const char *name = "encoder.layers.0.self_attention.query.weight";
+    double *before = numbers_of(sb_parameters_find(set, name));
+    sb_trained trained;
+    for (int i = 0; i < 10; i++)
+        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+    double *after = numbers_of(sb_parameters_find(set, name));
+    cr_expect(memcmp(before, after, 8 * 8 * sizeof *after) == 0);
+    /* Three attentions (one crosses), query and value each: A (2, 8) and B (8, 2). */
+    cr_expect(sb_parameters_trainable(set) == 3 * 2 * 2 * 16);
+    cr_expect(sb_tensor_dim(sb_optimiser_moment(sb_trainer_optimiser(trainer), 0), 0) ==
+              sb_parameters_trainable(set));
+    cr_expect(
+        sb_tensor_get(sb_parameters_find(set, "decoder.layers.0.cross_attention.value.lora_b"),
+                      3) != 0);
+    free(before);
+    free(after);
+    sb_trainer_free(trainer);
+    sb_seq2seq_free(model);
+    sb_parameters_free(set);
+    sb_data_free(data);
+}
+
+static bool adapt_and_merge(void *context)
+{
+    (void)context;
+    sb_parameters *set = sb_parameters_of(SB_F64, 3);
+    sb_linear_layer layer;
+    const bool ok = set && sb_parameters_lora(set, &two) &&
+                    sb_linear_layer_init(&layer, set, "a.query", 4, 3, true) &&
+                    sb_lora_freeze(set) && parameters_flatten(set) && sb_lora_merge(set);
+    sb_parameters_free(set);
+    return ok;
+}
+
+CPU_TEST(lora, each_allocation_may_fail)
+{
+    cr_expect(test_each_allocation_fails(adapt_and_merge, NULL) > 10);
+}
