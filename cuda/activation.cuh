@@ -33,6 +33,29 @@ template <class T> __device__ T real_relu_slope(T z)
     return z > 0 ? 1 : 0;
 }
 
+/* -1, 0 or 1 */
+template <class T> __device__ T real_sign(T x)
+{
+    return (T)((x > 0) - (x < 0));
+}
+
+template <class T> __device__ bool real_below(T a, T b)
+{
+    return a < b;
+}
+
+/* d erf / dz = 2 / sqrt(pi) e^(-z^2) */
+template <class T> __device__ T real_erf_slope(T z)
+{
+    return (T)1.12837916709551257390 * real_exp(-z * z);
+}
+
+/* d z^p / dz = p z^(p - 1), and 0 for p = 0 */
+template <class T> __device__ T real_pow_slope(T z, T p)
+{
+    return p == 0 ? 0 : p * real_pow(z, p - 1);
+}
+
 /* d tanh / dz = 1 - tanh^2 */
 template <class T> __device__ T real_tanh_slope(T z)
 {

@@ -19,12 +19,22 @@ template <arithmetic KIND> struct value {
             return e.a / e.b;
         case ARITHMETIC_WHERE:
             return e.condition ? e.a : e.b;
+        case ARITHMETIC_MAXIMUM:
+            return e.b < e.a || e.a != e.a ? e.a : e.b;
+        case ARITHMETIC_MINIMUM:
+            return e.a < e.b || e.a != e.a ? e.a : e.b;
         case ARITHMETIC_KINDS:
             break;
         }
         return 0;
     }
 };
+
+/* The gradient of the larger one, "up", next to "down": half of dy where both are equal. */
+template <class T> __device__ T share(T up, T down, T dy)
+{
+    return down < up ? dy : up == down ? dy / 2 : 0;
+}
 
 /* The terms of the gradient of a; e.y is dy. */
 template <arithmetic KIND> struct slope_a {
@@ -40,6 +50,10 @@ template <arithmetic KIND> struct slope_a {
             return e.y / e.b;
         case ARITHMETIC_WHERE: /* y = condition ? a : b */
             return e.condition ? e.y : 0;
+        case ARITHMETIC_MAXIMUM: /* y = max(a, b) */
+            return share(e.a, e.b, e.y);
+        case ARITHMETIC_MINIMUM: /* y = min(a, b) */
+            return share(e.b, e.a, e.y);
         case ARITHMETIC_KINDS:
             break;
         }
@@ -62,6 +76,10 @@ template <arithmetic KIND> struct slope_b {
             return -e.y / e.b * (e.a / e.b);
         case ARITHMETIC_WHERE: /* y = condition ? a : b */
             return e.condition ? 0 : e.y;
+        case ARITHMETIC_MAXIMUM: /* y = max(a, b) */
+            return share(e.b, e.a, e.y);
+        case ARITHMETIC_MINIMUM: /* y = min(a, b) */
+            return share(e.a, e.b, e.y);
         case ARITHMETIC_KINDS:
             break;
         }
@@ -82,8 +100,9 @@ constexpr formulas<T> of = {broadcast_map<T, value<KIND>>,
 template <class T> const formulas<T> &formulas_of(arithmetic kind)
 {
     static const formulas<T> all[ARITHMETIC_KINDS] = {
-        of<T, ARITHMETIC_ADD>, of<T, ARITHMETIC_SUBTRACT>, of<T, ARITHMETIC_MULTIPLY>,
-        of<T, ARITHMETIC_DIVIDE>, of<T, ARITHMETIC_WHERE>};
+        of<T, ARITHMETIC_ADD>,    of<T, ARITHMETIC_SUBTRACT>, of<T, ARITHMETIC_MULTIPLY>,
+        of<T, ARITHMETIC_DIVIDE>, of<T, ARITHMETIC_WHERE>,    of<T, ARITHMETIC_MAXIMUM>,
+        of<T, ARITHMETIC_MINIMUM>};
     return all[kind];
 }
 

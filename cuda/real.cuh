@@ -60,6 +60,46 @@ __device__ inline double real_erf(double x)
 {
     return erf(x);
 }
+__device__ inline float real_sin(float x)
+{
+    return sinf(x);
+}
+__device__ inline double real_sin(double x)
+{
+    return sin(x);
+}
+__device__ inline float real_cos(float x)
+{
+    return cosf(x);
+}
+__device__ inline double real_cos(double x)
+{
+    return cos(x);
+}
+__device__ inline float real_expm1(float x)
+{
+    return expm1f(x);
+}
+__device__ inline double real_expm1(double x)
+{
+    return expm1(x);
+}
+__device__ inline float real_log1p(float x)
+{
+    return log1pf(x);
+}
+__device__ inline double real_log1p(double x)
+{
+    return log1p(x);
+}
+__device__ inline float real_pow(float x, float p)
+{
+    return powf(x, p);
+}
+__device__ inline double real_pow(double x, double p)
+{
+    return pow(x, p);
+}
 template <class T> __device__ T real_abs(T x)
 {
     return x < 0 ? -x : x;

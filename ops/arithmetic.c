@@ -37,6 +37,8 @@ static const sb_operation operations[ARITHMETIC_KINDS] = {
     [ARITHMETIC_MULTIPLY] = {"multiply", "a b", arithmetic_backward, true, true},
     [ARITHMETIC_DIVIDE] = {"divide", "a b", arithmetic_backward, true, true},
     [ARITHMETIC_WHERE] = {"where", "a b condition", arithmetic_backward, true, true},
+    [ARITHMETIC_MAXIMUM] = {"maximum", "a b", arithmetic_backward, true, true},
+    [ARITHMETIC_MINIMUM] = {"minimum", "a b", arithmetic_backward, true, true},
 };
 
 /* Makes y of this shape and fills it. */
@@ -87,6 +89,16 @@ sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b)
     return arithmetic_apply(ARITHMETIC_DIVIDE, a, b);
 }
 
+sb_tensor *sb_maximum(sb_tensor *a, sb_tensor *b)
+{
+    return arithmetic_apply(ARITHMETIC_MAXIMUM, a, b);
+}
+
+sb_tensor *sb_minimum(sb_tensor *a, sb_tensor *b)
+{
+    return arithmetic_apply(ARITHMETIC_MINIMUM, a, b);
+}
+
 sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b)
 {
     const enum arithmetic kind = ARITHMETIC_WHERE;
@@ -110,6 +122,8 @@ EXAMPLE(example_add, sb_add(x[0], x[1]))
 EXAMPLE(example_subtract, sb_subtract(x[0], x[1]))
 EXAMPLE(example_multiply, sb_multiply(x[0], x[1]))
 EXAMPLE(example_divide, sb_divide(x[0], x[1]))
+EXAMPLE(example_maximum, sb_maximum(x[0], x[1]))
+EXAMPLE(example_minimum, sb_minimum(x[0], x[1]))
 EXAMPLE(example_where, sb_where(x[0], x[1], x[2]))
 
 OPERATION(
@@ -123,6 +137,8 @@ OPERATION(
     {"divide",
      example_divide,
      {"7 +7", "3x5 +.", ". +3x5", "2x65 +65", "3x4 +3x1", "2x3x1x2 +3x4x1", "=5 +2x5", "2x5 =+5"}},
+    {"maximum", example_maximum, {". .", "7 7", "3x65 65", "3x1 1x4", "=2x3 3"}},
+    {"minimum", example_minimum, {". .", "7 7", "3x65 65", "2x1x3 4x1", "3 =2x3"}},
     {"where",
      example_where,
      {"b:7 7 7", "b:3x65 3x65 65", "b:3x1 . 4", "b:2x1x3 4x1 1", "b:. 3 2x1", "b:5 =5 3x5"}});

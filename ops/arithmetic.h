@@ -1,4 +1,4 @@
-/* The kernels of add, subtract, multiply, divide and where. */
+/* The kernels of add, subtract, multiply, divide, where, maximum and minimum. */
 #ifndef SOFTBACK_OPS_ARITHMETIC_H
 #define SOFTBACK_OPS_ARITHMETIC_H
 
@@ -11,6 +11,8 @@ enum arithmetic {
     ARITHMETIC_MULTIPLY,
     ARITHMETIC_DIVIDE,
     ARITHMETIC_WHERE,
+    ARITHMETIC_MAXIMUM,
+    ARITHMETIC_MINIMUM,
     ARITHMETIC_KINDS
 };
 

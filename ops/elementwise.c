@@ -8,7 +8,7 @@ KERNEL_ROWS(elementwise);
 
 struct function {
     enum elementwise kind;
-    double factor; /* for scale only */
+    double factor;
 };
 
 static bool elementwise_backward(sb_node *node)
@@ -95,6 +95,53 @@ sb_tensor *sb_silu(sb_tensor *x)
     return elementwise_apply(ELEMENTWISE_SILU, x, 0);
 }
 
+sb_tensor *sb_abs(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_ABS, x, 0);
+}
+
+sb_tensor *sb_sin(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_SIN, x, 0);
+}
+
+sb_tensor *sb_cos(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_COS, x, 0);
+}
+
+sb_tensor *sb_expm1(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_EXPM1, x, 0);
+}
+
+sb_tensor *sb_log1p(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_LOG1P, x, 0);
+}
+
+sb_tensor *sb_erf(sb_tensor *x)
+{
+    return elementwise_apply(ELEMENTWISE_ERF, x, 0);
+}
+
+sb_tensor *sb_pow(sb_tensor *x, double exponent)
+{
+    return elementwise_apply(ELEMENTWISE_POW, x, exponent);
+}
+
+sb_tensor *sb_clamp(sb_tensor *x, double low, double high)
+{
+    if (!x)
+        return fail_null("clamp", "x");
+    if (!check_real("clamp", "x", x))
+        return NULL;
+    if (!(low <= high))
+        return sb_fail("clamp: low is %g, high is %g; low must not be above high", low, high);
+    return elementwise_apply(ELEMENTWISE_CLAMP_HIGH,
+                             elementwise_apply(ELEMENTWISE_CLAMP_LOW, x, low), high);
+}
+
 EXAMPLE(example_negate, sb_negate(x[0]))
 EXAMPLE(example_scale, sb_scale(x[0], -1.5))
 EXAMPLE(example_sqrt, sb_sqrt(x[0]))
@@ -106,6 +153,15 @@ EXAMPLE(example_relu, sb_relu(x[0]))
 EXAMPLE(example_gelu, sb_gelu(x[0]))
 EXAMPLE(example_gelu_tanh, sb_gelu_tanh(x[0]))
 EXAMPLE(example_silu, sb_silu(x[0]))
+EXAMPLE(example_abs, sb_abs(x[0]))
+EXAMPLE(example_sin, sb_sin(x[0]))
+EXAMPLE(example_cos, sb_cos(x[0]))
+EXAMPLE(example_expm1, sb_expm1(x[0]))
+EXAMPLE(example_log1p, sb_log1p(x[0]))
+EXAMPLE(example_erf, sb_erf(x[0]))
+EXAMPLE(example_pow, sb_pow(x[0], 2.5))
+EXAMPLE(example_cube, sb_pow(x[0], 3))
+EXAMPLE(example_clamp, sb_clamp(x[0], -0.75, 1.25))
 
 OPERATION(elementwise, {"negate", example_negate, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
           {"scale", example_scale, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
@@ -117,4 +173,13 @@ OPERATION(elementwise, {"negate", example_negate, {".", "1", "2", "3x5", "2x3x7"
           {"relu", example_relu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
           {"gelu", example_gelu, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
           {"gelu_tanh", example_gelu_tanh, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
-          {"silu", example_silu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}});
+          {"silu", example_silu, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"abs", example_abs, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"sin", example_sin, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"cos", example_cos, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"expm1", example_expm1, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}},
+          {"log1p", example_log1p, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"erf", example_erf, {".", "1", "2", "3x5", "2x3x7", "2x1x3x65"}},
+          {"pow", example_pow, {"+.", "+1", "+2", "+3x5", "+2x3x7", "+1x2x1x63"}},
+          {"pow", example_cube, {".", "3x5", "2x3x7"}},
+          {"clamp", example_clamp, {".", "1", "2", "3x5", "2x3x7", "1x2x1x63"}});

@@ -32,12 +32,17 @@
  *           subtract: da = dy          db = -dy
  *           multiply: da = dy b        db = dy a
  *           divide:   da = dy / b      db = -dy a / b^2
+ *           maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+ *           minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+ * NaN       maximum and minimum of NaN and a number are NaN, without a gradient
  * Fails     the shapes do not broadcast
  */
 SB_API sb_tensor *sb_add(sb_tensor *a, sb_tensor *b);
 SB_API sb_tensor *sb_subtract(sb_tensor *a, sb_tensor *b);
 SB_API sb_tensor *sb_multiply(sb_tensor *a, sb_tensor *b);
 SB_API sb_tensor *sb_divide(sb_tensor *a, sb_tensor *b);
+SB_API sb_tensor *sb_maximum(sb_tensor *a, sb_tensor *b);
+SB_API sb_tensor *sb_minimum(sb_tensor *a, sb_tensor *b);
 
 /*
  * y = a where the condition is true, else b.
@@ -65,7 +70,18 @@ SB_API sb_tensor *sb_where(sb_tensor *condition, sb_tensor *a, sb_tensor *b);
  * gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
  *                                          dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
  * silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+ * abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+ * sin:     y = sin x                       dx = dy cos x
+ * cos:     y = cos x                       dx = -dy sin x
+ * expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+ * log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+ * erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+ *                                          dx = dy 2 / sqrt(pi) e^-x^2
+ * pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+ * clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+ *                                          dx = dy where low <= x <= high, else 0
  *
+ * Fails     clamp: low is above high, or one of them is NaN
  * Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017
  */
 SB_API sb_tensor *sb_negate(sb_tensor *x);
@@ -79,6 +95,14 @@ SB_API sb_tensor *sb_relu(sb_tensor *x);
 SB_API sb_tensor *sb_gelu(sb_tensor *x);
 SB_API sb_tensor *sb_gelu_tanh(sb_tensor *x);
 SB_API sb_tensor *sb_silu(sb_tensor *x);
+SB_API sb_tensor *sb_abs(sb_tensor *x);
+SB_API sb_tensor *sb_sin(sb_tensor *x);
+SB_API sb_tensor *sb_cos(sb_tensor *x);
+SB_API sb_tensor *sb_expm1(sb_tensor *x);
+SB_API sb_tensor *sb_log1p(sb_tensor *x);
+SB_API sb_tensor *sb_erf(sb_tensor *x);
+SB_API sb_tensor *sb_pow(sb_tensor *x, double exponent);
+SB_API sb_tensor *sb_clamp(sb_tensor *x, double low, double high);
 
 /*
  * y = x without a gradient; shares x's data.
@@ -196,6 +220,26 @@ SB_API sb_tensor *sb_sum(sb_tensor *x, int axis, bool keep);
 SB_API sb_tensor *sb_mean(sb_tensor *x, int axis, bool keep);
 SB_API sb_tensor *sb_max(sb_tensor *x, int axis, bool keep);
 SB_API sb_tensor *sb_argmax(sb_tensor *x, int axis);
+
+/*
+ * The variance over an axis or SB_ALL: y = sum_i (x_i - m)^2 / (n - correction), m the mean. A
+ * correction of 1 gives the unbiased estimate (Bessel), 0 that of the elements themselves, as norms
+ * have it.
+ *
+ * Backward  dx_i = 2 dy (x_i - m) / (n - correction)
+ * Fails     the axis does not exist; correction is negative or not below n
+ */
+SB_API sb_tensor *sb_variance(sb_tensor *x, int axis, double correction, bool keep);
+
+/*
+ * The k largest elements of each row, the largest first, and their places in it. Equal elements
+ * come in the order of their places; NaN counts as the largest.
+ *
+ * Shape     x (..., C) -> y (..., k), *indices (..., k) of i32 unless `indices` is NULL
+ * Backward  dx_i = dy_j for the i that is in place j of the indices, else 0
+ * Fails     x is a scalar; k is not in 1..C
+ */
+SB_API sb_tensor *sb_topk(sb_tensor *x, int64_t k, sb_tensor **indices);
 
 /* ---- Softmax ---- */
 

@@ -31,6 +31,44 @@ static inline real real_relu_slope(real z)
     return z > 0 ? 1 : 0;
 }
 
+/* -1, 0 or 1 */
+static inline real real_sign(real x)
+{
+    return (real)((x > 0) - (x < 0));
+}
+
+static inline bool real_below(real a, real b)
+{
+    return a < b;
+}
+
+static inline real real_sin(real x)
+{
+    return (real)math_sin((double)x);
+}
+
+static inline real real_cos(real x)
+{
+    return (real)math_cos((double)x);
+}
+
+/* d erf / dz = 2 / sqrt(pi) e^(-z^2) */
+static inline real real_erf_slope(real z)
+{
+    return (real)1.12837916709551257390 * real_exp(-z * z);
+}
+
+static inline real real_pow(real x, real p)
+{
+    return (real)math_pow((double)x, (double)p);
+}
+
+/* d z^p / dz = p z^(p - 1), and 0 for p = 0 */
+static inline real real_pow_slope(real z, real p)
+{
+    return p == 0 ? 0 : p * (real)math_pow((double)z, (double)p - 1);
+}
+
 /* d tanh / dz = 1 - tanh^2 */
 static inline real real_tanh_slope(real z)
 {

@@ -93,6 +93,40 @@ static void arithmetic_where_db(const struct strip *s, real *restrict db)
     }
 }
 
+static void arithmetic_maximum(const struct strip *s, real *restrict y)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const real a = s->a[i], b = s->b[i];
+        y[i] = (b < a) | (a != a) ? a : b;
+    }
+}
+
+static void arithmetic_minimum(const struct strip *s, real *restrict y)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const real a = s->a[i], b = s->b[i];
+        y[i] = (a < b) | (a != a) ? a : b;
+    }
+}
+
+/* y = max(a, b), min(a, b): the gradient of a where it is the larger one, and half of dy where both
+   are equal; below, of b. */
+static void arithmetic_larger_a(const struct strip *s, real *restrict dx)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const real a = s->a[i], b = s->b[i], dy = s->y[i], half = a == b ? dy / 2 : 0;
+        dx[i] = b < a ? dy : half;
+    }
+}
+
+static void arithmetic_larger_b(const struct strip *s, real *restrict dx)
+{
+    for (int64_t i = 0; i < s->n; i++) {
+        const real a = s->a[i], b = s->b[i], dy = s->y[i], half = a == b ? dy / 2 : 0;
+        dx[i] = a < b ? dy : half;
+    }
+}
+
 static const struct {
     void (*y)(const struct strip *s, real *restrict y);
     void (*dx[2])(const struct strip *s, real *restrict dx); /* da, db */
@@ -102,6 +136,8 @@ static const struct {
     [ARITHMETIC_MULTIPLY] = {arithmetic_multiply, {arithmetic_multiply_da, arithmetic_multiply_db}},
     [ARITHMETIC_DIVIDE] = {arithmetic_divide, {arithmetic_divide_da, arithmetic_divide_db}},
     [ARITHMETIC_WHERE] = {arithmetic_where, {arithmetic_where_da, arithmetic_where_db}},
+    [ARITHMETIC_MAXIMUM] = {arithmetic_maximum, {arithmetic_larger_a, arithmetic_larger_b}},
+    [ARITHMETIC_MINIMUM] = {arithmetic_minimum, {arithmetic_larger_b, arithmetic_larger_a}},
 };
 
 static bool arithmetic_forward(enum arithmetic kind, const struct broadcast *plan, const void *a,

@@ -57,6 +57,12 @@ static inline real real_silu_slope(real x)
     return s * (1 + x * (1 - s));
 }
 
+/* erf' x = 2 / sqrt(pi) e^(-x^2) */
+static inline real real_erf_slope(real x)
+{
+    return (real)1.1283791670955125739 * real_exp(-x * x);
+}
+
 /* y of x */
 static inline real elementwise_value(enum elementwise kind, real factor, real x)
 {

@@ -12,13 +12,25 @@ static real arithmetic_y(enum arithmetic kind, real a, real b, bool condition)
         return a * b;
     case ARITHMETIC_DIVIDE:
         return a / b;
+    case ARITHMETIC_MAXIMUM: /* NaN, if one is NaN */
+        return real_below(b, a) || real_is_nan(a) ? a : b;
+    case ARITHMETIC_MINIMUM:
+        return real_below(a, b) || real_is_nan(a) ? a : b;
     case ARITHMETIC_WHERE:
     default:
         return condition ? a : b;
     }
 }
 
-static real arithmetic_da(enum arithmetic kind, real b, bool condition, real dy)
+/* The share of dy of the larger one, "up", next to "down". */
+static real arithmetic_share(real up, real down, real dy)
+{
+    const bool equal = real_value(up) == real_value(down);
+    return real_below(down, up) ? dy : equal ? dy / 2 : 0;
+}
+
+static real arithmetic_da(enum arithmetic kind, real a, real b, bool condition,
+                          real dy)
 {
     switch (kind) {
     case ARITHMETIC_ADD:
@@ -28,6 +40,10 @@ static real arithmetic_da(enum arithmetic kind, real b, bool condition, real dy)
         return dy * b;
     case ARITHMETIC_DIVIDE:
         return dy / b;
+    case ARITHMETIC_MAXIMUM:
+        return arithmetic_share(a, b, dy);
+    case ARITHMETIC_MINIMUM:
+        return arithmetic_share(b, a, dy);
     case ARITHMETIC_WHERE:
     default:
         return condition ? dy : 0;
@@ -46,6 +62,10 @@ static real arithmetic_db(enum arithmetic kind, real a, real b, bool condition,
         return dy * a;
     case ARITHMETIC_DIVIDE: /* -dy a / b^2; b^2 itself could overflow */
         return -dy / b * (a / b);
+    case ARITHMETIC_MAXIMUM:
+        return arithmetic_share(b, a, dy);
+    case ARITHMETIC_MINIMUM:
+        return arithmetic_share(a, b, dy);
     case ARITHMETIC_WHERE:
     default:
         return condition ? 0 : dy;
@@ -90,7 +110,7 @@ static bool arithmetic_backward(enum arithmetic kind, int side, bool fresh,
                    b = element(plan, 2, b_, n);
         const bool is_a = holds(plan, condition, n);
         dx[walk_at(plan, side, n)] += side == 1
-                                          ? arithmetic_da(kind, b, is_a, dy)
+                                          ? arithmetic_da(kind, a, b, is_a, dy)
                                           : arithmetic_db(kind, a, b, is_a, dy);
     }
     return true;

@@ -99,6 +99,63 @@ static inline real real_erf(real x)
                       two_over_root_pi * math_exp(-value * value));
 }
 
+/* -1, 0 or 1 */
+static inline real real_sign(real x)
+{
+    return (real)((real_value(x) > 0) - (real_value(x) < 0));
+}
+
+static inline bool real_below(real a, real b)
+{
+    return real_value(a) < real_value(b);
+}
+
+static inline bool real_is_nan(real x)
+{
+    return real_value(x) != real_value(x);
+}
+
+static inline real real_sin(real x)
+{
+    return REAL_APPLY(x, math_sin(real_value(x)), math_cos(real_value(x)));
+}
+
+static inline real real_cos(real x)
+{
+    return REAL_APPLY(x, math_cos(real_value(x)), -math_sin(real_value(x)));
+}
+
+static inline real real_expm1(real x)
+{
+    return REAL_APPLY(x, math_expm1(real_value(x)), math_exp(real_value(x)));
+}
+
+static inline real real_log1p(real x)
+{
+    return REAL_APPLY(x, math_log1p(real_value(x)), 1 / (1 + real_value(x)));
+}
+
+/* x^p for a constant p; (x^p)' = p x^(p - 1), and 0 for p = 0 */
+static inline double power_slope(double x, double p)
+{
+    return p == 0 ? 0 : p * math_pow(x, p - 1);
+}
+
+static inline real real_pow(real x, real p)
+{
+    const double value = real_value(x), exponent = real_value(p);
+    return REAL_APPLY(x, math_pow(value, exponent),
+                      power_slope(value, exponent));
+}
+
+static inline real real_pow_slope(real x, real p)
+{
+    const double value = real_value(x), q = real_value(p) - 1;
+    (void)q;
+    return REAL_APPLY(x, power_slope(value, q + 1),
+                      (q + 1) * power_slope(value, q));
+}
+
 /* Every backward adds to its gradients. A fresh one has undefined contents, so
    it becomes 0 first. */
 static inline void zero_if_fresh(bool fresh, int64_t n, real *dx)

@@ -20,11 +20,11 @@ import pathlib
 import torch
 
 from references import (attention, language, layers, models, operations, optimisers, record,
-                        second_order, training)
+                        second_order, small_operations, training)
 
 torch.set_num_threads(1)
 for theme in (operations, attention, layers, models, optimisers, training, second_order,
-              language):
+              language, small_operations):
     name = theme.__name__.split(".")[-1]
     cases = record.Record(name)
     theme.add(cases)

@@ -41,6 +41,31 @@ TEST(reference_operations, elementwise_functions_are_as_in_pytorch)
     COMPARE("operations", "elementwise", cases);
 }
 
+FUNCTION(absolute, sb_abs(x[0]))
+FUNCTION(sine, sb_sin(x[0]))
+FUNCTION(cosine, sb_cos(x[0]))
+FUNCTION(expm1_of, sb_expm1(x[0]))
+FUNCTION(log1p_of, sb_log1p(x[0]))
+FUNCTION(erf_of, sb_erf(x[0]))
+FUNCTION(clamp, sb_clamp(x[0], -0.75, 1.25))
+FUNCTION(pow_3, sb_pow(x[0], 3))
+FUNCTION(pow_half, sb_pow(x[0], 2.5))
+FUNCTION(maximum, sb_maximum(x[0], x[1]))
+FUNCTION(minimum, sb_minimum(x[0], x[1]))
+FUNCTION(variance, sb_variance(x[0], -1, 1, false))
+FUNCTION(variance_first, sb_variance(x[0], 0, 0, true))
+FUNCTION(topk, sb_topk(x[0], 3, NULL))
+
+TEST(reference_operations, small_operations_are_as_in_pytorch)
+{
+    static const struct reference_case cases[] = {
+        {"abs", absolute},   {"sin", sine},        {"cos", cosine}, {"expm1", expm1_of},
+        {"log1p", log1p_of}, {"erf", erf_of},      CASE(clamp),     CASE(pow_3),
+        CASE(pow_half),      CASE(maximum),        CASE(minimum),   {"maximum_equal", maximum},
+        CASE(variance),      CASE(variance_first), CASE(topk)};
+    COMPARE("small_operations", "functions", cases);
+}
+
 FUNCTION(matmul, sb_matmul(x[0], x[1]))
 FUNCTION(matmul_nt, sb_matmul_nt(x[0], x[1]))
 FUNCTION(matmul_tn, sb_matmul_tn(x[0], x[1]))

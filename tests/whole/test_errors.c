@@ -138,6 +138,15 @@ static void bad_elementwise(struct errors *f)
     CALL(sb_gelu_tanh(f->b));
     CALL(sb_silu(NULL));
     CALL(sb_silu(f->i2));
+    CALL(sb_abs(NULL));
+    CALL(sb_clamp(NULL, 0, 1));
+    CALL(sb_clamp(f->x, 1, 0));
+    CALL(sb_maximum(f->x, f->y));
+    CALL(sb_variance(NULL, 0, 0, false));
+    CALL(sb_variance(f->x, 7, 0, false));
+    CALL(sb_variance(f->x, 0, 100, false));
+    CALL(sb_topk(f->x, 0, NULL));
+    CALL(sb_topk(f->i2, 1, NULL));
     CALL(sb_detach(NULL));
     CALL(sb_cast(NULL, SB_F64));
     CALL(sb_cast(f->x, (sb_dtype)42));
@@ -498,6 +507,8 @@ static void bad_optimisers(struct errors *f)
     ALONE(sb_sgd_new(f->set,
                      &(sb_optimiser_options){.schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 1}}));
     ALONE(sb_optimiser_step(NULL));
+    ALONE(sb_parameters_freeze(f->set, "x.*", true));
+    ALONE(sb_lora_freeze(f->set));
     ALONE(sb_average_new(NULL, 0.9));
     ALONE(sb_average_new(f->set, 1));
     ALONE(sb_average_new(f->set, NAN));

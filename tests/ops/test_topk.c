@@ -1,0 +1,51 @@
+#include "tests/support/values.h"
+
+static void expect_places(const sb_tensor *ids, const double *expected, int n)
+{
+    for (int i = 0; i < n; i++)
+        cr_expect(sb_tensor_get(ids, i) == expected[i], "place %d is %g, not %g", i,
+                  sb_tensor_get(ids, i), expected[i]);
+}
+
+TEST(topk, the_largest_come_first_and_get_the_gradient)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 5), NUMBERS(3, -1, 7, 0, 5, -4, -2, -9, -2, -3)), *ids;
+    sb_tensor *y = sb_keep(sb_topk(x, 3, &ids));
+    expect_shape(y, SB_SHAPE(2, 3));
+    expect_numbers(y, NUMBERS(7, 5, 3, -2, -2, -3));
+    expect_places(ids, (const double[]){2, 4, 0, 1, 3, 4}, 6);
+    sb_tensor *dy = constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
+    cr_assert(sb_backward_from(y, dy), "%s", sb_error());
+    expect_numbers(sb_tensor_grad(x), NUMBERS(3, 0, 1, 0, 2, 0, 4, 0, 5, 6));
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
+
+TEST(topk, all_of_a_row_are_sorted_and_nan_counts_as_the_largest)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *ids,
+        *x = constant(SB_F64, SB_SHAPE(6), NUMBERS(1, NAN, INFINITY, 1, NAN, -INFINITY));
+    sb_tensor *y = sb_topk(x, 6, &ids);
+    cr_assert(y, "%s", sb_error());
+    expect_places(ids, (const double[]){1, 4, 2, 0, 3, 5}, 6);
+    cr_expect(isnan(sb_tensor_get(y, 1)) && sb_tensor_get(y, 2) == INFINITY);
+    sb_tensor *half = sb_topk(sb_cast(x, SB_BF16), 4, NULL);
+    cr_expect(half && sb_tensor_dtype(half) == SB_BF16 && sb_tensor_get(half, 3) == 1);
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
+
+TEST(topk, a_number_that_does_not_fit_the_row_is_refused)
+{
+    static const int64_t wrong[] = {0, -1, 4};
+    for (int i = 0; i < 3; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        cr_expect(
+            !sb_topk(constant(SB_F64, SB_SHAPE(2, 3), NUMBERS(1, 2, 3, 4, 5, 6)), wrong[i], NULL));
+        EXPECT_ERROR("not in 1..3, the size of a row of x (2, 3)");
+        sb_tape_end(&tape);
+    }
+}

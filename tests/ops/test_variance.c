@@ -1,0 +1,39 @@
+#include "tests/support/values.h"
+
+/* Of 1, 2, 6: mean 3, squares 4 + 1 + 9 = 14; divided by 2 and by 3. */
+TEST(variance, the_hand_worked_values_and_gradients)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *x = leaf(SB_SHAPE(2, 3), NUMBERS(1, 2, 6, 5, 5, 5));
+    sb_tensor *y = sb_keep(sb_variance(x, -1, 1, false));
+    cr_assert(y, "%s", sb_error());
+    expect_shape(y, SB_SHAPE(2));
+    expect_numbers(y, NUMBERS(7, 0));
+    cr_assert(sb_backward(sb_sum(y, SB_ALL, false)), "%s", sb_error());
+    expect_numbers(sb_tensor_grad(x), NUMBERS(-2, -1, 3, 0, 0, 0));
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
+
+TEST(variance, of_all_elements_and_of_a_kept_axis)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = constant(SB_F64, SB_SHAPE(3, 1), NUMBERS(1, 2, 6));
+    cr_expect(fabs(sb_tensor_value(sb_variance(x, SB_ALL, 0, false)) - 14 / 3.0) < 1e-14);
+    expect_shape(sb_variance(x, 0, 0, true), SB_SHAPE(1, 1));
+    cr_assert(sb_tape_end(&tape), "%s", sb_error());
+}
+
+TEST(variance, a_correction_that_leaves_nothing_is_refused)
+{
+    static const double wrong[] = {3, -1, NAN};
+    for (int i = 0; i < 3; i++) {
+        sb_tape tape;
+        sb_tape_begin(&tape, SB_NO_RECORD);
+        cr_expect(
+            !sb_variance(constant(SB_F64, SB_SHAPE(3), NUMBERS(1, 2, 3)), -1, wrong[i], false));
+        EXPECT_ERROR("it must be at least 0 and below the 3 elements");
+        sb_tape_end(&tape);
+    }
+}
