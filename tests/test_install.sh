@@ -1,9 +1,10 @@
 #!/bin/sh
 # Installs the library into a temporary folder and uses it from outside:  tests/test_install.sh [build]
 # The library exports only sb_ names, each header compiles alone in C and in C++, and programs build with
-# pkg-config and run: README.md's first C program; those of examples/, which must learn; an operation,
-# whose wrong gradient is found; one in C++; and a model, whose training is killed, resumes, ends with
-# the bytes of an uninterrupted run, and gives the same on two ranks.
+# pkg-config and run: README.md's first C program; those of examples/, which must learn, one of them also
+# with libsoftback.a alone and one with CMake; an operation, whose wrong gradient is found; one in C++; and
+# a model, whose training is killed, resumes, ends with the bytes of an uninterrupted run, and gives the
+# same on two ranks.
 # Uses the given build folder, or build/, or makes one.
 set -eu
 cd "$(dirname "$0")/.."
@@ -68,6 +69,24 @@ done
 awk '/step 600/ {loss = $NF} END {exit !(loss > 0 && loss < 2.2)}' "$work/gpt.out" ||
     fail "gpt.c: its last loss is not below 2.2"
 run softplus tests/outside/softplus.c
+
+# The static library, with what pkg-config --static lists, makes a program that needs no libsoftback.so.
+archive=$LD_LIBRARY_PATH/libsoftback.a
+static=$(pkg-config --static --libs softback | sed "s|-lsoftback\\b|$archive|")
+cc -std=c17 examples/vision.c $(pkg-config --cflags softback) $static -lm -o "$work/static" ||
+    fail "examples/vision.c does not link with libsoftback.a"
+! ldd "$work/static" | grep -q libsoftback || fail "the static program needs libsoftback.so"
+"$work/static" >"$work/out" 2>&1 || fail "the static program fails: $(cat "$work/out")"
+echo "install: libsoftback.a links alone"
+
+if command -v cmake >/dev/null; then
+    cmake -S examples/cmake -B "$work/cmake" >"$work/out" 2>&1 &&
+        cmake --build "$work/cmake" >>"$work/out" 2>&1 && "$work/cmake/train" >>"$work/out" 2>&1 ||
+        fail "examples/cmake: $(cat "$work/out")"
+    echo "install: examples/cmake builds and trains"
+else
+    echo "install: cmake is missing, so examples/cmake is not tested"
+fi
 if [ -n "$cpp" ]; then
     run plus tests/outside/plus.cpp
     [ "$(cut -d' ' -f2 "$work/out")" = "$(pkg-config --modversion softback)" ] ||
