@@ -11,13 +11,16 @@ cudaStream_t stream;
 
 static bool lost; /* a kernel caused an error from which the device does not recover */
 
+/* A stream without work, so that a query of it gives nothing but the state of the device; one that
+   is never captured, since a query would end the capture. */
+static cudaStream_t health;
+
 bool cuda_ok(cudaError_t error, const char *who)
 {
     if (error == cudaSuccess)
         return true;
-    cudaGetLastError();              /* clears the error, */
-    if (cudaGetLastError() == error) /* unless it is permanent */
-        lost = true;
+    cudaGetLastError(); /* clears the error, so that the next launch reports only its own */
+    lost = lost || (health && cudaStreamQuery(health) != cudaSuccess);
     const char *after = lost ? "; the device is lost to this program" : "";
     return host->fail("%s: cuda: %s%s", who, cudaGetErrorString(error), after) != nullptr;
 }
@@ -111,7 +114,8 @@ static bool open_device()
     cudaDeviceProp about;
     if (!cuda_ok(cudaSetDevice(0), "device 0") ||
         !cuda_ok(cudaGetDeviceProperties(&about, 0), "device 0") ||
-        !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream"))
+        !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream") ||
+        !cuda_ok(cudaStreamCreateWithFlags(&health, cudaStreamNonBlocking), "stream"))
         return false;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);

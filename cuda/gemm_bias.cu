@@ -76,10 +76,11 @@ bool describe(plan &p)
 }
 
 /* Selects the algorithm by cublasLt's heuristic, for this workspace and operands aligned to
-   ALIGNMENT. */
+   ALIGNMENT. If it splits the sums, the parts are added in float: in the type of y each part would
+   be rounded. */
 bool choose(plan &p, size_t workspace)
 {
-    const uint32_t alignment = ALIGNMENT;
+    const uint32_t alignment = ALIGNMENT, reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     const uint64_t bytes = workspace;
     cublasLtMatmulPreference_t preference;
     if (!done(cublasLtMatmulPreferenceCreate(&preference)))
@@ -87,6 +88,7 @@ bool choose(plan &p, size_t workspace)
     cublasLtMatmulHeuristicResult_t best = {};
     int found = 0;
     const bool ok = prefer(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, bytes) &&
+                    prefer(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions) &&
                     prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment) &&
                     prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment) &&
                     prefer(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment) &&

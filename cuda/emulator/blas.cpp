@@ -86,17 +86,47 @@ static void multiply(int m, int n, int k, const Real *a, const Real *b, Real *c)
 }
 #endif
 
+/* The value as stored in this type. */
+template <class Real> static Real rounded(Real value, cudaDataType type)
+{
+    char bytes[sizeof(double)];
+    store(bytes, type, value);
+    return load<Real>(bytes, type);
+}
+
+/* The sums of terms begin to end of op(A) op(B). */
+template <class Real>
+static std::vector<Real> sums_of(const Product &product, int item, int begin, int end)
+{
+    Matrix a = product.a, b = product.b;
+    a.data = element(a, item, a.transposed ? begin : 0, a.transposed ? 0 : begin);
+    b.data = element(b, item, b.transposed ? 0 : begin, b.transposed ? begin : 0);
+    std::vector<Real> sum(static_cast<size_t>(product.m) * static_cast<size_t>(product.n));
+    if (begin == end || product.alpha == 0)
+        return sum;
+    std::vector<Real> left = copy_out<Real>(a, 0, product.m, end - begin);
+    std::vector<Real> right = copy_out<Real>(b, 0, end - begin, product.n);
+    multiply(product.m, product.n, end - begin, left.data(), right.data(), sum.data());
+    return sum;
+}
+
+template <class Real> static std::vector<Real> all_sums(const Product &product, int item)
+{
+    if (!product.split_and_rounded)
+        return sums_of<Real>(product, item, 0, product.k);
+    std::vector<Real> sum = sums_of<Real>(product, item, 0, product.k / 2);
+    std::vector<Real> rest = sums_of<Real>(product, item, product.k / 2, product.k);
+    for (size_t i = 0; i < sum.size(); i++)
+        sum[i] = rounded(sum[i], product.c.type) + rounded(rest[i], product.c.type);
+    return sum;
+}
+
 /* With beta = 0, C is not read: it may hold NaN. */
 template <class Real> static void run_item(const Product &product, int item)
 {
-    int m = product.m, n = product.n, k = product.k;
+    int m = product.m, n = product.n;
     Real alpha = static_cast<Real>(product.alpha), beta = static_cast<Real>(product.beta);
-    std::vector<Real> sum(static_cast<size_t>(m) * static_cast<size_t>(n));
-    if (k > 0 && alpha != 0) {
-        std::vector<Real> a = copy_out<Real>(product.a, item, m, k);
-        std::vector<Real> b = copy_out<Real>(product.b, item, k, n);
-        multiply(m, n, k, a.data(), b.data(), sum.data());
-    }
+    std::vector<Real> sum = all_sums<Real>(product, item);
     for (int j = 0; j < n; j++)
         for (int i = 0; i < m; i++) {
             char *place = element(product.c, item, i, j);
@@ -184,7 +214,8 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t handle, cublasOperation
                        {a, a_type, a_stride, a_step, a_operation != CUBLAS_OP_N},
                        {b, b_type, b_stride, b_step, b_operation != CUBLAS_OP_N},
                        {c, c_type, c_stride, c_step, false},
-                       nullptr};
+                       nullptr,
+                       false};
     return submit(handle->stream, product, compute);
 }
 

@@ -20,7 +20,8 @@ struct Product {
     int m, n, k, batch;
     double alpha, beta;
     Matrix a, b, c;
-    const void *bias; /* of C's type */
+    const void *bias;       /* of C's type */
+    bool split_and_rounded; /* sums are split, and each part is rounded to C's type */
 };
 
 /* Queues the product on the stream. */

@@ -1,4 +1,9 @@
-/* cublasLt's product with a bias. Incomplete or wrong descriptions are rejected. */
+/*
+ * cublasLt's product with a bias. Incomplete or wrong descriptions are rejected, and so is one
+ * product in four, as cublasLt may: which ones depends on the seed. Where the caller allows it,
+ * sums are split and their parts added in the type of the result, which the heuristic may choose
+ * too.
+ */
 #include "blas.h"
 #include "emulator.h"
 #include <cublasLt.h>
@@ -25,10 +30,11 @@ struct cublasLtMatrixLayoutOpaque {
 struct cublasLtMatmulPreferenceOpaque {
     uint64_t workspace;
     uint32_t alignment[4];
+    uint32_t reductions;
 };
 
 /* The promises of the heuristic query, stored in the algorithm's data. */
-enum { ALIGNMENT = 0, PROMISED = 4, WORKSPACE = 5 };
+enum { ALIGNMENT = 0, PROMISED = 4, WORKSPACE = 5, SPLIT = 6 };
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
@@ -101,7 +107,8 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    *preference = new cublasLtMatmulPreferenceOpaque{0, {256, 256, 256, 256}};
+    *preference =
+        new cublasLtMatmulPreferenceOpaque{0, {256, 256, 256, 256}, CUBLASLT_REDUCTION_SCHEME_MASK};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -117,23 +124,38 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
 {
     if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
         return take(preference->workspace, value, bytes);
+    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        return take(preference->reductions, value, bytes);
     return take(preference->alignment[attribute - CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES],
                 value, bytes);
 }
 
+/* Whether there is no algorithm for a product of this size: always the same answer in a process. */
+static bool refused(const cublasLtMatrixLayoutOpaque &a, const cublasLtMatrixLayoutOpaque &d)
+{
+    uint64_t mixed = settings().seed;
+    for (uint64_t part : {a.rows, a.columns, d.rows, d.columns, static_cast<uint64_t>(d.type)})
+        mixed = (mixed ^ part) * 0x9E3779B97F4A7C15;
+    return settings().order == Order::random && mixed >> 62 == 0;
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t d,
                                               cublasLtMatmulPreference_t preference, int wanted,
                                               cublasLtMatmulHeuristicResult_t results[], int *found)
 {
     *found = 0;
     if (!handle || !desc || !preference || wanted < 1)
         return CUBLAS_STATUS_INVALID_VALUE;
+    if (refused(*a, *d))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     results[0] = {};
     for (int i = 0; i < 4; i++)
         results[0].algo.data[ALIGNMENT + i] = preference->alignment[i];
     results[0].algo.data[PROMISED] = 1;
+    results[0].algo.data[SPLIT] =
+        (preference->reductions & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE) != 0;
     results[0].algo.data[WORKSPACE] = results[0].workspaceSize = preference->workspace;
     results[0].state = CUBLAS_STATUS_SUCCESS;
     *found = 1;
@@ -181,6 +203,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
                              {a, a_layout->type, static_cast<int>(a_layout->stride), 0, a_turned},
                              {b, b_layout->type, static_cast<int>(b_layout->stride), 0, b_turned},
                              {d, d_layout->type, static_cast<int>(d_layout->stride), 0, false},
-                             desc->bias};
+                             desc->bias,
+                             algorithm->data[SPLIT] == 1};
     return submit(stream, product, desc->compute);
 }

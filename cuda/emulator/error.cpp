@@ -128,12 +128,13 @@ const char *cudaGetErrorString(cudaError_t error)
 
 cudaError_t cudaPeekAtLastError()
 {
-    return lasting_error ? lasting_error : last_error;
+    return last_error;
 }
 
+/* Resets a lasting error too: only the calls that use the device return it again. */
 cudaError_t cudaGetLastError()
 {
-    cudaError_t error = cudaPeekAtLastError();
+    cudaError_t error = last_error;
     last_error = cudaSuccess;
     return error;
 }

@@ -59,7 +59,7 @@ void launch_kernel(const Launch &launch, const Call *call)
         fail(cudaErrorNoDevice);
         return;
     }
-    if (lasting_error)
+    if (fail(lasting_error))
         return;
     if (fail(check_shape(launch)) || check_pointers(launch))
         return;

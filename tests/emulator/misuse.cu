@@ -208,7 +208,8 @@ static void try_lasting_error()
     float *more;
     check_error(cudaMalloc(&more, 4), cudaErrorLaunchFailure, "a kernel's error stays");
     check_error(cudaGetLastError(), cudaErrorLaunchFailure, "the last error is returned");
-    check_error(cudaGetLastError(), cudaErrorLaunchFailure, "it is returned again");
+    check_error(cudaGetLastError(), cudaSuccess, "the last error is reset");
+    check_error(cudaStreamQuery(0), cudaErrorLaunchFailure, "a query of a stream returns it");
     cudaDeviceReset();
     check_error(cudaMalloc(&more, 4), cudaSuccess, "a reset removes it");
 }

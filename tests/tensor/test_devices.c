@@ -220,6 +220,31 @@ TEST(devices, chunks_of_a_loss_in_bf16_are_accumulated_in_f32_on_cuda)
     cr_expect(sb_tape_end(&tape), "%s", sb_error());
 }
 
+/* 257 in the first half of the terms and 1 in the second: 258 is a bf16 number and 257 is not, so
+   the sum of halves that are rounded is 256. Several sizes, since cublasLt need not support each.
+ */
+TEST(devices, sums_that_are_split_are_rounded_once_on_cuda)
+{
+    device_needed();
+    sb_use_device(device_cuda());
+    enum { TERMS = 512 };
+    double terms[TERMS] = {2};
+    for (int i = 1; i < TERMS / 2; i++)
+        terms[i] = 1;
+    terms[TERMS / 2] = 1;
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    for (int64_t out = 8; out <= 64; out += 8) {
+        sb_tensor *x = sb_tape_own(sb_tensor_from_doubles(SB_BF16, SB_SHAPE(1, TERMS), terms));
+        sb_tensor *w = sb_tape_own(sb_tensor_full(SB_BF16, SB_SHAPE(out, TERMS), 1));
+        sb_tensor *b = sb_tape_own(sb_tensor_zeros(SB_BF16, SB_SHAPE(out)));
+        sb_tensor *y = sb_linear(x, w, b);
+        cr_expect(y && sb_tensor_get(y, 0) == 258, "%lld columns: %g", (long long)out,
+                  y ? sb_tensor_get(y, 0) : 0);
+    }
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+}
+
 TEST(devices, tensors_move_and_keep_their_values)
 {
     device_needed();
