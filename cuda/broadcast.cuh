@@ -44,7 +44,7 @@ struct axes {
     int count = 0;
     int64_t size = 1;
     divisor dim[SB_MAX_RANK];
-    offsets stride[SB_MAX_RANK];
+    offsets stride[SB_MAX_RANK] = {};
 
     void add(const broadcast &plan, int axis)
     {

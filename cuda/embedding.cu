@@ -15,8 +15,7 @@ template <class T> int64_t first_bad(int64_t count, int64_t V, const void *ids)
 /* A row has C elements in `packs` packs. */
 template <class T>
 __global__ void look_up(int64_t count, int64_t V, int64_t C, divisor packs,
-                        const T *__restrict__ table, const int32_t *__restrict__ ids,
-                        T *__restrict__ y)
+                        restricted<const T> table, restricted<const int32_t> ids, restricted<T> y)
 {
     GRID_STRIDE(n, count * packs.d)
     {
@@ -53,7 +52,7 @@ struct sorted_ids {
 
 /* Counting sort: the position of an id is the number of ids that are smaller, or equal and earlier.
    One warp counts for each id. */
-__global__ void sort_ids(int count, const int32_t *__restrict__ ids, sorted_ids sorted)
+__global__ void sort_ids(int count, restricted<const int32_t> ids, sorted_ids sorted)
 {
     const row_group<WARP> group;
     if (group.row >= count)
@@ -78,8 +77,8 @@ __global__ void sort_ids(int count, const int32_t *__restrict__ ids, sorted_ids 
 /* A block has ROW_PACKS packs of dtable's row; ROWS threads for each pack share the rows of dy. */
 template <class T>
 __global__ void add_rows(int count, int64_t V, int64_t C, int64_t padding, divisor chunks,
-                         sorted_ids sorted, const int32_t *__restrict__ ids,
-                         const T *__restrict__ dy, T *__restrict__ dtable)
+                         sorted_ids sorted, restricted<const int32_t> ids, restricted<const T> dy,
+                         restricted<T> dtable)
 {
     typedef real_pack<T> reals;
     SHARED(reals, part, [ROWS][ROW_PACKS]);

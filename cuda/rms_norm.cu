@@ -59,9 +59,9 @@ __global__ void backward_rows(int64_t rows, int64_t C, const T *x, const T *gain
 
 /* The part of each slab of rows in dgain_c = sum of dy_c h_c. */
 template <class T>
-__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, const T *__restrict__ x,
-                          const real_of<T> *__restrict__ scale, const T *__restrict__ dy,
-                          real_of<T> *__restrict__ partial)
+__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, restricted<const T> x,
+                          restricted<const real_of<T>> scale, restricted<const T> dy,
+                          restricted<real_of<T>> partial)
 {
     typedef real_of<T> real;
     const int64_t blocks = column_blocks(C);

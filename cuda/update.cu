@@ -24,8 +24,8 @@ template <class T> struct adam_numbers {
 };
 
 template <class T>
-__global__ void adam_packs(int64_t n, adam_numbers<T> s, const T *__restrict__ g_,
-                           T *__restrict__ w_, T *__restrict__ m_, T *__restrict__ v_)
+__global__ void adam_packs(int64_t n, adam_numbers<T> s, restricted<const T> g_, restricted<T> w_,
+                           restricted<T> m_, restricted<T> v_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
@@ -66,8 +66,8 @@ template <class T> struct sgd_numbers {
 };
 
 template <class T>
-__global__ void sgd_packs(int64_t n, sgd_numbers<T> s, const T *__restrict__ g_, T *__restrict__ w_,
-                          T *__restrict__ u_)
+__global__ void sgd_packs(int64_t n, sgd_numbers<T> s, restricted<const T> g_, restricted<T> w_,
+                          restricted<T> u_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
@@ -140,8 +140,8 @@ template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *
 }
 
 template <class T>
-__global__ void average_packs(int64_t n, T old_share, T new_share, const T *__restrict__ x_,
-                              T *__restrict__ y_)
+__global__ void average_packs(int64_t n, T old_share, T new_share, restricted<const T> x_,
+                              restricted<T> y_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {

@@ -64,12 +64,16 @@ device     NO_WAIT                   plain FAILED
 device     EARLY_REUSE               plain FAILED
 device     HOST_TOUCHES              guard the host touched device memory
 plugin     NO_BARRIER                tsan  data race
+pointers   READ_RESTRICTED           plain FAILED
+pointers   HOST_IN_STRUCT            plain is host memory
+pointers   FREED_IN_STRUCT           plain not inside a device allocation
+pointers   PAST_END_IN_STRUCT        plain past the end of a buffer
 TABLE
 }
 
-programs="softmax attention layer_norm dropout matmul copy warp device blas misuse plugin"
+programs="softmax attention layer_norm dropout matmul copy warp device blas misuse plugin pointers"
 sampled="softmax.*EARLY|softmax.*BEFORE_WRITE +plain|attention.*AFTER|SHARED_LIMIT|READ_PAST_END|NO_FENCE"
-sampled="$sampled|WRONG_WAIT|SYNCWARP +plain|BLOCK_ORDER +plain|device.*WAIT|plugin"
+sampled="$sampled|WRONG_WAIT|SYNCWARP +plain|BLOCK_ORDER +plain|device.*WAIT|plugin|pointers"
 
 flags_of() { # of the kernels
     case $1 in
@@ -213,7 +217,7 @@ done
 # The arguments of this script for each check, one a line.
 checks() {
     if [ "${1:-}" = --sample ]; then
-        for name in softmax matmul device misuse plugin; do echo "--right $name plain"; done
+        for name in softmax matmul device misuse plugin pointers; do echo "--right $name plain"; done
         echo "--right copy asan"
         echo "--right layer_norm tsan"
         mistakes | grep -E "$sampled" | sed 's/^/--found /'

@@ -278,6 +278,7 @@ void run_grid(const Grid &grid)
         return;
     running_grid = &grid;
     kernel_failed = false;
+    StaleReads stale(grid);
     number_threads(grid);
     order_release(launch_order);
     run_blocks(grid);

@@ -10,6 +10,7 @@
  *   warp, mma   what the lanes of a warp do together
  *   shared, copy   shared memory; cp.async
  *   memory, fault  device memory; errors for kernels that access other memory
+ *   stale       what a kernel reads through __restrict__ while it writes it
  *   stream, event, graph   queues of work, and their recordings
  *   launch, transfer, device, blas   the rest of the host interface
  *
@@ -111,8 +112,8 @@ struct Grid {
     Site site; /* of the launch */
     dim3 size, block;
     size_t shared_bytes;
-    std::shared_ptr<const Call> call;
-    std::vector<const void *> pointers;
+    std::shared_ptr<Call> call;
+    Pointers pointers;
 };
 void run_grid(const Grid &grid);
 void let_others_run(); /* the running thread waits until it becomes ready */
@@ -138,8 +139,26 @@ void memory_open(); /* the device runs: its memory is accessible */
 void memory_close();
 void memory_check(const Grid &grid); /* has a kernel written past the end of an allocation? */
 void memory_reset();
+bool memory_allocation(const void *pointer, char **begin, size_t *bytes); /* that it points into */
 bool memory_holds(const void *address); /* in the range reserved for device memory? */
 void faults_catch();                    /* a kernel's segmentation fault becomes a kernel error */
+
+/* stale.cpp. From its making to its end, restricted pointers to constants of the grid point to a
+   copy of their allocation, if the grid may also write to it. */
+class StaleReads
+{
+  public:
+    explicit StaleReads(const Grid &grid);
+    ~StaleReads();
+    StaleReads(const StaleReads &) = delete;
+
+  private:
+    struct Change {
+        const void **place, *before;
+        char *copy;
+    };
+    std::vector<Change> changes;
+};
 
 /* stream.cpp */
 typedef std::function<void()> Task;

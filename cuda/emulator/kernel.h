@@ -11,6 +11,11 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
+
+#ifndef __has_builtin /* gcc before version 10 */
+#define __has_builtin(name) 0
+#endif
 
 namespace emulator
 {
@@ -59,10 +64,72 @@ int barrier(Barrier kind, bool predicate, Site site);
 void fence();
 void maybe_yield(); /* at an atomic or a fence another thread may go first */
 
+/* A pointer with __restrict__: if it is to constants, the kernel promises that nothing writes there
+   while it runs, and a device may read stale data (stale.cpp). */
+template <class Type> struct Restricted {
+    Type *pointer;
+    Restricted(Type *address) : pointer(address)
+    {
+    }
+    operator Type *() const
+    {
+        return pointer;
+    }
+};
+
+/* What a launch passes to a kernel as a pointer. */
+struct Pointer {
+    const void *address;
+    size_t argument; /* from 1 */
+    bool written;    /* may the kernel write there? */
+};
+typedef std::vector<Pointer> Pointers;
+
+/* Where each restricted pointer to constants is stored. */
+typedef std::vector<const void **> RestrictedPlaces;
+
+template <class Type> void note_pointers(Pointers &all, size_t argument, Type *const &pointer)
+{
+    all.push_back({pointer, argument, !std::is_const_v<Type>});
+}
+template <class Type>
+void note_pointers(Pointers &all, size_t argument, const Restricted<Type> &restricted)
+{
+    note_pointers(all, argument, restricted.pointer);
+}
+
+/* The words of a structure that could be addresses (launch.cpp). */
+void note_addresses(Pointers &all, size_t argument, const void *words, size_t bytes);
+
+/* Which of its members are pointers cannot be known, so all words count, and padding is cleared:
+   it holds what was there before. */
+template <class Type> void note_pointers(Pointers &all, size_t argument, const Type &value)
+{
+#if __has_builtin(__builtin_clear_padding)
+    if constexpr (std::is_class_v<Type> && std::is_trivially_copyable_v<Type>) {
+        Type copy = value;
+        __builtin_clear_padding(&copy);
+        note_addresses(all, argument, &copy, sizeof copy);
+    }
+#else
+    (void)all, (void)argument, (void)value;
+#endif
+}
+
+template <class Type> void note_restricted(RestrictedPlaces &, Type &)
+{
+}
+template <class Type>
+void note_restricted(RestrictedPlaces &all, Restricted<const Type> &restricted)
+{
+    all.push_back(reinterpret_cast<const void **>(&restricted.pointer));
+}
+
 /* A kernel with its arguments at the time of the launch. */
 struct Call {
     virtual ~Call() = default;
     virtual void run() const = 0;
+    virtual RestrictedPlaces restricted() = 0;
 };
 
 template <class... Parameters> struct CallOf final : Call {
@@ -75,6 +142,12 @@ template <class... Parameters> struct CallOf final : Call {
     void run() const override
     {
         call(std::index_sequence_for<Parameters...>());
+    }
+    RestrictedPlaces restricted() override
+    {
+        RestrictedPlaces all;
+        std::apply([&](auto &...each) { (note_restricted(all, each), ...); }, arguments);
+        return all;
     }
     template <size_t... Index> void call(std::index_sequence<Index...>) const
     {
@@ -89,10 +162,9 @@ struct Launch {
     dim3 grid, block;
     size_t shared_bytes;
     cudaStream_t stream;
-    const void *const *pointers; /* those arguments that are pointers */
-    size_t pointer_count;
+    Pointers pointers; /* among and inside of the arguments */
 };
-void launch_kernel(const Launch &launch, const Call *call);
+void launch_kernel(const Launch &launch, Call *call);
 
 template <class Type> struct Same {
     using type = Type; /* keeps a parameter out of template argument deduction */
@@ -102,15 +174,11 @@ template <class... Parameters>
 void launch(const char *name, Site site, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             size_t shared_bytes, cudaStream_t stream, typename Same<Parameters>::type... arguments)
 {
-    const void *pointers[sizeof...(Parameters) + 1];
-    size_t count = 0;
-    [[maybe_unused]] auto note = [&](auto argument) {
-        if constexpr (std::is_pointer_v<decltype(argument)>)
-            pointers[count++] = argument;
-    };
-    (note(arguments), ...);
+    Pointers pointers;
+    [[maybe_unused]] size_t argument = 0;
+    (note_pointers(pointers, ++argument, arguments), ...);
     launch_kernel({name, site, reinterpret_cast<const void *>(kernel), grid, block, shared_bytes,
-                   stream, pointers, count},
+                   stream, pointers},
                   new CallOf<Parameters...>(kernel, arguments...));
 }
 

@@ -3,6 +3,8 @@
  */
 #include "emulator.h"
 #include <map>
+#include <sys/mman.h>
+#include <unistd.h>
 
 namespace emulator
 {
@@ -35,26 +37,48 @@ static cudaError_t check_shape(const Launch &launch)
     return launch.shared_bytes > limit ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
 }
 
+/* A small number and padding, which gcc 12 does not clear everywhere; no memory begins there. */
+static bool is_small_number(uintptr_t word)
+{
+    return static_cast<uint32_t>(word) < 4096;
+}
+
+static bool is_mapped(uintptr_t address)
+{
+    const uintptr_t mask = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) - 1;
+    return address >> 47 == 0 && msync(reinterpret_cast<void *>(address & ~mask), 1, MS_ASYNC) == 0;
+}
+
+void note_addresses(Pointers &all, size_t argument, const void *words, size_t bytes)
+{
+    for (size_t at = 0; at + sizeof(uintptr_t) <= bytes; at += sizeof(uintptr_t)) {
+        uintptr_t word;
+        memcpy(&word, static_cast<const char *>(words) + at, sizeof word);
+        const void *address = reinterpret_cast<const void *>(word);
+        if (!is_small_number(word) && (memory_holds(address) || is_mapped(word)))
+            all.push_back({address, argument, true});
+    }
+}
+
 /* Checks that a pointer argument is in device memory or pinned memory, null, or just past a
    buffer. */
 static cudaError_t check_pointers(const Launch &launch)
 {
-    for (size_t i = 0; i < launch.pointer_count; i++) {
-        const void *pointer = launch.pointers[i];
-        Place place = place_of(pointer, 0);
-        if (!pointer || place == Place::device || place == Place::pinned)
+    for (const Pointer &pointer : launch.pointers) {
+        Place place = place_of(pointer.address, 0);
+        if (!pointer.address || place == Place::device || place == Place::pinned)
             continue;
         complain("kernel %s, launched at %s:%d: pointer argument %zu (%p) is %s", launch.name,
-                 launch.site.file, launch.site.line, i + 1, pointer,
+                 launch.site.file, launch.site.line, pointer.argument, pointer.address,
                  place == Place::freed ? "not inside a device allocation" : "host memory");
         return fail_for_good(cudaErrorIllegalAddress);
     }
     return cudaSuccess;
 }
 
-void launch_kernel(const Launch &launch, const Call *call)
+void launch_kernel(const Launch &launch, Call *call)
 {
-    std::shared_ptr<const Call> owned(call);
+    std::shared_ptr<Call> owned(call);
     if (!settings().devices) {
         fail(cudaErrorNoDevice);
         return;
@@ -64,9 +88,8 @@ void launch_kernel(const Launch &launch, const Call *call)
     if (fail(check_shape(launch)) || check_pointers(launch))
         return;
     faults_catch();
-    std::vector<const void *> pointers(launch.pointers, launch.pointers + launch.pointer_count);
-    Grid grid = {launch.name,         launch.site, launch.grid, launch.block,
-                 launch.shared_bytes, owned,       pointers};
+    Grid grid = {launch.name,         launch.site, launch.grid,    launch.block,
+                 launch.shared_bytes, owned,       launch.pointers};
     enqueue(launch.stream, [grid] { run_grid(grid); });
 }
 

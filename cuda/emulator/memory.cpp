@@ -172,6 +172,16 @@ Place place_of(const void *pointer, size_t bytes)
     return Place::host;
 }
 
+bool memory_allocation(const void *pointer, char **begin, size_t *bytes)
+{
+    auto place = entry_before(allocations, pointer);
+    if (place == allocations.end() || place_of(pointer, 0) != Place::device)
+        return false;
+    *begin = place->first;
+    *bytes = place->second.bytes;
+    return true;
+}
+
 /* How far past its end an allocation was written; 0 if it was not. */
 static size_t written_past_end(char *memory, const Allocation &allocation)
 {
@@ -192,9 +202,9 @@ static size_t written_past_end(char *memory, const Allocation &allocation)
 
 void memory_check(const Grid &grid)
 {
-    for (const void *pointer : grid.pointers) {
-        auto place = entry_before(allocations, pointer);
-        if (place == allocations.end() || place_of(pointer, 0) != Place::device)
+    for (const Pointer &pointer : grid.pointers) {
+        auto place = entry_before(allocations, pointer.address);
+        if (place == allocations.end() || place_of(pointer.address, 0) != Place::device)
             continue;
         size_t past = written_past_end(place->first, place->second);
         if (past == 0)
