@@ -145,6 +145,7 @@ template <class Real> static void run_item(const Product &product, int item)
 
 static void run(const Product &product)
 {
+    work.kernels++;
     for (int item = 0; item < product.batch; item++)
         if (product.c.type == CUDA_R_64F)
             run_item<double>(product, item);

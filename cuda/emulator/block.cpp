@@ -276,6 +276,7 @@ void run_grid(const Grid &grid)
 {
     if (lasting_error)
         return;
+    work.kernels++;
     running_grid = &grid;
     kernel_failed = false;
     StaleReads stale(grid);

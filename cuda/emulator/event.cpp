@@ -127,6 +127,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     if (cudaError_t error = refuse_captured(event))
         return error;
+    work.waits++;
     if (event->moment.stream)
         run_until(event->moment);
     return lasting_error;

@@ -186,6 +186,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream)
     if (!executable)
         return fail(cudaErrorInvalidValue);
     std::shared_ptr<const Plan> plan = executable->plan;
+    work.graphs++;
     return enqueue(stream, [plan] { replay(*plan); });
 }
 

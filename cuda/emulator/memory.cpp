@@ -27,6 +27,7 @@ static auto &allocations = *new std::map<char *, Allocation>;
 static auto &free_extents = *new std::map<char *, size_t>;
 static auto &pinned = *new std::map<char *, size_t>; /* host memory from cudaMallocHost */
 static char *next_fit;                               /* where to look for free memory first */
+static char *reach;                                  /* the end of the memory ever allocated */
 static int open_depth;
 
 bool memory_holds(const void *address)
@@ -46,7 +47,7 @@ static bool reserve_range()
     if (memory == MAP_FAILED)
         return false;
     faults_catch();
-    range = next_fit = static_cast<char *>(memory);
+    range = next_fit = reach = static_cast<char *>(memory);
     range_bytes = bytes;
     free_extents[range] = bytes;
     return true;
@@ -62,18 +63,25 @@ static void protect(char *memory, const Allocation &allocation, bool open)
     mprotect(memory, allocation.extent - page, open ? PROT_READ | PROT_WRITE : PROT_NONE);
 }
 
+/* With the guard, all memory that was ever allocated opens and closes as one: page by page, a
+   suite would take hours. */
+static void protect_all(bool open)
+{
+    if (reach > range)
+        mprotect(range, static_cast<size_t>(reach - range),
+                 open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
 void memory_open()
 {
     if (settings().guard && open_depth++ == 0)
-        for (const auto &each : allocations)
-            protect(each.first, each.second, true);
+        protect_all(true);
 }
 
 void memory_close()
 {
     if (settings().guard && --open_depth == 0)
-        for (const auto &each : allocations)
-            protect(each.first, each.second, false);
+        protect_all(false);
 }
 
 static std::map<char *, size_t>::iterator find_free(size_t extent)
@@ -99,6 +107,7 @@ static char *take_extent(size_t extent)
     if (rest > 0)
         free_extents[memory + extent] = rest;
     next_fit = memory + extent;
+    reach = std::max(reach, next_fit);
     return memory;
 }
 

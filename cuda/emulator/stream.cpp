@@ -85,6 +85,7 @@ cudaError_t enqueue(cudaStream_t handle, Task task)
         return fail(cudaErrorInvalidResourceHandle);
     if (stream->capture)
         return fail(capture_add(stream.get(), std::move(task)));
+    work.queued++;
     if (cudaError_t error = handle ? cudaSuccess : capture_refuses_legacy())
         return fail(error);
     if (lasting_error)
@@ -149,6 +150,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle)
         return fail(capture_break(stream.get(), cudaErrorStreamCaptureUnsupported));
     if (cudaError_t error = handle ? cudaSuccess : capture_refuses_legacy())
         return fail(error);
+    work.waits++;
     run_until({stream, stream->queued});
     return lasting_error;
 }
@@ -173,5 +175,6 @@ cudaError_t cudaDeviceSynchronize()
         return fail(cudaErrorNoDevice);
     if (cudaError_t error = capture_refuses_any_wait())
         return fail(error);
+    work.waits++;
     return run_everything();
 }

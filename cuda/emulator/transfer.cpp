@@ -43,6 +43,14 @@ static cudaError_t check_copy(const void *to, const void *from, size_t bytes, cu
     return cudaErrorInvalidValue;
 }
 
+static void count_bytes(size_t bytes, cudaMemcpyKind kind)
+{
+    if (kind == cudaMemcpyHostToDevice)
+        work.uploaded += static_cast<int64_t>(bytes);
+    if (kind == cudaMemcpyDeviceToHost)
+        work.downloaded += static_cast<int64_t>(bytes);
+}
+
 /* Pageable host memory is read immediately, as CUDA may do: the caller may change it afterwards.
    Pinned memory is read when the copy runs, and copies to the host are made only then. */
 static Task copy_task(void *to, const void *from, size_t bytes)
@@ -73,7 +81,11 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpy
         return fail(error);
     if (stream->capture && (is_pageable(to, bytes) || is_pageable(from, bytes)))
         return fail(capture_break(stream.get(), cudaErrorStreamCaptureUnsupported));
-    return enqueue(handle, copy_task(to, from, bytes));
+    Task copy = copy_task(to, from, bytes);
+    return enqueue(handle, [=] {
+        count_bytes(bytes, kind);
+        copy();
+    });
 }
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)

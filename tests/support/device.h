@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_TESTS_SUPPORT_DEVICE_H
 #define SOFTBACK_TESTS_SUPPORT_DEVICE_H
 
+#include "cuda/emulator/work.h"
 #include "ops/kernel.h"
 #include "tensor/device.h"
 
@@ -31,6 +32,10 @@ bool test_slow_device(void);
    sanitizer. */
 int test_some(int n);
 bool test_sanitized(void);
+
+/* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test unless
+   it is emulated. */
+struct emulator_work device_work(void);
 
 /* Skips the rest of the test where kernels are emulated: it would take too long. */
 void fast_device_needed(void);

@@ -1,0 +1,161 @@
+/*
+ * What a training step, an evaluation and a decoding step ask of a CUDA device: operations that the
+ * host queues, kernels, waits of the host and bytes. A result that is right can still cost twice as
+ * many launches; so the counts are asserted, for one small model, and only the emulator counts.
+ *
+ * A count that falls is lowered here with the change that lowers it.
+ */
+#include "tests/support/decoding.h"
+
+/* The device does not fill new memory with NaN here, which is work too, and cublasLt refuses
+   nothing. */
+static void work_begin(void)
+{
+    setenv("SOFTBACK_EMULATOR_ORDER", "forward", 1);
+    test_begin();
+    device_needed();
+    sb_use_device(device_cuda());
+    device_cuda()->pool->poison = NULL;
+}
+
+#define WORK_TEST(name) TEST_AFTER(work_begin, work, name)
+
+/* The counts are asserted in the order of the structure: operations queued, graphs, kernels, waits,
+   bytes up, bytes down. */
+static void print_work(const char *what, const struct emulator_work *w)
+{
+    cr_log_info("%s: %lld operations queued, %lld graphs, %lld kernels, %lld waits, %lld bytes up, "
+                "%lld down",
+                what, (long long)w->queued, (long long)w->graphs, (long long)w->kernels,
+                (long long)w->waits, (long long)w->uploaded, (long long)w->downloaded);
+}
+
+static struct emulator_work work_since(const struct emulator_work *before)
+{
+    const struct emulator_work now = device_work();
+    return (struct emulator_work){
+        now.queued - before->queued,     now.graphs - before->graphs,
+        now.kernels - before->kernels,   now.waits - before->waits,
+        now.uploaded - before->uploaded, now.downloaded - before->downloaded};
+}
+
+static void expect_work(const char *what, const struct emulator_work *w,
+                        const struct emulator_work *most)
+{
+    print_work(what, w);
+    cr_expect(w->queued <= most->queued, "%s queues %lld operations, not %lld", what,
+              (long long)w->queued, (long long)most->queued);
+    cr_expect(w->graphs == most->graphs, "%s launches %lld graphs, not %lld", what,
+              (long long)w->graphs, (long long)most->graphs);
+    cr_expect(w->kernels <= most->kernels, "%s runs %lld kernels, not %lld", what,
+              (long long)w->kernels, (long long)most->kernels);
+    cr_expect(w->waits <= most->waits, "%s waits %lld times, not %lld", what, (long long)w->waits,
+              (long long)most->waits);
+    cr_expect(w->uploaded <= most->uploaded, "%s uploads %lld bytes, not %lld", what,
+              (long long)w->uploaded, (long long)most->uploaded);
+    cr_expect(w->downloaded <= most->downloaded, "%s downloads %lld bytes, not %lld", what,
+              (long long)w->downloaded, (long long)most->downloaded);
+}
+
+/* The work of step number `step`, from 1; every batch has the same shape. */
+static struct emulator_work work_of_step(sb_graphs graphs, int step)
+{
+    sb_seq2seq_options options = tiny_options();
+    const sb_data_options data_options = {.batch_pairs = 4, .seed = 5};
+    const sb_task_options task = {.max_length = 4};
+    sb_data *data = sb_data_task_with(SB_TASK_COPY, &task, &data_options);
+    sb_parameters *weights = sb_parameters_new(3);
+    sb_seq2seq *model = sb_seq2seq_new(weights, data, &options);
+    sb_trainer *trainer =
+        sb_trainer_new(model, data, &(sb_trainer_options){.seed = 7, .graphs = graphs});
+    cr_assert(trainer, "%s", sb_error());
+    struct emulator_work before = device_work();
+    for (int i = 0; i < step; i++) {
+        sb_trained trained;
+        before = device_work();
+        cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
+    }
+    const struct emulator_work work = work_since(&before);
+    sb_trainer_free(trainer);
+    sb_seq2seq_free(model);
+    sb_parameters_free(weights);
+    sb_data_free(data);
+    return work;
+}
+
+WORK_TEST(of_an_eager_training_step)
+{
+    const struct emulator_work work = work_of_step(SB_GRAPHS_OFF, 4);
+    expect_work("an eager step", &work, &(struct emulator_work){325, 0, 310, 2, 1188, 20});
+}
+
+WORK_TEST(of_a_training_step_as_a_graph)
+{
+    if (!device_cuda()->graphs)
+        cr_skip_test("this build caches no memory, which graphs need");
+    const struct emulator_work work = work_of_step(SB_GRAPHS_AUTO, 4);
+    expect_work("a step as a graph", &work, &(struct emulator_work){25, 1, 310, 3, 1196, 20});
+}
+
+WORK_TEST(of_an_evaluation)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    sb_pairs *pairs = sb_pairs_new();
+    for (int i = 0; i < 8; i++)
+        cr_assert(sb_pairs_add(pairs, "abc", "cba"));
+    sb_data *data = sb_data_new(pairs, tiny.vocabulary, tiny.vocabulary,
+                                &(sb_data_options){.batch_pairs = 4, .seed = 5});
+    sb_pairs_free(pairs);
+    cr_assert(data, "%s", sb_error());
+    const struct emulator_work before = device_work();
+    cr_expect(isfinite(sb_evaluate_loss(tiny.model, data)), "%s", sb_error());
+    const struct emulator_work work = work_since(&before);
+    expect_work("an evaluation of two batches", &work,
+                &(struct emulator_work){251, 0, 230, 2, 2372, 24});
+    sb_data_free(data);
+    tiny_free(&tiny);
+}
+
+static struct emulator_work work_of_decoding(const struct tiny *tiny,
+                                             const sb_decoding_options *options)
+{
+    char *text[] = {"abc"};
+    sb_decoded output;
+    const struct emulator_work before = device_work();
+    decode(tiny, text, 1, options, &output);
+    const struct emulator_work work = work_since(&before);
+    cr_expect(!output.ended && output.length == options->longest, "%lld symbols",
+              (long long)output.length);
+    sb_decoded_free(1, &output);
+    return work;
+}
+
+/* The difference of outputs of 4 and of 5 symbols. */
+static void expect_decoding(const char *what, sb_decoding_options options,
+                            const struct emulator_work *most)
+{
+    struct tiny tiny = tiny_new(SB_F32, 1, NULL);
+    tiny_draw(tiny.weights, 1, -100); /* no output ends */
+    options.longest = 4;
+    const struct emulator_work four = work_of_decoding(&tiny, &options);
+    options.longest = 5;
+    const struct emulator_work five = work_of_decoding(&tiny, &options);
+    const struct emulator_work step = {
+        five.queued - four.queued,     five.graphs - four.graphs,
+        five.kernels - four.kernels,   five.waits - four.waits,
+        five.uploaded - four.uploaded, five.downloaded - four.downloaded};
+    expect_work(what, &step, most);
+    tiny_free(&tiny);
+}
+
+WORK_TEST(of_a_step_of_greedy_decoding)
+{
+    expect_decoding("a greedy step", (sb_decoding_options){0},
+                    &(struct emulator_work){76, 0, 70, 2, 52, 16});
+}
+
+WORK_TEST(of_a_step_of_a_beam)
+{
+    expect_decoding("a step of a beam of 3", (sb_decoding_options){.beam_width = 3},
+                    &(struct emulator_work){79, 0, 70, 1, 116, 140});
+}
