@@ -1,6 +1,9 @@
 #!/bin/sh
 # Runs the suite on the emulated CUDA device:
 #   seed 1   tests that run kernels
+#   fma      agreement with the CPU where products and sums are contracted, as nvcc does it, and
+#            functions and tensor cores are as inexact as a device's
+#   guard    a few tests in which the host dies if it touches device memory
 #   asan     small shapes under the address and the undefined-behaviour sanitizer
 #   tsan     a few of these under the thread sanitizer, which sees each thread of a kernel as one
 # --long runs the tests of asan under tsan too, and adds
@@ -12,6 +15,7 @@ cd "$(dirname "$0")/.."
 plain=build # of ./run test
 asan=build/sanitize # of tests/sanitize.sh
 tsan=build/cuda-tsan
+fma=build/cuda-fma
 export SOFTBACK_TEST_DEVICE=cuda SOFTBACK_CUDA=emulated OMP_NUM_THREADS=1
 
 # build FOLDER TARGETS OPTIONS...
@@ -58,6 +62,7 @@ small="arithmetic attention_call bf16 broadcast cast concatenate cross_entropy d
     embedding expand gather l2_normalize layer_norm linear linear_cross_entropy log_softmax logsumexp mask \
     matmul mean_squared_error optimiser permute positions reduce reference_losses reference_optimisers \
     reshape rms_norm slice softmax"
+inexact="attention_bf16 bf16 devices linear"
 races="attention_call cross_entropy dropout embedding layer_norm linear matmul optimiser reduce softmax"
 
 build $plain "softback softback-tests libsoftback_cuda_emulated.so"
@@ -67,11 +72,19 @@ build $asan "softback softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=d
 build $tsan "softback-tests libsoftback_cuda_emulated.so" -Dbuildtype=debugoptimized \
     -Db_sanitize=thread -Dinstruction_sets=baseline -Dopenmp=disabled -Dblas=none \
     -Dcriterion=disabled -Dtests=enabled -Db_lundef=false
+contracted=
+if grep -q '\bfma\b' /proc/cpuinfo 2>/dev/null; then
+    build $fma libsoftback_cuda_emulated.so -Dtests=disabled -Demulator_flags=-mfma,-ffp-contract=fast
+    contracted=$PWD/$fma/libsoftback_cuda_emulated.so
+fi
 lap "builds"
 [ "${1:-}" != --build ] || exit 0
 
+[ "${1:-}" != --long ] || inexact="$small attention_bf16"
 export SOFTBACK_EMULATOR_SEED=1
 part "seed 1" $plain "$kernels"
+SOFTBACK_EMULATOR_ROUNDING=1 SOFTBACK_CUDA=${contracted:-emulated} part "fma" $plain "$(suites $inexact)"
+SOFTBACK_EMULATOR_GUARD=1 part "guard" $plain "$(suites cast concatenate gather linear slice softmax)"
 if [ "${1:-}" = --long ]; then
     races=$small
     part "all" $plain '--filter=!(mpi)/*'

@@ -1,6 +1,6 @@
 /*
- * CUDA's arithmetic that C++'s <math.h> lacks. The fast functions (__expf, ...) are the exact ones
- * here: their accuracy can only be tested on a device.
+ * CUDA's arithmetic that C++'s <math.h> lacks. Functions are those of the host, with the largest
+ * errors that a device's may have if this is asked for (rounding.cpp).
  */
 #ifndef SOFTBACK_EMULATOR_ARITHMETIC_H
 #define SOFTBACK_EMULATOR_ARITHMETIC_H
@@ -11,7 +11,42 @@
 #include <string.h>
 #include <type_traits>
 
+namespace emulator
+{
+/* The exact result of a function of x, or one that is off by up to so many ulps. */
+float inexact(float exact, float x, int ulps);
+double inexact(double exact, double x, int ulps);
+
+/* A device's tanh and erf stay in -1..1. */
+template <class Real> static inline Real bounded(Real y)
+{
+    return y > 1 ? 1 : y < -1 ? -1 : y;
+}
+
+#define EMULATED_FUNCTION(name, Real, function, ulps)                                              \
+    static inline Real name(Real x)                                                                \
+    {                                                                                              \
+        return inexact(function(x), x, ulps);                                                      \
+    }
+EMULATED_FUNCTION(device_expf, float, expf, 1)
+EMULATED_FUNCTION(device_exp, double, exp, 1)
+EMULATED_FUNCTION(device_logf, float, logf, 1)
+EMULATED_FUNCTION(device_log, double, log, 1)
+EMULATED_FUNCTION(device_tanhf, float, tanhf, 2)
+EMULATED_FUNCTION(device_tanh, double, tanh, 2)
+EMULATED_FUNCTION(device_erff, float, erff, 2)
+EMULATED_FUNCTION(device_erf, double, erf, 2)
+} // namespace emulator
+
 /* Macros, because glibc declares functions of these names. */
+#define expf(x) emulator::device_expf(x)
+#define logf(x) emulator::device_logf(x)
+#define tanhf(x) emulator::bounded(emulator::device_tanhf(x))
+#define erff(x) emulator::bounded(emulator::device_erff(x))
+#define exp(x) emulator::device_exp(x)
+#define log(x) emulator::device_log(x)
+#define tanh(x) emulator::bounded(emulator::device_tanh(x))
+#define erf(x) emulator::bounded(emulator::device_erf(x))
 #define __expf(x) expf(x)
 #define __exp10f(x) exp10f(x)
 #define __logf(x) logf(x)

@@ -86,6 +86,19 @@ static void multiply(int m, int n, int k, const Real *a, const Real *b, Real *c)
 }
 #endif
 
+/* bf16 products, in blocks of 16 terms. */
+template <class Real>
+static void multiply_on_tensor_cores(int m, int n, int k, const Real *a, const Real *b, Real *c)
+{
+    if constexpr (std::is_same_v<Real, float>)
+        for (int j = 0; j < n; j++)
+            for (int i = 0; i < m; i++)
+                for (int l = 0; l < k; l += 16)
+                    c[static_cast<ptrdiff_t>(j) * m + i] = tensor_core_sum(
+                        c[static_cast<ptrdiff_t>(j) * m + i], a + static_cast<ptrdiff_t>(l) * m + i,
+                        m, b + static_cast<ptrdiff_t>(j) * k + l, 1, std::min(16, k - l));
+}
+
 /* The value as stored in this type. */
 template <class Real> static Real rounded(Real value, cudaDataType type)
 {
@@ -106,18 +119,24 @@ static std::vector<Real> sums_of(const Product &product, int item, int begin, in
         return sum;
     std::vector<Real> left = copy_out<Real>(a, 0, product.m, end - begin);
     std::vector<Real> right = copy_out<Real>(b, 0, end - begin, product.n);
-    multiply(product.m, product.n, end - begin, left.data(), right.data(), sum.data());
+    if (settings().rounding && a.type == CUDA_R_16BF)
+        multiply_on_tensor_cores(product.m, product.n, end - begin, left.data(), right.data(),
+                                 sum.data());
+    else
+        multiply(product.m, product.n, end - begin, left.data(), right.data(), sum.data());
     return sum;
 }
 
 template <class Real> static std::vector<Real> all_sums(const Product &product, int item)
 {
-    if (!product.split_and_rounded)
+    if (!product.split_and_rounded && !settings().rounding)
         return sums_of<Real>(product, item, 0, product.k);
     std::vector<Real> sum = sums_of<Real>(product, item, 0, product.k / 2);
     std::vector<Real> rest = sums_of<Real>(product, item, product.k / 2, product.k);
     for (size_t i = 0; i < sum.size(); i++)
-        sum[i] = rounded(sum[i], product.c.type) + rounded(rest[i], product.c.type);
+        sum[i] = product.split_and_rounded
+                     ? rounded(sum[i], product.c.type) + rounded(rest[i], product.c.type)
+                     : sum[i] + rest[i]; /* another order of additions */
     return sum;
 }
 

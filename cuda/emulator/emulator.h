@@ -8,6 +8,7 @@
  *   scheduler   which of a block's threads runs next
  *   block       a block's threads: start, barrier, end; a grid's blocks
  *   warp, mma   what the lanes of a warp do together
+ *   rounding    errors of a device's functions and sums
  *   shared, copy   shared memory; cp.async
  *   memory, fault  device memory; errors for kernels that access other memory
  *   stale       what a kernel reads through __restrict__ while it writes it
@@ -50,13 +51,14 @@ const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared m
  *   SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
  *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the host waits for it
  *   SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a segmentation fault
+ *   SOFTBACK_EMULATOR_ROUNDING=1  functions and sums are as inexact as on a device (rounding.cpp)
  */
 enum class Order { random, forward, reverse };
 struct Settings {
     uint64_t seed;
     Order order;
     size_t memory;
-    bool devices, lazy, guard;
+    bool devices, lazy, guard, rounding;
 };
 const Settings &settings();
 
@@ -126,6 +128,10 @@ typedef void (*Exchange)(Thread *const lanes[32]);
 void warp_begin_block();
 void warp_meet(const char *what, unsigned mask, Site site, Exchange exchange);
 void warp_thread_ended(Thread *thread);
+
+/* rounding.cpp. sum + the terms a[i] b[i], at most 16 of them, as a tensor core adds them. */
+float tensor_core_sum(float sum, const float *a, ptrdiff_t a_step, const float *b, ptrdiff_t b_step,
+                      int terms);
 
 /* shared.cpp, copy.cpp */
 void shared_begin_block(size_t dynamic_bytes);

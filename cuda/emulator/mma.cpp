@@ -56,6 +56,14 @@ static void multiply(Thread *const lanes[32])
     check_lanes(lanes, "mma.sync");
     float a[16][16], b[16][8], sum[16][8] = {};
     gather(lanes, a, b);
+    if (settings().rounding) {
+        for (int i = 0; i < 32; i++)
+            for (int j = 0; j < 4; j++) {
+                float &d = static_cast<const Product *>(lanes[i]->operands)->d[j];
+                d = tensor_core_sum(d, a[i / 4 + j / 2 * 8], 1, &b[0][i % 4 * 2 + j % 2], 8, 16);
+            }
+        return;
+    }
     for (int row = 0; row < 16; row++)
         for (int k = 0; k < 16; k++)
             for (int column = 0; column < 8; column++)

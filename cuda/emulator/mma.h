@@ -5,6 +5,7 @@
 #ifndef SOFTBACK_EMULATOR_MMA_H
 #define SOFTBACK_EMULATOR_MMA_H
 
+#include "arithmetic.h"
 #include "warp.h"
 #include <math.h>
 
@@ -36,8 +37,8 @@ static inline void ldmatrix_row(uint32_t *registers, int matrices, bool transpos
 
 static inline float fast_exp2(float x)
 {
-    const float power = exp2f(x);
-    return power < 0x1p-126f ? 0 : power; /* NaN stays */
+    const float power = emulator::inexact(exp2f(x), x, 2); /* 2^-22 is 2 to 4 ulps */
+    return power < 0x1p-126f ? 0 : power;                  /* NaN stays */
 }
 
 static inline void mma_m16n8k16_bf16(float (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2],

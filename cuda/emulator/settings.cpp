@@ -13,7 +13,8 @@ static const char *variable(const char *name)
 static Settings read_settings()
 {
     Settings read = {1,    Order::random, static_cast<size_t>(under_tsan() ? 4 : 64) << 30,
-                     true, true,          false};
+                     true, true,          false,
+                     false};
     if (const char *seed = variable("SOFTBACK_EMULATOR_SEED"); *seed)
         read.seed = strtoull(seed, nullptr, 10);
     if (const char *memory = variable("SOFTBACK_EMULATOR_MEMORY"); *memory)
@@ -28,6 +29,7 @@ static Settings read_settings()
     read.devices = *variable("SOFTBACK_EMULATOR_DEVICES") != '0';
     read.lazy = *variable("SOFTBACK_EMULATOR_LAZY") != '0';
     read.guard = *variable("SOFTBACK_EMULATOR_GUARD") == '1';
+    read.rounding = *variable("SOFTBACK_EMULATOR_ROUNDING") == '1';
     return read;
 }
 
