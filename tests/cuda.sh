@@ -83,8 +83,11 @@ lap "builds"
 [ "${1:-}" != --long ] || inexact="$small attention_bf16"
 export SOFTBACK_EMULATOR_SEED=1
 part "seed 1" $plain "$kernels"
-SOFTBACK_EMULATOR_ROUNDING=1 SOFTBACK_CUDA=${contracted:-emulated} part "fma" $plain "$(suites $inexact)"
-SOFTBACK_EMULATOR_GUARD=1 part "guard" $plain "$(suites cast concatenate gather linear slice softmax)"
+export SOFTBACK_EMULATOR_ROUNDING=1 SOFTBACK_CUDA="${contracted:-emulated}"
+part "fma" $plain "$(suites $inexact)"
+export SOFTBACK_EMULATOR_ROUNDING=0 SOFTBACK_CUDA=emulated SOFTBACK_EMULATOR_GUARD=1
+part "guard" $plain "$(suites cast concatenate gather linear slice softmax)"
+export SOFTBACK_EMULATOR_GUARD=0
 if [ "${1:-}" = --long ]; then
     races=$small
     part "all" $plain '--filter=!(mpi)/*'

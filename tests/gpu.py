@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Builds for the GPU of this machine, runs the suite and the benchmark on it, and writes a report:
 
-    python3 tests/gpu.py [--seconds N]        ./run gpu does the same
+    ./run gpu [--out FOLDER] [--only suite|bench|peers] [--filter PATTERN] [--seconds N]
 
 Needs nvcc, a C compiler, Meson and Ninja; if PyTorch is installed it compares with it, and
 compute-sanitizer looks for wrong accesses and races. Nothing is installed. All parts together end
-within N seconds [530]; a part that fails is reported, and the others still run. The report,
-tests/bench/results/<device>.md, is rewritten after every part. The exit status is 0 if the build,
-the suite and the benchmark succeeded.
+within N seconds [530]; a part that fails is reported, and the others still run. The exit status is 0
+if the build and the parts that were asked for succeeded.
+
+FOLDER [build/gpu/results] receives report.md and a log of each part, <number>-<part>.log. Logs are
+written while parts run, and the report before and after each of them, so that a run that is cut off
+leaves all that it had measured. Without --out, a complete report of a real device is also copied to
+tests/bench/results/<device>.md. The last lines printed are a summary, of at most 60 lines.
 
 With SOFTBACK_CUDA=emulated everything runs on the emulated device, at tiny sizes.
 """
@@ -24,6 +28,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build", "gpu")
 EMULATED = os.environ.get("SOFTBACK_CUDA") == "emulated"
 SECONDS = 530  # the sum of the limits below
+FAILURE = re.compile(r"\[FAIL\]|\d+ passed, \d+ failed|FAILED: |.*\berror: ")  # lines of a log
+ONLY = "suite", "bench", "peers"
 CHECKED = {  # by compute-sanitizer: tests with small shapes
     "memcheck": ["devices/cuda_gives_the_same_bits_again"],
     "racecheck": ["attention/a_single_key_*", "attention/gradients_agree_with_differences",
@@ -72,12 +78,11 @@ class Machine:
 
 
 class Report:
-    """Parts with their outcomes, and the text of each."""
+    """Parts with their outcomes, and the text of each; a log of each part."""
 
-    def __init__(self, machine, seconds):
-        name = re.sub(r"[^a-z0-9]+", "-", machine.name.lower()).strip("-")
-        self.path = os.path.join(BUILD if EMULATED else os.path.join(ROOT, "tests/bench/results"),
-                                 name + ".md")
+    def __init__(self, machine, seconds, folder):
+        os.makedirs(folder, exist_ok=True)
+        self.folder, self.path = folder, os.path.join(folder, "report.md")
         self.machine = list(machine.lines())
         self.title = machine.name
         self.factor = seconds / SECONDS
@@ -94,19 +99,39 @@ class Report:
         limit = min(limit, self.left() - keep) * self.factor
         shown = " ".join(os.path.relpath(word, ROOT) if word.startswith(ROOT) else word
                          for word in command)
+        self.part(name, shown, 0, "is running")
         if limit < 5:
+            self.parts.pop()
             self.part(name, shown, 0, "no time was left")
             return False, ""
-        print(f"== {name}: {shown}", flush=True)
+        log = self.log(name)
+        print(f"== {name}: {shown}\n   {os.path.relpath(log)}", flush=True)
         begun = time.monotonic()
-        outcome, text = finish(command, limit, dict(os.environ, **(environment or {})))
-        self.part(name, shown, time.monotonic() - begun, outcome)
+        outcome, text = finish(command, limit, dict(os.environ, **(environment or {})), log)
+        seconds = time.monotonic() - begun
+        self.parts.pop()
+        self.part(name, shown, seconds, outcome)
+        print(f"   {outcome} ({seconds:.0f} s)", flush=True)
         return outcome == "succeeded", text
+
+    def log(self, name):
+        words = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        return os.path.join(self.folder, f"{len(self.parts)}-{words}.log")
 
     def part(self, name, shown, seconds, outcome):
         self.parts.append((name, f"`{shown}`".replace("|", "\\|"), f"{seconds:.0f} s", outcome))
-        print(f"   {outcome} ({seconds:.0f} s)", flush=True)
         self.write()
+
+    def summary(self):
+        """At most 60 lines: the parts, what failed, and where the rest is."""
+        lines = [f"{seconds:>6}  {name}: {outcome}" for name, _, seconds, outcome in self.parts]
+        logs = sorted(f for f in os.listdir(self.folder) if f.endswith(".log"))
+        for log in logs:
+            with open(os.path.join(self.folder, log), encoding="utf-8", errors="replace") as file:
+                lines += [line.rstrip()[:150] for line in file if FAILURE.match(line)]
+        if len(lines) > 58:
+            lines = lines[:57] + [f"({len(lines) - 57} lines more)"]
+        return "\n".join(lines + [f"The report is {os.path.relpath(self.path)}, with logs beside it."])
 
     def section(self, title, text):
         self.sections.append(f"## {title}\n\n{text.strip()}\n")
@@ -118,15 +143,14 @@ class Report:
         return "\n".join([head, parts] + self.sections)
 
     def write(self):
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        with open(self.path, "w", encoding="utf-8") as file:
+        """Replaces the report, so that there is a whole one at any time."""
+        with open(self.path + ".new", "w", encoding="utf-8") as file:
             file.write(self.text())
+        os.replace(self.path + ".new", self.path)
 
 
-def finish(command, limit, environment):
+def finish(command, limit, environment, log):
     """The outcome of a command and its output, also if it ran out of time."""
-    log = os.path.join(BUILD, "part.log")
-    os.makedirs(BUILD, exist_ok=True)
     with open(log, "wb") as file:
         try:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=file,
@@ -145,7 +169,7 @@ def finish(command, limit, environment):
         except OSError:
             pass
         if outcome == "interrupted":
-            sys.exit("gpu: interrupted")
+            raise KeyboardInterrupt
     with open(log, encoding="utf-8", errors="replace") as file:
         return outcome, file.read()
 
@@ -162,32 +186,44 @@ def block(text, most=60):
     return "```text\n" + "\n".join(cut + lines[-most:]) + "\n```"
 
 
+LIBRARIES = "libcublas", "libcublasLt"
+
+
+def find_wheels(folders=None):
+    """The headers and libraries of NVIDIA's Python packages, as far as there are any."""
+    found = {}
+    for folder in folders or sys.path:
+        for at, _, files in os.walk(os.path.join(folder, "nvidia")):
+            if "cublas_v2.h" in files and "cublasLt.h" in files:
+                found["include"] = at
+            for file in files:
+                name = re.fullmatch(r"(libcublas(?:Lt)?)\.so\.\d+", file)
+                if name:
+                    found[name.group(1)] = os.path.join(at, file)
+    return found
+
+
 def blas_environment(machine):
     """The cuBLAS of the Python packages, if nvcc has none."""
     source = os.path.join(BUILD, "blas.cu")
     os.makedirs(BUILD, exist_ok=True)
     with open(source, "w", encoding="utf-8") as file:
-        file.write("#include <cublas_v2.h>\nint size() { return (int)cublasGetCudartVersion(); }\n")
-    command = [machine.nvcc, "-shared", "-Xcompiler", "-fPIC", source, "-lcublas", "-o",
-               os.path.join(BUILD, "blas.so")]
+        file.write("#include <cublasLt.h>\n#include <cublas_v2.h>\n"
+                   "size_t size() { return cublasGetCudartVersion() + cublasLtGetVersion(); }\n")
+    command = [machine.nvcc, "-shared", "-Xcompiler", "-fPIC", source, "-lcublas", "-lcublasLt",
+               "-Xlinker", "-z,defs", "-o", os.path.join(BUILD, "blas.so")]
     if output_of("sh", "-c", '"$@" >&2 && echo works', "sh", *command):
         return {}
-    found = {}
-    for folder in sys.path:
-        for at, _, files in os.walk(os.path.join(folder, "nvidia")):
-            for file in files:
-                if file == "cublas_v2.h":
-                    found["include"] = at
-                if re.fullmatch(r"libcublas\.so\.\d+", file):
-                    found["library"] = os.path.join(at, file)
-    if len(found) < 2:
+    found = find_wheels()
+    if len(found) < 3:
         return {}
     links = os.path.join(BUILD, "blas")
     os.makedirs(links, exist_ok=True)
-    for name in "libcublas.so", os.path.basename(found["library"]):
-        if not os.path.lexists(os.path.join(links, name)):
-            os.symlink(found["library"], os.path.join(links, name))
-    folders = os.pathsep.join([links, os.path.dirname(found["library"])])
+    for library in LIBRARIES:
+        for name in library + ".so", os.path.basename(found[library]):
+            if not os.path.lexists(os.path.join(links, name)):
+                os.symlink(found[library], os.path.join(links, name))
+    folders = os.pathsep.join([links, os.path.dirname(found["libcublas"])])
 
     def before(variable, path):
         return os.pathsep.join(filter(None, [path, os.environ.get(variable)]))
@@ -198,7 +234,7 @@ def blas_environment(machine):
 
 
 def build(report, machine):
-    options = ["-Dbuildtype=release", "-Dwerror=false", "-Dtests=enabled"]
+    options = ["-Dbuildtype=release", "-Dwerror=false", "-Dtests=enabled", "-Dcriterion=disabled"]
     options += (["-Dcuda=disabled", "-Demulator=enabled"] if EMULATED else
                 ["-Dcuda=enabled", "-Demulator=disabled",
                  f"-Dgpu_architectures={machine.architectures}"])
@@ -222,13 +258,14 @@ def device_works(report):
 
 
 def suite(report, name, limit, filters, keep):
-    """Part of the suite on the device."""
+    """Part of the suite on the device: few processes, each of one suite, since opening the device
+    takes longer than most tests."""
     environment = {"SOFTBACK_TEST_DEVICE": "cuda", "OMP_WAIT_POLICY": "passive",
                    "OMP_NUM_THREADS": "2"}
-    command = [os.path.join(BUILD, "softback-tests"), "--jobs", str(min(os.cpu_count() or 1, 32))]
     seconds = max(5, int(report.factor * (min(limit, report.left() - keep) - 10)))
-    if "Criterion" not in output_of(command[0], "--version"):  # the plain runner stops by itself
-        command += ["--limit", "600" if EMULATED else "60", "--seconds", str(seconds)]
+    jobs = max(1, min((os.cpu_count() or 1) // 2, 6))
+    command = [os.path.join(BUILD, "softback-tests"), "--by-suite", "--jobs", str(jobs),
+               "--limit", "600" if EMULATED else "60", "--seconds", str(seconds)]
     ok, text = report.run(name, limit, command + [f"--filter={f}" for f in filters], environment,
                           keep)
     report.section(name[0].upper() + name[1:], block(text, 200 if not ok else 20))
@@ -320,30 +357,61 @@ def sanitizer(report, tool, limit):
     report.section(tool[0].upper() + tool[1:], block(text, 40))
 
 
-def main():
+def parts(report, machine, only, filters):
+    """Runs the parts that are wanted; returns whether those that must succeed did."""
+    if not (build(report, machine) and device_works(report)):
+        return False
+    ok, rows = True, {}
+    if "suite" in only:
+        first = filters or ["devices/*", "replay/*"]
+        ok = suite(report, "the suite: " + ("filtered" if filters else "devices"), 100, first, 150)
+    if "bench" in only or "peers" in only:
+        measured, rows = bench(report, 90, 100)
+        ok = ok and measured
+    if "suite" in only and not filters:
+        ok = suite(report, "the suite: the rest", 240, ["!(devices|replay)/*"], 60) and ok
+    if "peers" in only and machine.torch:
+        pytorch(report, 90, rows, 0)
+    for tool in CHECKED if "suite" in only and not filters else ():
+        if shutil.which("compute-sanitizer") and not EMULATED and report.left() > 15:
+            sanitizer(report, tool, 60)
+    return ok
+
+
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", help="the folder of the report and the logs [build/gpu/results]")
+    parser.add_argument("--only", choices=ONLY, action="append",
+                        help="only this part; may be given several times")
+    parser.add_argument("--filter", action="append", default=[],
+                        help="only tests whose suite/name matches; may be given several times")
     parser.add_argument("--seconds", type=int, default=SECONDS, help="the time limit of all parts")
-    seconds = parser.parse_args().seconds
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    only = given.only or (["suite"] if given.filter else ONLY)
     machine = Machine()
-    report = Report(machine, seconds)
+    report = Report(machine, given.seconds, given.out or os.path.join(BUILD, "results"))
     os.environ.pop("OPENBLAS_CORETYPE", None)
     os.environ["SOFTBACK_CUDA"] = ("emulated" if EMULATED else
                                    os.path.join(BUILD, "libsoftback_cuda.so"))
-    ok = build(report, machine) and device_works(report)
-    if ok:
-        ok = suite(report, "the suite: devices", 100, ["devices/*", "replay/*"], 150)
-        measured, rows = bench(report, 90, 100)
-        ok = suite(report, "the suite: the rest", 160, ["!(devices|replay)/*"], 60) and ok
-        ok = ok and measured
-        if machine.torch:
-            pytorch(report, 90, rows, 0)
-        for tool in CHECKED:
-            if shutil.which("compute-sanitizer") and not EMULATED and report.left() > 15:
-                sanitizer(report, tool, 60)
-    report.write()
-    print("\n" + report.text())
-    print(f"The report is {os.path.relpath(report.path, ROOT)}; "
-          f"{'all succeeded' if ok else 'something failed'}.")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    for number in signal.SIGTERM, signal.SIGHUP:
+        signal.signal(number, stop)
+    try:
+        ok = parts(report, machine, only, given.filter)
+    except KeyboardInterrupt:
+        print("\ncut off\n" + report.summary())
+        return 1
+    if ok and set(only) == set(ONLY) and not given.out and not EMULATED:
+        name = re.sub(r"[^a-z0-9]+", "-", machine.name.lower()).strip("-")
+        shutil.copy(report.path, os.path.join(ROOT, "tests/bench/results", name + ".md"))
+    print("\n" + report.summary() + ("\nall succeeded" if ok else "\nsomething failed"))
     return 0 if ok else 1
 
 

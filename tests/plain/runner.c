@@ -1,7 +1,9 @@
 /*
  * Runs the tests that criterion.h has registered, several at a time, each in a separate process, so
- * that a crash or an endless loop is one failure, and only that process opens a device. The output
- * of a test is shown when it fails. Ends with "N passed, N failed".
+ * that a crash or an endless loop is one failure, and only that process opens a device. Opening a
+ * real one takes longer than most tests: --by-suite runs the tests of a suite in one process, and
+ * continues after a crash in a new one. The output of a test is shown when it fails. Ends with "N
+ * passed, N failed".
  */
 #include <criterion/criterion.h>
 #include <criterion/redirect.h>
@@ -13,18 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { MOST_JOBS = 256, MOST_FILTERS = 16 };
-enum outcome { PASSED, FAILED, SKIPPED, OUTCOMES }; /* also the exit status of a test's process */
+enum outcome { PASSED, FAILED, SKIPPED, OUTCOMES };
 
 static struct options {
     int jobs, limit, seconds; /* processes; seconds of one test, and of all */
     const char *filters[MOST_FILTERS];
     int filter_count;
-    bool list, in_process, verbose;
+    bool list, in_process, by_suite, verbose;
 } options = {.limit = 120};
 
 /* ---- within a test ---- */
@@ -152,114 +155,185 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-struct job {
-    const struct plain_test *test;
-    pid_t process; /* 0 if none */
-    FILE *output;
+/* What a process writes for its parent. */
+struct progress {
+    const struct plain_test *running;
     double began;
+    int counts[OUTCOMES];
 };
 
-static void start(struct job *job, const struct plain_test *test)
+struct job {
+    const struct plain_test *first; /* that this process runs */
+    pid_t process;                  /* 0 if none */
+    FILE *output;                   /* of the running test */
+    struct progress *progress;      /* in shared memory */
+};
+
+/* The test after this one in the same process; NULL if it ends here. */
+static const struct plain_test *next_of_job(const struct plain_test *test)
 {
-    *job = (struct job){.test = test, .output = tmpfile(), .began = now()};
+    const struct plain_test *next = options.by_suite ? next_wanted(test->next) : NULL;
+    return next && strcmp(next->suite, test->suite) == 0 ? next : NULL;
+}
+
+static void print_output(FILE *to, FILE *output)
+{
+    char line[4096];
+    rewind(output);
+    while (fgets(line, sizeof line, output))
+        fprintf(to, "    %s", line);
+}
+
+/* In one write, since several processes report. */
+static void report(const struct plain_test *test, enum outcome outcome, const char *how,
+                   FILE *output, double seconds)
+{
+    static const char *const words[] = {"PASS", "FAIL", "SKIP"};
+    char *text = NULL;
+    size_t length = 0;
+    FILE *to = open_memstream(&text, &length);
+    if (!to || (outcome == PASSED && !options.verbose)) {
+        to ? fclose(to) : 0;
+        free(text);
+        return;
+    }
+    fprintf(to, "[%s] %s::%s%s (%.2f s)\n", words[outcome], test->suite, test->name, how, seconds);
+    if (output)
+        print_output(to, output);
+    fclose(to);
+    fwrite(text, 1, length, stdout);
+    fflush(stdout);
+    free(text);
+}
+
+/* The tests of a job, in its process. Standard output and error go to the job's file while a test
+   runs. */
+static void run_job(struct job *job, double end)
+{
+    const int shown = dup(STDOUT_FILENO);
+    for (const struct plain_test *test = job->first; test && now() < end;
+         test = next_of_job(test)) {
+        job->progress->running = test;
+        job->progress->began = now();
+        dup2(fileno(job->output), STDOUT_FILENO);
+        dup2(fileno(job->output), STDERR_FILENO);
+        setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a crash would lose a full buffer */
+        alarm((unsigned)options.limit);
+        const enum outcome outcome = run(test);
+        alarm(0);
+        fflush(NULL);
+        dup2(shown, STDOUT_FILENO);
+        job->progress->running = NULL;
+        job->progress->counts[outcome]++;
+        report(test, outcome, "", job->output, now() - job->progress->began);
+        rewind(job->output);
+        if (ftruncate(fileno(job->output), 0) != 0)
+            _exit(1);
+    }
+    fflush(NULL);
+    _exit(0);
+}
+
+static void start(struct job *job, const struct plain_test *first, double end)
+{
+    job->first = first;
+    job->output = tmpfile();
+    job->progress->running = NULL;
     fflush(stdout);
     job->process = job->output ? fork() : -1;
     if (job->process < 0) {
         perror("softback-tests: no process for a test");
         exit(2);
     }
-    if (job->process > 0)
-        return;
-    dup2(fileno(job->output), STDOUT_FILENO);
-    dup2(fileno(job->output), STDERR_FILENO);
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* a crash would lose a full buffer */
-    alarm((unsigned)options.limit);
-    enum outcome outcome = run(test);
-    fflush(NULL);
-    _exit((int)outcome);
+    if (job->process == 0)
+        run_job(job, end);
 }
 
-static void print_output(FILE *output)
-{
-    char line[4096];
-    rewind(output);
-    while (fgets(line, sizeof line, output))
-        printf("    %s", line);
-}
-
-static void report(const struct plain_test *test, enum outcome outcome, const char *how,
-                   FILE *output, double seconds)
-{
-    static const char *const words[] = {"PASS", "FAIL", "SKIP"};
-    counts[outcome]++;
-    if (outcome != PASSED || options.verbose)
-        printf("[%s] %s::%s%s (%.2f s)\n", words[outcome], test->suite, test->name, how, seconds);
-    if (output && (outcome != PASSED || options.verbose))
-        print_output(output);
-    fflush(stdout);
-}
-
-static void finish(struct job *job, int status)
+/* A process that died in a test: reports it, and goes on with the next one of its suite. */
+static void died(struct job *job, int status, double end)
 {
     char how[64] = "";
-    enum outcome outcome = FAILED;
+    const struct plain_test *test = job->progress->running ? job->progress->running : job->first;
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
         snprintf(how, sizeof how, ": takes more than %d s", options.limit);
     else if (WIFSIGNALED(status))
         snprintf(how, sizeof how, ": dies of \"%s\"", strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) >= OUTCOMES)
-        snprintf(how, sizeof how, ": ends with %d", WEXITSTATUS(status));
     else
-        outcome = (enum outcome)WEXITSTATUS(status);
-    report(job->test, outcome, how, job->output, now() - job->began);
-    fclose(job->output);
-    job->process = 0;
+        snprintf(how, sizeof how, ": ends with %d", WEXITSTATUS(status));
+    job->progress->counts[FAILED]++;
+    report(test, FAILED, how, job->output, now() - job->progress->began);
+    if (next_of_job(test) && now() < end) {
+        fclose(job->output);
+        start(job, next_of_job(test), end);
+    }
 }
 
 /* Waits for one of the processes. */
-static void wait_for_one(struct job *jobs)
+static void wait_for_one(struct job *jobs, double end)
 {
     int status;
     pid_t process = wait(&status);
-    for (int i = 0; i < options.jobs; i++)
-        if (process > 0 && jobs[i].process == process)
-            finish(&jobs[i], status);
+    for (int i = 0; i < options.jobs; i++) {
+        struct job *job = &jobs[i];
+        if (process <= 0 || job->process != process)
+            continue;
+        job->process = 0;
+        if (status != 0 || job->progress->running)
+            died(job, status, end);
+        if (!job->process)
+            fclose(job->output);
+        return;
+    }
 }
 
-/* The number of tests that were not run because time ran out. */
-static int run_in_processes(double end)
+/* The first wanted test after those of the job that this one begins. */
+static const struct plain_test *after_job(const struct plain_test *first)
+{
+    const struct plain_test *last = first;
+    while (next_of_job(last))
+        last = next_of_job(last);
+    return next_wanted(last->next);
+}
+
+static void run_in_processes(double end)
 {
     static struct job jobs[MOST_JOBS];
-    int running = 0, left = 0;
+    struct progress *progress = mmap(NULL, MOST_JOBS * sizeof *progress, PROT_READ | PROT_WRITE,
+                                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (progress == MAP_FAILED) {
+        perror("softback-tests: no memory to share");
+        exit(2);
+    }
     const struct plain_test *test = next_wanted(tests);
-    while (test || running) {
-        const bool in_time = now() < end;
-        for (int i = 0; test && in_time && i < options.jobs; i++)
-            if (!jobs[i].process) {
-                start(&jobs[i], test);
-                test = next_wanted(test->next);
+    int running = 0;
+    while (running || (test && now() < end)) {
+        for (int i = 0; i < options.jobs; i++) {
+            jobs[i].progress = &progress[i];
+            if (!jobs[i].process && test && now() < end) {
+                start(&jobs[i], test, end);
+                test = after_job(test);
             }
-        for (; test && !in_time; test = next_wanted(test->next))
-            left++;
-        wait_for_one(jobs);
+        }
+        wait_for_one(jobs, end);
         running = 0;
         for (int i = 0; i < options.jobs; i++)
             running += jobs[i].process != 0;
     }
-    return left;
+    for (int i = 0; i < MOST_JOBS; i++)
+        for (int o = 0; o < OUTCOMES; o++)
+            counts[o] += progress[i].counts[o];
 }
 
 /* For debuggers and sanitizers that follow one process. */
-static int run_here(double end)
+static void run_here(double end)
 {
-    int left = 0;
-    for (const struct plain_test *test = next_wanted(tests); test; test = next_wanted(test->next)) {
-        double began = now();
-        left += began >= end;
-        if (began < end)
-            report(test, run(test), "", NULL, now() - began);
+    for (const struct plain_test *test = next_wanted(tests); test && now() < end;
+         test = next_wanted(test->next)) {
+        const double began = now();
+        const enum outcome outcome = run(test);
+        counts[outcome]++;
+        report(test, outcome, "", NULL, now() - began);
     }
-    return left;
 }
 
 static int list(void)
@@ -276,6 +350,7 @@ static void help(void)
          "  --jobs=N          runs N tests at a time [the number of cores]\n"
          "  --limit=N         a test that takes more seconds fails [120]\n"
          "  --seconds=N       starts no test after N seconds, and then fails\n"
+         "  --by-suite        runs the tests of a suite in one process\n"
          "  --in-process      runs all tests in this process, for debuggers\n"
          "  --list            prints the names\n"
          "  --verbose         also shows tests that pass");
@@ -303,15 +378,12 @@ static void filter(const char *pattern)
 
 static void parse(int argc, char **argv)
 {
-    static const struct option known[] = {{"filter", required_argument, NULL, 'f'},
-                                          {"jobs", required_argument, NULL, 'j'},
-                                          {"limit", required_argument, NULL, 't'},
-                                          {"seconds", required_argument, NULL, 's'},
-                                          {"in-process", no_argument, NULL, 'i'},
-                                          {"list", no_argument, NULL, 'l'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
+    static const struct option known[] = {
+        {"filter", required_argument, NULL, 'f'}, {"jobs", required_argument, NULL, 'j'},
+        {"limit", required_argument, NULL, 't'},  {"seconds", required_argument, NULL, 's'},
+        {"in-process", no_argument, NULL, 'i'},   {"by-suite", no_argument, NULL, 'b'},
+        {"list", no_argument, NULL, 'l'},         {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {0}};
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     options.jobs = cores < 1 ? 1 : cores > MOST_JOBS ? MOST_JOBS : (int)cores;
     for (int key; (key = getopt_long(argc, argv, "", known, NULL)) != -1;) {
@@ -327,6 +399,9 @@ static void parse(int argc, char **argv)
             break;
         case 's':
             options.seconds = number(optarg, 100000);
+            break;
+        case 'b':
+            options.by_suite = true;
             break;
         case 'i':
             options.in_process = true;
@@ -354,7 +429,12 @@ int main(int argc, char **argv)
     if (options.list)
         return list();
     const double end = options.seconds ? now() + options.seconds : 1e300;
-    const int left = options.in_process ? run_here(end) : run_in_processes(end);
+    int left = 0;
+    for (const struct plain_test *test = next_wanted(tests); test; test = next_wanted(test->next))
+        left++;
+    options.in_process ? run_here(end) : run_in_processes(end);
+    for (int outcome = 0; outcome < OUTCOMES; outcome++)
+        left -= counts[outcome];
     if (counts[SKIPPED])
         printf("%d skipped\n", counts[SKIPPED]);
     if (left)
