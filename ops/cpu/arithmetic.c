@@ -97,7 +97,8 @@ static void arithmetic_maximum(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const real a = s->a[i], b = s->b[i];
-        y[i] = (b < a) | (a != a) ? a : b;
+        const bool is_a = (b < a) | (a != a);
+        y[i] = is_a ? a : b;
     }
 }
 
@@ -105,7 +106,8 @@ static void arithmetic_minimum(const struct strip *s, real *restrict y)
 {
     for (int64_t i = 0; i < s->n; i++) {
         const real a = s->a[i], b = s->b[i];
-        y[i] = (a < b) | (a != a) ? a : b;
+        const bool is_a = (a < b) | (a != a);
+        y[i] = is_a ? a : b;
     }
 }
 
