@@ -79,6 +79,7 @@ ln -s "$build" "$work/tree/build"
 ln -s build/softback "$work/tree/softback"
 pairs 1000 1400 >"$work/tree/pairs.tsv"
 pairs 2000 2010 >"$work/tree/test.tsv"
+pairs 3000 3100 >"$work/tree/more.tsv"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # as CI does
 export OMPI_MCA_rmaps_base_oversubscribe=1
 : >"$work/output"
