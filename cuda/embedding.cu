@@ -15,7 +15,7 @@ template <class T> int64_t first_bad(int64_t count, int64_t V, const void *ids)
 /* A row has C elements in `packs` packs. */
 template <class T>
 __global__ void look_up(int64_t count, int64_t V, int64_t C, divisor packs,
-                        restricted<const T> table, restricted<const int32_t> ids, restricted<T> y)
+                        RESTRICTED(const T) table, RESTRICTED(const int32_t) ids, RESTRICTED(T) y)
 {
     GRID_STRIDE(n, count * packs.d)
     {
@@ -52,7 +52,7 @@ struct sorted_ids {
 
 /* Counting sort: the position of an id is the number of ids that are smaller, or equal and earlier.
    One warp counts for each id. */
-__global__ void sort_ids(int count, restricted<const int32_t> ids, sorted_ids sorted)
+__global__ void sort_ids(int count, RESTRICTED(const int32_t) ids, sorted_ids sorted)
 {
     const row_group<WARP> group;
     if (group.row >= count)
@@ -77,8 +77,8 @@ __global__ void sort_ids(int count, restricted<const int32_t> ids, sorted_ids so
 /* A block has ROW_PACKS packs of dtable's row; ROWS threads for each pack share the rows of dy. */
 template <class T>
 __global__ void add_rows(int count, int64_t V, int64_t C, int64_t padding, divisor chunks,
-                         sorted_ids sorted, restricted<const int32_t> ids, restricted<const T> dy,
-                         restricted<T> dtable)
+                         sorted_ids sorted, RESTRICTED(const int32_t) ids, RESTRICTED(const T) dy,
+                         RESTRICTED(T) dtable)
 {
     typedef real_pack<T> reals;
     SHARED(reals, part, [ROWS][ROW_PACKS]);

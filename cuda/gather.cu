@@ -10,8 +10,8 @@ template <class T> int64_t first_bad(int64_t rows, int64_t C, const void *ids)
 }
 
 template <class T>
-__global__ void pick(int64_t rows, int64_t C, restricted<const T> x, restricted<const int32_t> ids,
-                     restricted<T> y)
+__global__ void pick(int64_t rows, int64_t C, RESTRICTED(const T) x, RESTRICTED(const int32_t) ids,
+                     RESTRICTED(T) y)
 {
     GRID_STRIDE(i, rows)
     y[i] = id_ok(ids[i], C) ? x[i * C + ids[i]] : (T)NAN;
@@ -27,8 +27,8 @@ template <class T> bool forward(int64_t rows, int64_t C, const void *x, const vo
 
 /* y_i = x[i, ids_i] */
 template <class T>
-__global__ void put(int64_t rows, int64_t C, restricted<const int32_t> ids, restricted<const T> dy,
-                    restricted<T> dx)
+__global__ void put(int64_t rows, int64_t C, RESTRICTED(const int32_t) ids, RESTRICTED(const T) dy,
+                    RESTRICTED(T) dx)
 {
     GRID_STRIDE(i, rows)
     if (id_ok(ids[i], C))

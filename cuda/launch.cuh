@@ -5,7 +5,7 @@
  *     SHARED(float, tile, [32][33]);            one variable of a block, any number of dimensions
  *     SHARED_ALIGNED(16, float, tile, [32][36]);   the same, for vector loads and ldmatrix
  *     DYNAMIC_SHARED(float, buffer);            the launch's shared_bytes, 16-byte aligned
- *     restricted<const float> x                 a parameter: const float *__restrict__ x
+ *     RESTRICTED(const float) x                 a parameter: const float *__restrict__ x
  *
  * A kernel whose template arguments contain a comma stands in parentheses:
  * LAUNCH((attention<64, 32>), ...). As with <<<>>>, errors of a launch come from
@@ -28,7 +28,7 @@
     static emulator::SharedPlace name##_place;                                                     \
     auto &name = emulator::shared_variable<type __VA_ARGS__>(name##_place, alignment)
 #define DYNAMIC_SHARED(type, name) type *name = reinterpret_cast<type *>(emulator::shared_memory)
-template <class T> using restricted = emulator::Restricted<T>;
+#define RESTRICTED(...) emulator::Restricted<__VA_ARGS__>
 
 #else
 
@@ -40,7 +40,7 @@ template <class T> using restricted = emulator::Restricted<T>;
 #define DYNAMIC_SHARED(type, name)                                                                 \
     extern __shared__ __align__(16) unsigned char dynamic_shared_memory[];                         \
     type *name = reinterpret_cast<type *>(dynamic_shared_memory)
-template <class T> using restricted = T *__restrict__;
+#define RESTRICTED(...) __VA_ARGS__ *__restrict__
 
 #endif
 

@@ -12,7 +12,7 @@ namespace
    that a thread reads the bias of its column once. (cublasLt has epilogues for relu and gelu_tanh,
    but does not document their result for NaN.) */
 template <class T, class Y, sb_activation ACTIVATION>
-__global__ void activate(int64_t rows, int64_t out, restricted<const T> bias, Y *z, Y *y)
+__global__ void activate(int64_t rows, int64_t out, RESTRICTED(const T) bias, Y *z, Y *y)
 {
     typedef real_of<T> real;
     const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
@@ -54,7 +54,7 @@ template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T 
 template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
-    typedef void kernel(int64_t rows, int64_t out, restricted<const T> bias, Y * z, Y * y);
+    typedef void kernel(int64_t rows, int64_t out, RESTRICTED(const T) bias, Y * z, Y * y);
     static kernel *const kernels[] = {
         activate<T, Y, SB_ACTIVATION_IDENTITY>, activate<T, Y, SB_ACTIVATION_RELU>,
         activate<T, Y, SB_ACTIVATION_GELU>,     activate<T, Y, SB_ACTIVATION_GELU_TANH>,
@@ -116,7 +116,7 @@ template <class T> __device__ T slope(sb_activation activation, T kept)
 
 /* y = activation(z) */
 template <class T, sb_activation ACTIVATION>
-__global__ void deactivate(int64_t n, const T *kept, restricted<const T> dy, T *dz)
+__global__ void deactivate(int64_t n, const T *kept, RESTRICTED(const T) dy, T *dz)
 {
     GRID_STRIDE(i, n)
     dz[i] = (real_of<T>)dy[i] * slope(ACTIVATION, (real_of<T>)kept[i]);
@@ -125,7 +125,7 @@ __global__ void deactivate(int64_t n, const T *kept, restricted<const T> dy, T *
 template <class T>
 bool backward_activation(const struct linear_shape *s, const void *kept, const void *dy, void *dz)
 {
-    typedef void kernel(int64_t n, const T *kept, restricted<const T> dy, T *dz);
+    typedef void kernel(int64_t n, const T *kept, RESTRICTED(const T) dy, T *dz);
     static kernel *const kernels[] = {nullptr,
                                       deactivate<T, SB_ACTIVATION_RELU>,
                                       deactivate<T, SB_ACTIVATION_GELU>,
@@ -143,8 +143,8 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
 
 /* z = x W' + b: the part of each slab of rows in dbias. */
 template <class T>
-__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, restricted<const T> dz,
-                          restricted<real_of<T>> partial)
+__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(const T) dz,
+                          RESTRICTED(real_of<T>) partial)
 {
     const int64_t blocks = column_blocks(out);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {

@@ -101,8 +101,8 @@ bool multiply(matmul_shape s, const T *a, const T *b, bool by_row, bool fresh, C
 }
 
 template <class T>
-__global__ void add_rounded(bool fresh, int64_t n, restricted<const real_of<T>> sum_,
-                            restricted<T> c_)
+__global__ void add_rounded(bool fresh, int64_t n, RESTRICTED(const real_of<T>) sum_,
+                            RESTRICTED(T) c_)
 {
     typedef real_pack<T> reals;
     GRID_STRIDE(i, pack_count(n, PACK<T>))

@@ -15,8 +15,8 @@ struct turns {
 /* (x_i, x_{i+D/2}) becomes (x_i cos - x_{i+D/2} sin, x_i sin + x_{i+D/2} cos), where the sine is
    that of the angle times the sign. */
 template <class T>
-__global__ void turn_packs(turns t, restricted<const real_of<T>> cosine,
-                           restricted<const real_of<T>> sine, real_of<T> sign, bool add, const T *x,
+__global__ void turn_packs(turns t, RESTRICTED(const real_of<T>) cosine,
+                           RESTRICTED(const real_of<T>) sine, real_of<T> sign, bool add, const T *x,
                            T *y)
 {
     typedef real_pack<T> reals;
@@ -67,8 +67,8 @@ struct distances {
 };
 
 template <class T>
-__global__ void spread(distances d, divisor Lq, divisor Lk, restricted<const T> table,
-                       restricted<T> y)
+__global__ void spread(distances d, divisor Lq, divisor Lk, RESTRICTED(const T) table,
+                       RESTRICTED(T) y)
 {
     GRID_STRIDE(n, d.H * d.Lq * d.Lk)
     {
@@ -93,8 +93,8 @@ bool relative_forward(int64_t H, int64_t R, int64_t Lq, int64_t Lk, const void *
  * distances, over all rows of a head.
  */
 template <class T, int GROUP>
-__global__ void sum_row_ends(int64_t rows, int64_t Lk, distances d, restricted<const T> dy,
-                             restricted<double> low, restricted<double> high)
+__global__ void sum_row_ends(int64_t rows, int64_t Lk, distances d, RESTRICTED(const T) dy,
+                             RESTRICTED(double) low, RESTRICTED(double) high)
 {
     const row_group<GROUP> group;
     if (group.row >= rows)
@@ -116,8 +116,8 @@ __global__ void sum_row_ends(int64_t rows, int64_t Lk, distances d, restricted<c
 
 /* Column h (2 R + 1) + r of the grid sums element r of head h of dtable. */
 template <class T, class Group>
-__global__ void sum_distances(distances d, restricted<const T> dy, restricted<const double> low,
-                              restricted<const double> high, restricted<T> dtable)
+__global__ void sum_distances(distances d, RESTRICTED(const T) dy, RESTRICTED(const double) low,
+                              RESTRICTED(const double) high, RESTRICTED(T) dtable)
 {
     const Group group;
     const int64_t width = 2 * d.R + 1;

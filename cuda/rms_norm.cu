@@ -59,9 +59,9 @@ __global__ void backward_rows(int64_t rows, int64_t C, const T *x, const T *gain
 
 /* The part of each slab of rows in dgain_c = sum of dy_c h_c. */
 template <class T>
-__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, restricted<const T> x,
-                          restricted<const real_of<T>> scale, restricted<const T> dy,
-                          restricted<real_of<T>> partial)
+__global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, RESTRICTED(const T) x,
+                          RESTRICTED(const real_of<T>) scale, RESTRICTED(const T) dy,
+                          RESTRICTED(real_of<T>) partial)
 {
     typedef real_of<T> real;
     const int64_t blocks = column_blocks(C);

@@ -57,7 +57,7 @@ template <class T, int SUMS> struct slab_sums {
 
 /* In sequence, since two of them may have the same target. */
 template <class T, int SUMS>
-__global__ void add_slab_columns(int64_t slabs, int64_t C, restricted<const real_of<T>> partial,
+__global__ void add_slab_columns(int64_t slabs, int64_t C, RESTRICTED(const real_of<T>) partial,
                                  slab_sums<T, SUMS> sums)
 {
     for (int64_t block = blockIdx.x; block < column_blocks(C); block += gridDim.x) {

@@ -24,8 +24,8 @@ template <class T> struct adam_numbers {
 };
 
 template <class T>
-__global__ void adam_packs(int64_t n, adam_numbers<T> s, restricted<const T> g_, restricted<T> w_,
-                           restricted<T> m_, restricted<T> v_)
+__global__ void adam_packs(int64_t n, adam_numbers<T> s, RESTRICTED(const T) g_, RESTRICTED(T) w_,
+                           RESTRICTED(T) m_, RESTRICTED(T) v_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
@@ -66,8 +66,8 @@ template <class T> struct sgd_numbers {
 };
 
 template <class T>
-__global__ void sgd_packs(int64_t n, sgd_numbers<T> s, restricted<const T> g_, restricted<T> w_,
-                          restricted<T> u_)
+__global__ void sgd_packs(int64_t n, sgd_numbers<T> s, RESTRICTED(const T) g_, RESTRICTED(T) w_,
+                          RESTRICTED(T) u_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
@@ -140,8 +140,8 @@ template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *
 }
 
 template <class T>
-__global__ void average_packs(int64_t n, T old_share, T new_share, restricted<const T> x_,
-                              restricted<T> y_)
+__global__ void average_packs(int64_t n, T old_share, T new_share, RESTRICTED(const T) x_,
+                              RESTRICTED(T) y_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {

@@ -23,7 +23,7 @@ __global__ void scale(Scaling s)
 
 /* y = twice x, then x's order is turned around. y may be x, so the second step must not read what
    the compiler may have taken from x before. */
-__global__ void twice_and_turned(restricted<const float> x, float *y)
+__global__ void twice_and_turned(RESTRICTED(const float) x, float *y)
 {
     const unsigned i = threadIdx.x;
     y[i] = 2 * x[i];
