@@ -155,7 +155,8 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
         {"attend x y z", 2, "unexpected argument \"z\"; give one text, in quotes"},
         {"average --out x", 2, "give --out FILE and the model files"},
         {"info", 2, "give a model file or --devices"},
-        {"bench sideways", 2, "\"sideways\" is none of train, decode, operations, attention, products"},
+        {"bench sideways", 2,
+         "\"sideways\" is none of train, decode, operations, attention, products"},
         {NULL, 0, NULL},
     };
     expect_mistakes(mistakes);
