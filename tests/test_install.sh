@@ -80,6 +80,8 @@ cc -std=c17 examples/vision.c $(pkg-config --cflags softback) $static -lm -o "$w
 echo "install: libsoftback.a links alone"
 
 if command -v cmake >/dev/null; then
+    # pkg-config puts the root before the system's folders too, and CMake wants all to exist.
+    mkdir -p $(pkg-config --cflags-only-I softback | sed 's|-I||g')
     cmake -S examples/cmake -B "$work/cmake" >"$work/out" 2>&1 &&
         cmake --build "$work/cmake" >>"$work/out" 2>&1 && "$work/cmake/train" >>"$work/out" 2>&1 ||
         fail "examples/cmake: $(cat "$work/out")"
