@@ -68,12 +68,13 @@ pointers   READ_RESTRICTED           plain FAILED
 pointers   HOST_IN_STRUCT            plain is host memory
 pointers   FREED_IN_STRUCT           plain not inside a device allocation
 pointers   PAST_END_IN_STRUCT        plain past the end of a buffer
+rounding   EXACT_LIMIT               plain FAILED
 TABLE
 }
 
-programs="softmax attention layer_norm dropout matmul copy warp device blas misuse plugin pointers"
+programs="softmax attention layer_norm dropout matmul copy warp device blas misuse plugin pointers rounding"
 sampled="softmax.*EARLY|softmax.*BEFORE_WRITE +plain|attention.*AFTER|SHARED_LIMIT|READ_PAST_END|NO_FENCE"
-sampled="$sampled|WRONG_WAIT|SYNCWARP +plain|BLOCK_ORDER +plain|device.*WAIT|plugin|pointers"
+sampled="$sampled|WRONG_WAIT|SYNCWARP +plain|BLOCK_ORDER +plain|device.*WAIT|plugin|pointers|rounding"
 
 flags_of() { # of the kernels
     case $1 in
@@ -217,7 +218,7 @@ done
 # The arguments of this script for each check, one a line.
 checks() {
     if [ "${1:-}" = --sample ]; then
-        for name in softmax matmul device misuse plugin pointers; do echo "--right $name plain"; done
+        for name in softmax matmul device misuse plugin pointers rounding; do echo "--right $name plain"; done
         echo "--right copy asan"
         echo "--right layer_norm tsan"
         mistakes | grep -E "$sampled" | sed 's/^/--found /'
