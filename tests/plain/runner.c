@@ -193,7 +193,8 @@ static void report(const struct plain_test *test, enum outcome outcome, const ch
     size_t length = 0;
     FILE *to = open_memstream(&text, &length);
     if (!to || (outcome == PASSED && !options.verbose)) {
-        to ? fclose(to) : 0;
+        if (to)
+            fclose(to);
         free(text);
         return;
     }
