@@ -60,6 +60,21 @@ try_lesson() { # try_lesson NAME
     check $? "lesson $number has at least two mistakes"
 }
 
+# A number of a page is the one that its solution prints: agree NUMBER WORDS
+agree() {
+    page=$(echo "$lessons/$1"_*.md)
+    run "${1#0}" --solution
+    shows "$2" && tr -s ' \n' '  ' <"$page" | grep -qF -e "$2"
+    check $? "lesson $1 and its page both say: $2"
+}
+
+try_numbers() {
+    agree 06 'overflows when logits are 710 apart'
+    agree 07 '0.83 +- 0.02'
+    agree 07 '1.28 +- 0.09'
+    agree 09 'the row would be 8.0 MB'
+}
+
 try_script() {
     rm -rf "$work/my"
     run && shows 'One row open' && [ ! -e "$work/my" ]
@@ -111,6 +126,7 @@ for page in "$lessons"/[0-9]*.md; do
     esac
 done
 if [ $full = 0 ]; then
+    try_numbers
     try_script
     wait "$waiting"
     cp "$work/endless/output" "$work/output"

@@ -68,10 +68,11 @@ static bool vanishing(struct measured *m)
     bool ok = width_measure(256, 1, &raw) && width_measure(256, 1.0 / 16, &scaled);
     snprintf(
         m->text, sizeof m->text,
-        "10 random keys, d = 256: %.0f %% of raw rows are saturated, and no scaled ones; but the "
-        "mean |dq| is %.2f raw and %.2f scaled, since the remaining rows have large "
-        "gradients.",
-        100 * raw.saturated, raw.gradient, scaled.gradient);
+        "10 random keys, d = 256: %.0f +- %.0f %% of raw rows are saturated, and no scaled ones; "
+        "but the mean |dq| is %.2f +- %.2f raw and %.2f +- %.2f scaled, since the remaining rows "
+        "have large gradients.",
+        100 * raw.saturated, 100 * raw.saturated_error, raw.gradient, raw.gradient_error,
+        scaled.gradient, scaled.gradient_error);
     m->verdict = raw.gradient < scaled.gradient ? VERDICT_TRUE
                  : raw.saturated > 0.1          ? VERDICT_HALF
                                                 : VERDICT_FALSE;

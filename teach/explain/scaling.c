@@ -32,9 +32,10 @@ static void write_widths(struct page *page)
         {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},
         {"variance", PAGE_SHORT, 3},  {"+-2 sigma", PAGE_SHORT, 3},
         {"|dz/dq|^2", PAGE_SHORT, 3}, {"sat. %", PAGE_NUMBER, 1},
-        {"|dq|", PAGE_SHORT, 3},      {"", PAGE_BAR, 3}};
+        {"error %", PAGE_NUMBER, 1},  {"|dq|", PAGE_SHORT, 3},
+        {"error", PAGE_SHORT, 1}};
     static const char *const over[] = {"1", "sqrt d", "d"};
-    page_table(page, "widths", 8, columns);
+    page_table(page, "widths", 9, columns);
     for (int64_t d = 16; d <= 1024; d *= 4)
         for (int i = 0; i < 3; i++) {
             struct width_measured m = {0};
@@ -44,7 +45,8 @@ static void write_widths(struct page *page)
                      (struct page_cell[]){cell_of((double)d), cell_word(over[i]),
                                           cell_of(m.variance), cell_of(2 * sqrt(m.variance)),
                                           cell_of(m.squared_slope), cell_of(100 * m.saturated),
-                                          cell_of(m.gradient), cell_of(m.gradient)});
+                                          cell_of(100 * m.saturated_error), cell_of(m.gradient),
+                                          cell_of(m.gradient_error)});
         }
 }
 
@@ -62,12 +64,14 @@ static void write(struct page *page, const struct explain_options *o)
               "scores lie, and that grows with d. So here are %d rows of random queries with 10 "
               "random keys; queries, keys and g are standard normal. |dz/dq|^2 is the squared "
               "gradient of one score z by its query. A row is saturated when ||J|| < 0.01, and "
-              "\"sat. %%\" is the share of such rows; |dq| is the mean over the rows.",
+              "\"sat. %%\" is the share of such rows; |dq| is the mean over the rows; \"error\" is the "
+              "standard error of the number before it.",
               WIDTH_ROWS);
     write_widths(page);
     page_text(page,
               "Without division the variance of a score is d, and at large d most rows are "
-              "saturated. Yet the mean gradient of q *grows*: the remaining rows have large "
+              "saturated. Yet the mean gradient of q does not vanish: it grows from d = 16 to 64, "
+              "and then stays the same within its error, since the remaining rows have large "
               "gradients. Divided by sqrt d, the variance is 1 and no row is saturated, at any d. "
               "Divided by d, the weights of every row are nearly equal, and the gradients small.");
 }

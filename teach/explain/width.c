@@ -14,18 +14,42 @@ static sb_tensor *normal(sb_random *random, int rank, const int64_t dim[])
     return t;
 }
 
-/* Mean length of the rows of a tensor (..., d). */
-static double mean_length(const sb_tensor *t, int64_t d, int64_t rows)
+/* The variance of the mean over `by` of n groups of numbers, which lie `step` and `apart`. */
+static double variance_of_means(const double *x, int n, int step, int by, int apart)
+{
+    double sum = 0, squares = 0;
+    for (int i = 0; i < n; i++) {
+        double mean = 0;
+        for (int j = 0; j < by; j++)
+            mean += x[i * step + j * apart] / by;
+        sum += mean;
+        squares += mean * mean;
+    }
+    return (squares - sum * sum / n) / (n - 1) / n;
+}
+
+/* The mean of a number of each row, and its standard error: rows that share a query or a group of
+   keys are not independent, so the variances between queries and between groups are added. */
+static double mean_with_error(const double x[WIDTH_ROWS], double *error)
+{
+    enum { Q = WIDTH_QUERIES, G = WIDTH_GROUPS };
+    double sum = 0;
+    for (int r = 0; r < WIDTH_ROWS; r++)
+        sum += x[r];
+    *error = sqrt(variance_of_means(x, G, Q, Q, 1) + variance_of_means(x, Q, 1, G, Q));
+    return sum / WIDTH_ROWS;
+}
+
+/* The length of each row of a tensor (..., d). */
+static void lengths_of(const sb_tensor *t, int64_t d, double length[WIDTH_ROWS])
 {
     const double *x = sb_tensor_data((sb_tensor *)(uintptr_t)t);
-    double sum = 0;
-    for (int64_t r = 0; x && r < rows; r++) {
+    for (int64_t r = 0; r < WIDTH_ROWS; r++) {
         double square = 0;
-        for (int64_t i = 0; i < d; i++)
+        for (int64_t i = 0; x && i < d; i++)
             square += x[r * d + i] * x[r * d + i];
-        sum += sqrt(square);
+        length[r] = sqrt(square);
     }
-    return sum / (double)rows;
 }
 
 const double width_edges[WIDTH_BINS] = {0, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3};
@@ -38,8 +62,9 @@ static int bin_of(double norm)
     return bin;
 }
 
-/* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight. */
-static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
+/* Counts the rows of z (rows, keys) by the size of their Jacobian, backward from each weight; and
+   which are saturated, 1 or 0. */
+static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS], double saturated[WIDTH_ROWS])
 {
     enum { K = WIDTH_KEYS };
     sb_tensor *flat = sb_reshape(sb_detach(z), 3, (const int64_t[]){WIDTH_ROWS, 1, K});
@@ -59,7 +84,9 @@ static bool count_norms(sb_tensor *z, int norms[WIDTH_BINS])
         double square = 0;
         for (int i = 0; i < K * K; i++)
             square += J[r * K * K + i] * J[r * K * K + i];
-        norms[bin_of(sqrt(square))]++;
+        const int bin = bin_of(sqrt(square));
+        norms[bin]++;
+        saturated[r] = bin < WIDTH_SATURATED_BINS;
     }
     return sb_tape_end(&tape) && J;
 }
@@ -87,11 +114,13 @@ bool width_measure(int64_t d, double scale, struct width_measured *m)
         *m = (struct width_measured){.variance =
                                          mean_of(sb_multiply(z, z)) - mean_of(z) * mean_of(z)};
         m->squared_slope = scale * scale * (double)d * mean_of(sb_multiply(k, k));
-        ok = count_norms(z, m->norms);
-        for (int bin = 0; bin < WIDTH_SATURATED_BINS; bin++)
-            m->saturated += (double)m->norms[bin] / WIDTH_ROWS;
+        double row[WIDTH_ROWS] = {0};
+        ok = count_norms(z, m->norms, row);
+        m->saturated = mean_with_error(row, &m->saturated_error);
         ok = ok && sb_backward(loss);
-        m->gradient = ok ? mean_length(sb_tensor_grad(each), d, WIDTH_ROWS) : 0;
+        if (ok)
+            lengths_of(sb_tensor_grad(each), d, row);
+        m->gradient = mean_with_error(row, &m->gradient_error);
     }
     return sb_tape_end(&tape) && ok;
 }

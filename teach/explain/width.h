@@ -20,6 +20,7 @@ struct width_measured {
     int norms[WIDTH_BINS]; /* of rows whose ||J|| lies from one of width_edges up to the next */
     double saturated;      /* the share of rows with ||J|| < 0.01 */
     double gradient;       /* mean |dq| of a row, for normal gradients of its weights */
+    double saturated_error, gradient_error; /* standard errors of these two */
 };
 
 /* Where bins begin: 0, and then half decades from 1e-4 to 0.3; no ||J|| is above 1. */

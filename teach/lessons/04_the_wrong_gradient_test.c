@@ -2,7 +2,7 @@
 #include "reverse.h"
 #include <math.h>
 
-enum { N = 4, SEEDS = 3, STEPS = 800, ASKED = 5 };
+enum { N = 4, SEEDS = 3, STEPS = 800, ASKED = 6 };
 static const float a[N] = {0.6439142f, 0.2368828f, 0.0871443f, 0.0320586f};
 static const float g[N] = {0.5f, -1, 2, 0.25f};
 
@@ -24,6 +24,8 @@ static float formula_at(int formula, int i)
         return a[i] * (1 - a[i]) * (g[i] - mean);
     case 4:
         return a[i] * (g[i] - average);
+    case 5:
+        return mistake[i] - a[i] * sum;
     default: /* ASKED */
         return mistake[i] - sum / N;
     }
@@ -46,6 +48,8 @@ static void name_formula(const float *ds)
         "you subtracted the mean of g, before the factor a (1 - a): subtract that of ds, after it",
         "this is the true gradient, a (g - sum_j a_j g_j), which sums to 0 as well. See what it "
         "does below; the hole asks for the mistake less its mean",
+        "you subtracted a_i times the sum of ds. This sums to 0 as well, but it is not the mean: "
+        "subtract sum / n, the same number from each ds_i",
     };
     for (int formula = 0; formula < ASKED; formula++)
         if (is_formula(formula, ds)) {

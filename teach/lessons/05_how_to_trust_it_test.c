@@ -122,8 +122,8 @@ static void test_step(void)
             (double)error_with(steps[i]), error_in_double((double)steps[i]));
     say("    complex step, without h          in double %.1e", error_of_complex_step());
     const float h = check_step(), error = error_with(h);
-    if (!holds(h > 0 && error < 1e-4f, "your h = %g has an error of %.1e, below 1e-4", (double)h,
-               (double)error))
+    if (!holds(h > 0 && error < 1e-4f, "the error of your h = %g is %.1e; it must be below 1e-4",
+               (double)h, (double)error))
         hint(h >= 0.03f ? "so large a step leaves the straight part of the curve; the error grows "
                           "with h^2"
                         : "f(x + h) and f(x - h) have the same leading digits, and what is left "

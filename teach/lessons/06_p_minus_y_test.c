@@ -70,6 +70,15 @@ static void name_gradient(int64_t target, const double *p, const double *dz)
              "paper, p cancels. What is left of it?");
 }
 
+/* The first whole gap of two logits at which 1 / p is infinite. */
+static int overflow_gap(void)
+{
+    int gap = 0;
+    while (isfinite(1 / exp(-gap)))
+        gap++;
+    return gap;
+}
+
 int main(void)
 {
     for (int r = 0; r < (int)(sizeof rows / sizeof rows[0]); r++) {
@@ -91,5 +100,7 @@ int main(void)
                    right[2], shown(dz[0]), shown(dz[1]), shown(dz[2])))
             name_gradient(target, p, dz);
     }
+    blank_line();
+    say("Two steps in double: 1 / p overflows when logits are %d apart.", overflow_gap());
     return lesson_end();
 }

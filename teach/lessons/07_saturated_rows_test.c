@@ -3,7 +3,7 @@
 #include "lesson.h"
 #include <math.h>
 
-enum { N = 4, KEYS = 10, DRAWS = 1 << 18, MOST = 1024 };
+enum { N = 4, KEYS = 10, ROWS = 2048, MOST = 1024 };
 static const double saturated_below = 0.01;
 
 /* ||J|| by all n^2 entries. */
@@ -44,6 +44,7 @@ static void test_length(void)
 
 struct measured {
     double saturated, spread, dq; /* share of saturated rows; deviation of the scores; mean |dq| */
+    double dq_squares, dq_error;  /* mean |dq|^2; standard error of the mean |dq| */
 };
 
 /* One query and ten keys of normal numbers, their scores q k, and a gradient for the weights. */
@@ -80,23 +81,33 @@ static void add_row(const struct row *row, int64_t d, double factor, struct meas
         length += dq * dq;
     }
     m->dq += sqrt(length);
+    m->dq_squares += length;
     m->saturated += by_entries(KEYS, a) < saturated_below;
+}
+
+/* Sums over all rows become means. */
+static void finish(struct measured *m)
+{
+    const double saturated = m->saturated / ROWS, dq = m->dq / ROWS;
+    const double variance = m->dq_squares / ROWS - dq * dq;
+    *m = (struct measured){.saturated = saturated,
+                           .spread = sqrt(m->spread / ROWS),
+                           .dq = dq,
+                           .dq_error = sqrt(variance / ROWS)};
 }
 
 static void measure(int64_t d, double factor, struct measured *raw, struct measured *scaled)
 {
     static struct row row;
     sb_random random = sb_random_new(1, SB_STREAM_USER);
-    const int rows = DRAWS / (int)d;
     *raw = *scaled = (struct measured){0};
-    for (int r = 0; r < rows; r++) {
+    for (int r = 0; r < ROWS; r++) {
         draw_row(&random, d, &row);
         add_row(&row, d, 1, raw);
         add_row(&row, d, factor, scaled);
     }
-    *raw = (struct measured){raw->saturated / rows, sqrt(raw->spread / rows), raw->dq / rows};
-    *scaled =
-        (struct measured){scaled->saturated / rows, sqrt(scaled->spread / rows), scaled->dq / rows};
+    finish(raw);
+    finish(scaled);
 }
 
 static void name_factor(int64_t d, double spread)
@@ -119,15 +130,18 @@ int main(void)
     blank_line();
     say("One query, ten keys, all normal: standard deviation of the scores, share of saturated "
         "rows");
-    say("(||J|| below %g), and mean length of the query's gradient.", saturated_below);
-    say("                 raw                            with your factor");
-    say("   d  deviation  saturated    |dq|  deviation  saturated    |dq|");
+    say("(||J|| below %g), and mean length of the query's gradient, with its standard error;",
+        saturated_below);
+    say("%d rows each.", ROWS);
+    say("                 raw                                with your factor");
+    say("   d  deviation  saturated           |dq|  deviation  saturated           |dq|");
     struct measured raw_at_64 = {0}, at_64 = {0};
     for (int64_t d = 16; d <= 1024; d *= 4) {
         struct measured raw, yours;
         measure(d, score_factor(d), &raw, &yours);
-        say("%4d %10.2f %8.0f %% %7.2f %10.2f %8.0f %% %7.2f", (int)d, raw.spread,
-            100 * raw.saturated, raw.dq, yours.spread, 100 * yours.saturated, yours.dq);
+        say("%4d %10.1f %8.0f %% %6.2f +- %.2f %10.1f %8.0f %% %6.2f +- %.2f", (int)d, raw.spread,
+            100 * raw.saturated, raw.dq, raw.dq_error, yours.spread, 100 * yours.saturated,
+            yours.dq, yours.dq_error);
         if (d == 64) {
             raw_at_64 = raw;
             at_64 = yours;

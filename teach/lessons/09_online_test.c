@@ -2,7 +2,7 @@
 #include "lesson.h"
 #include <math.h>
 
-enum { N = 1000, MANY = 1 << 20, BLOCK = 256 };
+enum { N = 1000, MANY = 1000000, BLOCK = 250 };
 static double s[N], v[N], a[N];
 static const double dy = 0.7;
 
