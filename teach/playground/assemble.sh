@@ -21,9 +21,8 @@ lines() {
 
 lines ops/cpu/softmax.c softmax_masked_backward_row >"$parts/row_kernel.txt"
 lines ops/cpu/attention_backward.c attention_score_gradient >"$parts/attention_kernel.txt"
-lines teach/playground/mistaken.c mistaken_row_gradient >"$parts/mistake_kernel.txt"
 gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
-cp "$here"/page.css "$here"/*.js "$parts"
+cp "$here"/page.css "$here"/*.js "$here"/*.txt "$parts"
 awk -v parts="$parts" '
     /@include / {
         file = parts "/" $NF

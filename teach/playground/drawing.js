@@ -1,6 +1,7 @@
 /* Elements as texts of HTML and SVG, tables, bars and charts. */
 const $ = (id) => document.getElementById(id);
 const range = (n) => Array.from({length: n}, (_, i) => i);
+const largest = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
 const letters = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"};
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => letters[c]);
@@ -11,7 +12,7 @@ const tag = (name, attributes, ...inside) => {
     const given = Object.entries(attributes).filter(([, x]) => x !== false && x !== undefined);
     const all = given.map(([key, x]) => (x === true ? ` ${key}` : ` ${key}="${escaped(x)}"`));
     const end = name === "input" || name === "br" ? "" : `</${name}>`;
-    return `<${name}${all.join("")}>${inside.flat(2).join("")}${end}`;
+    return `<${name}${all.join("")}>${inside.flat(4).filter((x) => x !== false).join("")}${end}`;
 };
 
 /* ---- numbers ---- */
@@ -20,8 +21,10 @@ const sign = (x) => (x > 0 ? "plus" : x < 0 ? "minus" : "");
 
 const short = (x) => {
     if (!Number.isFinite(x)) return "–";
-    return x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(1) : String(+x.toPrecision(3));
+    const text = x !== 0 && Math.abs(x) < 0.001 ? x.toExponential(1) : String(+x.toPrecision(3));
+    return text.replaceAll("-", "−");
 };
+const percent = (x) => (100 * x).toFixed(0) + " %";
 
 /* As it stands in a field or a command. */
 const plain = (x, digits) => {
@@ -31,23 +34,25 @@ const plain = (x, digits) => {
 
 /* ---- tables ---- */
 
-/* Rows of cells as HTML; `now` is the one to be marked. */
+/* Rows of cells as HTML; `now` is the one to be marked. On a narrow screen a row becomes a card, and
+   each cell shows the name of its column. */
 const tableOf = (head, rows, now = -1) => [
     tag("thead", {}, tag("tr", {}, head.map((name) => tag("th", {scope: "col"}, escaped(name))))),
     tag("tbody", {}, rows.map((row, i) => tag("tr", {class: i === now && "now"}, row))),
 ].join("");
+const cellOf = (column, inside, more) => tag("td", {"data-name": column, ...more}, inside);
 
 /* ---- bars ---- */
 
 const small = (width, ...inside) =>
     tag("svg",
-        {class: "bar", width, height: 12, viewBox: `0 0 ${width} 12`, "aria-hidden": "true"},
+        {class: "bar", width, height: 12, viewBox: `0 0 ${width} 12`, preserveAspectRatio: "none", "aria-hidden": "true"},
         inside);
 
 /* A signed bar about a middle line. */
-const bar = (x, largest) => {
-    const middle = 42, most = middle - 1;
-    const width = largest > 0 ? Math.min(1, Math.abs(x) / largest) * most : 0;
+const bar = (x, most) => {
+    const middle = 36, room = middle - 1;
+    const width = most > 0 ? Math.min(1, Math.abs(x) / most) * room : 0;
     const fill = `var(--${x < 0 ? "minus" : "plus"})`;
     return small(
         2 * middle, tag("line", {class: "axis", x1: middle, x2: middle, y1: 0, y2: 12}),
@@ -56,21 +61,34 @@ const bar = (x, largest) => {
 
 /* A bar from 0 to 1. */
 const share = (x) => {
-    const frame = {class: "axis", x: 0.5, y: 2.5, width: 59, height: 7, fill: "none"};
-    const filled = {y: 2, width: 60 * Math.min(1, x), height: 8, fill: "var(--plus)"};
-    return small(60, tag("rect", frame), tag("rect", filled));
+    const frame = {class: "axis", x: 0.5, y: 2.5, width: 47, height: 7, fill: "none"};
+    const filled = {y: 2, width: 48 * Math.min(1, x), height: 8, fill: "var(--plus)"};
+    return small(48, tag("rect", frame), tag("rect", filled));
+};
+
+/* Numbers as a strip of coloured cells; the number is its title. */
+const strip = (numbers, most, name) => {
+    const cell = (x, i) => tag(
+        "i", {
+            class: sign(x),
+            style: `--t:${(most > 0 ? Math.abs(x) / most : 0).toFixed(3)}`,
+            title: `${name} ${i}: ${short(x)}`,
+        });
+    return tag("span", {class: "strip", role: "img", "aria-label": `${name}: ${[...numbers].map(short).join(", ")}`},
+        [...numbers].map(cell));
 };
 
 /* ---- charts ---- */
 
 /* As wide as their place, within reason, so that letters keep their size. */
-const room = (id) => Math.max(280, Math.min(640, $(id).clientWidth));
+const room = (id, most = 640) => Math.max(280, Math.min(most, $(id).clientWidth));
 
 const picture = (id, label, width, height, ...inside) => {
     const box = {viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": label};
     $(id).innerHTML = tag("svg", box, inside);
 };
-const words = (x, y, anchor, text) => tag("text", {x, y, "text-anchor": anchor}, escaped(text));
+const words = (x, y, anchor, text, more) =>
+    tag("text", {x, y, "text-anchor": anchor, ...more}, escaped(text));
 
 /* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1. */
 const bars = (id, label, all, scale) => {
@@ -88,11 +106,25 @@ const bars = (id, label, all, scale) => {
     picture(id, label, width, all.length * height, all.map(line));
 };
 
-/* Curves over steps with a logarithmic y axis: [{points: [[x, y], ...], dashes, colour}], and a
-   level with a name. */
-const curves = (id, label, all, lastX, level) => {
-    const W = room(id), H = 260, left = 46, right = W - 10, bottom = 22;
-    const values = all.flatMap((c) => c.points.map((p) => p[1])).concat(level.value);
+/* The four series of a chart: a colour and its dashes. */
+const series = [
+    {colour: "one", dashes: undefined}, {colour: "two", dashes: "7 4"},
+    {colour: "three", dashes: "2 3"}, {colour: "four", dashes: "10 3 2 3"}
+];
+const sample = (i) => {
+    const {colour, dashes} = series[i];
+    const line = {x1: 0, x2: 34, y1: 4, y2: 4, stroke: `var(--${colour})`, "stroke-width": 3};
+    return tag("svg", {class: "bar", width: 34, height: 8, viewBox: "0 0 34 8", "aria-hidden": "true"},
+        tag("line", {...line, "stroke-dasharray": dashes}));
+};
+
+/* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name, series};
+   `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown. Its plot
+   reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
+const CURVES = {left: 46, right: 10, height: 190};
+const curves = (id, label, {all, lastX, level, spans, at}) => {
+    const W = room(id, 1400), H = CURVES.height, {left} = CURVES, right = W - CURVES.right, bottom = 18;
+    const values = all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
     const top = Math.max(1, Math.ceil(Math.log10(Math.max(...values))));
     const low = Math.max(-5, Math.min(-1, Math.floor(Math.log10(Math.min(...values)))));
     const X = (x) => left + (x / lastX) * (right - left);
@@ -107,14 +139,17 @@ const curves = (id, label, all, lastX, level) => {
     });
     const lines = all.map((c) => tag("polyline", {
         fill: "none",
-        stroke: `var(--${c.colour})`,
-        "stroke-width": c.dashes ? 1.2 : 1.8,
-        "stroke-dasharray": c.dashes,
+        stroke: `var(--${series[c.series].colour})`,
+        "stroke-width": 2.2,
+        "stroke-dasharray": series[c.series].dashes,
         points: c.points.map((p) => X(p[0]).toFixed(1) + "," + Y(p[1]).toFixed(1)).join(" "),
     }));
+    const shade = spans.map(([from, to]) => tag("rect", {
+        class: "sabotaged", x: X(from), y: 8, width: Math.max(2, X(to) - X(from)), height: H - 8 - bottom}));
     picture(
-        id, label, W, H, scale,
-        across(level.value, {stroke: "var(--minus)", "stroke-dasharray": "3 3"}),
+        id, label, W, H, shade, scale,
+        across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
         words(right - 2, Y(level.value) - 4, "end", level.name), lines,
-        words(left, H - 5, "start", "step 0"), words(right, H - 5, "end", "step " + lastX));
+        at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
+        words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
 };

@@ -4,7 +4,8 @@ const Flash = (() => {
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
     const backwardColumns =
         ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"];
-    let page;
+    const BLOCK_MS = 700, KEY_MS = 150;
+    let page, timer = null;
 
     const compute = () => {
         page = Library.explain("flash", {scores: s.fscores, values: s.fvalues, block: s.block});
@@ -42,6 +43,13 @@ const Flash = (() => {
             {name: "the whole row", value: whole, colour: "minus"},
         ];
         bars("flash-memory", "numbers in memory", all, (x) => x / Math.max(whole, held));
+        const passes = done() / blocks().length + (isForward() ? 0 : back() / whole);
+        const reads = [
+            {name: "block by block", value: passes, note: short(passes) + " of 2"},
+            {name: "the whole row", value: isForward() ? passes : 1, colour: "minus",
+                note: isForward() ? short(passes) : "1, and the row stays stored"},
+        ];
+        bars("flash-passes", "how often each score is computed", reads, (x) => x / 2);
     };
 
     const place = () => {
@@ -60,6 +68,7 @@ const Flash = (() => {
             `--values ${s.fvalues.join()} --block ${s.block}`;
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();
+        $("flash-play").textContent = timer ? "❚❚ pause" : "▶ play";
     };
 
     const change = (act) => {
@@ -67,6 +76,27 @@ const Flash = (() => {
         compute();
         draw();
         Address.write();
+    };
+    /* One step after the other, until somebody presses anything. */
+    const rest = () => {
+        clearTimeout(timer);
+        timer = null;
+    };
+    const play = () => {
+        if (timer) return change(rest);
+        if (s.fstep === last()) s.fstep = 0;
+        const tick = () => {
+            timer = setTimeout(tick, isForward() ? BLOCK_MS : KEY_MS);
+            change(() => (s.fstep < last() ? s.fstep++ : rest()));
+        };
+        tick();
+    };
+    const wide = () => {
+        const n = 32;
+        $("flash-scores").value = range(n).map((i) => (4 * Math.sin(i * i)).toFixed(2)).join(" ");
+        $("flash-values").value = range(n).map((i) => Math.cos(3 * i).toFixed(2)).join(" ");
+        $("flash-block").value = 4;
+        typed();
     };
     const mark = (id, ok) => $(id).setAttribute("aria-invalid", String(!ok));
     const listIn = (id) => $(id).value.split(/[ ,]+/).filter((w) => w !== "").map(Number);
@@ -95,9 +125,15 @@ const Flash = (() => {
         $("flash-values").value = s.fvalues.join(", ");
         $("flash-block").value = s.block;
         for (const id of ["flash-scores", "flash-values", "flash-block"]) $(id).oninput = typed;
-        $("flash-step").onclick = () => change(() => s.fstep++);
-        $("flash-back").onclick = () => change(() => s.fstep--);
-        $("flash-restart").onclick = () => change(() => (s.fstep = 0));
+        const press = (act) => () => {
+            rest();
+            change(act);
+        };
+        $("flash-play").onclick = play;
+        $("flash-wide").onclick = press(wide);
+        $("flash-step").onclick = press(() => s.fstep++);
+        $("flash-back").onclick = press(() => s.fstep--);
+        $("flash-restart").onclick = press(() => (s.fstep = 0));
         compute();
         draw();
     };

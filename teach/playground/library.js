@@ -10,8 +10,9 @@ const Library = (() => {
         return new TextDecoder().decode(bytes.subarray(at, end));
     };
     const range = (n) => Array.from({length: n}, (_, i) => i);
+    const message = () => text(calls.message());
     const need = (ok) => {
-        if (!ok) throw Error(text(calls.message()));
+        if (!ok) throw Error(message());
     };
 
     /* The page that is open: its title, its paragraphs, and its tables by name, each with rows of
@@ -53,47 +54,117 @@ const Library = (() => {
         return page();
     };
 
-    const jacobian = (options) => {
-        const apart = 32, n = options.scores.length;
-        set(options);
-        const at = calls.jacobian();
+    /* An array of EXPLAIN_NUMBERS x EXPLAIN_NUMBERS numbers, of which n x n are used. */
+    const square = (at, n) => {
+        const apart = 32;
         need(at);
         const all = new Float64Array(calls.memory.buffer, at, apart * apart);
         return range(n).map((i) => Array.from(all.subarray(i * apart, i * apart + n)));
     };
+    const jacobian = (options) => {
+        set(options);
+        return square(calls.jacobian(), options.scores.length);
+    };
+    /* flow[i][j]: what score i passes to score j; a row sums to ds. */
+    const flow = (options) => {
+        set(options);
+        return square(calls.flow(), options.scores.length);
+    };
 
-    /* The results of training_look: the maps of each attention, and the gradient of each parameter. */
+    /* ---- rules for the gradient of softmax ---- */
+
+    const typeRule = (rule) => {
+        const most = 255, at = calls.rule_text();
+        const bytes = new Uint8Array(calls.memory.buffer, at, most + 1);
+        bytes.fill(0);
+        new TextEncoder().encodeInto(rule || "", bytes.subarray(0, most));
+    };
+    const rule = {
+        /* What a rule has in common with the Jacobian, or why it cannot be read. */
+        check: (text) => {
+            typeRule(text);
+            if (!calls.rule_test()) return {message: message()};
+            const [right, sumIsZero, shiftFree] = range(3).map((i) => calls.rule_is(i) !== 0);
+            return {right, sumIsZero, shiftFree, error: calls.rule_error()};
+        },
+        row: (text, options) => {
+            typeRule(text);
+            set(options);
+            const at = calls.rule_row();
+            need(at);
+            return Array.from(new Float64Array(calls.memory.buffer, at, options.scores.length));
+        },
+    };
+
+    /* ---- training ---- */
+
+    const HEADS = 2;
+    const byKey = ["s", "a", "g", "ds", "right"], byQuery = ["q", "dq", "dy"];
+    const names = [...byKey, ...byQuery, "k", "dk", "v", "dv", "average", "sum"];
+
+    /* One attention, forward and backward: see observation.h. */
     const seen = (attention) => {
-        const rows = calls.map_rows(attention), keys = calls.map_keys(attention), heads = range(2);
-        const labels = (isKey, n) => range(n).map((i) => text(calls.label(attention, isKey, i)));
-        const all = new Float64Array(calls.memory.buffer, calls.map(attention), 2 * rows * keys);
-        const row = (head, r) => {
-            const from = (head * rows + r) * keys;
-            return Array.from(all.subarray(from, from + keys));
+        const rows = calls.seen_rows(attention), keys = calls.seen_keys(attention);
+        const size = calls.seen_size(attention), scale = calls.seen_scale(attention);
+        const isSum = (name) => name === "average" || name === "sum";
+        const width = (name) => (byKey.includes(name) ? keys : isSum(name) ? 1 : size);
+        const height = (name) => (/^(k|dk|v|dv)$/.test(name) ? keys : rows);
+        const array = (name, i) => {
+            const length = HEADS * height(name) * width(name);
+            return new Float64Array(calls.memory.buffer, calls.seen(attention, i), length).slice();
         };
+        const name = (isKey, i) => text(calls.label(attention, isKey, i)).replace(/[<>]/g, "");
+        const labels = (isKey, n) => range(n).map((i) => name(isKey, i));
         return {
-            heads: heads.map((head) => range(rows).map((r) => row(head, r))),
             rows: labels(0, rows),
             keys: labels(1, keys),
-            saturated: heads.map((head) => calls.head_saturated(attention, head)),
-            evenness: heads.map((head) => calls.head_evenness(attention, head)),
+            size,
+            scale,
+            saturated: range(HEADS).map((head) => calls.head_saturated(attention, head)),
+            evenness: range(HEADS).map((head) => calls.head_evenness(attention, head)),
+            ...Object.fromEntries(names.map((name, i) => [name, array(name, i)])),
         };
     };
-    const gradient = (i) =>
-        ({name: text(calls.parameter_name(i)), length: calls.parameter_gradient(i)});
-    const sight = () =>
-        ({maps: range(3).map(seen), gradients: range(calls.parameters()).map(gradient)});
+    const gradient = (i) => ({
+        name: text(calls.parameter_name(i)),
+        length: calls.parameter_gradient(i),
+        pair: calls.pair_gradient(i),
+    });
+    const pair = (i) => {
+        const [source, target, output] = range(3).map((what) => text(calls.pair_text(i, what)));
+        return {source, target, output};
+    };
+    const probabilities = (rows) => {
+        const n = calls.seen_symbols(), at = calls.seen_probabilities();
+        return {
+            symbols: range(n).map((i) => text(calls.symbol_name(i)).replace(/[<>]/g, "")),
+            p: new Float64Array(calls.memory.buffer, at, rows * n).slice(),
+        };
+    };
+    const sight = () => ({
+        loss: calls.seen_loss(),
+        pairs: range(3).map(pair),
+        attentions: range(3).map(seen),
+        gradients: range(calls.parameters()).map(gradient),
+        ...probabilities(calls.seen_rows(2)),
+    });
 
     const training = {
-        begin: (o) =>
-            need(calls.training_begin(o.task, o.seed, o.factor, o.mistake, o.steps)),
+        begin: (o) => {
+            typeRule(o.rule);
+            need(calls.training_begin(o.task, o.seed, o.factor, o.steps, o.rate || 0));
+        },
+        rule: (text) => {
+            typeRule(text);
+            need(calls.training_rule());
+        },
         step: () => {
             const loss = calls.training_advance();
-            need(!Number.isNaN(loss) || !text(calls.message()));
+            need(!Number.isNaN(loss) || !message());
             return loss;
         },
-        look: (pair) => {
-            need(calls.training_look(pair));
+        look: (index) => {
+            need(calls.training_look(index));
             return sight();
         },
         row: (attention, head, row) => {
@@ -112,5 +183,5 @@ const Library = (() => {
         calls = (await WebAssembly.instantiate(module, {wasi_snapshot_preview1: files})).exports;
     };
 
-    return {open, explain, jacobian, training};
+    return {open, explain, jacobian, flow, rule, training};
 })();

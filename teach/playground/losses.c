@@ -1,7 +1,7 @@
 /*
  * Trains as the live page does, and prints each hundredth loss to the bit and a fingerprint of the
- * weights: losses [steps [taken [seed [factor [mistake]]]]]. The page, and a portable build for any
- * processor, print the same.
+ * weights: losses [steps [taken [seed [factor [rule [task [rate]]]]]]]. The page, and a portable build
+ * for any processor, print the same.
  */
 #include "teach/playground/training.h"
 #include <stdio.h>
@@ -10,11 +10,12 @@
 int main(int argc, char **argv)
 {
     const struct training_options options = {
-        .task = SB_TASK_REVERSE,
+        .task = argc > 6 ? (sb_task)atoi(argv[6]) : SB_TASK_REVERSE,
         .steps = argc > 1 ? atoi(argv[1]) : 600,
         .seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1,
         .factor = argc > 4 ? atof(argv[4]) : 1,
-        .mistake = argc > 5 ? (enum mistake)atoi(argv[5]) : MISTAKE_NONE,
+        .rule = argc > 5 ? argv[5] : "",
+        .rate = argc > 7 ? atof(argv[7]) : 0,
     };
     const int taken = argc > 2 ? atoi(argv[2]) : 300;
     struct training training;

@@ -1,20 +1,22 @@
 #include "teach/playground/mistaken.h"
 #include "ops/attention.h"
+#include "teach/playground/rule.h"
 #include <assert.h>
 #include <string.h>
 
-static enum mistake chosen;
+static struct rule chosen;
 
-/* da becomes scale ds, wrongly. */
+/* da becomes scale ds, by the rule that was chosen. */
 static void mistaken_row_gradient(int64_t n, float scale, const float *a, float *da)
 {
-    float mean = 0;
+    double weights[RULE_KEYS] = {0}, g[RULE_KEYS] = {0}, ds[RULE_KEYS];
     for (int64_t j = 0; j < n; j++) {
-        da[j] = chosen == MISTAKE_ZERO ? 0 : scale * (a[j] * (1 - a[j]) * da[j]);
-        mean += da[j] / (float)n;
+        weights[j] = (double)a[j];
+        g[j] = (double)da[j];
     }
-    for (int64_t j = 0; chosen == MISTAKE_CENTRED && j < n; j++)
-        da[j] -= mean;
+    rule_apply(&chosen, n, weights, g, ds);
+    for (int64_t j = 0; j < n; j++)
+        da[j] = scale * (float)ds[j];
 }
 
 /* Row l of a head; NULL where there is no data. */
@@ -90,7 +92,7 @@ static void clear_fresh(struct attention_gradient x, struct attention_strides s,
 
 static bool mistaken_backward(const struct attention *a, const struct attention_backward *g)
 {
-    assert(!g->dbias.data && !a->mask.dense && a->dropout.threshold == 0);
+    assert(a->Lk <= RULE_KEYS && !g->dbias.data && !a->mask.dense && a->dropout.threshold == 0);
     for (int64_t b = 0; b < a->B; b++) {
         for (int64_t group = 0; group < a->G; group++) {
             clear_fresh(g->dk, a->k, b, group, a->Lk, a->D);
@@ -105,15 +107,18 @@ static bool mistaken_backward(const struct attention *a, const struct attention_
     return true;
 }
 
-void mistake_install(enum mistake mistake)
+bool mistake_install(const char *text)
 {
     static const struct attention_kernels *right;
     static struct attention_kernels wrong;
     const void **row = &attention_rows.row[kernel_cpu_set()][SB_F32];
+    const bool own = text && *text != '\0';
+    if (own && !rule_read(&chosen, text))
+        return false;
     if (!right)
         right = *row;
     wrong = *right;
     wrong.backward = mistaken_backward;
-    chosen = mistake;
-    *row = mistake == MISTAKE_NONE ? right : &wrong;
+    *row = own ? &wrong : right;
+    return true;
 }

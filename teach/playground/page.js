@@ -11,12 +11,17 @@ const open = async () => {
     await Library.open(bytes);
     Address.read();
     Row.open();
+    Rules.open();
     SaturatedRows.open();
     Flash.open();
-    Lens.open();
-    Training.open(bytes);
+    Maps.open();
+    Drawer.open();
+    Follow.open();
+    await Race.open(bytes);
+    Teacher.open();
     document.body.dataset.milliseconds = (performance.now() - begin).toFixed(0);
     document.body.dataset.state = "ready";
+    Race.start();
 };
 
 open().catch((error) => {

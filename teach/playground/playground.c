@@ -131,16 +131,97 @@ EXPORT(jacobian) const double *jacobian(void)
     return row_jacobian(&row, J) ? J[0] : NULL;
 }
 
+/* What each score passes to each other: flow[i][j] of the options' scores and upstream gradients, laid
+   out as the Jacobian; and with the rule of rule_text, the ds of this row. */
+static double square[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
+
+EXPORT(flow) const double *flow(void)
+{
+    double flat[EXPLAIN_NUMBERS * EXPLAIN_NUMBERS], a[EXPLAIN_NUMBERS] = {0};
+    const struct row row = row_of_options(&options);
+    if (!row_forward(&row, a))
+        return NULL;
+    observation_flow(row.n, a, options.list[UPSTREAM].value, flat);
+    for (int i = 0; i < row.n * row.n; i++)
+        square[i / row.n][i % row.n] = flat[i] / row.temperature;
+    return square[0];
+}
+
+/* ---- A rule for the gradient of softmax, typed by the reader ---- */
+
+static char typed[256];
+static struct rule_check checked;
+
+EXPORT(rule_text) char *rule_text(void)
+{
+    return typed;
+}
+
+/* Reads and checks the text; rule_is and rule_error say what was found. */
+EXPORT(rule_test) int rule_test(void)
+{
+    struct rule rule;
+    if (!rule_read(&rule, typed))
+        return 0;
+    checked = rule_check(&rule);
+    return 1;
+}
+
+/* 0: equal to the Jacobian's; 1: the sum is 0; 2: shifts of g change nothing. */
+EXPORT(rule_is) int rule_is(int property)
+{
+    return property == 0 ? checked.right : property == 1 ? checked.sum_is_zero : checked.shift_free;
+}
+
+EXPORT(rule_error) double rule_error(void)
+{
+    return checked.error;
+}
+
+/* ds of the options' row by the rule that was typed; 0 when it cannot be read. */
+EXPORT(rule_row) const double *rule_row(void)
+{
+    static double ds[EXPLAIN_NUMBERS];
+    double a[EXPLAIN_NUMBERS] = {0}, g[EXPLAIN_NUMBERS];
+    const struct row row = row_of_options(&options);
+    struct rule rule;
+    int kept = 0;
+    if (!rule_read(&rule, typed) || !row_forward(&row, a))
+        return NULL;
+    for (int i = 0; i < row.n; i++)
+        if (row.kept[i]) {
+            a[kept] = a[i];
+            g[kept++] = options.list[UPSTREAM].value[i];
+        }
+    rule_apply(&rule, kept, a, g, ds);
+    for (int i = row.n - 1; i >= 0; i--)
+        ds[i] = row.kept[i] ? ds[--kept] / row.temperature : 0;
+    return ds;
+}
+
 /* ---- Training ---- */
 
 static struct training training;
+static char rule_in_use[sizeof typed];
 
-EXPORT(training_begin) int training_begin(int task, int seed, double factor, int mistake, int steps)
+static const char *use_rule(void)
+{
+    memcpy(rule_in_use, typed, sizeof typed);
+    return rule_in_use;
+}
+
+/* With the rule that was typed last; without one the library's own. */
+EXPORT(training_begin) int training_begin(int task, int seed, double factor, int steps, double rate)
 {
     const struct training_options choice = {(sb_task)task, (uint64_t)seed, factor,
-                                            (enum mistake)mistake, steps};
+                                            use_rule(),    steps,          rate};
     training_close(&training);
     return training_open(&training, &choice);
+}
+
+EXPORT(training_rule) int training_rule(void)
+{
+    return training_change_rule(&training, use_rule());
 }
 
 /* The loss; NaN when it failed. */
@@ -155,20 +236,59 @@ EXPORT(training_look) int training_look(int pair)
     return training_observe(&training, pair);
 }
 
-/* Weights (H, rows, keys) of one of the attentions of the pair that was looked at. */
-EXPORT(map) const double *map(int attention)
+/* ---- What training_look has seen: rows, keys and heads of an attention, and its arrays ---- */
+
+EXPORT(seen) const double *seen(int attention, int what)
 {
-    return training.map[attention];
+    return training.seen.attention[attention].number[what];
 }
 
-EXPORT(map_rows) int map_rows(int attention)
+EXPORT(seen_rows) int seen_rows(int attention)
 {
-    return (int)training.rows[attention];
+    return (int)training.seen.attention[attention].rows;
 }
 
-EXPORT(map_keys) int map_keys(int attention)
+EXPORT(seen_keys) int seen_keys(int attention)
 {
-    return (int)training.keys[attention];
+    return (int)training.seen.attention[attention].keys;
+}
+
+EXPORT(seen_size) int seen_size(int attention)
+{
+    return (int)training.seen.attention[attention].size;
+}
+
+EXPORT(seen_scale) double seen_scale(int attention)
+{
+    return training.seen.attention[attention].scale;
+}
+
+EXPORT(seen_loss) double seen_loss(void)
+{
+    return training.seen.loss;
+}
+
+/* Probabilities (rows of the target, symbols). */
+EXPORT(seen_probabilities) const double *seen_probabilities(void)
+{
+    return training.seen.probability;
+}
+
+EXPORT(seen_symbols) int seen_symbols(void)
+{
+    return (int)training.seen.symbols;
+}
+
+EXPORT(symbol_name) const char *symbol_name(int symbol)
+{
+    return sb_vocabulary_symbol(sb_seq2seq_target(training.model), symbol);
+}
+
+/* The source, target and output of the pair and those that follow it. */
+EXPORT(pair_text) const char *pair_text(int i, int what)
+{
+    const sb_task_pair *pair = &training.pairs[i];
+    return what == 0 ? pair->source : what == 1 ? pair->target : training.output[i];
 }
 
 static enum attention_kind kind_of(int attention)
@@ -206,10 +326,16 @@ EXPORT(parameter_name) const char *parameter_name(int i)
     return sb_parameters_name(training.weights, i);
 }
 
-/* The length of its gradient. */
+/* The norm of its gradient over a held-out batch, */
 EXPORT(parameter_gradient) double parameter_gradient(int i)
 {
     return training.diagnosis.gradient[i];
+}
+
+/* and of the pair alone. */
+EXPORT(pair_gradient) double pair_gradient(int i)
+{
+    return training.seen.gradient[i];
 }
 
 EXPORT(head_saturated) double head_saturated(int attention, int head)

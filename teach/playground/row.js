@@ -1,11 +1,9 @@
 /* Panel 1: a row of softmax forward and back. */
 const Row = (() => {
     const s = Address.state, MOST_KEYS = 12;
-    const columns = [
-        "key", "kept", "score s", "", "weight a", "", "upstream g", "g − avg", "ds", "",
-        "difference", "the mistake",
-    ];
+    const columns = ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "the mistake"];
     let names = null; /* of keys that came from a model */
+    let origin = "";  /* of a row that came from a model */
 
     const key = (i) => (names ? names[i] : String(i));
     const temperature = () => 10 ** s.temperature;
@@ -33,16 +31,14 @@ const Row = (() => {
         slide: {type: "range", id: `slide-${i}`, min: -20, max: 20, step: 0.1, value: s.scores[i]},
     });
     const cells = (score, i) => {
-        const {kept, slide} = inputs(i), empty = (id) => tag("td", {id: `${id}-${i}`});
+        const {kept, slide} = inputs(i), empty = (id, name) => cellOf(name, "", {id: `${id}-${i}`});
         return [
-            tag("th", {scope: "row"}, escaped(key(i))),
-            tag("td", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`})),
-            tag("td", {class: "score"}, field("score", i, "score", score)),
-            tag("td", {class: "score"},
-                tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`})),
-            empty("a"), empty("abar"),
-            tag("td", {}, field("upstream", i, "upstream gradient", s.upstream[i])),
-            ["centred", "ds", "dsbar", "difference", "mistake"].map(empty),
+            tag("th", {scope: "row"}, tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ", escaped(key(i)))),
+            cellOf("score s", [tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`}),
+                field("score", i, "score", score)], {class: "score"}),
+            empty("a", "weight a"),
+            cellOf("upstream g", field("upstream", i, "upstream gradient", s.upstream[i])),
+            empty("centred", "g − avg"), empty("ds", "ds"), empty("difference", "difference"), empty("mistake", "the mistake"),
         ];
     };
 
@@ -51,16 +47,16 @@ const Row = (() => {
         const x = +input.value;
         const ok = input.value.trim() !== "" && Number.isFinite(x) && Math.abs(x) <= 1e30;
         input.setAttribute("aria-invalid", String(!ok));
-        if (ok) change(() => set(x));
+        if (ok) edit(() => set(x));
     };
     const connect = (i) => {
-        $("kept-" + i).onchange = (e) => change(() => (s.mask[i] = e.target.checked ? 1 : 0));
+        $("kept-" + i).onchange = (e) => edit(() => (s.mask[i] = e.target.checked ? 1 : 0));
         $("upstream-" + i).oninput = (e) => typed(e.target, (x) => (s.upstream[i] = x));
         $("score-" + i).oninput = (e) => typed(e.target, (x) => {
             s.scores[i] = x;
             $("slide-" + i).value = x;
         });
-        $("slide-" + i).oninput = (e) => change(() => {
+        $("slide-" + i).oninput = (e) => edit(() => {
             s.scores[i] = +e.target.value;
             $("score-" + i).value = e.target.value;
         });
@@ -72,43 +68,45 @@ const Row = (() => {
 
     /* ---- what is computed ---- */
 
-    const jacobianCell = (x, i, j, cell, left, largest) => {
-        const strong = Math.abs(x) / largest, at = {x: left + j * cell, y: 18 + i * cell};
+    const jacobianCell = (x, i, j, cell, left, most) => {
+        const at = {x: left + j * cell, y: 18 + i * cell};
         const square = tag(
             "rect", {
                 ...at,
                 width: cell - 1.5,
                 height: cell - 1.5,
                 fill: `var(--${x < 0 ? "minus" : "plus"})`,
-                "fill-opacity": (0.9 * strong).toFixed(3),
+                "fill-opacity": (0.5 * Math.abs(x) / most).toFixed(3),
                 stroke: "var(--line)",
             },
             tag("title", {}, escaped(`da ${key(i)} / ds ${key(j)} = ${short(x)}`)));
-        const number = Math.abs(x) < 0.005 ? "0" : x.toFixed(2).replace("0.", ".");
-        const place = {x: at.x + cell / 2, y: at.y + 0.6 * cell, "text-anchor": "middle"};
-        const style = strong > 0.55 && "fill:var(--on-colour)";
-        return s.scores.length > 8 ? square : square + tag("text", {...place, style}, number);
+        return s.scores.length > 8 ? square : square + words(at.x + cell / 2, at.y + 0.6 * cell, "middle", brief(x));
+    };
+    /* Two digits, and never 0 for what is not. */
+    const brief = (x) => {
+        if (x === 0) return "0";
+        const digits = Math.abs(x) >= 0.1 ? 2 : Math.abs(x) >= 0.001 ? 3 : 0;
+        const text = digits ? x.toFixed(digits) : x.toExponential(0);
+        return text.replace("0.", ".").replaceAll("-", "−");
     };
     const drawJacobian = () => {
         const J = Library.jacobian(options()), n = J.length;
         const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
-        const cell = Math.min(44, 264 / n), largest = Math.max(1e-9, ...J.flat().map(Math.abs));
+        const cell = Math.min(44, 264 / n), most = Math.max(1e-9, largest(J.flat()));
         const label = "Jacobian, a heat map; each row and column sums to 0";
         const rows = J.map((row, i) => [
             words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
             words(left + (i + 0.5) * cell, 12, "middle", key(i)),
-            row.map((x, j) => jacobianCell(x, i, j, cell, left, largest)),
+            row.map((x, j) => jacobianCell(x, i, j, cell, left, most)),
         ]);
         picture("row-jacobian", label, left + n * cell + 2, 20 + n * cell, rows);
     };
 
-    const drawRow = (forward, back, largest, i) => {
+    const drawRow = (forward, back, most, i) => {
         const ds = back.ds.number;
-        $("a-" + i).textContent = s.mask[i] ? forward.a.text : "blocked";
-        $("abar-" + i).innerHTML = share(forward.a.number);
+        $("a-" + i).innerHTML = s.mask[i] ? share(forward.a.number) + " " + forward.a.text : "blocked";
         $("centred-" + i).textContent = back["g - avg"].text;
-        $("ds-" + i).innerHTML = tag("span", {class: sign(ds)}, back.ds.text);
-        $("dsbar-" + i).innerHTML = bar(ds, largest);
+        $("ds-" + i).innerHTML = bar(ds, most) + " " + tag("span", {class: sign(ds)}, back.ds.text);
         $("difference-" + i).textContent =
             back.difference.text + " " + (back.check.text === "ok" ? "✓" : back.check.text);
         $("mistake-" + i).textContent = back.mistake.text;
@@ -121,13 +119,14 @@ const Row = (() => {
     };
     const draw = () => {
         const page = Library.explain("softmax", options()), {forward, backward} = page.tables;
-        const largest = Math.max(...backward.map((r) => Math.abs(r.ds.number)));
+        const most = largest(backward.map((r) => r.ds.number));
         const said = page.texts.filter((t) => /^(FORWARD|JACOBIAN|BACKWARD|The ds)/.test(t));
-        backward.forEach((back, i) => drawRow(forward[i], back, largest, i));
+        backward.forEach((back, i) => drawRow(forward[i], back, most, i));
         $("temperature-value").textContent = temperature().toFixed(2);
         $("row-say").innerHTML = said.map(paragraph).join("");
         $("row-command").textContent = command();
         drawJacobian();
+        if ($("rule").value) Rules.draw();
     };
 
     /* ---- changes ---- */
@@ -137,9 +136,15 @@ const Row = (() => {
         draw();
         Address.write();
     };
+    /* What a reader changes in a row of the model is no longer that row. */
+    const edit = (act) => {
+        if (origin) $("row-origin").textContent = "Changed; it began as " + origin;
+        change(act);
+    };
     const forget = () => {
         names = null;
-        $("row-origin").hidden = true;
+        origin = "";
+        $("row-from").hidden = true;
     };
     const replace = (scores, upstream, mask = scores.map(() => 1)) => change(() => {
         Object.assign(s, {scores, upstream, mask, temperature: 0});
@@ -162,29 +167,35 @@ const Row = (() => {
     };
 
     /* A row of the model's attention: where it is from, and its keys. */
-    const take = (origin, keys, scores, upstream, mask) => {
+    const take = (from, keys, scores, upstream, mask) => {
         names = keys;
+        origin = from;
         replace(scores, upstream, mask);
-        $("row-origin").hidden = false;
+        $("row-from").hidden = false;
         $("row-origin").textContent = origin;
         $("row").focus();
         $("row").scrollIntoView();
+    };
+    const back = () => {
+        $("race").scrollIntoView();
+        $("drawer-back").focus({preventScroll: true});
     };
 
     const open = () => {
         s.temperature = Math.min(1, Math.max(-1, s.temperature));
         $("temperature").value = s.temperature;
-        $("temperature").oninput = (e) => change(() => (s.temperature = +e.target.value));
         $("row-calm").onclick = () => begin([2, 1, 0.1, -1]);
         $("row-saturated").onclick = () => begin([16, 8, 0.8, -8]);
-        $("row-masked").onclick = () => change(() => {
+        $("row-masked").onclick = () => edit(() => {
             s.mask = s.mask.map(() => 0);
             build();
         });
         $("row-more").onclick = () => resize(1);
         $("row-less").onclick = () => resize(-1);
+        $("row-back").onclick = back;
+        $("temperature").oninput = (e) => edit(() => (s.temperature = +e.target.value));
         build();
         draw();
     };
-    return {open, take};
+    return {open, take, options, key};
 })();

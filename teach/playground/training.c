@@ -20,11 +20,10 @@ bool training_open(struct training *t, const struct training_options *o)
                                                       .decoder_layers = 1,
                                                       .temperature = 1 / o->factor}};
     const sb_optimiser_options rate = {
-        .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 20, .steps = o->steps},
+        .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = o->rate > 0 ? o->rate : 0.01, .warmup = 20, .steps = o->steps},
         .clip = 1};
     *t = (struct training){.options = *o};
-    mistake_install(o->mistake);
-    t->data = sb_data_task_with(o->task, &lengths, &batches);
+    t->data = mistake_install(o->rule) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
     t->others = t->data ? sb_data_task_with(o->task, &lengths, &other_batches) : NULL;
     t->batch = t->others ? sb_data_next(t->others) : NULL;
     t->weights = t->batch ? sb_parameters_new(o->seed) : NULL;
@@ -38,11 +37,14 @@ bool training_open(struct training *t, const struct training_options *o)
 
 static void forget(struct training *t)
 {
+    observation_free(&t->seen);
     subject_end(&t->subject);
     diagnosis_free(&t->diagnosis);
-    for (int i = 0; i < TRAINING_ATTENTIONS; i++) {
-        memory_free(t->map[i]);
-        t->map[i] = NULL;
+    memory_free(t->pairs);
+    t->pairs = NULL;
+    for (int i = 0; i < TRAINING_OUTPUTS; i++) {
+        sb_free(t->output[i]);
+        t->output[i] = NULL;
     }
 }
 
@@ -67,42 +69,38 @@ bool training_step(struct training *t, double *loss)
     return sb_tape_end(&tape) && ok;
 }
 
-static bool keep_map(struct training *t, int attention, const sb_tensor *weights)
+bool training_change_rule(struct training *t, const char *rule)
 {
-    t->rows[attention] = sb_tensor_dim(weights, 2);
-    t->keys[attention] = sb_tensor_dim(weights, 3);
-    t->map[attention] = memory_new((size_t)sb_tensor_size(weights) * sizeof(double));
-    if (!t->map[attention])
-        return sb_fail("training: out of memory for weights");
-    return sb_tensor_read(weights, t->map[attention]);
+    if (!mistake_install(rule))
+        return false;
+    t->options.rule = rule;
+    return true;
 }
 
-static bool keep_maps(struct training *t)
+/* The pair and those that follow it, and what the model writes for their sources. */
+static bool write_outputs(struct training *t, int index)
 {
-    sb_tensor *all[TRAINING_ATTENTIONS] = {NULL};
-    const sb_seq2seq_weights weights = {&all[TRAINING_ENCODER],
-                                        {&all[TRAINING_DECODER], &all[TRAINING_CROSS]}};
-    sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
-    bool ok = sb_seq2seq_logits(t->model, t->subject.batch, &weights);
-    for (int i = 0; ok && i < TRAINING_ATTENTIONS; i++)
-        ok = keep_map(t, i, all[i]);
-    return sb_tape_end(&tape) && ok;
+    const char *texts[TRAINING_OUTPUTS];
+    t->pairs = memory_new(TRAINING_OUTPUTS * sizeof *t->pairs);
+    bool ok = t->pairs || sb_fail("training: out of memory for %d pairs", TRAINING_OUTPUTS);
+    for (int i = 0; ok && i < TRAINING_OUTPUTS; i++) {
+        ok = sb_task_make(t->options.task, &lengths, t->options.seed, SB_PART_TEST,
+                          (uint64_t)(index + i), &t->pairs[i]);
+        texts[i] = t->pairs[i].source;
+    }
+    return ok && sb_translate_texts(t->model, texts, TRAINING_OUTPUTS, NULL, t->output);
 }
 
 bool training_observe(struct training *t, int index)
 {
-    sb_task_pair *pair = memory_new(sizeof *pair);
-    forget(t);
     const sb_model model = sb_seq2seq_as_model(t->model);
-    bool ok = pair || sb_fail("training: out of memory for a pair");
-    ok = ok &&
-         sb_task_make(t->options.task, &lengths, t->options.seed, SB_PART_TEST, (uint64_t)index,
-                      pair) &&
-         subject_begin(&t->subject, t->model, pair->source, pair->target) && keep_maps(t) &&
-         diagnosis_make(&t->diagnosis, &model, t->batch);
-    memory_free(pair);
-    return ok;
+    struct rule rule;
+    const bool own = t->options.rule && *t->options.rule != '\0';
+    forget(t);
+    return (!own || rule_read(&rule, t->options.rule)) && write_outputs(t, index) &&
+           subject_begin(&t->subject, t->model, t->pairs->source, t->pairs->target) &&
+           observation_make(&t->seen, &t->subject, own ? &rule : NULL) &&
+           diagnosis_make(&t->diagnosis, &model, t->batch);
 }
 
 /* Digits and spaces: every second letter counts. */

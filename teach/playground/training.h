@@ -9,19 +9,19 @@
 
 #include "models/text/task.h"
 #include "models/training/diagnosis.h"
-#include "teach/explain/subject.h"
 #include "teach/playground/mistaken.h"
+#include "teach/playground/observation.h"
 
 struct training_options {
     sb_task task; /* copy, reverse or sort */
     uint64_t seed;
     double factor; /* extra factor of scores, besides 1 / sqrt D */
-    enum mistake mistake;
-    int steps; /* over which the learning rate goes down to 0 */
+    const char *rule; /* of the gradient of softmax (rule.h); NULL or "": the library's kernel */
+    int steps;        /* over which the learning rate goes down to 0 */
+    double rate;      /* the highest learning rate; 0: 0.01 */
 };
 
-/* The attentions of a layer, in the order in which a diagnosis has their heads. */
-enum { TRAINING_ENCODER, TRAINING_DECODER, TRAINING_CROSS, TRAINING_ATTENTIONS };
+enum { TRAINING_OUTPUTS = 3 };
 
 struct training {
     struct training_options options;
@@ -32,10 +32,11 @@ struct training {
     sb_data *others;       /* of another seed, */
     const sb_batch *batch; /* of which this batch is observed, and never trained on */
     /* The results of training_observe. */
-    struct subject subject;           /* a held-out pair */
-    double *map[TRAINING_ATTENTIONS]; /* its weights (H, rows, keys) */
-    int64_t rows[TRAINING_ATTENTIONS], keys[TRAINING_ATTENTIONS];
+    struct subject subject; /* a held-out pair */
+    struct observation seen;
     struct diagnosis diagnosis; /* of the batch */
+    sb_task_pair *pairs;        /* this pair and those that follow, TRAINING_OUTPUTS in all */
+    char *output[TRAINING_OUTPUTS]; /* what the model writes for their sources */
 };
 
 /* False, with a message, when the options make no sense or there is no memory. */
@@ -45,7 +46,10 @@ void training_close(struct training *training); /* one that was never opened is 
 /* One batch forward, backward, and a step of Adam. */
 bool training_step(struct training *training, double *loss);
 
-/* Looks at held-out pair `index`: fills subject, maps and diagnosis. */
+/* From the next step on, another rule for the gradient of softmax. */
+bool training_change_rule(struct training *training, const char *rule);
+
+/* Looks at held-out pair `index`, and at what the model makes of it now. */
 bool training_observe(struct training *training, int index);
 
 /* The share of right digits in what the model writes for held-out sources. */

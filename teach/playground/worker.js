@@ -1,76 +1,34 @@
-/* Training in the background, so that the page never waits. Each message is an order; each answer
-   has what there is to draw. */
-let wanted = null, steps = 0, pair = 0, running = false, spent = 0;
-
-const MOST_OF_A_TICK = 60; /* ms of training between two reports to the page */
-
-const report = (losses, more) => {
-    const rate = (1000 * steps) / Math.max(spent, 1);
-    postMessage({step: steps, losses, rate, running, ...Library.training.look(pair), ...more});
-};
-const result = () =>
-    ({share: Library.training.share(), fingerprint: Library.training.fingerprint()});
-
-const train = (most) => {
-    const losses = [], begin = performance.now();
-    do {
-        losses.push(Library.training.step());
-        steps++;
-    } while (steps < most && performance.now() - begin < MOST_OF_A_TICK);
-    spent += performance.now() - begin;
-    return losses;
-};
-
-const tick = () => {
-    if (!running) return;
-    const before = steps, losses = train(wanted.steps);
-    const passed50 = Math.floor(steps / 50) > Math.floor(before / 50);
-    running = steps < wanted.steps;
-    report(losses, !running ? result() : passed50 ? {share: Library.training.share()} : {});
-    if (running) setTimeout(tick);
-};
+/* A racer: one instance of the library, which trains one model in the background. Each message is an
+   order with a number; its answer has the same number, and what there is to draw. */
+let steps = 0;
 
 const orders = {
-    begin: (choice) => {
-        wanted = choice;
-        steps = spent = 0;
-        running = false;
+    open: ({bytes}) => Library.open(bytes),
+    begin: ({choice, pair}) => {
+        steps = 0;
         Library.training.begin(choice);
-        report([]);
+        return {frame: {...Library.training.look(pair), share: Library.training.share()}};
     },
-    run: () => {
-        if (running || steps >= wanted.steps) return;
-        running = true;
-        tick();
+    /* Trains so many steps, and looks. */
+    advance: ({count, pair, counted}) => {
+        const begin = performance.now();
+        const losses = Array.from({length: count}, () => Library.training.step());
+        const spent = performance.now() - begin;
+        steps += count;
+        const share = counted ? Library.training.share() : undefined;
+        return {losses, spent, frame: {...Library.training.look(pair), share}};
     },
-    pause: () => {
-        running = false;
-        report([], result());
-    },
-    step: () => {
-        running = false;
-        if (steps < wanted.steps) report(train(steps + 1));
-    },
-    pair: (choice) => {
-        pair = choice.pair;
-        report([]);
-    },
-    row: ({attention, head, row}) => {
-        running = false;
-        report([], {row: Library.training.row(attention, head, row), place: {step: steps}});
-    },
+    look: ({pair}) => ({frame: Library.training.look(pair)}),
+    rule: ({rule}) => Library.training.rule(rule),
+    fingerprint: () => ({fingerprint: Library.training.fingerprint()}),
 };
 
 /* Orders are carried out one after the other; the first one opens the library. */
-const carryOut = async (data) => {
+const carryOut = async ({id, order, ...more}) => {
     try {
-        if (data.order === "open")
-            await Library.open(data.bytes);
-        else
-            orders[data.order](data);
+        postMessage({id, ...(await orders[order](more))});
     } catch (error) {
-        running = false;
-        postMessage({failure: error.message});
+        postMessage({id, failure: error.message});
     }
 };
 let queue = Promise.resolve();

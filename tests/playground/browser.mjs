@@ -102,15 +102,16 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
         for (const type of ["mousePressed", "mouseReleased"])
             await tell("Input.dispatchMouseEvent", {type, x, y, button, clickCount});
     };
-    page.picture = async (file) => {
+    /* The whole page, or what can be seen of it. */
+    page.picture = async (file, {whole = true} = {}) => {
         const {data} =
-            await tell("Page.captureScreenshot", {format: "png", captureBeyondViewport: true});
+            await tell("Page.captureScreenshot", {format: "png", captureBeyondViewport: whole});
         fs.writeFileSync(file, Buffer.from(data, "base64"));
     };
     page.close = async () => {
         await send("Browser.close").catch(() => null);
         await sleep(300);
-        fs.rmSync(profile, {recursive: true, force: true, maxRetries: 5});
+        fs.rmSync(profile, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
     };
     await page.go(url);
     return page;

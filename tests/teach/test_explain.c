@@ -10,6 +10,7 @@
 #include "teach/explain/reversing.h"
 #include "teach/explain/row.h"
 #include "teach/explain/topics.h"
+#include "teach/explain/width.h"
 #include "tests/support/program.h"
 #include <ctype.h>
 #include <jansson.h>

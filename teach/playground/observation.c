@@ -1,0 +1,216 @@
+#include "teach/playground/observation.h"
+#include "autograd/node.h"
+#include "models/translation.h"
+#include "ops/attention.h"
+#include "ops/ops.h"
+#include "tensor/memory.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- Memory ---- */
+
+static int64_t length_of(const struct observed_attention *o, enum observed what)
+{
+    if (what <= OBSERVED_RIGHT)
+        return o->heads * o->rows * o->keys;
+    if (what >= OBSERVED_AVERAGE)
+        return o->heads * o->rows;
+    return o->heads * o->size * (what <= OBSERVED_DY ? o->rows : o->keys);
+}
+
+static bool make_room(struct observed_attention *o, const sb_node *node)
+{
+    const struct attention *a = sb_node_options(node);
+    o->heads = a->H;
+    o->rows = a->Lq;
+    o->keys = a->Lk;
+    o->size = a->D;
+    o->scale = a->scale;
+    for (int i = 0; i < OBSERVED_NUMBERS; i++) {
+        o->number[i] = memory_new((size_t)length_of(o, (enum observed)i) * sizeof(double));
+        if (!o->number[i])
+            return sb_fail("observation: out of memory");
+    }
+    return true;
+}
+
+void observation_free(struct observation *o)
+{
+    for (int i = 0; i < OBSERVED_ATTENTIONS; i++)
+        for (int j = 0; j < OBSERVED_NUMBERS; j++)
+            memory_free(o->attention[i].number[j]);
+    memory_free(o->probability);
+    memory_free(o->gradient);
+    *o = (struct observation){0};
+}
+
+/* ---- Reading ---- */
+
+/* x (1, L, H, D) as (H, L, D) */
+static bool read_heads(const sb_tensor *x, double *to)
+{
+    if (!x)
+        return false;
+    const int64_t L = sb_tensor_dim(x, 1), H = sb_tensor_dim(x, 2), D = sb_tensor_dim(x, 3);
+    for (int64_t i = 0; i < L * H * D; i++) {
+        const int64_t d = i % D, l = i / D % L, h = i / D / L;
+        to[i] = sb_tensor_get(x, (l * H + h) * D + d);
+    }
+    return true;
+}
+
+static double dot(int64_t n, const double *x, const double *y)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * y[i];
+    return sum;
+}
+
+/* What forward has: before backward frees it. */
+static bool read_forward(struct observed_attention *o, const sb_node *node, bool causal)
+{
+    double *const *x = o->number;
+    if (!read_heads(node->in[0], x[OBSERVED_Q]) || !read_heads(node->in[1], x[OBSERVED_K]) ||
+        !read_heads(node->in[2], x[OBSERVED_V]) || !sb_tensor_read(node->out[1], x[OBSERVED_A]))
+        return false;
+    for (int64_t i = 0; i < o->heads * o->rows * o->keys; i++) {
+        const int64_t j = i % o->keys, row = i / o->keys, h = row / o->rows;
+        const double *q = x[OBSERVED_Q] + row * o->size;
+        const double *k = x[OBSERVED_K] + (h * o->keys + j) * o->size;
+        const bool blocked = causal && j > row % o->rows;
+        x[OBSERVED_S][i] = blocked ? -INFINITY : o->scale * dot(o->size, q, k);
+    }
+    return true;
+}
+
+/* ds of each row: by the rule, or by the library's softmax. */
+static bool score_gradients(struct observed_attention *o, const struct rule *rule)
+{
+    double *const *x = o->number;
+    const int64_t rows = o->heads * o->rows, dim[] = {rows, o->keys};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *s = sb_tape_own(sb_tensor_from_doubles(SB_F64, 2, dim, x[OBSERVED_S]));
+    sb_tensor *g = sb_tape_own(sb_tensor_from_doubles(SB_F64, 2, dim, x[OBSERVED_G]));
+    bool ok = sb_tensor_requires_grad(s) && sb_backward_from(sb_softmax(s), g) &&
+              sb_tensor_read(sb_tensor_grad(s), x[OBSERVED_RIGHT]);
+    ok = sb_tape_end(&tape) && ok;
+    for (int64_t r = 0; ok && r < rows; r++) {
+        const int64_t at = r * o->keys;
+        int64_t kept = o->keys;
+        while (kept > 0 && isinf(x[OBSERVED_S][at + kept - 1]))
+            kept--;
+        memcpy(x[OBSERVED_DS] + at, x[OBSERVED_RIGHT] + at, (size_t)o->keys * sizeof(double));
+        if (rule)
+            rule_apply(rule, kept, x[OBSERVED_A] + at, x[OBSERVED_G] + at, x[OBSERVED_DS] + at);
+        x[OBSERVED_AVERAGE][r] = dot(kept, x[OBSERVED_A] + at, x[OBSERVED_G] + at);
+        x[OBSERVED_SUM][r] = 0;
+        for (int64_t j = 0; j < kept; j++)
+            x[OBSERVED_SUM][r] += x[OBSERVED_DS][at + j];
+    }
+    return ok;
+}
+
+static bool read_backward(struct observed_attention *o, const sb_node *node,
+                          const struct rule *rule)
+{
+    double *const *x = o->number;
+    if (!read_heads(sb_tensor_grad(node->in[0]), x[OBSERVED_DQ]) ||
+        !read_heads(sb_tensor_grad(node->in[1]), x[OBSERVED_DK]) ||
+        !read_heads(sb_tensor_grad(node->in[2]), x[OBSERVED_DV]) ||
+        !read_heads(sb_tensor_grad(node->out[0]), x[OBSERVED_DY]))
+        return false;
+    for (int64_t i = 0; i < o->heads * o->rows * o->keys; i++) {
+        const int64_t j = i % o->keys, row = i / o->keys, h = row / o->rows;
+        const bool blocked = isinf(x[OBSERVED_S][i]);
+        x[OBSERVED_G][i] = blocked ? 0
+                                   : dot(o->size, x[OBSERVED_DY] + row * o->size,
+                                         x[OBSERVED_V] + (h * o->keys + j) * o->size);
+    }
+    return score_gradients(o, rule);
+}
+
+/* ---- The pair ---- */
+
+/* The attention nodes of the open tape, in the order of their forward passes. */
+static bool find_attentions(sb_node *found[OBSERVED_ATTENTIONS])
+{
+    int left = OBSERVED_ATTENTIONS;
+    for (sb_node *node = tape_open()->last; node && left > 0; node = node->previous)
+        if (node->operation && strcmp(node->operation->name, "attention") == 0)
+            found[--left] = node;
+    return left == 0 || sb_fail("observation: the model has fewer than three attentions");
+}
+
+static bool read_probabilities(struct observation *o, sb_tensor *logits)
+{
+    o->rows = sb_tensor_dim(logits, 1);
+    o->symbols = sb_tensor_dim(logits, 2);
+    o->probability = memory_new((size_t)(o->rows * o->symbols) * sizeof(double));
+    if (!o->probability)
+        return sb_fail("observation: out of memory");
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    bool ok = sb_tensor_read(sb_softmax(sb_detach(logits)), o->probability);
+    return sb_tape_end(&tape) && ok;
+}
+
+static bool read_gradients(struct observation *o, const sb_parameters *set)
+{
+    o->parameters = sb_parameters_count(set);
+    o->gradient = memory_new((size_t)o->parameters * sizeof(double));
+    if (!o->gradient)
+        return sb_fail("observation: out of memory");
+    for (int64_t i = 0; i < o->parameters; i++) {
+        const sb_tensor *grad = sb_tensor_grad(sb_parameters_get(set, i));
+        double square = 0;
+        for (int64_t e = 0; grad && e < sb_tensor_size(grad); e++)
+            square += sb_tensor_get(grad, e) * sb_tensor_get(grad, e);
+        o->gradient[i] = sqrt(square);
+    }
+    return true;
+}
+
+static bool run(struct observation *o, const struct subject *subject, const struct rule *rule)
+{
+    sb_tensor *maps[OBSERVED_ATTENTIONS];
+    const sb_seq2seq_weights weights = {maps, {maps + OBSERVED_DECODER, maps + OBSERVED_CROSS}};
+    sb_node *node[OBSERVED_ATTENTIONS] = {NULL};
+    sb_tensor *logits = sb_seq2seq_logits(subject->model, subject->batch, &weights);
+    bool ok = logits && find_attentions(node) && read_probabilities(o, logits);
+    sb_tensor *targets = sb_batch_get(subject->batch, "target_out");
+    sb_tensor *loss = ok ? sb_cross_entropy(logits, targets, NULL) : NULL;
+    for (int i = 0; loss && ok && i < OBSERVED_ATTENTIONS; i++) {
+        ok = make_room(&o->attention[i], node[i]) &&
+             read_forward(&o->attention[i], node[i], i == OBSERVED_DECODER);
+        for (int input = 0; input < 3; input++)
+            ok = sb_keep(node[i]->in[input]) && ok;
+        ok = sb_keep(node[i]->out[0]) && ok;
+    }
+    ok = ok && sb_backward(loss);
+    o->loss = ok ? sb_tensor_value(loss) : 0;
+    for (int i = 0; ok && i < OBSERVED_ATTENTIONS; i++)
+        ok = read_backward(&o->attention[i], node[i], rule);
+    return ok && read_gradients(o, sb_seq2seq_parameters(subject->model));
+}
+
+bool observation_make(struct observation *o, const struct subject *subject, const struct rule *rule)
+{
+    *o = (struct observation){0};
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    bool ok = run(o, subject, rule);
+    ok = sb_tape_end(&tape) && ok;
+    sb_parameters_clear(sb_seq2seq_parameters(subject->model));
+    if (!ok)
+        observation_free(o);
+    return ok;
+}
+
+void observation_flow(int64_t n, const double *a, const double *g, double *flow)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++)
+            flow[i * n + j] = a[i] * a[j] * (g[i] - g[j]);
+}

@@ -1,0 +1,299 @@
+/*
+ * The race: two models that differ in the gradient of softmax train side by side, each in a worker with
+ * an instance of the library of its own. Every tenth step is kept, so that time can be scrubbed.
+ */
+const Race = (() => {
+    const s = Address.state;
+    const EVERY = 10, GUESSING = Math.log(11); /* ten digits and the end */
+    const SPEEDS = [{stride: 1, wait: 250}, {stride: EVERY, wait: 150}, {stride: EVERY, wait: 0}];
+    const tasks = ["copy them", "write them backwards", "sort them"];
+    const racers = [racer(0, "right"), racer(1, "wrong")];
+    let step = 0, playing = false, round = 0, shown = -1, earlier = [], listeners = [];
+
+    function racer(index, id) {
+        return {index, id, losses: [], frames: new Map(), spent: 0, answers: new Map(), asked: 0};
+    }
+    const rules = () => [isSabotaged(step) ? s.rule : "", s.rule];
+    const isSabotaged = (at) => s.events.filter((x) => x <= at).length % 2 === 1;
+
+    /* ---- orders to the workers ---- */
+
+    const ask = (racer, order, more) => new Promise((done, failed) => {
+        racer.answers.set(++racer.asked, {done, failed});
+        racer.worker.postMessage({id: racer.asked, order, ...more});
+    });
+    const heard = (racer, {id, failure, ...answer}) => {
+        const {done, failed} = racer.answers.get(id);
+        racer.answers.delete(id);
+        if (failure)
+            failed(Error(failure));
+        else
+            done(answer);
+    };
+    const askBoth = (order, more) => Promise.all(racers.map((r) => ask(r, order, more(r))));
+    const failed = (error) => {
+        playing = false;
+        $("race-status").textContent = "training failed: " + error.message;
+    };
+
+    /* ---- time ---- */
+
+    /* The steps of the frames, in order; and the kept step at or before a step. */
+    const kept = () => [...racers[0].frames.keys()];
+    const keptBefore = (at) => kept().reduce((best, x) => (x <= at && x > best ? x : best), 0);
+    const now = () => (shown < 0 ? step : keptBefore(shown));
+
+    /* Keeps what the racers saw at the present step. */
+    const keep = (answers) => {
+        racers.forEach((r, i) => {
+            const {losses = [], spent = 0, frame} = answers[i];
+            const last = r.frames.get(step - losses.length) || r.latest;
+            r.losses.push(...losses);
+            r.spent += spent;
+            if (r.latestStep % EVERY !== 0) r.frames.delete(r.latestStep);
+            frame.share ??= last?.share;
+            r.frames.set(step, frame);
+            r.latest = frame;
+            r.latestStep = step;
+        });
+    };
+    const begin = async () => {
+        const mine = ++round, {task, factor, seed, steps} = s;
+        step = 0;
+        shown = -1;
+        for (const r of racers) Object.assign(r, {losses: [], frames: new Map(), spent: 0, latestStep: 0});
+        const answers = await askBoth("begin", (r) => ({
+            choice: {task, factor, seed, steps, rule: rules()[r.index]},
+            pair: s.pair,
+        }));
+        if (mine !== round) return;
+        keep(answers);
+        draw();
+    };
+
+    /* The next stop: a kept step, an event, or the end. */
+    const nextStop = (stride) => {
+        const stops = [s.steps, (Math.floor(step / stride) + 1) * stride, ...s.events];
+        return Math.min(...stops.filter((x) => x > step));
+    };
+    const advance = async (to) => {
+        const mine = round, count = to - step, counted = to % (2 * EVERY) === 0 || to === s.steps;
+        const answers = await askBoth("advance", () => ({count, pair: s.pair, counted}));
+        if (mine !== round) return;
+        step = to;
+        keep(answers);
+        if (s.events.includes(step)) await applyRule();
+        draw();
+    };
+    const applyRule = () => ask(racers[0], "rule", {rule: rules()[0]});
+
+    const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+    /* Trains on until somebody pauses, up to step `end`. */
+    const run = async (end = s.steps, speed = SPEEDS[s.speed]) => {
+        if (playing || step >= end) return;
+        const mine = round;
+        playing = true;
+        shown = s.at = -1;
+        drawControls();
+        while (playing && mine === round && step < end) {
+            const begun = performance.now();
+            await advance(Math.min(end, nextStop(speed.stride)));
+            await pause(Math.max(0, speed.wait - (performance.now() - begun)));
+        }
+        if (mine !== round) return;
+        playing = false;
+        Address.write();
+        draw();
+    };
+    const stop = () => (playing = false);
+
+    /* ---- what is drawn ---- */
+
+    /* At most 300 points of a curve, from the mean of as many steps. */
+    const thinned = (losses) => {
+        const part = Math.max(1, Math.ceil(losses.length / 300)), points = [];
+        for (let i = 0; i < losses.length; i += part) {
+            const some = losses.slice(i, i + part);
+            points.push([i + (some.length + 1) / 2, some.reduce((x, y) => x + y) / some.length]);
+        }
+        return points;
+    };
+    const spans = () => range(Math.ceil(s.events.length / 2)).map((i) => [
+        Math.min(s.events[2 * i], s.steps),
+        Math.min(s.events[2 * i + 1] ?? step, s.steps)]).filter(([from, to]) => to > from);
+    const drawLoss = () => {
+        const all = [
+            ...racers.map((r, i) => ({points: thinned(r.losses), series: i})),
+            ...earlier.map((e, i) => ({points: e.points, series: 2 + i}))];
+        const level = {value: GUESSING, name: "guessing: ln 11"};
+        const label = `loss of each step: right ${short(racers[0].losses.at(-1))}, wrong ` +
+            `${short(racers[1].losses.at(-1))} after ${step} steps`;
+        curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
+        const names = ["right gradient" + (s.events.length ? ", sabotaged where shaded" : ""),
+            Rules.name(s.rule), ...earlier.map((e) => "earlier: " + e.name)];
+        $("legend").innerHTML = names.map((name, i) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
+    };
+    const readOut = (at) => {
+        const loss = (r) => short(r.losses[Math.max(0, at - 1)]);
+        return at > 0 ? `step ${at}: loss ${loss(racers[0])} right, ${loss(racers[1])} wrong` : "step 0";
+    };
+
+    const digits = ({target, output}) => [...output].map((c, i) => {
+        if (c === " ") return "";
+        const right = c === target[i];
+        return tag(right ? "b" : "s", {class: right ? "hit" : "miss"}, escaped(c));
+    }).join("");
+    const sentence = (pair) => tag(
+        "li", {}, tag("span", {class: "source"}, escaped(pair.source.replaceAll(" ", ""))), " → ",
+        tag("span", {class: "output", "aria-label": "writes " + pair.output}, digits(pair) || "…"));
+    const drawRacer = (r) => {
+        const frame = r.frames.get(now());
+        const sabotaged = r.index === 0 && isSabotaged(now());
+        $(r.id + "-share").textContent = percent(frame.share);
+        $(r.id + "-meter").value = frame.share;
+        $(r.id + "-texts").innerHTML = frame.pairs.map(sentence).join("");
+        $(r.id + "-rule").textContent = r.index === 0 ? (sabotaged ? s.rule : Rules.RIGHT) : s.rule;
+        $(r.id).classList.toggle("sabotaged", sabotaged);
+        Maps.draw(r, frame);
+    };
+    const drawControls = () => {
+        const bad = isSabotaged(step), ended = step >= s.steps, spent = Math.max(...racers.map((r) => r.spent));
+        $("play").textContent = playing ? "❚❚ pause" : "▶ " + (step === 0 || ended ? "start" : "go on");
+        $("sabotage").textContent = bad ? "repair the right one" : "sabotage the right one";
+        $("sabotage").classList.toggle("danger", !bad);
+        $("step").disabled = playing || ended;
+        $("timeline").max = s.steps;
+        $("timeline").value = now();
+        $("timeline").setAttribute("aria-valuetext", "step " + now());
+        $("race-status").textContent = `step ${now()} of ${s.steps}` +
+            (now() < step ? `, trained to ${step}` : "") +
+            (step && spent ? ` · ${(1000 * step / spent).toFixed(0)} steps/s` : "");
+    };
+    const draw = () => {
+        if (!racers[0].frames.has(now())) return;
+        drawControls();
+        drawLoss();
+        racers.forEach(drawRacer);
+        for (const act of listeners) act();
+    };
+
+    /* ---- what the reader does ---- */
+
+    const restart = async ({clean = true, keepCurve = true} = {}) => {
+        const points = thinned(racers[1].losses), name = racers[1].name;
+        if (keepCurve && points.length > 20 && name && name !== Rules.name(s.rule))
+            earlier = [{points, name}, ...earlier].slice(0, 2);
+        racers[1].name = Rules.name(s.rule);
+        stop();
+        if (clean) s.events = [];
+        s.at = -1;
+        Address.write();
+        await begin();
+    };
+    const guarded = (act) => (...given) => Promise.resolve(act(...given)).catch(failed);
+    const play = async () => {
+        if (playing) return stop();
+        if (step >= s.steps) await restart();
+        return run();
+    };
+    const sabotage = async () => {
+        if (step >= s.steps) await restart();
+        s.events = [...s.events.filter((x) => x < step), step];
+        if (s.events.length > 1 && s.events.at(-2) === step) s.events.splice(-2);
+        Address.write();
+        await applyRule();
+        draw();
+        if (!playing) await run();
+    };
+    const scrub = (at) => {
+        stop();
+        shown = s.at = keptBefore(at) === step ? -1 : keptBefore(at);
+        Address.write();
+        draw();
+    };
+    const anotherPair = async () => {
+        stop();
+        s.pair++;
+        Address.write();
+        const answers = await askBoth("look", () => ({pair: s.pair}));
+        for (const r of racers) r.frames = new Map(); /* the kept ones have the other pair */
+        keep(answers);
+        shown = -1;
+        draw();
+    };
+
+    const fields = ["task", "factor", "seed", "steps"];
+    const changed = guarded(() => {
+        for (const id of fields) s[id] = +$(id).value;
+        s.seed = Math.min(1e6, Math.max(0, Math.floor(s.seed) || 0));
+        earlier = [];
+        $("task-words").textContent = tasks[s.task];
+        return restart({keepCurve: false}).then(() => run());
+    });
+    /* The values in the address, where a field allows them. */
+    const restore = () => {
+        for (const id of [...fields, "speed", "attention"]) {
+            $(id).value = s[id];
+            if ($(id).value === "") $(id).value = s[id] = Address.own[id];
+        }
+        s.seed = Math.min(1e6, Math.max(0, Math.floor(s.seed)));
+        s.pair = Math.max(0, Math.floor(s.pair));
+        $("seed").value = s.seed;
+        $("task-words").textContent = tasks[s.task];
+        racers[1].name = Rules.name(s.rule);
+    };
+    const pointed = (event) => {
+        const box = $("loss").getBoundingClientRect(), {left, right} = CURVES;
+        const at = Math.round((event.clientX - box.x - left) / (box.width - left - right) * s.steps);
+        return Math.max(0, Math.min(racers[0].losses.length, at));
+    };
+    const connect = () => {
+        for (const id of fields) $(id).onchange = changed;
+        $("play").onclick = guarded(play);
+        $("step").onclick = guarded(() => { shown = -1; return advance(step + 1); });
+        $("restart").onclick = guarded(async () => { await restart(); return run(); });
+        $("sabotage").onclick = guarded(sabotage);
+        $("pair").onclick = guarded(anotherPair);
+        $("speed").onchange = (e) => {
+            s.speed = +e.target.value;
+            Address.write();
+            if (playing) { stop(); setTimeout(guarded(() => run()), 300); }
+        };
+        $("attention").onchange = (e) => {
+            s.attention = +e.target.value;
+            Address.write();
+            draw();
+        };
+        $("timeline").oninput = (e) => scrub(+e.target.value);
+        $("loss").onpointermove = (e) => ($("loss-read").textContent = readOut(pointed(e)));
+        $("loss").onpointerleave = () => ($("loss-read").textContent = "");
+        $("loss").onclick = (e) => scrub(pointed(e));
+        addEventListener("resize", () => draw());
+    };
+
+    /* An address that names a step is trained up to it at once; otherwise the race begins by itself,
+       unless the reader wants no motion. */
+    const start = async () => {
+        const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+        if (s.at >= 0)
+            await run(Math.min(s.at, s.steps), {stride: EVERY, wait: 0});
+        else if (!still)
+            await run();
+    };
+    const open = async (bytes) => {
+        const code = new Blob([$("worker").textContent], {type: "text/javascript"});
+        const address = URL.createObjectURL(code);
+        for (const r of racers) {
+            r.worker = new Worker(address);
+            r.worker.onmessage = ({data}) => heard(r, data);
+            ask(r, "open", {bytes}).catch(failed);
+        }
+        restore();
+        connect();
+        await begin();
+    };
+    const state = () => ({racers, step, playing, earlier, now: now(), frames: racers.map((r) => r.frames.get(now()))});
+    return {open, start: guarded(start), state, stop, draw, run: guarded(run),
+        restart: guarded(async (options) => { await restart(options); return run(); }),
+        whenDrawn: (act) => listeners.push(act)};
+})();

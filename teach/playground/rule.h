@@ -1,0 +1,46 @@
+/*
+ * A rule for the gradient of softmax, written as an expression: "a * (g - sum(a * g))". It is read
+ * into a short program for a stack of rows, and nothing else can run: no names but those below.
+ *
+ *     a, g              the weights of a row and their gradient
+ *     n                 the number of kept keys
+ *     + - * / ( )       elementwise; a single number counts for each key
+ *     sum mean min max  of a row, one number
+ *     abs sqrt exp log  elementwise
+ */
+#ifndef SOFTBACK_TEACH_PLAYGROUND_RULE_H
+#define SOFTBACK_TEACH_PLAYGROUND_RULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { RULE_KEYS = 64, RULE_STEPS = 64, RULE_DEPTH = 12 };
+
+struct rule_step {
+    char what; /* n: a number; a, g, k: push a row; an operator; or the first letter of a function */
+    double number;
+};
+
+struct rule {
+    int steps;
+    struct rule_step step[RULE_STEPS];
+};
+
+#define RULE_RIGHT "a * (g - sum(a * g))"
+
+/* False, with a message that names the place, when the text is no rule. */
+bool rule_read(struct rule *rule, const char *text);
+
+/* Writes ds for a row of n <= RULE_KEYS keys. */
+void rule_apply(const struct rule *rule, int64_t n, const double *a, const double *g, double *ds);
+
+/* What the rule has in common with the Jacobian J = diag(a) - a a', over random rows. */
+struct rule_check {
+    bool right;       /* ds = J g */
+    bool sum_is_zero; /* the sum of ds is 0: a shift of the scores changes no weight */
+    bool shift_free;  /* g + c gives the same ds: the weights always sum to 1 */
+    double error;     /* the largest |ds - J g|, relative to the largest |J g| */
+};
+struct rule_check rule_check(const struct rule *rule);
+
+#endif
