@@ -60,6 +60,18 @@ static char *report_name_of(const char *model)
     return memory_text_part(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
 }
 
+/* The hash of the data that the model was trained on, which the file of its training's state holds;
+   0 without one. */
+static uint64_t report_data_hash(const char *model)
+{
+    char *path = path_beside(model, ".state", NULL);
+    struct checkpoint *state = path && file_exists(path) ? checkpoint_load(path) : NULL;
+    const uint64_t hash = state ? state->progress.data_hash : 0;
+    checkpoint_free(state);
+    memory_free(path);
+    return hash;
+}
+
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
@@ -69,7 +81,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         return sb_fail("report: out of memory");
     if (subject_open(&subject, r->model, r->text, r->target)) {
         text = r->figure ? figure_svg(r->figure, &subject, log)
-                         : report_page(&subject, name, r->text, log);
+                         : report_page(&subject, name, r->text, log, report_data_hash(r->model));
         subject_close(&subject);
     }
     memory_free(name);

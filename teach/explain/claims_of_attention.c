@@ -128,8 +128,9 @@ static bool permutation(struct measured *m)
     return ok;
 }
 
-/* One attention with linear maps around it: the scores of x are w (x c_j - c_j^2 / 2), largest at the
-   nearest of the centres c, and the values sin c. Returns max |attention(x) - sin x| on -3 .. 3. */
+/* One attention with linear maps around it: the scores of x are w (x c_j - c_j^2 / 2), largest at
+   the nearest of the centres c, and the values sin c. Returns max |attention(x) - sin x| on -3
+   .. 3. */
 static double interpolation_error(void)
 {
     enum { ROWS = 61, CENTRES = 96 };

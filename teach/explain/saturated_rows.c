@@ -26,7 +26,8 @@ static void write(struct page *page, const struct explain_options *o)
                                       cell_word(bin < WIDTH_SATURATED_BINS ? "saturated" : "")});
     page_text(
         page,
-        "Saturated: %.1f +- %.1f %% raw, %.1f +- %.1f %% over sqrt d (standard errors). Raw, the variance of a score is near d (here "
+        "Saturated: %.1f +- %.1f %% raw, %.1f +- %.1f %% over sqrt d (standard errors). Raw, the "
+        "variance of a score is near d (here "
         "%.3g), one key takes nearly all the weight, and a (1 - a) is nearly 0; over sqrt d the "
         "variance is near 1 (%.3g).",
         100 * raw.saturated, 100 * raw.saturated_error, 100 * scaled.saturated,

@@ -29,11 +29,9 @@ static void write_opening(struct page *page)
 static void write_widths(struct page *page)
 {
     static const struct page_column columns[] = {
-        {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},
-        {"variance", PAGE_SHORT, 3},  {"+-2 sigma", PAGE_SHORT, 3},
-        {"|dz/dq|^2", PAGE_SHORT, 3}, {"sat. %", PAGE_NUMBER, 1},
-        {"error %", PAGE_NUMBER, 1},  {"|dq|", PAGE_SHORT, 3},
-        {"error", PAGE_SHORT, 1}};
+        {"d", PAGE_NUMBER, 0},        {"over", PAGE_WORD, 0},       {"variance", PAGE_SHORT, 3},
+        {"+-2 sigma", PAGE_SHORT, 3}, {"|dz/dq|^2", PAGE_SHORT, 3}, {"sat. %", PAGE_NUMBER, 1},
+        {"error %", PAGE_NUMBER, 1},  {"|dq|", PAGE_SHORT, 3},      {"error", PAGE_SHORT, 1}};
     static const char *const over[] = {"1", "sqrt d", "d"};
     page_table(page, "widths", 9, columns);
     for (int64_t d = 16; d <= 1024; d *= 4)
@@ -41,12 +39,11 @@ static void write_widths(struct page *page)
             struct width_measured m = {0};
             double scale = i == 0 ? 1 : i == 1 ? 1 / sqrt((double)d) : 1 / (double)d;
             page_need(page, width_measure(d, scale, &m));
-            page_row(page,
-                     (struct page_cell[]){cell_of((double)d), cell_word(over[i]),
-                                          cell_of(m.variance), cell_of(2 * sqrt(m.variance)),
-                                          cell_of(m.squared_slope), cell_of(100 * m.saturated),
-                                          cell_of(100 * m.saturated_error), cell_of(m.gradient),
-                                          cell_of(m.gradient_error)});
+            page_row(page, (struct page_cell[]){
+                               cell_of((double)d), cell_word(over[i]), cell_of(m.variance),
+                               cell_of(2 * sqrt(m.variance)), cell_of(m.squared_slope),
+                               cell_of(100 * m.saturated), cell_of(100 * m.saturated_error),
+                               cell_of(m.gradient), cell_of(m.gradient_error)});
         }
 }
 
@@ -59,14 +56,15 @@ static void write(struct page *page, const struct explain_options *o)
               "is the norm of the Jacobian with respect to the scores in softmax; the last "
               "column, with respect to the scores before the division.");
     write_opening(page);
-    page_text(page,
-              "This is hardly saturation: ||J|| is much the same. What matters is how far apart "
-              "scores lie, and that grows with d. So here are %d rows of random queries with 10 "
-              "random keys; queries, keys and g are standard normal. |dz/dq|^2 is the squared "
-              "gradient of one score z by its query. A row is saturated when ||J|| < 0.01, and "
-              "\"sat. %%\" is the share of such rows; |dq| is the mean over the rows; \"error\" is the "
-              "standard error of the number before it.",
-              WIDTH_ROWS);
+    page_text(
+        page,
+        "This is hardly saturation: ||J|| is much the same. What matters is how far apart "
+        "scores lie, and that grows with d. So here are %d rows of random queries with 10 "
+        "random keys; queries, keys and g are standard normal. |dz/dq|^2 is the squared "
+        "gradient of one score z by its query. A row is saturated when ||J|| < 0.01, and "
+        "\"sat. %%\" is the share of such rows; |dq| is the mean over the rows; \"error\" is the "
+        "standard error of the number before it.",
+        WIDTH_ROWS);
     write_widths(page);
     page_text(page,
               "Without division the variance of a score is d, and at large d most rows are "

@@ -1,7 +1,7 @@
 /*
  * Trains as the live page does, and prints each hundredth loss to the bit and a fingerprint of the
- * weights: losses [steps [taken [seed [factor [rule [task [rate]]]]]]]. The page, and a portable build
- * for any processor, print the same.
+ * weights: losses [steps [taken [seed [factor [rule [task [rate]]]]]]]. The page, and a portable
+ * build for any processor, print the same.
  */
 #include "teach/playground/training.h"
 #include <stdio.h>

@@ -13,7 +13,7 @@ const Maps = (() => {
         const head = (h) => tag("figure", {class: "head"},
             tag("figcaption", {id: `caption-${racer.index}-${h}`}),
             tag("table", {class: "map", role: "grid", "aria-labelledby": `caption-${racer.index}-${h}`},
-                tag("thead", {}, tag("tr", {role: "row"}, tag("td", {}),
+                tag("thead", {}, tag("tr", {role: "row"}, tag("th", {scope: "col", role: "columnheader", "aria-label": "query"}),
                     seen.keys.map((name) => tag("th", {scope: "col", role: "columnheader"}, escaped(name))))),
                 tag("tbody", {}, seen.rows.map((name, q) => row(h, name, q)))));
         $(racer.id + "-maps").innerHTML = range(2).map(head).join("");

@@ -1,8 +1,8 @@
 /*
- * All attention of one pair, forward and backward from its loss: what each query, key and weight is,
- * and the gradient that reaches it. Arrays are float64, head by head: (HEADS, rows, keys) for scores
- * and weights, (HEADS, rows, D) for queries, (HEADS, keys, D) for keys and values, (HEADS, rows) for
- * sums.
+ * All attention of one pair, forward and backward from its loss: what each query, key and weight
+ * is, and the gradient that reaches it. Arrays are float64, head by head: (HEADS, rows, keys) for
+ * scores and weights, (HEADS, rows, D) for queries, (HEADS, keys, D) for keys and values, (HEADS,
+ * rows) for sums.
  */
 #ifndef SOFTBACK_TEACH_PLAYGROUND_OBSERVATION_H
 #define SOFTBACK_TEACH_PLAYGROUND_OBSERVATION_H
@@ -38,10 +38,10 @@ struct observed_attention {
 
 struct observation {
     double loss;
-    int64_t symbols, rows;     /* of the target */
-    double *probability;       /* (rows, symbols) */
+    int64_t symbols, rows; /* of the target */
+    double *probability;   /* (rows, symbols) */
     int64_t parameters;
-    double *gradient;          /* the norm of each parameter's gradient, of this pair alone */
+    double *gradient; /* the norm of each parameter's gradient, of this pair alone */
     struct observed_attention attention[OBSERVED_ATTENTIONS];
 };
 
@@ -50,8 +50,8 @@ bool observation_make(struct observation *observation, const struct subject *sub
                       const struct rule *rule);
 void observation_free(struct observation *observation);
 
-/* flow[i * n + j] = a_i a_j (g_i - g_j), antisymmetric: what score i passes to score j. Row i sums to
-   ds_i = a_i (g_i - avg). */
+/* flow[i * n + j] = a_i a_j (g_i - g_j), antisymmetric: what score i passes to score j. Row i sums
+   to ds_i = a_i (g_i - avg). */
 void observation_flow(int64_t n, const double *a, const double *g, double *flow);
 
 #endif

@@ -131,8 +131,8 @@ EXPORT(jacobian) const double *jacobian(void)
     return row_jacobian(&row, J) ? J[0] : NULL;
 }
 
-/* What each score passes to each other: flow[i][j] of the options' scores and upstream gradients, laid
-   out as the Jacobian; and with the rule of rule_text, the ds of this row. */
+/* What each score passes to each other: flow[i][j] of the options' scores and upstream gradients,
+   laid out as the Jacobian; and with the rule of rule_text, the ds of this row. */
 static double square[EXPLAIN_NUMBERS][EXPLAIN_NUMBERS];
 
 EXPORT(flow) const double *flow(void)

@@ -8,7 +8,8 @@ const Race = (() => {
     const SPEEDS = [{stride: 1, wait: 250}, {stride: EVERY, wait: 150}, {stride: EVERY, wait: 0}];
     const tasks = ["copy them", "write them backwards", "sort them"];
     const racers = [racer(0, "right"), racer(1, "wrong")];
-    let step = 0, playing = false, round = 0, shown = -1, earlier = [], listeners = [];
+    let step = 0, playing = false, shown = -1, earlier = [], listeners = [];
+    let turn = 0, busy = Promise.resolve();
 
     function racer(index, id) {
         return {index, id, losses: [], frames: new Map(), spent: 0, answers: new Map(), asked: 0};
@@ -31,6 +32,12 @@ const Race = (() => {
             done(answer);
     };
     const askBoth = (order, more) => Promise.all(racers.map((r) => ask(r, order, more(r))));
+    /* What changes the racers happens one after the other, so that both are always at the same step. */
+    const inOrder = (act) => {
+        const next = busy.then(act);
+        busy = next.catch(() => {});
+        return next;
+    };
     const failed = (error) => {
         playing = false;
         $("race-status").textContent = "training failed: " + error.message;
@@ -57,55 +64,58 @@ const Race = (() => {
             r.latestStep = step;
         });
     };
-    const begin = async () => {
-        const mine = ++round, {task, factor, seed, steps} = s;
+    const begin = () => inOrder(async () => {
+        const {task, factor, seed, steps} = s;
         step = 0;
         shown = -1;
         for (const r of racers) Object.assign(r, {losses: [], frames: new Map(), spent: 0, latestStep: 0});
-        const answers = await askBoth("begin", (r) => ({
+        keep(await askBoth("begin", (r) => ({
             choice: {task, factor, seed, steps, rule: rules()[r.index]},
             pair: s.pair,
-        }));
-        if (mine !== round) return;
-        keep(answers);
+        })));
         draw();
-    };
+    });
 
-    /* The next stop: a kept step, an event, or the end. */
-    const nextStop = (stride) => {
-        const stops = [s.steps, (Math.floor(step / stride) + 1) * stride, ...s.events];
+    /* Trains up to the next stop: a kept step, an event, or the end. */
+    const nextStop = (stride, end) => {
+        const stops = [end, (Math.floor(step / stride) + 1) * stride, ...s.events];
         return Math.min(...stops.filter((x) => x > step));
     };
-    const advance = async (to) => {
-        const mine = round, count = to - step, counted = to % (2 * EVERY) === 0 || to === s.steps;
+    const advance = (stride, end) => inOrder(async () => {
+        if (step >= end) return;
+        const to = nextStop(stride, end), count = to - step;
+        const counted = to % (2 * EVERY) === 0 || to === end;
         const answers = await askBoth("advance", () => ({count, pair: s.pair, counted}));
-        if (mine !== round) return;
         step = to;
         keep(answers);
         if (s.events.includes(step)) await applyRule();
         draw();
-    };
+    });
     const applyRule = () => ask(racers[0], "rule", {rule: rules()[0]});
 
     const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-    /* Trains on until somebody pauses, up to step `end`. */
+    /* Trains on until somebody stops it, up to step `end`. */
     const run = async (end = s.steps, speed = SPEEDS[s.speed]) => {
         if (playing || step >= end) return;
-        const mine = round;
+        const mine = ++turn;
         playing = true;
         shown = s.at = -1;
         drawControls();
-        while (playing && mine === round && step < end) {
+        while (mine === turn && step < end) {
             const begun = performance.now();
-            await advance(Math.min(end, nextStop(speed.stride)));
+            await advance(speed.stride, end);
             await pause(Math.max(0, speed.wait - (performance.now() - begun)));
         }
-        if (mine !== round) return;
+        if (mine !== turn) return;
         playing = false;
         Address.write();
         draw();
     };
-    const stop = () => (playing = false);
+    const stop = () => {
+        turn++;
+        playing = false;
+        drawControls();
+    };
 
     /* ---- what is drawn ---- */
 
@@ -198,11 +208,13 @@ const Race = (() => {
     };
     const sabotage = async () => {
         if (step >= s.steps) await restart();
-        s.events = [...s.events.filter((x) => x < step), step];
-        if (s.events.length > 1 && s.events.at(-2) === step) s.events.splice(-2);
-        Address.write();
-        await applyRule();
-        draw();
+        await inOrder(async () => {
+            const again = s.events.at(-1) === step;
+            s.events = again ? s.events.slice(0, -1) : [...s.events.filter((x) => x < step), step];
+            Address.write();
+            await applyRule();
+            draw();
+        });
         if (!playing) await run();
     };
     const scrub = (at) => {
@@ -215,11 +227,13 @@ const Race = (() => {
         stop();
         s.pair++;
         Address.write();
-        const answers = await askBoth("look", () => ({pair: s.pair}));
-        for (const r of racers) r.frames = new Map(); /* the kept ones have the other pair */
-        keep(answers);
-        shown = -1;
-        draw();
+        await inOrder(async () => {
+            const answers = await askBoth("look", () => ({pair: s.pair}));
+            for (const r of racers) r.frames = new Map(); /* the kept ones have the other pair */
+            keep(answers);
+            shown = -1;
+            draw();
+        });
     };
 
     const fields = ["task", "factor", "seed", "steps"];
@@ -250,14 +264,22 @@ const Race = (() => {
     const connect = () => {
         for (const id of fields) $(id).onchange = changed;
         $("play").onclick = guarded(play);
-        $("step").onclick = guarded(() => { shown = -1; return advance(step + 1); });
-        $("restart").onclick = guarded(async () => { await restart(); return run(); });
+        $("step").onclick = guarded(() => {
+            shown = -1;
+            return advance(1, s.steps);
+        });
+        $("restart").onclick = guarded(async () => {
+            await restart();
+            return run();
+        });
         $("sabotage").onclick = guarded(sabotage);
         $("pair").onclick = guarded(anotherPair);
         $("speed").onchange = (e) => {
             s.speed = +e.target.value;
             Address.write();
-            if (playing) { stop(); setTimeout(guarded(() => run()), 300); }
+            if (!playing) return;
+            stop();
+            guarded(run)();
         };
         $("attention").onchange = (e) => {
             s.attention = +e.target.value;
@@ -295,5 +317,5 @@ const Race = (() => {
     const state = () => ({racers, step, playing, earlier, now: now(), frames: racers.map((r) => r.frames.get(now()))});
     return {open, start: guarded(start), state, stop, draw, run: guarded(run),
         restart: guarded(async (options) => { await restart(options); return run(); }),
-        whenDrawn: (act) => listeners.push(act)};
+        settled: () => busy, whenDrawn: (act) => listeners.push(act)};
 })();

@@ -17,7 +17,8 @@
 enum { RULE_KEYS = 64, RULE_STEPS = 64, RULE_DEPTH = 12 };
 
 struct rule_step {
-    char what; /* n: a number; a, g, k: push a row; an operator; or the first letter of a function */
+    char
+        what; /* n: a number; a, g, k: push a row; an operator; or the first letter of a function */
     double number;
 };
 

@@ -19,9 +19,11 @@ bool training_open(struct training *t, const struct training_options *o)
                                                       .encoder_layers = 1,
                                                       .decoder_layers = 1,
                                                       .temperature = 1 / o->factor}};
-    const sb_optimiser_options rate = {
-        .schedule = {.kind = SB_SCHEDULE_COSINE, .rate = o->rate > 0 ? o->rate : 0.01, .warmup = 20, .steps = o->steps},
-        .clip = 1};
+    const sb_optimiser_options rate = {.schedule = {.kind = SB_SCHEDULE_COSINE,
+                                                    .rate = o->rate > 0 ? o->rate : 0.01,
+                                                    .warmup = 20,
+                                                    .steps = o->steps},
+                                       .clip = 1};
     *t = (struct training){.options = *o};
     t->data = mistake_install(o->rule) ? sb_data_task_with(o->task, &lengths, &batches) : NULL;
     t->others = t->data ? sb_data_task_with(o->task, &lengths, &other_batches) : NULL;

@@ -15,7 +15,7 @@
 struct training_options {
     sb_task task; /* copy, reverse or sort */
     uint64_t seed;
-    double factor; /* extra factor of scores, besides 1 / sqrt D */
+    double factor;    /* extra factor of scores, besides 1 / sqrt D */
     const char *rule; /* of the gradient of softmax (rule.h); NULL or "": the library's kernel */
     int steps;        /* over which the learning rate goes down to 0 */
     double rate;      /* the highest learning rate; 0: 0.01 */
@@ -34,8 +34,8 @@ struct training {
     /* The results of training_observe. */
     struct subject subject; /* a held-out pair */
     struct observation seen;
-    struct diagnosis diagnosis; /* of the batch */
-    sb_task_pair *pairs;        /* this pair and those that follow, TRAINING_OUTPUTS in all */
+    struct diagnosis diagnosis;     /* of the batch */
+    sb_task_pair *pairs;            /* this pair and those that follow, TRAINING_OUTPUTS in all */
     char *output[TRAINING_OUTPUTS]; /* what the model writes for their sources */
 };
 

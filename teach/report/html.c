@@ -52,6 +52,17 @@ static const char style[] =
     "#step{width:min(24rem,60%);vertical-align:middle}#steps td{min-width:2.1rem;padding:.1rem "
     ".2rem;text-align:center;background:color-mix(in srgb,var(--blue) calc(var(--share,0%)*.6),"
     "transparent)}#steps .most{font-weight:bold}\n"
+    ".overview{border:1px solid var(--line);border-left:6px solid var(--blue);border-radius:.5rem;"
+    "padding:.2rem 1rem}.overview.bad{border-left:6px dashed "
+    "var(--orange)}.verdict{font-size:1.3rem;"
+    "font-weight:600;margin:.4rem 0}dl{display:flex;flex-wrap:wrap;gap:.3rem 2rem;margin:.3rem 0}"
+    "dt{font-size:.85rem}dd{margin:0;font-size:1.5rem;font-variant-numeric:tabular-nums}\n"
+    "#tabs{display:flex;flex-wrap:wrap;gap:.4rem;margin:1rem 0;position:sticky;top:0;"
+    "background:Canvas;padding:.4rem "
+    "0}#tabs[hidden]{display:none}button{font:inherit;padding:.2rem "
+    ".8rem;border:1px solid #7d8793;border-radius:.4rem}button[aria-pressed=true]{border:2px solid "
+    "var(--blue);font-weight:600}.part>h2:first-child{margin-top:1rem}\n"
+    ".maps rect:hover{stroke:CanvasText}td code{white-space:normal;overflow-wrap:anywhere}\n"
     ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
     ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
 

@@ -4,7 +4,7 @@
 #include "tensor/memory.h"
 #include <math.h>
 
-enum { CELL = 9, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
+enum { CELL = 14, MARGIN = 34, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
 static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
                                           "The decoder's self-attention"};
@@ -43,43 +43,109 @@ static double evenness(const sb_tensor *w, int64_t h, bool causal)
     return rows > 0 ? sum / (double)rows : 0;
 }
 
-/* The cells whose weight is of this tenth, from 0 to 9, as one path; without the first half tenth.
- */
-static void cells(struct html *html, const sb_tensor *w, int64_t h, int tenth)
+/* A weight as a cell that tells its numbers; nothing below half a tenth. */
+static void cell(struct html *html, const struct subject_axis *from, const struct subject_axis *to,
+                 int64_t i, int64_t j, double a)
 {
-    bool any = false;
-    for (int64_t i = 0; i < sb_tensor_dim(w, 2); i++)
-        for (int64_t j = 0; j < sb_tensor_dim(w, 3); j++) {
-            const double a = maps_weight(w, h, i, j);
-            if (a < 0.05 || (int)fmin(10 * a, 9) != tenth)
-                continue;
-            if (!any)
-                html_print(html, "<path opacity=\"%.2f\" d=\"", 0.05 + 0.1 * tenth);
-            any = true;
-            html_print(html, "M%lld %lldh%dv%dh-%dz", (long long)j * CELL, (long long)i * CELL,
-                       CELL, CELL, CELL);
-        }
-    html_add(html, any ? "\"/>" : "");
+    if (a < 0.05)
+        return;
+    html_print(html,
+               "<rect x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" opacity=\"%.2f\"><title>",
+               (long long)(MARGIN + j * CELL), (long long)(MARGIN + i * CELL), CELL, CELL, a);
+    html_text(html, subject_label(from, i).text);
+    html_add(html, " to ");
+    html_text(html, subject_label(to, j).text);
+    html_print(html, ": %.0f %%</title></rect>", 100 * a);
 }
 
-static void map(struct html *html, const sb_tensor *w, enum attention_kind kind, int64_t layer,
-                int64_t h)
+/* The symbols of both axes: rows at the left, columns above, turned. */
+static void map_labels(struct html *html, const struct subject_axis *from,
+                       const struct subject_axis *to)
 {
-    const long long width = (long long)sb_tensor_dim(w, 3) * CELL,
-                    height = (long long)sb_tensor_dim(w, 2) * CELL;
+    for (int64_t i = 0; i < from->length; i++) {
+        html_print(html, "<text x=\"%d\" y=\"%lld\" text-anchor=\"end\">", MARGIN - 3,
+                   (long long)(MARGIN + i * CELL + CELL - 3));
+        html_text(html, subject_label(from, i).text);
+        html_add(html, "</text>");
+    }
+    for (int64_t j = 0; j < to->length; j++) {
+        const long long x = MARGIN + j * CELL + CELL - 3;
+        html_print(html, "<text x=\"%lld\" y=\"%d\" transform=\"rotate(-90 %lld %d)\">", x,
+                   MARGIN - 3, x, MARGIN - 3);
+        html_text(html, subject_label(to, j).text);
+        html_add(html, "</text>");
+    }
+}
+
+/* What a head does in one line: where its rows look most, relative to themselves, or how sharply.
+ */
+static void map_summary(struct html *html, const sb_tensor *w, enum attention_kind kind, int64_t h)
+{
+    enum { FAR = 3 };
+    const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
+    double at[2 * FAR + 1] = {0}, top = 0;
+    int64_t rows[2 * FAR + 1] = {0};
+    for (int64_t i = 0; i < Lq; i++) {
+        double most = 0;
+        for (int64_t j = 0; j < Lk; j++) {
+            const double a = maps_weight(w, h, i, j);
+            most = fmax(most, a);
+            if (j - i >= -FAR && j - i <= FAR) {
+                at[j - i + FAR] += a;
+                rows[j - i + FAR]++;
+            }
+        }
+        top += most / (double)Lq;
+    }
+    int best = FAR;
+    for (int o = 0; o <= 2 * FAR; o++)
+        if (rows[o] > 0 && at[o] / (double)rows[o] > at[best] / (double)(rows[best] + !rows[best]))
+            best = o;
+    const double mean = rows[best] > 0 ? at[best] / (double)rows[best] : 0;
+    if (kind != CROSS_ATTENTION && mean >= 0.5 && best == FAR)
+        html_print(html, "looks at itself, %.0f %%", 100 * mean);
+    else if (kind != CROSS_ATTENTION && mean >= 0.5)
+        html_print(html, "looks %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
+                   best < FAR ? "left" : "right", 100 * mean);
+    else
+        html_print(html, "largest weight %.0f %% on average", 100 * top);
+}
+
+static void map(struct html *html, const struct subject *s, const sb_tensor *w,
+                enum attention_kind kind, int64_t layer, int64_t h)
+{
+    const struct subject_axis from = subject_queries(s, kind), to = subject_keys(s, kind);
+    const long long width = (long long)to.length * CELL, height = (long long)from.length * CELL;
     html_add(html, "<figure>");
-    html_svg_begin(html, width, height, "%s, layer %lld, head %lld", kind_titles[kind],
-                   (long long)layer + 1, (long long)h + 1);
+    html_svg_begin(html, MARGIN + width + 1, MARGIN + height + 1, "%s, layer %lld, head %lld",
+                   kind_titles[kind], (long long)layer + 1, (long long)h + 1);
+    html_add(html, "<g style=\"font-size:10px\">");
+    map_labels(html, &from, &to);
     html_print(html,
-               "<g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
-               "d=\"M0 0H%lldV%lldH0z\"/>",
-               width, height);
-    for (int tenth = 0; tenth < 10; tenth++)
-        cells(html, w, h, tenth);
-    html_print(
-        html,
-        "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f</figcaption></figure>\n",
-        (long long)layer + 1, (long long)h + 1, evenness(w, h, kind == DECODER_ATTENTION));
+               "</g><g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
+               "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
+               MARGIN, MARGIN, width, height, width);
+    for (int64_t i = 0; i < from.length; i++)
+        for (int64_t j = 0; j < to.length; j++)
+            cell(html, &from, &to, i, j, maps_weight(w, h, i, j));
+    html_print(html, "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f<br>",
+               (long long)layer + 1, (long long)h + 1, evenness(w, h, kind == DECODER_ATTENTION));
+    map_summary(html, w, kind, h);
+    html_add(html, "</figcaption></figure>\n");
+}
+
+/* Which shade is which weight. */
+static void colour_bar(struct html *html)
+{
+    enum { SHADES = 10, WIDE = 20 };
+    html_svg_begin(html, SHADES * WIDE + 90, 18, "Shades from 0 to 100 per cent");
+    html_add(html, "<text x=\"0\" y=\"13\">0 %</text>");
+    for (int n = 0; n < SHADES; n++)
+        html_print(html,
+                   "<rect x=\"%d\" y=\"2\" width=\"%d\" height=\"14\" fill=\"var(--blue)\" "
+                   "opacity=\"%.2f\"/>",
+                   30 + n * WIDE, WIDE, 0.05 + 0.1 * n);
+    html_print(html, "<text x=\"%d\" y=\"13\">100 %%</text></svg>\n", 36 + SHADES * WIDE);
 }
 
 /* A table with a row for each symbol that attends: the weights of head h, or the mean over all for
@@ -130,12 +196,13 @@ static void maps(struct html *html, const struct subject *s, enum attention_kind
     html_print(
         html,
         "<h2>%s</h2>\n<p>%s A stronger blue is a larger weight. Evenness is the entropy of a row "
-        "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n"
-        "<div class=\"maps\">\n",
+        "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n",
         kind_titles[kind], kind_texts[kind]);
+    colour_bar(html);
+    html_add(html, "<div class=\"maps\">\n");
     for (int64_t layer = 0; layer < subject_layers(s, kind); layer++)
         for (int64_t h = 0; h < sb_tensor_dim(weights[layer], 1); h++)
-            map(html, weights[layer], kind, layer, h);
+            map(html, s, weights[layer], kind, layer, h);
     html_add(html, "</div>\n");
     all_numbers(html, s, kind, weights);
 }

@@ -2,8 +2,11 @@
 #include "models/drawing_graph.h"
 #include "teach/report/check.h"
 #include "teach/report/curves.h"
+#include "teach/report/details.h"
 #include "teach/report/maps.h"
+#include "teach/report/overview.h"
 #include "teach/report/strip.h"
+#include "teach/report/tabs.h"
 #include "teach/report/tape.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
@@ -107,30 +110,35 @@ static bool add_inside(struct html *html, const struct run_log *run, const struc
                                     .context = o});
 }
 
-static void add_facts(struct html *html, const struct subject *s, const char *text)
+static void add_facts(struct html *html, const struct subject *s)
 {
     const sb_transformer_options *o = &sb_seq2seq_options_of(s->checkpoint->model)->transformer;
     html_print(
         html,
         "<p>%lld weights: width %lld, %lld heads, feed-forward %lld, %d encoder and %d decoder "
-        "layers.</p>\n<p>The text: <code>",
+        "layers.</p>\n",
         (long long)sb_parameters_size(s->checkpoint->weights), (long long)o->width,
         (long long)o->heads, (long long)o->feed_forward, o->encoder_layers, o->decoder_layers);
-    html_text(html, text);
-    html_add(html, "</code>. The model writes <code>");
-    html_text(html, s->target);
-    html_add(html, "</code>.</p>\n");
 }
 
 char *report_page(const struct subject *subject, const char *title, const char *text,
-                  const struct run_log *log)
+                  const struct run_log *log, uint64_t data_hash)
 {
     struct html html = {0};
     html_begin(&html, title, drawing_svg_rules);
-    add_facts(&html, subject, text);
-    const bool ok = curves_add(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model))) &&
-                    maps_add(&html, subject) && add_inside(&html, log, subject) &&
-                    check_add(&html, subject) && tape_picture_add(&html, subject);
+    bool ok = overview_add(&html, subject, text, log);
+    add_facts(&html, subject);
+    tabs_begin(&html, "Curves");
+    ok = ok && curves_add(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model)));
+    tabs_next(&html, "Attention");
+    ok = ok && maps_add(&html, subject);
+    tabs_next(&html, "Gradients");
+    ok = ok && add_inside(&html, log, subject);
+    tabs_next(&html, "Check and tape");
+    ok = ok && check_add(&html, subject) && tape_picture_add(&html, subject);
+    tabs_next(&html, "Details");
+    ok = ok && details_add(&html, subject->checkpoint, data_hash);
+    tabs_end(&html);
     char *page = html_end(&html);
     if (ok)
         return page;

@@ -9,8 +9,9 @@
 #include "teach/explain/subject.h"
 #include "teach/report/run_log.h"
 
-/* The page as a text for memory_free; NULL, with a message, when it cannot be made. */
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. `data_hash` is
+   that of the training data, 0 if it is unknown. */
 char *report_page(const struct subject *subject, const char *title, const char *text,
-                  const struct run_log *log);
+                  const struct run_log *log, uint64_t data_hash);
 
 #endif

@@ -34,7 +34,8 @@ const connect = (to, from, onEvent) => {
 };
 
 /* Opens a page. `problems` collects errors and warnings of the page. */
-export const open = async (program, url, {dark = false, width = 1200, height = 1000} = {}) => {
+export const open = async (
+    program, url, {dark = false, still = false, width = 1280, height = 1000} = {}) => {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "softback-browser-"));
     const flags = [
         "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -60,9 +61,14 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
         {width, height, deviceScaleFactor: 1, mobile: width < 500});
     await tell(
         "Emulation.setEmulatedMedia",
-        {features: [{name: "prefers-color-scheme", value: dark ? "dark" : "light"}]});
+        {
+            features: [
+                {name: "prefers-color-scheme", value: dark ? "dark" : "light"},
+                {name: "prefers-reduced-motion", value: still ? "reduce" : "no-preference"}
+            ]
+        });
 
-    const page = {problems};
+    const page = {problems, tell};
     page.go = (to) => tell("Page.navigate", {url: to});
     page.value = async (expression) => {
         const answer =
@@ -78,7 +84,7 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
     };
     page.press = async (key, modifiers = 0) => {
         const codes =
-            {Tab: 9, Enter: 13, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40};
+            {Tab: 9, Enter: 13, Escape: 27, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40};
         const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
         const common = {
             key,
@@ -93,13 +99,14 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
     page.run = (f, ...given) => page.value(`(${f})(${given.map((x) => JSON.stringify(x)).join()})`);
     const middle = (selector) => {
         const element = document.querySelector(selector);
-        element.scrollIntoView({block: "center"});
+        const {top, bottom} = element.getBoundingClientRect();
+        if (top < 0 || bottom > innerHeight) element.scrollIntoView({block: "center"});
         const box = element.getBoundingClientRect();
         return [box.x + box.width / 2, box.y + box.height / 2];
     };
     page.click = async (selector) => {
         const [x, y] = await page.run(middle, selector), button = "left", clickCount = 1;
-        for (const type of ["mousePressed", "mouseReleased"])
+        for (const type of ["mouseMoved", "mousePressed", "mouseReleased"])
             await tell("Input.dispatchMouseEvent", {type, x, y, button, clickCount});
     };
     /* The whole page, or what can be seen of it. */
@@ -109,8 +116,9 @@ export const open = async (program, url, {dark = false, width = 1200, height = 1
         fs.writeFileSync(file, Buffer.from(data, "base64"));
     };
     page.close = async () => {
+        const ended = new Promise((done) => child.once("exit", done));
         await send("Browser.close").catch(() => null);
-        await sleep(300);
+        await Promise.race([ended, sleep(10000)]);
         fs.rmSync(profile, {recursive: true, force: true, maxRetries: 20, retryDelay: 100});
     };
     await page.go(url);

@@ -6,6 +6,7 @@ import {execFileSync} from "node:child_process";
 import path from "node:path";
 import process from "node:process";
 
+import {problemsOf, tabProblems} from "./accessibility.mjs";
 import {open} from "./browser.mjs";
 import {test, end, expect, expectEqual} from "./test.mjs";
 
@@ -25,7 +26,6 @@ const visit = async (options, act) => {
     const set = (id, value, event = "input") => page.run(put, id, String(value), event);
     try {
         await page.until('document.body.dataset.state === "ready"');
-        await page.until("Training.state().sight");
         await act(page, text, set);
         expect(
             !(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
@@ -37,33 +37,52 @@ const visit = async (options, act) => {
 };
 const picture = (page, name) => page.picture(path.join(pictures, name + ".png"));
 
+/* Right away at step 0, and nothing moves. */
+const still = {still: true};
+const idle = "!Race.state().playing";
+
 await test(
-    "it opens from a file",
-    () => visit({}, async (page, text) => {
+    "it opens from a file, and the race begins by itself",
+    () => visit({height: 800}, async (page, text) => {
         console.log(`ready after ${await page.value("document.body.dataset.milliseconds")} ms`);
-        expectEqual(await text("a-0"), "0.6381", "the first weight");
+        await page.until("Race.state().step >= 40");
+        const seen = await page.run(() => ["play", "sabotage", "right-maps", "wrong-maps", "loss", "timeline"].filter((id) => {
+            const box = document.getElementById(id).getBoundingClientRect();
+            return box.top >= 0 && box.bottom <= innerHeight;
+        }));
+        expectEqual(seen.length, 6, `the race is not on the first screen: ${seen}`);
+        await page.press("Tab");
+        await page.press("Tab");
+        expectEqual(await page.value("document.activeElement.id"), "play", "the second tab");
+        await page.press("Enter");
+        await page.until(idle);
+        expect((await text("play")).includes("go on"), await text("play"));
         await picture(page, "light");
     }));
 
 await test(
-    "panel 1 uses scores, gradients, masks and the temperature",
-    () => visit({}, async (page, text, set) => {
+    "one row uses scores, gradients, masks and the temperature",
+    () => visit(still, async (page, text, set) => {
         await set("slide-0", 1);
         expectEqual(await page.value('$("score-0").value'), "1", "the score beside its slider");
         expectEqual(await text("a-0"), await text("a-1"), "the weights of equal scores");
         await set("upstream-3", 5);
-        expect((await text("ds-3")).startsWith("0."), "the score of the better key grows");
+        expect((await text("ds-3")).trim().startsWith("0."), "the score of the better key grows");
         await page.click("#kept-3");
         expectEqual(await text("a-3"), "blocked", "a blocked key");
-        expectEqual(await text("ds-3"), "0.0000", "its gradient");
+        expectEqual((await text("ds-3")).trim(), "0.0000", "its gradient");
         await set("temperature", 1);
         expectEqual(await text("temperature-value"), "10.00", "the temperature");
         await page.click("#row-masked");
         expect(
             (await text("row-say")).includes("by definition"), "a row without keys is explained");
-        expectEqual(await text("ds-0"), "0.0000", "a gradient of an empty row");
+        expectEqual((await text("ds-0")).trim(), "0.0000", "a gradient of an empty row");
         await page.click("#row-saturated");
-        expect(+(await text("a-0")) > 0.999, "a saturated row");
+        expect(+(await text("a-0")).trim() > 0.999, "a saturated row");
+        expect((await text("row-jacobian")).includes("e−") || !(await text("row-jacobian")).includes("NaN"), "the Jacobian");
+        await page.click("#row-calm");
+        expect((await text("row-jacobian")).includes("−.003") || (await text("row-jacobian")).includes("−.007"), "small entries are shown");
+        await page.click("#row-saturated");
         await page.click("#row-more");
         expectEqual(
             await page.value('document.querySelectorAll("#row-table tbody tr").length'), 5, "keys");
@@ -77,19 +96,19 @@ await test(
     }));
 
 await test(
-    "panel 2 counts saturated rows",
-    () => visit({}, async (page, text, set) => {
-        expect(/Saturated: 3\d\.\d % raw, 0\.0 %/.test(await text("saturated-say")), await text("saturated-say"));
+    "it counts saturated rows",
+    () => visit(still, async (page, text, set) => {
+        expect(/Saturated: 3\d\.\d \+- \d\.\d % raw, 0\.0 \+-/.test(await text("saturated-say")), await text("saturated-say"));
         await set("width", 4);
         expectEqual(await text("width-value"), "16", "d");
-        expect(/Saturated: \d\.\d % raw/.test(await text("saturated-say")), await text("saturated-say"));
+        expect(/Saturated: \d\.\d \+- \d\.\d % raw/.test(await text("saturated-say")), await text("saturated-say"));
         await page.click("#scaled");
         expect((await text("saturated-caption")).includes("scores over √d"), "the caption");
     }));
 
 await test(
-    "panel 3 steps forward through blocks, backward, and forward again",
-    () => visit({}, async (page, text, set) => {
+    "flash attention steps forward through blocks, backward, and forward again",
+    () => visit(still, async (page, text, set) => {
         for (let i = 0; i < 3; i++) await page.click("#flash-step");
         expectEqual(await text("flash-place"), "forward, block 2 of 3", "the place");
         const end = await page.value(
@@ -110,142 +129,251 @@ await test(
         expectEqual(await text("flash-place"), "forward, block 0 of 1", "the place");
         await page.click("#flash-restart");
         expectEqual(await text("flash-place"), "before the first block", "the place");
+        await page.click("#flash-wide");
+        await page.click("#flash-play");
+        await page.until('$("flash-place").textContent === "forward, block 3 of 8"');
+        await page.click("#flash-play");
+        const paused = await text("flash-place");
+        expect(/forward, block \d of 8/.test(paused), paused);
+        expect((await text("flash-passes")).includes("of 2"), "the passes");
     }));
 
-await test(
-    "panel 4 trains, pauses and restarts; its losses have the bits of a portable build",
-    () => visit({}, async (page, text) => {
-        await page.click("#advance");
-        await page.until("Training.state().run.step === 1");
-        await page.click("#train");
-        await page.until("Training.state().run.step > 20");
-        await page.click("#train");
-        await page.until("!Training.state().run.running");
-        const paused = await page.value("Training.state().run.step");
-        expectEqual(await text("train"), "train", "the button");
-        await page.click("#train");
-        await page.until("Training.state().run.step >= 600");
-        expect(paused < 600, "it did not pause");
-        console.log(await text("status"));
-        const said = execFileSync(losses, ["600", "300"], {encoding: "utf8"});
-        expectEqual(
-            await page.value("Training.state().run.losses[299]"),
-            +said.match(/step 300  loss (\S+)/)[1], "the loss of step 300");
-        expect(
-            (await text("status")).includes("100.0 % of the digits right"), await text("status"));
-        await page.click("#restart");
-        await page.until("Training.state().run.step === 0");
-        expectEqual(await page.value("Training.state().before.length"), 1, "runs in the picture");
-    }));
+const MISTAKE = "a * (1 - a) * g";
+const native = (taken, rule = "") => {
+    const said = execFileSync(losses, ["600", String(taken), "1", "1", rule], {encoding: "utf8"});
+    return +said.match(new RegExp(`step ${taken}  loss (\\S+)`))[1];
+};
+const trainTo = async (page, step) => {
+    await page.run((to) => { Race.run(to, {stride: 10, wait: 0}); }, step);
+    await page.until(`Race.state().step >= ${step} && ${idle}`);
+};
+const lossOf = (page, racer, step) => page.value(`Race.state().racers[${racer}].losses[${step - 1}]`);
 
 await test(
-    "each gradient, task and factor trains",
-    () => visit({}, async (page, text, set) => {
-        const train = async (what) => {
-            await page.until("Training.state().run.step === 0");
-            await page.click("#train");
-            await page.until("Training.state().run.step >= 30");
-            await page.click("#train");
-            await page.until("!Training.state().run.running");
-            expect(!(await text("status")).includes("failed"), `${what}: ${await text("status")}`);
-        };
-        for (const mistake of [1, 2, 3]) {
-            await set("mistake", mistake, "change");
-            await train(`mistake ${mistake}`);
-        }
-        await picture(page, "runs");
-        for (const task of [0, 2]) {
-            await set("task", task, "change");
-            await train(`task ${task}`);
-        }
-        await set("factor", 64, "change");
-        await set("seed", 7, "change");
-        await train("another seed");
-        expectEqual(
-            await page.value("location.hash"), "#task=2&factor=64&mistake=3&seed=7", "the address");
-    }));
-
-await test(
-    "a cell of attention opens its row under the lens and in panel 1",
-    () => visit({}, async (page, text) => {
-        await page.click("#train");
-        await page.until("Training.state().run.step > 60");
-        await page.click('#maps td[data-h="1"][data-r="2"][data-k="5"]');
-        await page.until('$("lens-title").textContent');
-        expect(!(await page.value("Training.state().run.running")), "it did not pause training");
-        expect(
-            /^Row 3 of head 2, cross attention, layer 1, after step \d+/.test(
-                await text("lens-title")),
-            await text("lens-title"));
-        expectEqual(
-            await text("row-origin"), await text("lens-title"), "where panel 1's row is from");
-        const rows = await page.run(() => {
-            const all = [...document.querySelectorAll("#lens-table tbody tr")];
-            return all.map((row) => [...row.children].map((cell) => cell.textContent));
+    "both racers have the bits of a portable build, and time can be scrubbed",
+    () => visit(still, async (page, text, set) => {
+        expectEqual(await page.value("Race.state().step"), 0, "with reduced motion it waits");
+        await page.click("#step");
+        await page.until("Race.state().step === 1");
+        await trainTo(page, 100);
+        expectEqual(await lossOf(page, 0, 100), native(100), "the right loss");
+        expectEqual(await lossOf(page, 1, 100), native(100, MISTAKE), "the wrong loss");
+        const map = () => page.value('$("cell-0-0-2-3").getAttribute("aria-label")');
+        const late = await map();
+        await set("timeline", 40);
+        expect((await text("race-status")).startsWith("step 40 of 600, trained to 100"), await text("race-status"));
+        expect((await map()) !== late, "the map did not follow");
+        expect((await page.value("location.hash")).includes("at=40"), "the address");
+        const kept = await page.value("Race.state().frames[0].attentions[2].a[19]");
+        expect(Math.abs((await map()).split(": ")[1] - kept) < 0.001, "the cell has the weight of that step");
+        await set("timeline", 100);
+        expectEqual(await map(), late, "the newest step");
+        const [x, y] = await page.run(() => {
+            const box = $("loss").getBoundingClientRect();
+            return [box.x + box.width / 3, box.y + 50];
         });
-        expectEqual(rows.length, 8, "keys");
-        const largest = Math.max(...rows.map((r) => Math.abs(+r[5])));
-        const lastDigit = (number) => 10 ** -(number.split(".")[1] ?? "").length;
-        for (const [i, row] of rows.entries()) {
-            expectEqual(
-                await page.value(
-                    `document.querySelectorAll("#row-table tbody th")[${i}].textContent`),
-                row[0], "a key");
-            const own = await text("ds-" + i);
-            expect(
-                Math.abs(own - row[5]) <= 0.01 * largest + lastDigit(own) / 2,
-                `ds ${i} is ${own}, under the lens ${row[5]}`);
-        }
-        for (const [i, kind] of [[0, "encoder"], [1, "decoder"]]) {
-            await page.value(`(() => { $("attention").value = ${
-                i}; $("attention").dispatchEvent(new Event("change")); })()`);
-            await page.click('#maps td[data-h="0"][data-r="3"][data-k="1"]');
-            await page.until(`$("lens-title").textContent.includes("${kind} attention")`);
-        }
-        await picture(page, "lens");
-        const before = await text("pair-text");
+        await page.tell("Input.dispatchMouseEvent", {type: "mouseMoved", x, y});
+        await page.until('/step \\d+: loss .* right, .* wrong/.test($("loss-read").textContent)');
         await page.click("#pair");
-        await page.until(`$("pair-text").textContent !== ${JSON.stringify(before)}`);
+        await page.until('Race.state().frames[0].pairs[0].source !== "7 9 8 8 9 1 5 7"');
+        await page.click("#restart");
+        await page.until("Race.state().playing && Race.state().step > 0");
+        await page.click("#play");
+        await page.until(idle);
+    }));
+
+await test("sabotage and repair change the right racer, and the address repeats them", async () => {
+    let hash = "", loss = 0;
+    await visit(still, async (page, text, set) => {
+        await set("speed", 2, "change");
+        await trainTo(page, 60);
+        await page.click("#sabotage");
+        await page.until("Race.state().step >= 100");
+        expectEqual(await text("sabotage"), "repair the right one", "the button");
+        expect(await page.value('$("right").classList.contains("sabotaged")'), "the card");
+        await page.click("#sabotage");
+        await page.click("#play");
+        await page.until(idle);
+        hash = await page.value("location.hash");
+        loss = await lossOf(page, 0, 110);
+        expect(/events=60,\d+/.test(hash), hash);
+        expect((await text("legend")).includes("sabotaged where shaded"), "the legend");
+        expect(await page.value('Boolean(document.querySelector("#loss .sabotaged"))'), "the shade");
+        await picture(page, "sabotaged");
+    });
+    await visit({...still, hash: hash + "&at=110"}, async (page) => {
+        await page.until(`Race.state().step >= 110 && ${idle}`);
+        expectEqual(await lossOf(page, 0, 110), loss, "the loss, repeated");
+    });
+});
+
+await test(
+    "each task, factor and seed trains",
+    () => visit(still, async (page, text, set) => {
+        for (const [id, value] of [["task", 0], ["task", 2], ["factor", 64], ["seed", 7]]) {
+            await set(id, value, "change");
+            await page.until("Race.state().step >= 20");
+            expect(!(await text("race-status")).includes("failed"), await text("race-status"));
+        }
+        await page.click("#play");
+        await page.until(idle);
+        expectEqual(await page.value("location.hash"), "#task=2&factor=64&seed=7", "the address");
+        expectEqual(await text("task-words"), "sort them", "the words");
+    }));
+
+/* Rows of a table as texts. */
+const rowsOf = (page, id) => page.run((name) => [...document.querySelectorAll(`#${name} tbody tr`)].map(
+    (row) => [...row.children].map((cell) => cell.textContent.trim())), id);
+
+await test(
+    "a cell opens its row in place, with the library's numbers, and back returns",
+    () => visit(still, async (page, text, set) => {
+        await trainTo(page, 60);
+        await page.click("#cell-0-1-2-5");
+        expect(!(await page.value('$("drawer").hidden')), "the drawer is closed");
+        const place = await page.value("scrollY");
+        expectEqual(await page.value("document.activeElement.id"), "drawer", "the focus");
+        expect(/^“1” attends, row 3 of head 2, cross-attention, step 60/.test(await text("drawer-where")), await text("drawer-where"));
+        /* The same model in the page's own instance: the page of \`softback explain\`. */
+        const said = await page.run(() => {
+            Library.training.begin({task: 1, seed: 1, factor: 1, rule: "", steps: 600});
+            for (let i = 0; i < 60; i++) Library.training.step();
+            Library.training.look(0);
+            return Library.training.row(2, 1, 2).tables.row;
+        });
+        const rows = await rowsOf(page, "drawer-table");
+        expectEqual(rows.length, 8, "keys");
+        const number = (t) => +t.replaceAll("−", "-");
+        const names = ["s", "a", "g = dO v", "g - D", "ds"];
+        rows.forEach((row, i) => names.forEach((name, c) => {
+            const wanted = said[i][name].number, got = number(row[c + 1]);
+            expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5, `row ${i}, ${name}: ${got}, and ${wanted}`);
+        }));
+        expect((await text("drawer-say")).includes("sum to 0"), await text("drawer-say"));
+        await set("timeline", 30);
+        expect((await text("drawer-where")).includes("step 30"), "the drawer follows the timeline");
+        await picture(page, "drawer");
+        await page.press("Escape");
+        expectEqual(await page.value("document.activeElement.id"), "cell-0-1-2-5", "the focus is back");
+        expectEqual(await page.value("scrollY"), place, "the place");
+        await page.click("#cell-1-0-3-4");
+        expectEqual(await text("drawer-title"), "One row, wrong gradient", "the title");
+        expect(/here the ds sum to/.test(await text("drawer-say")), await text("drawer-say"));
+        await page.click("#drawer-edit");
+        expect((await text("row-origin")).startsWith("“9” attends, row 4"), await text("row-origin"));
+        await set("score-0", "1.5");
+        expect((await text("row-origin")).startsWith("Changed; it began as “9”"), await text("row-origin"));
+        await page.click("#row-back");
+        expectEqual(await page.value("document.activeElement.id"), "drawer-back", "back at the drawer");
+        for (const kind of ["encoder", "decoder"]) {
+            await set("attention", kind === "encoder" ? 0 : 1, "change");
+            expect((await text("drawer-where")).includes(kind), await text("drawer-where"));
+        }
+    }));
+
+await test(
+    "one gradient can be followed from the loss to the weights",
+    () => visit({...still, hash: "#at=20&row=2"}, async (page, text) => {
+        await page.until(`Race.state().step >= 20 && ${idle}`);
+        const seen = [await text("follow-zoom")];
+        for (let i = 0; i < 5; i++) {
+            await page.click("#follow-next");
+            seen.push(await text("follow-zoom"));
+        }
+        for (const [i, part] of ["p − y", "dy arrives", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
+            expect(seen[i].replaceAll("j", "1").includes(part.replaceAll("j", "1")), `stop ${i + 1}: ${seen[i].slice(0, 80)}`);
+        expect(await page.value('$("follow-next").disabled'), "there is a stop after the last one");
+        await page.click('#follow-stops [data-stop="2"]');
+        expectEqual(await text("follow-zoom"), seen[2], "the third stop");
+        expect((await page.value("location.hash")).includes("stop=2"), "the address");
+    }));
+
+await test(
+    "a rule of the reader's own is checked and trained",
+    () => visit(still, async (page, text, set) => {
+        const found = () => page.value('[...$("rule-properties").children].map((x) => x.className)');
+        expectEqual(await found(), ["no", "no", "no"], "the mistake");
+        await set("rule", "a*g - a*sum(a*g)");
+        expectEqual(await found(), ["yes", "yes", "yes"], "the right one");
+        await set("rule", "alert(1)");
+        expect((await text("rule-properties")).includes('"alert(1)" at character 1'), await text("rule-properties"));
+        expect(await page.value('$("rule-train").disabled'), "it can be trained");
+        await set("rule", "a * (g - mean(g))");
+        expectEqual(await found(), ["no", "no", "yes"], "the mean of g");
+        await page.click("#rule-train");
+        await page.until("Race.state().step >= 20");
+        expectEqual(await text("wrong-rule"), "a * (g - mean(g))", "the racer");
+        expect((await page.value("location.hash")).includes("rule=a%20*%20(g%20-%20mean(g))"), await page.value("location.hash"));
+        await page.click("#play");
+        await page.until(idle);
+        await page.until("Race.state().step >= 20");
     }));
 
 await test("the address restores all settings, and invalid values in it are ignored", async () => {
     const hash =
-        "#scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3&scaled=1&fscores=4,5" +
-        "&fvalues=1,2&block=1&fstep=2&task=2&factor=4&mistake=2&seed=9&steps=200&attention=1&pair=3";
-    await visit({hash}, async (page, text) => {
+        "#task=2&factor=4&seed=9&steps=200&rule=a%20*%20g&speed=2&pair=3&at=20&attention=1&racer=1" +
+        "&head=1&row=3&drawer=1&stop=2&scores=3,2,1&upstream=0,1,0&mask=1,1,0&temperature=0.5&width=3" +
+        "&scaled=1&fscores=4,5&fvalues=1,2&block=1&fstep=2&teacher=1";
+    await visit({...still, hash}, async (page, text) => {
+        await page.until(`Race.state().step >= 20 && ${idle}`);
         expectEqual(await text("a-2"), "blocked", "the third key");
         expectEqual(await text("width-value"), "8", "d");
-        expectEqual(await text("flash-place"), "forward, block 1 of 2", "panel 3");
-        const fields = ["score-0", "task", "factor", "mistake", "seed", "steps", "attention"];
+        expectEqual(await text("flash-place"), "forward, block 1 of 2", "flash attention");
+        expect((await text("drawer-where")).includes("row 4 of head 2, decoder-attention, step 20"), await text("drawer-where"));
+        const fields = ["score-0", "task", "factor", "seed", "steps", "attention", "rule"];
         expectEqual(
             await page.value(`${JSON.stringify(fields)}.map((id) => $(id).value)`),
-            ["3", "2", "4", "2", "9", "200", "1"], "the fields");
-        await page.value("Address.write()");
-        expectEqual(await page.value("location.hash"), hash, "the address, written again");
+            ["3", "2", "4", "9", "200", "1", "a * g"], "the fields");
+        expect(!(await page.value('$("scenes").hidden')), "the scenes of teacher mode");
     });
     await visit(
         {
+            ...still,
             hash:
-                "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44" +
-                "&factor=-1&mistake=8&seed=-3&steps=7&attention=6&pair=-2&constructor=1&=&&"
+                "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44&factor=-1&rule=%3Cb%3E" +
+                "&seed=-3&steps=7&attention=6&pair=-2&events=x&row=99&head=5&stop=77&constructor=1&%=%&=&&"
         },
         async (page, text) => {
-            expectEqual(await text("a-0"), "0.6381", "the first weight");
-            expect(!(await text("status")).includes("failed"), await text("status"));
+            expectEqual((await text("a-0")).trim(), "0.6381", "the first weight");
+            expect(!(await text("race-status")).includes("failed"), await text("race-status"));
+            expectEqual(await text("wrong-rule"), MISTAKE, "the rule");
         });
 });
 
 await test(
+    "teacher mode has large type, and scenes",
+    () => visit(still, async (page, text) => {
+        await page.click("#teacher");
+        expect(await page.value('parseFloat(getComputedStyle(document.body).fontSize) > 20'), "the type");
+        await page.click('#scenes [data-scene="5"]');
+        await page.until('document.body.dataset.state === "ready" && Race.state().step >= 100 && !$("drawer").hidden');
+        expect((await text("drawer-where")).includes("row 4 of head 1"), await text("drawer-where"));
+        await picture(page, "teacher");
+    }));
+
+await test(
     "the page can be used with the keyboard alone",
-    () => visit({}, async (page, text) => {
-        const active = () => page.run(() => {
-            const {id, dataset} = document.activeElement;
-            return id || dataset.r + "," + dataset.k;
-        });
+    () => visit(still, async (page, text) => {
+        const active = () => page.value("document.activeElement.id");
         const tabTo = async (id) => {
             for (let i = 0; i < 80 && (await active()) !== id; i++) await page.press("Tab");
             expectEqual(await active(), id, "the focus");
         };
+        await tabTo("step");
+        await page.press("Enter");
+        await page.until("Race.state().step === 1");
+        await tabTo("cell-0-0-0-0");
+        for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.press(key);
+        expectEqual(await active(), "cell-0-0-2-1", "the cell");
+        await page.press("Enter");
+        expect(!(await page.value('$("drawer").hidden')), "the drawer is closed");
+        await tabTo("drawer-back");
+        await page.press("Enter");
+        expectEqual(await active(), "cell-0-0-2-1", "the cell again");
+        await tabTo("timeline");
+        await tabTo("follow-next");
+        await page.press("Enter");
+        expect((await text("follow-zoom")).includes("dy"), "the second stop");
         await tabTo("kept-0");
         await page.press(" ");
         expectEqual(await text("a-0"), "blocked", "a key blocked with the space bar");
@@ -255,46 +383,35 @@ await test(
         await tabTo("flash-step");
         await page.press("Enter");
         expectEqual(await text("flash-place"), "forward, block 0 of 3", "a step");
-        await tabTo("advance");
-        await page.press("Enter");
-        await page.until("Training.state().run.step === 1");
-        await tabTo("0,0");
-        for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.press(key);
-        expectEqual(await active(), "2,1", "the cell");
-        await page.press("Enter");
-        await page.until('$("lens-title").textContent.startsWith("Row 3 of head 1")');
-        expectEqual(await active(), "row", "the focus goes to panel 1");
     }));
 
 for (const [name, options] of [
-         ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
+         ["light", {}], ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
          ["phone-dark", {width: 390, height: 844, dark: true}]])
     await test(
-        `it is readable: ${name}`,
-        () => visit(options, async (page) => {
-            await page.click("#train");
-            await page.until("Training.state().run.step > 100");
-            await page.click("#train");
-            await page.until("!Training.state().run.running");
-            const wide = await page.value("document.documentElement.scrollWidth");
-            expect(wide <= (options.width || 1200), `the page is ${wide} pixels wide`);
-            /* WCAG 2.1: the contrast of texts with their background is at least 4.5. */
-            const contrast = await page.run(() => {
-                const part = (x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
-                const light = (colour) => {
-                    const [r, g, b] = colour.match(/\d+/g).map((x) => part(x / 255));
-                    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-                };
-                const style = (selector) => getComputedStyle(document.querySelector(selector));
-                const ground = light(style("body").backgroundColor);
-                const ratios = ["body", "a", ".terminal", "th"].map((selector) => {
-                    const ink = light(style(selector).color);
-                    return (Math.max(ink, ground) + 0.05) / (Math.min(ink, ground) + 0.05);
-                });
-                return Math.min(...ratios);
-            });
-            expect(contrast >= 4.5, `a contrast of ${contrast}`);
+        `it is accessible: ${name}`,
+        () => visit({...still, ...options, hash: "#at=30&drawer=1&events=20&stop=3"}, async (page) => {
+            await page.until(`Race.state().step >= 30 && ${idle}`);
+            expectEqual(await problemsOf(page), [], "problems");
+            await picture(page, name + "-drawer");
+            await page.press("Escape");
+            await page.value("Drawer.back()");
+            expectEqual(await problemsOf(page), [], "problems without the drawer");
+            expectEqual(await tabProblems(page), [], "problems of the tab order");
             await picture(page, name);
         }));
+
+await test(
+    "on a phone, a slider and its effect are seen together",
+    () => visit({...still, width: 390, height: 844}, async (page) => {
+        const seen = await page.run(() => {
+            $("slide-0").scrollIntoView({block: "center"});
+            return ["slide-0", "a-0", "ds-0"].every((id) => {
+                const {top, bottom, left, right} = $(id).getBoundingClientRect();
+                return top >= 0 && bottom <= innerHeight && left >= 0 && right <= innerWidth;
+            });
+        });
+        expect(seen, "a slider without its weight and gradient");
+    }));
 
 end("page");

@@ -59,6 +59,11 @@ TEST(report, training_writes_a_page_that_needs_no_other_file)
     static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
                                         "<h2>Loss</h2>",
                                         "guessing",
+                                        "<p class=\"verdict\">",
+                                        "<section class=\"part\" data-name=\"Details\"",
+                                        "softback train --task copy",
+                                        "hash of the data",
+                                        " to 1: ",
                                         "<h2>Held-out texts that are exactly right</h2>",
                                         "<h2>Learning rate</h2>",
                                         "<h2>Alignment</h2>",
@@ -112,7 +117,7 @@ TEST(report, its_slider_stays_hidden_until_a_script_runs)
     char *page = program_read("page.html", NULL);
     cr_assert(page);
     char *part = strstr(page, "<section id=\"steps\" hidden>");
-    cr_assert(part && count_of(page, "<script>") == 1 && strstr(part, "box.hidden = false;"));
+    cr_assert(part && count_of(page, "<script>") == 2 && strstr(part, "box.hidden = false;"));
     cr_expect(strstr(part, "<label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" "
                            "min=\"1\" max=\"3\" value=\"1\">"));
     cr_expect(strstr(part, "<span>1</span><span>2</span><span>&#60;end&#62;</span></p>"));

@@ -1,0 +1,107 @@
+#include "teach/report/details.h"
+#include "tensor/version.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char *details_setting(const struct checkpoint *c, const sb_description *d, int i,
+                            struct setting_text *room)
+{
+    const char *own = sb_description_get(d, setting_name(i));
+    *room = setting_get(&c->settings, i);
+    return own ? own : room->text;
+}
+
+static bool is_of_kind(const struct checkpoint *c, int i)
+{
+    struct settings settings = c->settings;
+    return (setting_at(&settings, i).kinds & settings_for(c->subject.kind->name)) != 0;
+}
+
+/* The command with these settings: those that differ from their defaults. */
+static void add_command(struct html *html, const struct checkpoint *c, const sb_description *d)
+{
+    const struct settings defaults = settings_default();
+    html_add(html, "softback train ");
+    if (strcmp(c->subject.kind->name, "seq2seq") != 0)
+        html_print(html, "--model %s ", c->subject.kind->name);
+    html_add(html, c->task[0] ? "--task " : "--data FILE");
+    html_text(html, c->task);
+    for (int i = 0; setting_name(i); i++) {
+        struct setting_text room;
+        const char *value = details_setting(c, d, i, &room);
+        if (!is_of_kind(c, i) || strcmp(value, setting_get(&defaults, i).text) == 0)
+            continue;
+        html_print(html, " --%s ", setting_name(i));
+        html_text(html, value);
+    }
+}
+
+/* The processor's name, where the system tells it. */
+static void add_processor(struct html *html)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256], name[200] = "";
+    while (file && !name[0] && fgets(line, sizeof line, file))
+        sscanf(line, "model name : %199[^\n]", name);
+    if (file)
+        fclose(file);
+    html_text(html, name[0] ? name : "unknown");
+}
+
+static void row_begin(struct html *html, const char *name)
+{
+    html_add(html, "<tr><th scope=\"row\">");
+    html_text(html, name);
+    html_add(html, "</th><td class=\"names\">");
+}
+
+static void row_text(struct html *html, const char *name, const char *value)
+{
+    row_begin(html, name);
+    html_text(html, value);
+    html_add(html, "</td></tr>\n");
+}
+
+static void add_run(struct html *html, const struct checkpoint *c, const sb_description *d,
+                    uint64_t data_hash)
+{
+    char text[64];
+    const time_t now = time(NULL);
+    row_begin(html, "command with these settings");
+    html_add(html, "<code>");
+    add_command(html, c, d);
+    html_add(html, "</code></td></tr>\n");
+    if (data_hash) {
+        snprintf(text, sizeof text, "%016llx", (unsigned long long)data_hash);
+        row_text(html, "hash of the data", text);
+    }
+    snprintf(text, sizeof text, "%016llx",
+             (unsigned long long)sb_parameters_fingerprint(c->weights));
+    row_text(html, "fingerprint of the weights", text);
+    snprintf(text, sizeof text, "%lld", (long long)sb_parameters_size(c->weights));
+    row_text(html, "weights", text);
+    row_text(html, "version of softback", sb_version());
+    strftime(text, sizeof text, "%Y-%m-%d", gmtime(&now));
+    row_text(html, "this page is from", text);
+    row_begin(html, "processor that made it");
+    add_processor(html);
+    html_add(html, "</td></tr>\n");
+}
+
+bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_hash)
+{
+    sb_description *d = sb_model_describe(&c->subject);
+    if (!d)
+        return false;
+    html_add(html, "<h2>Details</h2>\n<div class=\"wide\"><table>\n");
+    add_run(html, c, d, data_hash);
+    for (int i = 0; setting_name(i); i++) {
+        struct setting_text room;
+        if (is_of_kind(c, i))
+            row_text(html, setting_name(i), details_setting(c, d, i, &room));
+    }
+    html_add(html, "</table></div>\n");
+    sb_description_free(d);
+    return true;
+}

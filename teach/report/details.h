@@ -1,0 +1,15 @@
+/* What a run can be repeated from: its command, settings, seed, data and version. */
+#ifndef SOFTBACK_TEACH_REPORT_DETAILS_H
+#define SOFTBACK_TEACH_REPORT_DETAILS_H
+
+#include "models/training/checkpoint.h"
+#include "teach/report/html.h"
+
+/* `data_hash`: 0 if it is unknown. */
+bool details_add(struct html *html, const struct checkpoint *checkpoint, uint64_t data_hash);
+
+/* One setting of a description as a text, or its default. */
+const char *details_setting(const struct checkpoint *checkpoint, const sb_description *description,
+                            int i, struct setting_text *room);
+
+#endif

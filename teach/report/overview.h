@@ -1,0 +1,22 @@
+/* The first screen of a report: whether the run is good, at a glance. */
+#ifndef SOFTBACK_TEACH_REPORT_OVERVIEW_H
+#define SOFTBACK_TEACH_REPORT_OVERVIEW_H
+
+#include "teach/explain/subject.h"
+#include "teach/report/html.h"
+#include "teach/report/run_log.h"
+
+/* A verdict with its numbers, and the text with what the model writes for it. */
+bool overview_add(struct html *html, const struct subject *subject, const char *text,
+                  const struct run_log *run);
+
+/* What of a run counts in the end; NaN where the log does not have it. */
+struct run_end {
+    double steps, first_loss,
+        last_loss;               /* of training; the last is a mean of a tenth of the lines */
+    double held_out_loss, exact; /* of the best evaluation, by exact texts and then by loss */
+    double guessing;             /* the loss of equal probabilities */
+};
+struct run_end run_end(const struct run_log *run, int64_t symbols);
+
+#endif
