@@ -5,11 +5,13 @@
 #include "program/foreign.h"
 #include "program/machine_options.h"
 #include "program/options.h"
+#include "program/terminal.h"
 #include "program/unknown.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { KEY_KIND = 1, KEY_LAYER, KEY_HEAD, KEY_TARGET, KEY_NUMBERS };
 
@@ -85,10 +87,14 @@ static void attend_print_cell(double w, int width, bool numbers)
         printf(" %*.2f", width, w);
         return;
     }
-    int shade = w < 0.05 ? 0 : w < 0.2 ? 1 : w < 0.4 ? 2 : w < 0.7 ? 3 : 4;
-    putchar(' ');
+    static const char *const colours[] = {"", "\033[38;5;25m", "\033[38;5;32m", "\033[38;5;39m",
+                                          "\033[38;5;45m"};
+    const int shade = w < 0.05 ? 0 : w < 0.2 ? 1 : w < 0.4 ? 2 : w < 0.7 ? 3 : 4;
+    const bool coloured = shade > 0 && terminal_has_colour(STDOUT_FILENO);
+    printf(" %s", coloured ? colours[shade] : "");
     for (int i = 0; i < width; i++)
         fputs(shades[shade], stdout);
+    fputs(coloured ? "\033[0m" : "", stdout);
 }
 
 void attend_draw(const sb_tensor *w, int64_t head, const struct subject_axis *rows,

@@ -4,6 +4,7 @@
 #include "program/machine_options.h"
 #include "program/nearest.h"
 #include "program/options.h"
+#include "program/terminal.h"
 #include "teach/explain/topic.h"
 #include "teach/report/jacobian.h"
 #include "tensor/memory.h"
@@ -185,7 +186,8 @@ static int explain(const struct explain_request *r)
     fputs(waits ? "\r\033[K" : "", stderr);
     char *text = NULL;
     if (page)
-        text = r->json ? page_as_json(page) : page_as_text(page, isatty(STDOUT_FILENO));
+        text =
+            r->json ? page_as_json(page) : page_as_text(page, terminal_has_colour(STDOUT_FILENO));
     if (text)
         fputs(text, stdout);
     memory_free(text);

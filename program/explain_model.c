@@ -1,6 +1,7 @@
 #include "program/explain_model.h"
 #include "program/command.h"
 #include "program/options.h"
+#include "program/terminal.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include <stdio.h>
@@ -70,7 +71,7 @@ static char *explain_page_text(struct page *page, bool json)
 {
     char *text = NULL;
     if (page)
-        text = json ? page_as_json(page) : page_as_text(page, isatty(STDOUT_FILENO));
+        text = json ? page_as_json(page) : page_as_text(page, terminal_has_colour(STDOUT_FILENO));
     page_free(page);
     return text;
 }

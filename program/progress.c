@@ -44,11 +44,13 @@ void progress_step(struct progress_line *line, int64_t step, int64_t steps, doub
     const double interval = 0.1;
     line->symbols += (double)symbols;
     line->loss = loss;
+    sparkline_add(&line->losses, loss);
     if (!line->shown || !line->terminal || progress_now() - line->drawn < interval)
         return;
     line->drawn = progress_now();
-    fprintf(stderr, "\r\033[Kstep %s/%s  loss %.4f  %s symbols/s  %s left", count_text(step).text,
-            count_text(steps).text, loss, count_text((int64_t)progress_rate(line)).text,
+    fprintf(stderr, "\r\033[Kstep %s/%s  loss %.4f %s  %s symbols/s  %s left",
+            count_text(step).text, count_text(steps).text, loss,
+            sparkline_text(&line->losses, 16).text, count_text((int64_t)progress_rate(line)).text,
             progress_left(line, step, steps).text);
     fflush(stderr);
 }

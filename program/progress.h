@@ -4,7 +4,7 @@
 #ifndef SOFTBACK_PROGRAM_PROGRESS_H
 #define SOFTBACK_PROGRAM_PROGRESS_H
 
-#include <stdbool.h>
+#include "program/terminal.h"
 #include <stdint.h>
 
 struct progress_line {
@@ -15,13 +15,14 @@ struct progress_line {
     int64_t at_start; /* the step at which this run began */
     double symbols;   /* since then */
     double loss;      /* of the last step */
-    double waited;    /* seconds spent only on summing gradients over ranks */
-    int64_t sent;     /* bytes to other ranks */
+    struct sparkline losses;
+    double waited; /* seconds spent only on summing gradients over ranks */
+    int64_t sent;  /* bytes to other ranks */
 };
 
 struct progress_line progress_begin(int64_t step);
 
-/* On a terminal draws "step 120/2000  loss 0.412  9,812 symbols/s  1:07 left", a few times a
+/* On a terminal draws "step 120/2000  loss 0.412 ▇▅▃▂▂▁  9,812 symbols/s  1:07 left", a few times a
  * second. */
 void progress_step(struct progress_line *line, int64_t step, int64_t steps, double loss,
                    int64_t symbols);

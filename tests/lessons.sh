@@ -68,6 +68,35 @@ agree() {
     check $? "lesson $1 and its page both say: $2"
 }
 
+# One line of words
+flat() {
+    tr -s ' \n' '  ' | sed 's/ $//'
+}
+
+# What is known about wrong gradients is said in one way.
+try_statement() {
+    statement=$(flat <teach/playground/statement.txt)
+    ls $lessons/04_*.md teach/wrong_gradients.md >"$work/output"
+    for page in $lessons/04_*.md teach/wrong_gradients.md; do
+        flat <"$page" | grep -qF -e "$statement"
+        check $? "$page states what statement.txt does"
+    done
+    [ ! -x "$build/softback" ] && return
+    "$build/softback" explain wrong-gradient --steps 1 >"$work/output" 2>&1
+    flat <"$work/output" | grep -qF -e "$statement"
+    check $? "softback explain wrong-gradient states what statement.txt does"
+    # each range in the statement is that of the table
+    awk -F ' *[|] *' '/^[|] (copy|reverse|sort)/ {
+            for (c = 4; c <= 9; c++) { split($c, x, " "); if (!(c in low) || x[1] < low[c]) low[c] = x[1]; if (x[1] > high[c]) high[c] = x[1] }
+            k = $3 < 0.01; split($8, x, " "); if (!(k in least) || x[1] < least[k]) least[k] = x[1]; if (x[1] > most[k]) most[k] = x[1] }
+        END { print low[6] " to " high[6] " %"; print least[1] " to " most[1] " %"; print least[0] " to " most[0] " %"
+              print low[4] " to " high[4] " %" }' teach/wrong_gradients.md >"$work/output"
+    while read -r words; do
+        case $statement in *"$words"*) true ;; *) false ;; esac
+        check $? "the statement has the table's range $words"
+    done <"$work/output"
+}
+
 try_numbers() {
     agree 06 'overflows when logits are 710 apart'
     agree 07 '0.83 +- 0.02'
@@ -126,6 +155,7 @@ for page in "$lessons"/[0-9]*.md; do
     esac
 done
 if [ $full = 0 ]; then
+    try_statement
     try_numbers
     try_script
     wait "$waiting"

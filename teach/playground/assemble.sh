@@ -22,6 +22,13 @@ lines() {
 lines ops/cpu/softmax.c softmax_masked_backward_row >"$parts/row_kernel.txt"
 lines ops/cpu/attention_backward.c attention_score_gradient >"$parts/attention_kernel.txt"
 gzip -9nc "$1" | base64 -w 100 >"$parts/module.txt"
+# The table of wrong_gradients.md
+awk -F ' *[|] *' '
+    /^[|]-/ || !/^[|]/ { next }
+    { name = heads++ ? "td" : "th"; row = "<tr>"
+      for (i = 2; i < NF; i++) row = row "<" name ">" $i "</" name ">"
+      print row "</tr>" }' "$here/../wrong_gradients.md" | sed '1i<table>
+$a</table>' >"$parts/measured.txt"
 cp "$here"/page.css "$here"/*.js "$here"/*.txt "$parts"
 awk -v parts="$parts" '
     /@include / {

@@ -4,7 +4,7 @@
 #include "tensor/memory.h"
 #include <math.h>
 
-enum { CELL = 14, MARGIN = 34, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
+enum { CELL = 14, MARGIN = 42, MOST_SYMBOLS = 64, MOST_NUMBERS = 20000 };
 
 static const char *const kind_titles[] = {"Cross-attention", "The encoder's self-attention",
                                           "The decoder's self-attention"};

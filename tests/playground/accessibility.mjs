@@ -21,7 +21,7 @@ const inspect = () => {
     const part = (x) => (x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4);
     const light = (c) => 0.2126 * part(c[0]) + 0.7152 * part(c[1]) + 0.0722 * part(c[2]);
     const contrast = (x, y) => (Math.max(light(x), light(y)) + 0.05) / (Math.min(light(x), light(y)) + 0.05);
-    const shown = (e) => e.getClientRects().length > 0 && !e.closest(".unseen, :disabled, noscript, .cards thead");
+    const shown = (e) => e.checkVisibility() && !e.closest(".unseen, :disabled, noscript, .cards thead");
     const report = (e, what) => problems.push(`${e.id || e.className.baseVal || e.className || e.tagName}: ${what}`);
 
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -77,7 +77,7 @@ export const tabProblems = async (page) => {
         document.body.removeAttribute("tabindex");
     });
     const all = await page.run(() => [...document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']")]
-        .filter((e) => !e.disabled && e.getClientRects().length > 0).map((e) => (e.dataset.test = Math.random().toString(36))));
+        .filter((e) => !e.disabled && e.checkVisibility()).map((e) => (e.dataset.test = Math.random().toString(36))));
     for (const [i, wanted] of all.entries()) {
         await page.press("Tab");
         const [got, name, outlined] = await page.run(() => {

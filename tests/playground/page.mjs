@@ -147,6 +147,8 @@ const trainTo = async (page, step) => {
     await page.run((to) => { Race.run(to, {stride: 10, wait: 0}); }, step);
     await page.until(`Race.state().step >= ${step} && ${idle}`);
 };
+/* Until what was asked of the racers is done. */
+const settled = (page) => page.value("Race.settled().then(() => true)");
 const lossOf = (page, racer, step) => page.value(`Race.state().racers[${racer}].losses[${step - 1}]`);
 
 await test(
@@ -192,8 +194,9 @@ await test("sabotage and repair change the right racer, and the address repeats 
         expectEqual(await text("sabotage"), "repair the right one", "the button");
         expect(await page.value('$("right").classList.contains("sabotaged")'), "the card");
         await page.click("#sabotage");
+        await page.until('$("sabotage").textContent === "sabotage the right one"');
         await page.click("#play");
-        await page.until(idle);
+        await settled(page);
         hash = await page.value("location.hash");
         loss = await lossOf(page, 0, 110);
         expect(/events=60,\d+/.test(hash), hash);
@@ -212,11 +215,12 @@ await test(
     () => visit(still, async (page, text, set) => {
         for (const [id, value] of [["task", 0], ["task", 2], ["factor", 64], ["seed", 7]]) {
             await set(id, value, "change");
-            await page.until("Race.state().step >= 20");
+            await settled(page);
+            await page.until("Race.state().playing && Race.state().step >= 20");
             expect(!(await text("race-status")).includes("failed"), await text("race-status"));
         }
         await page.click("#play");
-        await page.until(idle);
+        await settled(page);
         expectEqual(await page.value("location.hash"), "#task=2&factor=64&seed=7", "the address");
         expectEqual(await text("task-words"), "sort them", "the words");
     }));

@@ -2,6 +2,7 @@
 #include "tests/support/program.h"
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -73,4 +74,31 @@ TEST(program_progress, each_line_is_written_immediately)
     cr_assert(stopped, "%s", o.err);
     *stopped = '\0';
     cr_expect(program_evaluations(o.err) >= lines, "%s", o.err);
+}
+
+TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
+{
+    struct outcome o =
+        program_on_terminal(TRAIN "--steps 300 --evaluate-every 300 --evaluate-pairs 4");
+    cr_assert(o.code == 0, "%s", o.out);
+    const char *high = strstr(o.out, "\u2588"), *low = strstr(o.out, "\u2581");
+    cr_expect(high && low && strstr(high, " symbols/s"), "%s", o.out);
+    o = program_run(TRAIN "--steps 20 --evaluate-every 10 --evaluate-pairs 4 --out n");
+    cr_expect(!strstr(o.err, "\u2588"), "%s", o.err);
+}
+
+TEST(program_progress, colour_is_for_terminals_without_no_color)
+{
+    cr_assert(program_run(TRAIN "--steps 20").code == 0);
+    const char *const draws = "attend m '1 2 3' --target '3 2 1'";
+    cr_expect(strstr(program_on_terminal("%s", draws).out, "\033[38;5;"));
+    cr_expect(!strchr(program_run("%s", draws).out, '\033'));
+    setenv("NO_COLOR", "1", 1);
+    cr_expect(!strchr(program_on_terminal("%s", draws).out, '\033'));
+    cr_expect(!strchr(program_on_terminal("explain softmax").out, '\033'));
+    unsetenv("NO_COLOR");
+    cr_expect(strchr(program_on_terminal("explain softmax").out, '\033'));
+    setenv("CLICOLOR_FORCE", "1", 1);
+    cr_expect(strstr(program_run("%s", draws).out, "\033[38;5;"));
+    unsetenv("CLICOLOR_FORCE");
 }
