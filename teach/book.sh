@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes one file of HTML of the lessons, with their pictures and a style for light and dark, readable
 # without script: teach/book.sh [FILE], build/book.html otherwise. Needs pandoc. Links to files of
-# the library lead to where these lie.
+# the library lead to where these lie; with SOFTBACK_LINKS=none they are no links.
 set -eu
 cd "$(dirname "$0")/.."
 book=${1:-build/book.html}
@@ -9,28 +9,34 @@ mkdir -p "$(dirname "$book")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+lessons=$(realpath --relative-to="$(dirname "$book")" teach/lessons)
+[ "${SOFTBACK_LINKS:-}" != none ] || lessons=
 {
     cat teach/book.md
     printf '\n## Contents\n\n<nav>\n<ol>\n'
     for page in teach/lessons/[0-9]*.md; do
         sed -n '1s/^# \([0-9]*\)\. \(.*\)/<li><a href="#lesson-\1">\2<\/a><\/li>/p' "$page"
     done
-    printf '</ol>\n<p><a href="#over-many-ranks">Over many ranks</a></p>\n</nav>\n'
+    printf '</ol>\n<p><a href="#wrong-gradients-measured">Wrong gradients, measured</a> ·\n'
+    printf '<a href="#over-many-ranks">Over many ranks</a> · <a href="#glossary">Glossary</a></p>\n</nav>\n'
     for page in teach/lessons/[0-9]*.md; do
         echo
         cat "$page"
     done
     echo
-    sed 's|](\.\./|](../../|g; s|](lessons/|](|g' teach/ranks.md # as if it lay beside them
+    for page in wrong_gradients ranks glossary; do # as if they lay beside them
+        echo
+        sed 's|](\.\./|](../../|g; s|](lessons/|](|g; s|](playground/|](../playground/|g' teach/$page.md
+    done
 } >"$work/book.md"
 {
     echo '<style>'
     cat teach/book.css
     echo '</style>'
 } >"$work/style.html"
-pandoc --from gfm --to html5 --template teach/book.template --lua-filter teach/book.lua --no-highlight \
+pandoc --from gfm --to html5 --mathml --template teach/book.template --lua-filter teach/book.lua --no-highlight \
     --wrap=preserve --include-in-header "$work/style.html" \
     --metadata title="Backward through softmax" --metadata \
-    lessons="$(realpath --relative-to="$(dirname "$book")" teach/lessons)" \
+    lessons="$lessons" \
     --output "$work/book.html" "$work/book.md"
 mv "$work/book.html" "$book"

@@ -39,8 +39,19 @@ done
 grep -q "<h1 id=\"over-many-ranks\">$(sed -n '1s/^# //p' teach/ranks.md)</h1>" "$book" &&
     grep -qx '#over-many-ranks' "$work/links"
 check $? "teach/ranks.md is in the book and in its contents"
-[ $lessons -ge 11 ]
-check $? "there are at least 11 lessons"
+[ $lessons -ge 12 ]
+check $? "there are at least 12 lessons"
+grep -o '<math' "$book" | wc -l >"$work/output"
+[ "$(cat "$work/output")" -ge 20 ] && ! grep -q 'begin{aligned}[^<]*$' "$work/output"
+check $? "its formulas are typeset as MathML"
+sed -n '/<h1 id="glossary">/,$p' "$book" | grep -c '^<tr' >"$work/output"
+[ "$(cat "$work/output")" -ge 61 ]
+check $? "the glossary has at least 60 terms"
+grep -o 'lesson [0-9]*' teach/glossary.md | sort -u | while read -r _ n; do
+    [ -e teach/lessons/"$(printf '%02d' "$n")"_*.md ] || echo "lesson $n"
+done >"$work/output"
+[ ! -s "$work/output" ]
+check $? "the glossary's lessons exist"
 while read -r link; do
     case $link in
     '#'*) grep -qxF "${link#?}" "$work/ids" ;;
@@ -61,5 +72,21 @@ grep -o 'src="data:image/svg+xml,[^"]*" alt="[^"]\{20,\}"' "$book" | wc -l >"$wo
 check $? "its pictures are in it, with texts for those who cannot see them"
 grep -q 'prefers-color-scheme: dark' "$book"
 check $? "it has a dark style"
+
+# The site: its four pages need nothing but each other.
+echo '<p>report</p>' >"$work/report.html"
+echo '<p>live</p>' >"$work/live.html"
+teach/site.sh "$work/site" "$work/live.html" "$work/report.html" >"$work/output" 2>&1 &&
+    for page in index book live report; do [ -s "$work/site/$page.html" ] || echo "no $page.html" >>"$work/output"; done
+for link in $(sed -n 's/.*href="\([^"#]*\)".*/\1/p; s/.*<img src="\([^"]*\)".*/\1/p' "$work/site/index.html"); do
+    [ -e "$work/site/$link" ] || echo "index.html leads to $link" >>"$work/output"
+done
+grep -o 'href="[^#h][^"]*"' "$work/site/book.html" >>"$work/output"
+[ ! -s "$work/output" ]
+check $? "the site has no link that leaves it, apart from the web"
+if command -v tidy >/dev/null; then
+    tidy -quiet -errors "$work/site/index.html" >"$work/output" 2>&1
+    check $? "tidy finds neither errors nor warnings in the site's first page"
+fi
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

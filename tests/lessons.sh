@@ -128,7 +128,7 @@ try_script() {
         '{ (void)x; *(volatile double *)(n ? (double *)0 : y) = 1; }' >"$work/my/01_one_row.c"
     ! run 1 && shows 'crashed'
     check $? 'a crash is reported'
-    ! run 12 && shows 'no lesson' && ! run x && shows 'no lesson' && ! run 1 2 && shows 'no lesson'
+    ! run 13 && shows 'no lesson' && ! run x && shows 'no lesson' && ! run 1 2 && shows 'no lesson'
     check $? 'an unknown lesson is refused'
 }
 

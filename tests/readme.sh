@@ -10,6 +10,7 @@
 #
 #   ./run, ./run test       take minutes: tests/bare.sh runs them, as typed, in a bare Debian
 #   ./run playground        the same; tests/playground.sh runs it
+#   ./run site              the same; tests/book.sh makes a site of stand-ins
 #   ./run gpu               skipped: needs a GPU and minutes
 #   ./run lesson N          lesson 1, which fails because of its hole; tests/lessons.sh tests the others
 #   ./run book              skipped without pandoc
@@ -53,6 +54,7 @@ try() { # try COMMAND
     case $1 in
     ./run | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run playground') skip_command "$1" "run by tests/playground.sh" && return ;;
+    './run site') skip_command "$1" "tests/book.sh makes a site" && return ;;
     './run gpu') skip_command "$1" "needs a GPU" && return ;;
     './run book') command -v pandoc >/dev/null || { skip_command "$1" "pandoc is missing" && return; } ;;
     mpirun*) { command -v mpirun && [ -e "$build/libsoftback_mpi.so" ]; } >/dev/null ||

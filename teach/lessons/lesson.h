@@ -53,6 +53,13 @@ bool project_backward(sb_node *node);
 double learning_rate(void);
 bool train(const sb_seq2seq *model, sb_data *data, sb_optimiser *adam, int steps);
 
+/* 12. A decoder from layers: one block. x (batch, length, width) -> the same shape. */
+struct decoder_layers {
+    sb_norm_layer attention_norm, forward_norm;
+    sb_linear_layer query, key, value, output, wide, narrow;
+};
+sb_tensor *decoder_block(const struct decoder_layers *layers, sb_tensor *x);
+
 /* ---- For the tests ---- */
 
 /* Prints whether a sentence holds, and returns it. Later failures usually follow from the first

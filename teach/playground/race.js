@@ -148,11 +148,12 @@ const Race = (() => {
         return at > 0 ? `step ${at}: loss ${loss(racers[0])} right, ${loss(racers[1])} wrong` : "step 0";
     };
 
-    const digits = ({target, output}) => [...output].map((c, i) => {
+    /* A digit that is right is bold, a wrong one struck out; some models never end. */
+    const digits = ({target, output}) => [...output.slice(0, target.length)].map((c, i) => {
         if (c === " ") return "";
         const right = c === target[i];
         return tag(right ? "b" : "s", {class: right ? "hit" : "miss"}, escaped(c));
-    }).join("");
+    }).join("") + (output.length > target.length ? "…" : "");
     const sentence = (pair) => tag(
         "li", {}, tag("span", {class: "source"}, escaped(pair.source.replaceAll(" ", ""))), " → ",
         tag("span", {class: "output", "aria-label": "writes " + pair.output}, digits(pair) || "…"));

@@ -30,6 +30,8 @@ const visit = async (options, act) => {
         expect(
             !(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
             "the page shows NaN, undefined or Infinity");
+        const [wide, room] = await page.value("[document.documentElement.scrollWidth, innerWidth]");
+        expect(wide <= room, `the page is ${wide} pixels wide, the window ${room}`);
         expectEqual(page.problems, [], "errors of the browser");
     } finally {
         await page.close();

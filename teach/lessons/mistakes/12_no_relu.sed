@@ -1,0 +1,2 @@
+# expect: without relu
+s/SB_ACTIVATION_RELU/SB_ACTIVATION_IDENTITY/
