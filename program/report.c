@@ -1,5 +1,6 @@
 /* softback report: a model on one page of HTML. */
 #include "teach/report/report.h"
+#include "models/training/checkpoint.h"
 #include "program/command.h"
 #include "program/foreign.h"
 #include "program/machine_options.h"
@@ -8,13 +9,14 @@
 #include "program/report.h"
 #include "program/training.h"
 #include "program/unknown.h"
+#include "teach/report/compare.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE };
+enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE, KEY_DATA };
 
 static error_t report_parse(int key, char *argument, struct argp_state *state)
 {
@@ -37,10 +39,14 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
         if (r->figure == NO_FIGURE)
             options_fail(state);
         return 0;
+    case KEY_DATA:
+        r->data = argument;
+        return 0;
     case ARGP_KEY_ARG:
-        if (r->model)
-            options_refuse(state, "unexpected argument \"%s\"; give one model", argument);
-        r->model = argument;
+        if (r->other)
+            options_refuse(state, "unexpected argument \"%s\"; give one model, or two to compare",
+                           argument);
+        *(r->model ? &r->other : &r->model) = argument;
         return 0;
     default:
         return machine_option(key, argument, state);
@@ -72,6 +78,26 @@ static uint64_t report_data_hash(const char *model)
     return hash;
 }
 
+/* Held-out pairs: of --data, or a hundred of the model's task; NULL where there are none. */
+static sb_pairs *report_pairs(const struct report_request *r, const struct checkpoint *c)
+{
+    if (r->data)
+        return sb_pairs_read(r->data, NULL);
+    return c->task[0] ? training_task_pairs(c->task, &c->settings, SB_PART_TEST, 100) : NULL;
+}
+
+static char *report_page_of(const struct report_request *r, const struct subject *subject,
+                            const char *name, const struct run_log *log)
+{
+    sb_pairs *pairs = report_pairs(r, subject->checkpoint);
+    if (!pairs && (r->data || subject->checkpoint->task[0]))
+        return NULL;
+    const struct report_sources sources = {log, pairs, report_data_hash(r->model)};
+    char *page = report_page(subject, name, r->text, &sources);
+    sb_pairs_free(pairs);
+    return page;
+}
+
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
@@ -81,7 +107,7 @@ static char *report_make(const struct report_request *r, const struct run_log *l
         return sb_fail("report: out of memory");
     if (subject_open(&subject, r->model, r->text, r->target)) {
         text = r->figure ? figure_svg(r->figure, &subject, log)
-                         : report_page(&subject, name, r->text, log, report_data_hash(r->model));
+                         : report_page_of(r, &subject, name, log);
         subject_close(&subject);
     }
     memory_free(name);
@@ -121,6 +147,57 @@ bool report_write(const struct report_request *r)
     return ok;
 }
 
+static bool report_check_compared(const struct report_request *r, const char *out)
+{
+    struct paths paths = {0};
+    paths_add(&paths, PATH_READ, "MODEL", r->model);
+    paths_add(&paths, PATH_READ, "the second MODEL", r->other);
+    paths_add(&paths, PATH_PAGE, "--out", out);
+    return paths_check(&paths);
+}
+
+/* Writes the page that compares two models, of any kind, with the logs beside them. */
+static bool report_compare(const struct report_request *r)
+{
+    const char *const models[2] = {r->model, r->other};
+    struct checkpoint *c[2] = {NULL, NULL};
+    struct run_log log[2] = {{0}, {0}};
+    char *name[2] = {NULL, NULL}, *page = NULL;
+    bool ok = report_check_compared(r, r->out);
+    for (int i = 0; ok && i < 2; i++) {
+        char *path = path_beside(models[i], "", ".jsonl");
+        name[i] = report_name_of(models[i]);
+        ok = path && name[i] && run_log_read(&log[i], path) &&
+             (c[i] = checkpoint_load_any(models[i])) != NULL;
+        memory_free(path);
+    }
+    if (ok)
+        page =
+            compare_page((struct compared[]){{name[0], c[0], &log[0]}, {name[1], c[1], &log[1]}});
+    ok = page && file_save("report", r->out, page, strlen(page));
+    memory_free(page);
+    for (int i = 0; i < 2; i++) {
+        checkpoint_free(c[i]);
+        run_log_free(&log[i]);
+        memory_free(name[i]);
+    }
+    return ok;
+}
+
+/* The two ways to ask; the message says what is missing. */
+static const char *report_misuse(const struct report_request *r)
+{
+    if (!r->model)
+        return "give a model file and --input TEXT, or two model files and --out FILE";
+    if (!r->other)
+        return r->text ? NULL : "give a model file and --input TEXT";
+    if (!r->out)
+        return "two models are compared: give --out FILE";
+    return r->text || r->target || r->log || r->figure || r->data
+               ? "two models are compared: only --out is possible"
+               : NULL;
+}
+
 static int report_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
@@ -130,14 +207,17 @@ static int report_run(int argc, char **argv)
         {"out", KEY_OUT, "FILE", 0, "write the page to FILE [MODEL's path, with .html]", 0},
         {"figure", KEY_FIGURE, "WORD", 0,
          "print only one figure, as SVG: attention, alignment or loss", 0},
+        {"data", KEY_DATA, "FILE", 0, "held-out pairs, to show errors [those of the task]", 0},
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
         options,
         report_parse,
-        "MODEL --input TEXT",
-        "Writes one page of HTML on a model: its training, its attention weights for a text, and "
-        "the tape of that text's loss.",
+        "MODEL --input TEXT\nMODEL MODEL --out FILE",
+        "Writes one page of HTML on a model: whether its training is good, its curves, its "
+        "attention "
+        "weights for a text, its errors, and the tape of that text's loss. Of two models, of any "
+        "kind, it writes a page that compares them.",
         NULL,
         NULL,
         NULL};
@@ -145,8 +225,14 @@ static int report_run(int argc, char **argv)
     int wrong = command_parse(&argp, "report", argc, argv, &request);
     if (wrong >= 0)
         return wrong;
-    if (!request.model || !request.text)
-        return command_misused("report", "give a model file and --input TEXT");
+    if (report_misuse(&request))
+        return command_misused("report", report_misuse(&request));
+    if (request.other) {
+        if (!report_compare(&request))
+            return command_failed("report");
+        printf("report     %s\n", foreign(request.out));
+        return EXIT_OK;
+    }
     char *path = report_path(&request);
     const bool ok = path ? report_write(&request) : sb_fail("report: out of memory") != NULL;
     if (ok && (!request.figure || request.out))

@@ -17,7 +17,7 @@ valid() { # valid [-xml] FILE
 }
 
 try_pages() {
-    for page in trained reported odd; do
+    for page in trained reported odd compared; do
         valid "$work/$page.html"
         check $? "tidy finds neither errors nor warnings in the page $page"
     done
@@ -31,6 +31,16 @@ try_pages() {
 at_step() { # at_step N
     "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
         "file://$work/reported.html#step=$1" >"$work/output" 2>/dev/null
+}
+
+# Without a hash the first part is shown, the others are hidden behind their tabs.
+try_tabs() {
+    "$browser" --headless --no-sandbox --disable-gpu --user-data-dir="$work/browser" --dump-dom \
+        "file://$work/reported.html" >"$work/output" 2>/dev/null
+    [ "$(grep -c '<section class="part" data-name="[^"]*" aria-label="[^"]*" hidden="">' "$work/output")" = 5 ] &&
+        grep -q '<section class="part" data-name="Curves" aria-label="Curves">' "$work/output" &&
+        grep -q '<button aria-pressed="true">Curves</button>' "$work/output"
+    check $? "the script turns the parts into tabs"
 }
 
 try_slider() {
@@ -55,6 +65,7 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
     $train --out "$work/m" --report "$work/trained.html" &&
         "$softback" report "$work/m" --input '3 1 4' --target '1 2' --out "$work/reported.html" &&
         "$softback" report "$work/m" --input '<b>&1" x' --out "$work/odd.html" &&
+        $train --seed 2 --out "$work/n" && "$softback" report "$work/m" "$work/n" --out "$work/compared.html" &&
         for figure in attention alignment loss; do
             "$softback" report "$work/m" --input '3 1 4' --figure $figure >"$work/$figure.svg" || break
         done && "$softback" explain softmax --svg >"$work/jacobian.svg"
@@ -67,6 +78,7 @@ else
 fi
 browser=$(command -v chromium || command -v chromium-browser || command -v google-chrome)
 if [ -n "$browser" ]; then
+    try_tabs
     try_slider
 else
     echo "report: Chromium is missing, so the slider is not tested"

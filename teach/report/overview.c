@@ -67,27 +67,28 @@ static struct verdict_text verdict_of(const struct run_end *end)
 static void fact(struct html *html, const char *name, int digits, double x, const char *unit)
 {
     if (!isnan(x))
-        html_print(html, "<div><dt>%s</dt><dd>%.*g%s</dd></div>\n", name, digits, x, unit);
+        html_print(html, "<p><span>%s</span> <b>%.*g%s</b></p>\n", name, digits, x, unit);
 }
 
-bool overview_add(struct html *html, const struct subject *s, const char *text,
+void overview_add(struct html *html, const struct subject *s, const char *text,
                   const struct run_log *run)
 {
     const int64_t symbols = sb_vocabulary_size(sb_seq2seq_target(s->model));
     const struct run_end end = run_end(run, symbols);
     const struct verdict_text verdict = verdict_of(&end);
-    html_print(html, "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<dl>\n",
-               verdict.mood, verdict.says);
+    html_print(
+        html,
+        "<section class=\"overview %s\">\n<p class=\"verdict\">%s</p>\n<div class=\"facts\">\n",
+        verdict.mood, verdict.says);
     fact(html, "held-out texts exactly right", 3, 100 * end.exact, " %");
     fact(html, "held-out loss, nats a symbol", 3, end.held_out_loss, "");
     fact(html, "loss of guessing", 3, end.guessing, "");
     fact(html, "loss at the start", 3, end.first_loss, "");
     fact(html, "loss at the end", 3, end.last_loss, "");
     fact(html, "steps", 10, run->count > 0 ? end.steps : (double)NAN, "");
-    html_add(html, "</dl>\n<p>For <code>");
+    html_add(html, "</div>\n<p>For <code>");
     html_text(html, text);
     html_add(html, "</code> it writes <code>");
     html_text(html, s->target);
     html_add(html, "</code>.</p>\n</section>\n");
-    return true;
 }

@@ -7,7 +7,7 @@
 #include "teach/report/run_log.h"
 
 /* A verdict with its numbers, and the text with what the model writes for it. */
-bool overview_add(struct html *html, const struct subject *subject, const char *text,
+void overview_add(struct html *html, const struct subject *subject, const char *text,
                   const struct run_log *run);
 
 /* What of a run counts in the end; NaN where the log does not have it. */

@@ -3,6 +3,7 @@
 #include "teach/report/check.h"
 #include "teach/report/curves.h"
 #include "teach/report/details.h"
+#include "teach/report/errors.h"
 #include "teach/report/maps.h"
 #include "teach/report/overview.h"
 #include "teach/report/strip.h"
@@ -121,24 +122,38 @@ static void add_facts(struct html *html, const struct subject *s)
         (long long)o->heads, (long long)o->feed_forward, o->encoder_layers, o->decoder_layers);
 }
 
+static bool add_parts(struct html *html, const struct subject *s, const struct report_sources *from,
+                      const struct errors *errors)
+{
+    const struct run_log *log = from->log;
+    tabs_begin(html, "Curves");
+    bool ok = curves_add(html, log, sb_vocabulary_size(sb_seq2seq_target(s->model)));
+    tabs_next(html, "Attention");
+    ok = ok && maps_add(html, s);
+    tabs_next(html, "Gradients");
+    ok = ok && add_inside(html, log, s);
+    tabs_next(html, "Errors");
+    ok = ok && errors_add(html, s, errors);
+    tabs_next(html, "Check and tape");
+    ok = ok && check_add(html, s) && tape_picture_add(html, s);
+    tabs_next(html, "Details");
+    ok = ok && details_add(html, s->checkpoint, from->data_hash);
+    tabs_end(html);
+    return ok;
+}
+
 char *report_page(const struct subject *subject, const char *title, const char *text,
-                  const struct run_log *log, uint64_t data_hash)
+                  const struct report_sources *from)
 {
     struct html html = {0};
+    struct errors errors;
+    bool ok = errors_find(&errors, subject->model, from->pairs);
     html_begin(&html, title, drawing_svg_rules);
-    bool ok = overview_add(&html, subject, text, log);
+    overview_add(&html, subject, text, from->log);
+    errors_summary(&html, &errors);
     add_facts(&html, subject);
-    tabs_begin(&html, "Curves");
-    ok = ok && curves_add(&html, log, sb_vocabulary_size(sb_seq2seq_target(subject->model)));
-    tabs_next(&html, "Attention");
-    ok = ok && maps_add(&html, subject);
-    tabs_next(&html, "Gradients");
-    ok = ok && add_inside(&html, log, subject);
-    tabs_next(&html, "Check and tape");
-    ok = ok && check_add(&html, subject) && tape_picture_add(&html, subject);
-    tabs_next(&html, "Details");
-    ok = ok && details_add(&html, subject->checkpoint, data_hash);
-    tabs_end(&html);
+    ok = ok && add_parts(&html, subject, from, &errors);
+    errors_free(&errors);
     char *page = html_end(&html);
     if (ok)
         return page;

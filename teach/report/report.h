@@ -6,12 +6,19 @@
 #ifndef SOFTBACK_TEACH_REPORT_REPORT_H
 #define SOFTBACK_TEACH_REPORT_REPORT_H
 
+#include "models/text/pairs.h"
 #include "teach/explain/subject.h"
 #include "teach/report/run_log.h"
 
-/* The page as a text for memory_free; NULL, with a message, when it cannot be made. `data_hash` is
-   that of the training data, 0 if it is unknown. */
+/* What a page is made of besides the model. */
+struct report_sources {
+    const struct run_log *log;
+    const sb_pairs *pairs; /* held out, to show what the model gets wrong; NULL: none */
+    uint64_t data_hash;    /* of the training data; 0: unknown */
+};
+
+/* The page as a text for memory_free; NULL, with a message, when it cannot be made. */
 char *report_page(const struct subject *subject, const char *title, const char *text,
-                  const struct run_log *log, uint64_t data_hash);
+                  const struct report_sources *sources);
 
 #endif

@@ -451,3 +451,49 @@ TEST(report, texts_are_escaped_in_html)
     expect_nested(page);
     free(page);
 }
+
+/* ---- Errors, and two runs ---- */
+
+TEST(report, its_errors_are_the_worst_of_held_out_pairs)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    const char held[] = "3 1 4\t3 1 4\n5 9\t2 2 2 2 2 2\n";
+    program_write("held.tsv", held, strlen(held));
+    struct outcome o = program_run("report m --input '3 1 4' --data held.tsv --out page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    char *page = program_read("page.html", NULL);
+    cr_assert(page != NULL);
+    expect_nested(page);
+    const char *errors = strstr(page, "<h2>Errors</h2>");
+    cr_assert(errors && strstr(page, "Of 2 held-out texts it writes "));
+    cr_expect(strstr(errors, "<code>2 2 2 2 2 2</code></td>"), "the expected text is not there");
+    cr_expect(strstr(errors, "<h2>Attention of the worst</h2>"));
+    free(page);
+    o = program_run("report m --input '3 1 4' --data nothing.tsv --out page.html");
+    cr_expect(o.code == 1 && strstr(o.err, "nothing.tsv"), "%s", o.err);
+}
+
+TEST(report, two_runs_are_compared)
+{
+    cr_assert(program_run(TRAIN).code == 0);
+    cr_assert(program_run(TRAIN "--seed 7 --learning-rate 0.002 --out n").code == 0);
+    struct outcome o = program_run("report m n --out both.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect_str_eq(o.out, "report     both.html\n");
+    char *page = program_read("both.html", NULL);
+    cr_assert(page != NULL);
+    expect_nested(page);
+    cr_expect(strstr(page, "<h2>Training loss</h2>") && strstr(page, "<h2>Held-out loss</h2>"));
+    const char *differ = strstr(page, "<h2>Settings that differ</h2>");
+    cr_assert(differ != NULL);
+    cr_expect(strstr(differ, "<th scope=\"row\">seed</th><td>1</td><td>7</td>"), "%s", differ);
+    cr_expect(count_of(differ, "<tr><th scope=\"row\">") == 2, "%s", differ);
+    cr_expect(!strstr(page, "nan"));
+    free(page);
+    o = program_run("report m n");
+    cr_expect(o.code == 2 && strstr(o.err, "give --out FILE"), "%s", o.err);
+    o = program_run("report m n --input x --out both.html");
+    cr_expect(o.code == 2 && strstr(o.err, "only --out is possible"), "%s", o.err);
+    o = program_run("report m missing --out both.html");
+    cr_expect(o.code == 1 && strstr(o.err, "missing"), "%s", o.err);
+}

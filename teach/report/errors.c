@@ -1,0 +1,143 @@
+#include "teach/report/errors.h"
+#include "models/text/metrics.h"
+#include "models/translation.h"
+#include "teach/report/maps.h"
+#include "tensor/memory.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_PAIRS = 200, SHOWN = 12 };
+
+static int worse(const void *a_, const void *b_)
+{
+    const struct error_found *a = a_, *b = b_;
+    if (a->distance != b->distance)
+        return a->distance > b->distance ? -1 : 1;
+    return a->pair < b->pair ? -1 : a->pair > b->pair;
+}
+
+static int64_t distance_of(const sb_vocabulary *vocabulary, const char *a, const char *b)
+{
+    int64_t n, m, distance = -1;
+    int32_t *x = sb_vocabulary_encode(vocabulary, a, &n, NULL);
+    int32_t *y = x ? sb_vocabulary_encode(vocabulary, b, &m, NULL) : NULL;
+    if (y)
+        distance = sb_edit_distance(x, n, y, m);
+    sb_free(x);
+    sb_free(y);
+    return distance;
+}
+
+static bool compare_outputs(struct errors *e, const sb_vocabulary *vocabulary)
+{
+    for (int64_t i = 0; i < e->count; i++) {
+        const char *expected = sb_pairs_target(e->pairs, i);
+        if (strcmp(e->output[i], expected) == 0)
+            continue;
+        const int64_t distance = distance_of(vocabulary, e->output[i], expected);
+        if (distance < 0)
+            return false;
+        e->found[e->wrong++] = (struct error_found){i, distance};
+    }
+    if (e->wrong > 0)
+        qsort(e->found, (size_t)e->wrong, sizeof *e->found, worse);
+    return true;
+}
+
+bool errors_find(struct errors *e, const sb_seq2seq *model, const sb_pairs *pairs)
+{
+    const int64_t all = sb_pairs_count(pairs), n = all < MOST_PAIRS ? all : MOST_PAIRS;
+    *e = (struct errors){.pairs = pairs};
+    if (n == 0)
+        return true;
+    e->output = memory_new((size_t)n * sizeof *e->output);
+    e->found = memory_new((size_t)n * sizeof *e->found);
+    if (!e->output || !e->found)
+        return sb_fail("report: out of memory for %lld outputs", (long long)n);
+    if (!sb_translate_texts(model, sb_pairs_sources(pairs), n, NULL, e->output))
+        return false;
+    e->count = n;
+    return compare_outputs(e, sb_seq2seq_target(model));
+}
+
+void errors_free(struct errors *e)
+{
+    for (int64_t i = 0; i < e->count; i++)
+        sb_free(e->output[i]);
+    memory_free(e->output);
+    memory_free(e->found);
+    *e = (struct errors){0};
+}
+
+void errors_summary(struct html *html, const struct errors *e)
+{
+    if (e->count == 0)
+        return;
+    html_print(html, "<p>Of %lld held-out texts it writes %lld wrong", (long long)e->count,
+               (long long)e->wrong);
+    if (e->wrong > 0) {
+        const int64_t i = e->found[0].pair;
+        html_add(html, ", the worst <code>");
+        html_text(html, e->output[i]);
+        html_add(html, "</code> for <code>");
+        html_text(html, sb_pairs_source(e->pairs, i));
+        html_add(html, "</code>, where <code>");
+        html_text(html, sb_pairs_target(e->pairs, i));
+        html_add(html, "</code> is expected");
+    }
+    html_add(html, ".</p>\n");
+}
+
+static void cell(struct html *html, const char *text)
+{
+    html_add(html, "<td class=\"names\"><code>");
+    html_text(html, text);
+    html_add(html, "</code></td>");
+}
+
+static void table(struct html *html, const struct errors *e)
+{
+    html_add(html, "<div class=\"wide\"><table>\n<tr><th scope=\"col\">text</th><th "
+                   "scope=\"col\">expected</th><th scope=\"col\">written</th><th "
+                   "scope=\"col\">symbols to change</th></tr>\n");
+    for (int64_t n = 0; n < e->wrong && n < SHOWN; n++) {
+        const int64_t i = e->found[n].pair;
+        html_add(html, "<tr>");
+        cell(html, sb_pairs_source(e->pairs, i));
+        cell(html, sb_pairs_target(e->pairs, i));
+        cell(html, e->output[i]);
+        html_print(html, "<td>%lld</td></tr>\n", (long long)e->found[n].distance);
+    }
+    html_add(html, "</table></div>\n");
+}
+
+static void picture(struct html *html, const struct maps *maps)
+{
+    html_add(html, "<h2>Attention of the worst</h2>\n<p>Rows: what it writes. Columns: the text. "
+                   "Weights of the last layer, mean over its heads, in per cent.</p>\n"
+                   "<div class=\"wide\">");
+    attention_picture(html, maps);
+    html_add(html, "</svg></div>\n");
+}
+
+bool errors_add(struct html *html, const struct subject *s, const struct errors *e)
+{
+    struct subject worst;
+    if (e->count == 0) {
+        html_add(html, "<h2>Errors</h2>\n<p>No held-out pairs were given (--data FILE).</p>\n");
+        return true;
+    }
+    html_print(html, "<h2>Errors</h2>\n<p>%lld of %lld held-out texts are written wrong.</p>\n",
+               (long long)e->wrong, (long long)e->count);
+    if (e->wrong == 0)
+        return true;
+    table(html, e);
+    const int64_t i = e->found[0].pair;
+    if (strlen(sb_pairs_source(e->pairs, i)) > 64 || strlen(e->output[i]) >= 64)
+        return true; /* too long to be drawn */
+    if (!subject_begin(&worst, s->model, sb_pairs_source(e->pairs, i), e->output[i]))
+        return false;
+    const bool ok = maps_of(html, &worst, picture);
+    subject_end(&worst);
+    return ok;
+}
