@@ -18,8 +18,10 @@ const Drawer = (() => {
         const row = (name) => part(name, at, n), vector = (name) => part(name, at, seen.size);
         const ofKey = (name, k) => part(name, s.head * n + k, seen.size);
         const kept = row("s").map((x) => x > -Infinity);
-        return {frame, seen, q, n, kept, row, vector, ofKey,
-            s: row("s"), a: row("a"), g: row("g"), ds: row("ds"), right: row("right"),
+        const ds = row("ds"), right = row("right");
+        const wrong = largest(ds.map((x, k) => x - right[k])) > 1e-9 * largest(right);
+        return {frame, seen, q, n, kept, vector, ofKey, wrong,
+            s: row("s"), a: row("a"), g: row("g"), ds, right,
             average: seen.average[at], sum: seen.sum[at]};
     };
     const where = (c) => `“${c.seen.rows[c.q]}” attends, row ${c.q + 1} of head ${s.head + 1}, ` +
@@ -86,8 +88,9 @@ const Drawer = (() => {
     const say = (c, wrong) => {
         const {sum} = c, most = largest(c.ds);
         const zero = Math.abs(sum) < 1e-6 * most || most === 0;
-        const lead = "Arrows show what the right gradient does: the score of a key with a high g falls, and what " +
-            "it loses, keys with a lower g gain. ";
+        const lead = "g is how the loss changes with each weight. The weights always sum to 1, so if one grows, " +
+            "others shrink. Arrows show what the right gradient makes of it: the score of a key with a high g " +
+            "falls, and what it loses, keys with a lower g gain. ";
         if (zero) return lead + "So nothing is lost: the ds of this row sum to 0.";
         const outline = wrong ? " Outlines are the right ds, bars those that this model gets." : "";
         return `${lead}But here the ds sum to ${short(sum)}: ${short(Math.abs(sum))} is ${sum > 0 ? "taken from" : "given to"} ` +
@@ -99,9 +102,9 @@ const Drawer = (() => {
         $("drawer").hidden = !s.drawer;
         const c = s.drawer && chosen();
         if (!c) return;
-        const wrong = largest(c.ds.map((x, k) => x - c.right[k])) > 1e-9 * largest(c.right);
+        const {wrong} = c;
         $("drawer").className = s.racer ? "wrong" : "right";
-        $("drawer-title").textContent = s.racer ? "One row, wrong gradient" : "One row, right gradient";
+        $("drawer-title").textContent = wrong ? "One row, wrong gradient" : "One row, right gradient";
         $("drawer-where").textContent = where(c);
         drawTable(c, wrong);
         drawFlow(c, wrong);

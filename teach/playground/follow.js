@@ -30,11 +30,14 @@ const Follow = (() => {
                     `a ${short(c.a[k])}, g ${short(c.g[k])}`))];
         }],
         ["ds", (c) => {
-            const {average} = c, most = largest(c.ds);
-            return [formula(`ds<sub>j</sub> = ${s.racer ? escaped(s.rule) : "a<sub>j</sub> (g<sub>j</sub> − avg)"}, &nbsp; avg = Σ a g = ${short(average)}`),
-                para("Through softmax: a weight can only grow if others shrink, so g counts against the row’s average."),
+            const {average, wrong} = c, most = largest(c.ds);
+            const rule = wrong ? escaped(s.rule) : `a<sub>j</sub> (g<sub>j</sub> − avg), &nbsp; avg = Σ a g = ${short(average)}`;
+            const note = (k) => (wrong ? `a ${short(c.a[k])}, g ${short(c.g[k])} → ${short(c.ds[k])}, right: ${short(c.right[k])}`
+                : `${short(c.a[k])} × (${short(c.g[k])} − ${short(average)}) = ${short(c.ds[k])}`);
+            return [formula(`ds<sub>j</sub> = ${rule}`),
+                para("Through softmax: a weight can only grow if others shrink, so the right ds counts g against the average of its row."),
                 kept(c).map((k) => tag("div", {class: "vector"}, tag("span", {}, escaped(c.seen.keys[k])), bar(c.ds[k], most),
-                    tag("span", {class: "note"}, `${short(c.a[k])} × (${short(c.g[k])} − ${short(average)}) → ${short(c.ds[k])}`)))];
+                    tag("span", {class: "note"}, note(k))))];
         }],
         ["Q and K", (c) => {
             const dq = c.vector("dq"), q = c.vector("q");
@@ -60,7 +63,7 @@ const Follow = (() => {
     const draw = () => {
         const c = Drawer.chosen();
         if (!c) return;
-        $("follow-where").textContent = Drawer.where(c) + (s.racer ? ", wrong gradient" : ", right gradient");
+        $("follow-where").textContent = Drawer.where(c) + (c.wrong ? ", wrong gradient" : ", right gradient");
         $("follow-zoom").innerHTML = stops[s.stop][1](c).flat(3).join("");
         for (const [i, button] of [...$("follow-stops").children].entries()) {
             if (i === s.stop)

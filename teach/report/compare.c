@@ -70,11 +70,11 @@ static void head(struct html *html, const struct compared runs[2])
     html_add(html, "</tr>\n");
 }
 
-static void row(struct html *html, const char *name, double a, double b)
+static void row(struct html *html, const char *name, int digits, double a, double b)
 {
     html_print(html, "<tr><th scope=\"row\">%s</th>", name);
-    html_print(html, isnan(a) ? "<td></td>" : "<td>%.4g</td>", a);
-    html_print(html, isnan(b) ? "<td></td>" : "<td>%.4g</td>", b);
+    html_print(html, isnan(a) ? "<td></td>" : "<td>%.*g</td>", digits, a);
+    html_print(html, isnan(b) ? "<td></td>" : "<td>%.*g</td>", digits, b);
     html_add(html, "</tr>\n");
 }
 
@@ -82,11 +82,11 @@ static void add_results(struct html *html, const struct compared runs[2])
 {
     const struct run_end a = run_end(runs[0].log, 1), b = run_end(runs[1].log, 1);
     head(html, runs);
-    row(html, "held-out texts exactly right, per cent", 100 * a.exact, 100 * b.exact);
-    row(html, "best held-out loss", a.held_out_loss, b.held_out_loss);
-    row(html, "training loss at the end", a.last_loss, b.last_loss);
-    row(html, "steps", a.steps, b.steps);
-    row(html, "weights", (double)sb_parameters_size(runs[0].checkpoint->weights),
+    row(html, "held-out texts exactly right, per cent", 4, 100 * a.exact, 100 * b.exact);
+    row(html, "best held-out loss", 4, a.held_out_loss, b.held_out_loss);
+    row(html, "training loss at the end", 4, a.last_loss, b.last_loss);
+    row(html, "steps", 12, a.steps, b.steps);
+    row(html, "weights", 12, (double)sb_parameters_size(runs[0].checkpoint->weights),
         (double)sb_parameters_size(runs[1].checkpoint->weights));
     html_add(html, "</table></div>\n");
 }
