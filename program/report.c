@@ -226,7 +226,7 @@ static int report_run(int argc, char **argv)
     if (wrong >= 0)
         return wrong;
     if (report_misuse(&request))
-        return command_misused("report", report_misuse(&request));
+        return command_misused("report", "%s", report_misuse(&request));
     if (request.other) {
         if (!report_compare(&request))
             return command_failed("report");

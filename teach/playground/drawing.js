@@ -3,11 +3,16 @@ const $ = (id) => document.getElementById(id);
 const range = (n) => Array.from({length: n}, (_, i) => i);
 const largest = (numbers) => numbers.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
-const letters = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\"": "&quot;"};
+const letters = {
+    "&": "&amp;",
+    "<": "&lt;",
+    ">": "&gt;",
+    "\"": "&quot;"
+};
 const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => letters[c]);
 
-/* <name ...>inside</name>. An attribute that is false or undefined is left out, one that is true has
-   no value; what is inside is HTML already. */
+/* <name ...>inside</name>. An attribute that is false or undefined is left out, one that is true
+   has no value; what is inside is HTML already. */
 const tag = (name, attributes, ...inside) => {
     const given = Object.entries(attributes).filter(([, x]) => x !== false && x !== undefined);
     const all = given.map(([key, x]) => (x === true ? ` ${key}` : ` ${key}="${escaped(x)}"`));
@@ -34,29 +39,33 @@ const plain = (x, digits) => {
 
 /* ---- tables ---- */
 
-/* Rows of cells as HTML; `now` is the one to be marked. On a narrow screen a row becomes a card, and
-   each cell shows the name of its column. */
-const tableOf = (head, rows, now = -1) => [
-    tag("thead", {}, tag("tr", {}, head.map((name) => tag("th", {scope: "col"}, escaped(name))))),
-    tag("tbody", {}, rows.map((row, i) => tag("tr", {class: i === now && "now"}, row))),
+/* Rows of cells as HTML; `now` is the one to be marked. On a narrow screen a row becomes a card,
+   and each cell shows the name of its column. */
+const tableOf = (head, rows, now = -1) =>
+    [tag("thead", {}, tag("tr", {}, head.map((name) => tag("th", {scope: "col"}, escaped(name))))),
+     tag("tbody", {}, rows.map((row, i) => tag("tr", {class: i === now && "now"}, row))),
 ].join("");
 const cellOf = (column, inside, more) => tag("td", {"data-name": column, ...more}, inside);
 
 /* ---- bars ---- */
 
-const small = (width, ...inside) =>
-    tag("svg",
-        {class: "bar", width, height: 12, viewBox: `0 0 ${width} 12`, preserveAspectRatio: "none", "aria-hidden": "true"},
-        inside);
+const small = (width, ...inside) => tag("svg", {
+    class: "bar",
+    width,
+    height: 12,
+    viewBox: `0 0 ${width} 12`,
+    preserveAspectRatio: "none",
+    "aria-hidden": "true"
+},
+                                        inside);
 
 /* A signed bar about a middle line. */
 const bar = (x, most) => {
     const middle = 36, room = middle - 1;
     const width = most > 0 ? Math.min(1, Math.abs(x) / most) * room : 0;
     const fill = `var(--${x < 0 ? "minus" : "plus"})`;
-    return small(
-        2 * middle, tag("line", {class: "axis", x1: middle, x2: middle, y1: 0, y2: 12}),
-        tag("rect", {x: x < 0 ? middle - width : middle, y: 2, width, height: 8, fill}));
+    return small(2 * middle, tag("line", {class: "axis", x1: middle, x2: middle, y1: 0, y2: 12}),
+                 tag("rect", {x: x < 0 ? middle - width : middle, y: 2, width, height: 8, fill}));
 };
 
 /* A bar from 0 to 1. */
@@ -68,14 +77,17 @@ const share = (x) => {
 
 /* Numbers as a strip of coloured cells; the number is its title. */
 const strip = (numbers, most, name) => {
-    const cell = (x, i) => tag(
-        "i", {
-            class: sign(x),
-            style: `--t:${(most > 0 ? Math.abs(x) / most : 0).toFixed(3)}`,
-            title: `${name} ${i}: ${short(x)}`,
-        });
-    return tag("span", {class: "strip", role: "img", "aria-label": `${name}: ${[...numbers].map(short).join(", ")}`},
-        [...numbers].map(cell));
+    const cell = (x, i) => tag("i", {
+        class: sign(x),
+        style: `--t:${(most > 0 ? Math.abs(x) / most : 0).toFixed(3)}`,
+        title: `${name} ${i}: ${short(x)}`,
+    });
+    return tag("span", {
+        class: "strip",
+        role: "img",
+        "aria-label": `${name}: ${[...numbers].map(short).join(", ")}`
+    },
+               [...numbers].map(cell));
 };
 
 /* ---- charts ---- */
@@ -90,7 +102,8 @@ const picture = (id, label, width, height, ...inside) => {
 const words = (x, y, anchor, text, more) =>
     tag("text", {x, y, "text-anchor": anchor, ...more}, escaped(text));
 
-/* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1. */
+/* Named bars, one below the other: [{name, value, colour, note}], by a scale from value to 0 .. 1.
+ */
 const bars = (id, label, all, scale) => {
     const height = 17, left = 7 * Math.max(...all.map((b) => b.name.length)) + 8;
     const width = Math.max(left + 120, room(id));
@@ -114,17 +127,24 @@ const series = [
 const sample = (i) => {
     const {colour, dashes} = series[i];
     const line = {x1: 0, x2: 34, y1: 4, y2: 4, stroke: `var(--${colour})`, "stroke-width": 3};
-    return tag("svg", {class: "bar", width: 34, height: 8, viewBox: "0 0 34 8", "aria-hidden": "true"},
-        tag("line", {...line, "stroke-dasharray": dashes}));
+    return tag("svg",
+               {class: "bar", width: 34, height: 8, viewBox: "0 0 34 8", "aria-hidden": "true"},
+               tag("line", {...line, "stroke-dasharray": dashes}));
 };
 
-/* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name, series};
-   `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown. Its plot
-   reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
-const CURVES = {left: 46, right: 10, height: 190};
+/* Losses over steps with a logarithmic y axis. `all` are up to four {points: [[x, y], ...], name,
+   series}; `level` is {value, name}; `spans` are shaded [from, to]; `at` is the step that is shown.
+   Its plot reaches from 46 to 10 pixels from the right edge, as the timeline below it. */
+const CURVES = {
+    left: 46,
+    right: 10,
+    height: 190
+};
 const curves = (id, label, {all, lastX, level, spans, at}) => {
-    const W = room(id, 1400), H = CURVES.height, {left} = CURVES, right = W - CURVES.right, bottom = 18;
-    const values = all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
+    const W = room(id, 1400), H = CURVES.height, {left} = CURVES, right = W - CURVES.right,
+          bottom = 18;
+    const values =
+        all.flatMap((c) => c.points.map((p) => p[1])).filter((y) => y > 0).concat(level.value);
     const top = Math.max(1, Math.ceil(Math.log10(Math.max(...values))));
     const low = Math.max(-5, Math.min(-1, Math.floor(Math.log10(Math.min(...values)))));
     const X = (x) => left + (x / lastX) * (right - left);
@@ -137,19 +157,24 @@ const curves = (id, label, {all, lastX, level, spans, at}) => {
         const y = 10 ** (low + i);
         return [across(y, {class: "axis"}), words(left - 5, Y(y) + 4, "end", short(y))];
     });
-    const lines = all.map((c) => tag("polyline", {
-        fill: "none",
-        stroke: `var(--${series[c.series].colour})`,
-        "stroke-width": 2.2,
-        "stroke-dasharray": series[c.series].dashes,
-        points: c.points.map((p) => X(p[0]).toFixed(1) + "," + Y(p[1]).toFixed(1)).join(" "),
-    }));
+    const lines = all.map(
+        (c) => tag("polyline", {
+            fill: "none",
+            stroke: `var(--${series[c.series].colour})`,
+            "stroke-width": 2.2,
+            "stroke-dasharray": series[c.series].dashes,
+            points: c.points.map((p) => X(p[0]).toFixed(1) + "," + Y(p[1]).toFixed(1)).join(" "),
+        }));
     const shade = spans.map(([from, to]) => tag("rect", {
-        class: "sabotaged", x: X(from), y: 8, width: Math.max(2, X(to) - X(from)), height: H - 8 - bottom}));
-    picture(
-        id, label, W, H, shade, scale,
-        across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
-        words(right - 2, Y(level.value) - 4, "end", level.name), lines,
-        at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
-        words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
+                                class: "sabotaged",
+                                x: X(from),
+                                y: 8,
+                                width: Math.max(2, X(to) - X(from)),
+                                height: H - 8 - bottom
+                            }));
+    picture(id, label, W, H, shade, scale,
+            across(level.value, {stroke: "var(--quiet)", "stroke-dasharray": "3 3"}),
+            words(right - 2, Y(level.value) - 4, "end", level.name), lines,
+            at >= 0 && tag("line", {class: "cursor", x1: X(at), x2: X(at), y1: 4, y2: H - bottom}),
+            words(left, H - 4, "start", "step 0"), words(right, H - 4, "end", "step " + lastX));
 };

@@ -2,8 +2,7 @@
 const Flash = (() => {
     const s = Address.state;
     const forwardColumns = ["block", "scores", "m", "rescale", "l", "o / l", "held"];
-    const backwardColumns =
-        ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"];
+    const backwardColumns = ["j", "a = exp(s - m)/l", "g = do v", "recomputed", "stored", "check"];
     const BLOCK_MS = 700, KEY_MS = 150;
     let page, timer = null;
 
@@ -23,16 +22,19 @@ const Flash = (() => {
             return isForward() ? done() > 0 && block === done() - 1 : i === back() - 1;
         };
         const isGone = (i) => isForward() && Math.floor(i / s.block) >= done();
-        $("flash-cells").innerHTML = s.fscores.map((x, i) => {
-            const value = tag("small", {}, "v " + short(s.fvalues[i]));
-            const state = isNow(i) ? "now" : isGone(i) ? "gone" : false;
-            return tag("span", {class: state}, short(x), tag("br", {}), value);
-        }).join("");
+        $("flash-cells").innerHTML =
+            s.fscores
+                .map((x, i) => {
+                    const value = tag("small", {}, "v " + short(s.fvalues[i]));
+                    const state = isNow(i) ? "now" : isGone(i) ? "gone" : false;
+                    return tag("span", {class: state}, short(x), tag("br", {}), value);
+                })
+                .join("");
     };
     const drawTable = () => {
         const columns = isForward() ? forwardColumns : backwardColumns;
-        const shown = isForward() ? blocks().slice(0, done())
-                                  : page.tables.backward.slice(0, back());
+        const shown =
+            isForward() ? blocks().slice(0, done()) : page.tables.backward.slice(0, back());
         const cells = (row) => columns.map((name) => tag("td", {}, escaped(row[name].text)));
         $("flash-table").innerHTML = tableOf(columns, shown.map(cells), shown.length - 1);
     };
@@ -46,8 +48,12 @@ const Flash = (() => {
         const passes = done() / blocks().length + (isForward() ? 0 : back() / whole);
         const reads = [
             {name: "block by block", value: passes, note: short(passes) + " of 2"},
-            {name: "the whole row", value: isForward() ? passes : 1, colour: "minus",
-                note: isForward() ? short(passes) : "1, and the row stays stored"},
+            {
+                name: "the whole row",
+                value: isForward() ? passes : 1,
+                colour: "minus",
+                note: isForward() ? short(passes) : "1, and the row stays stored"
+            },
         ];
         bars("flash-passes", "how often each score is computed", reads, (x) => x / 2);
     };
@@ -65,7 +71,7 @@ const Flash = (() => {
         $("flash-place").textContent = place();
         $("flash-say").textContent = page.texts[!isForward() ? 2 : end ? 1 : 0];
         $("flash-command").textContent = `./softback explain flash --scores ${s.fscores.join()} ` +
-            `--values ${s.fvalues.join()} --block ${s.block}`;
+                                         `--values ${s.fvalues.join()} --block ${s.block}`;
         $("flash-back").disabled = s.fstep === 0;
         $("flash-step").disabled = s.fstep === last();
         $("flash-play").textContent = timer ? "❚❚ pause" : "▶ play";

@@ -6,19 +6,31 @@ const Maps = (() => {
 
     const build = (racer, seen) => {
         const cell = (h, q, k) => tag("td", {
-            role: "gridcell", id: id(racer.index, h, q, k), tabindex: q + k ? -1 : 0,
-            "data-r": racer.index, "data-h": h, "data-q": q, "data-k": k});
-        const row = (h, name, q) => tag("tr", {role: "row"}, tag("th", {scope: "row", role: "rowheader"}, escaped(name)),
-            range(seen.keys.length).map((k) => cell(h, q, k)));
-        const head = (h) => tag("figure", {class: "head"},
-            tag("figcaption", {id: `caption-${racer.index}-${h}`}),
-            tag("table", {class: "map", role: "grid", "aria-labelledby": `caption-${racer.index}-${h}`},
-                tag("thead", {}, tag("tr", {role: "row"}, tag("th", {scope: "col", role: "columnheader", "aria-label": "query"}),
-                    seen.keys.map((name) => tag("th", {scope: "col", role: "columnheader"}, escaped(name))))),
-                tag("tbody", {}, seen.rows.map((name, q) => row(h, name, q)))));
+            role: "gridcell",
+            id: id(racer.index, h, q, k),
+            tabindex: q + k ? -1 : 0,
+            "data-r": racer.index,
+            "data-h": h,
+            "data-q": q,
+            "data-k": k
+        });
+        const row = (h, name, q) =>
+            tag("tr", {role: "row"}, tag("th", {scope: "row", role: "rowheader"}, escaped(name)),
+                range(seen.keys.length).map((k) => cell(h, q, k)));
+        const head = (h) =>
+            tag("figure", {class: "head"}, tag("figcaption", {id: `caption-${racer.index}-${h}`}),
+                tag("table",
+                    {class: "map", role: "grid", "aria-labelledby": `caption-${racer.index}-${h}`},
+                    tag("thead", {},
+                        tag("tr", {role: "row"},
+                            tag("th", {scope: "col", role: "columnheader", "aria-label": "query"}),
+                            seen.keys.map((name) => tag("th", {scope: "col", role: "columnheader"},
+                                                        escaped(name))))),
+                    tag("tbody", {}, seen.rows.map((name, q) => row(h, name, q)))));
         $(racer.id + "-maps").innerHTML = range(2).map(head).join("");
     };
-    const isChosen = (racer, h, q) => s.drawer && s.racer === racer.index && s.head === h && s.row === q;
+    const isChosen = (racer, h, q) =>
+        s.drawer && s.racer === racer.index && s.head === h && s.row === q;
 
     const draw = (racer, frame) => {
         const seen = frame.attentions[s.attention], n = seen.keys.length;
@@ -26,7 +38,8 @@ const Maps = (() => {
         if (shapes[racer.id] !== shape) build(racer, seen);
         shapes[racer.id] = shape;
         seen.a.forEach((a, i) => {
-            const k = i % n, q = Math.floor(i / n) % seen.rows.length, h = Math.floor(i / n / seen.rows.length);
+            const k = i % n, q = Math.floor(i / n) % seen.rows.length,
+                  h = Math.floor(i / n / seen.rows.length);
             const td = $(id(racer.index, h, q, k));
             const name = `${seen.rows[q]} attends to ${seen.keys[k]}: ${short(a)}`;
             td.style.setProperty("--t", a.toFixed(3));
@@ -43,7 +56,8 @@ const Maps = (() => {
     const focusCell = (r, h, q, k) => {
         const next = $(id(r, h, q, k));
         if (!next) return;
-        for (const td of document.querySelectorAll(`td[data-r="${r}"][data-h="${h}"]`)) td.tabIndex = -1;
+        for (const td of document.querySelectorAll(`td[data-r="${r}"][data-h="${h}"]`))
+            td.tabIndex = -1;
         next.tabIndex = 0;
         next.focus({preventScroll: true});
     };

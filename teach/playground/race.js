@@ -1,6 +1,7 @@
 /*
- * The race: two models that differ in the gradient of softmax train side by side, each in a worker with
- * an instance of the library of its own. Every tenth step is kept, so that time can be scrubbed.
+ * The race: two models that differ in the gradient of softmax train side by side, each in a worker
+ * with an instance of the library of its own. Every tenth step is kept, so that time can be
+ * scrubbed.
  */
 const Race = (() => {
     const s = Address.state;
@@ -32,7 +33,8 @@ const Race = (() => {
             done(answer);
     };
     const askBoth = (order, more) => Promise.all(racers.map((r) => ask(r, order, more(r))));
-    /* What changes the racers happens one after the other, so that both are always at the same step. */
+    /* What changes the racers happens one after the other, so that both are always at the same
+     * step. */
     const inOrder = (act) => {
         const next = busy.then(act);
         busy = next.catch(() => {});
@@ -68,11 +70,12 @@ const Race = (() => {
         const {task, factor, seed, steps} = s;
         step = 0;
         shown = -1;
-        for (const r of racers) Object.assign(r, {losses: [], frames: new Map(), spent: 0, latestStep: 0});
+        for (const r of racers)
+            Object.assign(r, {losses: [], frames: new Map(), spent: 0, latestStep: 0});
         keep(await askBoth("begin", (r) => ({
-            choice: {task, factor, seed, steps, rule: rules()[r.index]},
-            pair: s.pair,
-        })));
+                                        choice: {task, factor, seed, steps, rule: rules()[r.index]},
+                                        pair: s.pair,
+                                    })));
         draw();
     });
 
@@ -128,32 +131,43 @@ const Race = (() => {
         }
         return points;
     };
-    const spans = () => range(Math.ceil(s.events.length / 2)).map((i) => [
-        Math.min(s.events[2 * i], s.steps),
-        Math.min(s.events[2 * i + 1] ?? step, s.steps)]).filter(([from, to]) => to > from);
+    const spans = () => range(Math.ceil(s.events.length / 2))
+                            .map((i) => [Math.min(s.events[2 * i], s.steps),
+                                         Math.min(s.events[2 * i + 1] ?? step, s.steps)])
+                            .filter(([from, to]) => to > from);
     const drawLoss = () => {
         const all = [
             ...racers.map((r, i) => ({points: thinned(r.losses), series: i})),
-            ...earlier.map((e, i) => ({points: e.points, series: 2 + i}))];
+            ...earlier.map((e, i) => ({points: e.points, series: 2 + i}))
+        ];
         const level = {value: GUESSING, name: "guessing: ln 11"};
         const label = `loss of each step: right ${short(racers[0].losses.at(-1))}, wrong ` +
-            `${short(racers[1].losses.at(-1))} after ${step} steps`;
+                      `${short(racers[1].losses.at(-1))} after ${step} steps`;
         curves("loss", label, {all, lastX: s.steps, level, spans: spans(), at: now()});
-        const names = ["right gradient" + (s.events.length ? ", sabotaged where shaded" : ""),
-            Rules.name(s.rule), ...earlier.map((e) => "earlier: " + e.name)];
-        $("legend").innerHTML = names.map((name, i) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
+        const names = [
+            "right gradient" + (s.events.length ? ", sabotaged where shaded" : ""),
+            Rules.name(s.rule), ...earlier.map((e) => "earlier: " + e.name)
+        ];
+        $("legend").innerHTML =
+            names.map((name, i) => tag("span", {}, sample(i), " ", escaped(name))).join(" ");
     };
     const readOut = (at) => {
         const loss = (r) => short(r.losses[Math.max(0, at - 1)]);
-        return at > 0 ? `step ${at}: loss ${loss(racers[0])} right, ${loss(racers[1])} wrong` : "step 0";
+        return at > 0 ? `step ${at}: loss ${loss(racers[0])} right, ${loss(racers[1])} wrong`
+                      : "step 0";
     };
 
     /* A digit that is right is bold, a wrong one struck out; some models never end. */
-    const digits = ({target, output}) => [...output.slice(0, target.length)].map((c, i) => {
-        if (c === " ") return "";
-        const right = c === target[i];
-        return tag(right ? "b" : "s", {class: right ? "hit" : "miss"}, escaped(c));
-    }).join("") + (output.length > target.length ? "…" : "");
+    const digits =
+        ({target, output}) => [...output.slice(0, target.length)]
+                                  .map((c, i) => {
+                                      if (c === " ") return "";
+                                      const right = c === target[i];
+                                      return tag(right ? "b" : "s", {class: right ? "hit" : "miss"},
+                                                 escaped(c));
+                                  })
+                                  .join("") +
+                              (output.length > target.length ? "…" : "");
     const sentence = (pair) => tag(
         "li", {}, tag("span", {class: "source"}, escaped(pair.source.replaceAll(" ", ""))), " → ",
         tag("span", {class: "output", "aria-label": "writes " + pair.output}, digits(pair) || "…"));
@@ -168,16 +182,18 @@ const Race = (() => {
         Maps.draw(r, frame);
     };
     const drawControls = () => {
-        const bad = isSabotaged(step), ended = step >= s.steps, spent = Math.max(...racers.map((r) => r.spent));
-        $("play").textContent = playing ? "❚❚ pause" : "▶ " + (step === 0 || ended ? "start" : "go on");
+        const bad = isSabotaged(step), ended = step >= s.steps,
+              spent = Math.max(...racers.map((r) => r.spent));
+        $("play").textContent =
+            playing ? "❚❚ pause" : "▶ " + (step === 0 || ended ? "start" : "go on");
         $("sabotage").textContent = bad ? "repair the right one" : "sabotage the right one";
         $("sabotage").classList.toggle("danger", !bad);
         $("step").disabled = playing || ended;
         $("timeline").max = s.steps;
         $("timeline").value = now();
         $("timeline").setAttribute("aria-valuetext", "step " + now());
-        $("race-status").textContent = `step ${now()} of ${s.steps}` +
-            (now() < step ? `, trained to ${step}` : "") +
+        $("race-status").textContent =
+            `step ${now()} of ${s.steps}` + (now() < step ? `, trained to ${step}` : "") +
             (step && spent ? ` · ${(1000 * step / spent).toFixed(0)} steps/s` : "");
     };
     const draw = () => {
@@ -259,7 +275,8 @@ const Race = (() => {
     };
     const pointed = (event) => {
         const box = $("loss").getBoundingClientRect(), {left, right} = CURVES;
-        const at = Math.round((event.clientX - box.x - left) / (box.width - left - right) * s.steps);
+        const at =
+            Math.round((event.clientX - box.x - left) / (box.width - left - right) * s.steps);
         return Math.max(0, Math.min(racers[0].losses.length, at));
     };
     const connect = () => {
@@ -294,8 +311,8 @@ const Race = (() => {
         addEventListener("resize", () => draw());
     };
 
-    /* An address that names a step is trained up to it at once; otherwise the race begins by itself,
-       unless the reader wants no motion. */
+    /* An address that names a step is trained up to it at once; otherwise the race begins by
+       itself, unless the reader wants no motion. */
     const start = async () => {
         const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
         if (s.at >= 0)
@@ -315,8 +332,26 @@ const Race = (() => {
         connect();
         await begin();
     };
-    const state = () => ({racers, step, playing, earlier, now: now(), frames: racers.map((r) => r.frames.get(now()))});
-    return {open, start: guarded(start), state, stop, draw, run: guarded(run),
-        restart: guarded(async (options) => { await restart(options); return run(); }),
-        settled: () => busy, whenDrawn: (act) => listeners.push(act)};
+    const state = () => ({
+        racers,
+        step,
+        playing,
+        earlier,
+        now: now(),
+        frames: racers.map((r) => r.frames.get(now()))
+    });
+    return {
+        open,
+        start: guarded(start),
+        state,
+        stop,
+        draw,
+        run: guarded(run),
+        restart: guarded(async (options) => {
+            await restart(options);
+            return run();
+        }),
+        settled: () => busy,
+        whenDrawn: (act) => listeners.push(act)
+    };
 })();

@@ -1,7 +1,8 @@
 /* Panel 1: a row of softmax forward and back. */
 const Row = (() => {
     const s = Address.state, MOST_KEYS = 12;
-    const columns = ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "the mistake"];
+    const columns =
+        ["key", "score s", "weight a", "upstream g", "g − avg", "ds", "difference", "the mistake"];
     let names = null; /* of keys that came from a model */
     let origin = "";  /* of a row that came from a model */
 
@@ -33,12 +34,21 @@ const Row = (() => {
     const cells = (score, i) => {
         const {kept, slide} = inputs(i), empty = (id, name) => cellOf(name, "", {id: `${id}-${i}`});
         return [
-            tag("th", {scope: "row"}, tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ", escaped(key(i)))),
-            cellOf("score s", [tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`}),
-                field("score", i, "score", score)], {class: "score"}),
+            tag("th", {scope: "row"},
+                tag("label", {}, tag("input", {...kept, "aria-label": `keep key ${key(i)}`}), " ",
+                    escaped(key(i)))),
+            cellOf("score s",
+                   [
+                       tag("input", {...slide, "aria-label": `slide the score of key ${key(i)}`}),
+                       field("score", i, "score", score)
+                   ],
+                   {class: "score"}),
             empty("a", "weight a"),
             cellOf("upstream g", field("upstream", i, "upstream gradient", s.upstream[i])),
-            empty("centred", "g − avg"), empty("ds", "ds"), empty("difference", "difference"), empty("mistake", "the mistake"),
+            empty("centred", "g − avg"),
+            empty("ds", "ds"),
+            empty("difference", "difference"),
+            empty("mistake", "the mistake"),
         ];
     };
 
@@ -70,17 +80,18 @@ const Row = (() => {
 
     const jacobianCell = (x, i, j, cell, left, most) => {
         const at = {x: left + j * cell, y: 18 + i * cell};
-        const square = tag(
-            "rect", {
-                ...at,
-                width: cell - 1.5,
-                height: cell - 1.5,
-                fill: `var(--${x < 0 ? "minus" : "plus"})`,
-                "fill-opacity": (0.5 * Math.abs(x) / most).toFixed(3),
-                stroke: "var(--line)",
-            },
-            tag("title", {}, escaped(`da ${key(i)} / ds ${key(j)} = ${short(x)}`)));
-        return s.scores.length > 8 ? square : square + words(at.x + cell / 2, at.y + 0.6 * cell, "middle", brief(x));
+        const square = tag("rect", {
+            ...at,
+            width: cell - 1.5,
+            height: cell - 1.5,
+            fill: `var(--${x < 0 ? "minus" : "plus"})`,
+            "fill-opacity": (0.5 * Math.abs(x) / most).toFixed(3),
+            stroke: "var(--line)",
+        },
+                           tag("title", {}, escaped(`da ${key(i)} / ds ${key(j)} = ${short(x)}`)));
+        return s.scores.length > 8
+                   ? square
+                   : square + words(at.x + cell / 2, at.y + 0.6 * cell, "middle", brief(x));
     };
     /* Two digits, and never 0 for what is not. */
     const brief = (x) => {
@@ -94,17 +105,17 @@ const Row = (() => {
         const left = 14 + 7 * Math.max(...range(n).map((i) => key(i).length));
         const cell = Math.min(44, 264 / n), most = Math.max(1e-9, largest(J.flat()));
         const label = "Jacobian, a heat map; each row and column sums to 0";
-        const rows = J.map((row, i) => [
-            words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
-            words(left + (i + 0.5) * cell, 12, "middle", key(i)),
-            row.map((x, j) => jacobianCell(x, i, j, cell, left, most)),
+        const rows = J.map((row, i) => [words(left - 6, 18 + (i + 0.6) * cell, "end", key(i)),
+                                        words(left + (i + 0.5) * cell, 12, "middle", key(i)),
+                                        row.map((x, j) => jacobianCell(x, i, j, cell, left, most)),
         ]);
         picture("row-jacobian", label, left + n * cell + 2, 20 + n * cell, rows);
     };
 
     const drawRow = (forward, back, most, i) => {
         const ds = back.ds.number;
-        $("a-" + i).innerHTML = s.mask[i] ? share(forward.a.number) + " " + forward.a.text : "blocked";
+        $("a-" + i).innerHTML =
+            s.mask[i] ? share(forward.a.number) + " " + forward.a.text : "blocked";
         $("centred-" + i).textContent = back["g - avg"].text;
         $("ds-" + i).innerHTML = bar(ds, most) + " " + tag("span", {class: sign(ds)}, back.ds.text);
         $("difference-" + i).textContent =

@@ -9,8 +9,14 @@ const Teacher = (() => {
         ["Frozen", {rule: "0"}],
         ["Scores × 16", {factor: 16}],
         ["A row at step 100", {at: 100, drawer: 1, row: 3}],
-        ["32 keys, in blocks", {fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
-            fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)), block: 4, panel: 5}],
+        [
+            "32 keys, in blocks", {
+                fscores: range(32).map((i) => +(4 * Math.sin(i * i)).toFixed(2)),
+                fvalues: range(32).map((i) => +Math.cos(3 * i).toFixed(2)),
+                block: 4,
+                panel: 5
+            }
+        ],
     ];
     const draw = () => {
         document.body.classList.toggle("teacher", Boolean(s.teacher));
@@ -24,8 +30,13 @@ const Teacher = (() => {
         location.reload();
     };
     const open = () => {
-        $("scenes").innerHTML = scenes.map(([name], i) => tag("button", {type: "button", "data-scene": i}, escaped(name))).join("");
-        $("scenes").onclick = (e) => { if (e.target.dataset.scene) show(scenes[e.target.dataset.scene]); };
+        $("scenes").innerHTML =
+            scenes
+                .map(([name], i) => tag("button", {type: "button", "data-scene": i}, escaped(name)))
+                .join("");
+        $("scenes").onclick = (e) => {
+            if (e.target.dataset.scene) show(scenes[e.target.dataset.scene]);
+        };
         $("teacher").onclick = () => {
             s.teacher = s.teacher ? 0 : 1;
             Address.write();

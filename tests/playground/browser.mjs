@@ -34,8 +34,8 @@ const connect = (to, from, onEvent) => {
 };
 
 /* Opens a page. `problems` collects errors and warnings of the page. */
-export const open = async (
-    program, url, {dark = false, still = false, width = 1280, height = 1000} = {}) => {
+export const open =
+    async (program, url, {dark = false, still = false, width = 1280, height = 1000} = {}) => {
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "softback-browser-"));
     const flags = [
         "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -45,8 +45,8 @@ export const open = async (
     const problems = [];
     const send = connect(child.stdio[3], child.stdio[4], ({method, params}) => {
         if (method === "Runtime.exceptionThrown")
-            problems.push(
-                params.exceptionDetails.exception?.description || params.exceptionDetails.text);
+            problems.push(params.exceptionDetails.exception?.description ||
+                          params.exceptionDetails.text);
         if (method === "Runtime.consoleAPICalled" && params.type !== "log")
             problems.push(params.args.map((a) => a.value).join(" "));
         if (method === "Log.entryAdded" && params.entry.level === "error")
@@ -56,17 +56,14 @@ export const open = async (
     const {sessionId} = await send("Target.attachToTarget", {targetId, flatten: true});
     const tell = (method, params) => send(method, params, sessionId);
     for (const domain of ["Runtime", "Page", "Log"]) await tell(domain + ".enable");
-    await tell(
-        "Emulation.setDeviceMetricsOverride",
-        {width, height, deviceScaleFactor: 1, mobile: width < 500});
-    await tell(
-        "Emulation.setEmulatedMedia",
-        {
-            features: [
-                {name: "prefers-color-scheme", value: dark ? "dark" : "light"},
-                {name: "prefers-reduced-motion", value: still ? "reduce" : "no-preference"}
-            ]
-        });
+    await tell("Emulation.setDeviceMetricsOverride",
+               {width, height, deviceScaleFactor: 1, mobile: width < 500});
+    await tell("Emulation.setEmulatedMedia", {
+        features: [
+            {name: "prefers-color-scheme", value: dark ? "dark" : "light"},
+            {name: "prefers-reduced-motion", value: still ? "reduce" : "no-preference"}
+        ]
+    });
 
     const page = {problems, tell};
     page.go = (to) => tell("Page.navigate", {url: to});
@@ -83,8 +80,16 @@ export const open = async (
         throw Error(`timeout waiting for ${expression}; ${problems.join("; ")}`);
     };
     page.press = async (key, modifiers = 0) => {
-        const codes =
-            {Tab: 9, Enter: 13, Escape: 27, " ": 32, ArrowLeft: 37, ArrowUp: 38, ArrowRight: 39, ArrowDown: 40};
+        const codes = {
+            Tab: 9,
+            Enter: 13,
+            Escape: 27,
+            " ": 32,
+            ArrowLeft: 37,
+            ArrowUp: 38,
+            ArrowRight: 39,
+            ArrowDown: 40
+        };
         const text = key === "Enter" ? "\r" : key.length === 1 ? key : undefined;
         const common = {
             key,

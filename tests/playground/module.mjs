@@ -1,13 +1,13 @@
 /*
  * The page's numbers, without a browser: module.mjs PLAYGROUND.WASM LOSSES SOFTBACK LESSON, where
- * LOSSES is playground-losses of a portable build, SOFTBACK the program, and LESSON the final weights
- * of lesson 11.
+ * LOSSES is playground-losses of a portable build, SOFTBACK the program, and LESSON the final
+ * weights of lesson 11.
  */
 import {execFileSync} from "node:child_process";
 import fs from "node:fs";
 import process from "node:process";
 
-import {test, end, expect, expectEqual} from "./test.mjs";
+import {end, expect, expectEqual, test} from "./test.mjs";
 
 const [, , wasm, losses, softback, lesson] = process.argv;
 const source =
@@ -63,31 +63,27 @@ const expectTables = (topic, options, ...words) => {
     for (const {name, columns, rows} of tables)
         rows.forEach((row, r) => columns.forEach((column, c) => {
             const cell = own.tables[name][r][column].text;
-            expectEqual(
-                typeof row[c] === "number" ? +cell : cell, row[c],
-                `${topic}, ${name}, row ${r}, ${column}`);
+            expectEqual(typeof row[c] === "number" ? +cell : cell, row[c],
+                        `${topic}, ${name}, row ${r}, ${column}`);
         }));
     expectEqual(own.texts, said.parts.filter((p) => p.text).map((p) => p.text), `${topic}'s texts`);
 };
 
 await test("pages have the numbers of the terminal", () => {
     expectTables("softmax", {});
-    expectTables(
-        "softmax", {
-            scores: [20, 10, 1, -10, 3],
-            upstream: [1, 0, 2, 0, -1],
-            mask: [1, 1, 1, 1, 0],
-            temperature: 2
-        },
-        "--scores", "20,10,1,-10,3", "--upstream", "1,0,2,0,-1", "--mask", "1,1,1,1,0",
-        "--temperature", "2");
-    expectTables(
-        "softmax", {scores: [1, 2], upstream: [1, 0], mask: [0, 0]}, "--scores", "1,2",
-        "--upstream", "1,0", "--mask", "0,0");
+    expectTables("softmax", {
+        scores: [20, 10, 1, -10, 3],
+        upstream: [1, 0, 2, 0, -1],
+        mask: [1, 1, 1, 1, 0],
+        temperature: 2
+    },
+                 "--scores", "20,10,1,-10,3", "--upstream", "1,0,2,0,-1", "--mask", "1,1,1,1,0",
+                 "--temperature", "2");
+    expectTables("softmax", {scores: [1, 2], upstream: [1, 0], mask: [0, 0]}, "--scores", "1,2",
+                 "--upstream", "1,0", "--mask", "0,0");
     expectTables("flash", {});
-    expectTables(
-        "flash", {scores: [3, 1, 4, 1, 5], values: [1, 2, 3, 4, 5], block: 3}, "--scores",
-        "3,1,4,1,5", "--values", "1,2,3,4,5", "--block", "3");
+    expectTables("flash", {scores: [3, 1, 4, 1, 5], values: [1, 2, 3, 4, 5], block: 3}, "--scores",
+                 "3,1,4,1,5", "--values", "1,2,3,4,5", "--block", "3");
     expectTables("saturated-rows", {width: 16}, "--width", "16");
     expectTables("saturated-rows", {});
     for (const topic of ["mask", "cross-entropy", "saturation", "positions", "attention", "tape"])
@@ -97,9 +93,9 @@ await test("pages have the numbers of the terminal", () => {
 await test("the Jacobian has the numbers of the terminal", () => {
     const J = Library.jacobian({scores: [2, 1, 0.1, -1]});
     const shown = Library.explain("softmax", {}).tables.jacobian;
-    J.forEach(
-        (row, i) => row.forEach(
-            (x, j) => expect(Math.abs(x - shown[i]["by s_" + j].number) < 1e-15, `J ${i} ${j}`)));
+    J.forEach((row, i) =>
+                  row.forEach((x, j) => expect(Math.abs(x - shown[i]["by s_" + j].number) < 1e-15,
+                                               `J ${i} ${j}`)));
     for (const row of J)
         expect(Math.abs(row.reduce((a, b) => a + b)) < 1e-12, "a row does not sum to 0");
 });
@@ -111,9 +107,8 @@ await test("invalid options give a message", () => {
     } catch (error) {
         message = error.message;
     }
-    expect(
-        message.includes("--upstream: there are 2 numbers, but 3 scores"),
-        `the message is "${message}"`);
+    expect(message.includes("--upstream: there are 2 numbers, but 3 scores"),
+           `the message is "${message}"`);
 });
 
 /* Rows of an array (heads, rows, width) of what was seen. */
@@ -157,20 +152,24 @@ await test("each gradient that is followed leads to the next", () => {
         const sight = Library.training.look(3), seen = sight.attentions[2];
         const n = seen.keys.length, d = seen.size, rows = seen.rows.length;
         for (const [head, row] of [[0, 2], [1, 5]]) {
-            const ofKey = (name, k) => Array.from(seen[name].subarray((head * n + k) * d, (head * n + k + 1) * d));
+            const ofKey = (name, k) =>
+                Array.from(seen[name].subarray((head * n + k) * d, (head * n + k + 1) * d));
             const of = (name, width) => rowOf(seen, name, head, row, width);
-            const dy = of("dy", d), q = of("q", d), dq = of("dq", d), ds = of("ds", n), g = of("g", n), s = of("s", n);
+            const dy = of("dy", d), q = of("q", d), dq = of("dq", d), ds = of("ds", n),
+                  g = of("g", n), s = of("s", n);
             const norm = Math.sqrt(dot(dq, dq));
             for (let k = 0; k < n; k++) {
                 close(g[k], dot(dy, ofKey("v", k)), g[k], "g = dy v");
                 close(s[k], seen.scale * dot(q, ofKey("k", k)), s[k], "s = q k");
             }
             for (let e = 0; e < d; e++)
-                close(dq[e], seen.scale * total(ds.map((x, k) => x * ofKey("k", k)[e])), norm, "dq = ds k");
+                close(dq[e], seen.scale * total(ds.map((x, k) => x * ofKey("k", k)[e])), norm,
+                      "dq = ds k");
         }
         const one = Array.from(seen.dv.subarray(0, d)), a = (r) => seen.a[r * n];
         for (let e = 0; e < d; e++)
-            close(one[e], total(Array.from({length: rows}, (_, r) => a(r) * seen.dy[r * d + e])), Math.sqrt(dot(one, one)), "dv = a dy");
+            close(one[e], total(Array.from({length: rows}, (_, r) => a(r) * seen.dy[r * d + e])),
+                  Math.sqrt(dot(one, one)), "dv = a dy");
         expectEqual(sight.pairs.length, 3, "pairs");
         const p = Array.from(sight.p.subarray(0, sight.symbols.length));
         close(total(p), 1, 1, "the sum of p");
@@ -178,7 +177,8 @@ await test("each gradient that is followed leads to the next", () => {
 });
 
 await test("flows are antisymmetric, and sum to ds", () => {
-    const options = {scores: [2, 1, 0.1, -1], upstream: [1, 0, 0, -1], mask: [1, 0, 1, 1], temperature: 2};
+    const options =
+        {scores: [2, 1, 0.1, -1], upstream: [1, 0, 0, -1], mask: [1, 0, 1, 1], temperature: 2};
     const flow = Library.flow(options), {backward} = Library.explain("softmax", options).tables;
     flow.forEach((row, i) => {
         row.forEach((x, j) => expectEqual(x, 0 - flow[j][i] + 0, "a flow and its opposite"));
@@ -206,7 +206,8 @@ await test("a rule is read, and compared with the Jacobian", () => {
         "log(0 - 1)": "000",
         "a * (g - max(g)) / n + abs(a) - sqrt(a * a) + min(exp(g)) - min(exp(g))": "001",
     };
-    for (const [text, properties] of Object.entries(expected)) expectEqual(found(text), properties, text);
+    for (const [text, properties] of Object.entries(expected))
+        expectEqual(found(text), properties, text);
     const refused = {
         "": "the text ends where",
         "a *": "the text ends where",
@@ -215,15 +216,20 @@ await test("a rule is read, and compared with the Jacobian", () => {
         "sum a": '"a" at character 5, where "(" is expected',
         "(a": 'the text ends where ")" is expected',
         "1e9": '"e9" at character 2',
-        [ "(".repeat(20) + "a" ]: "more than 12 open brackets",
-        [ "a" + "+a".repeat(60) ]: "it is too long",
+        ["(".repeat(20) + "a"]: "more than 12 open brackets",
+        ["a" +
+         "+a".repeat(60)]: "it is too long",
         "a; g": '"; g" at character 2',
     };
-    for (const [text, part] of Object.entries(refused)) expect(found(text).includes(part), `${text}: ${found(text)}`);
-    const options = {scores: [2, 1, 0.1, -1], upstream: [1, 0, 0, -1], mask: [1, 1, 0, 1], temperature: 2};
+    for (const [text, part] of Object.entries(refused))
+        expect(found(text).includes(part), `${text}: ${found(text)}`);
+    const options =
+        {scores: [2, 1, 0.1, -1], upstream: [1, 0, 0, -1], mask: [1, 1, 0, 1], temperature: 2};
     const {backward} = Library.explain("softmax", options).tables;
-    Library.rule.row(RIGHT, options).forEach((x, i) => close(x, backward[i].ds.number, 1, "ds by the rule"));
-    Library.rule.row(MISTAKE, options).forEach((x, i) => close(x, backward[i].mistake.number, 1, "the mistake"));
+    Library.rule.row(RIGHT, options)
+        .forEach((x, i) => close(x, backward[i].ds.number, 1, "ds by the rule"));
+    Library.rule.row(MISTAKE, options)
+        .forEach((x, i) => close(x, backward[i].mistake.number, 1, "the mistake"));
 });
 
 await test("a wrong rule has the results that the page describes", () => {
@@ -250,7 +256,8 @@ await test("a rule can change while a model trains", () => {
     const straight = run({}), sabotaged = run({30: MISTAKE});
     expect(straight !== sabotaged, "the rule changed nothing");
     expectEqual(run({30: MISTAKE}), sabotaged, "the same again");
-    expectEqual(run({30: MISTAKE, 31: ""}) !== straight, true, "one wrong step changes the weights");
+    expectEqual(
+        run({30: MISTAKE, 31: ""}) !== straight, true, "one wrong step changes the weights");
 });
 
 await test("a large factor of the scores slows training", () => {

@@ -8,7 +8,7 @@ import process from "node:process";
 
 import {problemsOf, tabProblems} from "./accessibility.mjs";
 import {open} from "./browser.mjs";
-import {test, end, expect, expectEqual} from "./test.mjs";
+import {end, expect, expectEqual, test} from "./test.mjs";
 
 const [, , chromium, file, pictures, losses] = process.argv;
 const url = "file://" + path.resolve(file);
@@ -27,9 +27,8 @@ const visit = async (options, act) => {
     try {
         await page.until('document.body.dataset.state === "ready"');
         await act(page, text, set);
-        expect(
-            !(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
-            "the page shows NaN, undefined or Infinity");
+        expect(!(await page.value("/NaN|undefined|Infinity/.test(document.body.innerText)")),
+               "the page shows NaN, undefined or Infinity");
         const [wide, room] = await page.value("[document.documentElement.scrollWidth, innerWidth]");
         expect(wide <= room, `the page is ${wide} pixels wide, the window ${room}`);
         expectEqual(page.problems, [], "errors of the browser");
@@ -40,7 +39,9 @@ const visit = async (options, act) => {
 const picture = (page, name) => page.picture(path.join(pictures, name + ".png"));
 
 /* Right away at step 0, and nothing moves. */
-const still = {still: true};
+const still = {
+    still: true
+};
 const idle = "!Race.state().playing";
 
 await test(
@@ -48,10 +49,12 @@ await test(
     () => visit({height: 800}, async (page, text) => {
         console.log(`ready after ${await page.value("document.body.dataset.milliseconds")} ms`);
         await page.until("Race.state().step >= 40");
-        const seen = await page.run(() => ["play", "sabotage", "right-maps", "wrong-maps", "loss", "timeline"].filter((id) => {
-            const box = document.getElementById(id).getBoundingClientRect();
-            return box.top >= 0 && box.bottom <= innerHeight;
-        }));
+        const seen = await page.run(
+            () => ["play", "sabotage", "right-maps", "wrong-maps", "loss", "timeline"].filter(
+                (id) => {
+                    const box = document.getElementById(id).getBoundingClientRect();
+                    return box.top >= 0 && box.bottom <= innerHeight;
+                }));
         expectEqual(seen.length, 6, `the race is not on the first screen: ${seen}`);
         await page.press("Tab");
         await page.press("Tab");
@@ -81,29 +84,33 @@ await test(
         expectEqual((await text("ds-0")).trim(), "0.0000", "a gradient of an empty row");
         await page.click("#row-saturated");
         expect(+(await text("a-0")).trim() > 0.999, "a saturated row");
-        expect((await text("row-jacobian")).includes("e−") || !(await text("row-jacobian")).includes("NaN"), "the Jacobian");
+        expect((await text("row-jacobian")).includes("e−") ||
+                   !(await text("row-jacobian")).includes("NaN"),
+               "the Jacobian");
         await page.click("#row-calm");
-        expect((await text("row-jacobian")).includes("−.003") || (await text("row-jacobian")).includes("−.007"), "small entries are shown");
+        expect((await text("row-jacobian")).includes("−.003") ||
+                   (await text("row-jacobian")).includes("−.007"),
+               "small entries are shown");
         await page.click("#row-saturated");
         await page.click("#row-more");
         expectEqual(
             await page.value('document.querySelectorAll("#row-table tbody tr").length'), 5, "keys");
         await set("score-4", "");
-        expectEqual(
-            await page.value('$("score-4").getAttribute("aria-invalid")'), "true",
-            "an empty field");
-        expect(
-            /--scores 16,8,0.8,-8,0 --upstream 1,0,0,-1,0$/.test(await text("row-command")),
-            await text("row-command"));
+        expectEqual(await page.value('$("score-4").getAttribute("aria-invalid")'), "true",
+                    "an empty field");
+        expect(/--scores 16,8,0.8,-8,0 --upstream 1,0,0,-1,0$/.test(await text("row-command")),
+               await text("row-command"));
     }));
 
 await test(
     "it counts saturated rows",
     () => visit(still, async (page, text, set) => {
-        expect(/Saturated: 3\d\.\d \+- \d\.\d % raw, 0\.0 \+-/.test(await text("saturated-say")), await text("saturated-say"));
+        expect(/Saturated: 3\d\.\d \+- \d\.\d % raw, 0\.0 \+-/.test(await text("saturated-say")),
+               await text("saturated-say"));
         await set("width", 4);
         expectEqual(await text("width-value"), "16", "d");
-        expect(/Saturated: \d\.\d \+- \d\.\d % raw/.test(await text("saturated-say")), await text("saturated-say"));
+        expect(/Saturated: \d\.\d \+- \d\.\d % raw/.test(await text("saturated-say")),
+               await text("saturated-say"));
         await page.click("#scaled");
         expect((await text("saturated-caption")).includes("scores over √d"), "the caption");
     }));
@@ -123,7 +130,8 @@ await test(
         await page.click("#flash-back");
         expectEqual(await text("flash-place"), "backward, key 4", "the place");
         await set("flash-scores", "1, 2, x");
-        expect((await text("flash-place")).includes("expected: 2 to 32"), "a text that is no number is refused");
+        expect((await text("flash-place")).includes("expected: 2 to 32"),
+               "a text that is no number is refused");
         await set("flash-scores", "1 2 3");
         await set("flash-values", "4 5 6");
         await set("flash-block", 3);
@@ -151,7 +159,8 @@ const trainTo = async (page, step) => {
 };
 /* Until what was asked of the racers is done. */
 const settled = (page) => page.value("Race.settled().then(() => true)");
-const lossOf = (page, racer, step) => page.value(`Race.state().racers[${racer}].losses[${step - 1}]`);
+const lossOf = (page, racer, step) =>
+    page.value(`Race.state().racers[${racer}].losses[${step - 1}]`);
 
 await test(
     "both racers have the bits of a portable build, and time can be scrubbed",
@@ -165,11 +174,13 @@ await test(
         const map = () => page.value('$("cell-0-0-2-3").getAttribute("aria-label")');
         const late = await map();
         await set("timeline", 40);
-        expect((await text("race-status")).startsWith("step 40 of 600, trained to 100"), await text("race-status"));
+        expect((await text("race-status")).startsWith("step 40 of 600, trained to 100"),
+               await text("race-status"));
         expect((await map()) !== late, "the map did not follow");
         expect((await page.value("location.hash")).includes("at=40"), "the address");
         const kept = await page.value("Race.state().frames[0].attentions[2].a[19]");
-        expect(Math.abs((await map()).split(": ")[1] - kept) < 0.001, "the cell has the weight of that step");
+        expect(Math.abs((await map()).split(": ")[1] - kept) < 0.001,
+               "the cell has the weight of that step");
         await set("timeline", 100);
         expectEqual(await map(), late, "the newest step");
         const [x, y] = await page.run(() => {
@@ -203,7 +214,8 @@ await test("sabotage and repair change the right racer, and the address repeats 
         loss = await lossOf(page, 0, 110);
         expect(/events=60,\d+/.test(hash), hash);
         expect((await text("legend")).includes("sabotaged where shaded"), "the legend");
-        expect(await page.value('Boolean(document.querySelector("#loss .sabotaged"))'), "the shade");
+        expect(
+            await page.value('Boolean(document.querySelector("#loss .sabotaged"))'), "the shade");
         await picture(page, "sabotaged");
     });
     await visit({...still, hash: hash + "&at=110"}, async (page) => {
@@ -228,8 +240,10 @@ await test(
     }));
 
 /* Rows of a table as texts. */
-const rowsOf = (page, id) => page.run((name) => [...document.querySelectorAll(`#${name} tbody tr`)].map(
-    (row) => [...row.children].map((cell) => cell.textContent.trim())), id);
+const rowsOf = (page, id) =>
+    page.run((name) => [...document.querySelectorAll(`#${name} tbody tr`)].map(
+                 (row) => [...row.children].map((cell) => cell.textContent.trim())),
+             id);
 
 await test(
     "a cell opens its row in place, with the library's numbers, and back returns",
@@ -239,7 +253,9 @@ await test(
         expect(!(await page.value('$("drawer").hidden')), "the drawer is closed");
         const place = await page.value("scrollY");
         expectEqual(await page.value("document.activeElement.id"), "drawer", "the focus");
-        expect(/^“1” attends, row 3 of head 2, cross-attention, step 60/.test(await text("drawer-where")), await text("drawer-where"));
+        expect(/^“1” attends, row 3 of head 2, cross-attention, step 60/.test(
+                   await text("drawer-where")),
+               await text("drawer-where"));
         /* The same model in the page's own instance: the page of \`softback explain\`. */
         const said = await page.run(() => {
             Library.training.begin({task: 1, seed: 1, factor: 1, rule: "", steps: 600});
@@ -253,24 +269,29 @@ await test(
         const names = ["s", "a", "g = dO v", "g - D", "ds"];
         rows.forEach((row, i) => names.forEach((name, c) => {
             const wanted = said[i][name].number, got = number(row[c + 1]);
-            expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5, `row ${i}, ${name}: ${got}, and ${wanted}`);
+            expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5,
+                   `row ${i}, ${name}: ${got}, and ${wanted}`);
         }));
         expect((await text("drawer-say")).includes("sum to 0"), await text("drawer-say"));
         await set("timeline", 30);
         expect((await text("drawer-where")).includes("step 30"), "the drawer follows the timeline");
         await picture(page, "drawer");
         await page.press("Escape");
-        expectEqual(await page.value("document.activeElement.id"), "cell-0-1-2-5", "the focus is back");
+        expectEqual(
+            await page.value("document.activeElement.id"), "cell-0-1-2-5", "the focus is back");
         expectEqual(await page.value("scrollY"), place, "the place");
         await page.click("#cell-1-0-3-4");
         expectEqual(await text("drawer-title"), "One row, wrong gradient", "the title");
         expect(/here the ds sum to/.test(await text("drawer-say")), await text("drawer-say"));
         await page.click("#drawer-edit");
-        expect((await text("row-origin")).startsWith("“9” attends, row 4"), await text("row-origin"));
+        expect(
+            (await text("row-origin")).startsWith("“9” attends, row 4"), await text("row-origin"));
         await set("score-0", "1.5");
-        expect((await text("row-origin")).startsWith("Changed; it began as “9”"), await text("row-origin"));
+        expect((await text("row-origin")).startsWith("Changed; it began as “9”"),
+               await text("row-origin"));
         await page.click("#row-back");
-        expectEqual(await page.value("document.activeElement.id"), "drawer-back", "back at the drawer");
+        expectEqual(
+            await page.value("document.activeElement.id"), "drawer-back", "back at the drawer");
         for (const kind of ["encoder", "decoder"]) {
             await set("attention", kind === "encoder" ? 0 : 1, "change");
             expect((await text("drawer-where")).includes(kind), await text("drawer-where"));
@@ -287,33 +308,37 @@ await test(
             seen.push(await text("follow-zoom"));
         }
         for (const [i, part] of ["p − y", "dy arrives", "g1", "avg = Σ", "dq = Σ", "dWq"].entries())
-            expect(seen[i].replaceAll("j", "1").includes(part.replaceAll("j", "1")), `stop ${i + 1}: ${seen[i].slice(0, 80)}`);
+            expect(seen[i].replaceAll("j", "1").includes(part.replaceAll("j", "1")),
+                   `stop ${i + 1}: ${seen[i].slice(0, 80)}`);
         expect(await page.value('$("follow-next").disabled'), "there is a stop after the last one");
         await page.click('#follow-stops [data-stop="2"]');
         expectEqual(await text("follow-zoom"), seen[2], "the third stop");
         expect((await page.value("location.hash")).includes("stop=2"), "the address");
     }));
 
-await test(
-    "a rule of the reader's own is checked and trained",
-    () => visit(still, async (page, text, set) => {
-        const found = () => page.value('[...$("rule-properties").children].map((x) => x.className)');
-        expectEqual(await found(), ["no", "no", "no"], "the mistake");
-        await set("rule", "a*g - a*sum(a*g)");
-        expectEqual(await found(), ["yes", "yes", "yes"], "the right one");
-        await set("rule", "alert(1)");
-        expect((await text("rule-properties")).includes('"alert(1)" at character 1'), await text("rule-properties"));
-        expect(await page.value('$("rule-train").disabled'), "it can be trained");
-        await set("rule", "a * (g - mean(g))");
-        expectEqual(await found(), ["no", "no", "yes"], "the mean of g");
-        await page.click("#rule-train");
-        await page.until("Race.state().step >= 20");
-        expectEqual(await text("wrong-rule"), "a * (g - mean(g))", "the racer");
-        expect((await page.value("location.hash")).includes("rule=a%20*%20(g%20-%20mean(g))"), await page.value("location.hash"));
-        await page.click("#play");
-        await page.until(idle);
-        await page.until("Race.state().step >= 20");
-    }));
+await test("a rule of the reader's own is checked and trained",
+           () => visit(still, async (page, text, set) => {
+               const found = () =>
+                   page.value('[...$("rule-properties").children].map((x) => x.className)');
+               expectEqual(await found(), ["no", "no", "no"], "the mistake");
+               await set("rule", "a*g - a*sum(a*g)");
+               expectEqual(await found(), ["yes", "yes", "yes"], "the right one");
+               await set("rule", "alert(1)");
+               expect((await text("rule-properties")).includes('"alert(1)" at character 1'),
+                      await text("rule-properties"));
+               expect(await page.value('$("rule-train").disabled'), "it can be trained");
+               await set("rule", "a * (g - mean(g))");
+               expectEqual(await found(), ["no", "no", "yes"], "the mean of g");
+               await page.click("#rule-train");
+               await page.until("Race.state().step >= 20");
+               expectEqual(await text("wrong-rule"), "a * (g - mean(g))", "the racer");
+               expect(
+                   (await page.value("location.hash")).includes("rule=a%20*%20(g%20-%20mean(g))"),
+                   await page.value("location.hash"));
+               await page.click("#play");
+               await page.until(idle);
+               await page.until("Race.state().step >= 20");
+           }));
 
 await test("the address restores all settings, and invalid values in it are ignored", async () => {
     const hash =
@@ -325,99 +350,102 @@ await test("the address restores all settings, and invalid values in it are igno
         expectEqual(await text("a-2"), "blocked", "the third key");
         expectEqual(await text("width-value"), "8", "d");
         expectEqual(await text("flash-place"), "forward, block 1 of 2", "flash attention");
-        expect((await text("drawer-where")).includes("row 4 of head 2, decoder-attention, step 20"), await text("drawer-where"));
+        expect((await text("drawer-where")).includes("row 4 of head 2, decoder-attention, step 20"),
+               await text("drawer-where"));
         const fields = ["score-0", "task", "factor", "seed", "steps", "attention", "rule"];
-        expectEqual(
-            await page.value(`${JSON.stringify(fields)}.map((id) => $(id).value)`),
-            ["3", "2", "4", "9", "200", "1", "a * g"], "the fields");
+        expectEqual(await page.value(`${JSON.stringify(fields)}.map((id) => $(id).value)`),
+                    ["3", "2", "4", "9", "200", "1", "a * g"], "the fields");
         expect(!(await page.value('$("scenes").hidden')), "the scenes of teacher mode");
     });
-    await visit(
-        {
-            ...still,
-            hash:
-                "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44&factor=-1&rule=%3Cb%3E" +
+    await visit({
+        ...still,
+        hash:
+            "#scores=1,x&upstream=1&mask=&width=99&block=0&fstep=1e9&task=44&factor=-1&rule=%3Cb%3E" +
                 "&seed=-3&steps=7&attention=6&pair=-2&events=x&row=99&head=5&stop=77&constructor=1&%=%&=&&"
-        },
-        async (page, text) => {
-            expectEqual((await text("a-0")).trim(), "0.6381", "the first weight");
-            expect(!(await text("race-status")).includes("failed"), await text("race-status"));
-            expectEqual(await text("wrong-rule"), MISTAKE, "the rule");
-        });
+    },
+                async (page, text) => {
+                    expectEqual((await text("a-0")).trim(), "0.6381", "the first weight");
+                    expect(
+                        !(await text("race-status")).includes("failed"), await text("race-status"));
+                    expectEqual(await text("wrong-rule"), MISTAKE, "the rule");
+                });
 });
 
 await test(
     "teacher mode has large type, and scenes",
     () => visit(still, async (page, text) => {
         await page.click("#teacher");
-        expect(await page.value('parseFloat(getComputedStyle(document.body).fontSize) > 20'), "the type");
+        expect(await page.value('parseFloat(getComputedStyle(document.body).fontSize) > 20'),
+               "the type");
         await page.click('#scenes [data-scene="5"]');
-        await page.until('document.body.dataset.state === "ready" && Race.state().step >= 100 && !$("drawer").hidden');
-        expect((await text("drawer-where")).includes("row 4 of head 1"), await text("drawer-where"));
+        await page.until(
+            'document.body.dataset.state === "ready" && Race.state().step >= 100 && !$("drawer").hidden');
+        expect(
+            (await text("drawer-where")).includes("row 4 of head 1"), await text("drawer-where"));
         await picture(page, "teacher");
     }));
 
-await test(
-    "the page can be used with the keyboard alone",
-    () => visit(still, async (page, text) => {
-        const active = () => page.value("document.activeElement.id");
-        const tabTo = async (id) => {
-            for (let i = 0; i < 80 && (await active()) !== id; i++) await page.press("Tab");
-            expectEqual(await active(), id, "the focus");
-        };
-        await tabTo("step");
-        await page.press("Enter");
-        await page.until("Race.state().step === 1");
-        await tabTo("cell-0-0-0-0");
-        for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.press(key);
-        expectEqual(await active(), "cell-0-0-2-1", "the cell");
-        await page.press("Enter");
-        expect(!(await page.value('$("drawer").hidden')), "the drawer is closed");
-        await tabTo("drawer-back");
-        await page.press("Enter");
-        expectEqual(await active(), "cell-0-0-2-1", "the cell again");
-        await tabTo("timeline");
-        await tabTo("follow-next");
-        await page.press("Enter");
-        expect((await text("follow-zoom")).includes("dy"), "the second stop");
-        await tabTo("kept-0");
-        await page.press(" ");
-        expectEqual(await text("a-0"), "blocked", "a key blocked with the space bar");
-        await tabTo("slide-1");
-        await page.press("ArrowRight");
-        expectEqual(await page.value('$("score-1").value'), "1.1", "a score moved with an arrow");
-        await tabTo("flash-step");
-        await page.press("Enter");
-        expectEqual(await text("flash-place"), "forward, block 0 of 3", "a step");
-    }));
+await test("the page can be used with the keyboard alone",
+           () => visit(still, async (page, text) => {
+               const active = () => page.value("document.activeElement.id");
+               const tabTo = async (id) => {
+                   for (let i = 0; i < 80 && (await active()) !== id; i++) await page.press("Tab");
+                   expectEqual(await active(), id, "the focus");
+               };
+               await tabTo("step");
+               await page.press("Enter");
+               await page.until("Race.state().step === 1");
+               await tabTo("cell-0-0-0-0");
+               for (const key of ["ArrowDown", "ArrowDown", "ArrowRight"]) await page.press(key);
+               expectEqual(await active(), "cell-0-0-2-1", "the cell");
+               await page.press("Enter");
+               expect(!(await page.value('$("drawer").hidden')), "the drawer is closed");
+               await tabTo("drawer-back");
+               await page.press("Enter");
+               expectEqual(await active(), "cell-0-0-2-1", "the cell again");
+               await tabTo("timeline");
+               await tabTo("follow-next");
+               await page.press("Enter");
+               expect((await text("follow-zoom")).includes("dy"), "the second stop");
+               await tabTo("kept-0");
+               await page.press(" ");
+               expectEqual(await text("a-0"), "blocked", "a key blocked with the space bar");
+               await tabTo("slide-1");
+               await page.press("ArrowRight");
+               expectEqual(
+                   await page.value('$("score-1").value'), "1.1", "a score moved with an arrow");
+               await tabTo("flash-step");
+               await page.press("Enter");
+               expectEqual(await text("flash-place"), "forward, block 0 of 3", "a step");
+           }));
 
-for (const [name, options] of [
-         ["light", {}], ["dark", {dark: true}], ["phone", {width: 390, height: 844}],
-         ["phone-dark", {width: 390, height: 844, dark: true}]])
+for (const [name, options] of [["light", {}], ["dark", {dark: true}],
+                               ["phone", {width: 390, height: 844}],
+                               ["phone-dark", {width: 390, height: 844, dark: true}]])
     await test(
         `it is accessible: ${name}`,
-        () => visit({...still, ...options, hash: "#at=30&drawer=1&events=20&stop=3"}, async (page) => {
-            await page.until(`Race.state().step >= 30 && ${idle}`);
-            expectEqual(await problemsOf(page), [], "problems");
-            await picture(page, name + "-drawer");
-            await page.press("Escape");
-            await page.value("Drawer.back()");
-            expectEqual(await problemsOf(page), [], "problems without the drawer");
-            expectEqual(await tabProblems(page), [], "problems of the tab order");
-            await picture(page, name);
-        }));
+        () => visit(
+            {...still, ...options, hash: "#at=30&drawer=1&events=20&stop=3"}, async (page) => {
+                await page.until(`Race.state().step >= 30 && ${idle}`);
+                expectEqual(await problemsOf(page), [], "problems");
+                await picture(page, name + "-drawer");
+                await page.press("Escape");
+                await page.value("Drawer.back()");
+                expectEqual(await problemsOf(page), [], "problems without the drawer");
+                expectEqual(await tabProblems(page), [], "problems of the tab order");
+                await picture(page, name);
+            }));
 
-await test(
-    "on a phone, a slider and its effect are seen together",
-    () => visit({...still, width: 390, height: 844}, async (page) => {
-        const seen = await page.run(() => {
-            $("slide-0").scrollIntoView({block: "center"});
-            return ["slide-0", "a-0", "ds-0"].every((id) => {
-                const {top, bottom, left, right} = $(id).getBoundingClientRect();
-                return top >= 0 && bottom <= innerHeight && left >= 0 && right <= innerWidth;
-            });
-        });
-        expect(seen, "a slider without its weight and gradient");
-    }));
+await test("on a phone, a slider and its effect are seen together",
+           () => visit({...still, width: 390, height: 844}, async (page) => {
+               const seen = await page.run(() => {
+                   $("slide-0").scrollIntoView({block: "center"});
+                   return ["slide-0", "a-0", "ds-0"].every((id) => {
+                       const {top, bottom, left, right} = $(id).getBoundingClientRect();
+                       return top >= 0 && bottom <= innerHeight && left >= 0 && right <= innerWidth;
+                   });
+               });
+               expect(seen, "a slider without its weight and gradient");
+           }));
 
 end("page");
