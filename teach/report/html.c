@@ -57,7 +57,7 @@ static const char style[] =
     "var(--orange)}.verdict{font-size:1.3rem;"
     "font-weight:600;margin:.4rem 0}.facts{display:flex;flex-wrap:wrap;gap:.3rem 2rem}.facts "
     "p{margin:0}"
-    ".facts span{display:block;font-size:.85rem}.facts b{font-size:1.5rem;font-weight:400;"
+    ".facts span{display:block;font-size:.85rem}.facts strong{font-size:1.5rem;font-weight:400;"
     "font-variant-numeric:tabular-nums}\n"
     "#tabs{display:flex;flex-wrap:wrap;gap:.4rem;margin:1rem 0;position:sticky;top:0;"
     "background:Canvas;padding:.4rem "
