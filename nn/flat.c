@@ -23,7 +23,8 @@ static bool flat_join_values(sb_parameters *set)
 {
     for (int64_t i = set->flattened; i < set->count; i++)
         if (atomic_load(&set->item[i].tensor->holders) > 1)
-            return sb_fail("parameters: \"%s\" is in use on an open tape; close it first",
+            return sb_fail("parameters: \"%s\" must move to a flat buffer, but an open tape or a "
+                           "view shares its data; close the tape, or take the view later",
                            set->item[i].name);
     sb_tensor *values = tensor_new("parameters", sb_device_in_use(), set->dtype, 1, &set->size);
     if (!values)

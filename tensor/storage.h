@@ -34,7 +34,8 @@ struct sb_device {
 };
 
 /*
- * A tensor either owns a block of its device's memory or is a view of a tensor that does (`base`).
+ * A tensor either owns a block, of its device's memory or the caller's, or is a view of a tensor
+ * that does (`base`).
  * The owner's `holders` counts the owner and the views whose data is not freed; at 0 the block is
  * freed.
  */
@@ -56,6 +57,9 @@ struct sb_tensor {
     bool grad_current;  /* grad holds the current gradient; otherwise its contents are stale */
     uint64_t written;   /* of the owner: the count of the last write (tensor_note_write) */
     const char *origin; /* the operation that made it, for messages; static text or NULL */
+    /* Of an owner whose data is the caller's (sb_tensor_wrap): called instead of freeing it. */
+    void (*release)(void *context);
+    void *release_context;
 };
 
 /* A tensor with undefined contents. The caller owns it. */

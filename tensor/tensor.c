@@ -1,9 +1,6 @@
-#include "tensor/dual.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
-#include <math.h>
-#include <string.h>
 
 static sb_tensor *handle_new(const char *who)
 {
@@ -15,8 +12,9 @@ static sb_tensor *handle_new(const char *who)
     return t;
 }
 
-sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
-                      const int64_t *dim)
+/* A tensor without data. */
+static sb_tensor *tensor_of(const char *who, const sb_device *device, sb_dtype dtype, int rank,
+                            const int64_t *dim)
 {
     if (sb_dtype_bytes(dtype) == 0)
         return sb_fail("%s: %d is not a dtype", who, (int)dtype);
@@ -30,6 +28,15 @@ sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, 
     t->rank = rank;
     for (int i = 0; i < rank; i++)
         t->dim[i] = dim[i];
+    return t;
+}
+
+sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
+                      const int64_t *dim)
+{
+    sb_tensor *t = tensor_of(who, device, dtype, rank, dim);
+    if (!t)
+        return NULL;
     t->data = pool_take(device->pool, tensor_bytes(t));
     if (!t->data) {
         sb_fail("%s: out of memory for %s of %s, %zu bytes on %s", who, tensor_shape(t).text,
@@ -66,7 +73,10 @@ void tensor_let_go(sb_tensor *t)
     sb_tensor *owner = t->base ? t->base : t;
     t->data_gone = true;
     if (atomic_fetch_sub(&owner->holders, 1) == 1) {
-        pool_give(owner->device->pool, owner->data, tensor_bytes(owner));
+        if (owner->release)
+            owner->release(owner->release_context);
+        else
+            pool_give(owner->device->pool, owner->data, tensor_bytes(owner));
         owner->data = NULL;
     }
     if (t != owner)
@@ -145,6 +155,32 @@ sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
     return t ? kept_if(t, sb_tensor_write(t, values)) : NULL;
 }
 
+static void release_nothing(void *context)
+{
+    (void)context;
+}
+
+sb_tensor *sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dim, void *data,
+                          void (*release)(void *context), void *context)
+{
+    if (!data)
+        return fail_null("tensor_wrap", "data");
+    sb_tensor *t = tensor_of("tensor_wrap", sb_device_cpu(), dtype, rank, dim);
+    if (!t)
+        return NULL;
+    const size_t bytes = sb_dtype_bytes(dtype), alignment = bytes > 8 ? 8 : bytes;
+    if ((uintptr_t)data % alignment != 0) {
+        memory_free(t);
+        return sb_fail("tensor_wrap: the address of data is not a multiple of %zu, as %s needs; "
+                       "copy it with sb_tensor_from()",
+                       alignment, sb_dtype_name(dtype));
+    }
+    t->data = data;
+    t->release = release ? release : release_nothing;
+    t->release_context = context;
+    return t;
+}
+
 sb_tensor *sb_tensor_to(const sb_tensor *t, const sb_device *device)
 {
     if (!t || !device)
@@ -213,159 +249,6 @@ void *sb_tensor_data(sb_tensor *t)
     if (t->dtype == SB_DUAL)
         return sb_fail("tensor_data: the elements are dual numbers; call sb_tensor_dual_data()");
     return t->data;
-}
-
-static double to_double(sb_dtype dtype, const void *data)
-{
-    switch (dtype) {
-    case SB_F32:
-        return *(const float *)data;
-    case SB_F64:
-    case SB_DUAL: /* the value comes first */
-        return *(const double *)data;
-    case SB_BF16:
-        return sb_bf16_widen(*(const uint16_t *)data);
-    case SB_I32:
-        return *(const int32_t *)data;
-    case SB_BOOL:
-        return *(const uint8_t *)data;
-    }
-    return NAN;
-}
-
-static void from_double(sb_dtype dtype, void *data, double value)
-{
-    switch (dtype) {
-    case SB_F32:
-        *(float *)data = (float)value;
-        break;
-    case SB_F64:
-        *(double *)data = value;
-        break;
-    case SB_DUAL:
-        *(sb_dual *)data = value;
-        break;
-    case SB_BF16:
-        *(uint16_t *)data = sb_bf16_round((float)value);
-        break;
-    case SB_I32:
-        *(int32_t *)data = (int32_t)fmax(INT32_MIN, fmin(INT32_MAX, isnan(value) ? 0 : value));
-        break;
-    case SB_BOOL:
-        *(uint8_t *)data = value != 0;
-        break;
-    }
-}
-
-bool tensor_has(const char *who, const sb_tensor *t, int64_t index)
-{
-    if (!t)
-        return fail_null(who, "t");
-    if (!tensor_readable(who, t))
-        return false;
-    if (tensor_size(t) == 0)
-        return sb_fail("%s: %s has no elements", who, tensor_shape(t).text);
-    if (index < 0 || index >= tensor_size(t))
-        return sb_fail("%s: index %lld is not in 0..%lld", who, (long long)index,
-                       (long long)tensor_size(t) - 1);
-    return true;
-}
-
-double sb_tensor_get(const sb_tensor *t, int64_t index)
-{
-    if (!tensor_has("get", t, index))
-        return NAN;
-    size_t width = sb_dtype_bytes(t->dtype);
-    sb_dual element = 0; /* the largest */
-    t->device->download(&element, (const char *)t->data + (size_t)index * width, width);
-    return to_double(t->dtype, &element);
-}
-
-bool sb_tensor_set(sb_tensor *t, int64_t index, double value)
-{
-    if (!tensor_has("put", t, index))
-        return false;
-    size_t width = sb_dtype_bytes(t->dtype);
-    sb_dual element = 0;
-    from_double(t->dtype, &element, value);
-    tensor_note_write(t);
-    return t->device->upload((char *)t->data + (size_t)index * width, &element, width);
-}
-
-double sb_tensor_value(const sb_tensor *t)
-{
-    if (t && tensor_size(t) != 1) {
-        sb_fail("value: %s has %lld elements, not 1", tensor_shape(t).text,
-                (long long)tensor_size(t));
-        return NAN;
-    }
-    if (!t) {
-        fail_null("value", "t");
-        return NAN;
-    }
-    return sb_tensor_get(t, 0);
-}
-
-enum { CHUNK = 2048 }; /* elements moved between a device and the host at a time */
-
-bool tensor_read_part(const sb_tensor *t, int64_t start, int64_t count, double *values)
-{
-    size_t width = sb_dtype_bytes(t->dtype);
-    sb_dual elements[CHUNK];
-    for (int64_t done = 0; done < count; done += CHUNK) {
-        size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
-        const char *from = (const char *)t->data + (size_t)(start + done) * width;
-        if (!t->device->download(elements, from, n * width))
-            return false;
-        for (size_t i = 0; i < n; i++)
-            values[(size_t)done + i] = to_double(t->dtype, (char *)elements + i * width);
-    }
-    return true;
-}
-
-bool tensor_write_part(sb_tensor *t, int64_t start, int64_t count, const double *values)
-{
-    size_t width = sb_dtype_bytes(t->dtype);
-    sb_dual elements[CHUNK];
-    tensor_note_write(t);
-    for (int64_t done = 0; done < count; done += CHUNK) {
-        size_t n = (size_t)(count - done < CHUNK ? count - done : CHUNK);
-        char *to = (char *)t->data + (size_t)(start + done) * width;
-        for (size_t i = 0; i < n; i++)
-            from_double(t->dtype, (char *)elements + i * width, values[(size_t)done + i]);
-        if (!t->device->upload(to, elements, n * width))
-            return false;
-    }
-    return true;
-}
-
-bool sb_tensor_read(const sb_tensor *t, double *values)
-{
-    if (!t || !values)
-        return fail_null("tensor_read", t ? "values" : "t");
-    return tensor_readable("tensor_read", t) && tensor_read_part(t, 0, tensor_size(t), values);
-}
-
-bool sb_tensor_write(sb_tensor *t, const double *values)
-{
-    if (!t || !values)
-        return fail_null("tensor_write", t ? "values" : "t");
-    return tensor_readable("tensor_write", t) && tensor_write_part(t, 0, tensor_size(t), values);
-}
-
-sb_tensor *sb_tensor_full(sb_dtype dtype, int rank, const int64_t *dim, double value)
-{
-    sb_tensor *t = tensor_new("tensor", sb_device_in_use(), dtype, rank, dim);
-    sb_dual elements[CHUNK];
-    size_t width = sb_dtype_bytes(dtype);
-    bool ok = t != NULL;
-    for (int64_t i = 0; ok && i < CHUNK; i++)
-        from_double(dtype, (char *)elements + (size_t)i * width, value);
-    for (int64_t start = 0, n = t ? tensor_size(t) : 0; ok && start < n; start += CHUNK) {
-        size_t count = (size_t)(n - start < CHUNK ? n - start : CHUNK);
-        ok = t->device->upload((char *)t->data + (size_t)start * width, elements, count * width);
-    }
-    return t ? kept_if(t, ok) : NULL;
 }
 
 sb_tensor *sb_tensor_requires_grad(sb_tensor *t)

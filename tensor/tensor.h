@@ -38,6 +38,14 @@ SB_API sb_tensor *sb_tensor_from(sb_dtype dtype, int rank, const int64_t *dim, c
 SB_API sb_tensor *sb_tensor_from_doubles(sb_dtype dtype, int rank, const int64_t *dim,
                                          const double *values);
 SB_API sb_tensor *sb_tensor_scalar(sb_dtype dtype, double value);
+/*
+ * A tensor of the caller's memory, without a copy, on the CPU: `data` has the elements in row-major
+ * order, aligned as their type. It stays the caller's until release(context) is called: once, by
+ * the thread that frees the last tensor that shares it. `release` may be NULL; a failure does not
+ * call it. Backward does not notice writes to this memory.
+ */
+SB_API sb_tensor *sb_tensor_wrap(sb_dtype dtype, int rank, const int64_t *dim, void *data,
+                                 void (*release)(void *context), void *context);
 /* A copy on a device. It is a leaf, and requires a gradient if t is a leaf that does. */
 SB_API sb_tensor *sb_tensor_to(const sb_tensor *t, const sb_device *device);
 

@@ -42,6 +42,43 @@ TEST(tensor, from_copies_elements_of_the_dtype)
     }
 }
 
+static void count_release(void *context)
+{
+    ++*(int *)context;
+}
+
+CPU_TEST(tensor, wrap_shares_memory_and_releases_it_once)
+{
+    double values[] = {1, 2, 3, 4, 5, 6};
+    int released = 0;
+    sb_tensor *t = sb_tensor_wrap(SB_F64, SB_SHAPE(2, 3), values, count_release, &released);
+    cr_assert(t, "%s", sb_error());
+    cr_expect(sb_tensor_data(t) == values);
+    values[4] = 7;
+    cr_expect(sb_tensor_get(t, 4) == 7 && sb_tensor_set(t, 0, 9) && values[0] == 9);
+    sb_tensor *row = tensor_view("test", t, 3, 1, (int64_t[]){3});
+    sb_tensor_release(t);
+    cr_expect(released == 0 && sb_tensor_get(row, 1) == 7); /* the view still needs it */
+    sb_tensor_release(row);
+    cr_expect(released == 1);
+    sb_tensor_release(sb_tensor_wrap(SB_F64, SB_SHAPE(6), values, NULL, NULL));
+    cr_expect(values[0] == 9);
+}
+
+CPU_TEST(tensor, wrap_refuses_null_and_unaligned_data)
+{
+    float values[3] = {0};
+    int released = 0;
+    cr_expect(!sb_tensor_wrap(SB_F32, SB_SHAPE(2), NULL, count_release, &released));
+    EXPECT_ERROR("tensor_wrap: data is NULL");
+    cr_expect(!sb_tensor_wrap(SB_F32, SB_SHAPE(2), (char *)values + 1, count_release, &released));
+    EXPECT_ERROR("tensor_wrap: the address of data is not a multiple of 4, as f32 needs; "
+                 "copy it with sb_tensor_from()");
+    cr_expect(!sb_tensor_wrap(SB_F32, SB_SHAPE(-2), values, count_release, &released));
+    EXPECT_ERROR("tensor_wrap: dimension 0 of (-2) is negative");
+    cr_expect(released == 0);
+}
+
 TEST(tensor, a_tensor_has_its_dtype_shape_and_device)
 {
     sb_tensor *t = sb_tensor_zeros(SB_F32, SB_SHAPE(2, 3, 4));
