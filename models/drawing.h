@@ -23,4 +23,14 @@ typedef enum {
  */
 SB_API char *sb_tape_draw(sb_tensor *loss, sb_drawing_format format, const sb_parameters *weights);
 
+/*
+ * The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
+ * is negative, with the number as a tooltip. The last two axes are rows and columns; all others
+ * count maps, such as the heads of attention weights.
+ *
+ * Returns a text to be freed with sb_free. Fails above 4,096 numbers, and when backward has freed
+ * the data.
+ */
+SB_API char *sb_tensor_draw(const sb_tensor *t);
+
 #endif

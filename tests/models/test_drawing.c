@@ -107,3 +107,40 @@ TEST(drawing, wrong_arguments_are_named)
     EXPECT_ERROR("tape_draw");
     sb_tensor_release(x);
 }
+
+TEST(drawing, each_number_of_a_tensor_is_a_square)
+{
+    const double numbers[] = {1, -0.5, 0, NAN, 0.25, 1};
+    sb_tensor *t = sb_tensor_from_doubles(SB_F64, SB_SHAPE(3, 1, 2), numbers);
+    char *svg = sb_tensor_draw(t);
+    cr_assert(svg, "%s", sb_error());
+    cr_expect(count_of(svg, "<rect") == 6 && count_of(svg, "class=\"less\"") == 1);
+    cr_expect(strstr(svg, "class=\"less\" x=\"14\" y=\"0\" width=\"13\" height=\"13\" "
+                          "fill-opacity=\"0.500\"><title>-0.5</title>"));
+    cr_expect(strstr(svg, "class=\"odd\" x=\"52\" y=\"0\"") != NULL, "%s", svg);
+    cr_expect(strncmp(svg, "<svg ", 5) == 0 && strcmp(svg + strlen(svg) - 7, "</svg>\n") == 0);
+    sb_free(svg);
+    sb_tensor_release(t);
+}
+
+static bool draw_row(void *row)
+{
+    char *svg = sb_tensor_draw(row);
+    sb_free(svg);
+    return svg != NULL;
+}
+
+TEST(drawing, tensors_that_cannot_be_drawn_are_refused)
+{
+    sb_tensor *large = sb_tensor_zeros(SB_F32, SB_SHAPE(65, 64));
+    cr_expect(!sb_tensor_draw(large));
+    EXPECT_ERROR("tensor_draw: (65, 64) has 4160 numbers, more than 4096; draw a part of it");
+    cr_expect(!sb_tensor_draw(NULL));
+    EXPECT_ERROR("tensor_draw: t is NULL");
+    sb_tensor *row = sb_tensor_zeros(SB_F32, SB_SHAPE(4)),
+              *empty = sb_tensor_zeros(SB_F32, SB_SHAPE(3, 0));
+    cr_expect(test_each_allocation_fails(draw_row, row) >= 2 && draw_row(empty));
+    sb_tensor_release(large);
+    sb_tensor_release(row);
+    sb_tensor_release(empty);
+}

@@ -1,0 +1,88 @@
+/* The numbers of a tensor as SVG, a square for each: attention weights, masks, gradients. */
+#include "models/drawing.h"
+#include "models/text/buffer.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include "tensor/storage.h"
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { CELL = 14, GAP = 10, MOST_NUMBERS = 4096, MOST_ACROSS = 4 };
+
+/* The maps of a tensor's last two axes, in rows of up to MOST_ACROSS. */
+struct maps {
+    int64_t count, rows, columns, across;
+    double *number, largest;
+    struct buffer text;
+    bool ok; /* there was memory for all of the text so far */
+};
+
+static void maps_print(struct maps *m, const char *format, ...)
+{
+    char line[256];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(line, sizeof line, format, values);
+    va_end(values);
+    m->ok = m->ok && buffer_add_text(&m->text, line);
+}
+
+/* As opaque as it is large; not finite ones are outlined. */
+static void maps_cell(struct maps *m, int64_t x, int64_t y, double number)
+{
+    const char *kind = !isfinite(number) ? "odd" : number < 0 ? "less" : "more";
+    const double share = m->largest > 0 && isfinite(number) ? fabs(number) / m->largest : 0;
+    maps_print(m,
+               "<rect class=\"%s\" x=\"%lld\" y=\"%lld\" width=\"%d\" height=\"%d\" "
+               "fill-opacity=\"%.3f\"><title>%.5g</title></rect>\n",
+               kind, (long long)x, (long long)y, CELL - 1, CELL - 1, share, number);
+}
+
+static void maps_draw(struct maps *m)
+{
+    const int64_t down = (m->count + m->across - 1) / m->across;
+    const int64_t width = m->columns * CELL + GAP, height = m->rows * CELL + GAP;
+    maps_print(m, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%lld\" height=\"%lld\">\n",
+               (long long)(m->across * width), (long long)(down * height));
+    maps_print(m, "<style>.more{fill:#2a6fbb}.less{fill:#c8452b}.odd{fill:none;stroke:#c8452b}"
+                  "rect{stroke:#8886;stroke-width:.5}</style>\n");
+    for (int64_t i = 0; m->ok && i < m->count * m->rows * m->columns; i++) {
+        const int64_t map = i / (m->rows * m->columns), row = i / m->columns % m->rows;
+        maps_cell(m, map % m->across * width + i % m->columns * CELL,
+                  map / m->across * height + row * CELL, m->number[i]);
+    }
+    maps_print(m, "</svg>\n");
+}
+
+static char *maps_of(const sb_tensor *t, struct maps *m)
+{
+    for (int64_t i = 0; i < tensor_size(t); i++)
+        if (isfinite(m->number[i]))
+            m->largest = fmax(m->largest, fabs(m->number[i]));
+    m->columns = t->rank > 0 ? t->dim[t->rank - 1] : 1;
+    m->rows = t->rank > 1 ? t->dim[t->rank - 2] : 1;
+    m->count = tensor_size(t) > 0 ? tensor_size(t) / (m->rows * m->columns) : 0;
+    m->across = m->count < MOST_ACROSS ? m->count : MOST_ACROSS;
+    m->across = m->across > 0 ? m->across : 1;
+    maps_draw(m);
+    char *text = m->ok ? buffer_take(&m->text) : NULL;
+    buffer_free(&m->text);
+    return text ? text : sb_fail("tensor_draw: out of memory");
+}
+
+char *sb_tensor_draw(const sb_tensor *t)
+{
+    if (!t)
+        return fail_null("tensor_draw", "t");
+    if (tensor_size(t) > MOST_NUMBERS)
+        return sb_fail("tensor_draw: %s has %lld numbers, more than %d; draw a part of it",
+                       tensor_shape(t).text, (long long)tensor_size(t), MOST_NUMBERS);
+    struct maps m = {.ok = true};
+    m.number = memory_new((size_t)tensor_size(t) * sizeof *m.number + 1);
+    if (!m.number)
+        return sb_fail("tensor_draw: out of memory");
+    char *text = sb_tensor_read(t, m.number) ? maps_of(t, &m) : NULL;
+    memory_free(m.number);
+    return text;
+}
