@@ -1,0 +1,11 @@
+"""softback: a small autograd tensor library for transformers."""
+from ._objects import *
+from ._operations import *
+from .library import Error
+from .operation import Operation, gradcheck, hvp, jvp, operation
+from .show import explain
+from .tensors import (Mask, Tape, Tensor, from_dlpack, from_numpy, full, memory, ones, set_threads, tensor,
+                      use_device, zeros)
+from .training import Random, batch, evaluate, load, sample
+
+SGD, Adam, AdamW = Optimiser.sgd, Optimiser.adam, Optimiser.adamw

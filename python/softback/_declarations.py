@@ -1,0 +1,1659 @@
+"""The headers of softback for ctypes. Made by python/generate.py; do not edit."""
+from ctypes import (c_bool, c_char, c_double, c_float, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64,
+                    c_char_p, c_void_p)
+
+from .structure import Structure
+
+VERSION = "0.2.0"
+
+CONSTANTS = {
+    "dtypes": 6,
+    "real_dtypes": 4,
+    "all": 1000,
+    "pairs_problems": 5,
+    "pairs_line": 65536,
+    "units": 5,
+    "symbol_padding": 0,
+    "symbol_begin": 1,
+    "symbol_end": 2,
+    "symbol_unknown": 3,
+    "special_symbols": 4,
+    "tasks": 5,
+    "parts": 3,
+    "task_length": 512,
+    "task_text": 1024,
+    "batch_parts": 8,
+    "bleu_orders": 4,
+}
+
+ENUMS = {
+    "sb_stream": {'initial': 0, 'train': 1, 'data': 2, 'sample': 3, 'user': 4},
+    "sb_dtype": {'f32': 0, 'f64': 1, 'bf16': 2, 'dual': 3, 'i32': 4, 'bool': 5},
+    "sb_mode": {'record': 0, 'no_record': 1},
+    "sb_gradcheck_method": {'automatic': 0, 'exact': 1, 'differences': 2},
+    "sb_sequence": {'source': 0, 'target': 1, 'none': 2},
+    "sb_activation": {'identity': 0, 'relu': 1, 'gelu': 2, 'gelu_tanh': 3, 'silu': 4, 'tanh': 5, 'sigmoid': 6},
+    "sb_reduction": {'mean': 0, 'sum': 1, 'none': 2},
+    "sb_layout": {'length_first': 0, 'heads_first': 1},
+    "sb_score": {'scaled': 0, 'balanced': 1, 'cosine': 2},
+    "sb_attention_algorithm": {'automatic': 0, 'composed': 1, 'tiled': 2},
+    "sb_initial_kind": {'xavier': 0, 'normal': 1, 'constant': 2},
+    "sb_norm_kind": {'layer': 0, 'rms': 1},
+    "sb_norm_place": {'pre': 0, 'post': 1},
+    "sb_positions": {'sinusoidal': 0, 'learned': 1, 'rotary': 2, 'alibi': 3, 'relative': 4, 'none': 5},
+    "sb_precision": {'f32': 0, 'bf16': 1},
+    "sb_units": {'auto': 0, 'characters': 1, 'bytes': 2, 'words': 3, 'bpe': 4},
+    "sb_task": {'copy': 0, 'reverse': 1, 'sort': 2, 'addition': 3, 'dates': 4},
+    "sb_part": {'train': 0, 'valid': 1, 'test': 2},
+    "sb_loss": {'mean': 0, 'sum': 1, 'cost': 2},
+    "sb_pooling": {'mean': 0, 'first': 1},
+    "sb_document_cut": {'files': 0, 'paragraphs': 1, 'lines': 2},
+    "sb_drawing_format": {'svg': 0, 'dot': 1},
+    "sb_schedule_kind": {'constant': 0, 'inverse_root': 1, 'cosine': 2, 'plateau': 3},
+    "sb_optimiser_kind": {'adam': 0, 'adamw': 1, 'sgd': 2},
+    "sb_graphs": {'auto': 0, 'off': 1},
+}
+
+
+class sb_random(Structure):
+    _fields_ = [
+        ("seed", c_uint64),
+        ("position", c_uint64),
+    ]
+    kinds = {
+        "seed": "uint64_t",
+        "position": "uint64_t",
+    }
+
+
+class sb_memory(Structure):
+    _fields_ = [
+        ("live_blocks", c_int64),
+        ("live_bytes", c_int64),
+        ("peak_bytes", c_int64),
+        ("system_calls", c_int64),
+    ]
+    kinds = {
+        "live_blocks": "int64_t",
+        "live_bytes": "int64_t",
+        "peak_bytes": "int64_t",
+        "system_calls": "int64_t",
+    }
+
+
+class sb_tape(Structure):
+    _fields_ = [
+        ("serial", c_uint64),
+    ]
+    kinds = {
+        "serial": "uint64_t",
+    }
+
+
+class sb_gradcheck_options(Structure):
+    _fields_ = [
+        ("step", c_double),
+        ("tolerance", c_double),
+        ("random", c_void_p),
+        ("method", c_int),
+        ("directions", c_int),
+        ("second_order", c_bool),
+    ]
+    kinds = {
+        "step": "double",
+        "tolerance": "double",
+        "random": "sb_random *",
+        "method": "sb_gradcheck_method",
+        "directions": "int",
+        "second_order": "_Bool",
+    }
+
+
+class sb_gradcheck_result(Structure):
+    _fields_ = [
+        ("ok", c_bool),
+        ("method", c_int),
+        ("error", c_double),
+        ("input", c_int),
+        ("index", c_int64),
+        ("backward", c_double),
+        ("difference", c_double),
+        ("step", c_double),
+        ("symmetry", c_double),
+        ("curvature", c_double),
+        ("mistake", c_char * 160),
+    ]
+    kinds = {
+        "ok": "_Bool",
+        "method": "sb_gradcheck_method",
+        "error": "double",
+        "input": "int",
+        "index": "int64_t",
+        "backward": "double",
+        "difference": "double",
+        "step": "double",
+        "symmetry": "double",
+        "curvature": "double",
+        "mistake": "char",
+    }
+
+
+class sb_operation(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("inputs", c_char_p),
+        ("backward", c_void_p),
+        ("writes_fresh", c_bool),
+        ("dual", c_bool),
+    ]
+    kinds = {
+        "name": "const char *",
+        "inputs": "const char *",
+        "backward": "function",
+        "writes_fresh": "_Bool",
+        "dual": "_Bool",
+    }
+
+
+class sb_piece(Structure):
+    _fields_ = [
+        ("of", c_int64),
+        ("first", c_int64),
+        ("turn", c_int64),
+        ("second", c_int64),
+    ]
+    kinds = {
+        "of": "int64_t",
+        "first": "int64_t",
+        "turn": "int64_t",
+        "second": "int64_t",
+    }
+
+
+class sb_partition(Structure):
+    _fields_ = [
+        ("items", sb_piece),
+        ("source", sb_piece),
+        ("target", sb_piece),
+    ]
+    kinds = {
+        "items": "sb_piece",
+        "source": "sb_piece",
+        "target": "sb_piece",
+    }
+
+
+class sb_context(Structure):
+    _fields_ = [
+        ("partition", c_void_p),
+        ("ring", c_void_p),
+        ("packed", c_void_p),
+    ]
+    kinds = {
+        "partition": "const sb_partition *",
+        "ring": "sb_communicator *",
+        "packed": "struct packed_weights *",
+    }
+
+
+class sb_cross_entropy_options(Structure):
+    _fields_ = [
+        ("label_smoothing", c_double),
+        ("class_weight", c_void_p),
+        ("reduction", c_int),
+    ]
+    kinds = {
+        "label_smoothing": "double",
+        "class_weight": "sb_tensor *",
+        "reduction": "sb_reduction",
+    }
+
+
+class sb_attention_options(Structure):
+    _fields_ = [
+        ("layout", c_int),
+        ("mask", c_void_p),
+        ("bias", c_void_p),
+        ("score", c_int),
+        ("scale", c_double),
+        ("temperature", c_double),
+        ("log_temperature", c_void_p),
+        ("softcap", c_double),
+        ("dropout", c_double),
+        ("weights", c_void_p),
+        ("algorithm", c_int),
+        ("queries", c_int),
+        ("keys", c_int),
+        ("heads", sb_piece),
+    ]
+    kinds = {
+        "layout": "sb_layout",
+        "mask": "sb_mask *",
+        "bias": "sb_tensor *",
+        "score": "sb_score",
+        "scale": "double",
+        "temperature": "double",
+        "log_temperature": "sb_tensor *",
+        "softcap": "double",
+        "dropout": "double",
+        "weights": "sb_tensor **",
+        "algorithm": "sb_attention_algorithm",
+        "queries": "sb_sequence",
+        "keys": "sb_sequence",
+        "heads": "sb_piece",
+    }
+
+
+class sb_named_tensor(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("tensor", c_void_p),
+    ]
+    kinds = {
+        "name": "const char *",
+        "tensor": "const sb_tensor *",
+    }
+
+
+class sb_initial(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("value", c_double),
+    ]
+    kinds = {
+        "kind": "sb_initial_kind",
+        "value": "double",
+    }
+
+
+class sb_cut(Structure):
+    _fields_ = [
+        ("ranks", c_void_p),
+        ("axis", c_int),
+    ]
+    kinds = {
+        "ranks": "sb_communicator *",
+        "axis": "int",
+    }
+
+
+class sb_linear_layer(Structure):
+    _fields_ = [
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+    ]
+    kinds = {
+        "weight": "sb_tensor *",
+        "bias": "sb_tensor *",
+    }
+
+
+class sb_norm_layer(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("gain", c_void_p),
+        ("bias", c_void_p),
+        ("epsilon", c_double),
+    ]
+    kinds = {
+        "kind": "sb_norm_kind",
+        "gain": "sb_tensor *",
+        "bias": "sb_tensor *",
+        "epsilon": "double",
+    }
+
+
+class sb_transformer_options(Structure):
+    _fields_ = [
+        ("width", c_int64),
+        ("heads", c_int64),
+        ("key_heads", c_int64),
+        ("key_width", c_int64),
+        ("value_width", c_int64),
+        ("feed_forward", c_int64),
+        ("encoder_layers", c_int),
+        ("decoder_layers", c_int),
+        ("dropout", c_double),
+        ("attention_dropout", c_double),
+        ("feed_forward_dropout", c_double),
+        ("norm_place", c_int),
+        ("norm_kind", c_int),
+        ("activation", c_int),
+        ("gated", c_bool),
+        ("score", c_int),
+        ("temperature", c_double),
+        ("attention", c_int),
+        ("positions", c_int),
+        ("precision", c_int),
+        ("recompute", c_bool),
+        ("along", c_int),
+        ("longest", c_int64),
+        ("padded", c_bool),
+        ("padding_id", c_int64),
+        ("ranks", c_void_p),
+    ]
+    kinds = {
+        "width": "int64_t",
+        "heads": "int64_t",
+        "key_heads": "int64_t",
+        "key_width": "int64_t",
+        "value_width": "int64_t",
+        "feed_forward": "int64_t",
+        "encoder_layers": "int",
+        "decoder_layers": "int",
+        "dropout": "double",
+        "attention_dropout": "double",
+        "feed_forward_dropout": "double",
+        "norm_place": "sb_norm_place",
+        "norm_kind": "sb_norm_kind",
+        "activation": "sb_activation",
+        "gated": "_Bool",
+        "score": "sb_score",
+        "temperature": "double",
+        "attention": "sb_attention_algorithm",
+        "positions": "sb_positions",
+        "precision": "sb_precision",
+        "recompute": "_Bool",
+        "along": "sb_sequence",
+        "longest": "int64_t",
+        "padded": "_Bool",
+        "padding_id": "int64_t",
+        "ranks": "sb_communicator *",
+    }
+
+
+class sb_multi_head_attention(Structure):
+    _fields_ = [
+        ("heads", c_int64),
+        ("key_heads", c_int64),
+        ("size", c_int64),
+        ("ranks", c_void_p),
+        ("dropout", c_double),
+        ("score", c_int),
+        ("temperature", c_double),
+        ("algorithm", c_int),
+        ("rotary", c_bool),
+        ("along", c_int),
+        ("keys_along", c_int),
+        ("query", sb_linear_layer),
+        ("key", sb_linear_layer),
+        ("value", sb_linear_layer),
+        ("output", sb_linear_layer),
+    ]
+    kinds = {
+        "heads": "int64_t",
+        "key_heads": "int64_t",
+        "size": "int64_t",
+        "ranks": "sb_communicator *",
+        "dropout": "double",
+        "score": "sb_score",
+        "temperature": "double",
+        "algorithm": "sb_attention_algorithm",
+        "rotary": "_Bool",
+        "along": "sb_sequence",
+        "keys_along": "sb_sequence",
+        "query": "sb_linear_layer",
+        "key": "sb_linear_layer",
+        "value": "sb_linear_layer",
+        "output": "sb_linear_layer",
+    }
+
+
+class sb_attending(Structure):
+    _fields_ = [
+        ("mask", c_void_p),
+        ("values", c_void_p),
+        ("bias", c_void_p),
+        ("start", c_int64),
+        ("cache", c_void_p),
+        ("cached", c_bool),
+        ("weights", c_void_p),
+    ]
+    kinds = {
+        "mask": "sb_mask *",
+        "values": "sb_tensor *",
+        "bias": "sb_tensor *",
+        "start": "int64_t",
+        "cache": "sb_kv_cache *",
+        "cached": "_Bool",
+        "weights": "sb_tensor **",
+    }
+
+
+class sb_feed_forward(Structure):
+    _fields_ = [
+        ("activation", c_int),
+        ("ranks", c_void_p),
+        ("up", sb_linear_layer),
+        ("gate", sb_linear_layer),
+        ("down", sb_linear_layer),
+        ("dropout", c_double),
+        ("along", c_int),
+    ]
+    kinds = {
+        "activation": "sb_activation",
+        "ranks": "sb_communicator *",
+        "up": "sb_linear_layer",
+        "gate": "sb_linear_layer",
+        "down": "sb_linear_layer",
+        "dropout": "double",
+        "along": "sb_sequence",
+    }
+
+
+class sb_transformer_layer(Structure):
+    _fields_ = [
+        ("place", c_int),
+        ("dropout", c_double),
+        ("along", c_int),
+        ("crosses", c_bool),
+        ("self_norm", sb_norm_layer),
+        ("cross_norm", sb_norm_layer),
+        ("feed_norm", sb_norm_layer),
+        ("self_attention", sb_multi_head_attention),
+        ("cross_attention", sb_multi_head_attention),
+        ("feed_forward", sb_feed_forward),
+    ]
+    kinds = {
+        "place": "sb_norm_place",
+        "dropout": "double",
+        "along": "sb_sequence",
+        "crosses": "_Bool",
+        "self_norm": "sb_norm_layer",
+        "cross_norm": "sb_norm_layer",
+        "feed_norm": "sb_norm_layer",
+        "self_attention": "sb_multi_head_attention",
+        "cross_attention": "sb_multi_head_attention",
+        "feed_forward": "sb_feed_forward",
+    }
+
+
+class sb_encoder_layer(Structure):
+    _fields_ = [
+        ("place", c_int),
+        ("dropout", c_double),
+        ("along", c_int),
+        ("crosses", c_bool),
+        ("self_norm", sb_norm_layer),
+        ("cross_norm", sb_norm_layer),
+        ("feed_norm", sb_norm_layer),
+        ("self_attention", sb_multi_head_attention),
+        ("cross_attention", sb_multi_head_attention),
+        ("feed_forward", sb_feed_forward),
+    ]
+    kinds = {
+        "place": "sb_norm_place",
+        "dropout": "double",
+        "along": "sb_sequence",
+        "crosses": "_Bool",
+        "self_norm": "sb_norm_layer",
+        "cross_norm": "sb_norm_layer",
+        "feed_norm": "sb_norm_layer",
+        "self_attention": "sb_multi_head_attention",
+        "cross_attention": "sb_multi_head_attention",
+        "feed_forward": "sb_feed_forward",
+    }
+
+
+class sb_decoder_layer(Structure):
+    _fields_ = [
+        ("place", c_int),
+        ("dropout", c_double),
+        ("along", c_int),
+        ("crosses", c_bool),
+        ("self_norm", sb_norm_layer),
+        ("cross_norm", sb_norm_layer),
+        ("feed_norm", sb_norm_layer),
+        ("self_attention", sb_multi_head_attention),
+        ("cross_attention", sb_multi_head_attention),
+        ("feed_forward", sb_feed_forward),
+    ]
+    kinds = {
+        "place": "sb_norm_place",
+        "dropout": "double",
+        "along": "sb_sequence",
+        "crosses": "_Bool",
+        "self_norm": "sb_norm_layer",
+        "cross_norm": "sb_norm_layer",
+        "feed_norm": "sb_norm_layer",
+        "self_attention": "sb_multi_head_attention",
+        "cross_attention": "sb_multi_head_attention",
+        "feed_forward": "sb_feed_forward",
+    }
+
+
+class sb_pairs_options(Structure):
+    _fields_ = [
+        ("strict", c_bool),
+        ("length", c_int64),
+    ]
+    kinds = {
+        "strict": "_Bool",
+        "length": "int64_t",
+    }
+
+
+class sb_vocabulary_options(Structure):
+    _fields_ = [
+        ("units", c_int),
+        ("size", c_int64),
+    ]
+    kinds = {
+        "units": "sb_units",
+        "size": "int64_t",
+    }
+
+
+class sb_unknown(Structure):
+    _fields_ = [
+        ("count", c_int64),
+        ("first", c_size_t),
+        ("first_size", c_size_t),
+    ]
+    kinds = {
+        "count": "int64_t",
+        "first": "size_t",
+        "first_size": "size_t",
+    }
+
+
+class sb_task_options(Structure):
+    _fields_ = [
+        ("min_length", c_int),
+        ("max_length", c_int),
+    ]
+    kinds = {
+        "min_length": "int",
+        "max_length": "int",
+    }
+
+
+class sb_task_pair(Structure):
+    _fields_ = [
+        ("source", c_char * 1024),
+        ("target", c_char * 1024),
+    ]
+    kinds = {
+        "source": "char",
+        "target": "char",
+    }
+
+
+class sb_batch_part(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("t", c_void_p),
+        ("along", c_int),
+    ]
+    kinds = {
+        "name": "const char *",
+        "t": "sb_tensor *",
+        "along": "sb_sequence",
+    }
+
+
+class sb_batch(Structure):
+    _fields_ = [
+        ("items", c_int64),
+        ("targets", c_int64),
+        ("parts", c_int),
+        ("part", sb_batch_part * 8),
+        ("partition", c_void_p),
+    ]
+    kinds = {
+        "items": "int64_t",
+        "targets": "int64_t",
+        "parts": "int",
+        "part": "sb_batch_part",
+        "partition": "const sb_partition *",
+    }
+
+
+class sb_encoded_pair(Structure):
+    _fields_ = [
+        ("source", c_void_p),
+        ("target", c_void_p),
+        ("source_length", c_int64),
+        ("target_length", c_int64),
+    ]
+    kinds = {
+        "source": "const int32_t *",
+        "target": "const int32_t *",
+        "source_length": "int64_t",
+        "target_length": "int64_t",
+    }
+
+
+class sb_data_position(Structure):
+    _fields_ = [
+        ("epoch", c_int64),
+        ("batch", c_int64),
+    ]
+    kinds = {
+        "epoch": "int64_t",
+        "batch": "int64_t",
+    }
+
+
+class sb_source(Structure):
+    _fields_ = [
+        ("object", c_void_p),
+        ("next", c_void_p),
+        ("tell", c_void_p),
+        ("seek", c_void_p),
+        ("hash", c_void_p),
+        ("batches", c_void_p),
+    ]
+    kinds = {
+        "object": "void *",
+        "next": "function",
+        "tell": "function",
+        "seek": "function",
+        "hash": "function",
+        "batches": "function",
+    }
+
+
+class sb_data_options(Structure):
+    _fields_ = [
+        ("seed", c_uint64),
+        ("batch_pairs", c_int64),
+        ("batch_symbols", c_int64),
+        ("longest", c_int64),
+    ]
+    kinds = {
+        "seed": "uint64_t",
+        "batch_pairs": "int64_t",
+        "batch_symbols": "int64_t",
+        "longest": "int64_t",
+    }
+
+
+class sb_decoding_options(Structure):
+    _fields_ = [
+        ("beam_width", c_int64),
+        ("length_penalty", c_double),
+        ("longest", c_int64),
+        ("sample", c_bool),
+        ("temperature", c_double),
+        ("top_k", c_int64),
+        ("top_p", c_double),
+        ("seed", c_uint64),
+        ("batch_pairs", c_int64),
+        ("no_cache", c_bool),
+        ("listen", c_void_p),
+        ("listener", c_void_p),
+    ]
+    kinds = {
+        "beam_width": "int64_t",
+        "length_penalty": "double",
+        "longest": "int64_t",
+        "sample": "_Bool",
+        "temperature": "double",
+        "top_k": "int64_t",
+        "top_p": "double",
+        "seed": "uint64_t",
+        "batch_pairs": "int64_t",
+        "no_cache": "_Bool",
+        "listen": "function",
+        "listener": "void *",
+    }
+
+
+class sb_decoded(Structure):
+    _fields_ = [
+        ("ids", c_void_p),
+        ("length", c_int64),
+        ("ended", c_bool),
+        ("slid", c_bool),
+        ("log_probability", c_double),
+        ("score", c_double),
+    ]
+    kinds = {
+        "ids": "int32_t *",
+        "length": "int64_t",
+        "ended": "_Bool",
+        "slid": "_Bool",
+        "log_probability": "double",
+        "score": "double",
+    }
+
+
+class sb_attention_map(Structure):
+    _fields_ = [
+        ("weights", c_void_p),
+        ("queries", c_void_p),
+        ("keys", c_void_p),
+        ("causal", c_bool),
+    ]
+    kinds = {
+        "weights": "sb_tensor *",
+        "queries": "sb_tensor *",
+        "keys": "sb_tensor *",
+        "causal": "_Bool",
+    }
+
+
+class sb_attentions(Structure):
+    _fields_ = [
+        ("loss", c_void_p),
+        ("maps", c_int),
+        ("map", c_void_p),
+    ]
+    kinds = {
+        "loss": "sb_tensor *",
+        "maps": "int",
+        "map": "sb_attention_map *",
+    }
+
+
+class sb_evaluation(Structure):
+    _fields_ = [
+        ("loss", c_double),
+        ("error", c_double),
+    ]
+    kinds = {
+        "loss": "double",
+        "error": "double",
+    }
+
+
+class sb_model_kind(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("build", c_void_p),
+        ("describe", c_void_p),
+        ("free", c_void_p),
+        ("loss", c_void_p),
+        ("score", c_void_p),
+        ("attentions", c_void_p),
+        ("generator", c_void_p),
+        ("splits", c_char_p),
+    ]
+    kinds = {
+        "name": "const char *",
+        "build": "function",
+        "describe": "function",
+        "free": "function",
+        "loss": "function",
+        "score": "function",
+        "attentions": "function",
+        "generator": "function",
+        "splits": "const char *",
+    }
+
+
+class sb_model(Structure):
+    _fields_ = [
+        ("kind", c_void_p),
+        ("self", c_void_p),
+        ("weights", c_void_p),
+    ]
+    kinds = {
+        "kind": "const sb_model_kind *",
+        "self": "void *",
+        "weights": "sb_parameters *",
+    }
+
+
+class sb_classifier_options(Structure):
+    _fields_ = [
+        ("transformer", sb_transformer_options),
+        ("pooling", c_int),
+        ("label_smoothing", c_double),
+    ]
+    kinds = {
+        "transformer": "sb_transformer_options",
+        "pooling": "sb_pooling",
+        "label_smoothing": "double",
+    }
+
+
+class sb_class(Structure):
+    _fields_ = [
+        ("label", c_int64),
+        ("probability", c_double),
+    ]
+    kinds = {
+        "label": "int64_t",
+        "probability": "double",
+    }
+
+
+class sb_held_labelled(Structure):
+    _fields_ = [
+        ("pairs", c_void_p),
+    ]
+    kinds = {
+        "pairs": "const sb_pairs *",
+    }
+
+
+class sb_windows_options(Structure):
+    _fields_ = [
+        ("seed", c_uint64),
+        ("length", c_int64),
+        ("batch_windows", c_int64),
+        ("batch_symbols", c_int64),
+        ("fixed", c_bool),
+    ]
+    kinds = {
+        "seed": "uint64_t",
+        "length": "int64_t",
+        "batch_windows": "int64_t",
+        "batch_symbols": "int64_t",
+        "fixed": "_Bool",
+    }
+
+
+class sb_decoder_weights(Structure):
+    _fields_ = [
+        ("self", c_void_p),
+        ("cross", c_void_p),
+    ]
+    kinds = {
+        "self": "sb_tensor **",
+        "cross": "sb_tensor **",
+    }
+
+
+class sb_language_model_options(Structure):
+    _fields_ = [
+        ("transformer", sb_transformer_options),
+        ("tie_embeddings", c_bool),
+        ("label_smoothing", c_double),
+        ("context", c_int64),
+        ("running_text", c_bool),
+    ]
+    kinds = {
+        "transformer": "sb_transformer_options",
+        "tie_embeddings": "_Bool",
+        "label_smoothing": "double",
+        "context": "int64_t",
+        "running_text": "_Bool",
+    }
+
+
+class sb_seq2seq_options(Structure):
+    _fields_ = [
+        ("transformer", sb_transformer_options),
+        ("tie_embeddings", c_bool),
+        ("share_embeddings", c_bool),
+        ("label_smoothing", c_double),
+    ]
+    kinds = {
+        "transformer": "sb_transformer_options",
+        "tie_embeddings": "_Bool",
+        "share_embeddings": "_Bool",
+        "label_smoothing": "double",
+    }
+
+
+class sb_seq2seq_weights(Structure):
+    _fields_ = [
+        ("encoder", c_void_p),
+        ("decoder", sb_decoder_weights),
+    ]
+    kinds = {
+        "encoder": "sb_tensor **",
+        "decoder": "sb_decoder_weights",
+    }
+
+
+class sb_text_score(Structure):
+    _fields_ = [
+        ("lines", c_int64),
+        ("exact", c_int64),
+        ("positions", c_int64),
+        ("right", c_int64),
+        ("sources", c_int64),
+        ("wrong", c_int64),
+        ("units", c_int64),
+        ("edits", c_int64),
+        ("exact_match", c_double),
+        ("token_accuracy", c_double),
+        ("wer", c_double),
+        ("per", c_double),
+    ]
+    kinds = {
+        "lines": "int64_t",
+        "exact": "int64_t",
+        "positions": "int64_t",
+        "right": "int64_t",
+        "sources": "int64_t",
+        "wrong": "int64_t",
+        "units": "int64_t",
+        "edits": "int64_t",
+        "exact_match": "double",
+        "token_accuracy": "double",
+        "wer": "double",
+        "per": "double",
+    }
+
+
+class sb_bleu(Structure):
+    _fields_ = [
+        ("score", c_double),
+        ("precision", c_double * 4),
+        ("brevity_penalty", c_double),
+        ("correct", c_int64 * 4),
+        ("total", c_int64 * 4),
+        ("output_tokens", c_int64),
+        ("reference_tokens", c_int64),
+    ]
+    kinds = {
+        "score": "double",
+        "precision": "double",
+        "brevity_penalty": "double",
+        "correct": "int64_t",
+        "total": "int64_t",
+        "output_tokens": "int64_t",
+        "reference_tokens": "int64_t",
+    }
+
+
+class sb_schedule(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("rate", c_double),
+        ("warmup", c_int64),
+        ("steps", c_int64),
+        ("lowest", c_double),
+        ("factor", c_double),
+        ("patience", c_int),
+    ]
+    kinds = {
+        "kind": "sb_schedule_kind",
+        "rate": "double",
+        "warmup": "int64_t",
+        "steps": "int64_t",
+        "lowest": "double",
+        "factor": "double",
+        "patience": "int",
+    }
+
+
+class sb_plateau(Structure):
+    _fields_ = [
+        ("best", c_double),
+        ("seen", c_int64),
+        ("waited", c_int),
+        ("reduced", c_int),
+    ]
+    kinds = {
+        "best": "double",
+        "seen": "int64_t",
+        "waited": "int",
+        "reduced": "int",
+    }
+
+
+class sb_optimiser_options(Structure):
+    _fields_ = [
+        ("learning_rate", c_double),
+        ("schedule", sb_schedule),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("momentum", c_double),
+        ("nesterov", c_bool),
+        ("weight_decay", c_double),
+        ("clip", c_double),
+    ]
+    kinds = {
+        "learning_rate": "double",
+        "schedule": "sb_schedule",
+        "beta1": "double",
+        "beta2": "double",
+        "epsilon": "double",
+        "momentum": "double",
+        "nesterov": "_Bool",
+        "weight_decay": "double",
+        "clip": "double",
+    }
+
+
+class sb_trainer_options(Structure):
+    _fields_ = [
+        ("seed", c_uint64),
+        ("optimiser_kind", c_int),
+        ("optimiser", sb_optimiser_options),
+        ("accumulate", c_int64),
+        ("average_decay", c_double),
+        ("graphs", c_int),
+        ("communicator", c_void_p),
+        ("sequence_ranks", c_int),
+        ("stop", c_void_p),
+        ("stop_context", c_void_p),
+    ]
+    kinds = {
+        "seed": "uint64_t",
+        "optimiser_kind": "sb_optimiser_kind",
+        "optimiser": "sb_optimiser_options",
+        "accumulate": "int64_t",
+        "average_decay": "double",
+        "graphs": "sb_graphs",
+        "communicator": "sb_communicator *",
+        "sequence_ranks": "int",
+        "stop": "function",
+        "stop_context": "void *",
+    }
+
+
+class sb_trained(Structure):
+    _fields_ = [
+        ("loss", c_double),
+        ("rate", c_double),
+        ("norm", c_double),
+        ("targets", c_int64),
+        ("waited", c_double),
+        ("sent", c_int64),
+        ("without_gradient", c_char_p),
+        ("stopped", c_bool),
+        ("skipped", c_bool),
+    ]
+    kinds = {
+        "loss": "double",
+        "rate": "double",
+        "norm": "double",
+        "targets": "int64_t",
+        "waited": "double",
+        "sent": "int64_t",
+        "without_gradient": "const char *",
+        "stopped": "_Bool",
+        "skipped": "_Bool",
+    }
+
+
+class sb_trainer_state(Structure):
+    _fields_ = [
+        ("steps", c_int64),
+        ("skipped_in_a_row", c_int64),
+        ("updates", c_int64),
+        ("average_updates", c_int64),
+        ("random_position", c_uint64),
+        ("data", sb_data_position),
+        ("plateau", sb_plateau),
+    ]
+    kinds = {
+        "steps": "int64_t",
+        "skipped_in_a_row": "int64_t",
+        "updates": "int64_t",
+        "average_updates": "int64_t",
+        "random_position": "uint64_t",
+        "data": "sb_data_position",
+        "plateau": "sb_plateau",
+    }
+
+
+class sb_held_pairs(Structure):
+    _fields_ = [
+        ("pairs", c_void_p),
+        ("options", c_void_p),
+    ]
+    kinds = {
+        "pairs": "const sb_pairs *",
+        "options": "const sb_decoding_options *",
+    }
+
+
+class sb_embedding_layer(Structure):
+    _fields_ = [
+        ("C", c_int64),
+        ("dropout", c_double),
+        ("positions", c_int),
+        ("precision", c_int),
+        ("along", c_int),
+        ("padded", c_bool),
+        ("padding_id", c_int64),
+        ("weight", c_void_p),
+        ("position", c_void_p),
+    ]
+    kinds = {
+        "C": "int64_t",
+        "dropout": "double",
+        "positions": "sb_positions",
+        "precision": "sb_precision",
+        "along": "sb_sequence",
+        "padded": "_Bool",
+        "padding_id": "int64_t",
+        "weight": "sb_tensor *",
+        "position": "sb_tensor *",
+    }
+
+
+class sb_additive_attention(Structure):
+    _fields_ = [
+        ("dropout", c_double),
+        ("query", sb_linear_layer),
+        ("key", sb_linear_layer),
+        ("score", sb_linear_layer),
+    ]
+    kinds = {
+        "dropout": "double",
+        "query": "sb_linear_layer",
+        "key": "sb_linear_layer",
+        "score": "sb_linear_layer",
+    }
+
+
+class sb_multiplicative_attention(Structure):
+    _fields_ = [
+        ("dropout", c_double),
+        ("query", sb_linear_layer),
+    ]
+    kinds = {
+        "dropout": "double",
+        "query": "sb_linear_layer",
+    }
+
+
+class sb_cosine_attention(Structure):
+    _fields_ = [
+        ("dropout", c_double),
+        ("log_temperature", c_void_p),
+    ]
+    kinds = {
+        "dropout": "double",
+        "log_temperature": "sb_tensor *",
+    }
+
+
+class sb_output_head(Structure):
+    _fields_ = [
+        ("weight", c_void_p),
+        ("bias", c_void_p),
+    ]
+    kinds = {
+        "weight": "sb_tensor *",
+        "bias": "sb_tensor *",
+    }
+
+
+class sb_position_bias(Structure):
+    _fields_ = [
+        ("positions", c_int),
+        ("heads", c_int64),
+        ("ranks", c_void_p),
+        ("dtype", c_int),
+        ("along", c_int),
+        ("table", c_void_p),
+    ]
+    kinds = {
+        "positions": "sb_positions",
+        "heads": "int64_t",
+        "ranks": "sb_communicator *",
+        "dtype": "sb_dtype",
+        "along": "sb_sequence",
+        "table": "sb_tensor *",
+    }
+
+# The type of the result, then those of the parameters.
+FUNCTIONS = {
+    "sb_error": (c_char_p,),
+    "sb_fail": (c_void_p, c_char_p,),
+    "sb_random_new": (sb_random, c_uint64, c_int,),
+    "sb_random_bits": (c_uint32, c_void_p,),
+    "sb_random_uniform": (c_double, c_void_p,),
+    "sb_random_below": (c_uint32, c_void_p, c_uint32,),
+    "sb_random_normal": (c_double, c_void_p,),
+    "sb_random_shuffle": (None, c_void_p, c_int64, c_void_p,),
+    "sb_device_cpu": (c_void_p,),
+    "sb_device_name": (c_char_p, c_void_p,),
+    "sb_device_cuda": (c_void_p,),
+    "sb_device_description": (c_char_p, c_void_p,),
+    "sb_use_device": (None, c_void_p,),
+    "sb_device_in_use": (c_void_p,),
+    "sb_device_synchronize": (c_bool, c_void_p,),
+    "sb_device_memory": (sb_memory, c_void_p,),
+    "sb_device_reset_peak": (None, c_void_p,),
+    "sb_device_trim": (None, c_void_p,),
+    "sb_free": (None, c_void_p,),
+    "sb_set_threads": (c_bool, c_int,),
+    "sb_threads": (c_int,),
+    "sb_dtype_name": (c_char_p, c_int,),
+    "sb_dtype_bytes": (c_size_t, c_int,),
+    "sb_dtype_is_real": (c_bool, c_int,),
+    "sb_tensor_zeros": (c_void_p, c_int, c_int, c_void_p,),
+    "sb_tensor_full": (c_void_p, c_int, c_int, c_void_p, c_double,),
+    "sb_tensor_from": (c_void_p, c_int, c_int, c_void_p, c_void_p,),
+    "sb_tensor_from_doubles": (c_void_p, c_int, c_int, c_void_p, c_void_p,),
+    "sb_tensor_scalar": (c_void_p, c_int, c_double,),
+    "sb_tensor_wrap": (c_void_p, c_int, c_int, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_tensor_to": (c_void_p, c_void_p, c_void_p,),
+    "sb_tensor_retain": (c_void_p, c_void_p,),
+    "sb_tensor_release": (None, c_void_p,),
+    "sb_tensor_rank": (c_int, c_void_p,),
+    "sb_tensor_dim": (c_int64, c_void_p, c_int,),
+    "sb_tensor_size": (c_int64, c_void_p,),
+    "sb_tensor_dtype": (c_int, c_void_p,),
+    "sb_tensor_device": (c_void_p, c_void_p,),
+    "sb_tensor_data": (c_void_p, c_void_p,),
+    "sb_tensor_dual_data": (c_void_p, c_void_p,),
+    "sb_tensor_get": (c_double, c_void_p, c_int64,),
+    "sb_tensor_tangent": (c_double, c_void_p, c_int64,),
+    "sb_tensor_set": (c_bool, c_void_p, c_int64, c_double,),
+    "sb_tensor_value": (c_double, c_void_p,),
+    "sb_tensor_read": (c_bool, c_void_p, c_void_p,),
+    "sb_tensor_write": (c_bool, c_void_p, c_void_p,),
+    "sb_tensor_requires_grad": (c_void_p, c_void_p,),
+    "sb_tensor_grad": (c_void_p, c_void_p,),
+    "sb_tensor_clear_grad": (None, c_void_p,),
+    "sb_tensor_print": (None, c_void_p,),
+    "sb_tensor_text": (c_void_p, c_void_p,),
+    "sb_tape_begin": (None, c_void_p, c_int,),
+    "sb_tape_begin_with": (None, c_void_p, c_int, c_void_p,),
+    "sb_tape_end": (c_bool, c_void_p,),
+    "sb_tape_end_keep": (c_void_p, c_void_p, c_void_p,),
+    "sb_tape_own": (c_void_p, c_void_p,),
+    "sb_tape_random": (None, c_void_p, c_void_p,),
+    "sb_backward": (c_bool, c_void_p,),
+    "sb_backward_from": (c_bool, c_void_p, c_void_p,),
+    "sb_keep": (c_void_p, c_void_p,),
+    "sb_tape_find_nonfinite": (c_void_p,),
+    "sb_jvp": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_void_p, c_void_p,),
+    "sb_hvp": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p, c_int, c_void_p,),
+    "sb_gradcheck": (c_bool, c_void_p, c_void_p, c_void_p, c_int, c_void_p, c_void_p,),
+    "sb_node_new": (c_void_p, c_void_p, c_int, c_void_p, c_int, c_void_p, c_size_t,),
+    "sb_node_output": (c_void_p, c_void_p, c_int, c_int, c_void_p,),
+    "sb_node_save": (c_void_p, c_void_p, c_void_p,),
+    "sb_node_input": (c_void_p, c_void_p, c_int,),
+    "sb_node_result": (c_void_p, c_void_p, c_int,),
+    "sb_node_saved": (c_void_p, c_void_p, c_int,),
+    "sb_node_options": (c_void_p, c_void_p,),
+    "sb_node_dy": (c_void_p, c_void_p, c_int,),
+    "sb_node_dx": (c_void_p, c_void_p, c_int,),
+    "sb_node_fresh": (c_bool, c_void_p, c_int,),
+    "sb_recompute": (c_void_p, c_void_p, c_void_p, c_size_t, c_int, c_void_p,),
+    "sb_communicator_world": (c_void_p,),
+    "sb_communicator_split": (c_void_p, c_void_p, c_int, c_int,),
+    "sb_communicator_close": (None, c_void_p,),
+    "sb_communicator_rank": (c_int, c_void_p,),
+    "sb_communicator_size": (c_int, c_void_p,),
+    "sb_communicator_processors": (c_int, c_void_p,),
+    "sb_communicator_sent": (c_int64, c_void_p,),
+    "sb_communicator_sum": (c_bool, c_void_p, c_int, c_int64, c_void_p,),
+    "sb_communicator_broadcast": (c_bool, c_void_p, c_int, c_void_p, c_size_t,),
+    "sb_communicator_barrier": (c_bool, c_void_p,),
+    "sb_exchange_start": (c_void_p, c_void_p, c_int, c_void_p, c_size_t, c_int, c_void_p, c_size_t,),
+    "sb_exchange_finish": (c_bool, c_void_p,),
+    "sb_communicator_watch": (c_bool, c_void_p, c_double,),
+    "sb_communicator_abort": (None, c_void_p, c_char_p, c_char_p,),
+    "sb_piece_zigzag": (sb_piece, c_int64, c_int, c_int, c_void_p,),
+    "sb_mask_allow": (c_void_p, c_void_p,),
+    "sb_mask_block": (c_void_p, c_void_p,),
+    "sb_mask_from_bias": (c_void_p, c_void_p,),
+    "sb_mask_causal": (c_void_p,),
+    "sb_mask_causal_last": (c_void_p,),
+    "sb_mask_lengths": (c_void_p, c_void_p,),
+    "sb_mask_window": (c_void_p, c_int64, c_int64,),
+    "sb_mask_blocks": (c_void_p, c_void_p, c_int64,),
+    "sb_mask_block_list": (c_void_p, c_int64, c_int64, c_int64, c_int64, c_void_p,),
+    "sb_mask_local": (c_void_p, c_int64, c_int64, c_int64, c_int64,),
+    "sb_mask_strided": (c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64,),
+    "sb_mask_global": (c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64,),
+    "sb_mask_and": (c_void_p, c_void_p, c_void_p,),
+    "sb_mask_text": (c_void_p, c_void_p, c_int64, c_int64, c_int64, c_int64,),
+    "sb_add": (c_void_p, c_void_p, c_void_p,),
+    "sb_subtract": (c_void_p, c_void_p, c_void_p,),
+    "sb_multiply": (c_void_p, c_void_p, c_void_p,),
+    "sb_divide": (c_void_p, c_void_p, c_void_p,),
+    "sb_where": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_negate": (c_void_p, c_void_p,),
+    "sb_scale": (c_void_p, c_void_p, c_double,),
+    "sb_sqrt": (c_void_p, c_void_p,),
+    "sb_exp": (c_void_p, c_void_p,),
+    "sb_log": (c_void_p, c_void_p,),
+    "sb_tanh": (c_void_p, c_void_p,),
+    "sb_sigmoid": (c_void_p, c_void_p,),
+    "sb_relu": (c_void_p, c_void_p,),
+    "sb_gelu": (c_void_p, c_void_p,),
+    "sb_gelu_tanh": (c_void_p, c_void_p,),
+    "sb_silu": (c_void_p, c_void_p,),
+    "sb_detach": (c_void_p, c_void_p,),
+    "sb_cast": (c_void_p, c_void_p, c_int,),
+    "sb_matmul": (c_void_p, c_void_p, c_void_p,),
+    "sb_matmul_nt": (c_void_p, c_void_p, c_void_p,),
+    "sb_matmul_tn": (c_void_p, c_void_p, c_void_p,),
+    "sb_linear": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_linear_activation": (c_void_p, c_void_p, c_void_p, c_void_p, c_int,),
+    "sb_reshape": (c_void_p, c_void_p, c_int, c_void_p,),
+    "sb_permute": (c_void_p, c_void_p, c_int, c_void_p,),
+    "sb_transpose": (c_void_p, c_void_p, c_int, c_int,),
+    "sb_concatenate": (c_void_p, c_void_p, c_int, c_int,),
+    "sb_stack": (c_void_p, c_void_p, c_int, c_int,),
+    "sb_slice": (c_void_p, c_void_p, c_int, c_int64, c_int64,),
+    "sb_split": (c_bool, c_void_p, c_int, c_int, c_void_p, c_void_p,),
+    "sb_expand": (c_void_p, c_void_p, c_int, c_void_p,),
+    "sb_sum": (c_void_p, c_void_p, c_int, c_bool,),
+    "sb_mean": (c_void_p, c_void_p, c_int, c_bool,),
+    "sb_max": (c_void_p, c_void_p, c_int, c_bool,),
+    "sb_argmax": (c_void_p, c_void_p, c_int,),
+    "sb_softmax": (c_void_p, c_void_p,),
+    "sb_masked_softmax": (c_void_p, c_void_p, c_void_p, c_double,),
+    "sb_log_softmax": (c_void_p, c_void_p,),
+    "sb_logsumexp": (c_void_p, c_void_p,),
+    "sb_layer_norm": (c_void_p, c_void_p, c_void_p, c_void_p, c_double,),
+    "sb_residual_layer_norm": (c_void_p, c_void_p, c_void_p, c_double, c_void_p, c_void_p, c_double, c_void_p,),
+    "sb_rms_norm": (c_void_p, c_void_p, c_void_p, c_double,),
+    "sb_l2_normalize": (c_void_p, c_void_p,),
+    "sb_softmax_over": (c_void_p, c_void_p, c_int,),
+    "sb_log_softmax_over": (c_void_p, c_void_p, c_int,),
+    "sb_logsumexp_over": (c_void_p, c_void_p, c_int,),
+    "sb_layer_norm_over": (c_void_p, c_void_p, c_int, c_void_p, c_void_p, c_double,),
+    "sb_rms_norm_over": (c_void_p, c_void_p, c_int, c_void_p, c_double,),
+    "sb_l2_normalize_over": (c_void_p, c_void_p, c_int,),
+    "sb_embedding": (c_void_p, c_void_p, c_void_p,),
+    "sb_embedding_padded": (c_void_p, c_void_p, c_void_p, c_int64,),
+    "sb_gather": (c_void_p, c_void_p, c_void_p,),
+    "sb_dropout": (c_void_p, c_void_p, c_double,),
+    "sb_residual_dropout": (c_void_p, c_void_p, c_void_p, c_double,),
+    "sb_cross_entropy": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_linear_cross_entropy": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_mean_squared_error": (c_void_p, c_void_p, c_void_p, c_int,),
+    "sb_sinusoidal": (c_void_p, c_int, c_int64, c_int64, c_int64,),
+    "sb_rotary": (c_void_p, c_void_p, c_int64, c_double,),
+    "sb_alibi": (c_void_p, c_int, c_int64, c_int64, c_int64,),
+    "sb_relative_bias": (c_void_p, c_void_p, c_int64, c_int64,),
+    "sb_attention": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_attention_weights": (c_void_p, c_void_p, c_int64, c_int64,),
+    "sb_to_ranks": (c_void_p, c_void_p, c_void_p,),
+    "sb_from_ranks": (c_void_p, c_void_p, c_void_p,),
+    "sb_kv_cache_new": (c_void_p,),
+    "sb_kv_cache_free": (None, c_void_p,),
+    "sb_kv_cache_length": (c_int64, c_void_p,),
+    "sb_kv_cache_batch": (c_int64, c_void_p,),
+    "sb_kv_cache_append": (c_bool, c_void_p, c_void_p, c_void_p,),
+    "sb_kv_cache_reorder": (c_bool, c_void_p, c_int64, c_void_p,),
+    "sb_kv_cache_truncate": (c_bool, c_void_p, c_int64,),
+    "sb_attention_cached": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_safetensors_open": (c_void_p, c_char_p,),
+    "sb_safetensors_open_memory": (c_void_p, c_void_p, c_size_t,),
+    "sb_safetensors_close": (None, c_void_p,),
+    "sb_safetensors_count": (c_int, c_void_p,),
+    "sb_safetensors_find": (c_int, c_void_p, c_char_p,),
+    "sb_safetensors_name": (c_char_p, c_void_p, c_int,),
+    "sb_safetensors_dtype": (c_char_p, c_void_p, c_int,),
+    "sb_safetensors_rank": (c_int, c_void_p, c_int,),
+    "sb_safetensors_shape": (c_void_p, c_void_p, c_int,),
+    "sb_safetensors_tensor": (c_void_p, c_void_p, c_char_p,),
+    "sb_safetensors_read": (c_bool, c_void_p, c_char_p, c_void_p,),
+    "sb_safetensors_metadata": (c_char_p, c_void_p, c_char_p,),
+    "sb_safetensors_metadata_count": (c_int, c_void_p,),
+    "sb_safetensors_metadata_pair": (c_char_p, c_void_p, c_int, c_void_p,),
+    "sb_safetensors_save": (c_bool, c_char_p, c_int, c_void_p, c_int, c_char_p,),
+    "sb_version": (c_char_p,),
+    "sb_parameters_new": (c_void_p, c_uint64,),
+    "sb_parameters_of": (c_void_p, c_int, c_uint64,),
+    "sb_parameters_free": (None, c_void_p,),
+    "sb_parameters_add": (c_void_p, c_void_p, c_char_p, c_int, c_void_p, sb_initial,),
+    "sb_parameters_add_cut": (c_void_p, c_void_p, c_char_p, c_int, c_void_p, sb_initial, sb_cut,),
+    "sb_parameters_dtype": (c_int, c_void_p,),
+    "sb_parameters_count": (c_int64, c_void_p,),
+    "sb_parameters_size": (c_int64, c_void_p,),
+    "sb_parameters_name": (c_char_p, c_void_p, c_int64,),
+    "sb_parameters_get": (c_void_p, c_void_p, c_int64,),
+    "sb_parameters_find": (c_void_p, c_void_p, c_char_p,),
+    "sb_parameters_without_gradient": (c_char_p, c_void_p, c_void_p,),
+    "sb_parameters_clear": (None, c_void_p,),
+    "sb_parameters_clip": (c_bool, c_void_p, c_double, c_void_p,),
+    "sb_parameters_fingerprint": (c_uint64, c_void_p,),
+    "sb_linear_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_bool,),
+    "sb_linear_layer_init_cut": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_bool, sb_cut,),
+    "sb_linear_layer_forward": (c_void_p, c_void_p, c_void_p, c_int,),
+    "sb_linear_layer_join": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_norm_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int,),
+    "sb_norm_layer_forward": (c_void_p, c_void_p, c_void_p,),
+    "sb_norm_layer_residual": (c_void_p, c_void_p, c_void_p, c_void_p, c_double, c_int, c_void_p,),
+    "sb_transformer_complete": (c_bool, c_void_p, c_void_p,),
+    "sb_multi_head_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p, c_bool,),
+    "sb_multi_head_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_feed_forward_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p,),
+    "sb_feed_forward_forward": (c_void_p, c_void_p, c_void_p,),
+    "sb_transformer_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p, c_bool,),
+    "sb_transformer_layer_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_encoder_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p,),
+    "sb_encoder_layer_forward": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_decoder_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p, c_bool,),
+    "sb_decoder_layer_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_encoder_new": (c_void_p, c_void_p, c_char_p, c_int64, c_void_p,),
+    "sb_encoder_free": (None, c_void_p,),
+    "sb_encoder_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_encoder_table": (c_void_p, c_void_p,),
+    "sb_encoder_layers": (c_int, c_void_p,),
+    "sb_labels_new": (c_void_p, c_void_p, c_int64,),
+    "sb_labels_free": (None, c_void_p,),
+    "sb_labels_count": (c_int64, c_void_p,),
+    "sb_labels_text": (c_char_p, c_void_p, c_int64,),
+    "sb_labels_find": (c_int64, c_void_p, c_char_p,),
+    "sb_pairs_new": (c_void_p,),
+    "sb_pairs_free": (None, c_void_p,),
+    "sb_pairs_add": (c_bool, c_void_p, c_char_p, c_char_p,),
+    "sb_pairs_count": (c_int64, c_void_p,),
+    "sb_pairs_source": (c_char_p, c_void_p, c_int64,),
+    "sb_pairs_target": (c_char_p, c_void_p, c_int64,),
+    "sb_pairs_sources": (c_void_p, c_void_p,),
+    "sb_pairs_targets": (c_void_p, c_void_p,),
+    "sb_pairs_skipped": (c_int64, c_void_p,),
+    "sb_pairs_problem": (c_char_p, c_void_p, c_int64,),
+    "sb_pairs_read": (c_void_p, c_char_p, c_void_p,),
+    "sb_pairs_read_two": (c_void_p, c_char_p, c_char_p, c_void_p,),
+    "sb_pairs_parse": (c_void_p, c_char_p, c_char_p, c_size_t, c_void_p,),
+    "sb_pairs_divide": (c_bool, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_pairs_shared": (c_int64, c_void_p, c_void_p,),
+    "sb_units_name": (c_char_p, c_int,),
+    "sb_units_description": (c_char_p, c_int,),
+    "sb_units_find": (c_bool, c_char_p, c_void_p,),
+    "sb_units_detect": (c_bool, c_void_p, c_int64, c_void_p,),
+    "sb_vocabulary_new": (c_void_p, c_void_p, c_int64, c_void_p,),
+    "sb_vocabulary_retain": (c_void_p, c_void_p,),
+    "sb_vocabulary_release": (None, c_void_p,),
+    "sb_vocabulary_size": (c_int64, c_void_p,),
+    "sb_vocabulary_units": (c_int, c_void_p,),
+    "sb_vocabulary_symbol": (c_char_p, c_void_p, c_int32,),
+    "sb_vocabulary_id": (c_int32, c_void_p, c_char_p,),
+    "sb_vocabulary_encode": (c_void_p, c_void_p, c_char_p, c_void_p, c_void_p,),
+    "sb_vocabulary_decode": (c_void_p, c_void_p, c_void_p, c_int64,),
+    "sb_task_name": (c_char_p, c_int,),
+    "sb_task_description": (c_char_p, c_int,),
+    "sb_task_find": (c_bool, c_char_p, c_void_p,),
+    "sb_task_make": (c_bool, c_int, c_void_p, c_uint64, c_int, c_uint64, c_void_p,),
+    "sb_task_part": (c_int, c_int, c_char_p, c_char_p,),
+    "sb_batch_get": (c_void_p, c_void_p, c_char_p,),
+    "sb_batch_new": (c_void_p, c_int64, c_void_p,),
+    "sb_batch_free": (None, c_void_p,),
+    "sb_data_task": (c_void_p, c_char_p, c_uint64,),
+    "sb_data_task_with": (c_void_p, c_int, c_void_p, c_void_p,),
+    "sb_data_new": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_data_free": (None, c_void_p,),
+    "sb_data_source": (c_void_p, c_void_p,),
+    "sb_data_target": (c_void_p, c_void_p,),
+    "sb_data_pairs": (c_int64, c_void_p,),
+    "sb_data_left_out": (c_int64, c_void_p,),
+    "sb_data_longest_source": (c_int64, c_void_p,),
+    "sb_data_longest_target": (c_int64, c_void_p,),
+    "sb_data_batches": (c_int64, c_void_p,),
+    "sb_data_next": (c_void_p, c_void_p,),
+    "sb_data_tell": (sb_data_position, c_void_p,),
+    "sb_data_seek": (c_bool, c_void_p, sb_data_position,),
+    "sb_data_hash": (c_uint64, c_void_p,),
+    "sb_data_as_source": (sb_source, c_void_p,),
+    "sb_labelled_new": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_labelled_free": (None, c_void_p,),
+    "sb_labelled_count": (c_int64, c_void_p,),
+    "sb_labelled_left_out": (c_int64, c_void_p,),
+    "sb_labelled_next": (c_void_p, c_void_p,),
+    "sb_labelled_tell": (sb_data_position, c_void_p,),
+    "sb_labelled_seek": (c_bool, c_void_p, sb_data_position,),
+    "sb_labelled_as_source": (sb_source, c_void_p,),
+    "sb_labelled_batch_new": (c_void_p, c_int64, c_void_p, c_void_p, c_void_p,),
+    "sb_sample": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_decoded_free": (None, c_int64, c_void_p,),
+    "sb_description_new": (c_void_p, c_char_p,),
+    "sb_description_free": (None, c_void_p,),
+    "sb_description_kind": (c_char_p, c_void_p,),
+    "sb_description_set": (c_bool, c_void_p, c_char_p, c_char_p,),
+    "sb_description_set_number": (c_bool, c_void_p, c_char_p, c_double,),
+    "sb_description_get": (c_char_p, c_void_p, c_char_p,),
+    "sb_description_number": (c_bool, c_void_p, c_char_p, c_double, c_double, c_void_p,),
+    "sb_description_name": (c_char_p, c_void_p, c_int64,),
+    "sb_description_value": (c_char_p, c_void_p, c_int64,),
+    "sb_description_add_vocabulary": (c_bool, c_void_p, c_char_p, c_void_p,),
+    "sb_description_vocabulary": (c_void_p, c_void_p, c_char_p,),
+    "sb_description_add_label": (c_bool, c_void_p, c_char_p,),
+    "sb_description_label": (c_char_p, c_void_p, c_int64,),
+    "sb_description_set_ranks": (None, c_void_p, c_void_p,),
+    "sb_description_ranks": (c_void_p, c_void_p,),
+    "sb_model_kind_find": (c_void_p, c_char_p,),
+    "sb_model_build": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_model_free": (None, c_void_p,),
+    "sb_model_describe": (c_void_p, c_void_p,),
+    "sb_model_decode": (c_bool, c_void_p, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_classifier_for": (c_void_p, c_void_p, c_void_p, c_void_p, c_int64, c_void_p,),
+    "sb_classifier_free": (None, c_void_p,),
+    "sb_classifier_options_of": (c_void_p, c_void_p,),
+    "sb_classifier_vocabulary": (c_void_p, c_void_p,),
+    "sb_classifier_labels": (c_int64, c_void_p,),
+    "sb_classifier_label": (c_char_p, c_void_p, c_int64,),
+    "sb_classifier_logits": (c_void_p, c_void_p, c_void_p,),
+    "sb_classify": (c_bool, c_void_p, c_void_p, c_int64, c_void_p,),
+    "sb_classifier_save": (c_bool, c_void_p, c_char_p,),
+    "sb_classifier_load": (c_void_p, c_void_p, c_char_p,),
+    "sb_classifier_as_model": (sb_model, c_void_p,),
+    "sb_documents_new": (c_void_p,),
+    "sb_documents_free": (None, c_void_p,),
+    "sb_documents_add": (c_bool, c_void_p, c_char_p, c_char_p, c_size_t, c_int,),
+    "sb_documents_read": (c_bool, c_void_p, c_char_p, c_int,),
+    "sb_documents_count": (c_int64, c_void_p,),
+    "sb_documents_bytes": (c_int64, c_void_p,),
+    "sb_documents_text": (c_char_p, c_void_p, c_int64,),
+    "sb_documents_texts": (c_void_p, c_void_p,),
+    "sb_documents_begins": (c_bool, c_void_p, c_int64,),
+    "sb_documents_ends": (c_bool, c_void_p, c_int64,),
+    "sb_documents_divide": (c_bool, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_documents_hash": (c_uint64, c_void_p,),
+    "sb_windows_new": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_windows_free": (None, c_void_p,),
+    "sb_windows_vocabulary": (c_void_p, c_void_p,),
+    "sb_windows_symbols": (c_int64, c_void_p,),
+    "sb_windows_bytes": (c_int64, c_void_p,),
+    "sb_windows_unknown": (c_int64, c_void_p,),
+    "sb_windows_batches": (c_int64, c_void_p,),
+    "sb_windows_next": (c_void_p, c_void_p,),
+    "sb_windows_tell": (sb_data_position, c_void_p,),
+    "sb_windows_seek": (c_bool, c_void_p, sb_data_position,),
+    "sb_windows_hash": (c_uint64, c_void_p,),
+    "sb_windows_as_source": (sb_source, c_void_p,),
+    "sb_window_batch_new": (c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_tape_draw": (c_void_p, c_void_p, c_int, c_void_p,),
+    "sb_tensor_draw": (c_void_p, c_void_p,),
+    "sb_decoder_new": (c_void_p, c_void_p, c_char_p, c_int64, c_void_p, c_bool, c_void_p,),
+    "sb_decoder_free": (None, c_void_p,),
+    "sb_decoder_table": (c_void_p, c_void_p,),
+    "sb_decoder_layers": (c_int, c_void_p,),
+    "sb_decoder_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_decoder_state_new": (c_void_p, c_void_p,),
+    "sb_decoder_state_free": (None, c_void_p,),
+    "sb_decoder_state_length": (c_int64, c_void_p,),
+    "sb_decoder_state_reorder": (c_bool, c_void_p, c_int64, c_void_p,),
+    "sb_decoder_step": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_new": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_for": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_free": (None, c_void_p,),
+    "sb_language_model_options_of": (c_void_p, c_void_p,),
+    "sb_language_model_vocabulary": (c_void_p, c_void_p,),
+    "sb_language_model_parameters": (c_void_p, c_void_p,),
+    "sb_language_model_loss": (c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_logits": (c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_window_loss": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_window_logits": (c_void_p, c_void_p, c_void_p,),
+    "sb_language_model_save": (c_bool, c_void_p, c_char_p,),
+    "sb_language_model_load": (c_void_p, c_void_p, c_char_p,),
+    "sb_language_model_as_model": (sb_model, c_void_p,),
+    "sb_continue": (c_void_p, c_void_p, c_char_p, c_void_p,),
+    "sb_continue_texts": (c_bool, c_void_p, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_seq2seq_new": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_for": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_free": (None, c_void_p,),
+    "sb_seq2seq_save": (c_bool, c_void_p, c_char_p,),
+    "sb_seq2seq_load": (c_void_p, c_void_p, c_char_p,),
+    "sb_seq2seq_options_of": (c_void_p, c_void_p,),
+    "sb_seq2seq_source": (c_void_p, c_void_p,),
+    "sb_seq2seq_target": (c_void_p, c_void_p,),
+    "sb_seq2seq_parameters": (c_void_p, c_void_p,),
+    "sb_seq2seq_as_model": (sb_model, c_void_p,),
+    "sb_seq2seq_loss": (c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_loss_sum": (c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_cost": (c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_logits": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_encode": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_seq2seq_decoder": (c_void_p, c_void_p,),
+    "sb_seq2seq_output": (c_void_p, c_void_p, c_void_p,),
+    "sb_edit_distance": (c_int64, c_void_p, c_int64, c_void_p, c_int64,),
+    "sb_perplexity": (c_double, c_double, c_int64,),
+    "sb_score_texts": (c_bool, c_void_p, c_void_p, c_void_p, c_int64, c_int, c_void_p,),
+    "sb_bleu_corpus": (c_bool, c_void_p, c_void_p, c_int64, c_void_p,),
+    "sb_bleu_signature": (c_char_p,),
+    "sb_evaluate": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_evaluate_loss": (c_double, c_void_p, c_void_p,),
+    "sb_average_new": (c_void_p, c_void_p, c_double,),
+    "sb_average_free": (None, c_void_p,),
+    "sb_average_update": (c_bool, c_void_p,),
+    "sb_average_swap": (c_bool, c_void_p,),
+    "sb_average_values": (c_void_p, c_void_p,),
+    "sb_average_updates": (c_int64, c_void_p,),
+    "sb_average_restore": (None, c_void_p, c_int64,),
+    "sb_schedule_check": (c_bool, c_void_p,),
+    "sb_schedule_rate": (c_double, c_void_p, c_int64, c_void_p,),
+    "sb_plateau_observe": (None, c_void_p, c_void_p, c_double,),
+    "sb_sgd_new": (c_void_p, c_void_p, c_void_p,),
+    "sb_adam_new": (c_void_p, c_void_p, c_void_p,),
+    "sb_adamw_new": (c_void_p, c_void_p, c_void_p,),
+    "sb_optimiser_free": (None, c_void_p,),
+    "sb_optimiser_step": (c_bool, c_void_p,),
+    "sb_optimiser_step_scaled": (c_bool, c_void_p, c_double,),
+    "sb_optimiser_steps": (c_int64, c_void_p,),
+    "sb_optimiser_rate": (c_double, c_void_p,),
+    "sb_optimiser_norm": (c_double, c_void_p,),
+    "sb_optimiser_observe": (None, c_void_p, c_double,),
+    "sb_optimiser_moment": (c_void_p, c_void_p, c_int,),
+    "sb_optimiser_plateau": (sb_plateau, c_void_p,),
+    "sb_optimiser_restore": (None, c_void_p, c_int64, sb_plateau,),
+    "sb_trainer_for": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_trainer_new": (c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_trainer_free": (None, c_void_p,),
+    "sb_trainer_step": (c_bool, c_void_p, c_void_p,),
+    "sb_trainer_batch": (c_void_p, c_void_p,),
+    "sb_trainer_subject": (c_void_p, c_void_p,),
+    "sb_trainer_source": (c_void_p, c_void_p,),
+    "sb_trainer_model": (c_void_p, c_void_p,),
+    "sb_trainer_data": (c_void_p, c_void_p,),
+    "sb_trainer_optimiser": (c_void_p, c_void_p,),
+    "sb_trainer_average": (c_void_p, c_void_p,),
+    "sb_trainer_steps": (c_int64, c_void_p,),
+    "sb_trainer_save": (sb_trainer_state, c_void_p,),
+    "sb_trainer_restore": (c_bool, c_void_p, c_void_p,),
+    "sb_model_save": (c_bool, c_void_p, c_char_p,),
+    "sb_model_load": (c_bool, c_void_p, c_void_p, c_void_p, c_char_p,),
+    "sb_checkpoint_save": (c_bool, c_void_p, c_char_p,),
+    "sb_checkpoint_resume": (c_bool, c_void_p, c_char_p,),
+    "sb_translate": (c_void_p, c_void_p, c_char_p, c_void_p,),
+    "sb_translate_texts": (c_bool, c_void_p, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_decode_texts": (c_bool, c_void_p, c_void_p, c_int64, c_void_p, c_void_p,),
+    "sb_embedding_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_void_p, c_void_p,),
+    "sb_embedding_layer_forward": (c_void_p, c_void_p, c_void_p, c_int64,),
+    "sb_additive_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_int64, c_bool, c_double,),
+    "sb_additive_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_multiplicative_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_double,),
+    "sb_multiplicative_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_cosine_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_double, c_double,),
+    "sb_cosine_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_output_head_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_void_p,),
+    "sb_output_head_logits": (c_void_p, c_void_p, c_void_p,),
+    "sb_output_head_loss": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_parameters_vector": (c_void_p, c_void_p, c_void_p,),
+    "sb_parameters_jvp": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_parameters_hvp": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_position_bias_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p,),
+    "sb_position_bias_forward": (c_void_p, c_void_p, c_int64, c_int64, c_void_p,),
+}

@@ -1,0 +1,2233 @@
+"""Objects, layers and models. Made by python/generate.py; do not edit."""
+from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p
+
+from . import convert as _to
+from ._declarations import *
+from .library import c as _c
+from .objects import Layer, Object
+
+__all__ = ["Communicator", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save"]
+
+
+class Communicator(Object):
+    free = _c.sb_communicator_close
+
+    @staticmethod
+    def world():
+        """All ranks that mpirun has started. A process that was started without mpirun or with -n 1 is a
+        single rank and needs no plug-in. Otherwise this opens libsoftback_mpi.so, which it searches for
+        like the CUDA plug-in (sb_device_cuda); the environment variable SOFTBACK_MPI names another file.
+        Returns NULL, with a message, when there is no matching plug-in."""
+        return _to.adopt(Communicator, _c.sb_communicator_world(), [])
+
+    def split(self, color, key):
+        """The ranks with the same color, ordered by key, then by rank. Close it before the communicator
+        that it was split from."""
+        return _to.borrow(Communicator, _c.sb_communicator_split(self, color, key), self)
+
+    def rank(self):
+        """0 .. size - 1"""
+        return _c.sb_communicator_rank(self)
+
+    def size(self):
+        return _c.sb_communicator_size(self)
+
+    def processors(self):
+        """The number of processors for this rank: those that it may run on, divided by the number of ranks
+        of this machine that share them; at least 1. 0 for a single rank, which may use all."""
+        return _c.sb_communicator_processors(self)
+
+    def sent(self):
+        """The number of bytes that this rank has sent in sums and exchanges, including those of
+        communicators that were split from this one. Broadcasts are not counted, since MPI chooses their
+        algorithm."""
+        return _c.sb_communicator_sent(self)
+
+    def barrier(self):
+        """Waits until every rank has called it."""
+        _to.check(_c.sb_communicator_barrier(self))
+
+    def watch(self, seconds):
+        """Starts heartbeats: a thread of each rank sends one to the next rank each second, even during a
+        long computation. When a rank is silent for `seconds` (its process was stopped or its machine
+        failed), a message on standard error names it and the job ends. Call it once, for the world.
+        Fails when MPI does not support calls from several threads."""
+        _to.check(_c.sb_communicator_watch(self, seconds))
+
+    def abort(self, who, message):
+        """Prints "<who>: rank 2: <message>" to standard error and ends all ranks of the job with a nonzero
+        exit status. Does not return."""
+        _c.sb_communicator_abort(self, _to.text(who), _to.text(message))
+
+
+class KVCache(Object):
+    free = _c.sb_kv_cache_free
+
+    def __init__(self):
+        """An empty cache; the first append determines its sizes. The caller frees it."""
+        self.take(_c.sb_kv_cache_new(), [])
+
+    def length(self):
+        """The number of positions and of sequences in the cache; 0 for NULL."""
+        return _c.sb_kv_cache_length(self)
+
+    def batch(self):
+        """The number of positions and of sequences in the cache; 0 for NULL."""
+        return _c.sb_kv_cache_batch(self)
+
+    def append(self, k, v):
+        """Appends the next L positions: k (B, L, G, D), v (B, L, G, Dv). A full cache doubles its capacity,
+        so an append takes amortised constant time. Fails, and leaves the cache unchanged, when the open
+        tape records, when sizes, dtype or device differ from the cache's, and when memory runs out."""
+        _to.check(_c.sb_kv_cache_append(self, _to.tensor(k), _to.tensor(v)))
+
+    def truncate(self, length):
+        """Removes all positions from `length` on; 0 empties the cache. The capacity stays."""
+        _to.check(_c.sb_kv_cache_truncate(self, length))
+
+
+class SafeTensors(Object):
+    free = _c.sb_safetensors_close
+
+    def __init__(self, path):
+        """Opens a file. Several threads may read it."""
+        self.take(_c.sb_safetensors_open(_to.text(path)), [path])
+
+    def count(self):
+        """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
+        the file is closed."""
+        return _c.sb_safetensors_count(self)
+
+    def find(self, name):
+        """-1 if there is none"""
+        return _c.sb_safetensors_find(self, _to.text(name))
+
+    def name(self, i):
+        """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
+        the file is closed."""
+        return _to.string(_c.sb_safetensors_name(self, i))
+
+    def dtype(self, i):
+        """as in the file: "BF16" """
+        return _to.string(_c.sb_safetensors_dtype(self, i))
+
+    def rank(self, i):
+        """-1 on failure"""
+        return _c.sb_safetensors_rank(self, i)
+
+    def tensor(self, name):
+        """Reads a tensor into a new tensor on the CPU, which the caller owns. F32, F64, I32 and BOOL keep
+        their dtype; F16 and BF16 become f32; other integers become i32.
+
+        Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
+        fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated."""
+        c = _c.sb_safetensors_tensor(self, _to.text(name))
+        if c is None:
+            return _to.retry(self.tensor, name)
+        return _to.owned(c)
+
+    def read(self, name, into):
+        """Reads into an existing tensor of that dtype and shape, on any device. On failure its contents are
+        undefined."""
+        _to.check(_c.sb_safetensors_read(self, _to.text(name), _to.tensor(into)))
+
+    def metadata(self, key):
+        """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
+        the byte order of keys: returns the key, and its value in *text."""
+        return _to.string(_c.sb_safetensors_metadata(self, _to.text(key)))
+
+    def metadata_count(self):
+        """Metadata: the value of a key, or NULL without a message if there is none; and pair number i in
+        the byte order of keys: returns the key, and its value in *text."""
+        return _c.sb_safetensors_metadata_count(self)
+
+
+class Parameters(Object):
+    free = _c.sb_parameters_free
+
+    def __init__(self, seed=0):
+        """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
+        initial weights, which are drawn in the order of sb_parameters_add."""
+        self.take(_c.sb_parameters_new(seed), [seed])
+
+    @staticmethod
+    def of(dtype, seed=0):
+        """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
+        initial weights, which are drawn in the order of sb_parameters_add."""
+        return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
+
+    def add(self, name, shape, initial):
+        """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
+        as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
+        longer than 200 bytes."""
+        c = _c.sb_parameters_add(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
+        if c is None:
+            return _to.retry(self.add, name, shape, initial)
+        return _to.result(c)
+
+    def add_cut(self, name, shape, initial, cut):
+        """The same for a distributed parameter: this rank's part of a parameter of shape (dim), with the
+        same initial values as without ranks. All distributed parameters of a set use the same ranks.
+        Fails also when the axis cannot be split into equal parts."""
+        c = _c.sb_parameters_add_cut(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
+        if c is None:
+            return _to.retry(self.add_cut, name, shape, initial, cut)
+        return _to.result(c)
+
+    def dtype(self):
+        return _to.name_of("sb_dtype", _c.sb_parameters_dtype(self))
+
+    def count(self):
+        """the number of tensors"""
+        return _c.sb_parameters_count(self)
+
+    def size(self):
+        """the number of values on this rank"""
+        return _c.sb_parameters_size(self)
+
+    def name(self, i):
+        return _to.string(_c.sb_parameters_name(self, i))
+
+    def get(self, i):
+        c = _c.sb_parameters_get(self, i)
+        if c is None:
+            return _to.retry(self.get, i)
+        return _to.result(c)
+
+    def find(self, name):
+        """The parameter of that name; NULL, without a message, when there is none."""
+        return _to.found(_c.sb_parameters_find(self, _to.text(name)))
+
+    def clear(self):
+        """Clears all gradients, as zero_grad does in PyTorch."""
+        _c.sb_parameters_clear(self)
+
+    def clip(self, limit):
+        """Clips the gradient by its global norm: with n the norm of all gradients together,
+        g *= min(1, limit / (n + 1e-6)), as clip_grad_norm_ in PyTorch. Stores n, that before clipping,
+        in *norm unless it is NULL. For a training loop that looks at gradients between backward and the
+        step; the option clip of an optimiser does the same within its step.
+
+        Fails, and leaves the gradients unchanged, when the limit is not a positive number, when no
+        parameter has a gradient, and when the norm is not finite: the message names the first such
+        parameter. With tensor parallelism all ranks call it. Source: Pascanu, Mikolov and Bengio 2013."""
+        norm = c_double()
+        _to.check(_c.sb_parameters_clip(self, limit, byref(norm)))
+        return norm.value
+
+    def fingerprint(self):
+        """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
+        return _c.sb_parameters_fingerprint(self)
+
+    def vector(self, random=None):
+        """A new vector over a set: +-1 drawn from the stream, or zeros where it is NULL. To be freed with
+        sb_parameters_free."""
+        return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.reference(sb_random, random)), [random])
+
+
+class Encoder(Object):
+    free = _c.sb_encoder_free
+
+    def __init__(self, set, name, V, **option):
+        """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
+        ("<name>.layers.0", ...) and, with pre-norm, a final norm ("<name>.norm"). The set owns the
+        weights.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "Encoder")
+        self.take(_c.sb_encoder_new(set, _to.text(name), V, given), [set, name, V])
+
+    def __call__(self, ids, lengths, weights):
+        """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
+        one tensor (B, H, L, L) for each layer."""
+        c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), _to.tensor(weights))
+        if c is None:
+            return _to.retry(self.__call__, ids, lengths, weights)
+        return _to.result(c)
+
+    def table(self):
+        """The embedding table (V, C), for weight sharing."""
+        c = _c.sb_encoder_table(self)
+        if c is None:
+            return _to.retry(self.table)
+        return _to.result(c)
+
+    def layers(self):
+        """The embedding table (V, C), for weight sharing."""
+        return _c.sb_encoder_layers(self)
+
+
+class Labels(Object):
+    free = _c.sb_labels_free
+
+    def __init__(self, texts):
+        """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
+        not UTF-8, when there are fewer than two, and without memory."""
+        self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
+
+    def count(self):
+        """NULL: 0"""
+        return _c.sb_labels_count(self)
+
+    def text(self, i):
+        """The i-th label; NULL, without a message, past the last."""
+        return _to.string(_c.sb_labels_text(self, i))
+
+    def find(self, text):
+        """The number of a label; -1, without a message, where there is none."""
+        return _c.sb_labels_find(self, _to.text(text))
+
+
+class Pairs(Object):
+    free = _c.sb_pairs_free
+
+    def __init__(self):
+        """without any pair; NULL without memory"""
+        self.take(_c.sb_pairs_new(), [])
+
+    def add(self, source, target):
+        """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
+        _to.check(_c.sb_pairs_add(self, _to.text(source), _to.text(target)))
+
+    def count(self):
+        """NULL: 0"""
+        return _c.sb_pairs_count(self)
+
+    def source(self, index):
+        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
+        return _to.string(_c.sb_pairs_source(self, index))
+
+    def target(self, index):
+        """The texts of pair `index`, owned by the pairs; fails when there is no such pair."""
+        return _to.string(_c.sb_pairs_target(self, index))
+
+    def skipped(self):
+        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
+        of them; NULL, without a message, after the last."""
+        return _c.sb_pairs_skipped(self)
+
+    def problem(self, index):
+        """The number of malformed lines that were skipped, and the messages of the first SB_PAIRS_PROBLEMS
+        of them; NULL, without a message, after the last."""
+        return _to.string(_c.sb_pairs_problem(self, index))
+
+    @staticmethod
+    def read(path, **option):
+        """Reads TSV from a file; "-" is the standard input. Options may be NULL.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "read")
+        return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
+
+    @staticmethod
+    def read_two(source_path, target_path, **option):
+        """Reads two files with as many lines each.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "read_two")
+        return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
+
+    @staticmethod
+    def parse(name, text, size, **option):
+        """Reads TSV from memory; `name` stands for the file in messages.
+
+        Options
+
+          strict: fail on the first malformed line
+          length: the longest line in bytes; 0: SB_PAIRS_LINE"""
+        given = _to.options(sb_pairs_options, option, "parse")
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), _to.text(text), size, given), [name, text, size])
+
+    def shared(self, b):
+        """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
+        -1 without memory."""
+        return _c.sb_pairs_shared(self, b)
+
+
+class Vocabulary(Object):
+    free = _c.sb_vocabulary_release
+
+    def __init__(self, texts, **option):
+        """Learns a vocabulary from `count` texts; options may be NULL.
+
+        characters, words   the symbols that occur, in code-point order. Where `size` leaves too little
+                            room, the most frequent are kept (of equally frequent ones the first).
+        bytes               all 256, whatever the texts; ids are byte + 4.
+        bpe                 the characters as above, then merges in the order in which they are learned
+                            (Sennrich, Haddow and Birch 2016): repeatedly the most frequent pair of
+                            neighbours becomes a symbol, until `size` is reached or no pair occurs twice.
+                            Of equally frequent pairs the one with the smaller ids is taken. The paper
+                            marks the end of each word; here each word carries the space before it (the
+                            first word gets one too), so that the concatenated symbols are the text. A
+                            line feed is a word of its own.
+
+        The caller owns it. Fails when there are no texts, when one is NULL or not UTF-8, when no symbol
+        occurs, when the size is negative or below 5 (bytes: below 260), or without memory.
+
+        Options
+
+          units: 0: chosen from the texts
+          size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
+        given = _to.options(sb_vocabulary_options, option, "Vocabulary")
+        self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
+
+    def size(self):
+        """ids are below it; NULL: 0"""
+        return _c.sb_vocabulary_size(self)
+
+    def units(self):
+        return _to.name_of("sb_units", _c.sb_vocabulary_units(self))
+
+    def symbol(self, id):
+        """A symbol as a printable text, owned by the vocabulary: "<padding>", "<begin>", "<end>",
+        "<unknown>", or its text; a byte outside printable ASCII is "<0xC3>". A bpe symbol begins with a
+        space where a word begins. Fails when there is no such id."""
+        return _to.string(_c.sb_vocabulary_symbol(self, id))
+
+    def id(self, symbol):
+        """The id of a symbol by its text as above, but never a special one; -1, without a message, when the
+        vocabulary has none."""
+        return _c.sb_vocabulary_id(self, _to.text(symbol))
+
+    def decode(self, ids):
+        """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
+        and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
+        U+FFFD. Fails on an id that the vocabulary does not have, and without memory."""
+        return _to.owned_text(_c.sb_vocabulary_decode(self, *_to.ids(ids)))
+
+
+class Data(Object):
+    free = _c.sb_data_free
+
+    @staticmethod
+    def task(task, seed=0):
+        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
+        part, with its vocabularies; 64 pairs a batch."""
+        return _to.adopt(Data, _c.sb_data_task(_to.text(task), seed), [task, seed])
+
+    @staticmethod
+    def task_with(task, **option):
+        """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
+        part, with its vocabularies; 64 pairs a batch.
+
+        Options
+
+          seed
+          batch_pairs: the most pairs of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding, source or target, whichever
+          is more; default 4096 (a single longer pair makes a batch alone)
+          longest: pairs with a longer source or target are left out; default 512"""
+        given = _to.options(sb_data_options, option, "task_with")
+        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), given, given), [task])
+
+    def __init__(self, pairs, source, target, **option):
+        """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
+        be freed afterwards. Fails when no pair is short enough.
+
+        Options
+
+          seed
+          batch_pairs: the most pairs of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding, source or target, whichever
+          is more; default 4096 (a single longer pair makes a batch alone)
+          longest: pairs with a longer source or target are left out; default 512"""
+        given = _to.options(sb_data_options, option, "Data")
+        self.take(_c.sb_data_new(pairs, source, target, given), [pairs, source, target])
+
+    def source(self):
+        return _to.borrow(Vocabulary, _c.sb_data_source(self), self)
+
+    def target(self):
+        return _to.borrow(Vocabulary, _c.sb_data_target(self), self)
+
+    def pairs(self):
+        """in an epoch; 0: endless"""
+        return _c.sb_data_pairs(self)
+
+    def left_out(self):
+        """pairs that were too long"""
+        return _c.sb_data_left_out(self)
+
+    def longest_source(self):
+        """The most symbols of a source and of a target; 0: endless."""
+        return _c.sb_data_longest_source(self)
+
+    def longest_target(self):
+        """The most symbols of a source and of a target; 0: endless."""
+        return _c.sb_data_longest_target(self)
+
+    def batches(self):
+        """in this epoch, once begun; 0: endless"""
+        return _c.sb_data_batches(self)
+
+    def next(self):
+        """The next batch; it belongs to the data and lives until the next call."""
+        return _to.borrow(Batch, _c.sb_data_next(self), self)
+
+    def tell(self):
+        return _c.sb_data_tell(self)
+
+    def seek(self, position):
+        _to.check(_c.sb_data_seek(self, _to.value(sb_data_position, position)))
+
+    def hash(self):
+        """A hash of the pairs, their symbols, and how they are cut into batches."""
+        return _c.sb_data_hash(self)
+
+    def as_source(self):
+        """The data as a source of batches, which the data must outlive."""
+        return _c.sb_data_as_source(self)
+
+
+class Labelled(Object):
+    free = _c.sb_labelled_free
+
+    def __init__(self, pairs, vocabulary, labels, **option):
+        """Pairs of text and label, of which the vocabulary is retained and the others may be freed
+        afterwards. Options may be NULL; texts longer than `longest` are left out. Fails where a label is
+        none of `labels` and when no text is short enough.
+
+        Options
+
+          seed
+          batch_pairs: the most pairs of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding, source or target, whichever
+          is more; default 4096 (a single longer pair makes a batch alone)
+          longest: pairs with a longer source or target are left out; default 512"""
+        given = _to.options(sb_data_options, option, "Labelled")
+        self.take(_c.sb_labelled_new(pairs, vocabulary, labels, given), [pairs, vocabulary, labels])
+
+    def count(self):
+        """texts of an epoch"""
+        return _c.sb_labelled_count(self)
+
+    def left_out(self):
+        """texts that were too long"""
+        return _c.sb_labelled_left_out(self)
+
+    def next(self):
+        """The next batch; it belongs to the object and lives until the next call."""
+        return _to.borrow(Batch, _c.sb_labelled_next(self), self)
+
+    def tell(self):
+        """The next batch; it belongs to the object and lives until the next call."""
+        return _c.sb_labelled_tell(self)
+
+    def seek(self, position):
+        """The next batch; it belongs to the object and lives until the next call."""
+        _to.check(_c.sb_labelled_seek(self, _to.value(sb_data_position, position)))
+
+    def as_source(self):
+        """As a source of batches; the object must outlive it."""
+        return _c.sb_labelled_as_source(self)
+
+
+class Description(Object):
+    free = _c.sb_description_free
+
+    def __init__(self, kind):
+        """Of a model of this kind, a name that is copied."""
+        self.take(_c.sb_description_new(_to.text(kind)), [kind])
+
+    def kind(self):
+        """Of a model of this kind, a name that is copied."""
+        return _to.string(_c.sb_description_kind(self))
+
+    def set(self, name, value):
+        """Sets a value, or changes it. Values keep the order in which they were set first."""
+        _to.check(_c.sb_description_set(self, _to.text(name), _to.text(value)))
+
+    def set_number(self, name, value):
+        """The same with a number, in the fewest digits that restore its bits."""
+        _to.check(_c.sb_description_set_number(self, _to.text(name), value))
+
+    def get(self, name):
+        """The value of this name; NULL, without a message, where there is none."""
+        return _to.string(_c.sb_description_get(self, _to.text(name)))
+
+    def number(self, name, least, most):
+        """The same as a number in least..most. Fails when it is missing, not a number or out of range, as
+        values of untrusted files may be."""
+        value = c_double()
+        _to.check(_c.sb_description_number(self, _to.text(name), least, most, byref(value)))
+        return value.value
+
+    def name(self, i):
+        """The i-th value, in their order; NULL past the last."""
+        return _to.string(_c.sb_description_name(self, i))
+
+    def value(self, i):
+        """The i-th value, in their order; NULL past the last."""
+        return _to.string(_c.sb_description_value(self, i))
+
+    def add_vocabulary(self, name, vocabulary):
+        """Adds a vocabulary, which is retained; one may have several names."""
+        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), vocabulary))
+
+    def vocabulary(self, name):
+        """The vocabulary of this name, which the description owns; fails when there is none."""
+        return _to.borrow(Vocabulary, _c.sb_description_vocabulary(self, _to.text(name)), self)
+
+    def add_label(self, label):
+        """Adds the label of the next class, and the i-th one; NULL past the last."""
+        _to.check(_c.sb_description_add_label(self, _to.text(label)))
+
+    def label(self, i):
+        """Adds the label of the next class, and the i-th one; NULL past the last."""
+        return _to.string(_c.sb_description_label(self, i))
+
+    def set_ranks(self, ranks=None):
+        """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
+        the default: it is whole. Files do not contain this."""
+        _c.sb_description_set_ranks(self, ranks)
+
+    def ranks(self):
+        """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
+        the default: it is whole. Files do not contain this."""
+        return _to.borrow(Communicator, _c.sb_description_ranks(self), self)
+
+    @staticmethod
+    def model_describe(model):
+        """A description of the model, to be freed."""
+        return _to.adopt(Description, _c.sb_model_describe(_to.model(model)), [model])
+
+
+class Classifier(Object):
+    free = _c.sb_classifier_free
+
+    @staticmethod
+    def for_(weights, vocabulary, labels, **option):
+        """A model for a vocabulary, which it retains, and for `count` different labels, which it copies and
+        numbers in the order of their bytes, as sb_labels does. It adds its weights to the set:
+        "encoder...", "output.weight", "output.bias". The set must outlive the model. Options may be
+        NULL.
+
+        Options
+
+          transformer: decoder_layers is ignored
+          pooling
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_classifier_options, option, "for_")
+        return _to.adopt(Classifier, _c.sb_classifier_for(weights, vocabulary, _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
+
+    def options_of(self):
+        """The options with every default filled in."""
+        return _to.contents(sb_classifier_options, _c.sb_classifier_options_of(self))
+
+    def vocabulary(self):
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_classifier_vocabulary(self), self)
+
+    def labels(self):
+        """The options with every default filled in."""
+        return _c.sb_classifier_labels(self)
+
+    def label(self, i):
+        """The i-th label; NULL, without a message, past the last."""
+        return _to.string(_c.sb_classifier_label(self, i))
+
+    def logits(self, batch):
+        """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
+        c = _c.sb_classifier_logits(self, batch)
+        if c is None:
+            return _to.retry(self.logits, batch)
+        return _to.result(c)
+
+    def classify(self, texts):
+        """The most probable label of each of n texts."""
+        classes = (sb_class * len(texts))()
+        _to.check(_c.sb_classify(self, _to.texts(texts), len(texts), classes))
+        return list(classes)
+
+    def save(self, path):
+        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
+        a failure can only be freed; as sb_model_save and sb_model_load do."""
+        _to.check(_c.sb_classifier_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path):
+        """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
+        a failure can only be freed; as sb_model_save and sb_model_load do."""
+        return _to.adopt(Classifier, _c.sb_classifier_load(weights, _to.text(path)), [weights, path])
+
+    def as_model(self):
+        """The model for training and files, of the kind "classifier"."""
+        return _c.sb_classifier_as_model(self)
+
+
+class Documents(Object):
+    free = _c.sb_documents_free
+
+    def __init__(self):
+        self.take(_c.sb_documents_new(), [])
+
+    def add(self, name, text, size, cut="files"):
+        """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
+        UTF-8 and at a NUL, naming the line, and where the text has no document."""
+        _to.check(_c.sb_documents_add(self, _to.text(name), _to.text(text), size, _to.choice("sb_document_cut", cut)))
+
+    def read(self, path, cut="files"):
+        """The same of a file; "-" is standard input."""
+        _to.check(_c.sb_documents_read(self, _to.text(path), _to.choice("sb_document_cut", cut)))
+
+    def count(self):
+        return _c.sb_documents_count(self)
+
+    def bytes(self):
+        """of all texts"""
+        return _c.sb_documents_bytes(self)
+
+    def text(self, i):
+        return _to.string(_c.sb_documents_text(self, i))
+
+    def begins(self, i):
+        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
+        return _c.sb_documents_begins(self, i)
+
+    def ends(self, i):
+        """Whether document i starts at the beginning, or ends at the end, of the text it was cut from."""
+        return _c.sb_documents_ends(self, i)
+
+    def hash(self):
+        """A number that changes with the texts, their order and their cuts."""
+        return _c.sb_documents_hash(self)
+
+
+class Windows(Object):
+    free = _c.sb_windows_free
+
+    def __init__(self, documents, vocabulary, **option):
+        """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
+        be NULL. Fails where no document has two symbols.
+
+        Options
+
+          seed
+          length: the most symbols of a window; default 128
+          batch_windows: the most windows of a batch; default 64
+          batch_symbols: the most symbols of a batch with padding; default 4096 (a single
+          longer window makes a batch alone)
+          fixed: the same windows in each epoch, from the start of each document"""
+        given = _to.options(sb_windows_options, option, "Windows")
+        self.take(_c.sb_windows_new(documents, vocabulary, given), [documents, vocabulary])
+
+    def vocabulary(self):
+        return _to.borrow(Vocabulary, _c.sb_windows_vocabulary(self), self)
+
+    def symbols(self):
+        """predicted in an epoch"""
+        return _c.sb_windows_symbols(self)
+
+    def bytes(self):
+        """of the documents"""
+        return _c.sb_windows_bytes(self)
+
+    def unknown(self):
+        """symbols without an id"""
+        return _c.sb_windows_unknown(self)
+
+    def batches(self):
+        """in this epoch, once begun"""
+        return _c.sb_windows_batches(self)
+
+    def next(self):
+        """The next batch; it belongs to the windows and lives until the next call."""
+        return _to.borrow(Batch, _c.sb_windows_next(self), self)
+
+    def tell(self):
+        """The next batch; it belongs to the windows and lives until the next call."""
+        return _c.sb_windows_tell(self)
+
+    def seek(self, position):
+        """The next batch; it belongs to the windows and lives until the next call."""
+        _to.check(_c.sb_windows_seek(self, _to.value(sb_data_position, position)))
+
+    def hash(self):
+        """A number that changes with the symbols and how they are cut into batches."""
+        return _c.sb_windows_hash(self)
+
+    def as_source(self):
+        """The windows as a source of batches; they must outlive it."""
+        return _c.sb_windows_as_source(self)
+
+
+class Decoder(Object):
+    free = _c.sb_decoder_free
+
+    def __init__(self, set, name, V, crosses, shared, **option):
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "Decoder")
+        self.take(_c.sb_decoder_new(set, _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+
+    def table(self):
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder."""
+        c = _c.sb_decoder_table(self)
+        if c is None:
+            return _to.retry(self.table)
+        return _to.result(c)
+
+    def layers(self):
+        """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
+        use instead of a new one. Parameters are named as in the encoder."""
+        return _c.sb_decoder_layers(self)
+
+    def __call__(self, ids, memory, lengths, **option):
+        """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C).
+
+        Options
+
+          self: (B, H, Lt, Lt) for each layer
+          cross: (B, H, Lt, Ls) for each layer"""
+        given = _to.options(sb_decoder_weights, option, "__call__")
+        c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), given)
+        if c is None:
+            return _to.retry(self.__call__, ids, memory, lengths, **option)
+        return given.results(c)
+
+    def step(self, state, ids, memory, lengths, **option):
+        """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
+        new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
+        lengths (B) belong to the present sequences. A step that fails leaves the state unchanged.
+
+        Options
+
+          self: (B, H, Lt, Lt) for each layer
+          cross: (B, H, Lt, Ls) for each layer"""
+        given = _to.options(sb_decoder_weights, option, "step")
+        c = _c.sb_decoder_step(self, state, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), given)
+        if c is None:
+            return _to.retry(self.step, state, ids, memory, lengths, **option)
+        return given.results(c)
+
+
+class DecoderState(Object):
+    free = _c.sb_decoder_state_free
+
+    def __init__(self, decoder):
+        self.take(_c.sb_decoder_state_new(decoder), [decoder])
+
+    def length(self):
+        """The number of positions in the state."""
+        return _c.sb_decoder_state_length(self)
+
+
+class LanguageModel(Object):
+    free = _c.sb_language_model_free
+
+    def __init__(self, weights, data, **option):
+        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
+        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
+        model. Options may be NULL.
+
+        Options
+
+          transformer: encoder_layers is ignored
+          tie_embeddings: the output's weights are the embeddings
+          label_smoothing: of the loss, in [0, 1)
+          context: the most symbols that it reads at a time: what follows a longer text is
+          predicted from its last symbols alone, at least half of so many; 0: all, as
+          far as it has positions
+          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
+          one, and "begin" is put before an empty one only"""
+        given = _to.options(sb_language_model_options, option, "LanguageModel")
+        self.take(_c.sb_language_model_new(weights, data, given), [weights, data])
+
+    @staticmethod
+    def for_(weights, vocabulary, **option):
+        """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
+        weights to the set: "decoder...", "output.weight", "output.bias". The set must outlive the
+        model. Options may be NULL.
+
+        Options
+
+          transformer: encoder_layers is ignored
+          tie_embeddings: the output's weights are the embeddings
+          label_smoothing: of the loss, in [0, 1)
+          context: the most symbols that it reads at a time: what follows a longer text is
+          predicted from its last symbols alone, at least half of so many; 0: all, as
+          far as it has positions
+          running_text: it was trained on pieces of long texts: a prompt stands in the middle of
+          one, and "begin" is put before an empty one only"""
+        given = _to.options(sb_language_model_options, option, "for_")
+        return _to.adopt(LanguageModel, _c.sb_language_model_for(weights, vocabulary, given), [weights, vocabulary])
+
+    def options_of(self):
+        """The options with every default filled in."""
+        return _to.contents(sb_language_model_options, _c.sb_language_model_options_of(self))
+
+    def vocabulary(self):
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_language_model_vocabulary(self), self)
+
+    def parameters(self):
+        """The options with every default filled in."""
+        return _to.borrow(Parameters, _c.sb_language_model_parameters(self), self)
+
+    def loss(self, ids):
+        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
+        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+        from "begin".
+
+        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
+        logits: (B, L, V); those at position t are of symbol t."""
+        c = _c.sb_language_model_loss(self, _to.tensor(ids))
+        if c is None:
+            return _to.retry(self.loss, ids)
+        return _to.result(c)
+
+    def logits(self, ids):
+        """ids (B, L) of i32 hold a text in each row, with SB_SYMBOL_END where it ends, and negative ids
+        after it: as `target_out` of a batch. Each symbol is predicted from those before it, the first
+        from "begin".
+
+        loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
+        logits: (B, L, V); those at position t are of symbol t."""
+        c = _c.sb_language_model_logits(self, _to.tensor(ids))
+        if c is None:
+            return _to.retry(self.logits, ids)
+        return _to.result(c)
+
+    def window_loss(self, input, targets):
+        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
+        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
+        The logits at position t, (B, L, V), are of the symbol that follows input t."""
+        c = _c.sb_language_model_window_loss(self, _to.tensor(input), _to.tensor(targets))
+        if c is None:
+            return _to.retry(self.window_loss, input, targets)
+        return _to.result(c)
+
+    def window_logits(self, input):
+        """The same of windows of text (data/windows.h), with nothing put before them: input (B, L) of i32
+        is what is read, and targets (B, L) what follows at each place; negative ones do not count.
+        The logits at position t, (B, L, V), are of the symbol that follows input t."""
+        c = _c.sb_language_model_window_logits(self, _to.tensor(input))
+        if c is None:
+            return _to.retry(self.window_logits, input)
+        return _to.result(c)
+
+    def save(self, path):
+        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
+        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
+        _to.check(_c.sb_language_model_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path):
+        """Writes the model to a file, and reads one that may come from anywhere into an empty set of
+        weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
+        return _to.adopt(LanguageModel, _c.sb_language_model_load(weights, _to.text(path)), [weights, path])
+
+    def as_model(self):
+        """The model for training and files, of the kind "language_model". It learns windows of text, or the
+        targets of sentence pairs, and ignores their sources."""
+        return _c.sb_language_model_as_model(self)
+
+    def continue_(self, prompt, **option):
+        """The model's continuation of a prompt (which may be empty), without the prompt, to be freed with
+        sb_free. Options as in decoding.h, where "source" is the prompt.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+          0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+          failure. Not with a beam. NULL: nobody listens.
+          listener"""
+        given = _to.options(sb_decoding_options, option, "continue_")
+        return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
+
+    def continue_texts(self, prompts, **option):
+        """The same for n prompts, as symbols with their scores, to be freed with sb_decoded_free.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+          0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+          failure. Not with a beam. NULL: nobody listens.
+          listener"""
+        outputs = (sb_decoded * len(prompts))()
+        given = _to.options(sb_decoding_options, option, "continue_texts")
+        _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
+        return _to.decoded(outputs)
+
+
+class Seq2Seq(Object):
+    free = _c.sb_seq2seq_free
+
+    def __init__(self, weights, data, **option):
+        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
+        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
+        outlive the model. Options may be NULL.
+
+        Options
+
+          transformer
+          tie_embeddings: the output's weights are the target's embeddings
+          share_embeddings: one table for source and target, whose vocabularies must be one
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_seq2seq_options, option, "Seq2Seq")
+        self.take(_c.sb_seq2seq_new(weights, data, given), [weights, data])
+
+    @staticmethod
+    def for_(weights, source, target, **option):
+        """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
+        weights to the set: "encoder...", "decoder...", "output.weight", "output.bias". The set must
+        outlive the model. Options may be NULL.
+
+        Options
+
+          transformer
+          tie_embeddings: the output's weights are the target's embeddings
+          share_embeddings: one table for source and target, whose vocabularies must be one
+          label_smoothing: of the loss, in [0, 1)"""
+        given = _to.options(sb_seq2seq_options, option, "for_")
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(weights, source, target, given), [weights, source, target])
+
+    def save(self, path):
+        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
+        in the metadata. An existing file is replaced atomically. The program reads such files, and
+        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
+        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
+        that hold parts of a model save it together."""
+        _to.check(_c.sb_seq2seq_save(self, _to.text(path)))
+
+    @staticmethod
+    def load(weights, path):
+        """Writes the model to a safetensors file: its weights under their names, options and vocabularies
+        in the metadata. An existing file is replaced atomically. The program reads such files, and
+        sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
+        The model is made in an empty set of weights, which can only be freed after a failure. All ranks
+        that hold parts of a model save it together."""
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(weights, _to.text(path)), [weights, path])
+
+    def options_of(self):
+        """The options with every default filled in."""
+        return _to.contents(sb_seq2seq_options, _c.sb_seq2seq_options_of(self))
+
+    def source(self):
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_seq2seq_source(self), self)
+
+    def target(self):
+        """The options with every default filled in."""
+        return _to.borrow(Vocabulary, _c.sb_seq2seq_target(self), self)
+
+    def parameters(self):
+        """The options with every default filled in."""
+        return _to.borrow(Parameters, _c.sb_seq2seq_parameters(self), self)
+
+    def as_model(self):
+        """The model for training and files, of the kind "seq2seq"."""
+        return _c.sb_seq2seq_as_model(self)
+
+    def loss(self, batch):
+        """The mean cross entropy, in nats a symbol, of the batch's targets."""
+        c = _c.sb_seq2seq_loss(self, batch)
+        if c is None:
+            return _to.retry(self.loss, batch)
+        return _to.result(c)
+
+    def loss_sum(self, batch):
+        """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
+        c = _c.sb_seq2seq_loss_sum(self, batch)
+        if c is None:
+            return _to.retry(self.loss_sum, batch)
+        return _to.result(c)
+
+    def cost(self, batch):
+        """The sum of the cross entropies without label smoothing: for evaluation."""
+        c = _c.sb_seq2seq_cost(self, batch)
+        if c is None:
+            return _to.retry(self.cost, batch)
+        return _to.result(c)
+
+    def logits(self, batch, **option):
+        """The logits (B, Lt, V) of the symbol after each one of target_in.
+
+        Options
+
+          encoder: (B, H, Ls, Ls) for each encoder layer
+          decoder: for each decoder layer"""
+        given = _to.options(sb_seq2seq_weights, option, "logits")
+        c = _c.sb_seq2seq_logits(self, batch, given)
+        if c is None:
+            return _to.retry(self.logits, batch, **option)
+        return given.results(c)
+
+    def encode(self, ids, lengths):
+        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
+        c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
+        if c is None:
+            return _to.retry(self.encode, ids, lengths)
+        return _to.result(c)
+
+    def decoder(self):
+        """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
+        return _to.borrow(Decoder, _c.sb_seq2seq_decoder(self), self)
+
+    def output(self, y):
+        """y (..., C) of the decoder -> logits (..., V)."""
+        c = _c.sb_seq2seq_output(self, _to.tensor(y))
+        if c is None:
+            return _to.retry(self.output, y)
+        return _to.result(c)
+
+    def evaluate_loss(self, data):
+        """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
+        on failure, and when the loss is not finite."""
+        return _c.sb_evaluate_loss(self, data)
+
+    def translate(self, text, **option):
+        """The model's output for a text (which may be empty), to be freed with sb_free. Options may be
+        NULL: greedy.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+          0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+          failure. Not with a beam. NULL: nobody listens.
+          listener"""
+        given = _to.options(sb_decoding_options, option, "translate")
+        return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
+
+    def translate_texts(self, texts, **option):
+        """The same for n texts, each output to be freed with sb_free. On failure there is none.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+          0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+          failure. Not with a beam. NULL: nobody listens.
+          listener"""
+        outputs = (c_void_p * len(texts))()
+        given = _to.options(sb_decoding_options, option, "translate_texts")
+        _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
+        return list(map(_to.owned_text, outputs))
+
+    def decode_texts(self, texts, **option):
+        """The same as symbols, with their scores, to be freed with sb_decoded_free.
+
+        Options
+
+          beam_width: hypotheses kept at each step; 0 and 1: greedy
+          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+          sample: draw symbols; needs beam_width 0 or 1
+          temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+          top_k: sampling among the k most probable symbols; 0: all
+          top_p: and among the fewest that together have this probability, in (0, 1];
+          0: all (Holtzman et al. 2020)
+          seed: of sampling; the i-th text of a call has its own random stream
+          batch_pairs: the most texts that are decoded together; 0: 64
+          no_cache: recomputes all earlier positions for each symbol: slow, for tests
+          listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+          failure. Not with a beam. NULL: nobody listens.
+          listener"""
+        outputs = (sb_decoded * len(texts))()
+        given = _to.options(sb_decoding_options, option, "decode_texts")
+        _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
+        return _to.decoded(outputs)
+
+
+class Average(Object):
+    free = _c.sb_average_free
+
+    def __init__(self, set, decay):
+        """`decay` is in (0, 1). The average starts with the present parameters. The set must outlive it."""
+        self.take(_c.sb_average_new(set, decay), [set, decay])
+
+    def update(self):
+        """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
+        that the initial values lose their weight quickly."""
+        _to.check(_c.sb_average_update(self))
+
+    def swap(self):
+        """Swaps the parameters with their average; a second call swaps them back."""
+        _to.check(_c.sb_average_swap(self))
+
+    def values(self):
+        """For checkpoints: the values, (size), and the number of updates."""
+        c = _c.sb_average_values(self)
+        if c is None:
+            return _to.retry(self.values)
+        return _to.result(c)
+
+    def updates(self):
+        """For checkpoints: the values, (size), and the number of updates."""
+        return _c.sb_average_updates(self)
+
+    def restore(self, updates):
+        """For checkpoints: the values, (size), and the number of updates."""
+        _c.sb_average_restore(self, updates)
+
+
+class Optimiser(Object):
+    free = _c.sb_optimiser_free
+
+    @staticmethod
+    def sgd(set, **option):
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+          decoupled
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "sgd")
+        return _to.adopt(Optimiser, _c.sb_sgd_new(set, given), [set])
+
+    @staticmethod
+    def adam(set, **option):
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+          decoupled
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "adam")
+        return _to.adopt(Optimiser, _c.sb_adam_new(set, given), [set])
+
+    @staticmethod
+    def adamw(set, **option):
+        """An optimiser for all parameters of the set, including later ones. Fails when a number is out of
+        range, when nesterov is set without a momentum, and when the parameters are of bf16, in which
+        small steps would be lost. The set must outlive the optimiser.
+
+        Options
+
+          learning_rate: without a schedule; 0: 0.001 (SGD: 0.1)
+          schedule: used instead if its rate is not 0
+          beta1: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          beta2: Adam; 0: 0.9 and 0.98 (Vaswani et al. 2017)
+          epsilon: Adam; 0: 1e-9
+          momentum: SGD; in [0, 1)
+          nesterov: SGD
+          weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
+          decoupled
+          clip: gradient clipping by global norm; 0: none"""
+        given = _to.options(sb_optimiser_options, option, "adamw")
+        return _to.adopt(Optimiser, _c.sb_adamw_new(set, given), [set])
+
+    def step(self):
+        """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient has
+        gradient 0.
+
+        When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
+        message names the first such parameter. Fails also when no parameter has a gradient."""
+        _to.check(_c.sb_optimiser_step(self))
+
+    def step_scaled(self, factor):
+        """The same with all gradients multiplied by a factor > 0. For gradient accumulation: after several
+        backward passes of summed losses, the factor 1 / (number of targets) gives the gradient of the
+        mean."""
+        _to.check(_c.sb_optimiser_step_scaled(self, factor))
+
+    def steps(self):
+        """the number of steps"""
+        return _c.sb_optimiser_steps(self)
+
+    def rate(self):
+        """learning rate of the last step"""
+        return _c.sb_optimiser_rate(self)
+
+    def norm(self):
+        """gradient norm of the last step, before clipping"""
+        return _c.sb_optimiser_norm(self)
+
+    def observe(self, loss):
+        """Reports the loss of an evaluation to a plateau schedule."""
+        _c.sb_optimiser_observe(self, loss)
+
+    def moment(self, i):
+        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
+        past the last), and counters."""
+        c = _c.sb_optimiser_moment(self, i)
+        if c is None:
+            return _to.retry(self.moment, i)
+        return _to.result(c)
+
+    def plateau(self):
+        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
+        past the last), and counters."""
+        return _c.sb_optimiser_plateau(self)
+
+    def restore(self, steps, plateau):
+        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
+        past the last), and counters."""
+        _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
+
+
+class Trainer(Object):
+    free = _c.sb_trainer_free
+
+    def __init__(self, model, source, **option):
+        """The model, the source and the communicator must outlive the trainer, which keeps copies of the
+        two structs.
+
+        Data parallelism: ranks have the same model, source and options. Each takes a share of the same
+        batch; the loss and the gradient are those of the whole batch, and after a step every rank has
+        the same weights, bit by bit. The number of ranks changes a step by rounding only. Sequence
+        parallelism: neighbours hold pieces of each sequence and compute ring attention (ops/ops.h).
+        Tensor parallelism: ranks that hold parts of one model, by heads, take the same share, and the
+        communicator has the ranks with the same part of the model. A rank whose step fails must end the
+        job, as the others wait for it.
+
+        Options
+
+          seed: of dropout
+          optimiser_kind
+          optimiser
+          accumulate: batches a step, default 1
+          average_decay: of the moving average of the weights; 0: none
+          graphs
+          communicator: data parallelism over its ranks; NULL: this one alone
+          sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
+          stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
+          stop_context"""
+        given = _to.options(sb_trainer_options, option, "Trainer")
+        self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
+
+    def step(self):
+        """One step: forward, backward, update, on as many batches as are accumulated.
+
+        A gradient that is not finite skips the step and is no failure, up to ten times in a row. A loss
+        that is not finite fails; the message names the operation that first made such a value, and the
+        batch stays readable through sb_trainer_batch and its loss in `trained`. A step that fails
+        changes nothing and can be repeated."""
+        trained = sb_trained()
+        _to.check(_c.sb_trainer_step(self, byref(trained)))
+        return trained
+
+    def batch(self):
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.borrow(Batch, _c.sb_trainer_batch(self), self)
+
+    def subject(self):
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.contents(sb_model, _c.sb_trainer_subject(self))
+
+    def source(self):
+        """The batch of the last step (the last one of several); belongs to the source."""
+        return _to.contents(sb_source, _c.sb_trainer_source(self))
+
+    def model(self):
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Seq2Seq, _c.sb_trainer_model(self), self)
+
+    def data(self):
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Data, _c.sb_trainer_data(self), self)
+
+    def optimiser(self):
+        """The arguments of sb_trainer_new; NULL for other kinds of models or sources."""
+        return _to.borrow(Optimiser, _c.sb_trainer_optimiser(self), self)
+
+    def average(self):
+        """NULL without one"""
+        return _to.borrow(Average, _c.sb_trainer_average(self), self)
+
+    def steps(self):
+        """taken or skipped"""
+        return _c.sb_trainer_steps(self)
+
+    def save(self):
+        return _c.sb_trainer_save(self)
+
+    def restore(self, state=None):
+        _to.check(_c.sb_trainer_restore(self, _to.reference(sb_trainer_state, state)))
+
+    def checkpoint_save(self, path):
+        """Writes the model and the state of its training, from which a trainer of the same model, source
+        and options continues with the same bits. With data parallelism one rank calls it, with tensor
+        parallelism all that hold parts of one model."""
+        _to.check(_c.sb_checkpoint_save(self, _to.text(path)))
+
+    def checkpoint_resume(self, path):
+        """Puts the weights and the state of such a file into the trainer. Fails when the description
+        of the model or the data differs; after a failure the trainer can only be freed."""
+        _to.check(_c.sb_checkpoint_resume(self, _to.text(path)))
+
+
+class LinearLayer(Layer):
+    struct = sb_linear_layer
+
+    def __init__(self, set, name, in_, out, bias=True):
+        """Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
+        size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
+        self.prepare([set, name, in_, out, bias])
+        _to.check(_c.sb_linear_layer_init(self, set, _to.text(name), in_, out, bias))
+
+    def init_cut(self, set, name, in_, out, bias, cut):
+        """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
+        outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
+        bias)."""
+        _to.check(_c.sb_linear_layer_init_cut(self, set, _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
+
+    def __call__(self, x, activation="identity"):
+        """x (..., in) -> y (..., out)"""
+        c = _c.sb_linear_layer_forward(self, _to.tensor(x), _to.choice("sb_activation", activation))
+        if c is None:
+            return _to.retry(self.__call__, x, activation)
+        return _to.result(c)
+
+    def join(self, x, ranks=None):
+        """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
+        bias. `ranks` is NULL for a single rank."""
+        c = _c.sb_linear_layer_join(self, _to.tensor(x), ranks)
+        if c is None:
+            return _to.retry(self.join, x, ranks)
+        return _to.result(c)
+
+
+class NormLayer(Layer):
+    struct = sb_norm_layer
+
+    def __init__(self, set, name, C, kind="layer"):
+        """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
+        sb_linear_layer_init does."""
+        self.prepare([set, name, C, kind])
+        _to.check(_c.sb_norm_layer_init(self, set, _to.text(name), C, _to.choice("sb_norm_kind", kind)))
+
+    def __call__(self, x):
+        """x (..., C) -> y (..., C)"""
+        c = _c.sb_norm_layer_forward(self, _to.tensor(x))
+        if c is None:
+            return _to.retry(self.__call__, x)
+        return _to.result(c)
+
+    def residual(self, x, branch, p, along):
+        """The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for
+        dropout with a partition."""
+        sum = c_void_p()
+        c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), p, _to.choice("sb_sequence", along), byref(sum))
+        if c is None:
+            return _to.retry(self.residual, x, branch, p, along)
+        return _to.result(c), _to.result(sum.value)
+
+
+class MultiHeadAttention(Layer):
+    struct = sb_multi_head_attention
+
+    def __init__(self, set, name, rotary=False, **option):
+        """Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` applies
+        rotary positions to queries and keys; then x and the memory must be one sequence. The options
+        key_width and value_width are the widths of the memory and of the source of the values (kdim and
+        vdim in PyTorch).
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "MultiHeadAttention")
+        self.prepare([set, name, rotary])
+        _to.check(_c.sb_multi_head_attention_init(self, set, _to.text(name), given, rotary))
+
+    def __call__(self, x, memory, **option):
+        """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
+        axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
+        section 3.2.
+
+        Options
+
+          mask
+          values: (B, Lk, value_width): the source of the values; NULL: the memory
+          bias: added to the scores, broadcastable to (B, H, Lq, Lk)
+          start: position of the first row of x, for rotary positions
+          cache: keys and values of earlier positions, to which those of the memory are
+          appended; only on tapes that do not record
+          cached: the cache holds all keys and values: nothing is appended, and the memory may be
+          NULL
+          weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
+        given = _to.options(sb_attending, option, "__call__")
+        c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
+        if c is None:
+            return _to.retry(self.__call__, x, memory, **option)
+        return given.results(c)
+
+
+class FeedForward(Layer):
+    struct = sb_feed_forward
+
+    def __init__(self, set, name, **option):
+        """Adds "<name>.up", "<name>.down" and, if gated, "<name>.gate".
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "FeedForward")
+        self.prepare([set, name])
+        _to.check(_c.sb_feed_forward_init(self, set, _to.text(name), given))
+
+    def __call__(self, x):
+        """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
+        c = _c.sb_feed_forward_forward(self, _to.tensor(x))
+        if c is None:
+            return _to.retry(self.__call__, x)
+        return _to.result(c)
+
+
+class TransformerLayer(Layer):
+    struct = sb_transformer_layer
+
+    def __init__(self, set, name, crosses=False, **option):
+        """Adds "<name>.self_attention", ".feed_forward", ".self_norm", ".feed_norm", and for
+        cross-attention ".cross_attention" and ".cross_norm".
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "TransformerLayer")
+        self.prepare([set, name, crosses])
+        _to.check(_c.sb_transformer_layer_init(self, set, _to.text(name), given, crosses))
+
+    def __call__(self, x, memory=None, self_=None, cross=None):
+        """x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
+        each branch.
+
+        Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
+        Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
+        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        if c is None:
+            return _to.retry(self.__call__, x, memory, self_, cross)
+        return _to.result(c)
+
+
+class EncoderLayer(Layer):
+    struct = sb_encoder_layer
+
+    def __init__(self, set, name, **option):
+        """The same for an encoder, whose layers have no cross-attention.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "EncoderLayer")
+        self.prepare([set, name])
+        _to.check(_c.sb_encoder_layer_init(self, set, _to.text(name), given))
+
+    def __call__(self, x, **option):
+        """The same for an encoder, whose layers have no cross-attention.
+
+        Options
+
+          mask
+          values: (B, Lk, value_width): the source of the values; NULL: the memory
+          bias: added to the scores, broadcastable to (B, H, Lq, Lk)
+          start: position of the first row of x, for rotary positions
+          cache: keys and values of earlier positions, to which those of the memory are
+          appended; only on tapes that do not record
+          cached: the cache holds all keys and values: nothing is appended, and the memory may be
+          NULL
+          weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
+        given = _to.options(sb_attending, option, "__call__")
+        c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
+        if c is None:
+            return _to.retry(self.__call__, x, **option)
+        return given.results(c)
+
+
+class DecoderLayer(Layer):
+    struct = sb_decoder_layer
+
+    def __init__(self, set, name, crosses=False, **option):
+        """The same for a decoder, whose positions belong to the target sequence.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "DecoderLayer")
+        self.prepare([set, name, crosses])
+        _to.check(_c.sb_decoder_layer_init(self, set, _to.text(name), given, crosses))
+
+    def __call__(self, x, memory, self_=None, cross=None):
+        """The same for a decoder, whose positions belong to the target sequence."""
+        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        if c is None:
+            return _to.retry(self.__call__, x, memory, self_, cross)
+        return _to.result(c)
+
+
+class Batch(Object):
+    free = _c.sb_batch_free
+
+    def get(self, name):
+        """The part of this name; fails when there is none."""
+        c = _c.sb_batch_get(self, _to.text(name))
+        if c is None:
+            return _to.retry(self.get, name)
+        return _to.result(c)
+
+
+class EmbeddingLayer(Layer):
+    struct = sb_embedding_layer
+
+    def __init__(self, set, name, V, shared, **option):
+        """Adds "<name>.weight", unless `shared` is another layer's table to use instead, and
+        "<name>.positions" for learned positions. Fails as described in transformer.h, when the shared
+        table is not (V, C), and when padding_id is not below V.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "EmbeddingLayer")
+        self.prepare([set, name, V, shared])
+        _to.check(_c.sb_embedding_layer_init(self, set, _to.text(name), V, given, _to.tensor(shared)))
+
+    def __call__(self, ids, start=0):
+        """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
+        section 3.4."""
+        c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), start)
+        if c is None:
+            return _to.retry(self.__call__, ids, start)
+        return _to.result(c)
+
+
+class AdditiveAttention(Layer):
+    struct = sb_additive_attention
+
+    def __init__(self, set, name, query_size, key_size, hidden, bias, dropout):
+        """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
+        Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
+        self.prepare([set, name, query_size, key_size, hidden, bias, dropout])
+        _to.check(_c.sb_additive_attention_init(self, set, _to.text(name), query_size, key_size, hidden, bias, dropout))
+
+    def __call__(self, q, k, v, mask):
+        """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
+        Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
+        weights = c_void_p()
+        c = _c.sb_additive_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
+        if c is None:
+            return _to.retry(self.__call__, q, k, v, mask)
+        return _to.result(c), _to.result(weights.value)
+
+
+class MultiplicativeAttention(Layer):
+    struct = sb_multiplicative_attention
+
+    def __init__(self, set, name, query_size, key_size, dropout):
+        """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
+        self.prepare([set, name, query_size, key_size, dropout])
+        _to.check(_c.sb_multiplicative_attention_init(self, set, _to.text(name), query_size, key_size, dropout))
+
+    def __call__(self, q, k, v, mask):
+        """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
+        weights = c_void_p()
+        c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
+        if c is None:
+            return _to.retry(self.__call__, q, k, v, mask)
+        return _to.result(c), _to.result(weights.value)
+
+
+class CosineAttention(Layer):
+    struct = sb_cosine_attention
+
+    def __init__(self, set, name, temperature, dropout):
+        """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
+        sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
+        self.prepare([set, name, temperature, dropout])
+        _to.check(_c.sb_cosine_attention_init(self, set, _to.text(name), temperature, dropout))
+
+    def __call__(self, q, k, v, mask):
+        """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
+        sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
+        weights = c_void_p()
+        c = _c.sb_cosine_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
+        if c is None:
+            return _to.retry(self.__call__, q, k, v, mask)
+        return _to.result(c), _to.result(weights.value)
+
+
+class OutputHead(Layer):
+    struct = sb_output_head
+
+    def __init__(self, set, name, C, V, tied):
+        """Adds "<name>.bias" and, unless `tied` is an embedding table (V, C) to use instead,
+        "<name>.weight". Fails as sb_linear_layer_init does."""
+        self.prepare([set, name, C, V, tied])
+        _to.check(_c.sb_output_head_init(self, set, _to.text(name), C, V, _to.tensor(tied)))
+
+    def logits(self, y):
+        """y (..., C) -> logits (..., V)"""
+        c = _c.sb_output_head_logits(self, _to.tensor(y))
+        if c is None:
+            return _to.retry(self.logits, y)
+        return _to.result(c)
+
+    def loss(self, y, targets, **option):
+        """The cross entropy of the logits of y (..., C) with targets (...) of i32, without storing all
+        logits (sb_linear_cross_entropy).
+
+        Options
+
+          label_smoothing: e: targets become (1 - e) target + e / V; in [0, 1)
+          class_weight: (V), constant: the weight of each class; NULL: all 1
+          reduction: MEAN divides by the sum of the class weights of the targets that
+          are not ignored; with probabilities, by the number of rows"""
+        given = _to.options(sb_cross_entropy_options, option, "loss")
+        c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
+        if c is None:
+            return _to.retry(self.loss, y, targets, **option)
+        return given.results(c)
+
+
+class PositionBias(Layer):
+    struct = sb_position_bias
+
+    def __init__(self, set, name, **option):
+        """Adds "<name>.distance" for SB_POSITIONS_RELATIVE, one table for all layers.
+
+        Options
+
+          width: C: of embeddings and layers; default 128
+          heads: H: attention heads, a divisor of the width; default 4
+          key_heads: heads of keys and values, a divisor of H; default H
+          key_width: attention: the width of the memory that keys are projected from, in a
+          decoder of cross-attention; default C
+          value_width: the same of values; default key_width
+          feed_forward: hidden width of the feed-forward network; default 4 C
+          encoder_layers: default 3
+          decoder_layers: default 3
+          dropout: of embeddings, branches and attention weights; in [0, 1)
+          attention_dropout: of attention weights; default dropout; SB_ZERO: none
+          feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+          norm_place
+          norm_kind
+          activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          score: of all attention layers
+          temperature: extra divisor of attention scores; default 1
+          attention: except where attention weights are requested
+          positions
+          precision
+          recompute: activation checkpointing of each layer, except where attention weights are
+          requested
+          along: the sequence of x in a partition; decoders always use the target
+          longest: number of positions with SB_POSITIONS_LEARNED; default 512
+          padded: embeddings: the symbol padding_id stands for padding; its row of the table
+          starts at 0 and gets no gradient
+          padding_id
+          ranks: tensor parallelism: each rank holds an equal part of the heads and
+          hidden units; must outlive the model. NULL: none"""
+        given = _to.options(sb_transformer_options, option, "PositionBias")
+        self.prepare([set, name])
+        _to.check(_c.sb_position_bias_init(self, set, _to.text(name), given))
+
+
+def attention_cached(q, cache, **option):
+    """sb_attention with the cached keys and values, which are read in place. `layout` applies to q and
+    the result only. The result of a row depends neither on the rest of the batch nor on the
+    capacity: alone and in a batch, its bits are the same. Not differentiable.
+
+    Shape     q (B, Lq, H, D), the cache's k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv)
+    Fails     as sb_attention; the open tape records; the cache is empty
+
+    Options
+
+      layout
+      mask: NULL: every query attends to every key
+      bias: added to the scores; broadcastable to (B, H, Lq, Lk)
+      score
+      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
+      temperature: T, an extra divisor of the scores without the bias; 0: 1
+      log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
+      softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
+      scores: neither tiled, cached nor with sequence parallelism. A NaN in a
+      blocked key spoils the gradient of q
+      dropout: of the attention weights, by the tape's random stream
+      weights: receives the attention weights (B, H, Lq, Lk): the softmax output,
+      before dropout. sb_keep() keeps them and their gradient
+      algorithm
+      queries: the sequences of q and of k, on a tape with a partition
+      keys: the sequences of q and of k, on a tape with a partition
+      heads: which heads this rank holds; zero: all"""
+    given = _to.options(sb_attention_options, option, "attention_cached")
+    c = _c.sb_attention_cached(_to.tensor(q), cache, given)
+    if c is None:
+        return _to.retry(attention_cached, q, cache, **option)
+    return given.results(c)
+
+
+def version():
+    """The version of the library, as in "0.2.0"."""
+    return _to.string(_c.sb_version())
+
+
+def transformer_complete(**option):
+    """Fills in all defaults and checks the result; fails when sizes do not match.
+
+    Options
+
+      width: C: of embeddings and layers; default 128
+      heads: H: attention heads, a divisor of the width; default 4
+      key_heads: heads of keys and values, a divisor of H; default H
+      key_width: attention: the width of the memory that keys are projected from, in a
+      decoder of cross-attention; default C
+      value_width: the same of values; default key_width
+      feed_forward: hidden width of the feed-forward network; default 4 C
+      encoder_layers: default 3
+      decoder_layers: default 3
+      dropout: of embeddings, branches and attention weights; in [0, 1)
+      attention_dropout: of attention weights; default dropout; SB_ZERO: none
+      feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
+      norm_place
+      norm_kind
+      activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
+      gated: gated feed-forward: (activation(x U') * (x G')) W'
+      score: of all attention layers
+      temperature: extra divisor of attention scores; default 1
+      attention: except where attention weights are requested
+      positions
+      precision
+      recompute: activation checkpointing of each layer, except where attention weights are
+      requested
+      along: the sequence of x in a partition; decoders always use the target
+      longest: number of positions with SB_POSITIONS_LEARNED; default 512
+      padded: embeddings: the symbol padding_id stands for padding; its row of the table
+      starts at 0 and gets no gradient
+      padding_id
+      ranks: tensor parallelism: each rank holds an equal part of the heads and
+      hidden units; must outlive the model. NULL: none"""
+    complete = sb_transformer_options()
+    given = _to.options(sb_transformer_options, option, "transformer_complete")
+    _to.check(_c.sb_transformer_complete(given, byref(complete)))
+    return complete
+
+
+def units_name(units):
+    """"words" """
+    return _to.string(_c.sb_units_name(_to.choice("sb_units", units)))
+
+
+def units_description(units):
+    """"words (single-space tokens)" """
+    return _to.string(_c.sb_units_description(_to.choice("sb_units", units)))
+
+
+def task_name(task):
+    """"reverse" """
+    return _to.string(_c.sb_task_name(_to.choice("sb_task", task)))
+
+
+def task_description(task):
+    """"reverse the digits: 4 7 1 -> 1 7 4" """
+    return _to.string(_c.sb_task_description(_to.choice("sb_task", task)))
+
+
+def task_make(task, seed, part, index, **option):
+    """Writes pair `index` (below 2^48) of a part; options may be NULL. Fails on lengths out of order or
+    range.
+
+    Options
+
+      min_length
+      max_length"""
+    pair = sb_task_pair()
+    given = _to.options(sb_task_options, option, "task_make")
+    _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, seed, _to.choice("sb_part", part), index, byref(pair)))
+    return pair
+
+
+def task_part(task, source, target):
+    """The part to which the pair of this source and target belongs."""
+    return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source), _to.text(target)))
+
+
+def model_kind_find(name):
+    """A kind of the library by its name; fails, listing the names, when there is none."""
+    return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name)))
+
+
+def model_decode(model, texts, **option):
+    """The model's outputs for n texts, sources or prompts, as symbols with their scores, to be freed
+    with sb_decoded_free. Options may be NULL: greedy. Fails when the kind has no generator.
+
+    Options
+
+      beam_width: hypotheses kept at each step; 0 and 1: greedy
+      length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+      longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+      sample: draw symbols; needs beam_width 0 or 1
+      temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+      top_k: sampling among the k most probable symbols; 0: all
+      top_p: and among the fewest that together have this probability, in (0, 1];
+      0: all (Holtzman et al. 2020)
+      seed: of sampling; the i-th text of a call has its own random stream
+      batch_pairs: the most texts that are decoded together; 0: 64
+      no_cache: recomputes all earlier positions for each symbol: slow, for tests
+      listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+      failure. Not with a beam. NULL: nobody listens.
+      listener"""
+    outputs = (sb_decoded * len(texts))()
+    given = _to.options(sb_decoding_options, option, "model_decode")
+    _to.check(_c.sb_model_decode(_to.model(model), _to.texts(texts), len(texts), given, outputs))
+    return _to.decoded(outputs)
+
+
+def tensor_draw(t):
+    """The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
+    is negative, with the number as a tooltip. The last two axes are rows and columns; all others
+    count maps, such as the heads of attention weights.
+
+    Returns a text to be freed with sb_free. Fails above 4,096 numbers, and when backward has freed
+    the data."""
+    return _to.owned_text(_c.sb_tensor_draw(_to.tensor(t)))
+
+
+def edit_distance(a, b):
+    """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
+    substitutions that turn a into b. -1, with a message, without memory."""
+    return _c.sb_edit_distance(*_to.ids(a), *_to.ids(b))
+
+
+def perplexity(log_likelihood, count):
+    """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
+    log_likelihood. NaN, with a message, when the count is below 1."""
+    return _c.sb_perplexity(log_likelihood, count)
+
+
+def score_texts(sources, references, outputs, units):
+    """Scores `count` outputs; lines with the same source give it several references. Its output is that
+    of its first line. Distances and accuracy count units: characters, bytes or words (bpe is taken
+    as words). Fails on other units, on a count below 1, when a text is NULL or not UTF-8, and
+    without memory."""
+    score = sb_text_score()
+    _to.check(_c.sb_score_texts(_to.texts(sources), _to.texts(references), _to.texts(outputs), len(outputs), _to.choice("sb_units", units), byref(score)))
+    return score
+
+
+def bleu_corpus(outputs, references):
+    """Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
+    tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
+    smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
+    when a text is NULL or not UTF-8, and without memory."""
+    bleu = sb_bleu()
+    _to.check(_c.sb_bleu_corpus(_to.texts(outputs), _to.texts(references), len(references), byref(bleu)))
+    return bleu
+
+
+def bleu_signature():
+    """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
+    return _to.string(_c.sb_bleu_signature())
+
+
+def schedule_check(schedule=None):
+    """Fails when a number is out of range."""
+    _to.check(_c.sb_schedule_check(_to.reference(sb_schedule, schedule)))
+
+
+def schedule_rate(schedule, step, plateau=None):
+    """The learning rate of a step >= 1; `plateau` may be NULL."""
+    return _c.sb_schedule_rate(_to.reference(sb_schedule, schedule), step, _to.reference(sb_plateau, plateau))
+
+
+def plateau_observe(plateau, schedule, loss):
+    """Reports the loss of an evaluation to a plateau schedule."""
+    _c.sb_plateau_observe(_to.reference(sb_plateau, plateau), _to.reference(sb_schedule, schedule), loss)
+
+
+def model_save(model, path):
+    """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
+    save it together."""
+    _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))

@@ -1,0 +1,225 @@
+"""From arguments of Python to those of C, and back, for the generated functions."""
+import ctypes
+import difflib
+import os
+from types import SimpleNamespace
+
+from . import _declarations
+from ._declarations import CONSTANTS, ENUMS
+from .library import Error, c
+from .objects import Object
+from .tensors import (Mask, Tape, Tensor, failure, opened, owned, retain, tensor_of, text_of as owned_text,
+                     wrapped)
+
+
+def retry(function, *arguments, **options):
+    """After a failure: outside of any tape, computes again on one of its own."""
+    if opened.tapes:
+        raise failure()
+    with Tape(record=False):
+        return function(*arguments, **options)
+
+
+# ---- arguments ----
+
+
+def tensor(x):
+    """A tensor or NULL; ctypes keeps it until the call returns."""
+    return None if x is None else tensor_of(x)
+
+
+def tensors(xs):
+    made = [tensor_of(x) for x in xs]
+    array = (ctypes.c_void_p * len(made))(*[x._c for x in made])
+    array.kept = made
+    return array, len(made)
+
+
+def mask(x):
+    if x is not None and not isinstance(x, Mask):
+        raise Error(f"a mask is made by sb.mask_allow, sb.mask_causal and the like, not {x!r}")
+    return None if x is None else x.made()
+
+
+def sizes(shape, kind):
+    dims = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    return len(dims), (kind * len(dims))(*dims)
+
+
+def every(axis):
+    return CONSTANTS["all"] if axis is None else axis
+
+
+def number(x):
+    """None stands for the default, as 0 does in C, and 0 for 0 itself (SB_ZERO)."""
+    return 0.0 if x is None else x or -0.0
+
+
+def text(x):
+    return None if x is None else os.fspath(x).encode()
+
+
+def texts(xs):
+    if isinstance(xs, str):
+        raise Error(f"a list of texts was expected, not the text {xs!r}")
+    return (ctypes.c_char_p * len(xs))(*map(text, xs))
+
+
+def ids(numbers):
+    return (ctypes.c_int32 * len(numbers))(*numbers), len(numbers)
+
+
+def nearest(word, words):
+    close = difflib.get_close_matches(str(word), words, 1, 0.5)
+    return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
+
+
+def choice(enum, name):
+    values = ENUMS[enum]
+    if name in values:
+        return values[name]
+    raise Error(f'"{name}" is not a {enum[3:].replace("_", " ")}; {nearest(name, list(values))}')
+
+
+def name_of(enum, number):
+    return next(name for name, value in ENUMS[enum].items() if value == number)
+
+
+def value(struct, x):
+    if isinstance(x, struct):
+        return x
+    if isinstance(x, str) and "kind" in struct.kinds:
+        x = {"kind": x}
+    elif not isinstance(x, dict) and "value" in struct.kinds:
+        x = {"kind": "constant", "value": x}
+    return Options(struct, x, struct.__name__[3:]).struct
+
+
+def reference(struct, x):
+    return None if x is None else ctypes.byref(value(struct, x))
+
+
+def model(x):
+    return reference(type(x.as_model()), x.as_model()) if isinstance(x, Object) else reference(type(x), x)
+
+
+def source(x):
+    return reference(type(x.as_source()), x.as_source()) if isinstance(x, Object) else reference(type(x), x)
+
+
+def find(struct, name):
+    """The path to a field: of the struct, or of one in it."""
+    if name in struct.kinds:
+        return [name]
+    inner = [(field, kind) for field, kind, *_ in struct._fields_ if hasattr(kind, "kinds")]
+    found = ((field, find(kind, name)) for field, kind in inner)
+    return next(([field, *path] for field, path in found if path), None)
+
+
+def names(struct):
+    for field, kind, *_ in struct._fields_:
+        yield field
+        yield from names(kind) if hasattr(kind, "kinds") else ()
+
+
+class Options:
+    """An option struct from keyword arguments, with what it points to."""
+
+    def __init__(self, struct, given, who):
+        self.struct, self.kept, self.outs = struct(), [], []
+        self._as_parameter_ = ctypes.byref(self.struct)
+        for name, x in given.items():
+            path = find(struct, name)
+            if not path:
+                raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(names(struct)))}')
+            inner = self.struct
+            for field in path[:-1]:
+                inner = getattr(inner, field)
+            if x is not None:
+                self.set(inner, name, x, who)
+
+    def set(self, struct, name, x, who):
+        kind, form = struct.kinds[name], dict((f[0], f[1]) for f in struct._fields_)[name]
+        plain = kind.replace("const", "").strip(" *")
+        if kind == "sb_tensor **":
+            if x:
+                self.outs.append(ctypes.c_void_p())
+                setattr(struct, name, ctypes.addressof(self.outs[-1]))
+            return
+        if kind == "sb_tensor *":
+            x = tensor_of(x)
+        elif kind == "sb_mask *":
+            setattr(struct, name, mask(x))
+            return
+        elif kind == "const char *":
+            x = text(x)
+        elif plain in ENUMS:
+            x = choice(plain, x)
+        elif kind == "double":
+            x = number(x) if type(struct).__name__.endswith(("_options", "_schedule")) else x
+        elif hasattr(form, "kinds"):
+            x = value(form, x)
+        elif "*" in kind and isinstance(x, dict):
+            x = Options(getattr(_declarations, plain), x, who)
+        self.kept.append(x)
+        try:
+            setattr(struct, name, getattr(x, "_c", x) if not isinstance(x, Options)
+                    else ctypes.addressof(x.struct))
+        except TypeError:
+            raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind}") from None
+
+    def results(self, pointer):
+        """What the call made: a tensor, and those that options asked for."""
+        made = [wrapped(retain(p)) for p in [pointer, *(out.value for out in self.outs)]]
+        return made[0] if len(made) == 1 else tuple(made)
+
+
+def options(struct, given, who):
+    return Options(struct, given, who)
+
+
+# ---- results ----
+
+
+def check(ok):
+    if not ok:
+        raise failure()
+
+
+def result(pointer):
+    return wrapped(retain(pointer))
+
+
+def found(pointer):
+    return wrapped(retain(pointer)) if pointer else None
+
+
+def string(found):
+    return None if found is None else found.decode()
+
+
+def contents(struct, pointer):
+    if not pointer:
+        raise failure()
+    return struct.from_buffer_copy(struct.from_address(pointer))
+
+
+def decoded(outputs):
+    """Outputs of a decoder, each with its symbols as a list."""
+    made = [dict((field, getattr(o, field)) for field, _ in o._fields_) | {
+        "ids": ctypes.cast(o.ids, ctypes.POINTER(ctypes.c_int32))[: o.length]} for o in outputs]
+    c.sb_decoded_free(len(outputs), outputs)
+    return [SimpleNamespace(**one) for one in made]
+
+
+def adopt(kind, pointer, kept):
+    made = object.__new__(kind)
+    made.take(pointer, kept)
+    return made
+
+
+def borrow(kind, pointer, owner):
+    """An object that another one owns."""
+    made = adopt(kind, pointer, [owner])
+    made.owned = False
+    return made

@@ -1,0 +1,49 @@
+"""The shared library, with the types of its functions, and the error that they raise."""
+import ctypes
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+from ._declarations import FUNCTIONS, VERSION
+
+
+class Error(RuntimeError):
+    """A failure of the library: one sentence with the value, what was expected, and what to do."""
+
+
+def find():
+    """The library's path: SOFTBACK_LIBRARY, or the one that was installed with this package."""
+    named = os.environ.get("SOFTBACK_LIBRARY")
+    here = sorted(Path(__file__).parent.glob("libsoftback.*"))
+    if not named and not here:
+        raise Error(f"no libsoftback in {Path(__file__).parent}; install the package with pip, or set "
+                    "SOFTBACK_LIBRARY to the file that Meson built")
+    return named or str(here[0])
+
+
+def load(path):
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")  # waiting threads leave the processor to others
+    library, functions = ctypes.CDLL(path), SimpleNamespace()
+    for name, (result, *parameters) in FUNCTIONS.items():
+        function = getattr(library, name, None)
+        if function is None:
+            raise Error(f"{path} has no {name}: it is not softback {VERSION}; run python/generate.py "
+                        "with its headers")
+        function.restype, function.argtypes = result, parameters
+        setattr(functions, name, function)
+    found = functions.sb_version().decode()
+    if found != VERSION:
+        raise Error(f"{path} is softback {found}, but this package was made for {VERSION}")
+    return functions
+
+
+def unlocked(name):
+    """A function that is too short for other Python threads to run meanwhile."""
+    function = getattr(ctypes.PyDLL(path), name)
+    function.restype, *parameters = FUNCTIONS[name]
+    function.argtypes = parameters
+    return function
+
+
+path = find()
+c = load(path)

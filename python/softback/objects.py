@@ -1,0 +1,52 @@
+"""What the library's objects and layers have in common in Python."""
+import ctypes
+
+from .library import c
+from .tensors import failure, retain, wrapped
+
+
+class Object:
+    """An object of the library. It is freed when nothing in Python uses it, after what depends on it."""
+
+    free = None  # the function of C that frees it
+    _c, owned, kept = None, False, ()
+
+    def __init__(self, *_, **__):
+        raise failure_of(self)
+
+    def take(self, pointer, kept):
+        if not pointer:
+            raise failure()
+        self._c = self._as_parameter_ = pointer
+        self.owned, self.kept = True, kept  # `kept` must not be freed before this object
+
+    def __del__(self):
+        if self.owned and type(self).free:
+            type(self).free(self._c)
+
+    def __repr__(self):
+        return f"<softback {type(self).__name__}>"
+
+
+def failure_of(made):
+    ways = [n for n, f in vars(type(made)).items() if isinstance(f, staticmethod)]
+    return TypeError(f"{type(made).__name__}: make one with {', '.join(ways)}")
+
+
+class Layer(Object):
+    """A layer: a struct, whose fields are attributes."""
+
+    struct = None
+
+    def prepare(self, kept):
+        self.fields = self.struct()
+        self._as_parameter_ = ctypes.byref(self.fields)
+        self.kept = kept
+
+    def __getattr__(self, name):
+        if name.startswith("_") or name == "fields" or name not in self.struct.kinds:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        value, kind = getattr(self.fields, name), self.struct.kinds[name]
+        if kind == "sb_tensor *":
+            return wrapped(retain(value)) if value else None
+        return value

@@ -1,0 +1,207 @@
+"""Functions of Python in the library: operations of one's own, gradient checks, exact derivatives."""
+import ctypes
+import inspect
+import itertools
+import weakref
+
+import numpy as np
+
+from ._declarations import (sb_gradcheck_options, sb_gradcheck_result, sb_operation)
+from .convert import Options, name_of, retry
+from .library import c
+from .tensors import (DTYPES, Tensor, converted, elements, failure, opened, owned, retain, tensor, tensor_of,
+                      wrapped)
+
+OUTPUTS = 8  # the most that an operation may have
+calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)
+
+
+class Frame:
+    """Stands for the tape that C opened around a function of Python."""
+
+    def __init__(self):
+        self.kept, self.error, self.failed = [], None, False
+
+    def run(self, body, *arguments):
+        """The body's result; None after an exception, which is raised when C has returned."""
+        opened.tapes.append(self)
+        try:
+            return body(*arguments)
+        except BaseException as error:
+            self.error = error
+            c.sb_fail(f"{type(error).__name__}: {error}".replace("%", "%%").encode())
+            return None
+        finally:
+            opened.tapes.remove(self)
+
+    def settle(self):
+        if self.error:
+            raise self.error
+
+
+class Call:
+    """One use of an operation: its backward, which lives as long as the node on the tape."""
+
+    def __init__(self, backward):
+        self.backward = backward
+
+
+@ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
+def backward(node):
+    tape = opened.tapes[-1] if opened.tapes else Frame()
+    frame = Frame()
+    done = frame.run(add_gradients, node)
+    tape.error = tape.error or frame.error
+    return bool(done)
+
+
+def add_gradients(node):
+    call = calls[ctypes.c_int64.from_address(c.sb_node_options(node)).value]
+    count, dys = itertools.count(), []
+    while c.sb_node_result(node, len(dys)):
+        y, dy = c.sb_node_result(node, len(dys)), c.sb_node_dy(node, len(dys))
+        given = wrapped(retain(dy or y))
+        dys.append(given.numpy() if dy else np.zeros(given.shape, DTYPES[given.dtype]))
+    parts = call.backward(*dys)
+    for i, part in zip(count, parts if isinstance(parts, tuple) else (parts,)):
+        pointer = c.sb_node_dx(node, i)
+        if pointer and part is not None:
+            dx = wrapped(retain(pointer))
+            if dx.device == "cpu":
+                array = elements(dx, dx)
+                array += np.broadcast_to(part, array.shape)
+            else:
+                dx.assign(dx.numpy() + part)
+    return True
+
+
+class Operation:
+    """An operation of one's own: a function of NumPy arrays that returns y, or (y, backward).
+
+        @sb.operation
+        def softplus(x):
+            return np.log1p(np.exp(x)), lambda dy: dy / (1 + np.exp(-x))
+
+    y is an array or a list of arrays; backward(dy, ...) returns the gradient of the input, or a tuple
+    of one for each, None where there is none.
+    """
+
+    def __init__(self, function):
+        self.function, self.__doc__, self.__name__ = function, function.__doc__, function.__name__
+        names = " ".join(inspect.signature(function).parameters)
+        self.struct = sb_operation(name=function.__name__.encode(), inputs=names.encode(),
+                                   backward=ctypes.cast(backward, ctypes.c_void_p))
+
+    def __call__(self, *inputs):
+        x, key = [tensor_of(i) for i in inputs], next(next_call)
+        node = c.sb_node_new(ctypes.byref(self.struct), len(x), (ctypes.c_void_p * len(x))(*[t._c for t in x]),
+                             OUTPUTS, ctypes.byref(ctypes.c_int64(key)), 8)
+        if not node:
+            return retry(self, *x)
+        made = self.function(*[t.numpy() for t in x])
+        values, gradient = made if isinstance(made, tuple) else (made, None)
+        call = calls[key] = Call(gradient or self.missing)
+        opened.tapes[-1].kept += [call, self]
+        real = next((t.dtype for t in x if t.dtype in ("f32", "f64")), None)
+        outputs = [self.output(node, v, real) for v in (values if isinstance(values, list) else [values])]
+        return outputs if isinstance(values, list) else outputs[0]
+
+    def output(self, node, value, dtype):
+        array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)
+        number = next(i for i, kind in enumerate(("f32", "f64", "bf16", "dual", "i32", "bool"))
+                      if DTYPES.get(kind) == array.dtype.str)
+        pointer = c.sb_node_output(node, number, array.ndim, (ctypes.c_int64 * array.ndim)(*array.shape))
+        if not pointer:
+            raise failure()
+        y = wrapped(retain(pointer))
+        if y.device == "cpu":
+            elements(y, y)[...] = array
+        else:
+            y.assign(array)
+        return y
+
+    def missing(self, *dy):
+        raise NotImplementedError(f"{self.__name__} has no backward: return (y, backward) to give it one")
+
+
+operation = Operation
+
+
+def callback(f, count):
+    """f as an sb_function, and the frame to settle afterwards."""
+    frame = Frame()
+
+    def body(x):
+        y = f(*[wrapped(retain(x[i])) for i in range(count)])
+        return tensor_of(y)._c
+
+    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+    return kind(lambda _, x: frame.run(body, x)), frame
+
+
+def leaves(inputs):
+    """Tensors stay; real numbers become f64 leaves, ids and masks constants."""
+    for x in inputs:
+        if x is None or isinstance(x, Tensor):
+            yield x
+        else:
+            real = converted(x).dtype.kind == "f"
+            yield tensor(np.asarray(x, "f8"), requires_grad=True) if real else tensor(x)
+
+
+def pointers(tensors):
+    return (ctypes.c_void_p * len(tensors))(*[None if t is None else t._c for t in tensors])
+
+
+class Gradcheck:
+    """The result of a gradient check: true if it passes. `numbers` has what C returns."""
+
+    def __init__(self, ok, numbers, message):
+        self.ok, self.numbers, self.message = ok, numbers, message
+        self.method = name_of("sb_gradcheck_method", numbers.method)
+        self.error, self.mistake = numbers.error, numbers.mistake.decode()
+
+    def __bool__(self):
+        return self.ok
+
+    def __repr__(self):
+        return f"ok ({self.method}): error {self.error:.2g}" if self.ok else self.message
+
+
+def gradcheck(f, *inputs, **options):
+    """Compares backward through f(*inputs) with exact derivatives, or with differences of float64.
+
+    f is any function of tensors. It is exact where all operations compute dual numbers, as all of the
+    library do; operations of one's own are checked by central differences. Options: step, tolerance,
+    method ("automatic", "exact", "differences"), directions, second_order.
+    """
+    x, given = list(leaves(inputs)), Options(sb_gradcheck_options, options, "gradcheck")
+    function, frame = callback(f, len(x))
+    numbers = sb_gradcheck_result()
+    ok = c.sb_gradcheck(function, None, pointers(x), len(x), given, ctypes.byref(numbers))
+    frame.settle()
+    return Gradcheck(ok, numbers, c.sb_error().decode())
+
+
+def jvp(f, x, v):
+    """f(x) and J v, exactly, for arrays or lists of arrays x and v: a pair of tensors."""
+    x, v = (list(leaves(a if isinstance(a, (list, tuple)) else [a])) for a in (x, v))
+    (function, frame), y, dy = callback(f, len(x)), ctypes.c_void_p(), ctypes.c_void_p()
+    ok = c.sb_jvp(function, None, pointers(x), pointers(v), len(x), ctypes.byref(y), ctypes.byref(dy))
+    frame.settle()
+    if not ok:
+        raise failure()
+    return owned(y.value), owned(dy.value)
+
+
+def hvp(f, x, v):
+    """H v of an f of one number, exactly: a tensor, or a list of them where x is a list."""
+    many = isinstance(x, (list, tuple))
+    x, v = (list(leaves(a if many else [a])) for a in (x, v))
+    (function, frame), made = callback(f, len(x)), (ctypes.c_void_p * len(x))()
+    ok = c.sb_hvp(function, None, pointers(x), pointers(v), len(x), made)
+    frame.settle()
+    if not ok:
+        raise failure()
+    products = [wrapped(p) if p else None for p in made]
+    return products if many else products[0]

@@ -1,0 +1,447 @@
+"""Tensors, masks and the tape."""
+import ctypes
+import itertools
+import numbers
+import threading
+
+import numpy as np
+
+from ._declarations import ENUMS, sb_tape
+from .library import Error, c, unlocked
+
+new = object.__new__
+retain = unlocked("sb_tensor_retain")
+DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
+NAMES = list(ENUMS["sb_dtype"])
+
+
+class Open(threading.local):
+    """The tapes of this thread that Python opened, the innermost last."""
+
+    def __init__(self):
+        self.tapes = []
+
+
+opened = Open()
+
+
+def failure():
+    """The exception for what failed last."""
+    tape = opened.tapes[-1] if opened.tapes else None
+    error = (tape and tape.error) or Error(c.sb_error().decode())
+    if tape:
+        tape.failed, tape.error = True, None
+    return error
+
+
+class Tape:
+    """Records operations for backward, and owns what they make: `with sb.Tape(): ...`.
+
+    Tensors that outlive it become constants. With record=False it only owns, for evaluation. Dropout
+    draws from `random`, an sb.Random; without one it is the identity.
+    """
+
+    def __init__(self, record=True, random=None):
+        self.record, self.random, self.drawing = record, random, None
+
+    def __enter__(self):
+        self.struct, self.kept, self.error, self.failed = sb_tape(), [], None, False
+        c.sb_tape_begin(self.struct_pointer(), 0 if self.record else 1)
+        if self.random is not None:
+            c.sb_tape_random(self.struct_pointer(), ctypes.byref(self.random))
+        opened.tapes.append(self)
+        return self
+
+    def struct_pointer(self):
+        return ctypes.byref(self.struct)
+
+    def __exit__(self, kind, error, trace):
+        ended = c.sb_tape_end(self.struct_pointer())
+        if self in opened.tapes:
+            del opened.tapes[opened.tapes.index(self):]
+        self.kept = None  # what nodes of this tape call: Python functions
+        if not ended and kind is None and not self.failed:
+            raise failure()
+
+    def draw(self, loss, weights=None, format="svg"):
+        """Runs backward from the loss, and keeps a drawing of the tape, which a notebook shows."""
+        pointer = c.sb_tape_draw(loss._c, ENUMS["sb_drawing_format"][format], weights)
+        if not pointer:
+            raise failure()
+        self.drawing = ctypes.string_at(pointer).decode()
+        c.sb_free(pointer)
+        return self
+
+    def _repr_svg_(self):
+        return self.drawing
+
+
+class Tensor:
+    """A tensor of the library. Make one with sb.tensor, sb.from_numpy, sb.zeros or an operation.
+
+    numpy() and from_numpy() share memory; a view keeps its data alive, also when backward or the end of
+    a tape frees it for everyone else.
+    """
+
+    __slots__ = ("_c", "__weakref__")
+    __array_priority__ = 1000  # NumPy leaves array + tensor to this class
+
+    def __init__(self, *_, **__):
+        raise Error("Tensor: make one with sb.tensor(data), sb.from_numpy(array) or sb.zeros(shape)")
+
+    def __del__(self, release=unlocked("sb_tensor_release")):
+        release(self._c)
+
+    @property
+    def _as_parameter_(self):
+        return self._c
+
+    @property
+    def shape(self):
+        return tuple(c.sb_tensor_dim(self._c, i) for i in range(c.sb_tensor_rank(self._c)))
+
+    @property
+    def size(self):
+        return c.sb_tensor_size(self._c)
+
+    @property
+    def dtype(self):
+        return NAMES[c.sb_tensor_dtype(self._c)]
+
+    @property
+    def device(self):
+        return c.sb_device_name(c.sb_tensor_device(self._c)).decode()
+
+    @property
+    def grad(self):
+        """The gradient, None where there is none."""
+        pointer = c.sb_tensor_grad(self._c)
+        return wrapped(retain(pointer)) if pointer else None
+
+    @grad.deleter
+    def grad(self):
+        c.sb_tensor_clear_grad(self._c)
+
+    def requires_grad(self):
+        """Makes backward compute a gradient for this leaf. Returns it."""
+        if not c.sb_tensor_requires_grad(self._c):
+            raise failure()
+        return self
+
+    def backward(self, dy=None):
+        """Adds the gradient of this number to all leaves; of any y with dy given."""
+        done = c.sb_backward(self._c) if dy is None else c.sb_backward_from(self._c, tensor_of(dy)._c)
+        if not done:
+            raise failure()
+
+    def keep(self):
+        """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
+        if not c.sb_keep(self._c):
+            raise failure()
+        return self
+
+    def to(self, device):
+        """A copy on "cpu" or "cuda"."""
+        return owned(c.sb_tensor_to(self._c, device_named(device)))
+
+    def assign(self, values):
+        """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
+        values = np.ascontiguousarray(np.broadcast_to(values, self.shape), dtype="f8")
+        if not c.sb_tensor_write(self._c, values.ctypes.data):
+            raise failure()
+
+    def item(self):
+        if self.size != 1:
+            raise Error(f"item: {self.shape} has {self.size} elements, not 1")
+        kind = {"i32": int, "bool": bool}.get(self.dtype, float)
+        value = c.sb_tensor_value(self._c)
+        if value != value and c.sb_tensor_data(self._c) is None and self.device == "cpu":
+            raise failure()
+        return kind(value)
+
+    def numpy(self):
+        """The elements as a NumPy array that shares them; of a tensor on a GPU, a copy."""
+        if self.dtype not in DTYPES:
+            raise Error(f"numpy: NumPy has no {self.dtype}; cast it: x.cast(\"f32\")")
+        here = self.keep() if self.device == "cpu" else self.to("cpu")
+        with Tape(record=False):
+            view = owned(retain(c.sb_detach(here._c)))  # holds the data, whatever happens to the tensor
+        return elements(view, view)
+
+    def tolist(self):
+        return self.numpy().tolist()
+
+    def __array__(self, dtype=None, copy=None):
+        array = self.numpy()
+        return array.astype(dtype) if copy or dtype not in (None, array.dtype) else array
+
+    def __dlpack__(self, **options):
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.numpy().__dlpack_device__()
+
+    def __buffer__(self, flags):
+        return memoryview(self.numpy())
+
+    def __repr__(self):
+        return text_of(c.sb_tensor_text(self._c))
+
+    def __len__(self):
+        if not self.shape:
+            raise TypeError("a scalar has no length")
+        return self.shape[0]
+
+    def __float__(self):
+        return float(self.item())
+
+    def __bool__(self):
+        return bool(self.item())
+
+    def __getitem__(self, index):
+        """Parts by whole numbers and slices of step 1; those of the first axis share the data."""
+        y, axis = self, 0
+        for i in index if isinstance(index, tuple) else (index,):
+            length = y.shape[axis] if axis < len(y.shape) else 0
+            if isinstance(i, slice):
+                start, stop, step = i.indices(length)
+                if step != 1:
+                    raise Error(f"index: the step is {step}; only 1 is possible")
+                y, axis = y.slice(axis, start, max(stop - start, 0)), axis + 1
+            elif isinstance(i, numbers.Integral):
+                if not -length <= i < length:
+                    raise IndexError(f"index: {i} is not in 0..{length - 1} of axis {axis} of {self.shape}")
+                y = y.slice(axis, int(i) % length, 1)
+                y = y.reshape(y.shape[:axis] + y.shape[axis + 1:])
+            else:
+                raise Error(f"index: {i!r} is neither a whole number nor a slice; see sb.gather and "
+                            "sb.embedding")
+        return y
+
+    def __add__(self, other):
+        return self.add(alike(other, self))
+
+    def __radd__(self, other):
+        return alike(other, self).add(self)
+
+    def __sub__(self, other):
+        return self.subtract(alike(other, self))
+
+    def __rsub__(self, other):
+        return alike(other, self).subtract(self)
+
+    def __mul__(self, other):
+        return self.scale(other) if isinstance(other, numbers.Real) else self.multiply(other)
+
+    def __rmul__(self, other):
+        return self * other
+
+    def __truediv__(self, other):
+        return self.divide(alike(other, self))
+
+    def __rtruediv__(self, other):
+        return alike(other, self).divide(self)
+
+    def __matmul__(self, other):
+        return self.matmul(other)
+
+    def __rmatmul__(self, other):
+        return tensor_of(other).matmul(self)
+
+    def __neg__(self):
+        return self.negate()
+
+
+class Memory:
+    """What a NumPy array keeps alive."""
+
+    __slots__ = ("kept", "__array_interface__")
+
+
+def elements(x, kept):
+    """An array of x's elements, which keeps an object alive."""
+    memory = Memory()
+    memory.kept = kept
+    memory.__array_interface__ = {"version": 3, "typestr": DTYPES[x.dtype], "shape": x.shape,
+                                  "data": (c.sb_tensor_data(x._c), False)}
+    return np.asarray(memory)
+
+
+class Mask:
+    """Which query may attend to which key: a recipe, of which each tape makes its own mask.
+
+    `a & b` allows the pairs that both allow. show(Lq, Lk) draws it.
+    """
+
+    def __init__(self, function, *arguments):
+        self.function, self.arguments, self.shown = function, arguments, (8, 8)
+
+    def made(self):
+        """The mask on the open tape; None where none is open, and then the operation fails, too."""
+        given = [a.made() if isinstance(a, Mask) else getattr(a, "_c", a) for a in self.arguments]
+        pointer = self.function(*given)
+        if not pointer and opened.tapes:
+            raise failure()
+        return pointer
+
+    def __and__(self, other):
+        return Mask(c.sb_mask_and, self, other)
+
+    def show(self, queries, keys=None):
+        self.shown = (queries, keys or queries)
+        return self
+
+    def __repr__(self):
+        with Tape(record=False):
+            return text_of(c.sb_mask_text(self.made(), 0, 0, *self.shown))
+
+
+def text_of(pointer):
+    """The library's string, which is freed."""
+    if not pointer:
+        raise failure()
+    text = ctypes.string_at(pointer).decode()
+    c.sb_free(pointer)
+    return text
+
+
+def wrapped(pointer):
+    """A Tensor that takes the caller's reference."""
+    y = new(Tensor)
+    y._c = pointer
+    return y
+
+
+def owned(pointer):
+    if not pointer:
+        raise failure()
+    return wrapped(pointer)
+
+
+def device_named(name):
+    device = {"cpu": c.sb_device_cpu, "cuda": c.sb_device_cuda}.get(name)
+    if not device:
+        raise Error(f"device: \"{name}\" is neither cpu nor cuda")
+    found = device()
+    if not found:
+        raise failure()
+    return found
+
+
+# Arrays whose memory tensors share, until the library releases it.
+lent, next_loan = {}, itertools.count(1)
+give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lent.__delitem__)
+
+
+def share(array):
+    """A tensor of the array's memory."""
+    name = next((n for n, kind in DTYPES.items() if array.dtype.str == kind), None)
+    if not name or not array.flags.c_contiguous:
+        raise Error(f"from_numpy: an array of {array.dtype} cannot be shared, which must be contiguous and "
+                    "of float32, float64, int32 or bool; sb.tensor(array) copies it")
+    loan = next(next_loan)
+    lent[loan] = array
+    dims = (ctypes.c_int64 * array.ndim)(*array.shape)
+    data = array.__array_interface__["data"][0] or 64  # an array without elements
+    pointer = c.sb_tensor_wrap(ENUMS["sb_dtype"][name], array.ndim, dims, data,
+                               ctypes.cast(give_back, ctypes.c_void_p), loan)
+    if not pointer:
+        del lent[loan]
+        raise failure()
+    return wrapped(pointer)
+
+
+def from_numpy(array):
+    """A tensor that shares the array's memory; what is written to one is read from the other."""
+    if not isinstance(array, np.ndarray):
+        raise Error(f"from_numpy: a {type(array).__name__} is not an array; sb.tensor(data) copies it")
+    if not array.flags.writeable:
+        raise Error("from_numpy: the array is read-only; sb.tensor(array) copies it")
+    return share(array)
+
+
+def from_dlpack(other):
+    """A tensor that shares the memory of a PyTorch, JAX or NumPy array on the CPU."""
+    return share(np.from_dlpack(other))
+
+
+def converted(data, dtype=None):
+    """A contiguous array of one of our dtypes: numbers of Python become f32, whole ones i32."""
+    python = not isinstance(data, (np.ndarray, np.generic))
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise Error(f"tensor: {error}") from None
+    if dtype is None:
+        dtype = {"b": "bool", "i": "i32", "u": "i32"}.get(array.dtype.kind)
+        wide = array.dtype.kind == "f" and array.itemsize > 4 and not python
+        dtype = dtype or ("f64" if wide else "f32" if array.dtype.kind == "f" else None)
+    if dtype not in DTYPES:
+        raise Error(f"tensor: an array of {array.dtype} has no dtype of softback")
+    if dtype == "i32" and array.size and array.dtype.itemsize > 4 and (
+            array.max() >= 2**31 or array.min() < -(2**31)):
+        raise Error(f"tensor: {array.dtype} numbers up to {array.max()} do not fit into i32")
+    return np.ascontiguousarray(array, dtype=DTYPES[dtype]).reshape(array.shape)
+
+
+def tensor(data, dtype=None, requires_grad=False):
+    """A new tensor with a copy of the data: numbers, nested lists, an array or a tensor."""
+    data = data.numpy() if isinstance(data, Tensor) else data
+    kind = dtype if dtype in DTYPES else None
+    array = converted(data, kind)
+    dims = (ctypes.c_int64 * array.ndim)(*array.shape)
+    name = next(n for n, k in DTYPES.items() if array.dtype.str == k)
+    pointer = c.sb_tensor_from(ENUMS["sb_dtype"][name], array.ndim, dims,
+                               array.__array_interface__["data"][0] or 64)
+    made = owned(pointer)
+    made = made if dtype in (None, kind) else made.cast(dtype)
+    return made.requires_grad() if requires_grad else made
+
+
+def tensor_of(x):
+    """x as a tensor that shares its memory where that is possible."""
+    if isinstance(x, Tensor):
+        return x
+    if isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype.str in DTYPES.values():
+        return share(x)
+    return tensor(x)
+
+
+def alike(x, y):
+    """A number as a tensor of y's dtype."""
+    if not isinstance(x, numbers.Real):
+        return tensor_of(x)
+    return owned(c.sb_tensor_scalar(ENUMS["sb_dtype"][y.dtype], float(x)))
+
+
+def full(shape, value, dtype="f32", requires_grad=False):
+    dims = (shape,) if isinstance(shape, numbers.Integral) else shape
+    if dtype not in ENUMS["sb_dtype"]:
+        raise Error(f"full: \"{dtype}\" is not a dtype; there are {', '.join(ENUMS['sb_dtype'])}")
+    made = owned(c.sb_tensor_full(ENUMS["sb_dtype"][dtype], len(dims), (ctypes.c_int64 * len(dims))(*dims),
+                                  value))
+    return made.requires_grad() if requires_grad else made
+
+
+def zeros(shape, dtype="f32", requires_grad=False):
+    return full(shape, 0, dtype, requires_grad)
+
+
+def ones(shape, dtype="f32", requires_grad=False):
+    return full(shape, 1, dtype, requires_grad)
+
+
+def use_device(name):
+    """Makes tensors and parameters on "cpu" or "cuda" from now on."""
+    c.sb_use_device(device_named(name))
+
+
+def set_threads(count):
+    """The number of threads of kernels; results do not depend on it."""
+    if not c.sb_set_threads(count):
+        raise failure()
+
+
+def memory(device="cpu"):
+    """What the library has in use: live_blocks, live_bytes, peak_bytes, system_calls."""
+    return c.sb_device_memory(device_named(device))

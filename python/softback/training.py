@@ -1,0 +1,111 @@
+"""What the generated classes do not have: training with a progress line, files of any model, decoding."""
+import ctypes
+import sys
+import time
+
+from . import _objects
+from ._declarations import (sb_batch, sb_decoding_options, sb_evaluation, sb_held_labelled, sb_held_pairs, sb_model,
+                            sb_model_kind, sb_random, sb_unknown)
+from .convert import Options, adopt, check, choice, model, source, text
+from .library import c
+from .tensors import tensor_of
+
+MODELS = {"seq2seq": _objects.Seq2Seq, "language_model": _objects.LanguageModel,
+          "classifier": _objects.Classifier}
+
+
+def Random(seed, stream="user"):
+    """A stream of random numbers, for a tape's dropout and for sampling."""
+    return c.sb_random_new(seed, choice("sb_stream", stream))
+
+
+def load(path):
+    """The model of a file, of any kind of the library; its weights are model.weights."""
+    weights, read = _objects.Parameters(), sb_model()
+    check(c.sb_model_load(ctypes.byref(read), None, weights, text(path)))
+    kind = sb_model_kind.from_address(read.kind).name.decode()
+    loaded = adopt(MODELS[kind], read.self, [weights])
+    loaded.weights = weights
+    return loaded
+
+
+def sample(logits, random, **option):
+    """Draws a symbol from each row of logits (n, V) or (V). Options: temperature, top_k, top_p."""
+    rows = tensor_of(logits)
+    ids = (ctypes.c_int32 * max(rows.size // max(rows.shape[-1], 1), 1))()
+    given = Options(sb_decoding_options, option, "sample")
+    check(c.sb_sample(rows._c, given, ctypes.byref(random), ids))
+    return list(ids) if len(rows.shape) > 1 else ids[0]
+
+
+def encode(vocabulary, string):
+    """The ids of a text."""
+    count, unknown = ctypes.c_int64(), sb_unknown()
+    found = c.sb_vocabulary_encode(vocabulary, text(string), ctypes.byref(count), ctypes.byref(unknown))
+    check(found)
+    ids = ctypes.cast(found, ctypes.POINTER(ctypes.c_int32))[: count.value]
+    c.sb_free(found)
+    return ids
+
+
+def batch(items=None, targets=1, **parts):
+    """A batch of named tensors, for a model's loss: batch(source=ids, source_lengths=..., ...)."""
+    struct, tensors = sb_batch(parts=len(parts)), {n: tensor_of(t) for n, t in parts.items()}
+    for place, (name, t) in zip(struct.part, tensors.items()):
+        place.name, place.t = name.encode(), t._c
+    struct.items, struct.targets = items or next(iter(tensors.values())).shape[0], targets
+    made = adopt(_objects.Batch, ctypes.addressof(struct), [struct, tensors])
+    made.owned = False
+    return made
+
+
+def evaluate(of, data, pairs=None, **option):
+    """The mean loss over an epoch of the data, and the error on held-out pairs; options of decoding."""
+    decoding, result, held = Options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
+    if pairs is not None and isinstance(of, _objects.Classifier):
+        held = ctypes.byref(sb_held_labelled(pairs=pairs._c))
+    elif pairs is not None:
+        held = ctypes.byref(sb_held_pairs(pairs=pairs._c, options=ctypes.addressof(decoding.struct)))
+    check(c.sb_evaluate(model(of), source(data), held, None, ctypes.byref(result)))
+    return result
+
+
+class Line:
+    """The usual progress: one line that is written again, at most ten times a second."""
+
+    def __init__(self, steps):
+        self.steps, self.began, self.shown = steps, time.monotonic(), 0.0
+
+    def __call__(self, step, trained):
+        now = time.monotonic()
+        if now - self.shown < 0.1 and step < self.steps:
+            return
+        self.shown, rate = now, step / max(now - self.began, 1e-9)
+        filled = "#" * (30 * step // self.steps)
+        print(f"\r{step}/{self.steps} |{filled:30}| loss {trained.loss:.4f}  {rate:.0f} steps/s  "
+              f"{(self.steps - step) / rate:.0f} s left ", end="" if step < self.steps else "\n",
+              file=sys.stderr, flush=True)
+
+
+def train(trainer, steps, progress=True):
+    """Takes steps; returns what the last one did. `progress` is called with (step, trained) after each,
+    and ends training by returning False; True is a line on standard error, None is silent."""
+    progress = Line(steps) if progress is True else progress
+    trained = None
+    for step in range(1, steps + 1):
+        trained = trainer.step()
+        if progress and progress(step, trained) is False:
+            break
+    return trained
+
+
+def named(parameters):
+    """(name, tensor) of each parameter."""
+    return [(parameters.name(i), parameters.get(i)) for i in range(parameters.count())]
+
+
+_objects.Trainer.train = train
+_objects.Vocabulary.encode = encode
+_objects.Parameters.items = named
+_objects.Parameters.__len__ = _objects.Parameters.count
+_objects.Parameters.__getitem__ = _objects.Parameters.find

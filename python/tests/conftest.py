@@ -1,0 +1,14 @@
+import gc
+
+import pytest
+import softback as sb
+
+
+@pytest.fixture(autouse=True)
+def nothing_live():
+    """Every test ends with no more live memory than it began with."""
+    gc.collect()
+    before = sb.memory().live_bytes
+    yield
+    gc.collect()
+    assert sb.memory().live_bytes <= before

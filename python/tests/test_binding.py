@@ -1,0 +1,257 @@
+"""What Python adds: arguments by name, operations of one's own, training, decoding, and drawings."""
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import softback as sb
+
+PYTHON = Path(__file__).resolve().parents[1]
+
+
+def refused(message, f, *arguments, **options):
+    with pytest.raises(sb.Error, match=message):
+        f(*arguments, **options)
+
+
+# ---- arguments ----
+
+
+def test_wrong_options_are_named_with_the_nearest_right_one():
+    x = sb.zeros((2, 3))
+    refused('cross_entropy: there is no option "label_smothing"; did you mean "label_smoothing"?',
+            sb.cross_entropy, x, [0, 1], label_smothing=0.1)
+    refused('"men" is not a reduction; did you mean "mean"?', sb.cross_entropy, x, [0, 1], reduction="men")
+    refused('there is no option "widht"; did you mean "width"?', sb.Seq2Seq, sb.Parameters(1),
+            sb.Data.task("copy", 1), widht=4)
+    refused("attention: dropout is 'much', which is not of C's type double", sb.attention, x, x, x,
+            dropout="much")
+    refused('"florat" is not a dtype; there are f32', sb.zeros, (2,), "florat")
+    refused("a mask is made by sb.mask_allow", sb.masked_softmax, x, [[True]])
+
+
+def test_a_zero_is_zero_and_a_default_is_none():
+    constant = sb.ones((1, 4))
+    assert sb.layer_norm(constant, np.ones(4, "f4")).tolist() == [[0, 0, 0, 0]]
+    assert np.isnan(sb.layer_norm(constant, np.ones(4, "f4"), epsilon=0).numpy()).all()
+
+
+def test_data_is_converted_or_refused():
+    assert sb.tensor([1, 2]).dtype == "i32" and sb.tensor(1.5).dtype == "f32"
+    assert sb.tensor(np.ones(2)).dtype == "f64" and sb.tensor([True]).dtype == "bool"
+    assert sb.tensor([1, 2], dtype="f64").tolist() == [1, 2]
+    assert sb.tensor([1.0], dtype="bf16").dtype == "bf16"
+    refused("do not fit into i32", sb.tensor, [2**31])
+    refused("has no dtype of softback", sb.tensor, ["a"])
+    refused("NumPy has no bf16", sb.tensor([1.0], "bf16").numpy)
+    assert sb.softmax([[1.0, 1.0]]).tolist() == [[0.5, 0.5]]
+    assert sb.tensor(np.zeros((0, 3))).numpy().shape == (0, 3)
+    assert sb.from_numpy(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_operators_and_indexing_are_those_of_numpy():
+    a = np.random.default_rng(1).normal(size=(4, 3, 2))
+    x = sb.tensor(a)
+    for ours, theirs in ((x + 1, a + 1), (1 - x, 1 - a), (x * 2, a * 2), (2 / x, 2 / a), (-x, -a),
+                         (x * x - x / 3, a * a - a / 3), (x[1], a[1]), (x[-1, 2], a[-1, 2]),
+                         (x[1:3], a[1:3]), (x[:, 1:], a[:, 1:]), (x[2, :, 0], a[2, :, 0]),
+                         (x @ x.transpose(1, 2), a @ a.swapaxes(1, 2)), (a + x, a + a)):
+        np.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-14)
+    assert len(x) == 4 and float(x[0, 0, 0]) == a[0, 0, 0] and [r.shape for r in x] == [(3, 2)] * 4
+    with pytest.raises(IndexError, match="index: 4 is not in 0..3 of axis 0"):
+        x[4]
+    refused("the step is 2; only 1 is possible", lambda: x[::2])
+
+
+# ---- derivatives ----
+
+
+@sb.operation
+def softplus(x):
+    """ln(1 + e^x)"""
+    return np.log1p(np.exp(x)), lambda dy: dy / (1 + np.exp(-x))
+
+
+def test_an_operation_of_ones_own_is_one_of_the_library():
+    x = sb.tensor(np.linspace(-2, 2, 12).reshape(3, 4), requires_grad=True)
+    with sb.Tape():
+        (softplus(x).softmax() * x).sum().backward()
+    assert np.isfinite(x.grad.numpy()).all()
+    check = sb.gradcheck(lambda x: softplus(x) * softplus(x), x)
+    assert check and check.method == "differences" and check.error < 1e-8
+    assert softplus(np.zeros(2)).tolist() == pytest.approx([np.log(2)] * 2)
+
+
+def test_its_mistakes_are_found():
+    double = sb.operation(lambda x: (2 * x, lambda dy: dy))
+    check = sb.gradcheck(double, np.ones((2, 3)))
+    assert not check and "exactly 2.000 times too small" in check.mistake
+
+    @sb.operation
+    def both(a, b):
+        return [a + b, a - b], lambda d, e: (d + e, d - e)
+
+    assert sb.gradcheck(lambda a, b: sb.stack(both(a, b), 0), np.ones(3), np.zeros(3))
+    x = sb.tensor([1.0], requires_grad=True)
+    with pytest.raises(NotImplementedError, match="forward_only has no backward"):
+        with sb.Tape():
+            forward_only(x).sum().backward()
+    with pytest.raises(ZeroDivisionError):
+        with sb.Tape():
+            sb.operation(lambda x: (x, lambda dy: 1 / 0))(x).sum().backward()
+    with sb.Tape():
+        x.sum().backward()
+
+
+@sb.operation
+def forward_only(x):
+    return x * 1
+
+
+def test_gradcheck_is_exact_for_functions_of_the_library():
+    rng = np.random.default_rng(1)
+    q, k, v = (rng.normal(size=(2, 3, 2, 4)) for _ in range(3))
+    check = sb.gradcheck(lambda q, k, v: sb.attention(q, k, v, mask=sb.mask_causal()), q, k, v)
+    assert check and check.method == "exact" and check.error < 1e-12
+    check = sb.gradcheck(lambda x, t: sb.cross_entropy(x, t), rng.normal(size=(3, 5)), [0, 4, 1],
+                         second_order=True)
+    assert check and check.numbers.symmetry < 1e-11
+    assert not sb.gradcheck(lambda x: x * x.detach(), np.ones(3), method="differences")
+    with pytest.raises(KeyError):
+        sb.gradcheck(lambda x: {}["missing"], np.ones(3))
+
+
+def test_exact_products():
+    x, v = np.array([0.5, 2.0]), np.array([1.0, -1.0])
+    y, dy = sb.jvp(lambda x: x.exp(), x, v)
+    np.testing.assert_allclose(dy.numpy(), np.exp(x) * v, rtol=1e-15)
+    np.testing.assert_allclose(sb.hvp(lambda x: (x * x * x).sum(), x, v).numpy(), 6 * x * v, rtol=1e-15)
+
+
+# ---- training ----
+
+
+def small(task="reverse", **options):
+    data = sb.Data.task(task, 1)
+    return sb.Seq2Seq(sb.Parameters(1), data, width=16, heads=2, encoder_layers=1, decoder_layers=1,
+                      **options), data
+
+
+def test_a_checkpoint_resumes_with_the_same_bits(tmp_path):
+    def trainer(seed):
+        model, data = small(dropout=0.1)
+        return model, sb.Trainer(model, data, seed=7, average_decay=0.9,
+                                 optimiser=dict(schedule=dict(kind="cosine", rate=0.01, steps=20)))
+
+    model, whole = trainer(1)
+    steps = []
+    whole.train(6, progress=lambda step, trained: steps.append((step, trained.loss)))
+    assert [s for s, _ in steps] == [1, 2, 3, 4, 5, 6]
+    _, first = trainer(1)
+    assert first.train(6, progress=lambda step, _: step < 3).loss == steps[2][1]
+    first.checkpoint_save(tmp_path / "half.safetensors")
+    again, second = trainer(1)
+    second.checkpoint_resume(tmp_path / "half.safetensors")
+    assert second.train(3, progress=None).loss == steps[5][1]
+    assert again.parameters().fingerprint() == model.parameters().fingerprint()
+
+
+def test_progress_is_a_line(capsys):
+    model, data = small()
+    sb.Trainer(model, data).train(3)
+    shown = capsys.readouterr().err
+    assert "3/3 |##############################| loss" in shown and shown.endswith("\n")
+
+
+def test_models_are_saved_loaded_and_decoded(tmp_path):
+    model, data = small()
+    model.save(tmp_path / "model.safetensors")
+    loaded = sb.load(tmp_path / "model.safetensors")
+    texts = ["1 2 3", "4"]
+    assert isinstance(loaded, sb.Seq2Seq)
+    assert loaded.translate_texts(texts, beam_width=3) == model.translate_texts(texts, beam_width=3)
+    assert loaded.translate("1 2 3") == model.translate_texts(["1 2 3"])[0]
+    decoded = sb.model_decode(loaded, texts, longest=4)
+    assert len(decoded) == 2 and len(decoded[0].ids) <= 4 and decoded[0].log_probability < 0
+    assert model.target().decode(decoded[0].ids) == model.translate("1 2 3", longest=4)
+    assert sb.evaluate(model, evaluation_data(model)).loss > 0
+    refused("no such file|cannot|open", sb.load, tmp_path / "none.safetensors")
+
+
+def evaluation_data(model):
+    pairs = sb.Pairs()
+    for digits in ("1 2", "3 4 5"):
+        pairs.add(digits, digits)
+    return sb.Data(pairs, model.source(), model.target())
+
+
+def test_language_models_and_classifiers(tmp_path):
+    documents = sb.Documents()
+    documents.add("text", "abab\nbaba\n", 10, "lines")
+    letters = sb.Vocabulary(["ab"], units="characters")
+    language = sb.LanguageModel.for_(sb.Parameters(1), letters, width=8, heads=2, decoder_layers=1)
+    sb.Trainer(language, sb.Windows(documents, letters)).train(2, progress=None)
+    assert isinstance(language.continue_("ab", longest=4), str)
+    pairs = sb.Pairs()
+    for text, label in (("aab", "a"), ("bba", "b"), ("aaa", "a"), ("bbb", "b")):
+        pairs.add(text, label)
+    classifier = sb.Classifier.for_(sb.Parameters(1), letters, ["a", "b"], width=8, heads=2, encoder_layers=1)
+    data = sb.Labelled(pairs, letters, sb.Labels(["a", "b"]))
+    sb.Trainer(classifier, data, learning_rate=0.03).train(60, progress=None)
+    assert [classifier.label(k.label) for k in classifier.classify(["aaa", "bbb"])] == ["a", "b"]
+    assert sb.evaluate(classifier, data, pairs).error == 0
+    assert letters.encode("ab") == [4, 5] and letters.decode([4, 5]) == "ab"
+
+
+def test_scores_and_samples():
+    assert sb.bleu_corpus(["the cat sat on the mat"], ["the cat sat on the mat"]).score == pytest.approx(100)
+    assert sb.edit_distance([1, 2, 3], [1, 3]) == 1
+    random = sb.Random(1, "sample")
+    draws = [sb.sample(np.array([0.0, 1.0], "f4"), random) for _ in range(200)]
+    assert 100 < sum(draws) < 190
+    assert sb.sample(np.array([[0.0, 9.0], [9.0, 0.0]], "f4"), random, temperature=0.01) == [1, 0]
+
+
+def test_dropout_follows_the_tape_s_stream():
+    x = sb.ones((1000,))
+    with sb.Tape(random=sb.Random(3)):
+        first, second = x.dropout(0.5).numpy(), x.dropout(0.5).numpy()
+    with sb.Tape(random=sb.Random(3)):
+        again = x.dropout(0.5).numpy()
+    assert (first == again).all() and (first != second).any() and 400 < (first == 0).sum() < 600
+    assert (x.dropout(0.5).numpy() == 1).all()
+
+
+# ---- what is shown ----
+
+
+def test_things_draw_themselves():
+    x = sb.tensor(np.arange(6.0).reshape(2, 3), requires_grad=True)
+    assert repr(x).startswith("f64 (2, 3)")
+    assert x._repr_html_().count("<rect") == 6
+    assert sb.zeros((100, 100))._repr_html_().startswith("<pre>")
+    mask = sb.mask_causal() & sb.mask_window(1, 0)
+    assert repr(mask.show(3)) == "#..\n##.\n.##\n" and mask._repr_html_().count("more") == 10
+    with sb.Tape() as tape:
+        tape.draw(x.softmax().sum())
+    assert tape._repr_svg_().startswith("<svg") and "softmax" in tape._repr_svg_()
+    assert repr(sb.Parameters(1)) == "<softback Parameters>"
+
+
+def test_explain_returns_the_page():
+    page = sb.explain("softmax", scores=[2, 1, 0.1], upstream=[1, 0, 0])
+    assert "softmax" in str(page) and page.data and page._repr_html_().startswith("<pre>")
+    refused('did you mean "softmax"', sb.explain, "softmx")
+
+
+def test_docstrings_are_the_blocks_of_ops_h():
+    assert "Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)" in sb.softmax.__doc__
+    assert "label_smoothing: e: targets become" in sb.cross_entropy.__doc__
+    for name in sb._operations.__all__:
+        assert getattr(sb, name).__doc__, name
+
+
+def test_generated_files_are_those_of_the_headers():
+    done = subprocess.run([sys.executable, PYTHON / "generate.py", "--check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,246 @@
+"""Memory is shared both ways, and nothing is freed too early or too late."""
+import gc
+import resource
+import threading
+
+import numpy as np
+import pytest
+import softback as sb
+
+
+def test_from_numpy_and_numpy_share_memory():
+    array = np.arange(6.0).reshape(2, 3)
+    x = sb.from_numpy(array)
+    array[1, 2] = 50
+    assert x[1, 2].item() == 50
+    x.numpy()[0, 0] = -1
+    assert array[0, 0] == -1
+    assert x.numpy().ctypes.data == array.ctypes.data
+
+
+def test_a_tensor_keeps_the_array_that_it_shares():
+    array = np.full((1000,), 7.0)
+    x = sb.from_numpy(array)
+    del array
+    gc.collect()
+    np.full((1000,), 3.0)
+    assert x.sum().item() == 7000
+
+
+def test_a_recorded_operation_keeps_the_array_that_it_shares():
+    w = sb.tensor(np.ones(1000), requires_grad=True)
+    with sb.Tape():
+        y = (w * sb.from_numpy(np.full(1000, 3.0))).sum()
+        gc.collect()
+        [np.full(1000, 5.0) for _ in range(10)]
+        y.backward()
+    assert (w.grad.numpy() == 3).all()
+
+
+def test_what_cannot_be_shared_is_refused_with_the_remedy():
+    for array in (np.ones((4, 4))[:, ::2], np.ones(3, "f2"), np.ones(3, "i8")):
+        with pytest.raises(sb.Error, match=r"sb.tensor\(array\) copies it"):
+            sb.from_numpy(array)
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    with pytest.raises(sb.Error, match="read-only"):
+        sb.from_numpy(frozen)
+
+
+def test_numpy_views_outlive_tensor_and_tape():
+    with sb.Tape():
+        view = sb.tensor(np.full((100, 100), 2.0)).exp().numpy()
+    gc.collect()
+    [sb.zeros((100, 100), "f64") for _ in range(5)]
+    assert (view == np.exp(2.0)).all()
+
+
+def test_a_view_keeps_the_value_that_backward_frees():
+    x = sb.tensor(np.linspace(0, 1, 2500).reshape(50, 50), requires_grad=True)
+    with sb.Tape():
+        y = x.exp()
+        view, loss = y.numpy(), (y * y).sum()
+        loss.backward()
+        [sb.ones((50, 50), "f64") for _ in range(5)]
+        np.testing.assert_allclose(view, np.exp(x.numpy()))
+    np.testing.assert_allclose(view, np.exp(x.numpy()))
+
+
+def test_a_view_of_attention_weights_is_not_reused_by_backward():
+    q = sb.tensor(np.random.default_rng(1).normal(size=(1, 6, 2, 4)), requires_grad=True)
+    with sb.Tape():
+        y, weights = sb.attention(q, q, q, weights=True)
+        view, before = weights.numpy(), weights.numpy().copy()
+        y.sum().backward()
+    assert (view == before).all()
+
+
+def test_freed_data_is_one_clear_error():
+    x = sb.tensor(np.ones((4, 4)), requires_grad=True)
+    with sb.Tape():
+        y = x.softmax()
+        y.sum().backward()
+        with pytest.raises(sb.Error, match=r"softmax output \(4, 4\): freed by backward; call sb_keep"):
+            y.numpy()
+
+
+def test_tensors_outlive_their_tape_as_constants():
+    x = sb.tensor([1.0, 2.0], requires_grad=True)
+    with sb.Tape():
+        y = x.exp()
+    assert y.tolist() == pytest.approx([2.7182817, 7.389056])
+    with sb.Tape():
+        with pytest.raises(sb.Error, match="depends on nothing that requires a gradient"):
+            y.sum().backward()
+
+
+def test_views_of_parameters_follow_training():
+    weights = sb.Parameters(1)
+    w = weights.add("w", (4,), 1.0)
+    optimiser = sb.SGD(weights, learning_rate=0.5)
+    view = w.numpy()
+    with sb.Tape():
+        w.sum().backward()
+        optimiser.step()
+    assert view.tolist() == [0.5] * 4 == w.tolist()
+    del weights, optimiser, w
+    gc.collect()
+    assert view.tolist() == [0.5] * 4
+
+
+def test_a_view_that_would_be_left_behind_is_one_clear_error():
+    weights = sb.Parameters(1)
+    view = weights.add("w", (4,), 1.0).numpy()
+    with pytest.raises(sb.Error, match='"w" must move to a flat buffer, but an open tape or a view'):
+        sb.SGD(weights)
+    del view
+    assert sb.SGD(weights)
+
+
+def test_objects_keep_what_they_need():
+    trainer = sb.Trainer(sb.Seq2Seq(sb.Parameters(1), sb.Data.task("copy", 1), width=16, heads=2),
+                         sb.Data.task("copy", 2))
+    gc.collect()
+    assert trainer.step().loss > 0
+    layer = sb.LinearLayer(sb.Parameters(1), "layer", 3, 2)
+    gc.collect()
+    assert layer(np.ones((1, 3), "f4")).shape == (1, 2)
+
+
+def test_dlpack_both_ways():
+    x = sb.tensor(np.arange(6.0).reshape(2, 3))
+    array = np.from_dlpack(x)
+    assert array.ctypes.data == x.numpy().ctypes.data
+    source = np.arange(4.0)
+    y = sb.from_dlpack(source)
+    source[0] = 9
+    assert y[0].item() == 9
+    del source
+    gc.collect()
+    assert y.tolist() == [9, 1, 2, 3]
+
+
+def test_pytorch_shares_memory_both_ways():
+    torch = pytest.importorskip("torch")
+    x = sb.tensor(np.ones((2, 3)))
+    theirs = torch.from_dlpack(x)
+    theirs[0, 0] = 5
+    assert x[0, 0].item() == 5
+    del x
+    gc.collect()
+    assert theirs.sum() == 10
+    ours = sb.from_dlpack(torch.arange(4.0))
+    gc.collect()
+    assert ours.tolist() == [0, 1, 2, 3]
+
+
+def test_an_exception_leaves_everything_usable():
+    x = sb.tensor([1.0, 2.0], requires_grad=True)
+    with pytest.raises(ZeroDivisionError):
+        with sb.Tape():
+            x.exp()
+            with sb.Tape(record=False):
+                1 / 0
+    with pytest.raises(sb.Error, match="inner sizes 3 and 4 differ"):
+        with sb.Tape():
+            sb.matmul(sb.zeros((2, 3)), sb.zeros((4, 5)))
+    with sb.Tape():
+        x.exp().sum().backward()
+    assert x.grad is not None
+
+
+def test_the_error_comes_from_the_line_that_made_it():
+    with pytest.raises(sb.Error) as caught:
+        with sb.Tape():
+            sb.zeros((2, 3)).exp()
+            sb.zeros((2, 3)) @ sb.zeros((4, 5))  # this line
+    here = [t for t in caught.traceback if str(t.path) == __file__]
+    assert "this line" in str(here[-1].statement)
+
+
+def test_threads_have_tapes_of_their_own():
+    w = sb.tensor(np.full((64, 64), 0.01), requires_grad=True)
+    results, failures = {}, []
+
+    def work(number):
+        try:
+            for _ in range(50):
+                x = sb.tensor(np.full((8, 64), float(number)), requires_grad=True)
+                with sb.Tape(record=False):
+                    (x @ w).softmax()
+                with sb.Tape():
+                    y = (x.exp() @ sb.detach(w)).sum()
+                    y.backward()
+                results[number] = x.grad.numpy()[0, 0]
+        except sb.Error as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert results[0] == pytest.approx(0.64) and results[1] == pytest.approx(0.64 * np.e)
+
+
+def test_a_tape_of_another_thread_is_one_clear_error():
+    errors = []
+    tape = sb.Tape()
+    tape.__enter__()
+
+    def close():
+        try:
+            tape.__exit__(None, None, None)
+        except sb.Error as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=close)
+    thread.start()
+    thread.join()
+    tape.struct_pointer()
+    assert errors == ["tape_end: this tape is not open"]
+
+
+def churn(steps):
+    w = sb.tensor(np.ones((4, 4)), requires_grad=True)
+    for step in range(steps):
+        x = sb.from_numpy(np.full((4, 4), float(step)))
+        with sb.Tape():
+            y = sb.softmax(x * w)
+            view = y.numpy()
+            (y * y).sum().backward()
+        assert view[0, 0] == 0.25
+        if step % 1000 == 0:
+            with pytest.raises(sb.Error):
+                sb.masked_softmax(x @ sb.zeros((3, 3)), sb.mask_causal())
+
+
+def test_a_hundred_thousand_steps_leak_nothing():
+    churn(2000)
+    gc.collect()
+    live, resident = sb.memory().live_bytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    churn(100_000)
+    gc.collect()
+    assert sb.memory().live_bytes == live
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - resident < 2048  # KiB
