@@ -1,4 +1,5 @@
 """Reads the installed headers: their functions, structs and enums, each with its comment."""
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -110,7 +111,7 @@ def preprocessed(include, header):
         if marker:
             path = Path(marker[1])
             inside = path.is_absolute() and path.is_relative_to(include)
-            here = str(path.relative_to(include)) if inside else None
+            here = os.path.normpath(path.relative_to(include)) if inside else None
         elif here:
             if not runs or runs[-1][0] != here:
                 runs.append((here, []))

@@ -5,7 +5,7 @@ import re
 import textwrap
 
 # Headers whose functions tensor.py, operation.py and models.py bind by hand.
-BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/device.h", "tensor/random.h",
+BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/device.h",
            "tensor/dtype.h", "ops/context.h")
 FUNCTIONS_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate",
                      "sb_trainer_new", "sb_model_load", "sb_model_free", "sb_tape_draw"}
@@ -14,6 +14,7 @@ CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTens
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",
             "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
+OPTIONAL = {"tied", "shared", "memory", "lengths", "weights"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 NUMBERS = {"int": "int", "int32_t": "int", "uint32_t": "int", "int64_t": "int", "uint64_t": "int",
            "size_t": "int", "double": "float", "float": "float", "_Bool": "bool"}
@@ -60,7 +61,7 @@ class Binding:
 
     def optional(self, name):
         pattern = rf"\b{name}\b(\s*\([^)]*\))?\s*(or|may be|unless|is)\s+NULL"
-        return re.search(pattern, self.f.doc) is not None
+        return name in OPTIONAL or re.search(pattern, self.f.doc) is not None
 
     def accept(self, name, expression, hint, default=None):
         name = python_name(name)
@@ -83,7 +84,11 @@ class Binding:
         elif p.type == "sb_tensor *const" and following and following.type == "int":
             parameters.pop(0)
             self.accept(p.name, "*_to.tensors({})", "Sequence[Array]")
-        elif p.type in ("sb_tensor *", "const sb_tensor *"):
+        elif p.array == "[]" and p.name == "parts":
+            self.out("parts", "(c_void_p * len(lengths))()", "list(map(_to.result, {}))", "{}")
+        elif p.name == "weights" and (p.array or kind.endswith("_weights")):
+            self.arguments.append("None")  # an array for each layer
+        elif p.type in ("sb_tensor *", "const sb_tensor *") and not p.array:
             none = "None" if self.optional(p.name) and all(map(self.may_follow, parameters)) else None
             self.accept(p.name, "_to.tensor({})", "Array | None" if none else "Array", none)
         elif p.type == "sb_mask *":
@@ -212,6 +217,8 @@ class Binding:
                 make = "_to.owned(c)"
             shown = ", ".join([make] + self.outs)
             return [f"c = {call}", "if c is None:", f"    return {self.again(name)}", f"return {shown}"]
+        if kind == "_Bool" and self.f.header == "ops/ops.h":
+            return [f"if not {call}:", f"    return {self.again(name)}", f"return {', '.join(self.outs)}"]
         if kind == "_Bool" and self.f.name not in PREDICATES:
             return [f"_to.check({call})"] + ([f"return {', '.join(self.outs)}"] if self.outs else [])
         if kind == "const char *":

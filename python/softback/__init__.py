@@ -6,6 +6,7 @@ from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain
 from .tensors import (Mask, Tape, Tensor, from_dlpack, from_numpy, full, memory, ones, set_threads, tensor,
                       use_device, zeros)
-from .training import Random, batch, evaluate, load, sample
+from .training import batch, evaluate, load, sample
 
+Random = random_new
 SGD, Adam, AdamW = Optimiser.sgd, Optimiser.adam, Optimiser.adamw

@@ -6,7 +6,7 @@ from ._declarations import *
 from .library import c as _c
 from .objects import Layer, Object
 
-__all__ = ["Communicator", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save"]
+__all__ = ["Communicator", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias", "random_new", "random_bits", "random_uniform", "random_below", "random_normal", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save"]
 
 
 class Communicator(Object):
@@ -268,12 +268,12 @@ class Encoder(Object):
         given = _to.options(sb_transformer_options, option, "Encoder")
         self.take(_c.sb_encoder_new(set, _to.text(name), V, given), [set, name, V])
 
-    def __call__(self, ids, lengths, weights):
+    def __call__(self, ids, lengths=None):
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
         one tensor (B, H, L, L) for each layer."""
-        c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), _to.tensor(weights))
+        c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
         if c is None:
-            return _to.retry(self.__call__, ids, lengths, weights)
+            return _to.retry(self.__call__, ids, lengths)
         return _to.result(c)
 
     def table(self):
@@ -791,7 +791,7 @@ class Windows(Object):
 class Decoder(Object):
     free = _c.sb_decoder_free
 
-    def __init__(self, set, name, V, crosses, shared, **option):
+    def __init__(self, set, name, V, crosses=False, shared=None, **option):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder.
 
@@ -843,33 +843,21 @@ class Decoder(Object):
         use instead of a new one. Parameters are named as in the encoder."""
         return _c.sb_decoder_layers(self)
 
-    def __call__(self, ids, memory, lengths, **option):
-        """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C).
-
-        Options
-
-          self: (B, H, Lt, Lt) for each layer
-          cross: (B, H, Lt, Ls) for each layer"""
-        given = _to.options(sb_decoder_weights, option, "__call__")
-        c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), given)
+    def __call__(self, ids, memory=None, lengths=None):
+        """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
+        c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
         if c is None:
-            return _to.retry(self.__call__, ids, memory, lengths, **option)
-        return given.results(c)
+            return _to.retry(self.__call__, ids, memory, lengths)
+        return _to.result(c)
 
-    def step(self, state, ids, memory, lengths, **option):
+    def step(self, state, ids, memory=None, lengths=None):
         """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
         new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
-        lengths (B) belong to the present sequences. A step that fails leaves the state unchanged.
-
-        Options
-
-          self: (B, H, Lt, Lt) for each layer
-          cross: (B, H, Lt, Ls) for each layer"""
-        given = _to.options(sb_decoder_weights, option, "step")
-        c = _c.sb_decoder_step(self, state, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), given)
+        lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
+        c = _c.sb_decoder_step(self, state, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
         if c is None:
-            return _to.retry(self.step, state, ids, memory, lengths, **option)
-        return given.results(c)
+            return _to.retry(self.step, state, ids, memory, lengths)
+        return _to.result(c)
 
 
 class DecoderState(Object):
@@ -1131,20 +1119,14 @@ class Seq2Seq(Object):
             return _to.retry(self.cost, batch)
         return _to.result(c)
 
-    def logits(self, batch, **option):
-        """The logits (B, Lt, V) of the symbol after each one of target_in.
-
-        Options
-
-          encoder: (B, H, Ls, Ls) for each encoder layer
-          decoder: for each decoder layer"""
-        given = _to.options(sb_seq2seq_weights, option, "logits")
-        c = _c.sb_seq2seq_logits(self, batch, given)
+    def logits(self, batch):
+        """The logits (B, Lt, V) of the symbol after each one of target_in."""
+        c = _c.sb_seq2seq_logits(self, batch, None)
         if c is None:
-            return _to.retry(self.logits, batch, **option)
-        return given.results(c)
+            return _to.retry(self.logits, batch)
+        return _to.result(c)
 
-    def encode(self, ids, lengths):
+    def encode(self, ids, lengths=None):
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
         c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
         if c is None:
@@ -1579,7 +1561,7 @@ class MultiHeadAttention(Layer):
         self.prepare([set, name, rotary])
         _to.check(_c.sb_multi_head_attention_init(self, set, _to.text(name), given, rotary))
 
-    def __call__(self, x, memory, **option):
+    def __call__(self, x, memory=None, **option):
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
         axes, when sizes, batches or lengths differ, and as sb_attention. Source: Vaswani et al. 2017,
         section 3.2.
@@ -1812,7 +1794,7 @@ class DecoderLayer(Layer):
         self.prepare([set, name, crosses])
         _to.check(_c.sb_decoder_layer_init(self, set, _to.text(name), given, crosses))
 
-    def __call__(self, x, memory, self_=None, cross=None):
+    def __call__(self, x, memory=None, self_=None, cross=None):
         """The same for a decoder, whose positions belong to the target sequence."""
         c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
         if c is None:
@@ -1834,7 +1816,7 @@ class Batch(Object):
 class EmbeddingLayer(Layer):
     struct = sb_embedding_layer
 
-    def __init__(self, set, name, V, shared, **option):
+    def __init__(self, set, name, V, shared=None, **option):
         """Adds "<name>.weight", unless `shared` is another layer's table to use instead, and
         "<name>.positions" for learned positions. Fails as described in transformer.h, when the shared
         table is not (V, C), and when padding_id is not below V.
@@ -1942,7 +1924,7 @@ class CosineAttention(Layer):
 class OutputHead(Layer):
     struct = sb_output_head
 
-    def __init__(self, set, name, C, V, tied):
+    def __init__(self, set, name, C, V, tied=None):
         """Adds "<name>.bias" and, unless `tied` is an embedding table (V, C) to use instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
         self.prepare([set, name, C, V, tied])
@@ -2013,6 +1995,32 @@ class PositionBias(Layer):
         given = _to.options(sb_transformer_options, option, "PositionBias")
         self.prepare([set, name])
         _to.check(_c.sb_position_bias_init(self, set, _to.text(name), given))
+
+
+def random_new(seed, stream):
+    return _c.sb_random_new(seed, _to.choice("sb_stream", stream))
+
+
+def random_bits(random=None):
+    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
+    position of the stream."""
+    return _c.sb_random_bits(_to.reference(sb_random, random))
+
+
+def random_uniform(random=None):
+    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
+    position of the stream."""
+    return _c.sb_random_uniform(_to.reference(sb_random, random))
+
+
+def random_below(random, limit):
+    """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
+    return _c.sb_random_below(_to.reference(sb_random, random), limit)
+
+
+def random_normal(random=None):
+    """A standard normal variate (Box and Muller 1958)."""
+    return _c.sb_random_normal(_to.reference(sb_random, random))
 
 
 def attention_cached(q, cache, **option):

@@ -37,7 +37,7 @@ def mask_causal_last():
     return Mask(_c.sb_mask_causal_last)
 
 
-def mask_lengths(lengths):
+def mask_lengths(lengths=None):
     """Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked."""
     return Mask(_c.sb_mask_lengths, _to.tensor(lengths))
 
@@ -729,13 +729,16 @@ def slice(x, axis, start, length):
     return y
 
 
-def split(x, axis, lengths, parts):
+def split(x, axis, lengths):
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
-    _to.check(_c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), _to.tensor(parts)))
+    parts = (c_void_p * len(lengths))()
+    if not _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts):
+        return _to.retry(split, x, axis, lengths)
+    return list(map(_to.result, parts))
 
 
 def expand(x, shape):

@@ -14,11 +14,6 @@ MODELS = {"seq2seq": _objects.Seq2Seq, "language_model": _objects.LanguageModel,
           "classifier": _objects.Classifier}
 
 
-def Random(seed, stream="user"):
-    """A stream of random numbers, for a tape's dropout and for sampling."""
-    return c.sb_random_new(seed, choice("sb_stream", stream))
-
-
 def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
     weights, read = _objects.Parameters(), sb_model()
