@@ -1,11 +1,13 @@
 #!/bin/sh
 # A minimal Debian made by debootstrap, with the commit and nothing else: a newcomer's machine.
 #
-#   tests/bare.sh bookworm|trixie [run|test]...     one or both of README's two commands, as typed
+#   tests/bare.sh bookworm|trixie [run|test|python]...     README's commands, as typed
 #
 # run     ./run must end with a trained model; then, as a user without root, sudo or network,
 #         ./run build must still work, since nothing is missing
 # test    ./run test must end with "N passed, 0 failed"
+# python  pip install . into a fresh virtual environment must give a package that computes; its wheel, of at
+#         most 10 MB, must install on the same system without a compiler
 #
 # The commit is in a folder with a space in its name; bookworm has it without .git, as in a tarball. No
 # compiler may warn. The base is kept as a tarball in a cache folder outside the tree. Needs root and
@@ -61,7 +63,8 @@ inside() {
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
             mkdir -p "$1/dev/shm" && mount -t tmpfs shm "$1/dev/shm" &&
             exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-                ${http_proxy:+http_proxy="$http_proxy"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1"
+                ${http_proxy:+http_proxy="$http_proxy"} ${SSL_CERT_FILE:+PIP_CERT=/etc/ssl/pip.pem} \
+                ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1"
 }
 
 passed=0 failed=0
@@ -84,6 +87,14 @@ no_warning() {
     fi
 }
 
+python_needs="apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+    gcc libc6-dev pkg-config libopenblas-pthread-dev libjansson-dev python3-venv"
+python_computes="cd / && /srv/venv/bin/python -c '
+import softback as sb
+assert sb.gradcheck(sb.softmax, [[1.0, 2.0, 0.5]]).method == \"exact\"
+assert \"softmax\" in str(sb.explain(\"softmax\"))
+print(\"ok\")' && /srv/venv/bin/softback info --devices"
+
 for command in "$@"; do
     case $command in
     run)
@@ -105,8 +116,19 @@ for command in "$@"; do
         tail -n 1 "$work/output"
         no_warning
         ;;
+    python)
+        [ -z "${SSL_CERT_FILE:-}" ] || cp "$SSL_CERT_FILE" "$root/etc/ssl/pip.pem"
+        step 'pip install .' "$python_needs &&
+            python3 -m venv /srv/venv && /srv/venv/bin/pip install . && $python_computes" '^ok$'
+        step 'its wheel without a compiler' "/srv/venv/bin/pip wheel --no-deps -w /srv/wheel . &&
+            find /srv/wheel -name '*.whl' -size -10M | grep . &&
+            apt-get remove -y gcc cpp 'gcc-[1-9]*' 'cpp-[1-9]*' && ! command -v cc && rm -r /srv/venv &&
+            python3 -m venv /srv/venv && /srv/venv/bin/pip install /srv/wheel/*.whl &&
+            $python_computes" '^ok$'
+        ls -sh "$root/srv/wheel"
+        ;;
     *)
-        echo "\"$command\" is neither run nor test." >&2
+        echo "\"$command\" is neither run, test nor python." >&2
         exit 2
         ;;
     esac

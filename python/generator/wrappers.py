@@ -140,7 +140,7 @@ class Binding:
         elif p.type == f"const {kind} *" and all("*" not in v.type or v.type in (
                 "sb_tensor *", "sb_mask *", "sb_tensor **", "sb_kv_cache *", "sb_communicator *",
                 "const sb_decoding_options *", "void *") for v in self.headers.structs[kind]):
-            others = [q for q in self.f.parameters if q.type == p.type]
+            others = [q for q in self.f.parameters if q.type.endswith(("options *", "attending *"))]
             if len(others) > 1:
                 name = python_name(p.name)
                 self.accept(p.name, '{0} and _to.options(%s, {0}, "%s")' % (kind, name), "dict", "None")

@@ -443,19 +443,10 @@ class Data(Object):
         return _to.adopt(Data, _c.sb_data_task(_to.text(task), seed), [task, seed])
 
     @staticmethod
-    def task_with(task, **option):
+    def task_with(task, task_options=None, options=None):
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
-        part, with its vocabularies; 64 pairs a batch.
-
-        Options
-
-          seed
-          batch_pairs: the most pairs of a batch; default 64
-          batch_symbols: the most symbols of a batch with padding, source or target, whichever
-          is more; default 4096 (a single longer pair makes a batch alone)
-          longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.options(sb_data_options, option, "task_with")
-        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), given, given), [task])
+        part, with its vocabularies; 64 pairs a batch."""
+        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.options(sb_task_options, task_options, "task_options"), options and _to.options(sb_data_options, options, "options")), [task, task_options, options])
 
     def __init__(self, pairs, source, target, **option):
         """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
@@ -2062,44 +2053,10 @@ def version():
     return _to.string(_c.sb_version())
 
 
-def transformer_complete(**option):
-    """Fills in all defaults and checks the result; fails when sizes do not match.
-
-    Options
-
-      width: C: of embeddings and layers; default 128
-      heads: H: attention heads, a divisor of the width; default 4
-      key_heads: heads of keys and values, a divisor of H; default H
-      key_width: attention: the width of the memory that keys are projected from, in a
-      decoder of cross-attention; default C
-      value_width: the same of values; default key_width
-      feed_forward: hidden width of the feed-forward network; default 4 C
-      encoder_layers: default 3
-      decoder_layers: default 3
-      dropout: of embeddings, branches and attention weights; in [0, 1)
-      attention_dropout: of attention weights; default dropout; SB_ZERO: none
-      feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
-      norm_place
-      norm_kind
-      activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-      gated: gated feed-forward: (activation(x U') * (x G')) W'
-      score: of all attention layers
-      temperature: extra divisor of attention scores; default 1
-      attention: except where attention weights are requested
-      positions
-      precision
-      recompute: activation checkpointing of each layer, except where attention weights are
-      requested
-      along: the sequence of x in a partition; decoders always use the target
-      longest: number of positions with SB_POSITIONS_LEARNED; default 512
-      padded: embeddings: the symbol padding_id stands for padding; its row of the table
-      starts at 0 and gets no gradient
-      padding_id
-      ranks: tensor parallelism: each rank holds an equal part of the heads and
-      hidden units; must outlive the model. NULL: none"""
+def transformer_complete(options=None):
+    """Fills in all defaults and checks the result; fails when sizes do not match."""
     complete = sb_transformer_options()
-    given = _to.options(sb_transformer_options, option, "transformer_complete")
-    _to.check(_c.sb_transformer_complete(given, byref(complete)))
+    _to.check(_c.sb_transformer_complete(options and _to.options(sb_transformer_options, options, "options"), byref(complete)))
     return complete
 
 

@@ -14,10 +14,11 @@ class Error(RuntimeError):
 def find():
     """The library's path: SOFTBACK_LIBRARY, or the one that was installed with this package."""
     named = os.environ.get("SOFTBACK_LIBRARY")
-    here = sorted(Path(__file__).parent.glob("libsoftback.*"))
+    folder = Path(__file__).resolve().parents[1] / ".softback.mesonpy.libs"
+    here = sorted(folder.glob("libsoftback.*"))
     if not named and not here:
-        raise Error(f"no libsoftback in {Path(__file__).parent}; install the package with pip, or set "
-                    "SOFTBACK_LIBRARY to the file that Meson built")
+        raise Error(f"no libsoftback in {folder}; install the package with pip, or set SOFTBACK_LIBRARY to "
+                    "the file that Meson built")
     return named or str(here[0])
 
 

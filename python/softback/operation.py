@@ -132,8 +132,9 @@ def callback(f, count):
     frame = Frame()
 
     def body(x):
-        y = f(*[wrapped(retain(x[i])) for i in range(count)])
-        return tensor_of(y)._c
+        y = tensor_of(f(*[wrapped(retain(x[i])) for i in range(count)]))
+        frame.kept.append(y)  # until C has used it
+        return y._c
 
     kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
     return kind(lambda _, x: frame.run(body, x)), frame

@@ -130,7 +130,7 @@ class Tensor:
 
     def backward(self, dy=None):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
-        done = c.sb_backward(self._c) if dy is None else c.sb_backward_from(self._c, tensor_of(dy)._c)
+        done = c.sb_backward(self._c) if dy is None else c.sb_backward_from(self, tensor_of(dy))
         if not done:
             raise failure()
 

@@ -1,4 +1,8 @@
-"""The cost of a call in Python above that in C, and of a training loop: python call_cost.py C_PROGRAM."""
+"""What Python costs: a call at most 2 us more than in C, and a toy training loop at least 0.9 of its
+speed. The least processor time of many runs, since other processes may compute meanwhile.
+
+    OMP_NUM_THREADS=1 python call_cost.py PROGRAM     with PROGRAM made of call_cost.c
+"""
 import subprocess
 import sys
 import time
@@ -17,6 +21,22 @@ def one_run(call):
     return (time.thread_time() - began) / (TAPES * CALLS)
 
 
+def least_step():
+    """The same network and steps as in call_cost.c."""
+    weights = sb.Parameters(1)
+    hidden, last = sb.LinearLayer(weights, "hidden", 128, 256), sb.LinearLayer(weights, "last", 256, 10)
+    adam, x, targets = sb.Adam(weights), sb.full((256, 128), 0.5), sb.tensor([i % 10 for i in range(256)])
+    least = 1
+    for _ in range(2000):
+        began = time.thread_time()
+        with sb.Tape():
+            loss = sb.cross_entropy(last(hidden(x, "relu")), targets)
+            loss.backward()
+            adam.step()
+        least = min(least, time.thread_time() - began)
+    return least
+
+
 def main(program):
     x = sb.full((4, 4), 0.5, requires_grad=True)
     w, b = sb.full((4, 4), 0.25), sb.full((4,), 0.125)
@@ -28,9 +48,11 @@ def main(program):
         here, there = 1e9 * min(one_run(call) for _ in range(RUNS)), float(in_c[name])
         worst = max(worst, here - there)
         print(f"{name:8} C {there:6.0f} ns  Python {here:6.0f} ns  more {here - there:6.0f} ns")
-    print(f"at most {worst:.0f} ns more")
-    return worst
+    step, share = 1e9 * least_step(), float(in_c["step"])
+    print(f"at most {worst:.0f} ns more; a training step in C {share / 1000:.0f} us, in Python "
+          f"{step / 1000:.0f} us: {share / step:.2f} of its speed")
+    return worst <= 2000 and share / step >= 0.9
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]) > 2000)
+    sys.exit(not main(sys.argv[1]))

@@ -37,6 +37,14 @@ def test_a_recorded_operation_keeps_the_array_that_it_shares():
     assert (w.grad.numpy() == 3).all()
 
 
+def test_arrays_given_to_backward_and_returned_from_functions_live_long_enough():
+    x = sb.tensor(np.zeros(1000), requires_grad=True)
+    with sb.Tape():
+        x.exp().backward(np.full(1000, 3.0))
+    assert (x.grad.numpy() == 3).all()
+    assert not sb.gradcheck(lambda x: np.ones(1000), x)
+
+
 def test_what_cannot_be_shared_is_refused_with_the_remedy():
     for array in (np.ones((4, 4))[:, ::2], np.ones(3, "f2"), np.ones(3, "i8")):
         with pytest.raises(sb.Error, match=r"sb.tensor\(array\) copies it"):

@@ -1,0 +1,39 @@
+#!/bin/sh
+# The Python binding:  tests/python.sh [BUILD]
+# Its generated files are those of the installed headers, what is written by hand is at most 1,000 lines,
+# and its tests and the notebook pass with the library of the build folder; a call costs at most 2 us more
+# than in C, and a training loop reaches 0.9 of its speed. Needs a python3 with NumPy and pytest
+# (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
+# "skipped: " and it exits with 77.
+set -eu
+cd "$(dirname "$0")/.."
+build=$(cd "${1:-build}" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+. tests/installed.sh
+
+lines=$(cat python/generate.py python/generator/*.py python/softback/[a-z]*.py python/softback/__init__.py |
+    grep -c '[^ ]')
+echo "python: $lines lines by hand"
+[ "$lines" -le 1000 ] || { echo "python: more than 1,000 lines by hand"; exit 1; }
+python3 python/generate.py --check "$(find "$work/root" -path '*/include/softback')"
+
+works() {
+    "$1" -c 'import numpy, pytest' 2>/dev/null
+}
+python=${SOFTBACK_PYTHON:-python3}
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/softback/python
+if ! works "$python"; then
+    python=$cache/bin/python
+    works "$python" || { python3 -m venv "$cache" && "$python" -m pip install -q numpy pytest; } \
+        >"$work/log" 2>&1 || true
+fi
+works "$python" || { echo "skipped: python: no NumPy and pytest, and pip cannot install them"; exit 77; }
+export SOFTBACK_LIBRARY="$LD_LIBRARY_PATH/libsoftback.so" SOFTBACK_PROGRAM="$build/softback"
+export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1
+"$python" -m pytest -q -p no:cacheprovider python/tests
+
+cc -O2 -std=c17 -Wall -Wextra -Werror python/tests/call_cost.c $(pkg-config --cflags --libs softback) \
+    -o "$work/call_cost"
+OMP_NUM_THREADS=1 "$python" python/tests/call_cost.py "$work/call_cost"
+OMP_NUM_THREADS=2 "$python" examples/gpt.py
