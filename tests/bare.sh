@@ -63,7 +63,7 @@ inside() {
         mount -t proc proc "$1/proc" && mount -t tmpfs tmp "$1/tmp" &&
             mkdir -p "$1/dev/shm" && mount -t tmpfs shm "$1/dev/shm" &&
             exec chroot "$1" env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-                ${http_proxy:+http_proxy="$http_proxy"} ${SSL_CERT_FILE:+PIP_CERT=/etc/ssl/pip.pem} \
+                ${http_proxy:+http_proxy="$http_proxy"} ${SSL_CERT_FILE:+PIP_CERT=/etc/pip.pem} \
                 ${PIP_INDEX_URL:+PIP_INDEX_URL="$PIP_INDEX_URL"} sh -c "cd \"/srv/soft back\" && $2"' sh "$root" "$1"
 }
 
@@ -117,7 +117,7 @@ for command in "$@"; do
         no_warning
         ;;
     python)
-        [ -z "${SSL_CERT_FILE:-}" ] || cp "$SSL_CERT_FILE" "$root/etc/ssl/pip.pem"
+        [ -z "${SSL_CERT_FILE:-}" ] || cp "$SSL_CERT_FILE" "$root/etc/pip.pem"
         step 'pip install .' "$python_needs &&
             python3 -m venv /srv/venv && /srv/venv/bin/pip install . && $python_computes" '^ok$'
         step 'its wheel without a compiler' "/srv/venv/bin/pip wheel --no-deps -w /srv/wheel . &&

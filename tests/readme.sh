@@ -9,6 +9,7 @@
 # They run as typed in a scratch folder that looks like the tree, with these exceptions:
 #
 #   ./run, ./run test       take minutes: tests/bare.sh runs them, as typed, in a bare Debian
+#   pip install .           the same
 #   ./run playground        the same; tests/playground.sh runs it
 #   ./run site              the same; tests/book.sh makes a site of stand-ins
 #   ./run gpu               skipped: needs a GPU and minutes
@@ -55,6 +56,7 @@ try() { # try COMMAND
     ./run | './run test') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run playground') skip_command "$1" "run by tests/playground.sh" && return ;;
     './run site') skip_command "$1" "tests/book.sh makes a site" && return ;;
+    'pip install .') skip_command "$1" "run by tests/bare.sh" && return ;;
     './run gpu') skip_command "$1" "needs a GPU" && return ;;
     './run book') command -v pandoc >/dev/null || { skip_command "$1" "pandoc is missing" && return; } ;;
     mpirun*) { command -v mpirun && [ -e "$build/libsoftback_mpi.so" ]; } >/dev/null ||
