@@ -1,6 +1,5 @@
 """softback: a small autograd tensor library for transformers."""
-from ._objects import *
-from ._operations import *
+from ._functions import *
 from .library import Error
 from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain

@@ -8,8 +8,8 @@ from . import _declarations
 from ._declarations import CONSTANTS, ENUMS
 from .library import Error, c
 from .objects import Object
-from .tensors import (Mask, Tape, Tensor, failure, opened, owned, retain, tensor_of, text_of as owned_text,
-                     wrapped)
+from .tensors import (Mask, Tape, check, failure, opened, owned, retain, sizes, tensor_of,
+                      text_of as owned_text, wrapped)
 
 
 def retry(function, *arguments, **options):
@@ -31,7 +31,7 @@ def tensor(x):
 def tensors(xs):
     made = [tensor_of(x) for x in xs]
     array = (ctypes.c_void_p * len(made))(*[x._c for x in made])
-    array.kept = made
+    array.kept = made  # until the call returns
     return array, len(made)
 
 
@@ -39,11 +39,6 @@ def mask(x):
     if x is not None and not isinstance(x, Mask):
         raise Error(f"a mask is made by sb.mask_allow, sb.mask_causal and the like, not {x!r}")
     return None if x is None else x.made()
-
-
-def sizes(shape, kind):
-    dims = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
-    return len(dims), (kind * len(dims))(*dims)
 
 
 def every(axis):
@@ -127,7 +122,7 @@ class Options:
 
     def __init__(self, struct, given, who):
         self.struct, self.kept, self.outs = struct(), [], []
-        self._as_parameter_ = ctypes.byref(self.struct)
+        self._as_parameter_, self._c = ctypes.byref(self.struct), ctypes.addressof(self.struct)
         for name, x in given.items():
             path = find(struct, name)
             if not path:
@@ -139,32 +134,28 @@ class Options:
                 self.set(inner, name, x, who)
 
     def set(self, struct, name, x, who):
-        kind, form = struct.kinds[name], dict((f[0], f[1]) for f in struct._fields_)[name]
+        kind, form = struct.kinds[name], dict(field[:2] for field in struct._fields_)[name]
         plain = kind.replace("const", "").strip(" *")
         if kind == "sb_tensor **":
-            if x:
-                self.outs.append(ctypes.c_void_p())
-                setattr(struct, name, ctypes.addressof(self.outs[-1]))
-            return
-        if kind == "sb_tensor *":
+            self.outs += [ctypes.c_void_p()] if x else []
+            x = ctypes.addressof(self.outs[-1]) if x else None
+        elif kind == "sb_tensor *":
             x = tensor_of(x)
         elif kind == "sb_mask *":
-            setattr(struct, name, mask(x))
-            return
+            x = mask(x)
         elif kind == "const char *":
             x = text(x)
         elif plain in ENUMS:
             x = choice(plain, x)
-        elif kind == "double":
-            x = number(x) if type(struct).__name__.endswith(("_options", "_schedule")) else x
+        elif kind == "double" and type(struct).__name__.endswith(("_options", "_schedule")):
+            x = number(x)
         elif hasattr(form, "kinds"):
             x = value(form, x)
         elif "*" in kind and isinstance(x, dict):
             x = Options(getattr(_declarations, plain), x, who)
         self.kept.append(x)
         try:
-            setattr(struct, name, getattr(x, "_c", x) if not isinstance(x, Options)
-                    else ctypes.addressof(x.struct))
+            setattr(struct, name, getattr(x, "_c", x))
         except TypeError:
             raise Error(f"{who}: {name} is {x!r}, which is not of C's type {kind}") from None
 
@@ -174,16 +165,7 @@ class Options:
         return made[0] if len(made) == 1 else tuple(made)
 
 
-def options(struct, given, who):
-    return Options(struct, given, who)
-
-
 # ---- results ----
-
-
-def check(ok):
-    if not ok:
-        raise failure()
 
 
 def result(pointer):
@@ -199,9 +181,7 @@ def string(found):
 
 
 def contents(struct, pointer):
-    if not pointer:
-        raise failure()
-    return struct.from_buffer_copy(struct.from_address(pointer))
+    return struct.from_buffer_copy(struct.from_address(check(pointer)))
 
 
 def decoded(outputs):

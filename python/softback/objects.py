@@ -1,8 +1,7 @@
 """What the library's objects and layers have in common in Python."""
 import ctypes
 
-from .library import c
-from .tensors import failure, retain, wrapped
+from .tensors import check, retain, wrapped
 
 
 class Object:
@@ -12,12 +11,11 @@ class Object:
     _c, owned, kept = None, False, ()
 
     def __init__(self, *_, **__):
-        raise failure_of(self)
+        ways = [n for n, f in vars(type(self)).items() if isinstance(f, staticmethod)]
+        raise TypeError(f"{type(self).__name__}: make one with {', '.join(ways)}")
 
     def take(self, pointer, kept):
-        if not pointer:
-            raise failure()
-        self._c = self._as_parameter_ = pointer
+        self._c = self._as_parameter_ = check(pointer)
         self.owned, self.kept = True, kept  # `kept` must not be freed before this object
 
     def __del__(self):
@@ -26,11 +24,6 @@ class Object:
 
     def __repr__(self):
         return f"<softback {type(self).__name__}>"
-
-
-def failure_of(made):
-    ways = [n for n, f in vars(type(made)).items() if isinstance(f, staticmethod)]
-    return TypeError(f"{type(made).__name__}: make one with {', '.join(ways)}")
 
 
 class Layer(Object):

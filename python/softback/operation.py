@@ -6,11 +6,11 @@ import weakref
 
 import numpy as np
 
-from ._declarations import (sb_gradcheck_options, sb_gradcheck_result, sb_operation)
+from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
 from .convert import Options, name_of, retry
 from .library import c
-from .tensors import (DTYPES, Tensor, converted, elements, failure, opened, owned, retain, tensor, tensor_of,
-                      wrapped)
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, opened, owned, retain, sizes,
+                      tensor, tensor_of, wrapped)
 
 OUTPUTS = 8  # the most that an operation may have
 calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)
@@ -94,8 +94,8 @@ class Operation:
 
     def __call__(self, *inputs):
         x, key = [tensor_of(i) for i in inputs], next(next_call)
-        node = c.sb_node_new(ctypes.byref(self.struct), len(x), (ctypes.c_void_p * len(x))(*[t._c for t in x]),
-                             OUTPUTS, ctypes.byref(ctypes.c_int64(key)), 8)
+        node = c.sb_node_new(ctypes.byref(self.struct), len(x), pointers(x), OUTPUTS,
+                             ctypes.byref(ctypes.c_int64(key)), 8)
         if not node:
             return retry(self, *x)
         made = self.function(*[t.numpy() for t in x])
@@ -108,12 +108,7 @@ class Operation:
 
     def output(self, node, value, dtype):
         array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)
-        number = next(i for i, kind in enumerate(("f32", "f64", "bf16", "dual", "i32", "bool"))
-                      if DTYPES.get(kind) == array.dtype.str)
-        pointer = c.sb_node_output(node, number, array.ndim, (ctypes.c_int64 * array.ndim)(*array.shape))
-        if not pointer:
-            raise failure()
-        y = wrapped(retain(pointer))
+        y = wrapped(retain(check(c.sb_node_output(node, dtype_of(array)[0], *sizes(array.shape)))))
         if y.device == "cpu":
             elements(y, y)[...] = array
         else:
@@ -190,8 +185,7 @@ def jvp(f, x, v):
     (function, frame), y, dy = callback(f, len(x)), ctypes.c_void_p(), ctypes.c_void_p()
     ok = c.sb_jvp(function, None, pointers(x), pointers(v), len(x), ctypes.byref(y), ctypes.byref(dy))
     frame.settle()
-    if not ok:
-        raise failure()
+    check(ok)
     return owned(y.value), owned(dy.value)
 
 
@@ -202,7 +196,6 @@ def hvp(f, x, v):
     (function, frame), made = callback(f, len(x)), (ctypes.c_void_p * len(x))()
     ok = c.sb_hvp(function, None, pointers(x), pointers(v), len(x), made)
     frame.settle()
-    if not ok:
-        raise failure()
+    check(ok)
     products = [wrapped(p) if p else None for p in made]
     return products if many else products[0]

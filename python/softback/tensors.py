@@ -34,6 +34,17 @@ def failure():
     return error
 
 
+def raise_failure():
+    raise failure()
+
+
+def check(done):
+    """What C returned, unless that stands for a failure."""
+    if not done:
+        raise failure()
+    return done
+
+
 class Tape:
     """Records operations for backward, and owns what they make: `with sb.Tape(): ...`.
 
@@ -46,17 +57,15 @@ class Tape:
 
     def __enter__(self):
         self.struct, self.kept, self.error, self.failed = sb_tape(), [], None, False
-        c.sb_tape_begin(self.struct_pointer(), 0 if self.record else 1)
+        self._as_parameter_ = ctypes.byref(self.struct)
+        c.sb_tape_begin(self, 0 if self.record else 1)
         if self.random is not None:
-            c.sb_tape_random(self.struct_pointer(), ctypes.byref(self.random))
+            c.sb_tape_random(self, ctypes.byref(self.random))
         opened.tapes.append(self)
         return self
 
-    def struct_pointer(self):
-        return ctypes.byref(self.struct)
-
     def __exit__(self, kind, error, trace):
-        ended = c.sb_tape_end(self.struct_pointer())
+        ended = c.sb_tape_end(self)
         if self in opened.tapes:
             del opened.tapes[opened.tapes.index(self):]
         self.kept = None  # what nodes of this tape call: Python functions
@@ -65,11 +74,7 @@ class Tape:
 
     def draw(self, loss, weights=None, format="svg"):
         """Runs backward from the loss, and keeps a drawing of the tape, which a notebook shows."""
-        pointer = c.sb_tape_draw(loss._c, ENUMS["sb_drawing_format"][format], weights)
-        if not pointer:
-            raise failure()
-        self.drawing = ctypes.string_at(pointer).decode()
-        c.sb_free(pointer)
+        self.drawing = text_of(c.sb_tape_draw(loss, ENUMS["sb_drawing_format"][format], weights))
         return self
 
     def _repr_svg_(self):
@@ -124,20 +129,16 @@ class Tensor:
 
     def requires_grad(self):
         """Makes backward compute a gradient for this leaf. Returns it."""
-        if not c.sb_tensor_requires_grad(self._c):
-            raise failure()
+        check(c.sb_tensor_requires_grad(self))
         return self
 
     def backward(self, dy=None):
         """Adds the gradient of this number to all leaves; of any y with dy given."""
-        done = c.sb_backward(self._c) if dy is None else c.sb_backward_from(self, tensor_of(dy))
-        if not done:
-            raise failure()
+        check(c.sb_backward(self) if dy is None else c.sb_backward_from(self, tensor_of(dy)))
 
     def keep(self):
         """Backward keeps the value and the gradient, as retain_grad in PyTorch. Returns it."""
-        if not c.sb_keep(self._c):
-            raise failure()
+        check(c.sb_keep(self))
         return self
 
     def to(self, device):
@@ -147,17 +148,15 @@ class Tensor:
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
         values = np.ascontiguousarray(np.broadcast_to(values, self.shape), dtype="f8")
-        if not c.sb_tensor_write(self._c, values.ctypes.data):
-            raise failure()
+        check(c.sb_tensor_write(self, values.ctypes.data))
 
     def item(self):
         if self.size != 1:
             raise Error(f"item: {self.shape} has {self.size} elements, not 1")
-        kind = {"i32": int, "bool": bool}.get(self.dtype, float)
-        value = c.sb_tensor_value(self._c)
-        if value != value and c.sb_tensor_data(self._c) is None and self.device == "cpu":
-            raise failure()
-        return kind(value)
+        value = c.sb_tensor_value(self)
+        if value != value:
+            check(c.sb_keep(self))  # fails where backward has freed it
+        return {"i32": int, "bool": bool}.get(self.dtype, float)(value)
 
     def numpy(self):
         """The elements as a NumPy array that shares them; of a tensor on a GPU, a copy."""
@@ -171,9 +170,8 @@ class Tensor:
     def tolist(self):
         return self.numpy().tolist()
 
-    def __array__(self, dtype=None, copy=None):
-        array = self.numpy()
-        return array.astype(dtype) if copy or dtype not in (None, array.dtype) else array
+    def __array__(self, *dtype, **option):
+        return self.numpy().__array__(*dtype, **option)
 
     def __dlpack__(self, **options):
         return self.numpy().__dlpack__(**options)
@@ -218,53 +216,30 @@ class Tensor:
                             "sb.embedding")
         return y
 
-    def __add__(self, other):
-        return self.add(alike(other, self))
-
-    def __radd__(self, other):
-        return alike(other, self).add(self)
-
-    def __sub__(self, other):
-        return self.subtract(alike(other, self))
-
-    def __rsub__(self, other):
-        return alike(other, self).subtract(self)
-
-    def __mul__(self, other):
-        return self.scale(other) if isinstance(other, numbers.Real) else self.multiply(other)
-
-    def __rmul__(self, other):
-        return self * other
-
-    def __truediv__(self, other):
-        return self.divide(alike(other, self))
-
-    def __rtruediv__(self, other):
-        return alike(other, self).divide(self)
-
-    def __matmul__(self, other):
-        return self.matmul(other)
-
-    def __rmatmul__(self, other):
-        return tensor_of(other).matmul(self)
-
     def __neg__(self):
         return self.negate()
 
 
-class Memory:
-    """What a NumPy array keeps alive."""
+def operator(name, swapped):
+    def apply(self, other):
+        a, b = (alike(other, self), self) if swapped else (self, alike(other, self))
+        return getattr(a, name)(b)
 
-    __slots__ = ("kept", "__array_interface__")
+    return apply
+
+
+for symbol, name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide",
+                     "matmul": "matmul"}.items():
+    setattr(Tensor, f"__{symbol}__", operator(name, False))
+    setattr(Tensor, f"__r{symbol}__", operator(name, True))
 
 
 def elements(x, kept):
     """An array of x's elements, which keeps an object alive."""
-    memory = Memory()
+    memory = (ctypes.c_char * (x.size * np.dtype(DTYPES[x.dtype]).itemsize)).from_address(
+        c.sb_tensor_data(x) or raise_failure())
     memory.kept = kept
-    memory.__array_interface__ = {"version": 3, "typestr": DTYPES[x.dtype], "shape": x.shape,
-                                  "data": (c.sb_tensor_data(x._c), False)}
-    return np.asarray(memory)
+    return np.ndarray(x.shape, DTYPES[x.dtype], memory)
 
 
 class Mask:
@@ -298,9 +273,7 @@ class Mask:
 
 def text_of(pointer):
     """The library's string, which is freed."""
-    if not pointer:
-        raise failure()
-    text = ctypes.string_at(pointer).decode()
+    text = ctypes.string_at(check(pointer)).decode()
     c.sb_free(pointer)
     return text
 
@@ -313,19 +286,28 @@ def wrapped(pointer):
 
 
 def owned(pointer):
-    if not pointer:
-        raise failure()
-    return wrapped(pointer)
+    return wrapped(check(pointer))
+
+
+def sizes(shape, kind=ctypes.c_int64):
+    """A rank and an array."""
+    dims = tuple(shape) if hasattr(shape, "__iter__") else (shape,)
+    return len(dims), (kind * len(dims))(*dims)
+
+
+def dtype_of(array):
+    """The number and the name of an array's dtype; nothing where softback has none."""
+    return next(((ENUMS["sb_dtype"][n], n) for n, kind in DTYPES.items() if array.dtype.str == kind), None)
+
+
+def address(array):
+    return array.__array_interface__["data"][0] or 64  # an array without elements may have none
 
 
 def device_named(name):
-    device = {"cpu": c.sb_device_cpu, "cuda": c.sb_device_cuda}.get(name)
-    if not device:
+    if name not in ("cpu", "cuda"):
         raise Error(f"device: \"{name}\" is neither cpu nor cuda")
-    found = device()
-    if not found:
-        raise failure()
-    return found
+    return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
 
 
 # Arrays whose memory tensors share, until the library releases it.
@@ -335,20 +317,17 @@ give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lent.__delitem__)
 
 def share(array):
     """A tensor of the array's memory."""
-    name = next((n for n, kind in DTYPES.items() if array.dtype.str == kind), None)
-    if not name or not array.flags.c_contiguous:
+    found = dtype_of(array)
+    if not found or not array.flags.c_contiguous:
         raise Error(f"from_numpy: an array of {array.dtype} cannot be shared, which must be contiguous and "
                     "of float32, float64, int32 or bool; sb.tensor(array) copies it")
     loan = next(next_loan)
     lent[loan] = array
-    dims = (ctypes.c_int64 * array.ndim)(*array.shape)
-    data = array.__array_interface__["data"][0] or 64  # an array without elements
-    pointer = c.sb_tensor_wrap(ENUMS["sb_dtype"][name], array.ndim, dims, data,
+    pointer = c.sb_tensor_wrap(found[0], *sizes(array.shape), address(array),
                                ctypes.cast(give_back, ctypes.c_void_p), loan)
     if not pointer:
         del lent[loan]
-        raise failure()
-    return wrapped(pointer)
+    return owned(pointer)
 
 
 def from_numpy(array):
@@ -389,11 +368,7 @@ def tensor(data, dtype=None, requires_grad=False):
     data = data.numpy() if isinstance(data, Tensor) else data
     kind = dtype if dtype in DTYPES else None
     array = converted(data, kind)
-    dims = (ctypes.c_int64 * array.ndim)(*array.shape)
-    name = next(n for n, k in DTYPES.items() if array.dtype.str == k)
-    pointer = c.sb_tensor_from(ENUMS["sb_dtype"][name], array.ndim, dims,
-                               array.__array_interface__["data"][0] or 64)
-    made = owned(pointer)
+    made = owned(c.sb_tensor_from(dtype_of(array)[0], *sizes(array.shape), address(array)))
     made = made if dtype in (None, kind) else made.cast(dtype)
     return made.requires_grad() if requires_grad else made
 
@@ -402,9 +377,8 @@ def tensor_of(x):
     """x as a tensor that shares its memory where that is possible."""
     if isinstance(x, Tensor):
         return x
-    if isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype.str in DTYPES.values():
-        return share(x)
-    return tensor(x)
+    sharable = isinstance(x, np.ndarray) and x.flags.c_contiguous and dtype_of(x)
+    return share(x) if sharable else tensor(x)
 
 
 def alike(x, y):
@@ -415,11 +389,9 @@ def alike(x, y):
 
 
 def full(shape, value, dtype="f32", requires_grad=False):
-    dims = (shape,) if isinstance(shape, numbers.Integral) else shape
     if dtype not in ENUMS["sb_dtype"]:
         raise Error(f"full: \"{dtype}\" is not a dtype; there are {', '.join(ENUMS['sb_dtype'])}")
-    made = owned(c.sb_tensor_full(ENUMS["sb_dtype"][dtype], len(dims), (ctypes.c_int64 * len(dims))(*dims),
-                                  value))
+    made = owned(c.sb_tensor_full(ENUMS["sb_dtype"][dtype], *sizes(shape), value))
     return made.requires_grad() if requires_grad else made
 
 
@@ -438,8 +410,7 @@ def use_device(name):
 
 def set_threads(count):
     """The number of threads of kernels; results do not depend on it."""
-    if not c.sb_set_threads(count):
-        raise failure()
+    check(c.sb_set_threads(count))
 
 
 def memory(device="cpu"):

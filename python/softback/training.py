@@ -3,20 +3,20 @@ import ctypes
 import sys
 import time
 
-from . import _objects
+from . import _functions
 from ._declarations import (sb_batch, sb_decoding_options, sb_evaluation, sb_held_labelled, sb_held_pairs, sb_model,
-                            sb_model_kind, sb_random, sb_unknown)
-from .convert import Options, adopt, check, choice, model, source, text
+                            sb_model_kind, sb_unknown)
+from .convert import Options, adopt, check, model, source, text
 from .library import c
 from .tensors import tensor_of
 
-MODELS = {"seq2seq": _objects.Seq2Seq, "language_model": _objects.LanguageModel,
-          "classifier": _objects.Classifier}
+MODELS = {"seq2seq": _functions.Seq2Seq, "language_model": _functions.LanguageModel,
+          "classifier": _functions.Classifier}
 
 
 def load(path):
     """The model of a file, of any kind of the library; its weights are model.weights."""
-    weights, read = _objects.Parameters(), sb_model()
+    weights, read = _functions.Parameters(), sb_model()
     check(c.sb_model_load(ctypes.byref(read), None, weights, text(path)))
     kind = sb_model_kind.from_address(read.kind).name.decode()
     loaded = adopt(MODELS[kind], read.self, [weights])
@@ -49,7 +49,7 @@ def batch(items=None, targets=1, **parts):
     for place, (name, t) in zip(struct.part, tensors.items()):
         place.name, place.t = name.encode(), t._c
     struct.items, struct.targets = items or next(iter(tensors.values())).shape[0], targets
-    made = adopt(_objects.Batch, ctypes.addressof(struct), [struct, tensors])
+    made = adopt(_functions.Batch, ctypes.addressof(struct), [struct, tensors])
     made.owned = False
     return made
 
@@ -57,7 +57,7 @@ def batch(items=None, targets=1, **parts):
 def evaluate(of, data, pairs=None, **option):
     """The mean loss over an epoch of the data, and the error on held-out pairs; options of decoding."""
     decoding, result, held = Options(sb_decoding_options, option, "evaluate"), sb_evaluation(), None
-    if pairs is not None and isinstance(of, _objects.Classifier):
+    if pairs is not None and isinstance(of, _functions.Classifier):
         held = ctypes.byref(sb_held_labelled(pairs=pairs._c))
     elif pairs is not None:
         held = ctypes.byref(sb_held_pairs(pairs=pairs._c, options=ctypes.addressof(decoding.struct)))
@@ -99,8 +99,8 @@ def named(parameters):
     return [(parameters.name(i), parameters.get(i)) for i in range(parameters.count())]
 
 
-_objects.Trainer.train = train
-_objects.Vocabulary.encode = encode
-_objects.Parameters.items = named
-_objects.Parameters.__len__ = _objects.Parameters.count
-_objects.Parameters.__getitem__ = _objects.Parameters.find
+_functions.Trainer.train = train
+_functions.Vocabulary.encode = encode
+_functions.Parameters.items = named
+_functions.Parameters.__len__ = _functions.Parameters.count
+_functions.Parameters.__getitem__ = _functions.Parameters.find

@@ -226,7 +226,7 @@ def test_a_tape_of_another_thread_is_one_clear_error():
     thread = threading.Thread(target=close)
     thread.start()
     thread.join()
-    tape.struct_pointer()
+    tape.__exit__(None, None, None)
     assert errors == ["tape_end: this tape is not open"]
 
 

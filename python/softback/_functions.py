@@ -1,71 +1,1768 @@
-"""Objects, layers and models. Made by python/generate.py; do not edit."""
-from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p
+"""Operations, objects and layers. Made by python/generate.py; do not edit."""
+from ctypes import byref, c_double, c_int, c_int64, c_void_p
 
 from . import convert as _to
 from ._declarations import *
 from .library import c as _c
 from .objects import Layer, Object
+from .tensors import Mask, Tensor, new, retain
 
-__all__ = ["Communicator", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias", "random_new", "random_bits", "random_uniform", "random_below", "random_normal", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
 
 
-class Communicator(Object):
-    free = _c.sb_communicator_close
+def random_new(seed, stream):
+    return _c.sb_random_new(seed, _to.choice("sb_stream", stream))
 
-    @staticmethod
-    def world():
-        """All ranks that mpirun has started. A process that was started without mpirun or with -n 1 is a
-        single rank and needs no plug-in. Otherwise this opens libsoftback_mpi.so, which it searches for
-        like the CUDA plug-in (sb_device_cuda); the environment variable SOFTBACK_MPI names another file.
-        Returns NULL, with a message, when there is no matching plug-in."""
-        return _to.adopt(Communicator, _c.sb_communicator_world(), [])
 
-    def split(self, color, key):
-        """The ranks with the same color, ordered by key, then by rank. Close it before the communicator
-        that it was split from."""
-        return _to.borrow(Communicator, _c.sb_communicator_split(self, color, key), self)
+def random_bits(random):
+    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
+    position of the stream."""
+    return _c.sb_random_bits(_to.reference(sb_random, random))
 
-    def rank(self):
-        """0 .. size - 1"""
-        return _c.sb_communicator_rank(self)
 
-    def size(self):
-        return _c.sb_communicator_size(self)
+def random_uniform(random):
+    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
+    position of the stream."""
+    return _c.sb_random_uniform(_to.reference(sb_random, random))
 
-    def processors(self):
-        """The number of processors for this rank: those that it may run on, divided by the number of ranks
-        of this machine that share them; at least 1. 0 for a single rank, which may use all."""
-        return _c.sb_communicator_processors(self)
 
-    def sent(self):
-        """The number of bytes that this rank has sent in sums and exchanges, including those of
-        communicators that were split from this one. Broadcasts are not counted, since MPI chooses their
-        algorithm."""
-        return _c.sb_communicator_sent(self)
+def random_below(random, limit):
+    """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
+    return _c.sb_random_below(_to.reference(sb_random, random), limit)
 
-    def barrier(self):
-        """Waits until every rank has called it."""
-        _to.check(_c.sb_communicator_barrier(self))
 
-    def watch(self, seconds):
-        """Starts heartbeats: a thread of each rank sends one to the next rank each second, even during a
-        long computation. When a rank is silent for `seconds` (its process was stopped or its machine
-        failed), a message on standard error names it and the job ends. Call it once, for the world.
-        Fails when MPI does not support calls from several threads."""
-        _to.check(_c.sb_communicator_watch(self, seconds))
+def random_normal(random):
+    """A standard normal variate (Box and Muller 1958)."""
+    return _c.sb_random_normal(_to.reference(sb_random, random))
 
-    def abort(self, who, message):
-        """Prints "<who>: rank 2: <message>" to standard error and ends all ranks of the job with a nonzero
-        exit status. Does not return."""
-        _c.sb_communicator_abort(self, _to.text(who), _to.text(message))
+
+def mask_allow(allowed):
+    """From booleans broadcastable to (B, H, Lq, Lk): true where a pair may attend."""
+    return Mask(_c.sb_mask_allow, _to.tensor(allowed))
+
+
+def mask_block(blocked):
+    """From booleans broadcastable to (B, H, Lq, Lk): true where a pair is blocked."""
+    return Mask(_c.sb_mask_block, _to.tensor(blocked))
+
+
+def mask_from_bias(bias=True):
+    """From numbers that are added to the scores (B, H, Lq, Lk), as other libraries take them: a pair is
+    blocked where the number is -inf. Give the same tensor as the bias of attention if its other
+    numbers count. A bias of -inf alone makes a fully masked query NaN; with the mask it is 0."""
+    return Mask(_c.sb_mask_from_bias, _to.tensor(bias))
+
+
+def mask_causal():
+    """Query i attends to the keys 0..i: the first query is aligned with the first key."""
+    return Mask(_c.sb_mask_causal)
+
+
+def mask_causal_last():
+    """Query i attends to the keys 0..i + Lk - Lq: the last query is aligned with the last key. Use it
+    when the first Lk - Lq keys come from a cache."""
+    return Mask(_c.sb_mask_causal_last)
+
+
+def mask_lengths(lengths=None):
+    """Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked."""
+    return Mask(_c.sb_mask_lengths, _to.tensor(lengths))
+
+
+def mask_window(before, after):
+    """Sliding window: query i attends to the keys i - before .. i + after; both are at least 0."""
+    return Mask(_c.sb_mask_window, before, after)
+
+
+def mask_blocks(kept, size):
+    """Block-sparse: query i attends to key j where kept[b, h, i / size, j / size], booleans
+    broadcastable to (B, H, blocks of queries, blocks of keys), is true. Tiled attention skips the
+    other blocks."""
+    return Mask(_c.sb_mask_blocks, _to.tensor(kept), size)
+
+
+def mask_local(Lq, Lk, size, around):
+    """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
+      local    where |r - c| <= around;
+      strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
+               Radford and Sutskever 2019, "fixed");
+      global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
+               Cohan 2020; Zaheer et al. 2020)."""
+    return Mask(_c.sb_mask_local, Lq, Lk, size, around)
+
+
+def mask_strided(Lq, Lk, size, around, stride):
+    """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
+      local    where |r - c| <= around;
+      strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
+               Radford and Sutskever 2019, "fixed");
+      global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
+               Cohan 2020; Zaheer et al. 2020)."""
+    return Mask(_c.sb_mask_strided, Lq, Lk, size, around, stride)
+
+
+def mask_global(Lq, Lk, size, around, globals):
+    """Patterns of blocks for Lq queries and Lk keys; block row r attends to block column c
+      local    where |r - c| <= around;
+      strided  also where c is the last of `stride` columns: c % stride = stride - 1 (Child, Gray,
+               Radford and Sutskever 2019, "fixed");
+      global   where |r - c| <= around, or r or c is one of the first `globals` (Beltagy, Peters and
+               Cohan 2020; Zaheer et al. 2020)."""
+    return Mask(_c.sb_mask_global, Lq, Lk, size, around, globals)
+
+
+def mask_and(a, b):
+    """The pairs that both masks allow. At most eight masks can be combined."""
+    return Mask(_c.sb_mask_and, _to.mask(a), _to.mask(b))
+
+
+_sb_add = _c.sb_add
+
+
+def add(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+    Fails     the shapes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_add(a._c, b._c)
+    if c is None:
+        return _to.retry(add, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_subtract = _c.sb_subtract
+
+
+def subtract(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+    Fails     the shapes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_subtract(a._c, b._c)
+    if c is None:
+        return _to.retry(subtract, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_multiply = _c.sb_multiply
+
+
+def multiply(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+    Fails     the shapes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_multiply(a._c, b._c)
+    if c is None:
+        return _to.retry(multiply, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_divide = _c.sb_divide
+
+
+def divide(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+    Fails     the shapes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_divide(a._c, b._c)
+    if c is None:
+        return _to.retry(divide, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_where = _c.sb_where
+
+
+def where(condition, a, b):
+    """y = a where the condition is true, else b.
+
+    Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
+    Backward  da = condition ? dy : 0     db = condition ? 0 : dy
+    Fails     the shapes do not broadcast; condition is not bool"""
+    if condition.__class__ is not Tensor:
+        condition = _to.tensor(condition)
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_where(condition._c, a._c, b._c)
+    if c is None:
+        return _to.retry(where, condition, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_negate = _c.sb_negate
+
+
+def negate(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_negate(x._c)
+    if c is None:
+        return _to.retry(negate, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_scale = _c.sb_scale
+
+
+def scale(x, factor):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_scale(x._c, factor)
+    if c is None:
+        return _to.retry(scale, x, factor)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_sqrt = _c.sb_sqrt
+
+
+def sqrt(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_sqrt(x._c)
+    if c is None:
+        return _to.retry(sqrt, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_exp = _c.sb_exp
+
+
+def exp(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_exp(x._c)
+    if c is None:
+        return _to.retry(exp, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_log = _c.sb_log
+
+
+def log(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_log(x._c)
+    if c is None:
+        return _to.retry(log, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_tanh = _c.sb_tanh
+
+
+def tanh(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_tanh(x._c)
+    if c is None:
+        return _to.retry(tanh, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_sigmoid = _c.sb_sigmoid
+
+
+def sigmoid(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_sigmoid(x._c)
+    if c is None:
+        return _to.retry(sigmoid, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_relu = _c.sb_relu
+
+
+def relu(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_relu(x._c)
+    if c is None:
+        return _to.retry(relu, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_gelu = _c.sb_gelu
+
+
+def gelu(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_gelu(x._c)
+    if c is None:
+        return _to.retry(gelu, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_gelu_tanh = _c.sb_gelu_tanh
+
+
+def gelu_tanh(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_gelu_tanh(x._c)
+    if c is None:
+        return _to.retry(gelu_tanh, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_silu = _c.sb_silu
+
+
+def silu(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_silu(x._c)
+    if c is None:
+        return _to.retry(silu, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_detach = _c.sb_detach
+
+
+def detach(x):
+    """y = x without a gradient; shares x's data."""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_detach(x._c)
+    if c is None:
+        return _to.retry(detach, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_cast = _c.sb_cast
+
+
+def cast(x, dtype):
+    """y = x in another dtype. Between real dtypes the gradient is cast back; casts to and from integers
+    and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
+    and NaN becomes 0."""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_cast(x._c, _to.choice("sb_dtype", dtype))
+    if c is None:
+        return _to.retry(cast, x, dtype)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_matmul = _c.sb_matmul
+
+
+def matmul(a, b):
+    """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
+    matmul_tn reads a transposed, without a copy.
+
+    Shape     matmul:    a (..., M, K), b (..., K, N) -> y (..., M, N)
+              matmul_nt: a (..., M, K), b (..., N, K) -> y (..., M, N)     y = a b'
+              matmul_tn: a (..., K, M), b (..., K, N) -> y (..., M, N)     y = a' b
+    Backward  matmul:    da = dy b'       db = a' dy
+              matmul_nt: da = dy b        db = dy' a
+              matmul_tn: da = b dy'       db = a dy
+    Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_matmul(a._c, b._c)
+    if c is None:
+        return _to.retry(matmul, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_matmul_nt = _c.sb_matmul_nt
+
+
+def matmul_nt(a, b):
+    """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
+    matmul_tn reads a transposed, without a copy.
+
+    Shape     matmul:    a (..., M, K), b (..., K, N) -> y (..., M, N)
+              matmul_nt: a (..., M, K), b (..., N, K) -> y (..., M, N)     y = a b'
+              matmul_tn: a (..., K, M), b (..., K, N) -> y (..., M, N)     y = a' b
+    Backward  matmul:    da = dy b'       db = a' dy
+              matmul_nt: da = dy b        db = dy' a
+              matmul_tn: da = b dy'       db = a dy
+    Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_matmul_nt(a._c, b._c)
+    if c is None:
+        return _to.retry(matmul_nt, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_matmul_tn = _c.sb_matmul_tn
+
+
+def matmul_tn(a, b):
+    """Matrix product. Leading axes are batch axes and broadcast. matmul_nt reads b transposed and
+    matmul_tn reads a transposed, without a copy.
+
+    Shape     matmul:    a (..., M, K), b (..., K, N) -> y (..., M, N)
+              matmul_nt: a (..., M, K), b (..., N, K) -> y (..., M, N)     y = a b'
+              matmul_tn: a (..., K, M), b (..., K, N) -> y (..., M, N)     y = a' b
+    Backward  matmul:    da = dy b'       db = a' dy
+              matmul_nt: da = dy b        db = dy' a
+              matmul_tn: da = b dy'       db = a dy
+    Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
+    if a.__class__ is not Tensor:
+        a = _to.tensor(a)
+    if b.__class__ is not Tensor:
+        b = _to.tensor(b)
+    c = _sb_matmul_tn(a._c, b._c)
+    if c is None:
+        return _to.retry(matmul_tn, a, b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_linear = _c.sb_linear
+
+
+def linear(x, weight, bias=None):
+    """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
+
+    Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
+    Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
+    Fails     x is a scalar; sizes differ; the activation is unknown"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if weight.__class__ is not Tensor:
+        weight = _to.tensor(weight)
+    if bias.__class__ is not Tensor and bias is not None:
+        bias = _to.tensor(bias)
+    c = _sb_linear(x._c, weight._c, None if bias is None else bias._c)
+    if c is None:
+        return _to.retry(linear, x, weight, bias)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_linear_activation = _c.sb_linear_activation
+
+
+def linear_activation(x, weight, bias=None, activation="identity"):
+    """A fully connected layer: y = activation(x W' + b), in one kernel. linear has no activation.
+
+    Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
+    Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
+    Fails     x is a scalar; sizes differ; the activation is unknown"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if weight.__class__ is not Tensor:
+        weight = _to.tensor(weight)
+    if bias.__class__ is not Tensor and bias is not None:
+        bias = _to.tensor(bias)
+    c = _sb_linear_activation(x._c, weight._c, None if bias is None else bias._c, _to.choice("sb_activation", activation))
+    if c is None:
+        return _to.retry(linear_activation, x, weight, bias, activation)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def reshape(x, shape):
+    """The same elements in another shape; shares x's data. One dimension may be -1: it is inferred.
+
+    Backward  dx = dy in x's shape
+    Fails     the number of elements differs; two dimensions are -1"""
+    c = _c.sb_reshape(_to.tensor(x), *_to.sizes(shape, c_int64))
+    if c is None:
+        return _to.retry(reshape, x, shape)
+    return _to.result(c)
+
+
+def permute(x, order):
+    """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
+
+    Backward  dx = dy with its axes in x's order
+    Fails     rank, the length of order, is not x's; order does not name each axis once"""
+    c = _c.sb_permute(_to.tensor(x), *_to.sizes(order, c_int))
+    if c is None:
+        return _to.retry(permute, x, order)
+    return _to.result(c)
+
+
+_sb_transpose = _c.sb_transpose
+
+
+def transpose(x, axis_a, axis_b):
+    """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
+
+    Backward  dx = dy with its axes in x's order
+    Fails     rank, the length of order, is not x's; order does not name each axis once"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_transpose(x._c, axis_a, axis_b)
+    if c is None:
+        return _to.retry(transpose, x, axis_a, axis_b)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def concatenate(x, axis):
+    """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
+
+    Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
+              stack: x_i of one shape -> y with a new axis of size n before x's `axis`
+    Backward  dx_i = the part of dy that x_i became
+    Fails     n < 1; shapes differ in another axis"""
+    c = _c.sb_concatenate(*_to.tensors(x), axis)
+    if c is None:
+        return _to.retry(concatenate, x, axis)
+    return _to.result(c)
+
+
+def stack(x, axis):
+    """Joins tensors along an existing axis (concatenate) or along a new axis (stack). Any dtype.
+
+    Shape     concatenate: x_i of one shape except in `axis` -> y, whose size there is their sum
+              stack: x_i of one shape -> y with a new axis of size n before x's `axis`
+    Backward  dx_i = the part of dy that x_i became
+    Fails     n < 1; shapes differ in another axis"""
+    c = _c.sb_stack(*_to.tensors(x), axis)
+    if c is None:
+        return _to.retry(stack, x, axis)
+    return _to.result(c)
+
+
+_sb_slice = _c.sb_slice
+
+
+def slice(x, axis, start, length):
+    """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
+    n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
+
+    Backward  dx = dy in the range of the slice, 0 elsewhere
+    Fails     the range exceeds the axis; the lengths do not add up to the axis"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_slice(x._c, axis, start, length)
+    if c is None:
+        return _to.retry(slice, x, axis, start, length)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def split(x, axis, lengths):
+    """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
+    n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
+
+    Backward  dx = dy in the range of the slice, 0 elsewhere
+    Fails     the range exceeds the axis; the lengths do not add up to the axis"""
+    parts = (c_void_p * len(lengths))()
+    if not _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts):
+        return _to.retry(split, x, axis, lengths)
+    return list(map(_to.result, parts))
+
+
+def expand(x, shape):
+    """Broadcasts x to a shape: repeats axes of size 1, and adds leading axes.
+
+    Backward  dx = dy summed over the broadcast axes
+    Fails     x does not broadcast to the shape"""
+    c = _c.sb_expand(_to.tensor(x), *_to.sizes(shape, c_int64))
+    if c is None:
+        return _to.retry(expand, x, shape)
+    return _to.result(c)
+
+
+_sb_sum = _c.sb_sum
+
+
+def sum(x, axis=None, keep=False):
+    """sum:  y = sum_i x_i                dx_i = dy
+    mean: y = sum_i x_i / n            dx_i = dy / n
+    max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
+          NaN counts as the maximum
+    argmax: the index (i32) of the first maximum; not differentiable
+
+    Fails     the axis does not exist; mean, max or argmax of no elements"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_sum(x._c, _to.every(axis), keep)
+    if c is None:
+        return _to.retry(sum, x, axis, keep)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_mean = _c.sb_mean
+
+
+def mean(x, axis=None, keep=False):
+    """sum:  y = sum_i x_i                dx_i = dy
+    mean: y = sum_i x_i / n            dx_i = dy / n
+    max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
+          NaN counts as the maximum
+    argmax: the index (i32) of the first maximum; not differentiable
+
+    Fails     the axis does not exist; mean, max or argmax of no elements"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_mean(x._c, _to.every(axis), keep)
+    if c is None:
+        return _to.retry(mean, x, axis, keep)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_max = _c.sb_max
+
+
+def max(x, axis=None, keep=False):
+    """sum:  y = sum_i x_i                dx_i = dy
+    mean: y = sum_i x_i / n            dx_i = dy / n
+    max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
+          NaN counts as the maximum
+    argmax: the index (i32) of the first maximum; not differentiable
+
+    Fails     the axis does not exist; mean, max or argmax of no elements"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_max(x._c, _to.every(axis), keep)
+    if c is None:
+        return _to.retry(max, x, axis, keep)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_argmax = _c.sb_argmax
+
+
+def argmax(x, axis=None):
+    """sum:  y = sum_i x_i                dx_i = dy
+    mean: y = sum_i x_i / n            dx_i = dy / n
+    max:  y = max_i x_i                dx_i = dy / m for the m elements equal to the maximum, else 0
+          NaN counts as the maximum
+    argmax: the index (i32) of the first maximum; not differentiable
+
+    Fails     the axis does not exist; mean, max or argmax of no elements"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_argmax(x._c, _to.every(axis))
+    if c is None:
+        return _to.retry(argmax, x, axis)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_softmax = _c.sb_softmax
+
+
+def softmax(x):
+    """Softmax over the last axis: y_i = exp(x_i - max x) / sum_j exp(x_j - max x).
+
+    Shape     x (..., C) -> y (..., C)
+    Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)            saves y, not x
+    Fails     x is a scalar
+    Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_softmax(x._c)
+    if c is None:
+        return _to.retry(softmax, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def masked_softmax(x, mask=None, temperature=1.0):
+    """Softmax over the entries that the mask allows, after division by the temperature:
+    y_i = exp(x_i / T - max) / sum over the allowed j; blocked entries are exactly 0. A fully masked
+    row has y = 0 and dx = 0. The mask alone decides, never the values: NaN in a blocked entry has no
+    effect, NaN in an allowed entry makes its row NaN.
+
+    Shape     x (..., Lq, Lk), aligned from the right with the mask's (B, H, Lq, Lk) -> y as x
+    Backward  dx_i = y_i (dy_i - sum_j dy_j y_j) / T, which is 0 where blocked
+    Fails     x has fewer than 2 or more than 4 axes; the mask does not fit; mask is NULL; T is not
+              a positive number"""
+    c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), temperature)
+    if c is None:
+        return _to.retry(masked_softmax, x, mask, temperature)
+    return _to.result(c)
+
+
+_sb_log_softmax = _c.sb_log_softmax
+
+
+def log_softmax(x):
+    """log_softmax: y_i = x_i - logsumexp(x), over the last axis.
+
+    Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
+    Fails     x is a scalar"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_log_softmax(x._c)
+    if c is None:
+        return _to.retry(log_softmax, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_logsumexp = _c.sb_logsumexp
+
+
+def logsumexp(x):
+    """logsumexp: y = max x + ln sum_j exp(x_j - max x), over the last axis.
+
+    Shape     x (..., C) -> y (...)
+    Backward  dx_i = dy exp(x_i - y)
+    Fails     x is a scalar"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_logsumexp(x._c)
+    if c is None:
+        return _to.retry(logsumexp, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_layer_norm = _c.sb_layer_norm
+
+
+def layer_norm(x, gain, bias=None, epsilon=None):
+    """y = gain (x - m) / sqrt(v + epsilon) + bias, with m and v the mean and the (biased) variance of
+    a row of x. epsilon 0 stands for 1e-5. With SB_ZERO it is 0, and a row without variance NaN.
+
+    Shape     x (..., C), gain (C), bias (C) or NULL -> y (..., C)
+    Backward  with h = (x - m) / s, s = sqrt(v + epsilon), u = gain dy:
+              dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h   dbias = sum of dy
+    Fails     x is a scalar; sizes differ; epsilon is negative or not finite
+    Source    Ba, Kiros and Hinton 2016"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if gain.__class__ is not Tensor:
+        gain = _to.tensor(gain)
+    if bias.__class__ is not Tensor and bias is not None:
+        bias = _to.tensor(bias)
+    c = _sb_layer_norm(x._c, gain._c, None if bias is None else bias._c, _to.number(epsilon))
+    if c is None:
+        return _to.retry(layer_norm, x, gain, bias, epsilon)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def residual_layer_norm(x, branch, p, gain, bias=True, epsilon=None):
+    """A residual connection and its layer norm in one pass: *sum = x + dropout(branch, p), which the
+    next residual connection reads, and y = layer_norm(*sum).
+
+    Shape     x, branch (..., C) -> y, *sum (..., C)
+    Backward  with g = layer_norm's dx + the gradient of *sum:
+              dx = g   dbranch = dropped ? 0 : g / (1 - p)
+              dgain and dbias as layer_norm's
+    Fails     p is not in [0, 1); otherwise as layer_norm"""
+    sum = c_void_p()
+    c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), p, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon), byref(sum))
+    if c is None:
+        return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
+    return _to.result(c), _to.result(sum.value)
+
+
+_sb_rms_norm = _c.sb_rms_norm
+
+
+def rms_norm(x, gain, epsilon=None):
+    """Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6,
+    and SB_ZERO for 0, with which a row of zeros is NaN.
+
+    Shape     x (..., C), gain (C) -> y (..., C)
+    Backward  with s = sqrt(mean(x^2) + epsilon), h = x / s, u = gain dy:
+              dx = (u - h mean(u h)) / s   dgain = sum of dy h
+    Source    Zhang and Sennrich 2019"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if gain.__class__ is not Tensor:
+        gain = _to.tensor(gain)
+    c = _sb_rms_norm(x._c, gain._c, _to.number(epsilon))
+    if c is None:
+        return _to.retry(rms_norm, x, gain, epsilon)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_l2_normalize = _c.sb_l2_normalize
+
+
+def l2_normalize(x):
+    """y = x / max(|x|, 1e-12), where |x| is the L2 norm of a row.
+
+    Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_l2_normalize(x._c)
+    if c is None:
+        return _to.retry(l2_normalize, x)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_softmax_over = _c.sb_softmax_over
+
+
+def softmax_over(x, axis):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_softmax_over(x._c, axis)
+    if c is None:
+        return _to.retry(softmax_over, x, axis)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_log_softmax_over = _c.sb_log_softmax_over
+
+
+def log_softmax_over(x, axis):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_log_softmax_over(x._c, axis)
+    if c is None:
+        return _to.retry(log_softmax_over, x, axis)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_logsumexp_over = _c.sb_logsumexp_over
+
+
+def logsumexp_over(x, axis):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_logsumexp_over(x._c, axis)
+    if c is None:
+        return _to.retry(logsumexp_over, x, axis)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_layer_norm_over = _c.sb_layer_norm_over
+
+
+def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if gain.__class__ is not Tensor:
+        gain = _to.tensor(gain)
+    if bias.__class__ is not Tensor and bias is not None:
+        bias = _to.tensor(bias)
+    c = _sb_layer_norm_over(x._c, axis, gain._c, None if bias is None else bias._c, _to.number(epsilon))
+    if c is None:
+        return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_rms_norm_over = _c.sb_rms_norm_over
+
+
+def rms_norm_over(x, axis, gain, epsilon=None):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if gain.__class__ is not Tensor:
+        gain = _to.tensor(gain)
+    c = _sb_rms_norm_over(x._c, axis, gain._c, _to.number(epsilon))
+    if c is None:
+        return _to.retry(rms_norm_over, x, axis, gain, epsilon)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_l2_normalize_over = _c.sb_l2_normalize_over
+
+
+def l2_normalize_over(x, axis):
+    """The operations above over any one axis, which is -1 for the last. For the last axis they are
+    those operations, to the bit; for another one x is permuted before, and y after.
+
+    Shape     softmax_over, log_softmax_over, l2_normalize_over: x -> y as x
+              logsumexp_over: x -> y without the axis
+              layer_norm_over, rms_norm_over: x, gain (C), bias (C) or NULL -> y as x, with C the
+              size of the axis: the channels of images (B, C, height, width) are axis 1
+    Backward  as of the operation over the last axis, for each row along the axis
+    Fails     x has no such axis; otherwise as the operation"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_l2_normalize_over(x._c, axis)
+    if c is None:
+        return _to.retry(l2_normalize_over, x, axis)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_embedding = _c.sb_embedding
+
+
+def embedding(table, ids):
+    """Rows of a table: y[i] = table[ids[i]].
+
+    Shape     table (V, C), ids (...) of i32 -> y (..., C)
+    Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i
+    Fails     an id is not in 0..V-1 (the message names its index and value)"""
+    if table.__class__ is not Tensor:
+        table = _to.tensor(table)
+    if ids.__class__ is not Tensor:
+        ids = _to.tensor(ids)
+    c = _sb_embedding(table._c, ids._c)
+    if c is None:
+        return _to.retry(embedding, table, ids)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_embedding_padded = _c.sb_embedding_padded
+
+
+def embedding_padded(table, ids, padding_id):
+    """The same where one id stands for padding: its row of the table gets no gradient, so that it
+    stays what it was made, usually zeros.
+
+    Shape     as embedding
+    Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
+    Fails     padding_id is not in 0..V-1; otherwise as embedding"""
+    if table.__class__ is not Tensor:
+        table = _to.tensor(table)
+    if ids.__class__ is not Tensor:
+        ids = _to.tensor(ids)
+    c = _sb_embedding_padded(table._c, ids._c, padding_id)
+    if c is None:
+        return _to.retry(embedding_padded, table, ids, padding_id)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_gather = _c.sb_gather
+
+
+def gather(x, ids):
+    """One entry of each row: y[i] = x[i, ids[i]].
+
+    Shape     x (..., C), ids (...) of i32 -> y (...)
+    Backward  dx[i, ids[i]] = dy[i]
+    Fails     an id is not in 0..C-1; shapes differ"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if ids.__class__ is not Tensor:
+        ids = _to.tensor(ids)
+    c = _sb_gather(x._c, ids._c)
+    if c is None:
+        return _to.retry(gather, x, ids)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_dropout = _c.sb_dropout
+
+
+def dropout(x, p):
+    """Each element is 0 with probability p, else x / (1 - p). Random bits come from the open tape's
+    stream (sb_tape_random); without a stream, or with p = 0, y = x. Element i of a call at stream
+    position P is dropped when 16 bits of Philox4x32-10 at counter (i / 8, P), word (i % 8) / 2, low
+    half first, are below p 2^16. Backward recomputes the mask, which is never stored. Where x is
+    part of a batch (sb_partition), i is the index in the unsharded tensor.
+
+    Backward  dx = dropped ? 0 : dy / (1 - p)
+    Fails     p is not in [0, 1)
+    Source    Srivastava et al. 2014"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_dropout(x._c, p)
+    if c is None:
+        return _to.retry(dropout, x, p)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_residual_dropout = _c.sb_residual_dropout
+
+
+def residual_dropout(x, branch, p):
+    """x + dropout(branch, p), in one pass.
+
+    Shape     x, branch of one shape -> y
+    Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if branch.__class__ is not Tensor:
+        branch = _to.tensor(branch)
+    c = _sb_residual_dropout(x._c, branch._c, p)
+    if c is None:
+        return _to.retry(residual_dropout, x, branch, p)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def cross_entropy(x, targets, **option):
+    """-sum_v t_v log softmax(x)_v for each row, where t is the one-hot target or a distribution.
+
+    Shape     x (..., V); targets (...) of i32, where a negative id is ignored, or real (..., V):
+              probabilities -> a scalar, or (...) with SB_REDUCE_NONE
+    Backward  dx_v = dy (w softmax(x)_v - w_v t_v), with the smoothed t and w = sum_v w_v t_v,
+              divided by the divisor of the mean; targets have no gradient
+    Fails     an id is >= V; shapes differ; a class weight is negative or not finite; label_smoothing
+              is not in [0, 1); with SB_REDUCE_MEAN, all targets are ignored or have weight 0 (the
+              mean would be 0/0 = NaN)
+    Source    label smoothing: Szegedy et al. 2015
+
+    Options
+
+      label_smoothing: e: targets become (1 - e) target + e / V; in [0, 1)
+      class_weight: (V), constant: the weight of each class; NULL: all 1
+      reduction: MEAN divides by the sum of the class weights of the targets that
+    are not ignored; with probabilities, by the number of rows"""
+    given = _to.Options(sb_cross_entropy_options, option, "cross_entropy")
+    c = _c.sb_cross_entropy(_to.tensor(x), _to.tensor(targets), given)
+    if c is None:
+        return _to.retry(cross_entropy, x, targets, **option)
+    return given.results(c)
+
+
+def linear_cross_entropy(x, weight, bias, targets, **option):
+    """cross_entropy(x W' + b, targets) without the full tensor of logits: rows are processed in
+    chunks, and backward recomputes the softmax of each chunk.
+
+    Shape     x (..., C), weight (V, C), bias (V) or NULL, targets (...) of i32 -> as cross_entropy
+
+    Options
+
+      label_smoothing: e: targets become (1 - e) target + e / V; in [0, 1)
+      class_weight: (V), constant: the weight of each class; NULL: all 1
+      reduction: MEAN divides by the sum of the class weights of the targets that
+    are not ignored; with probabilities, by the number of rows"""
+    given = _to.Options(sb_cross_entropy_options, option, "linear_cross_entropy")
+    c = _c.sb_linear_cross_entropy(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.tensor(targets), given)
+    if c is None:
+        return _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
+    return given.results(c)
+
+
+_sb_mean_squared_error = _c.sb_mean_squared_error
+
+
+def mean_squared_error(x, target, reduction="mean"):
+    """Mean squared error: (x - target)^2, reduced.
+
+    Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
+    Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    if target.__class__ is not Tensor:
+        target = _to.tensor(target)
+    c = _sb_mean_squared_error(x._c, target._c, _to.choice("sb_reduction", reduction))
+    if c is None:
+        return _to.retry(mean_squared_error, x, target, reduction)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_sinusoidal = _c.sb_sinusoidal
+
+
+def sinusoidal(dtype, start, length, C):
+    """Sinusoidal encoding, a constant: y[t, 2i] = sin(t / 10000^(2i/C)), y[t, 2i+1] = cos of the same,
+    for t = start .. start + length - 1.
+
+    Shape     -> (length, C)
+    Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
+    Source    Vaswani et al. 2017, section 3.5"""
+    c = _sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
+    if c is None:
+        return _to.retry(sinusoidal, dtype, start, length, C)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_rotary = _c.sb_rotary
+
+
+def rotary(x, start=0, base=None):
+    """Rotary position embedding (RoPE): rotates each pair (x_i, x_{i + D/2}) of a head by the angle
+    t base^(-2i/D), where t = start + the index along the length axis. base 0 stands for 10000.
+
+    Shape     x (B, L, H, D) -> y as x
+    Backward  dx = dy rotated by the opposite angle
+    Fails     x is not of rank 4; D is odd; start is negative
+    Source    Su et al. 2021"""
+    if x.__class__ is not Tensor:
+        x = _to.tensor(x)
+    c = _sb_rotary(x._c, start, _to.number(base))
+    if c is None:
+        return _to.retry(rotary, x, start, base)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_alibi = _c.sb_alibi
+
+
+def alibi(dtype, H, Lq, Lk):
+    """ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
+
+    Shape     -> (1, H, Lq, Lk)
+    Fails     H is below 1; a length is negative; dtype is not f32 or f64
+    Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
+    c = _sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
+    if c is None:
+        return _to.retry(alibi, dtype, H, Lq, Lk)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+_sb_relative_bias = _c.sb_relative_bias
+
+
+def relative_bias(table, Lq, Lk):
+    """Relative position bias, learned: y[0, h, i, j] = table[h, clip(j - (i + Lk - Lq), -R, R) + R].
+    Distances beyond R share one bias.
+
+    Shape     table (H, 2 R + 1) -> (1, H, Lq, Lk)
+    Backward  dtable[h, r] = sum of dy over the pairs at distance r - R
+    Fails     the table's second size is even
+    Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
+    if table.__class__ is not Tensor:
+        table = _to.tensor(table)
+    c = _sb_relative_bias(table._c, Lq, Lk)
+    if c is None:
+        return _to.retry(relative_bias, table, Lq, Lk)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def attention(q, k, v, **option):
+    """Scaled dot-product attention, for each head: softmax(q k' scale / T + bias, masked) v.
+
+    Shape     q (B, Lq, H, D), k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv). With G < H it
+              is grouped-query attention: H / G query heads share a key/value head. Operands and
+              result of shape (L, D) or (B, L, D) have one head.
+    Backward  with s the scores, a = softmax(s), o = a v, g = do v':
+              dv = a' do    ds = a (g - rowsum(a g))    dbias = ds
+              dq = ds k scale / T    dk = ds' q scale / T    (dropout multiplies a and g alike)
+              d ln T = -sum of ds s', where s' are the scores without the bias.
+              With softcap c, s = c tanh(s' / c) + bias, and ds' = ds (1 - tanh(s' / c)^2).
+              A fully masked query has y = 0 and zero gradients, whatever the values are.
+    Tiled     the same function without a (Lq, Lk) tensor. Forward processes tiles of 256 keys and
+              updates the largest score m and the sum l (online softmax):
+                  m' = max(m, rowmax s)    l = l exp(m - m') + rowsum exp(s - m')
+                  y = y exp(m - m') + exp(s - m') v      and at the end y / l
+              It saves m and l of each query, and not log-sum-exp = m + log l, which would round the
+              scores of a float. Backward recomputes each tile:
+                  a = exp(s - m) / l    delta = rowsum(do y), which is rowsum(a g)
+                  dv += a' do    ds = a (do v' - delta)    dq += ds k scale / T    ...
+              Fully masked tiles are skipped.
+    Ranks     Sequence parallelism (ring attention; the trainer's sequence_ranks): q, k and v are
+              this rank's zig-zag pieces (sb_piece_zigzag); blocks of k and v, and in backward of dk
+              and dv, circulate among the ranks. Lengths, windows and blocks of the mask refer to the
+              unsharded sequence; a bias and the tensor of sb_mask_allow have the rows of this rank's
+              queries and the columns of all keys. CPU only, always tiled, without weights.
+    Fails     ranks, sizes, heads or batches do not match; the mask or bias does not broadcast to the
+              scores; a number is out of range; both temperature and log_temperature are given;
+              weights or softcap are requested with SB_ATTENTION_TILED
+    Source    Vaswani et al. 2017; grouped-query: Ainslie et al. 2023; cosine: Henry et al. 2020;
+              online softmax: Milakov and Gimelshein 2018; memory O(n): Rabe and Staats 2021; tiles
+              and their backward: Dao et al. 2022; ranks: Liu, Zaharia and Abbeel 2023; softcap:
+              Gemma Team 2024
+
+    Options
+
+      layout
+      mask: NULL: every query attends to every key
+      bias: added to the scores; broadcastable to (B, H, Lq, Lk)
+      score
+      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
+      temperature: T, an extra divisor of the scores without the bias; 0: 1
+      log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
+      softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
+    scores: neither tiled, cached nor with sequence parallelism. A NaN in a
+    blocked key spoils the gradient of q
+      dropout: of the attention weights, by the tape's random stream
+      weights: receives the attention weights (B, H, Lq, Lk): the softmax output,
+    before dropout. sb_keep() keeps them and their gradient
+      algorithm
+      queries: the sequences of q and of k, on a tape with a partition
+      keys: the sequences of q and of k, on a tape with a partition
+      heads: which heads this rank holds; zero: all"""
+    given = _to.Options(sb_attention_options, option, "attention")
+    c = _c.sb_attention(_to.tensor(q), _to.tensor(k), _to.tensor(v), given)
+    if c is None:
+        return _to.retry(attention, q, k, v, **option)
+    return given.results(c)
+
+
+_sb_attention_weights = _c.sb_attention_weights
+
+
+def attention_weights(y, first, count):
+    """Recomputes the attention weights of tiled attention for the queries first .. first + count - 1 of
+    every head. sb_keep() keeps them and their gradient d loss / d weights. No gradient flows through
+    them.
+
+    Shape     y, the result of sb_attention -> (B, H, count, Lk)
+    Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
+              are out of range; more than three calls for one y"""
+    if y.__class__ is not Tensor:
+        y = _to.tensor(y)
+    c = _sb_attention_weights(y._c, first, count)
+    if c is None:
+        return _to.retry(attention_weights, y, first, count)
+    y = new(Tensor)
+    y._c = retain(c)
+    return y
+
+
+def to_ranks(x, ranks=None):
+    """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
+    is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
+    Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
+    calls in the same order. `ranks` is NULL for a single rank.
+
+    Shape     x -> y as x; to_ranks shares x's data
+    Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
+    Backward  dx = sum of dy over ranks  dx = dy
+    Source    Shoeybi et al. 2019, section 3, where they are f and g"""
+    c = _c.sb_to_ranks(_to.tensor(x), ranks)
+    if c is None:
+        return _to.retry(to_ranks, x, ranks)
+    return _to.result(c)
+
+
+def from_ranks(x, ranks=None):
+    """Before and after a layer whose heads or hidden units are distributed over ranks: to_ranks where x
+    is the same on all ranks, from_ranks (an all-reduce) where each rank holds one term of a sum.
+    Sums are formed in the order of ranks, so all ranks get the same bits. Every rank makes these
+    calls in the same order. `ranks` is NULL for a single rank.
+
+    Shape     x -> y as x; to_ranks shares x's data
+    Value     to_ranks: y = x            from_ranks: y = sum of x over ranks
+    Backward  dx = sum of dy over ranks  dx = dy
+    Source    Shoeybi et al. 2019, section 3, where they are f and g"""
+    c = _c.sb_from_ranks(_to.tensor(x), ranks)
+    if c is None:
+        return _to.retry(from_ranks, x, ranks)
+    return _to.result(c)
+
+
+def attention_cached(q, cache, **option):
+    """sb_attention with the cached keys and values, which are read in place. `layout` applies to q and
+    the result only. The result of a row depends neither on the rest of the batch nor on the
+    capacity: alone and in a batch, its bits are the same. Not differentiable.
+
+    Shape     q (B, Lq, H, D), the cache's k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv)
+    Fails     as sb_attention; the open tape records; the cache is empty
+
+    Options
+
+      layout
+      mask: NULL: every query attends to every key
+      bias: added to the scores; broadcastable to (B, H, Lq, Lk)
+      score
+      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
+      temperature: T, an extra divisor of the scores without the bias; 0: 1
+      log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
+      softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
+    scores: neither tiled, cached nor with sequence parallelism. A NaN in a
+    blocked key spoils the gradient of q
+      dropout: of the attention weights, by the tape's random stream
+      weights: receives the attention weights (B, H, Lq, Lk): the softmax output,
+    before dropout. sb_keep() keeps them and their gradient
+      algorithm
+      queries: the sequences of q and of k, on a tape with a partition
+      keys: the sequences of q and of k, on a tape with a partition
+      heads: which heads this rank holds; zero: all"""
+    given = _to.Options(sb_attention_options, option, "attention_cached")
+    c = _c.sb_attention_cached(_to.tensor(q), cache, given)
+    if c is None:
+        return _to.retry(attention_cached, q, cache, **option)
+    return given.results(c)
+
+
+def version():
+    """The version of the library, as in "0.2.0"."""
+    return _to.string(_c.sb_version())
+
+
+def transformer_complete(options=None):
+    """Fills in all defaults and checks the result; fails when sizes do not match."""
+    complete = sb_transformer_options()
+    _to.check(_c.sb_transformer_complete(options and _to.Options(sb_transformer_options, options, "options"), byref(complete)))
+    return complete
+
+
+def units_name(units):
+    """"words" """
+    return _to.string(_c.sb_units_name(_to.choice("sb_units", units)))
+
+
+def units_description(units):
+    """"words (single-space tokens)" """
+    return _to.string(_c.sb_units_description(_to.choice("sb_units", units)))
+
+
+def task_name(task):
+    """"reverse" """
+    return _to.string(_c.sb_task_name(_to.choice("sb_task", task)))
+
+
+def task_description(task):
+    """"reverse the digits: 4 7 1 -> 1 7 4" """
+    return _to.string(_c.sb_task_description(_to.choice("sb_task", task)))
+
+
+def task_make(task, seed, part, index, **option):
+    """Writes pair `index` (below 2^48) of a part; options may be NULL. Fails on lengths out of order or
+    range.
+
+    Options
+
+      min_length
+      max_length"""
+    pair = sb_task_pair()
+    given = _to.Options(sb_task_options, option, "task_make")
+    _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, seed, _to.choice("sb_part", part), index, byref(pair)))
+    return pair
+
+
+def task_part(task, source, target):
+    """The part to which the pair of this source and target belongs."""
+    return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source), _to.text(target)))
+
+
+def model_kind_find(name):
+    """A kind of the library by its name; fails, listing the names, when there is none."""
+    return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name)))
+
+
+def model_decode(model, texts, **option):
+    """The model's outputs for n texts, sources or prompts, as symbols with their scores, to be freed
+    with sb_decoded_free. Options may be NULL: greedy. Fails when the kind has no generator.
+
+    Options
+
+      beam_width: hypotheses kept at each step; 0 and 1: greedy
+      length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+      longest: the most symbols of an output; 0: 2 n + 50 for a source of n
+      sample: draw symbols; needs beam_width 0 or 1
+      temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
+      top_k: sampling among the k most probable symbols; 0: all
+      top_p: and among the fewest that together have this probability, in (0, 1];
+    0: all (Holtzman et al. 2020)
+      seed: of sampling; the i-th text of a call has its own random stream
+      batch_pairs: the most texts that are decoded together; 0: 64
+      no_cache: recomputes all earlier positions for each symbol: slow, for tests
+      listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+    failure. Not with a beam. NULL: nobody listens.
+      listener"""
+    outputs = (sb_decoded * len(texts))()
+    given = _to.Options(sb_decoding_options, option, "model_decode")
+    _to.check(_c.sb_model_decode(_to.model(model), _to.texts(texts), len(texts), given, outputs))
+    return _to.decoded(outputs)
+
+
+def tensor_draw(t):
+    """The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
+    is negative, with the number as a tooltip. The last two axes are rows and columns; all others
+    count maps, such as the heads of attention weights.
+
+    Returns a text to be freed with sb_free. Fails above 4,096 numbers, and when backward has freed
+    the data."""
+    return _to.owned_text(_c.sb_tensor_draw(_to.tensor(t)))
+
+
+def edit_distance(a, b):
+    """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
+    substitutions that turn a into b. -1, with a message, without memory."""
+    return _c.sb_edit_distance(*_to.ids(a), *_to.ids(b))
+
+
+def perplexity(log_likelihood, count):
+    """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
+    log_likelihood. NaN, with a message, when the count is below 1."""
+    return _c.sb_perplexity(log_likelihood, count)
+
+
+def score_texts(sources, references, outputs, units):
+    """Scores `count` outputs; lines with the same source give it several references. Its output is that
+    of its first line. Distances and accuracy count units: characters, bytes or words (bpe is taken
+    as words). Fails on other units, on a count below 1, when a text is NULL or not UTF-8, and
+    without memory."""
+    score = sb_text_score()
+    _to.check(_c.sb_score_texts(_to.texts(sources), _to.texts(references), _to.texts(outputs), len(outputs), _to.choice("sb_units", units), byref(score)))
+    return score
+
+
+def bleu_corpus(outputs, references):
+    """Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
+    tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
+    smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
+    when a text is NULL or not UTF-8, and without memory."""
+    bleu = sb_bleu()
+    _to.check(_c.sb_bleu_corpus(_to.texts(outputs), _to.texts(references), len(references), byref(bleu)))
+    return bleu
+
+
+def bleu_signature():
+    """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
+    return _to.string(_c.sb_bleu_signature())
+
+
+def schedule_check(schedule):
+    """Fails when a number is out of range."""
+    _to.check(_c.sb_schedule_check(_to.reference(sb_schedule, schedule)))
+
+
+def schedule_rate(schedule, step, plateau=None):
+    """The learning rate of a step >= 1; `plateau` may be NULL."""
+    return _c.sb_schedule_rate(_to.reference(sb_schedule, schedule), step, _to.reference(sb_plateau, plateau))
+
+
+def plateau_observe(plateau, schedule, loss):
+    """Reports the loss of an evaluation to a plateau schedule."""
+    _c.sb_plateau_observe(_to.reference(sb_plateau, plateau), _to.reference(sb_schedule, schedule), loss)
+
+
+def model_save(model, path):
+    """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
+    save it together."""
+    _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))
 
 
 class KVCache(Object):
-    free = _c.sb_kv_cache_free
 
     def __init__(self):
         """An empty cache; the first append determines its sizes. The caller frees it."""
         self.take(_c.sb_kv_cache_new(), [])
+    free = _c.sb_kv_cache_free
 
     def length(self):
         """The number of positions and of sequences in the cache; 0 for NULL."""
@@ -87,11 +1784,11 @@ class KVCache(Object):
 
 
 class SafeTensors(Object):
-    free = _c.sb_safetensors_close
 
     def __init__(self, path):
         """Opens a file. Several threads may read it."""
         self.take(_c.sb_safetensors_open(_to.text(path)), [path])
+    free = _c.sb_safetensors_close
 
     def count(self):
         """Tensors are numbered from 0 in the byte order of their names. Strings and shapes are valid until
@@ -143,7 +1840,6 @@ class SafeTensors(Object):
 
 
 class Parameters(Object):
-    free = _c.sb_parameters_free
 
     def __init__(self, seed=0):
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
@@ -155,6 +1851,7 @@ class Parameters(Object):
         """An empty set of f32 parameters (sb_parameters_of: of any real dtype). The seed determines the
         initial weights, which are drawn in the order of sb_parameters_add."""
         return _to.adopt(Parameters, _c.sb_parameters_of(_to.choice("sb_dtype", dtype), seed), [dtype, seed])
+    free = _c.sb_parameters_free
 
     def add(self, name, shape, initial):
         """Adds a parameter, a leaf that requires a gradient. The set owns it; the pointer is valid as long
@@ -219,14 +1916,13 @@ class Parameters(Object):
         """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
         return _c.sb_parameters_fingerprint(self)
 
-    def vector(self, random=None):
+    def vector(self, random):
         """A new vector over a set: +-1 drawn from the stream, or zeros where it is NULL. To be freed with
         sb_parameters_free."""
         return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.reference(sb_random, random)), [random])
 
 
 class Encoder(Object):
-    free = _c.sb_encoder_free
 
     def __init__(self, set, name, V, **option):
         """An encoder for a vocabulary of V symbols: an embedding ("<name>.embedding"), layers
@@ -239,7 +1935,7 @@ class Encoder(Object):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -257,16 +1953,17 @@ class Encoder(Object):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "Encoder")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "Encoder")
         self.take(_c.sb_encoder_new(set, _to.text(name), V, given), [set, name, V])
+    free = _c.sb_encoder_free
 
     def __call__(self, ids, lengths=None):
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
@@ -289,12 +1986,12 @@ class Encoder(Object):
 
 
 class Labels(Object):
-    free = _c.sb_labels_free
 
     def __init__(self, texts):
         """The different texts among `count`, in the order of their bytes. Fails when one is NULL, empty or
         not UTF-8, when there are fewer than two, and without memory."""
         self.take(_c.sb_labels_new(_to.texts(texts), len(texts)), [texts])
+    free = _c.sb_labels_free
 
     def count(self):
         """NULL: 0"""
@@ -310,11 +2007,11 @@ class Labels(Object):
 
 
 class Pairs(Object):
-    free = _c.sb_pairs_free
 
     def __init__(self):
         """without any pair; NULL without memory"""
         self.take(_c.sb_pairs_new(), [])
+    free = _c.sb_pairs_free
 
     def add(self, source, target):
         """Adds a pair of copies. Fails when a text is not UTF-8 or there is no memory."""
@@ -350,7 +2047,7 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "read")
+        given = _to.Options(sb_pairs_options, option, "read")
         return _to.adopt(Pairs, _c.sb_pairs_read(_to.text(path), given), [path])
 
     @staticmethod
@@ -361,7 +2058,7 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "read_two")
+        given = _to.Options(sb_pairs_options, option, "read_two")
         return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
 
     @staticmethod
@@ -372,7 +2069,7 @@ class Pairs(Object):
 
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
-        given = _to.options(sb_pairs_options, option, "parse")
+        given = _to.Options(sb_pairs_options, option, "parse")
         return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), _to.text(text), size, given), [name, text, size])
 
     def shared(self, b):
@@ -382,7 +2079,6 @@ class Pairs(Object):
 
 
 class Vocabulary(Object):
-    free = _c.sb_vocabulary_release
 
     def __init__(self, texts, **option):
         """Learns a vocabulary from `count` texts; options may be NULL.
@@ -405,8 +2101,9 @@ class Vocabulary(Object):
 
           units: 0: chosen from the texts
           size: the most ids, special ones included; 0: no limit, for bpe 8,000"""
-        given = _to.options(sb_vocabulary_options, option, "Vocabulary")
+        given = _to.Options(sb_vocabulary_options, option, "Vocabulary")
         self.take(_c.sb_vocabulary_new(_to.texts(texts), len(texts), given), [texts])
+    free = _c.sb_vocabulary_release
 
     def size(self):
         """ids are below it; NULL: 0"""
@@ -434,7 +2131,6 @@ class Vocabulary(Object):
 
 
 class Data(Object):
-    free = _c.sb_data_free
 
     @staticmethod
     def task(task, seed=0):
@@ -446,7 +2142,7 @@ class Data(Object):
     def task_with(task, task_options=None, options=None):
         """The endless pairs of a built-in task ("copy", "reverse", "sort", "addition", "dates"), training
         part, with its vocabularies; 64 pairs a batch."""
-        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.options(sb_task_options, task_options, "task_options"), options and _to.options(sb_data_options, options, "options")), [task, task_options, options])
+        return _to.adopt(Data, _c.sb_data_task_with(_to.choice("sb_task", task), task_options and _to.Options(sb_task_options, task_options, "task_options"), options and _to.Options(sb_data_options, options, "options")), [task, task_options, options])
 
     def __init__(self, pairs, source, target, **option):
         """Pairs of texts, encoded by two vocabularies (which may be one); both are retained, the pairs may
@@ -457,10 +2153,11 @@ class Data(Object):
           seed
           batch_pairs: the most pairs of a batch; default 64
           batch_symbols: the most symbols of a batch with padding, source or target, whichever
-          is more; default 4096 (a single longer pair makes a batch alone)
+        is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.options(sb_data_options, option, "Data")
+        given = _to.Options(sb_data_options, option, "Data")
         self.take(_c.sb_data_new(pairs, source, target, given), [pairs, source, target])
+    free = _c.sb_data_free
 
     def source(self):
         return _to.borrow(Vocabulary, _c.sb_data_source(self), self)
@@ -508,7 +2205,6 @@ class Data(Object):
 
 
 class Labelled(Object):
-    free = _c.sb_labelled_free
 
     def __init__(self, pairs, vocabulary, labels, **option):
         """Pairs of text and label, of which the vocabulary is retained and the others may be freed
@@ -520,10 +2216,11 @@ class Labelled(Object):
           seed
           batch_pairs: the most pairs of a batch; default 64
           batch_symbols: the most symbols of a batch with padding, source or target, whichever
-          is more; default 4096 (a single longer pair makes a batch alone)
+        is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
-        given = _to.options(sb_data_options, option, "Labelled")
+        given = _to.Options(sb_data_options, option, "Labelled")
         self.take(_c.sb_labelled_new(pairs, vocabulary, labels, given), [pairs, vocabulary, labels])
+    free = _c.sb_labelled_free
 
     def count(self):
         """texts of an epoch"""
@@ -551,11 +2248,11 @@ class Labelled(Object):
 
 
 class Description(Object):
-    free = _c.sb_description_free
 
-    def __init__(self, kind):
+    def __init__(self, kind="layer"):
         """Of a model of this kind, a name that is copied."""
         self.take(_c.sb_description_new(_to.text(kind)), [kind])
+    free = _c.sb_description_free
 
     def kind(self):
         """Of a model of this kind, a name that is copied."""
@@ -609,11 +2306,6 @@ class Description(Object):
         the default: it is whole. Files do not contain this."""
         _c.sb_description_set_ranks(self, ranks)
 
-    def ranks(self):
-        """The ranks over which a model that is built from it is cut by heads (tensor parallelism); NULL,
-        the default: it is whole. Files do not contain this."""
-        return _to.borrow(Communicator, _c.sb_description_ranks(self), self)
-
     @staticmethod
     def model_describe(model):
         """A description of the model, to be freed."""
@@ -621,7 +2313,6 @@ class Description(Object):
 
 
 class Classifier(Object):
-    free = _c.sb_classifier_free
 
     @staticmethod
     def for_(weights, vocabulary, labels, **option):
@@ -635,8 +2326,9 @@ class Classifier(Object):
           transformer: decoder_layers is ignored
           pooling
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_classifier_options, option, "for_")
+        given = _to.Options(sb_classifier_options, option, "for_")
         return _to.adopt(Classifier, _c.sb_classifier_for(weights, vocabulary, _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
+    free = _c.sb_classifier_free
 
     def options_of(self):
         """The options with every default filled in."""
@@ -684,10 +2376,10 @@ class Classifier(Object):
 
 
 class Documents(Object):
-    free = _c.sb_documents_free
 
     def __init__(self):
         self.take(_c.sb_documents_new(), [])
+    free = _c.sb_documents_free
 
     def add(self, name, text, size, cut="files"):
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
@@ -722,7 +2414,6 @@ class Documents(Object):
 
 
 class Windows(Object):
-    free = _c.sb_windows_free
 
     def __init__(self, documents, vocabulary, **option):
         """Encodes documents, which may be freed afterwards, by a vocabulary, which is retained. Options may
@@ -734,10 +2425,11 @@ class Windows(Object):
           length: the most symbols of a window; default 128
           batch_windows: the most windows of a batch; default 64
           batch_symbols: the most symbols of a batch with padding; default 4096 (a single
-          longer window makes a batch alone)
+        longer window makes a batch alone)
           fixed: the same windows in each epoch, from the start of each document"""
-        given = _to.options(sb_windows_options, option, "Windows")
+        given = _to.Options(sb_windows_options, option, "Windows")
         self.take(_c.sb_windows_new(documents, vocabulary, given), [documents, vocabulary])
+    free = _c.sb_windows_free
 
     def vocabulary(self):
         return _to.borrow(Vocabulary, _c.sb_windows_vocabulary(self), self)
@@ -780,7 +2472,6 @@ class Windows(Object):
 
 
 class Decoder(Object):
-    free = _c.sb_decoder_free
 
     def __init__(self, set, name, V, crosses=False, shared=None, **option):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
@@ -792,7 +2483,7 @@ class Decoder(Object):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -810,16 +2501,17 @@ class Decoder(Object):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "Decoder")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "Decoder")
         self.take(_c.sb_decoder_new(set, _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+    free = _c.sb_decoder_free
 
     def table(self):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
@@ -852,10 +2544,10 @@ class Decoder(Object):
 
 
 class DecoderState(Object):
-    free = _c.sb_decoder_state_free
 
     def __init__(self, decoder):
         self.take(_c.sb_decoder_state_new(decoder), [decoder])
+    free = _c.sb_decoder_state_free
 
     def length(self):
         """The number of positions in the state."""
@@ -863,7 +2555,6 @@ class DecoderState(Object):
 
 
 class LanguageModel(Object):
-    free = _c.sb_language_model_free
 
     def __init__(self, weights, data, **option):
         """A model for a vocabulary, which it retains, or for that of the data's targets. It adds its
@@ -876,11 +2567,11 @@ class LanguageModel(Object):
           tie_embeddings: the output's weights are the embeddings
           label_smoothing: of the loss, in [0, 1)
           context: the most symbols that it reads at a time: what follows a longer text is
-          predicted from its last symbols alone, at least half of so many; 0: all, as
-          far as it has positions
+        predicted from its last symbols alone, at least half of so many; 0: all, as
+        far as it has positions
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
-          one, and "begin" is put before an empty one only"""
-        given = _to.options(sb_language_model_options, option, "LanguageModel")
+        one, and "begin" is put before an empty one only"""
+        given = _to.Options(sb_language_model_options, option, "LanguageModel")
         self.take(_c.sb_language_model_new(weights, data, given), [weights, data])
 
     @staticmethod
@@ -895,12 +2586,13 @@ class LanguageModel(Object):
           tie_embeddings: the output's weights are the embeddings
           label_smoothing: of the loss, in [0, 1)
           context: the most symbols that it reads at a time: what follows a longer text is
-          predicted from its last symbols alone, at least half of so many; 0: all, as
-          far as it has positions
+        predicted from its last symbols alone, at least half of so many; 0: all, as
+        far as it has positions
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
-          one, and "begin" is put before an empty one only"""
-        given = _to.options(sb_language_model_options, option, "for_")
+        one, and "begin" is put before an empty one only"""
+        given = _to.Options(sb_language_model_options, option, "for_")
         return _to.adopt(LanguageModel, _c.sb_language_model_for(weights, vocabulary, given), [weights, vocabulary])
+    free = _c.sb_language_model_free
 
     def options_of(self):
         """The options with every default filled in."""
@@ -985,14 +2677,14 @@ class LanguageModel(Object):
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
           top_k: sampling among the k most probable symbols; 0: all
           top_p: and among the fewest that together have this probability, in (0, 1];
-          0: all (Holtzman et al. 2020)
+        0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-          failure. Not with a beam. NULL: nobody listens.
+        failure. Not with a beam. NULL: nobody listens.
           listener"""
-        given = _to.options(sb_decoding_options, option, "continue_")
+        given = _to.Options(sb_decoding_options, option, "continue_")
         return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
 
     def continue_texts(self, prompts, **option):
@@ -1007,21 +2699,20 @@ class LanguageModel(Object):
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
           top_k: sampling among the k most probable symbols; 0: all
           top_p: and among the fewest that together have this probability, in (0, 1];
-          0: all (Holtzman et al. 2020)
+        0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-          failure. Not with a beam. NULL: nobody listens.
+        failure. Not with a beam. NULL: nobody listens.
           listener"""
         outputs = (sb_decoded * len(prompts))()
-        given = _to.options(sb_decoding_options, option, "continue_texts")
+        given = _to.Options(sb_decoding_options, option, "continue_texts")
         _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
         return _to.decoded(outputs)
 
 
 class Seq2Seq(Object):
-    free = _c.sb_seq2seq_free
 
     def __init__(self, weights, data, **option):
         """A model for the vocabularies of the data, or for two given ones, which it retains. It adds its
@@ -1034,7 +2725,7 @@ class Seq2Seq(Object):
           tie_embeddings: the output's weights are the target's embeddings
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_seq2seq_options, option, "Seq2Seq")
+        given = _to.Options(sb_seq2seq_options, option, "Seq2Seq")
         self.take(_c.sb_seq2seq_new(weights, data, given), [weights, data])
 
     @staticmethod
@@ -1049,8 +2740,9 @@ class Seq2Seq(Object):
           tie_embeddings: the output's weights are the target's embeddings
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
-        given = _to.options(sb_seq2seq_options, option, "for_")
+        given = _to.Options(sb_seq2seq_options, option, "for_")
         return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(weights, source, target, given), [weights, source, target])
+    free = _c.sb_seq2seq_free
 
     def save(self, path):
         """Writes the model to a safetensors file: its weights under their names, options and vocabularies
@@ -1153,14 +2845,14 @@ class Seq2Seq(Object):
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
           top_k: sampling among the k most probable symbols; 0: all
           top_p: and among the fewest that together have this probability, in (0, 1];
-          0: all (Holtzman et al. 2020)
+        0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-          failure. Not with a beam. NULL: nobody listens.
+        failure. Not with a beam. NULL: nobody listens.
           listener"""
-        given = _to.options(sb_decoding_options, option, "translate")
+        given = _to.Options(sb_decoding_options, option, "translate")
         return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
 
     def translate_texts(self, texts, **option):
@@ -1175,15 +2867,15 @@ class Seq2Seq(Object):
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
           top_k: sampling among the k most probable symbols; 0: all
           top_p: and among the fewest that together have this probability, in (0, 1];
-          0: all (Holtzman et al. 2020)
+        0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-          failure. Not with a beam. NULL: nobody listens.
+        failure. Not with a beam. NULL: nobody listens.
           listener"""
         outputs = (c_void_p * len(texts))()
-        given = _to.options(sb_decoding_options, option, "translate_texts")
+        given = _to.Options(sb_decoding_options, option, "translate_texts")
         _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
         return list(map(_to.owned_text, outputs))
 
@@ -1199,25 +2891,25 @@ class Seq2Seq(Object):
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
           top_k: sampling among the k most probable symbols; 0: all
           top_p: and among the fewest that together have this probability, in (0, 1];
-          0: all (Holtzman et al. 2020)
+        0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-          failure. Not with a beam. NULL: nobody listens.
+        failure. Not with a beam. NULL: nobody listens.
           listener"""
         outputs = (sb_decoded * len(texts))()
-        given = _to.options(sb_decoding_options, option, "decode_texts")
+        given = _to.Options(sb_decoding_options, option, "decode_texts")
         _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
         return _to.decoded(outputs)
 
 
 class Average(Object):
-    free = _c.sb_average_free
 
     def __init__(self, set, decay):
         """`decay` is in (0, 1). The average starts with the present parameters. The set must outlive it."""
         self.take(_c.sb_average_new(set, decay), [set, decay])
+    free = _c.sb_average_free
 
     def update(self):
         """average = d average + (1 - d) parameters, with d = min(decay, (1 + t) / (10 + t)) in update t, so
@@ -1245,7 +2937,6 @@ class Average(Object):
 
 
 class Optimiser(Object):
-    free = _c.sb_optimiser_free
 
     @staticmethod
     def sgd(set, **option):
@@ -1263,9 +2954,9 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-          decoupled
+        decoupled
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "sgd")
+        given = _to.Options(sb_optimiser_options, option, "sgd")
         return _to.adopt(Optimiser, _c.sb_sgd_new(set, given), [set])
 
     @staticmethod
@@ -1284,9 +2975,9 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-          decoupled
+        decoupled
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "adam")
+        given = _to.Options(sb_optimiser_options, option, "adam")
         return _to.adopt(Optimiser, _c.sb_adam_new(set, given), [set])
 
     @staticmethod
@@ -1305,10 +2996,11 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-          decoupled
+        decoupled
           clip: gradient clipping by global norm; 0: none"""
-        given = _to.options(sb_optimiser_options, option, "adamw")
+        given = _to.Options(sb_optimiser_options, option, "adamw")
         return _to.adopt(Optimiser, _c.sb_adamw_new(set, given), [set])
+    free = _c.sb_optimiser_free
 
     def step(self):
         """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient has
@@ -1360,7 +3052,6 @@ class Optimiser(Object):
 
 
 class Trainer(Object):
-    free = _c.sb_trainer_free
 
     def __init__(self, model, source, **option):
         """The model, the source and the communicator must outlive the trainer, which keeps copies of the
@@ -1386,8 +3077,9 @@ class Trainer(Object):
           sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
           stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
           stop_context"""
-        given = _to.options(sb_trainer_options, option, "Trainer")
+        given = _to.Options(sb_trainer_options, option, "Trainer")
         self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
+    free = _c.sb_trainer_free
 
     def step(self):
         """One step: forward, backward, update, on as many batches as are accumulated.
@@ -1435,7 +3127,7 @@ class Trainer(Object):
     def save(self):
         return _c.sb_trainer_save(self)
 
-    def restore(self, state=None):
+    def restore(self, state):
         _to.check(_c.sb_trainer_restore(self, _to.reference(sb_trainer_state, state)))
 
     def checkpoint_save(self, path):
@@ -1522,7 +3214,7 @@ class MultiHeadAttention(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1540,15 +3232,15 @@ class MultiHeadAttention(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "MultiHeadAttention")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "MultiHeadAttention")
         self.prepare([set, name, rotary])
         _to.check(_c.sb_multi_head_attention_init(self, set, _to.text(name), given, rotary))
 
@@ -1564,11 +3256,11 @@ class MultiHeadAttention(Layer):
           bias: added to the scores, broadcastable to (B, H, Lq, Lk)
           start: position of the first row of x, for rotary positions
           cache: keys and values of earlier positions, to which those of the memory are
-          appended; only on tapes that do not record
+        appended; only on tapes that do not record
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
-          NULL
+        NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "__call__")
+        given = _to.Options(sb_attending, option, "__call__")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
         if c is None:
             return _to.retry(self.__call__, x, memory, **option)
@@ -1587,7 +3279,7 @@ class FeedForward(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1605,15 +3297,15 @@ class FeedForward(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "FeedForward")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "FeedForward")
         self.prepare([set, name])
         _to.check(_c.sb_feed_forward_init(self, set, _to.text(name), given))
 
@@ -1638,7 +3330,7 @@ class TransformerLayer(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1656,15 +3348,15 @@ class TransformerLayer(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "TransformerLayer")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "TransformerLayer")
         self.prepare([set, name, crosses])
         _to.check(_c.sb_transformer_layer_init(self, set, _to.text(name), given, crosses))
 
@@ -1674,7 +3366,7 @@ class TransformerLayer(Layer):
 
         Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
         Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
-        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
         if c is None:
             return _to.retry(self.__call__, x, memory, self_, cross)
         return _to.result(c)
@@ -1692,7 +3384,7 @@ class EncoderLayer(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1710,15 +3402,15 @@ class EncoderLayer(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "EncoderLayer")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "EncoderLayer")
         self.prepare([set, name])
         _to.check(_c.sb_encoder_layer_init(self, set, _to.text(name), given))
 
@@ -1732,11 +3424,11 @@ class EncoderLayer(Layer):
           bias: added to the scores, broadcastable to (B, H, Lq, Lk)
           start: position of the first row of x, for rotary positions
           cache: keys and values of earlier positions, to which those of the memory are
-          appended; only on tapes that do not record
+        appended; only on tapes that do not record
           cached: the cache holds all keys and values: nothing is appended, and the memory may be
-          NULL
+        NULL
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
-        given = _to.options(sb_attending, option, "__call__")
+        given = _to.Options(sb_attending, option, "__call__")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
         if c is None:
             return _to.retry(self.__call__, x, **option)
@@ -1755,7 +3447,7 @@ class DecoderLayer(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1773,28 +3465,27 @@ class DecoderLayer(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "DecoderLayer")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "DecoderLayer")
         self.prepare([set, name, crosses])
         _to.check(_c.sb_decoder_layer_init(self, set, _to.text(name), given, crosses))
 
     def __call__(self, x, memory=None, self_=None, cross=None):
         """The same for a decoder, whose positions belong to the target sequence."""
-        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.options(sb_attending, self_, "self_"), cross and _to.options(sb_attending, cross, "cross"))
+        c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
         if c is None:
             return _to.retry(self.__call__, x, memory, self_, cross)
         return _to.result(c)
 
 
 class Batch(Object):
-    free = _c.sb_batch_free
 
     def get(self, name):
         """The part of this name; fails when there is none."""
@@ -1802,6 +3493,7 @@ class Batch(Object):
         if c is None:
             return _to.retry(self.get, name)
         return _to.result(c)
+    free = _c.sb_batch_free
 
 
 class EmbeddingLayer(Layer):
@@ -1818,7 +3510,7 @@ class EmbeddingLayer(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1836,15 +3528,15 @@ class EmbeddingLayer(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "EmbeddingLayer")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "EmbeddingLayer")
         self.prepare([set, name, V, shared])
         _to.check(_c.sb_embedding_layer_init(self, set, _to.text(name), V, given, _to.tensor(shared)))
 
@@ -1937,8 +3629,8 @@ class OutputHead(Layer):
           label_smoothing: e: targets become (1 - e) target + e / V; in [0, 1)
           class_weight: (V), constant: the weight of each class; NULL: all 1
           reduction: MEAN divides by the sum of the class weights of the targets that
-          are not ignored; with probabilities, by the number of rows"""
-        given = _to.options(sb_cross_entropy_options, option, "loss")
+        are not ignored; with probabilities, by the number of rows"""
+        given = _to.Options(sb_cross_entropy_options, option, "loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
         if c is None:
             return _to.retry(self.loss, y, targets, **option)
@@ -1957,7 +3649,7 @@ class PositionBias(Layer):
           heads: H: attention heads, a divisor of the width; default 4
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
-          decoder of cross-attention; default C
+        decoder of cross-attention; default C
           value_width: the same of values; default key_width
           feed_forward: hidden width of the feed-forward network; default 4 C
           encoder_layers: default 3
@@ -1975,224 +3667,18 @@ class PositionBias(Layer):
           positions
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
-          requested
+        requested
           along: the sequence of x in a partition; decoders always use the target
           longest: number of positions with SB_POSITIONS_LEARNED; default 512
           padded: embeddings: the symbol padding_id stands for padding; its row of the table
-          starts at 0 and gets no gradient
+        starts at 0 and gets no gradient
           padding_id
           ranks: tensor parallelism: each rank holds an equal part of the heads and
-          hidden units; must outlive the model. NULL: none"""
-        given = _to.options(sb_transformer_options, option, "PositionBias")
+        hidden units; must outlive the model. NULL: none"""
+        given = _to.Options(sb_transformer_options, option, "PositionBias")
         self.prepare([set, name])
         _to.check(_c.sb_position_bias_init(self, set, _to.text(name), given))
 
 
-def random_new(seed, stream):
-    return _c.sb_random_new(seed, _to.choice("sb_stream", stream))
-
-
-def random_bits(random=None):
-    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
-    position of the stream."""
-    return _c.sb_random_bits(_to.reference(sb_random, random))
-
-
-def random_uniform(random=None):
-    """The next draw's 32 random bits, and a number in [0, 1) with 53 random bits. Each takes one
-    position of the stream."""
-    return _c.sb_random_uniform(_to.reference(sb_random, random))
-
-
-def random_below(random, limit):
-    """An integer in 0..limit-1, without bias. Fails and returns 0 when the limit is 0."""
-    return _c.sb_random_below(_to.reference(sb_random, random), limit)
-
-
-def random_normal(random=None):
-    """A standard normal variate (Box and Muller 1958)."""
-    return _c.sb_random_normal(_to.reference(sb_random, random))
-
-
-def attention_cached(q, cache, **option):
-    """sb_attention with the cached keys and values, which are read in place. `layout` applies to q and
-    the result only. The result of a row depends neither on the rest of the batch nor on the
-    capacity: alone and in a batch, its bits are the same. Not differentiable.
-
-    Shape     q (B, Lq, H, D), the cache's k (B, Lk, G, D), v (B, Lk, G, Dv) -> y (B, Lq, H, Dv)
-    Fails     as sb_attention; the open tape records; the cache is empty
-
-    Options
-
-      layout
-      mask: NULL: every query attends to every key
-      bias: added to the scores; broadcastable to (B, H, Lq, Lk)
-      score
-      scale: 0: 1/sqrt D, or 1 with SB_SCORE_COSINE
-      temperature: T, an extra divisor of the scores without the bias; 0: 1
-      log_temperature: a learned T, stored as ln T: a scalar, or (H) one for each head
-      softcap: c: scores without the bias become c tanh(s / c); 0: none. Stores the
-      scores: neither tiled, cached nor with sequence parallelism. A NaN in a
-      blocked key spoils the gradient of q
-      dropout: of the attention weights, by the tape's random stream
-      weights: receives the attention weights (B, H, Lq, Lk): the softmax output,
-      before dropout. sb_keep() keeps them and their gradient
-      algorithm
-      queries: the sequences of q and of k, on a tape with a partition
-      keys: the sequences of q and of k, on a tape with a partition
-      heads: which heads this rank holds; zero: all"""
-    given = _to.options(sb_attention_options, option, "attention_cached")
-    c = _c.sb_attention_cached(_to.tensor(q), cache, given)
-    if c is None:
-        return _to.retry(attention_cached, q, cache, **option)
-    return given.results(c)
-
-
-def version():
-    """The version of the library, as in "0.2.0"."""
-    return _to.string(_c.sb_version())
-
-
-def transformer_complete(options=None):
-    """Fills in all defaults and checks the result; fails when sizes do not match."""
-    complete = sb_transformer_options()
-    _to.check(_c.sb_transformer_complete(options and _to.options(sb_transformer_options, options, "options"), byref(complete)))
-    return complete
-
-
-def units_name(units):
-    """"words" """
-    return _to.string(_c.sb_units_name(_to.choice("sb_units", units)))
-
-
-def units_description(units):
-    """"words (single-space tokens)" """
-    return _to.string(_c.sb_units_description(_to.choice("sb_units", units)))
-
-
-def task_name(task):
-    """"reverse" """
-    return _to.string(_c.sb_task_name(_to.choice("sb_task", task)))
-
-
-def task_description(task):
-    """"reverse the digits: 4 7 1 -> 1 7 4" """
-    return _to.string(_c.sb_task_description(_to.choice("sb_task", task)))
-
-
-def task_make(task, seed, part, index, **option):
-    """Writes pair `index` (below 2^48) of a part; options may be NULL. Fails on lengths out of order or
-    range.
-
-    Options
-
-      min_length
-      max_length"""
-    pair = sb_task_pair()
-    given = _to.options(sb_task_options, option, "task_make")
-    _to.check(_c.sb_task_make(_to.choice("sb_task", task), given, seed, _to.choice("sb_part", part), index, byref(pair)))
-    return pair
-
-
-def task_part(task, source, target):
-    """The part to which the pair of this source and target belongs."""
-    return _to.name_of("sb_part", _c.sb_task_part(_to.choice("sb_task", task), _to.text(source), _to.text(target)))
-
-
-def model_kind_find(name):
-    """A kind of the library by its name; fails, listing the names, when there is none."""
-    return _to.contents(sb_model_kind, _c.sb_model_kind_find(_to.text(name)))
-
-
-def model_decode(model, texts, **option):
-    """The model's outputs for n texts, sources or prompts, as symbols with their scores, to be freed
-    with sb_decoded_free. Options may be NULL: greedy. Fails when the kind has no generator.
-
-    Options
-
-      beam_width: hypotheses kept at each step; 0 and 1: greedy
-      length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
-      longest: the most symbols of an output; 0: 2 n + 50 for a source of n
-      sample: draw symbols; needs beam_width 0 or 1
-      temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
-      top_k: sampling among the k most probable symbols; 0: all
-      top_p: and among the fewest that together have this probability, in (0, 1];
-      0: all (Holtzman et al. 2020)
-      seed: of sampling; the i-th text of a call has its own random stream
-      batch_pairs: the most texts that are decoded together; 0: 64
-      no_cache: recomputes all earlier positions for each symbol: slow, for tests
-      listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
-      failure. Not with a beam. NULL: nobody listens.
-      listener"""
-    outputs = (sb_decoded * len(texts))()
-    given = _to.options(sb_decoding_options, option, "model_decode")
-    _to.check(_c.sb_model_decode(_to.model(model), _to.texts(texts), len(texts), given, outputs))
-    return _to.decoded(outputs)
-
-
-def tensor_draw(t):
-    """The numbers of a tensor as SVG: a square for each, as opaque as the number is large, red where it
-    is negative, with the number as a tooltip. The last two axes are rows and columns; all others
-    count maps, such as the heads of attention weights.
-
-    Returns a text to be freed with sb_free. Fails above 4,096 numbers, and when backward has freed
-    the data."""
-    return _to.owned_text(_c.sb_tensor_draw(_to.tensor(t)))
-
-
-def edit_distance(a, b):
-    """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
-    substitutions that turn a into b. -1, with a message, without memory."""
-    return _c.sb_edit_distance(*_to.ids(a), *_to.ids(b))
-
-
-def perplexity(log_likelihood, count):
-    """exp(-log_likelihood / count): of `count` units whose natural log-probabilities add up to
-    log_likelihood. NaN, with a message, when the count is below 1."""
-    return _c.sb_perplexity(log_likelihood, count)
-
-
-def score_texts(sources, references, outputs, units):
-    """Scores `count` outputs; lines with the same source give it several references. Its output is that
-    of its first line. Distances and accuracy count units: characters, bytes or words (bpe is taken
-    as words). Fails on other units, on a count below 1, when a text is NULL or not UTF-8, and
-    without memory."""
-    score = sb_text_score()
-    _to.check(_c.sb_score_texts(_to.texts(sources), _to.texts(references), _to.texts(outputs), len(outputs), _to.choice("sb_units", units), byref(score)))
-    return score
-
-
-def bleu_corpus(outputs, references):
-    """Computes what sacreBLEU (Post 2018) computes by default, with one reference for each output:
-    tokens as mteval-v13a cuts them, n-grams of up to four tokens, case-sensitive, exponential
-    smoothing of orders without any match (Chen and Cherry 2014, method 3). Fails on a count below 1,
-    when a text is NULL or not UTF-8, and without memory."""
-    bleu = sb_bleu()
-    _to.check(_c.sb_bleu_corpus(_to.texts(outputs), _to.texts(references), len(references), byref(bleu)))
-    return bleu
-
-
-def bleu_signature():
-    """How the score is computed: a signature in sacreBLEU's form, to be printed with it."""
-    return _to.string(_c.sb_bleu_signature())
-
-
-def schedule_check(schedule=None):
-    """Fails when a number is out of range."""
-    _to.check(_c.sb_schedule_check(_to.reference(sb_schedule, schedule)))
-
-
-def schedule_rate(schedule, step, plateau=None):
-    """The learning rate of a step >= 1; `plateau` may be NULL."""
-    return _c.sb_schedule_rate(_to.reference(sb_schedule, schedule), step, _to.reference(sb_plateau, plateau))
-
-
-def plateau_observe(plateau, schedule, loss):
-    """Reports the loss of an evaluation to a plateau schedule."""
-    _c.sb_plateau_observe(_to.reference(sb_plateau, plateau), _to.reference(sb_schedule, schedule), loss)
-
-
-def model_save(model, path):
-    """Writes the model. An existing file is replaced atomically. All ranks that hold parts of a model
-    save it together."""
-    _to.check(_c.sb_model_save(_to.model(model), _to.text(path)))
+for _name in ['add', 'subtract', 'multiply', 'divide', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:
+    setattr(Tensor, _name, globals()[_name])
