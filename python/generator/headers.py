@@ -1,4 +1,4 @@
-"""Reads the installed headers: their functions, structs and enums, each with its comment."""
+"""Reads the headers: their functions, structs and enums, each with its comment."""
 import os
 import re
 import subprocess
@@ -30,62 +30,61 @@ class Headers(NamedTuple):
     opaque: dict  # names of structs without fields, in order
 
 
-ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-VARIABLE = re.compile(r"(.*?)([A-Za-z_]\w*)((?:\[[^\]]*\])*)$", re.S)
+ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+INLINE = re.compile(r"static inline [^;{]*\{.*?\n\}", re.S)
+STRUCT = re.compile(r"(?:typedef )?(struct|enum)\s*(\w*)\s*{(.*)}\s*(\w*)$", re.S)
 
 
 def prose(comment):
     """The text of a C comment, without its stars."""
-    lines = comment[2:-2].split("\n")
-    lines = [re.sub(r"^\s*\* ?", "", line) if i else line for i, line in enumerate(lines)]
-    indent = min((len(s) - len(s.lstrip()) for s in lines[1:] if s.strip()), default=0)
-    return "\n".join([lines[0].strip()] + [s[indent:].rstrip() for s in lines[1:]]).strip()
+    first, *lines = [re.sub(r"^\s*\* ?", "", line) for line in comment[2:-2].split("\n")]
+    indent = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[indent:].rstrip() for line in lines)]).strip()
 
 
 def split(text, separator):
     """The parts between separators outside all brackets and comments."""
-    parts, depth, start, at = [], 0, 0, 0
-    while at < len(text):
-        if text.startswith("/*", at):
-            at = text.index("*/", at) + 2
-            continue
-        depth += (text[at] in "({[") - (text[at] in ")}]")
-        if text[at] == separator and depth == 0:
-            parts.append(text[start:at])
-            start = at + 1
-        at += 1
+    parts, depth, start = [], 0, 0
+    for token in re.finditer(r"/\*.*?\*/|[(){}\[\]]|" + separator, text, re.S):
+        depth += (token[0] in "({[") - (token[0] in ")}]")
+        if token[0] == separator and depth == 0:
+            parts.append(text[start : token.start()])
+            start = token.end()
     return parts + [text[start:]]
+
+
+def declarations(text):
+    """[comment, declaration] of a header or a struct. The comment stands above, for a group without
+    empty lines, or behind."""
+    result, shared = [], ""
+    for piece in split(text, ";"):
+        behind = re.match(r" *(/\*.*?\*/)", piece, re.S)
+        if behind and result:
+            result[-1][0] = prose(behind[1])
+            piece = piece[behind.end():]
+        shared = "" if re.match(r"\s*\n\s*\n", piece) else shared
+        while above := re.match(r"\s*(/\*.*?\*/)", piece, re.S):
+            shared, piece = prose(above[1]), piece[above.end():]
+        result.append([shared, piece.strip()])
+    return result[:-1]
 
 
 def variable(text, doc=""):
     text = " ".join(COMMENT.sub("", text).split())
-    if text == "...":
-        return Variable("...", "more")
-    if "(*" in text:
-        return Variable("function", re.search(r"\(\*(\w+)\)", text)[1], "", doc)
-    kind, name, array = VARIABLE.match(text).groups()
+    if "(*" in text or text == "...":
+        found = re.search(r"\(\*(\w+)\)", text)
+        return Variable("function" if found else text, found[1] if found else "more", "", doc)
+    kind, name, array = re.match(r"(.*?)([A-Za-z_]\w*)((?:\[[^\]]*\])*)$", text).groups()
     return Variable(kind.strip().replace("* ", "*"), name, array, doc)
 
 
 def fields(body):
-    """The fields of a struct; the comment of each stands before it or behind it."""
-    result, last = [], 0  # last: where the fields of the last statement begin
-    for piece in split(body, ";")[:-1]:
-        before = COMMENT.match(piece.lstrip())
-        if result and before and "\n" not in piece[: len(piece) - len(piece.lstrip())]:
-            result[last:] = [v._replace(doc=prose(before[0])) for v in result[last:]]
-            before = COMMENT.match(piece.lstrip()[before.end():].lstrip())
-        doc = prose(before[0]) if before else ""
-        first, *others = split(COMMENT.sub("", piece), ",")
-        made = [variable(first, doc)]
-        made += [variable(made[0].type.rstrip("*") + " " + other, doc) for other in others]
-        last = len(result)
-        result += made
-    tail = COMMENT.match(split(body, ";")[-1].lstrip())
-    if tail:
-        result[last:] = [v._replace(doc=prose(tail[0])) for v in result[last:]]
-    return result
+    for doc, declaration in declarations(body):
+        first, *others = split(COMMENT.sub("", declaration), ",")
+        made = variable(first, doc)
+        yield made
+        yield from (variable(made.type.rstrip("*") + " " + other, doc) for other in others)
 
 
 def members(body):
@@ -94,90 +93,59 @@ def members(body):
     for piece in split(COMMENT.sub("", body), ","):
         name, _, value = piece.partition("=")
         if name.strip():
-            following = eval(value.replace("/", "//"), {}, values) if value else following
-            values[name.strip()] = following
+            values[name.strip()] = following = eval(value.replace("/", "//"), {}, values) if value else following
             following += 1
     return values
 
 
 def preprocessed(include, header):
-    """(header, text) for each run of lines that comes from the headers below `include`."""
-    source = f"#include <{header}>\n"
+    """(header, text) of each run of lines that comes from a header below `include`."""
     command = ["cc", "-std=c17", "-E", "-C", "-I", str(include), "-x", "c", "-"]
-    output = subprocess.run(command, input=source, text=True, check=True, capture_output=True)
-    runs, here = [], None
-    for line in output.stdout.split("\n"):
-        marker = re.match(r'# \d+ "(.*?)"', line)
+    output = subprocess.run(command, input=f"#include <{header}>\n", text=True, check=True,
+                            capture_output=True).stdout
+    runs, number = [], 0
+    for line in output.split("\n"):
+        marker = re.match(r'# (\d+) "(.*?)"', line)
         if marker:
-            path = Path(marker[1])
+            path = Path(marker[2])
             inside = path.is_absolute() and path.is_relative_to(include)
             here = os.path.normpath(path.relative_to(include)) if inside else None
-        elif here:
-            if not runs or runs[-1][0] != here:
-                runs.append((here, []))
-            runs[-1][1].append(line)
-    return [(name, "\n".join(lines)) for name, lines in runs]
-
-
-def statements(text):
-    """(comment, statement) for each declaration: up to its semicolon, or to an inline body's end. The
-    comment stands above a group without empty lines, or behind one of it."""
-    comment, shared, at = "", "", 0
-    while True:
-        space = text[at : at + len(text[at:]) - len(text[at:].lstrip())]
-        shared = "" if "\n\n" in space else shared
-        at += len(space)
-        if at >= len(text):
-            return
-        if text.startswith("/*", at):
-            end = text.index("*/", at) + 2
-            comment = shared = text[at:end]
-            at = end
-            continue
-        end, depth = at, 0
-        while end < len(text):
-            if text.startswith("/*", end):
-                end = text.index("*/", end) + 2
-                continue
-            depth += (text[end] == "{") - (text[end] == "}")
-            if depth == 0 and text[end] == ";":
-                break
-            if depth == 0 and text[end] == "}" and "static" in text[at : at + 10]:
-                break
-            end += 1
-        behind = re.compile(r" */\*.*?\*/", re.S).match(text, end + 1)
-        yield behind[0].strip() if behind else comment or shared, text[at:end].strip()
-        comment, at = "", behind.end() if behind else end + 1
+            runs += [[here, ""]] if not runs or runs[-1][0] != here else []
+            if int(marker[1]) < number:  # a macro of a system header broke the line
+                runs[-1][1] = runs[-1][1].removesuffix("\n")
+            number = int(marker[1])
+        elif runs:
+            runs[-1][1] += line + "\n"
+            number += 1
+    return [run for run in runs if run[0]]
 
 
 def read(include, header="softback.h"):
     found = Headers({}, {}, {}, {})
     for where, text in preprocessed(Path(include).resolve(), header):
-        for comment, statement in statements(text):
-            statement = ATTRIBUTE.sub("", statement).strip()
-            read_statement(found, where, prose(comment) if comment else "", statement)
+        for doc, declaration in declarations(ATTRIBUTE.sub("", INLINE.sub(";", text))):
+            read_declaration(found, where, doc, declaration)
     return found
 
 
-def read_statement(found, header, doc, statement):
-    struct = re.match(r"(typedef )?(struct|enum)\s*(\w*)\s*{(.*)}\s*(\w*)$", statement, re.S)
+def read_declaration(found, header, doc, text):
+    struct = STRUCT.match(text)
     if struct:
-        _, kind, tag, body, name = struct.groups()
+        kind, tag, body, name = struct.groups()
         if kind == "struct":
-            found.structs[name or tag] = fields(body)
+            found.structs[name or tag] = list(fields(body))
             found.opaque.pop(name or tag, None)
         else:
             values = members(body)
             found.enums[name or tag or next(iter(values))] = values
-    elif statement.startswith("typedef struct"):
-        name = statement.split()[-1]
-        if name not in found.structs:
-            found.opaque[name] = True
-    elif re.match(r"typedef \w+ \w+(, \w+)*$", statement):
-        _, base, *aliases = statement.replace(",", "").split()
+    elif text.startswith("typedef struct"):
+        if text.split()[-1] not in found.structs:
+            found.opaque[text.split()[-1]] = True
+    elif re.match(r"typedef \w+ \w+(, \w+)*$", text):
+        _, base, *aliases = text.replace(",", "").split()
         found.structs.update(dict.fromkeys(aliases, found.structs[base]))
-    elif statement.endswith(")") and not statement.startswith(("typedef", "static")):
-        head, arguments = COMMENT.sub("", statement)[:-1].split("(", 1)
+    elif text.endswith(")") and not text.startswith("typedef"):
+        head, arguments = COMMENT.sub("", text)[:-1].split("(", 1)
         result = variable(head)
         given = [variable(p) for p in split(arguments, ",") if p.strip() != "void"]
         found.functions[result.name] = Function(result.name, result.type, given, doc, header)

@@ -72,7 +72,7 @@ class Binding:
 
     def may_be_null(self, p):
         said = rf"\b{p.name}\b(\s*\([^)]*\))?\s*(or|may be|unless|is)\s+NULL"
-        return "*" in p.type and (p.name in OPTIONAL or plain_type(p.type) == "sb_communicator" or bool(
+        return "*" in p.type and "sb_mask" not in self.f.returns and (p.name in OPTIONAL or plain_type(p.type) == "sb_communicator" or bool(
             re.search(said, self.f.doc)) or p.type.endswith(("options *", "attending *")))
 
     def accept(self, p, expression, default=None):
@@ -91,7 +91,7 @@ class Binding:
         p = rest.pop(0)
         full, kind = p.type + p.array, plain_type(p.type)
         two = (full, rest[0].type) if rest else None
-        default = DEFAULTS.get(p.name)
+        default = None if "*" in p.type else DEFAULTS.get(p.name)
         if self.may_be_null(p) and all(q.name in DEFAULTS or self.may_be_null(q) for q in rest):
             default = "None"
         by_value = "*" not in p.type and not p.array

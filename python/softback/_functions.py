@@ -46,7 +46,7 @@ def mask_block(blocked):
     return Mask(_c.sb_mask_block, _to.tensor(blocked))
 
 
-def mask_from_bias(bias=True):
+def mask_from_bias(bias):
     """From numbers that are added to the scores (B, H, Lq, Lk), as other libraries take them: a pair is
     blocked where the number is -inf. Give the same tensor as the bias of attention if its other
     numbers count. A bias of -inf alone makes a fully masked query NaN; with the mask it is 0."""
@@ -64,7 +64,7 @@ def mask_causal_last():
     return Mask(_c.sb_mask_causal_last)
 
 
-def mask_lengths(lengths=None):
+def mask_lengths(lengths):
     """Key padding mask: sequence b has lengths[b] keys, in 0..Lk (i32, (B)); later keys are blocked."""
     return Mask(_c.sb_mask_lengths, _to.tensor(lengths))
 
@@ -1012,7 +1012,7 @@ def layer_norm(x, gain, bias=None, epsilon=None):
     return y
 
 
-def residual_layer_norm(x, branch, p, gain, bias=True, epsilon=None):
+def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
     """A residual connection and its layer norm in one pass: *sum = x + dropout(branch, p), which the
     next residual connection reads, and y = layer_norm(*sum).
 
@@ -1682,7 +1682,8 @@ def model_decode(model, texts, **option):
       no_cache: recomputes all earlier positions for each symbol: slow, for tests
       listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
     failure. Not with a beam. NULL: nobody listens.
-      listener"""
+      listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+    failure. Not with a beam. NULL: nobody listens."""
     outputs = (sb_decoded * len(texts))()
     given = _to.Options(sb_decoding_options, option, "model_decode")
     _to.check(_c.sb_model_decode(_to.model(model), _to.texts(texts), len(texts), given, outputs))
@@ -2249,7 +2250,7 @@ class Labelled(Object):
 
 class Description(Object):
 
-    def __init__(self, kind="layer"):
+    def __init__(self, kind):
         """Of a model of this kind, a name that is copied."""
         self.take(_c.sb_description_new(_to.text(kind)), [kind])
     free = _c.sb_description_free
@@ -2683,7 +2684,8 @@ class LanguageModel(Object):
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
-          listener"""
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
         given = _to.Options(sb_decoding_options, option, "continue_")
         return _to.owned_text(_c.sb_continue(self, _to.text(prompt), given))
 
@@ -2705,7 +2707,8 @@ class LanguageModel(Object):
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
-          listener"""
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(prompts))()
         given = _to.Options(sb_decoding_options, option, "continue_texts")
         _to.check(_c.sb_continue_texts(self, _to.texts(prompts), len(prompts), given, outputs))
@@ -2851,7 +2854,8 @@ class Seq2Seq(Object):
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
-          listener"""
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
         given = _to.Options(sb_decoding_options, option, "translate")
         return _to.owned_text(_c.sb_translate(self, _to.text(text), given))
 
@@ -2873,7 +2877,8 @@ class Seq2Seq(Object):
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
-          listener"""
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
         outputs = (c_void_p * len(texts))()
         given = _to.Options(sb_decoding_options, option, "translate_texts")
         _to.check(_c.sb_translate_texts(self, _to.texts(texts), len(texts), given, outputs))
@@ -2897,7 +2902,8 @@ class Seq2Seq(Object):
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
-          listener"""
+          listener: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
+        failure. Not with a beam. NULL: nobody listens."""
         outputs = (sb_decoded * len(texts))()
         given = _to.Options(sb_decoding_options, option, "decode_texts")
         _to.check(_c.sb_decode_texts(self, _to.texts(texts), len(texts), given, outputs))
@@ -3076,7 +3082,7 @@ class Trainer(Object):
           communicator: data parallelism over its ranks; NULL: this one alone
           sequence_ranks: the degree of sequence parallelism, over neighbours; 0: 1
           stop: Asked after each batch of a step but the last: true gives up the step. NULL: never.
-          stop_context"""
+          stop_context: Asked after each batch of a step but the last: true gives up the step. NULL: never."""
         given = _to.Options(sb_trainer_options, option, "Trainer")
         self.take(_c.sb_trainer_for(_to.model(model), _to.source(source), given), [model, source])
     free = _c.sb_trainer_free
