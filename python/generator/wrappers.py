@@ -62,9 +62,6 @@ class Binding:
         self.bound = self.bound and ("*" not in function.returns or result in objects or function.returns in (
             "sb_tensor *", "sb_mask *", "const char *", "char *", f"const {result} *") and result != "void"
             and result != "int64_t" and function.returns != "const char *const *")
-        self.hot = not (owner or self.options or self.outs) and function.returns == "sb_tensor *" and all(
-            p.type + p.array == "sb_tensor *" or plain_type(p.type) in NUMBERS | headers.enums.keys()
-            and "*" not in p.type for p in function.parameters)
 
     @property
     def names(self):
@@ -149,8 +146,6 @@ class Binding:
         """The function's source, not indented."""
         head = (["self"] if self.owner else []) + self.signature + (["**option"] if self.options else [])
         lines = [f"def {name}({', '.join(head)}):", *self.docstring()]
-        if self.hot:
-            return lines + self.hot_lines(name)
         lines += [f"    {line}" for line in self.before]
         if self.options:
             lines.append(f'    given = _to.Options({self.options}, option, "{name}")')
@@ -164,21 +159,6 @@ class Binding:
             doc += "\n\nOptions\n\n" + "\n".join(f"  {v.name}: {v.doc}".rstrip(": ") for v in fields)
         quoted = textwrap.indent(doc, "    ").strip()
         return [f'    """{quoted}{" " if quoted.endswith(chr(34)) else ""}"""'] if doc else []
-
-    def hot_lines(self, name):
-        """No call but those of C, where the cost of a call counts."""
-        lines, given = [], []
-        for p, shown, argument in zip(self.f.parameters, self.signature, self.arguments):
-            one = shown.split("=")[0]
-            null = shown.endswith("=None")
-            if p.type == "sb_tensor *":
-                lines += [f"    if {one}.__class__ is not Tensor{f' and {one} is not None' * null}:",
-                          f"        {one} = _to.tensor({one})"]
-                argument = f"None if {one} is None else {one}._c" if null else f"{one}._c"
-            given.append(argument)
-        return lines + [f"    c = _{self.f.name}({', '.join(given)})", "    if c is None:",
-                        f"        return {self.again(name)}", "    y = new(Tensor)",
-                        "    y._c = retain(c)", "    return y"]
 
     def again(self, name):
         given = [("self." if self.owner else "") + name, *self.names] + ["**option"] * bool(self.options)
@@ -245,7 +225,7 @@ def write(headers, objects):
         binding, name = Binding(headers, objects, f), f.name.removeprefix("sb_")
         if binding.bound:
             names.append(name)
-            code += ["", "", f"_{f.name} = _c.{f.name}"] * binding.hot + ["", "", *binding.lines(name)]
+            code += ["", "", *binding.lines(name)]
             stubs.append(binding.stub(name))
         elif f.name not in ONE_BY_HAND:
             left.append(f.name)
@@ -259,7 +239,7 @@ def write(headers, objects):
     head = ['"""Operations, objects and layers. Made by python/generate.py; do not edit."""',
             "from ctypes import byref, c_double, c_int, c_int64, c_void_p", "",
             "from . import convert as _to", "from ._declarations import *", "from .library import c as _c",
-            "from .objects import Layer, Object", "from .tensors import Mask, Tensor, new, retain", "",
+            "from .objects import Layer, Object", "from .tensors import Mask, Tensor", "",
             f"__all__ = {names}".replace("'", '"')]
     tail = ["", "", f"for _name in {methods}:", "    setattr(Tensor, _name, globals()[_name])", ""]
     stub_head = ["# Made by python/generate.py; do not edit.", "from typing import Any", "",

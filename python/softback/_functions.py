@@ -5,7 +5,7 @@ from . import convert as _to
 from ._declarations import *
 from .library import c as _c
 from .objects import Layer, Object
-from .tensors import Mask, Tensor, new, retain
+from .tensors import Mask, Tensor
 
 __all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
 
@@ -116,9 +116,6 @@ def mask_and(a, b):
     return Mask(_c.sb_mask_and, _to.mask(a), _to.mask(b))
 
 
-_sb_add = _c.sb_add
-
-
 def add(a, b):
     """Elementwise arithmetic of two tensors.
 
@@ -128,19 +125,10 @@ def add(a, b):
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
     Fails     the shapes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_add(a._c, b._c)
+    c = _c.sb_add(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(add, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_subtract = _c.sb_subtract
+    return _to.result(c)
 
 
 def subtract(a, b):
@@ -152,19 +140,10 @@ def subtract(a, b):
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
     Fails     the shapes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_subtract(a._c, b._c)
+    c = _c.sb_subtract(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(subtract, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_multiply = _c.sb_multiply
+    return _to.result(c)
 
 
 def multiply(a, b):
@@ -176,19 +155,10 @@ def multiply(a, b):
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
     Fails     the shapes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_multiply(a._c, b._c)
+    c = _c.sb_multiply(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(multiply, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_divide = _c.sb_divide
+    return _to.result(c)
 
 
 def divide(a, b):
@@ -200,19 +170,10 @@ def divide(a, b):
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
     Fails     the shapes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_divide(a._c, b._c)
+    c = _c.sb_divide(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(divide, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_where = _c.sb_where
+    return _to.result(c)
 
 
 def where(condition, a, b):
@@ -221,21 +182,10 @@ def where(condition, a, b):
     Shape     condition (bool), a, b broadcastable to each other -> y of the common shape
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
-    if condition.__class__ is not Tensor:
-        condition = _to.tensor(condition)
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_where(condition._c, a._c, b._c)
+    c = _c.sb_where(_to.tensor(condition), _to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(where, condition, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_negate = _c.sb_negate
+    return _to.result(c)
 
 
 def negate(x):
@@ -255,17 +205,10 @@ def negate(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_negate(x._c)
+    c = _c.sb_negate(_to.tensor(x))
     if c is None:
         return _to.retry(negate, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_scale = _c.sb_scale
+    return _to.result(c)
 
 
 def scale(x, factor):
@@ -285,17 +228,10 @@ def scale(x, factor):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_scale(x._c, factor)
+    c = _c.sb_scale(_to.tensor(x), factor)
     if c is None:
         return _to.retry(scale, x, factor)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_sqrt = _c.sb_sqrt
+    return _to.result(c)
 
 
 def sqrt(x):
@@ -315,17 +251,10 @@ def sqrt(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_sqrt(x._c)
+    c = _c.sb_sqrt(_to.tensor(x))
     if c is None:
         return _to.retry(sqrt, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_exp = _c.sb_exp
+    return _to.result(c)
 
 
 def exp(x):
@@ -345,17 +274,10 @@ def exp(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_exp(x._c)
+    c = _c.sb_exp(_to.tensor(x))
     if c is None:
         return _to.retry(exp, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_log = _c.sb_log
+    return _to.result(c)
 
 
 def log(x):
@@ -375,17 +297,10 @@ def log(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_log(x._c)
+    c = _c.sb_log(_to.tensor(x))
     if c is None:
         return _to.retry(log, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_tanh = _c.sb_tanh
+    return _to.result(c)
 
 
 def tanh(x):
@@ -405,17 +320,10 @@ def tanh(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_tanh(x._c)
+    c = _c.sb_tanh(_to.tensor(x))
     if c is None:
         return _to.retry(tanh, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_sigmoid = _c.sb_sigmoid
+    return _to.result(c)
 
 
 def sigmoid(x):
@@ -435,17 +343,10 @@ def sigmoid(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_sigmoid(x._c)
+    c = _c.sb_sigmoid(_to.tensor(x))
     if c is None:
         return _to.retry(sigmoid, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_relu = _c.sb_relu
+    return _to.result(c)
 
 
 def relu(x):
@@ -465,17 +366,10 @@ def relu(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_relu(x._c)
+    c = _c.sb_relu(_to.tensor(x))
     if c is None:
         return _to.retry(relu, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_gelu = _c.sb_gelu
+    return _to.result(c)
 
 
 def gelu(x):
@@ -495,17 +389,10 @@ def gelu(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_gelu(x._c)
+    c = _c.sb_gelu(_to.tensor(x))
     if c is None:
         return _to.retry(gelu, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_gelu_tanh = _c.sb_gelu_tanh
+    return _to.result(c)
 
 
 def gelu_tanh(x):
@@ -525,17 +412,10 @@ def gelu_tanh(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_gelu_tanh(x._c)
+    c = _c.sb_gelu_tanh(_to.tensor(x))
     if c is None:
         return _to.retry(gelu_tanh, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_silu = _c.sb_silu
+    return _to.result(c)
 
 
 def silu(x):
@@ -555,49 +435,28 @@ def silu(x):
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
 
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_silu(x._c)
+    c = _c.sb_silu(_to.tensor(x))
     if c is None:
         return _to.retry(silu, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_detach = _c.sb_detach
+    return _to.result(c)
 
 
 def detach(x):
     """y = x without a gradient; shares x's data."""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_detach(x._c)
+    c = _c.sb_detach(_to.tensor(x))
     if c is None:
         return _to.retry(detach, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_cast = _c.sb_cast
+    return _to.result(c)
 
 
 def cast(x, dtype):
     """y = x in another dtype. Between real dtypes the gradient is cast back; casts to and from integers
     and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
     and NaN becomes 0."""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_cast(x._c, _to.choice("sb_dtype", dtype))
+    c = _c.sb_cast(_to.tensor(x), _to.choice("sb_dtype", dtype))
     if c is None:
         return _to.retry(cast, x, dtype)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_matmul = _c.sb_matmul
+    return _to.result(c)
 
 
 def matmul(a, b):
@@ -611,19 +470,10 @@ def matmul(a, b):
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_matmul(a._c, b._c)
+    c = _c.sb_matmul(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(matmul, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_matmul_nt = _c.sb_matmul_nt
+    return _to.result(c)
 
 
 def matmul_nt(a, b):
@@ -637,19 +487,10 @@ def matmul_nt(a, b):
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_matmul_nt(a._c, b._c)
+    c = _c.sb_matmul_nt(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(matmul_nt, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_matmul_tn = _c.sb_matmul_tn
+    return _to.result(c)
 
 
 def matmul_tn(a, b):
@@ -663,19 +504,10 @@ def matmul_tn(a, b):
               matmul_nt: da = dy b        db = dy' a
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
-    if a.__class__ is not Tensor:
-        a = _to.tensor(a)
-    if b.__class__ is not Tensor:
-        b = _to.tensor(b)
-    c = _sb_matmul_tn(a._c, b._c)
+    c = _c.sb_matmul_tn(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(matmul_tn, a, b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_linear = _c.sb_linear
+    return _to.result(c)
 
 
 def linear(x, weight, bias=None):
@@ -684,21 +516,10 @@ def linear(x, weight, bias=None):
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if weight.__class__ is not Tensor:
-        weight = _to.tensor(weight)
-    if bias.__class__ is not Tensor and bias is not None:
-        bias = _to.tensor(bias)
-    c = _sb_linear(x._c, weight._c, None if bias is None else bias._c)
+    c = _c.sb_linear(_to.tensor(x), _to.tensor(weight), _to.tensor(bias))
     if c is None:
         return _to.retry(linear, x, weight, bias)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_linear_activation = _c.sb_linear_activation
+    return _to.result(c)
 
 
 def linear_activation(x, weight, bias=None, activation="identity"):
@@ -707,18 +528,10 @@ def linear_activation(x, weight, bias=None, activation="identity"):
     Shape     x (..., in), weight (out, in), bias (out) or NULL -> y (..., out)
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if weight.__class__ is not Tensor:
-        weight = _to.tensor(weight)
-    if bias.__class__ is not Tensor and bias is not None:
-        bias = _to.tensor(bias)
-    c = _sb_linear_activation(x._c, weight._c, None if bias is None else bias._c, _to.choice("sb_activation", activation))
+    c = _c.sb_linear_activation(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.choice("sb_activation", activation))
     if c is None:
         return _to.retry(linear_activation, x, weight, bias, activation)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def reshape(x, shape):
@@ -743,22 +556,15 @@ def permute(x, order):
     return _to.result(c)
 
 
-_sb_transpose = _c.sb_transpose
-
-
 def transpose(x, axis_a, axis_b):
     """Reorders axes: axis i of y is axis order[i] of x. transpose swaps two axes.
 
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_transpose(x._c, axis_a, axis_b)
+    c = _c.sb_transpose(_to.tensor(x), axis_a, axis_b)
     if c is None:
         return _to.retry(transpose, x, axis_a, axis_b)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def concatenate(x, axis):
@@ -787,23 +593,16 @@ def stack(x, axis):
     return _to.result(c)
 
 
-_sb_slice = _c.sb_slice
-
-
 def slice(x, axis, start, length):
     """Parts of a tensor along an axis: slice returns `length` elements from `start` on; split returns
     n parts of the given lengths. Any dtype. A slice along the first axis shares x's data.
 
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_slice(x._c, axis, start, length)
+    c = _c.sb_slice(_to.tensor(x), axis, start, length)
     if c is None:
         return _to.retry(slice, x, axis, start, length)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def split(x, axis, lengths):
@@ -829,9 +628,6 @@ def expand(x, shape):
     return _to.result(c)
 
 
-_sb_sum = _c.sb_sum
-
-
 def sum(x, axis=None, keep=False):
     """sum:  y = sum_i x_i                dx_i = dy
     mean: y = sum_i x_i / n            dx_i = dy / n
@@ -840,17 +636,10 @@ def sum(x, axis=None, keep=False):
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_sum(x._c, _to.every(axis), keep)
+    c = _c.sb_sum(_to.tensor(x), _to.every(axis), keep)
     if c is None:
         return _to.retry(sum, x, axis, keep)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_mean = _c.sb_mean
+    return _to.result(c)
 
 
 def mean(x, axis=None, keep=False):
@@ -861,17 +650,10 @@ def mean(x, axis=None, keep=False):
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_mean(x._c, _to.every(axis), keep)
+    c = _c.sb_mean(_to.tensor(x), _to.every(axis), keep)
     if c is None:
         return _to.retry(mean, x, axis, keep)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_max = _c.sb_max
+    return _to.result(c)
 
 
 def max(x, axis=None, keep=False):
@@ -882,17 +664,10 @@ def max(x, axis=None, keep=False):
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_max(x._c, _to.every(axis), keep)
+    c = _c.sb_max(_to.tensor(x), _to.every(axis), keep)
     if c is None:
         return _to.retry(max, x, axis, keep)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_argmax = _c.sb_argmax
+    return _to.result(c)
 
 
 def argmax(x, axis=None):
@@ -903,17 +678,10 @@ def argmax(x, axis=None):
     argmax: the index (i32) of the first maximum; not differentiable
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_argmax(x._c, _to.every(axis))
+    c = _c.sb_argmax(_to.tensor(x), _to.every(axis))
     if c is None:
         return _to.retry(argmax, x, axis)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_softmax = _c.sb_softmax
+    return _to.result(c)
 
 
 def softmax(x):
@@ -923,14 +691,10 @@ def softmax(x):
     Backward  dx_i = y_i (dy_i - sum_j dy_j y_j)            saves y, not x
     Fails     x is a scalar
     Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_softmax(x._c)
+    c = _c.sb_softmax(_to.tensor(x))
     if c is None:
         return _to.retry(softmax, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def masked_softmax(x, mask=None, temperature=1.0):
@@ -949,25 +713,15 @@ def masked_softmax(x, mask=None, temperature=1.0):
     return _to.result(c)
 
 
-_sb_log_softmax = _c.sb_log_softmax
-
-
 def log_softmax(x):
     """log_softmax: y_i = x_i - logsumexp(x), over the last axis.
 
     Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
     Fails     x is a scalar"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_log_softmax(x._c)
+    c = _c.sb_log_softmax(_to.tensor(x))
     if c is None:
         return _to.retry(log_softmax, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_logsumexp = _c.sb_logsumexp
+    return _to.result(c)
 
 
 def logsumexp(x):
@@ -976,17 +730,10 @@ def logsumexp(x):
     Shape     x (..., C) -> y (...)
     Backward  dx_i = dy exp(x_i - y)
     Fails     x is a scalar"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_logsumexp(x._c)
+    c = _c.sb_logsumexp(_to.tensor(x))
     if c is None:
         return _to.retry(logsumexp, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_layer_norm = _c.sb_layer_norm
+    return _to.result(c)
 
 
 def layer_norm(x, gain, bias=None, epsilon=None):
@@ -998,18 +745,10 @@ def layer_norm(x, gain, bias=None, epsilon=None):
               dx = (u - mean u - h mean(u h)) / s   dgain = sum of dy h   dbias = sum of dy
     Fails     x is a scalar; sizes differ; epsilon is negative or not finite
     Source    Ba, Kiros and Hinton 2016"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if gain.__class__ is not Tensor:
-        gain = _to.tensor(gain)
-    if bias.__class__ is not Tensor and bias is not None:
-        bias = _to.tensor(bias)
-    c = _sb_layer_norm(x._c, gain._c, None if bias is None else bias._c, _to.number(epsilon))
+    c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
     if c is None:
         return _to.retry(layer_norm, x, gain, bias, epsilon)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
@@ -1028,9 +767,6 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
     return _to.result(c), _to.result(sum.value)
 
 
-_sb_rms_norm = _c.sb_rms_norm
-
-
 def rms_norm(x, gain, epsilon=None):
     """Root mean square norm: y = gain x / sqrt(mean(x^2) + epsilon). epsilon 0 stands for 1e-6,
     and SB_ZERO for 0, with which a row of zeros is NaN.
@@ -1039,36 +775,20 @@ def rms_norm(x, gain, epsilon=None):
     Backward  with s = sqrt(mean(x^2) + epsilon), h = x / s, u = gain dy:
               dx = (u - h mean(u h)) / s   dgain = sum of dy h
     Source    Zhang and Sennrich 2019"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if gain.__class__ is not Tensor:
-        gain = _to.tensor(gain)
-    c = _sb_rms_norm(x._c, gain._c, _to.number(epsilon))
+    c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon))
     if c is None:
         return _to.retry(rms_norm, x, gain, epsilon)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_l2_normalize = _c.sb_l2_normalize
+    return _to.result(c)
 
 
 def l2_normalize(x):
     """y = x / max(|x|, 1e-12), where |x| is the L2 norm of a row.
 
     Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_l2_normalize(x._c)
+    c = _c.sb_l2_normalize(_to.tensor(x))
     if c is None:
         return _to.retry(l2_normalize, x)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_softmax_over = _c.sb_softmax_over
+    return _to.result(c)
 
 
 def softmax_over(x, axis):
@@ -1081,17 +801,10 @@ def softmax_over(x, axis):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_softmax_over(x._c, axis)
+    c = _c.sb_softmax_over(_to.tensor(x), axis)
     if c is None:
         return _to.retry(softmax_over, x, axis)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_log_softmax_over = _c.sb_log_softmax_over
+    return _to.result(c)
 
 
 def log_softmax_over(x, axis):
@@ -1104,17 +817,10 @@ def log_softmax_over(x, axis):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_log_softmax_over(x._c, axis)
+    c = _c.sb_log_softmax_over(_to.tensor(x), axis)
     if c is None:
         return _to.retry(log_softmax_over, x, axis)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_logsumexp_over = _c.sb_logsumexp_over
+    return _to.result(c)
 
 
 def logsumexp_over(x, axis):
@@ -1127,17 +833,10 @@ def logsumexp_over(x, axis):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_logsumexp_over(x._c, axis)
+    c = _c.sb_logsumexp_over(_to.tensor(x), axis)
     if c is None:
         return _to.retry(logsumexp_over, x, axis)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_layer_norm_over = _c.sb_layer_norm_over
+    return _to.result(c)
 
 
 def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
@@ -1150,21 +849,10 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if gain.__class__ is not Tensor:
-        gain = _to.tensor(gain)
-    if bias.__class__ is not Tensor and bias is not None:
-        bias = _to.tensor(bias)
-    c = _sb_layer_norm_over(x._c, axis, gain._c, None if bias is None else bias._c, _to.number(epsilon))
+    c = _c.sb_layer_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
     if c is None:
         return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_rms_norm_over = _c.sb_rms_norm_over
+    return _to.result(c)
 
 
 def rms_norm_over(x, axis, gain, epsilon=None):
@@ -1177,19 +865,10 @@ def rms_norm_over(x, axis, gain, epsilon=None):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if gain.__class__ is not Tensor:
-        gain = _to.tensor(gain)
-    c = _sb_rms_norm_over(x._c, axis, gain._c, _to.number(epsilon))
+    c = _c.sb_rms_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.number(epsilon))
     if c is None:
         return _to.retry(rms_norm_over, x, axis, gain, epsilon)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_l2_normalize_over = _c.sb_l2_normalize_over
+    return _to.result(c)
 
 
 def l2_normalize_over(x, axis):
@@ -1202,17 +881,10 @@ def l2_normalize_over(x, axis):
               size of the axis: the channels of images (B, C, height, width) are axis 1
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_l2_normalize_over(x._c, axis)
+    c = _c.sb_l2_normalize_over(_to.tensor(x), axis)
     if c is None:
         return _to.retry(l2_normalize_over, x, axis)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_embedding = _c.sb_embedding
+    return _to.result(c)
 
 
 def embedding(table, ids):
@@ -1221,19 +893,10 @@ def embedding(table, ids):
     Shape     table (V, C), ids (...) of i32 -> y (..., C)
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i
     Fails     an id is not in 0..V-1 (the message names its index and value)"""
-    if table.__class__ is not Tensor:
-        table = _to.tensor(table)
-    if ids.__class__ is not Tensor:
-        ids = _to.tensor(ids)
-    c = _sb_embedding(table._c, ids._c)
+    c = _c.sb_embedding(_to.tensor(table), _to.tensor(ids))
     if c is None:
         return _to.retry(embedding, table, ids)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_embedding_padded = _c.sb_embedding_padded
+    return _to.result(c)
 
 
 def embedding_padded(table, ids, padding_id):
@@ -1243,19 +906,10 @@ def embedding_padded(table, ids, padding_id):
     Shape     as embedding
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
     Fails     padding_id is not in 0..V-1; otherwise as embedding"""
-    if table.__class__ is not Tensor:
-        table = _to.tensor(table)
-    if ids.__class__ is not Tensor:
-        ids = _to.tensor(ids)
-    c = _sb_embedding_padded(table._c, ids._c, padding_id)
+    c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), padding_id)
     if c is None:
         return _to.retry(embedding_padded, table, ids, padding_id)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_gather = _c.sb_gather
+    return _to.result(c)
 
 
 def gather(x, ids):
@@ -1264,19 +918,10 @@ def gather(x, ids):
     Shape     x (..., C), ids (...) of i32 -> y (...)
     Backward  dx[i, ids[i]] = dy[i]
     Fails     an id is not in 0..C-1; shapes differ"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if ids.__class__ is not Tensor:
-        ids = _to.tensor(ids)
-    c = _sb_gather(x._c, ids._c)
+    c = _c.sb_gather(_to.tensor(x), _to.tensor(ids))
     if c is None:
         return _to.retry(gather, x, ids)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_dropout = _c.sb_dropout
+    return _to.result(c)
 
 
 def dropout(x, p):
@@ -1289,17 +934,10 @@ def dropout(x, p):
     Backward  dx = dropped ? 0 : dy / (1 - p)
     Fails     p is not in [0, 1)
     Source    Srivastava et al. 2014"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_dropout(x._c, p)
+    c = _c.sb_dropout(_to.tensor(x), p)
     if c is None:
         return _to.retry(dropout, x, p)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_residual_dropout = _c.sb_residual_dropout
+    return _to.result(c)
 
 
 def residual_dropout(x, branch, p):
@@ -1307,16 +945,10 @@ def residual_dropout(x, branch, p):
 
     Shape     x, branch of one shape -> y
     Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if branch.__class__ is not Tensor:
-        branch = _to.tensor(branch)
-    c = _sb_residual_dropout(x._c, branch._c, p)
+    c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), p)
     if c is None:
         return _to.retry(residual_dropout, x, branch, p)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def cross_entropy(x, targets, **option):
@@ -1363,27 +995,15 @@ def linear_cross_entropy(x, weight, bias, targets, **option):
     return given.results(c)
 
 
-_sb_mean_squared_error = _c.sb_mean_squared_error
-
-
 def mean_squared_error(x, target, reduction="mean"):
     """Mean squared error: (x - target)^2, reduced.
 
     Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
     Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    if target.__class__ is not Tensor:
-        target = _to.tensor(target)
-    c = _sb_mean_squared_error(x._c, target._c, _to.choice("sb_reduction", reduction))
+    c = _c.sb_mean_squared_error(_to.tensor(x), _to.tensor(target), _to.choice("sb_reduction", reduction))
     if c is None:
         return _to.retry(mean_squared_error, x, target, reduction)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_sinusoidal = _c.sb_sinusoidal
+    return _to.result(c)
 
 
 def sinusoidal(dtype, start, length, C):
@@ -1393,15 +1013,10 @@ def sinusoidal(dtype, start, length, C):
     Shape     -> (length, C)
     Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
     Source    Vaswani et al. 2017, section 3.5"""
-    c = _sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
+    c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
     if c is None:
         return _to.retry(sinusoidal, dtype, start, length, C)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_rotary = _c.sb_rotary
+    return _to.result(c)
 
 
 def rotary(x, start=0, base=None):
@@ -1412,17 +1027,10 @@ def rotary(x, start=0, base=None):
     Backward  dx = dy rotated by the opposite angle
     Fails     x is not of rank 4; D is odd; start is negative
     Source    Su et al. 2021"""
-    if x.__class__ is not Tensor:
-        x = _to.tensor(x)
-    c = _sb_rotary(x._c, start, _to.number(base))
+    c = _c.sb_rotary(_to.tensor(x), start, _to.number(base))
     if c is None:
         return _to.retry(rotary, x, start, base)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_alibi = _c.sb_alibi
+    return _to.result(c)
 
 
 def alibi(dtype, H, Lq, Lk):
@@ -1431,15 +1039,10 @@ def alibi(dtype, H, Lq, Lk):
     Shape     -> (1, H, Lq, Lk)
     Fails     H is below 1; a length is negative; dtype is not f32 or f64
     Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
-    c = _sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
+    c = _c.sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
     if c is None:
         return _to.retry(alibi, dtype, H, Lq, Lk)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
-
-
-_sb_relative_bias = _c.sb_relative_bias
+    return _to.result(c)
 
 
 def relative_bias(table, Lq, Lk):
@@ -1450,14 +1053,10 @@ def relative_bias(table, Lq, Lk):
     Backward  dtable[h, r] = sum of dy over the pairs at distance r - R
     Fails     the table's second size is even
     Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
-    if table.__class__ is not Tensor:
-        table = _to.tensor(table)
-    c = _sb_relative_bias(table._c, Lq, Lk)
+    c = _c.sb_relative_bias(_to.tensor(table), Lq, Lk)
     if c is None:
         return _to.retry(relative_bias, table, Lq, Lk)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def attention(q, k, v, **option):
@@ -1520,9 +1119,6 @@ def attention(q, k, v, **option):
     return given.results(c)
 
 
-_sb_attention_weights = _c.sb_attention_weights
-
-
 def attention_weights(y, first, count):
     """Recomputes the attention weights of tiled attention for the queries first .. first + count - 1 of
     every head. sb_keep() keeps them and their gradient d loss / d weights. No gradient flows through
@@ -1531,14 +1127,10 @@ def attention_weights(y, first, count):
     Shape     y, the result of sb_attention -> (B, H, count, Lk)
     Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
               are out of range; more than three calls for one y"""
-    if y.__class__ is not Tensor:
-        y = _to.tensor(y)
-    c = _sb_attention_weights(y._c, first, count)
+    c = _c.sb_attention_weights(_to.tensor(y), first, count)
     if c is None:
         return _to.retry(attention_weights, y, first, count)
-    y = new(Tensor)
-    y._c = retain(c)
-    return y
+    return _to.result(c)
 
 
 def to_ranks(x, ranks=None):

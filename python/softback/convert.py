@@ -8,7 +8,7 @@ from . import _declarations
 from ._declarations import CONSTANTS, ENUMS
 from .library import Error, c
 from .objects import Object
-from .tensors import (Mask, Tape, check, failure, opened, owned, retain, sizes, tensor_of,
+from .tensors import (Mask, Tape, Tensor, check, new, failure, opened, owned, retain, sizes, tensor_of,
                       text_of as owned_text, wrapped)
 
 
@@ -25,7 +25,7 @@ def retry(function, *arguments, **options):
 
 def tensor(x):
     """A tensor or NULL; ctypes keeps it until the call returns."""
-    return None if x is None else tensor_of(x)
+    return x if x is None or x.__class__ is Tensor else tensor_of(x)
 
 
 def tensors(xs):
@@ -169,7 +169,10 @@ class Options:
 
 
 def result(pointer):
-    return wrapped(retain(pointer))
+    """A tensor that the tape owns, too."""
+    y = new(Tensor)
+    y._c = retain(pointer)
+    return y
 
 
 def found(pointer):

@@ -98,10 +98,6 @@ class Tensor:
         release(self._c)
 
     @property
-    def _as_parameter_(self):
-        return self._c
-
-    @property
     def shape(self):
         return tuple(c.sb_tensor_dim(self._c, i) for i in range(c.sb_tensor_rank(self._c)))
 
@@ -218,6 +214,9 @@ class Tensor:
 
     def __neg__(self):
         return self.negate()
+
+
+Tensor._as_parameter_ = Tensor._c  # what ctypes passes
 
 
 def operator(name, swapped):
