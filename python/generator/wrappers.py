@@ -5,7 +5,7 @@ import re
 import textwrap
 
 # Headers whose functions are bound by hand, and single ones.
-BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/device.h", "tensor/dtype.h",
+BY_HAND = ("autograd/", "tensor/tensor.h", "tensor/error.h", "tensor/dtype.h",
            "ops/context.h", "tensor/communicator.h")
 ONE_BY_HAND = {"sb_sample", "sb_vocabulary_encode", "sb_decoded_free", "sb_evaluate", "sb_trainer_new",
                "sb_model_load", "sb_model_free", "sb_tape_draw", "sb_mask_text", "sb_vocabulary_retain"}
@@ -20,7 +20,7 @@ NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "doubl
 # One parameter of Python for one of C, for two of them, and results that C writes to a pointer.
 ONE = {"sb_tensor *": "_to.tensor({})", "const sb_tensor *": "_to.tensor({})", "sb_mask *": "_to.mask({})",
        "const char *": "_to.text({})", "const sb_model *": "_to.model({})",
-       "const sb_source *": "_to.source({})"}
+       "const sb_source *": "_to.source({})", "const sb_device *": "_to.device({})"}
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
        ("sb_tensor *const[]", "int"): "*_to.tensors({})", ("const int32_t *", "int64_t"): "*_to.ids({})"}
 OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_double()", "{}.value"),
@@ -45,8 +45,8 @@ def plain_type(kind):
 class Binding:
     """One C function in Python; `bound` is False where a type has no form there."""
 
-    def __init__(self, headers, objects, function, owner=None):
-        self.headers, self.objects, self.f, self.owner = headers, objects, function, owner
+    def __init__(self, headers, objects, function, owner=None, made=None):
+        self.headers, self.objects, self.f, self.owner, self.made = headers, objects, function, owner, made
         self.arguments, self.signature, self.before, self.outs = [], [], [], []
         self.options, self.texts, self.bound = None, None, function.name not in ONE_BY_HAND
         parameters = list(function.parameters)
@@ -144,13 +144,17 @@ class Binding:
 
     def lines(self, name):
         """The function's source, not indented."""
-        head = (["self"] if self.owner else []) + self.signature + (["**option"] if self.options else [])
-        lines = [f"def {name}({', '.join(head)}):", *self.docstring()]
+        lines = [f"def {name}({self.head(['**option'])}):", *self.docstring()]
         lines += [f"    {line}" for line in self.before]
         if self.options:
-            lines.append(f'    given = _to.Options({self.options}, option, "{name}")')
+            lines.append(f'    given = _to.Options({self.options}, option, "{self.made or name}")')
         call = f"_c.{self.f.name}({', '.join(self.arguments)})"
         return lines + ["    " + line for line in self.result_lines(name, call)]
+
+    def head(self, options):
+        """The parameters."""
+        own = ["self"] if self.owner or self.made else []
+        return ", ".join(own + self.signature + (options if self.options else []))
 
     def docstring(self):
         doc = self.f.doc.replace("\\", "\\\\")
@@ -166,6 +170,11 @@ class Binding:
 
     def result_lines(self, name, call):
         kind, plain, outs = self.f.returns, plain_type(self.f.returns), ", ".join(self.outs)
+        kept = f"[{', '.join(self.names)}]"
+        if self.made and self.owner:
+            return [f"self.prepare({kept})", f"_to.check({call})"]
+        if self.made:
+            return [f"self.take({call}, {kept})"]
         one = {"const char *": "_to.string({})", "char *": "_to.owned_text({})"}.get(kind, "{}")
         if kind == "sb_mask *":
             return [f"return Mask({call[:-1].replace('(', ', ', 1).rstrip(', ')})"]
@@ -179,9 +188,9 @@ class Binding:
         if kind == "_Bool" and self.f.name not in PREDICATES:
             return [f"_to.check({call})"] + [f"return {outs}"] * bool(outs)
         if plain in self.objects:
-            kept = ("self" if self.owner and not re.search(r"freed|caller owns", self.f.doc) else
-                    f"[{', '.join(self.names)}]")
-            return [f"return _to.{'borrow' if kept == 'self' else 'adopt'}({class_name(plain)}, {call}, {kept})"]
+            borrowed = self.owner and not re.search(r"freed|caller owns", self.f.doc)
+            form = f"borrow({{}}, {{}}, self)" if borrowed else f"adopt({{}}, {{}}, {kept})"
+            return ["return _to." + form.format(class_name(plain), call)]
         if kind == "sb_tensor *":
             one = "_to.found({})"
         elif kind in self.headers.enums:
@@ -191,13 +200,12 @@ class Binding:
         return [call if kind == "void" else "return " + one.format(call)]
 
     def stub(self, name):
-        head = (["self"] if self.owner else []) + [re.sub("=.*", "=...", s) for s in self.signature]
-        if self.options:
-            head += ["*"] + [f"{n}=..." for n in dict.fromkeys(self.option_names(self.options))]
         kind = plain_type(self.f.returns)
         result = {"sb_tensor": "Tensor", "sb_mask": "Mask", "char": "str"}.get(
             kind, class_name(kind) if kind in self.objects else "Any")
-        return f"def {name}({', '.join(head)}) -> {'Any' if self.outs or self.options else result}: ..."
+        result = "None" if self.made else "Any" if self.outs or self.options else result
+        options = self.options and [f"{n}=..." for n in dict.fromkeys(self.option_names(self.options))]
+        return f"def {name}({self.head(['*', *(options or [])])}) -> {result}: ..."
 
     def option_names(self, struct):
         for v in self.headers.structs[struct]:
@@ -256,25 +264,16 @@ def write_class(headers, objects, name, members, code, stubs, left):
         if short in ("free", "release", "close"):
             lines.append(f"free = _c.{f.name}")
             continue
-        binding = Binding(headers, objects, f, owner)
+        make = short in ("new", "open", "init") or f.name == "sb_trainer_for"
+        binding = Binding(headers, objects, f, owner, class_name(name) if make else None)
         if not binding.bound:
             left += [f.name] * (f.name not in ONE_BY_HAND)
             continue
-        make = short in ("new", "open", "init") or f.name == "sb_trainer_for"
         short = "__init__" if make else "__call__" if short == "forward" else python_name(
             short.removesuffix("_new"))
-        text, stub = binding.lines(short), binding.stub(short)
-        if make:
-            call, kept = f"_c.{f.name}({', '.join(binding.arguments)})", f"[{', '.join(binding.names)}]"
-            end = [f"    self.prepare({kept})", f"    _to.check({call})"] if layer else [
-                f"    self.take({call}, {kept})"]
-            given = [line.replace("__init__", class_name(name)) for line in text if " given = " in line]
-            text = [text[0] if owner else text[0].replace("(", "(self, ", 1).replace(", )", ")"),
-                    *binding.docstring(), *given, *end]
-            stub = (stub if owner else stub.replace("(", "(self, ", 1)).rpartition(" -> ")[0] + " -> None: ..."
         static = [] if owner or make else ["@staticmethod"]
-        lines += ["", *static, *text]
-        stubs += [f"    {line}" for line in [*static, stub]]
+        lines += ["", *static, *binding.lines(short)]
+        stubs += [f"    {line}" for line in [*static, binding.stub(short)]]
     stubs += ["    ..."] * stubs[-1].endswith(":")
     body = textwrap.indent("\n".join(lines), "    ").split("\n")
     code += ["", "", f"class {class_name(name)}({'Layer' if layer else 'Object'}):", *body]

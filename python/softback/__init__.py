@@ -3,8 +3,7 @@ from ._functions import *
 from .library import Error
 from .operation import Operation, gradcheck, hvp, jvp, operation
 from .show import explain
-from .tensors import (Mask, Tape, Tensor, from_dlpack, from_numpy, full, memory, ones, set_threads, tensor,
-                      use_device, zeros)
+from .tensors import Mask, Tape, Tensor, from_dlpack, from_numpy, full, ones, tensor, zeros
 from .training import batch, evaluate, load, sample
 
 Random = random_new

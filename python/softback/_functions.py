@@ -7,7 +7,7 @@ from .library import c as _c
 from .objects import Layer, Object
 from .tensors import Mask, Tensor
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_cpu", "device_name", "device_cuda", "device_description", "use_device", "device_in_use", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
 
 
 def random_new(seed, stream):
@@ -34,6 +34,78 @@ def random_below(random, limit):
 def random_normal(random):
     """A standard normal variate (Box and Muller 1958)."""
     return _c.sb_random_normal(_to.reference(sb_random, random))
+
+
+def device_cpu():
+    """The processor and its memory."""
+    return _c.sb_device_cpu()
+
+
+def device_name(device):
+    """The processor and its memory."""
+    return _to.string(_c.sb_device_name(_to.device(device)))
+
+
+def device_cuda():
+    """The first GPU that the CUDA driver lists. NULL, with the reason as the message, when there is no
+    GPU, no driver, or no matching libsoftback_cuda.so.
+
+    This plug-in is searched for in the folder of the library or program that contains this function,
+    then on the system's library path. The environment variable SOFTBACK_CUDA names another file;
+    "emulated" stands for libsoftback_cuda_emulated.so, which runs the kernels on the CPU: slow, but
+    with memory and race checks."""
+    return _c.sb_device_cuda()
+
+
+def device_description(device):
+    """A short description of a device, such as its model."""
+    return _to.string(_c.sb_device_description(_to.device(device)))
+
+
+def use_device(device):
+    """Sets the device on which constructors make tensors, parameters and batches from now on, in all
+    threads; NULL stands for the CPU, the default."""
+    _c.sb_use_device(_to.device(device))
+
+
+def device_in_use():
+    """Sets the device on which constructors make tensors, parameters and batches from now on, in all
+    threads; NULL stands for the CPU, the default."""
+    return _c.sb_device_in_use()
+
+
+def device_synchronize(device):
+    """Waits for all work queued on a device; false, with a message, when some of it failed."""
+    _to.check(_c.sb_device_synchronize(_to.device(device)))
+
+
+def device_memory(device):
+    return _c.sb_device_memory(_to.device(device))
+
+
+def device_reset_peak(device):
+    _c.sb_device_reset_peak(_to.device(device))
+
+
+def device_trim(device):
+    """returns cached memory to the system"""
+    _c.sb_device_trim(_to.device(device))
+
+
+def set_threads(threads):
+    """Sets the number of threads that kernels use (default: one for each core). Results do not depend
+    on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
+    this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
+    one thread."""
+    _to.check(_c.sb_set_threads(threads))
+
+
+def threads():
+    """Sets the number of threads that kernels use (default: one for each core). Results do not depend
+    on it. Fails below 1, and when so many threads cannot be made; then it stays what it was. Without
+    this call, kernels use one thread where more cannot be made. A build without OpenMP always uses
+    one thread."""
+    return _c.sb_threads()
 
 
 def mask_allow(allowed):

@@ -8,8 +8,8 @@ from . import _declarations
 from ._declarations import CONSTANTS, ENUMS
 from .library import Error, c
 from .objects import Object
-from .tensors import (Mask, Tape, Tensor, check, new, failure, opened, owned, retain, sizes, tensor_of,
-                      text_of as owned_text, wrapped)
+from .tensors import (Mask, Tape, Tensor, check, device, failure, new, opened, owned, retain, sizes,
+                      tensor_of, text_of as owned_text, wrapped)
 
 
 def retry(function, *arguments, **options):
@@ -102,19 +102,11 @@ def source(x):
     return reference(type(x.as_source()), x.as_source()) if isinstance(x, Object) else reference(type(x), x)
 
 
-def find(struct, name):
-    """The path to a field: of the struct, or of one in it."""
-    if name in struct.kinds:
-        return [name]
-    inner = [(field, kind) for field, kind, *_ in struct._fields_ if hasattr(kind, "kinds")]
-    found = ((field, find(kind, name)) for field, kind in inner)
-    return next(([field, *path] for field, path in found if path), None)
-
-
-def names(struct):
-    for field, kind, *_ in struct._fields_:
-        yield field
-        yield from names(kind) if hasattr(kind, "kinds") else ()
+def paths(struct):
+    """Each field's name, and the way to it: in the struct, or in one that it has."""
+    inner = [(name, kind) for name, kind, *_ in struct._fields_ if hasattr(kind, "kinds")]
+    deeper = {last: [name, *path] for name, kind in inner for last, path in paths(kind).items()}
+    return deeper | {name: [name] for name in struct.kinds}
 
 
 class Options:
@@ -124,11 +116,10 @@ class Options:
         self.struct, self.kept, self.outs = struct(), [], []
         self._as_parameter_, self._c = ctypes.byref(self.struct), ctypes.addressof(self.struct)
         for name, x in given.items():
-            path = find(struct, name)
-            if not path:
-                raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(names(struct)))}')
-            inner = self.struct
-            for field in path[:-1]:
+            places, inner = paths(struct), self.struct
+            if name not in places:
+                raise Error(f'{who}: there is no option "{name}"; {nearest(name, list(places))}')
+            for field in places[name][:-1]:
                 inner = getattr(inner, field)
             if x is not None:
                 self.set(inner, name, x, who)

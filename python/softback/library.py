@@ -38,13 +38,5 @@ def load(path):
     return functions
 
 
-def unlocked(name):
-    """A function that is too short for other Python threads to run meanwhile."""
-    function = getattr(ctypes.PyDLL(path), name)
-    function.restype, *parameters = FUNCTIONS[name]
-    function.argtypes = parameters
-    return function
-
-
 path = find()
 c = load(path)

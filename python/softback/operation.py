@@ -39,13 +39,6 @@ class Frame:
             raise self.error
 
 
-class Call:
-    """One use of an operation: its backward, which lives as long as the node on the tape."""
-
-    def __init__(self, backward):
-        self.backward = backward
-
-
 @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 def backward(node):
     tape = opened.tapes[-1] if opened.tapes else Frame()
@@ -56,13 +49,13 @@ def backward(node):
 
 
 def add_gradients(node):
-    call = calls[ctypes.c_int64.from_address(c.sb_node_options(node)).value]
+    gradient = calls[ctypes.c_int64.from_address(c.sb_node_options(node)).value]
     count, dys = itertools.count(), []
     while c.sb_node_result(node, len(dys)):
         y, dy = c.sb_node_result(node, len(dys)), c.sb_node_dy(node, len(dys))
         given = wrapped(retain(dy or y))
         dys.append(given.numpy() if dy else np.zeros(given.shape, DTYPES[given.dtype]))
-    parts = call.backward(*dys)
+    parts = gradient(*dys)
     for i, part in zip(count, parts if isinstance(parts, tuple) else (parts,)):
         pointer = c.sb_node_dx(node, i)
         if pointer and part is not None:
@@ -100,8 +93,8 @@ class Operation:
             return retry(self, *x)
         made = self.function(*[t.numpy() for t in x])
         values, gradient = made if isinstance(made, tuple) else (made, None)
-        call = calls[key] = Call(gradient or self.missing)
-        opened.tapes[-1].kept += [call, self]
+        calls[key] = gradient = gradient or self.missing
+        opened.tapes[-1].kept += [gradient, self]
         real = next((t.dtype for t in x if t.dtype in ("f32", "f64")), None)
         outputs = [self.output(node, v, real) for v in (values if isinstance(values, list) else [values])]
         return outputs if isinstance(values, list) else outputs[0]

@@ -7,10 +7,9 @@ import threading
 import numpy as np
 
 from ._declarations import ENUMS, sb_tape
-from .library import Error, c, unlocked
+from .library import Error, c
 
-new = object.__new__
-retain = unlocked("sb_tensor_retain")
+new, retain = object.__new__, c.sb_tensor_retain
 DTYPES = {"f32": "<f4", "f64": "<f8", "i32": "<i4", "bool": "|b1"}
 NAMES = list(ENUMS["sb_dtype"])
 
@@ -94,7 +93,7 @@ class Tensor:
     def __init__(self, *_, **__):
         raise Error("Tensor: make one with sb.tensor(data), sb.from_numpy(array) or sb.zeros(shape)")
 
-    def __del__(self, release=unlocked("sb_tensor_release")):
+    def __del__(self, release=c.sb_tensor_release):
         release(self._c)
 
     @property
@@ -139,7 +138,7 @@ class Tensor:
 
     def to(self, device):
         """A copy on "cpu" or "cuda"."""
-        return owned(c.sb_tensor_to(self._c, device_named(device)))
+        return owned(c.sb_tensor_to(self._c, device(device)))
 
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
@@ -303,7 +302,7 @@ def address(array):
     return array.__array_interface__["data"][0] or 64  # an array without elements may have none
 
 
-def device_named(name):
+def device(name):
     if name not in ("cpu", "cuda"):
         raise Error(f"device: \"{name}\" is neither cpu nor cuda")
     return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
@@ -400,18 +399,3 @@ def zeros(shape, dtype="f32", requires_grad=False):
 
 def ones(shape, dtype="f32", requires_grad=False):
     return full(shape, 1, dtype, requires_grad)
-
-
-def use_device(name):
-    """Makes tensors and parameters on "cpu" or "cuda" from now on."""
-    c.sb_use_device(device_named(name))
-
-
-def set_threads(count):
-    """The number of threads of kernels; results do not depend on it."""
-    check(c.sb_set_threads(count))
-
-
-def memory(device="cpu"):
-    """What the library has in use: live_blocks, live_bytes, peak_bytes, system_calls."""
-    return c.sb_device_memory(device_named(device))

@@ -65,27 +65,26 @@ def evaluate(of, data, pairs=None, **option):
     return result
 
 
-class Line:
+def line(steps):
     """The usual progress: one line that is written again, at most ten times a second."""
+    began = shown = time.monotonic()
 
-    def __init__(self, steps):
-        self.steps, self.began, self.shown = steps, time.monotonic(), 0.0
-
-    def __call__(self, step, trained):
+    def show(step, trained):
+        nonlocal shown
         now = time.monotonic()
-        if now - self.shown < 0.1 and step < self.steps:
-            return
-        self.shown, rate = now, step / max(now - self.began, 1e-9)
-        filled = "#" * (30 * step // self.steps)
-        print(f"\r{step}/{self.steps} |{filled:30}| loss {trained.loss:.4f}  {rate:.0f} steps/s  "
-              f"{(self.steps - step) / rate:.0f} s left ", end="" if step < self.steps else "\n",
-              file=sys.stderr, flush=True)
+        if now - shown > 0.1 or step == steps:
+            shown, rate = now, step / max(now - began, 1e-9)
+            print(f"\r{step}/{steps} |{'#' * (30 * step // steps):30}| loss {trained.loss:.4f}  "
+                  f"{rate:.0f} steps/s  {(steps - step) / rate:.0f} s left ",
+                  end="" if step < steps else "\n", file=sys.stderr, flush=True)
+
+    return show
 
 
 def train(trainer, steps, progress=True):
     """Takes steps; returns what the last one did. `progress` is called with (step, trained) after each,
     and ends training by returning False; True is a line on standard error, None is silent."""
-    progress = Line(steps) if progress is True else progress
+    progress = line(steps) if progress is True else progress
     trained = None
     for step in range(1, steps + 1):
         trained = trainer.step()

@@ -8,7 +8,7 @@ import softback as sb
 def nothing_live():
     """Every test ends with no more live memory than it began with."""
     gc.collect()
-    before = sb.memory().live_bytes
+    before = sb.device_memory("cpu").live_bytes
     yield
     gc.collect()
-    assert sb.memory().live_bytes <= before
+    assert sb.device_memory("cpu").live_bytes <= before
