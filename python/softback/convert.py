@@ -8,7 +8,7 @@ from . import _declarations
 from ._declarations import CONSTANTS, ENUMS
 from .library import Error, c
 from .objects import Object
-from .tensors import (Mask, Tape, Tensor, check, device, failure, new, opened, owned, retain, sizes,
+from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, new, opened, owned, retain, sizes,
                       tensor_of, text_of as owned_text, wrapped)
 
 
@@ -18,9 +18,6 @@ def retry(function, *arguments, **options):
         raise failure()
     with Tape(record=False):
         return function(*arguments, **options)
-
-
-# ---- arguments ----
 
 
 def tensor(x):
@@ -154,9 +151,6 @@ class Options:
         """What the call made: a tensor, and those that options asked for."""
         made = [wrapped(retain(p)) for p in [pointer, *(out.value for out in self.outs)]]
         return made[0] if len(made) == 1 else tuple(made)
-
-
-# ---- results ----
 
 
 def result(pointer):

@@ -101,7 +101,7 @@ class Operation:
 
     def output(self, node, value, dtype):
         array = converted(value, dtype if np.asarray(value).dtype.kind == "f" else None)
-        y = wrapped(retain(check(c.sb_node_output(node, dtype_of(array)[0], *sizes(array.shape)))))
+        y = wrapped(retain(check(c.sb_node_output(node, dtype_of(array), *sizes(array.shape)))))
         if y.device == "cpu":
             elements(y, y)[...] = array
         else:

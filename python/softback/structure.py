@@ -2,11 +2,15 @@
 import ctypes
 
 
+def plain(value):
+    if isinstance(value, bytes):
+        return value.decode()
+    return list(value) if isinstance(value, ctypes.Array) else value
+
+
 class Structure(ctypes.Structure):
     kinds = {}  # the C type of each field
 
     def __repr__(self):
-        fields = ((name, getattr(self, name)) for name, *_ in self._fields_)
-        shown = (f"{name}={text.decode() if isinstance(text, bytes) else text!r}"
-                 for name, text in fields)
-        return f"{type(self).__name__.removeprefix('sb_')}({', '.join(shown)})"
+        fields = (f"{name}={plain(getattr(self, name))!r}" for name, *_ in self._fields_)
+        return f"{type(self).__name__.removeprefix('sb_')}({', '.join(fields)})"

@@ -33,10 +33,6 @@ def failure():
     return error
 
 
-def raise_failure():
-    raise failure()
-
-
 def check(done):
     """What C returned, unless that stands for a failure."""
     if not done:
@@ -138,7 +134,7 @@ class Tensor:
 
     def to(self, device):
         """A copy on "cpu" or "cuda"."""
-        return owned(c.sb_tensor_to(self._c, device(device)))
+        return owned(c.sb_tensor_to(self, device_of(device)))
 
     def assign(self, values):
         """Writes all elements, which backward notices; what numpy() shares, it does not notice."""
@@ -150,7 +146,7 @@ class Tensor:
             raise Error(f"item: {self.shape} has {self.size} elements, not 1")
         value = c.sb_tensor_value(self)
         if value != value:
-            check(c.sb_keep(self))  # fails where backward has freed it
+            self.keep()  # fails where backward has freed it
         return {"i32": int, "bool": bool}.get(self.dtype, float)(value)
 
     def numpy(self):
@@ -234,8 +230,8 @@ for symbol, name in {"add": "add", "sub": "subtract", "mul": "multiply", "truedi
 
 def elements(x, kept):
     """An array of x's elements, which keeps an object alive."""
-    memory = (ctypes.c_char * (x.size * np.dtype(DTYPES[x.dtype]).itemsize)).from_address(
-        c.sb_tensor_data(x) or raise_failure())
+    size = x.size * np.dtype(DTYPES[x.dtype]).itemsize
+    memory = (ctypes.c_char * size).from_address(check(c.sb_tensor_data(x)))
     memory.kept = kept
     return np.ndarray(x.shape, DTYPES[x.dtype], memory)
 
@@ -294,15 +290,15 @@ def sizes(shape, kind=ctypes.c_int64):
 
 
 def dtype_of(array):
-    """The number and the name of an array's dtype; nothing where softback has none."""
-    return next(((ENUMS["sb_dtype"][n], n) for n, kind in DTYPES.items() if array.dtype.str == kind), None)
+    """The number of an array's dtype; None where softback has none."""
+    return next((ENUMS["sb_dtype"][n] for n, kind in DTYPES.items() if array.dtype.str == kind), None)
 
 
 def address(array):
     return array.__array_interface__["data"][0] or 64  # an array without elements may have none
 
 
-def device(name):
+def device_of(name):
     if name not in ("cpu", "cuda"):
         raise Error(f"device: \"{name}\" is neither cpu nor cuda")
     return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
@@ -315,13 +311,12 @@ give_back = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lent.__delitem__)
 
 def share(array):
     """A tensor of the array's memory."""
-    found = dtype_of(array)
-    if not found or not array.flags.c_contiguous:
+    if dtype_of(array) is None or not array.flags.c_contiguous:
         raise Error(f"from_numpy: an array of {array.dtype} cannot be shared, which must be contiguous and "
                     "of float32, float64, int32 or bool; sb.tensor(array) copies it")
     loan = next(next_loan)
     lent[loan] = array
-    pointer = c.sb_tensor_wrap(found[0], *sizes(array.shape), address(array),
+    pointer = c.sb_tensor_wrap(dtype_of(array), *sizes(array.shape), address(array),
                                ctypes.cast(give_back, ctypes.c_void_p), loan)
     if not pointer:
         del lent[loan]
@@ -344,15 +339,13 @@ def from_dlpack(other):
 
 def converted(data, dtype=None):
     """A contiguous array of one of our dtypes: numbers of Python become f32, whole ones i32."""
-    python = not isinstance(data, (np.ndarray, np.generic))
     try:
         array = np.asarray(data)
     except ValueError as error:
         raise Error(f"tensor: {error}") from None
     if dtype is None:
-        dtype = {"b": "bool", "i": "i32", "u": "i32"}.get(array.dtype.kind)
-        wide = array.dtype.kind == "f" and array.itemsize > 4 and not python
-        dtype = dtype or ("f64" if wide else "f32" if array.dtype.kind == "f" else None)
+        wide = array.itemsize > 4 and isinstance(data, (np.ndarray, np.generic))
+        dtype = {"b": "bool", "i": "i32", "u": "i32", "f": "f64" if wide else "f32"}.get(array.dtype.kind)
     if dtype not in DTYPES:
         raise Error(f"tensor: an array of {array.dtype} has no dtype of softback")
     if dtype == "i32" and array.size and array.dtype.itemsize > 4 and (
@@ -366,7 +359,7 @@ def tensor(data, dtype=None, requires_grad=False):
     data = data.numpy() if isinstance(data, Tensor) else data
     kind = dtype if dtype in DTYPES else None
     array = converted(data, kind)
-    made = owned(c.sb_tensor_from(dtype_of(array)[0], *sizes(array.shape), address(array)))
+    made = owned(c.sb_tensor_from(dtype_of(array), *sizes(array.shape), address(array)))
     made = made if dtype in (None, kind) else made.cast(dtype)
     return made.requires_grad() if requires_grad else made
 
@@ -375,7 +368,7 @@ def tensor_of(x):
     """x as a tensor that shares its memory where that is possible."""
     if isinstance(x, Tensor):
         return x
-    sharable = isinstance(x, np.ndarray) and x.flags.c_contiguous and dtype_of(x)
+    sharable = isinstance(x, np.ndarray) and x.flags.c_contiguous and dtype_of(x) is not None
     return share(x) if sharable else tensor(x)
 
 

@@ -64,6 +64,17 @@ def test_operators_and_indexing_are_those_of_numpy():
     refused("the step is 2; only 1 is possible", lambda: x[::2])
 
 
+def test_results_that_c_writes_are_returned():
+    x = sb.tensor(np.arange(6.0).reshape(1, 6))
+    assert [part.tolist() for part in x.split(1, [1, 2, 3])] == [[[0]], [[1, 2]], [[3, 4, 5]]]
+    y, total = sb.residual_layer_norm(x, x, 0, np.ones(6), None)
+    assert total.tolist() == (x + x).tolist() and y.shape == (1, 6)
+    y, weights = sb.attention(x, x, x, weights=True)
+    assert weights.shape == (1, 1, 1, 1) and x.to("cpu").tolist() == x.tolist()
+    assert "precision=[100.0" in repr(sb.bleu_corpus(["a b c d"], ["a b c d"]))
+    refused('"gpu" is neither cpu nor cuda', x.to, "gpu")
+
+
 # ---- derivatives ----
 
 
