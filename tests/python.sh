@@ -35,7 +35,7 @@ export SOFTBACK_LIBRARY="$LD_LIBRARY_PATH/libsoftback.so" SOFTBACK_PROGRAM="$bui
 export PYTHONPATH="$PWD/python" PYTHONDONTWRITEBYTECODE=1
 "$python" -m pytest -q -p no:cacheprovider python/tests
 
-cc -O2 -std=c17 -Wall -Wextra -Werror python/tests/call_cost.c $(pkg-config --cflags --libs softback) \
+cc -O2 -std=gnu17 -Wall -Wextra -Werror python/tests/call_cost.c $(pkg-config --cflags --libs softback) \
     -o "$work/call_cost"
 OMP_NUM_THREADS=1 "$python" python/tests/call_cost.py "$work/call_cost"
 OMP_NUM_THREADS=2 "$python" examples/gpt.py
