@@ -1,6 +1,6 @@
-/* The time of a call in C, for call_cost.py: nanoseconds of processor time of add, softmax, matmul and
-   linear on small tensors, and of a training step of a small network, each the least of many runs. Every
-   tape has 100 calls. */
+/* The time of a call in C, for call_cost.py: nanoseconds of processor time of add, softmax, matmul
+   and linear on small tensors, and of a training step of a small network, each the least of many
+   runs. Every tape has 100 calls. */
 #include <softback/softback.h>
 #include <stdio.h>
 #include <time.h>
