@@ -187,6 +187,8 @@ class Binding:
             return [f"if not {call}:", f"    return {self.again(name)}", f"return {outs}"]
         if kind == "_Bool" and self.f.name not in PREDICATES:
             return [f"_to.check({call})"] + [f"return {outs}"] * bool(outs)
+        if kind == "const sb_batch *":
+            return [f"return _to.batch(Batch, {call}, self)"]
         if plain in self.objects:
             borrowed = self.owner and not re.search(r"freed|caller owns", self.f.doc)
             form = f"borrow({{}}, {{}}, self)" if borrowed else f"adopt({{}}, {{}}, {kept})"

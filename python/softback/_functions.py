@@ -1852,7 +1852,7 @@ class Data(Object):
 
     def next(self):
         """The next batch; it belongs to the data and lives until the next call."""
-        return _to.borrow(Batch, _c.sb_data_next(self), self)
+        return _to.batch(Batch, _c.sb_data_next(self), self)
 
     def tell(self):
         return _c.sb_data_tell(self)
@@ -1897,7 +1897,7 @@ class Labelled(Object):
 
     def next(self):
         """The next batch; it belongs to the object and lives until the next call."""
-        return _to.borrow(Batch, _c.sb_labelled_next(self), self)
+        return _to.batch(Batch, _c.sb_labelled_next(self), self)
 
     def tell(self):
         """The next batch; it belongs to the object and lives until the next call."""
@@ -2117,7 +2117,7 @@ class Windows(Object):
 
     def next(self):
         """The next batch; it belongs to the windows and lives until the next call."""
-        return _to.borrow(Batch, _c.sb_windows_next(self), self)
+        return _to.batch(Batch, _c.sb_windows_next(self), self)
 
     def tell(self):
         """The next batch; it belongs to the windows and lives until the next call."""
@@ -2764,7 +2764,7 @@ class Trainer(Object):
 
     def batch(self):
         """The batch of the last step (the last one of several); belongs to the source."""
-        return _to.borrow(Batch, _c.sb_trainer_batch(self), self)
+        return _to.batch(Batch, _c.sb_trainer_batch(self), self)
 
     def subject(self):
         """The batch of the last step (the last one of several); belongs to the source."""

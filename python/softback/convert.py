@@ -186,6 +186,13 @@ def adopt(kind, pointer, kept):
     return made
 
 
+def batch(kind, pointer, source):
+    """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
+    struct = contents(_declarations.sb_batch, pointer)
+    parts = [result(part.t) for part in struct.part[: struct.parts]]
+    return borrow(kind, ctypes.addressof(struct), [struct, parts, source])
+
+
 def borrow(kind, pointer, owner):
     """An object that another one owns."""
     made = adopt(kind, pointer, [owner])

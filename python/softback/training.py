@@ -6,7 +6,7 @@ import time
 from . import _functions
 from ._declarations import (sb_batch, sb_decoding_options, sb_evaluation, sb_held_labelled, sb_held_pairs, sb_model,
                             sb_model_kind, sb_unknown)
-from .convert import Options, adopt, check, model, source, text
+from .convert import Options, adopt, borrow, check, model, source, text
 from .library import c
 from .tensors import tensor_of
 
@@ -49,9 +49,7 @@ def batch(items=None, targets=1, **parts):
     for place, (name, t) in zip(struct.part, tensors.items()):
         place.name, place.t = name.encode(), t._c
     struct.items, struct.targets = items or next(iter(tensors.values())).shape[0], targets
-    made = adopt(_functions.Batch, ctypes.addressof(struct), [struct, tensors])
-    made.owned = False
-    return made
+    return borrow(_functions.Batch, ctypes.addressof(struct), [struct, tensors])
 
 
 def evaluate(of, data, pairs=None, **option):

@@ -135,6 +135,16 @@ def test_objects_keep_what_they_need():
     assert layer(np.ones((1, 3), "f4")).shape == (1, 2)
 
 
+def test_batches_outlive_their_turn():
+    data = sb.Data.task("copy", 1)
+    model = sb.Seq2Seq(sb.Parameters(1), data, width=16, heads=2, encoder_layers=1, decoder_layers=1)
+    batches = [data.next() for _ in range(3)]
+    losses = [model.loss(batch).item() for batch in batches]
+    again = sb.Data.task("copy", 1)
+    assert losses == [model.loss(again.next()).item() for _ in range(3)]
+    assert batches[0].get("source").shape[0] == 64
+
+
 def test_dlpack_both_ways():
     x = sb.tensor(np.arange(6.0).reshape(2, 3))
     array = np.from_dlpack(x)
