@@ -22,7 +22,7 @@ ONE = {"sb_tensor *": "_to.tensor({})", "const sb_tensor *": "_to.tensor({})", "
        "const char *": "_to.text({})", "const sb_model *": "_to.model({})",
        "const sb_source *": "_to.source({})", "const sb_device *": "_to.device({})"}
 TWO = {("int", "const int64_t *"): "*_to.sizes({}, c_int64)", ("int", "const int *"): "*_to.sizes({}, c_int)",
-       ("sb_tensor *const[]", "int"): "*_to.tensors({})", ("const int32_t *", "int64_t"): "*_to.ids({})"}
+       ("const char *", "size_t"): "*_to.sized({})", ("sb_tensor *const[]", "int"): "*_to.tensors({})", ("const int32_t *", "int64_t"): "*_to.ids({})"}
 OUT = {"sb_tensor **": ("c_void_p()", "_to.result({}.value)"), "double *": ("c_double()", "{}.value"),
        "sb_tensor *[]": ("(c_void_p * len(lengths))()", "list(map(_to.result, {}))"),
        "char *[]": ("(c_void_p * len({}))()", "list(map(_to.owned_text, {}))"),
@@ -111,7 +111,7 @@ class Binding:
         elif kind in self.headers.enums and by_value:
             self.accept(p, f'_to.choice("{kind}", {{}})', default)
         elif kind in self.objects and full.count("*") == 1 and not p.array:
-            self.accept(p, "{}", default)
+            self.accept(p, f"_to.instance({{}}, {class_name(kind)})", default)
         elif kind == "sb_communicator":
             self.accept(p, "{}", "None")
         elif full in OUT:

@@ -1265,7 +1265,7 @@ def attention_cached(q, cache, **option):
       keys: the sequences of q and of k, on a tape with a partition
       heads: which heads this rank holds; zero: all"""
     given = _to.Options(sb_attention_options, option, "attention_cached")
-    c = _c.sb_attention_cached(_to.tensor(q), cache, given)
+    c = _c.sb_attention_cached(_to.tensor(q), _to.instance(cache, KVCache), given)
     if c is None:
         return _to.retry(attention_cached, q, cache, **option)
     return given.results(c)
@@ -1627,7 +1627,7 @@ class Encoder(Object):
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "Encoder")
-        self.take(_c.sb_encoder_new(set, _to.text(name), V, given), [set, name, V])
+        self.take(_c.sb_encoder_new(_to.instance(set, Parameters), _to.text(name), V, given), [set, name, V])
     free = _c.sb_encoder_free
 
     def __call__(self, ids, lengths=None):
@@ -1727,7 +1727,7 @@ class Pairs(Object):
         return _to.adopt(Pairs, _c.sb_pairs_read_two(_to.text(source_path), _to.text(target_path), given), [source_path, target_path])
 
     @staticmethod
-    def parse(name, text, size, **option):
+    def parse(name, text, **option):
         """Reads TSV from memory; `name` stands for the file in messages.
 
         Options
@@ -1735,12 +1735,12 @@ class Pairs(Object):
           strict: fail on the first malformed line
           length: the longest line in bytes; 0: SB_PAIRS_LINE"""
         given = _to.Options(sb_pairs_options, option, "parse")
-        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), _to.text(text), size, given), [name, text, size])
+        return _to.adopt(Pairs, _c.sb_pairs_parse(_to.text(name), *_to.sized(text), given), [name, text])
 
     def shared(self, b):
         """How many pairs of b have a source that is also a's: data leakage, if one is a test of the other.
         -1 without memory."""
-        return _c.sb_pairs_shared(self, b)
+        return _c.sb_pairs_shared(self, _to.instance(b, Pairs))
 
 
 class Vocabulary(Object):
@@ -1821,7 +1821,7 @@ class Data(Object):
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.Options(sb_data_options, option, "Data")
-        self.take(_c.sb_data_new(pairs, source, target, given), [pairs, source, target])
+        self.take(_c.sb_data_new(_to.instance(pairs, Pairs), _to.instance(source, Vocabulary), _to.instance(target, Vocabulary), given), [pairs, source, target])
     free = _c.sb_data_free
 
     def source(self):
@@ -1884,7 +1884,7 @@ class Labelled(Object):
         is more; default 4096 (a single longer pair makes a batch alone)
           longest: pairs with a longer source or target are left out; default 512"""
         given = _to.Options(sb_data_options, option, "Labelled")
-        self.take(_c.sb_labelled_new(pairs, vocabulary, labels, given), [pairs, vocabulary, labels])
+        self.take(_c.sb_labelled_new(_to.instance(pairs, Pairs), _to.instance(vocabulary, Vocabulary), _to.instance(labels, Labels), given), [pairs, vocabulary, labels])
     free = _c.sb_labelled_free
 
     def count(self):
@@ -1952,7 +1952,7 @@ class Description(Object):
 
     def add_vocabulary(self, name, vocabulary):
         """Adds a vocabulary, which is retained; one may have several names."""
-        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), vocabulary))
+        _to.check(_c.sb_description_add_vocabulary(self, _to.text(name), _to.instance(vocabulary, Vocabulary)))
 
     def vocabulary(self, name):
         """The vocabulary of this name, which the description owns; fails when there is none."""
@@ -1992,7 +1992,7 @@ class Classifier(Object):
           pooling
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.Options(sb_classifier_options, option, "for_")
-        return _to.adopt(Classifier, _c.sb_classifier_for(weights, vocabulary, _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
+        return _to.adopt(Classifier, _c.sb_classifier_for(_to.instance(weights, Parameters), _to.instance(vocabulary, Vocabulary), _to.texts(labels), len(labels), given), [weights, vocabulary, labels])
     free = _c.sb_classifier_free
 
     def options_of(self):
@@ -2013,7 +2013,7 @@ class Classifier(Object):
 
     def logits(self, batch):
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
-        c = _c.sb_classifier_logits(self, batch)
+        c = _c.sb_classifier_logits(self, _to.instance(batch, Batch))
         if c is None:
             return _to.retry(self.logits, batch)
         return _to.result(c)
@@ -2033,7 +2033,7 @@ class Classifier(Object):
     def load(weights, path):
         """Writes the model to a file, and reads an untrusted one into an empty set of weights, which after
         a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(Classifier, _c.sb_classifier_load(weights, _to.text(path)), [weights, path])
+        return _to.adopt(Classifier, _c.sb_classifier_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
 
     def as_model(self):
         """The model for training and files, of the kind "classifier"."""
@@ -2046,10 +2046,10 @@ class Documents(Object):
         self.take(_c.sb_documents_new(), [])
     free = _c.sb_documents_free
 
-    def add(self, name, text, size, cut="files"):
+    def add(self, name, text, cut="files"):
         """Adds the documents of a text of `size` bytes; `name` opens messages. Fails at a byte that is not
         UTF-8 and at a NUL, naming the line, and where the text has no document."""
-        _to.check(_c.sb_documents_add(self, _to.text(name), _to.text(text), size, _to.choice("sb_document_cut", cut)))
+        _to.check(_c.sb_documents_add(self, _to.text(name), *_to.sized(text), _to.choice("sb_document_cut", cut)))
 
     def read(self, path, cut="files"):
         """The same of a file; "-" is standard input."""
@@ -2093,7 +2093,7 @@ class Windows(Object):
         longer window makes a batch alone)
           fixed: the same windows in each epoch, from the start of each document"""
         given = _to.Options(sb_windows_options, option, "Windows")
-        self.take(_c.sb_windows_new(documents, vocabulary, given), [documents, vocabulary])
+        self.take(_c.sb_windows_new(_to.instance(documents, Documents), _to.instance(vocabulary, Vocabulary), given), [documents, vocabulary])
     free = _c.sb_windows_free
 
     def vocabulary(self):
@@ -2175,7 +2175,7 @@ class Decoder(Object):
           ranks: tensor parallelism: each rank holds an equal part of the heads and
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "Decoder")
-        self.take(_c.sb_decoder_new(set, _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
+        self.take(_c.sb_decoder_new(_to.instance(set, Parameters), _to.text(name), V, given, crosses, _to.tensor(shared)), [set, name, V, crosses, shared])
     free = _c.sb_decoder_free
 
     def table(self):
@@ -2202,7 +2202,7 @@ class Decoder(Object):
         """Like sb_decoder_forward for the next positions, on a tape that does not record: ids (B, L) of the
         new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
         lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
-        c = _c.sb_decoder_step(self, state, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
+        c = _c.sb_decoder_step(self, _to.instance(state, DecoderState), _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
         if c is None:
             return _to.retry(self.step, state, ids, memory, lengths)
         return _to.result(c)
@@ -2211,7 +2211,7 @@ class Decoder(Object):
 class DecoderState(Object):
 
     def __init__(self, decoder):
-        self.take(_c.sb_decoder_state_new(decoder), [decoder])
+        self.take(_c.sb_decoder_state_new(_to.instance(decoder, Decoder)), [decoder])
     free = _c.sb_decoder_state_free
 
     def length(self):
@@ -2237,7 +2237,7 @@ class LanguageModel(Object):
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
         one, and "begin" is put before an empty one only"""
         given = _to.Options(sb_language_model_options, option, "LanguageModel")
-        self.take(_c.sb_language_model_new(weights, data, given), [weights, data])
+        self.take(_c.sb_language_model_new(_to.instance(weights, Parameters), _to.instance(data, Data), given), [weights, data])
 
     @staticmethod
     def for_(weights, vocabulary, **option):
@@ -2256,7 +2256,7 @@ class LanguageModel(Object):
           running_text: it was trained on pieces of long texts: a prompt stands in the middle of
         one, and "begin" is put before an empty one only"""
         given = _to.Options(sb_language_model_options, option, "for_")
-        return _to.adopt(LanguageModel, _c.sb_language_model_for(weights, vocabulary, given), [weights, vocabulary])
+        return _to.adopt(LanguageModel, _c.sb_language_model_for(_to.instance(weights, Parameters), _to.instance(vocabulary, Vocabulary), given), [weights, vocabulary])
     free = _c.sb_language_model_free
 
     def options_of(self):
@@ -2322,7 +2322,7 @@ class LanguageModel(Object):
     def load(weights, path):
         """Writes the model to a file, and reads one that may come from anywhere into an empty set of
         weights, which after a failure can only be freed; as sb_model_save and sb_model_load do."""
-        return _to.adopt(LanguageModel, _c.sb_language_model_load(weights, _to.text(path)), [weights, path])
+        return _to.adopt(LanguageModel, _c.sb_language_model_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
 
     def as_model(self):
         """The model for training and files, of the kind "language_model". It learns windows of text, or the
@@ -2393,7 +2393,7 @@ class Seq2Seq(Object):
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.Options(sb_seq2seq_options, option, "Seq2Seq")
-        self.take(_c.sb_seq2seq_new(weights, data, given), [weights, data])
+        self.take(_c.sb_seq2seq_new(_to.instance(weights, Parameters), _to.instance(data, Data), given), [weights, data])
 
     @staticmethod
     def for_(weights, source, target, **option):
@@ -2408,7 +2408,7 @@ class Seq2Seq(Object):
           share_embeddings: one table for source and target, whose vocabularies must be one
           label_smoothing: of the loss, in [0, 1)"""
         given = _to.Options(sb_seq2seq_options, option, "for_")
-        return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(weights, source, target, given), [weights, source, target])
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_for(_to.instance(weights, Parameters), _to.instance(source, Vocabulary), _to.instance(target, Vocabulary), given), [weights, source, target])
     free = _c.sb_seq2seq_free
 
     def save(self, path):
@@ -2426,7 +2426,7 @@ class Seq2Seq(Object):
         sb_seq2seq_load reads those of `softback train`; it checks everything, as files may be untrusted.
         The model is made in an empty set of weights, which can only be freed after a failure. All ranks
         that hold parts of a model save it together."""
-        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(weights, _to.text(path)), [weights, path])
+        return _to.adopt(Seq2Seq, _c.sb_seq2seq_load(_to.instance(weights, Parameters), _to.text(path)), [weights, path])
 
     def options_of(self):
         """The options with every default filled in."""
@@ -2450,28 +2450,28 @@ class Seq2Seq(Object):
 
     def loss(self, batch):
         """The mean cross entropy, in nats a symbol, of the batch's targets."""
-        c = _c.sb_seq2seq_loss(self, batch)
+        c = _c.sb_seq2seq_loss(self, _to.instance(batch, Batch))
         if c is None:
             return _to.retry(self.loss, batch)
         return _to.result(c)
 
     def loss_sum(self, batch):
         """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
-        c = _c.sb_seq2seq_loss_sum(self, batch)
+        c = _c.sb_seq2seq_loss_sum(self, _to.instance(batch, Batch))
         if c is None:
             return _to.retry(self.loss_sum, batch)
         return _to.result(c)
 
     def cost(self, batch):
         """The sum of the cross entropies without label smoothing: for evaluation."""
-        c = _c.sb_seq2seq_cost(self, batch)
+        c = _c.sb_seq2seq_cost(self, _to.instance(batch, Batch))
         if c is None:
             return _to.retry(self.cost, batch)
         return _to.result(c)
 
     def logits(self, batch):
         """The logits (B, Lt, V) of the symbol after each one of target_in."""
-        c = _c.sb_seq2seq_logits(self, batch, None)
+        c = _c.sb_seq2seq_logits(self, _to.instance(batch, Batch), None)
         if c is None:
             return _to.retry(self.logits, batch)
         return _to.result(c)
@@ -2497,7 +2497,7 @@ class Seq2Seq(Object):
     def evaluate_loss(self, data):
         """The mean cross entropy of an encoder-decoder, in nats a symbol, over one epoch of the data; NaN
         on failure, and when the loss is not finite."""
-        return _c.sb_evaluate_loss(self, data)
+        return _c.sb_evaluate_loss(self, _to.instance(data, Data))
 
     def translate(self, text, **option):
         """The model's output for a text (which may be empty), to be freed with sb_free. Options may be
@@ -2578,7 +2578,7 @@ class Average(Object):
 
     def __init__(self, set, decay):
         """`decay` is in (0, 1). The average starts with the present parameters. The set must outlive it."""
-        self.take(_c.sb_average_new(set, decay), [set, decay])
+        self.take(_c.sb_average_new(_to.instance(set, Parameters), decay), [set, decay])
     free = _c.sb_average_free
 
     def update(self):
@@ -2627,7 +2627,7 @@ class Optimiser(Object):
         decoupled
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "sgd")
-        return _to.adopt(Optimiser, _c.sb_sgd_new(set, given), [set])
+        return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(set, Parameters), given), [set])
 
     @staticmethod
     def adam(set, **option):
@@ -2648,7 +2648,7 @@ class Optimiser(Object):
         decoupled
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "adam")
-        return _to.adopt(Optimiser, _c.sb_adam_new(set, given), [set])
+        return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(set, Parameters), given), [set])
 
     @staticmethod
     def adamw(set, **option):
@@ -2669,7 +2669,7 @@ class Optimiser(Object):
         decoupled
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "adamw")
-        return _to.adopt(Optimiser, _c.sb_adamw_new(set, given), [set])
+        return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(set, Parameters), given), [set])
     free = _c.sb_optimiser_free
 
     def step(self):
@@ -2819,13 +2819,13 @@ class LinearLayer(Layer):
         """Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
         size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
         self.prepare([set, name, in_, out, bias])
-        _to.check(_c.sb_linear_layer_init(self, set, _to.text(name), in_, out, bias))
+        _to.check(_c.sb_linear_layer_init(self, _to.instance(set, Parameters), _to.text(name), in_, out, bias))
 
     def init_cut(self, set, name, in_, out, bias, cut):
         """The same for tensor parallelism, where each rank holds an equal part of the weight: of its
         outputs with axis 0 (column parallel), of its inputs with axis 1 (row parallel, with all of the
         bias)."""
-        _to.check(_c.sb_linear_layer_init_cut(self, set, _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
+        _to.check(_c.sb_linear_layer_init_cut(self, _to.instance(set, Parameters), _to.text(name), in_, out, bias, _to.value(sb_cut, cut)))
 
     def __call__(self, x, activation="identity"):
         """x (..., in) -> y (..., out)"""
@@ -2850,7 +2850,7 @@ class NormLayer(Layer):
         """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
         sb_linear_layer_init does."""
         self.prepare([set, name, C, kind])
-        _to.check(_c.sb_norm_layer_init(self, set, _to.text(name), C, _to.choice("sb_norm_kind", kind)))
+        _to.check(_c.sb_norm_layer_init(self, _to.instance(set, Parameters), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
 
     def __call__(self, x):
         """x (..., C) -> y (..., C)"""
@@ -2912,7 +2912,7 @@ class MultiHeadAttention(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "MultiHeadAttention")
         self.prepare([set, name, rotary])
-        _to.check(_c.sb_multi_head_attention_init(self, set, _to.text(name), given, rotary))
+        _to.check(_c.sb_multi_head_attention_init(self, _to.instance(set, Parameters), _to.text(name), given, rotary))
 
     def __call__(self, x, memory=None, **option):
         """x (B, Lq, C), memory (B, Lk, key_width) -> y (B, Lq, C). Fails when a tensor does not have three
@@ -2977,7 +2977,7 @@ class FeedForward(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "FeedForward")
         self.prepare([set, name])
-        _to.check(_c.sb_feed_forward_init(self, set, _to.text(name), given))
+        _to.check(_c.sb_feed_forward_init(self, _to.instance(set, Parameters), _to.text(name), given))
 
     def __call__(self, x):
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
@@ -3028,7 +3028,7 @@ class TransformerLayer(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "TransformerLayer")
         self.prepare([set, name, crosses])
-        _to.check(_c.sb_transformer_layer_init(self, set, _to.text(name), given, crosses))
+        _to.check(_c.sb_transformer_layer_init(self, _to.instance(set, Parameters), _to.text(name), given, crosses))
 
     def __call__(self, x, memory=None, self_=None, cross=None):
         """x (B, L, C), memory (B, Lm, C) or NULL without cross-attention -> y (B, L, C), with dropout on
@@ -3082,7 +3082,7 @@ class EncoderLayer(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "EncoderLayer")
         self.prepare([set, name])
-        _to.check(_c.sb_encoder_layer_init(self, set, _to.text(name), given))
+        _to.check(_c.sb_encoder_layer_init(self, _to.instance(set, Parameters), _to.text(name), given))
 
     def __call__(self, x, **option):
         """The same for an encoder, whose layers have no cross-attention.
@@ -3145,7 +3145,7 @@ class DecoderLayer(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "DecoderLayer")
         self.prepare([set, name, crosses])
-        _to.check(_c.sb_decoder_layer_init(self, set, _to.text(name), given, crosses))
+        _to.check(_c.sb_decoder_layer_init(self, _to.instance(set, Parameters), _to.text(name), given, crosses))
 
     def __call__(self, x, memory=None, self_=None, cross=None):
         """The same for a decoder, whose positions belong to the target sequence."""
@@ -3208,7 +3208,7 @@ class EmbeddingLayer(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "EmbeddingLayer")
         self.prepare([set, name, V, shared])
-        _to.check(_c.sb_embedding_layer_init(self, set, _to.text(name), V, given, _to.tensor(shared)))
+        _to.check(_c.sb_embedding_layer_init(self, _to.instance(set, Parameters), _to.text(name), V, given, _to.tensor(shared)))
 
     def __call__(self, ids, start=0):
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
@@ -3226,7 +3226,7 @@ class AdditiveAttention(Layer):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         self.prepare([set, name, query_size, key_size, hidden, bias, dropout])
-        _to.check(_c.sb_additive_attention_init(self, set, _to.text(name), query_size, key_size, hidden, bias, dropout))
+        _to.check(_c.sb_additive_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, hidden, bias, dropout))
 
     def __call__(self, q, k, v, mask):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
@@ -3244,7 +3244,7 @@ class MultiplicativeAttention(Layer):
     def __init__(self, set, name, query_size, key_size, dropout):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         self.prepare([set, name, query_size, key_size, dropout])
-        _to.check(_c.sb_multiplicative_attention_init(self, set, _to.text(name), query_size, key_size, dropout))
+        _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, dropout))
 
     def __call__(self, q, k, v, mask):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
@@ -3262,7 +3262,7 @@ class CosineAttention(Layer):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         self.prepare([set, name, temperature, dropout])
-        _to.check(_c.sb_cosine_attention_init(self, set, _to.text(name), temperature, dropout))
+        _to.check(_c.sb_cosine_attention_init(self, _to.instance(set, Parameters), _to.text(name), temperature, dropout))
 
     def __call__(self, q, k, v, mask):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
@@ -3281,7 +3281,7 @@ class OutputHead(Layer):
         """Adds "<name>.bias" and, unless `tied` is an embedding table (V, C) to use instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
         self.prepare([set, name, C, V, tied])
-        _to.check(_c.sb_output_head_init(self, set, _to.text(name), C, V, _to.tensor(tied)))
+        _to.check(_c.sb_output_head_init(self, _to.instance(set, Parameters), _to.text(name), C, V, _to.tensor(tied)))
 
     def logits(self, y):
         """y (..., C) -> logits (..., V)"""
@@ -3347,7 +3347,7 @@ class PositionBias(Layer):
         hidden units; must outlive the model. NULL: none"""
         given = _to.Options(sb_transformer_options, option, "PositionBias")
         self.prepare([set, name])
-        _to.check(_c.sb_position_bias_init(self, set, _to.text(name), given))
+        _to.check(_c.sb_position_bias_init(self, _to.instance(set, Parameters), _to.text(name), given))
 
 
 for _name in ['add', 'subtract', 'multiply', 'divide', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from . import _declarations
 from ._declarations import CONSTANTS, ENUMS
 from .library import Error, c
-from .objects import Object
 from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, new, opened, owned, retain, sizes,
                       tensor_of, text_of as owned_text, wrapped)
 
@@ -36,6 +35,17 @@ def mask(x):
     if x is not None and not isinstance(x, Mask):
         raise Error(f"a mask is made by sb.mask_allow, sb.mask_causal and the like, not {x!r}")
     return None if x is None else x.made()
+
+
+def sized(x):
+    data = text(x)
+    return data, len(data)
+
+
+def instance(x, kind):
+    if x is not None and not isinstance(x, kind):
+        raise Error(f"{x!r} was given where {kind.__name__} is expected")
+    return x
 
 
 def every(axis):
@@ -92,11 +102,15 @@ def reference(struct, x):
 
 
 def model(x):
-    return reference(type(x.as_model()), x.as_model()) if isinstance(x, Object) else reference(type(x), x)
+    if not hasattr(x, "as_model"):
+        raise Error(f"{x!r} was given where a model is expected")
+    return ctypes.byref(x.as_model())
 
 
 def source(x):
-    return reference(type(x.as_source()), x.as_source()) if isinstance(x, Object) else reference(type(x), x)
+    if not hasattr(x, "as_source"):
+        raise Error(f"{x!r} was given where data is expected")
+    return ctypes.byref(x.as_source())
 
 
 def paths(struct):
@@ -111,6 +125,8 @@ class Options:
 
     def __init__(self, struct, given, who):
         self.struct, self.kept, self.outs = struct(), [], []
+        if not isinstance(given, dict):
+            raise Error(f"{who}: {given!r} was given where a dict of options is expected")
         self._as_parameter_, self._c = ctypes.byref(self.struct), ctypes.addressof(self.struct)
         for name, x in given.items():
             places, inner = paths(struct), self.struct

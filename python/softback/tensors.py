@@ -69,7 +69,7 @@ class Tape:
 
     def draw(self, loss, weights=None, format="svg"):
         """Runs backward from the loss, and keeps a drawing of the tape, which a notebook shows."""
-        self.drawing = text_of(c.sb_tape_draw(loss, ENUMS["sb_drawing_format"][format], weights))
+        self.drawing = text_of(c.sb_tape_draw(tensor_of(loss), ENUMS["sb_drawing_format"][format], weights))
         return self
 
     def _repr_svg_(self):

@@ -28,6 +28,9 @@ def test_wrong_options_are_named_with_the_nearest_right_one():
     refused("attention: dropout is 'much', which is not of C's type double", sb.attention, x, x, x,
             dropout="much")
     refused('"florat" is not a dtype; there are f32', sb.zeros, (2,), "florat")
+    refused("<softback Data> was given where Parameters is expected", sb.Seq2Seq, sb.Data.task("copy", 1), None)
+    refused("<softback Parameters> was given where a model is expected", sb.Trainer, sb.Parameters(1), None)
+    refused("6 was given where a dict of options is expected", sb.Data.task_with, "copy", 6)
     refused("a mask is made by sb.mask_allow", sb.masked_softmax, x, [[True]])
 
 
@@ -199,7 +202,7 @@ def evaluation_data(model):
 
 def test_language_models_and_classifiers(tmp_path):
     documents = sb.Documents()
-    documents.add("text", "abab\nbaba\n", 10, "lines")
+    documents.add("text", "abab\nbaba\n", "lines")
     letters = sb.Vocabulary(["ab"], units="characters")
     language = sb.LanguageModel.for_(sb.Parameters(1), letters, width=8, heads=2, decoder_layers=1)
     sb.Trainer(language, sb.Windows(documents, letters)).train(2, progress=None)
