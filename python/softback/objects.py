@@ -42,4 +42,8 @@ class Layer(Object):
         value, kind = getattr(self.fields, name), self.struct.kinds[name]
         if kind == "sb_tensor *":
             return wrapped(retain(value)) if value else None
+        if hasattr(value, "kinds"):  # a layer in this one
+            inner = object.__new__(Layer)
+            inner.struct, inner.fields, inner.kept = type(value), value, [self]
+            return inner
         return value

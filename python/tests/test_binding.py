@@ -146,6 +146,16 @@ def test_exact_products():
 # ---- training ----
 
 
+def test_layers_have_their_weights_as_attributes():
+    weights = sb.Parameters(1)
+    layer = sb.EncoderLayer(weights, "layer", width=8, heads=2)
+    query = layer.self_attention.query.weight
+    assert query.tolist() == weights["layer.self_attention.query.weight"].tolist() and len(weights) == 16
+    assert layer.self_attention.heads == 2
+    with pytest.raises(AttributeError, match="has no attribute weigth"):
+        layer.weigth
+
+
 def small(task="reverse", **options):
     data = sb.Data.task(task, 1)
     return sb.Seq2Seq(sb.Parameters(1), data, width=16, heads=2, encoder_layers=1, decoder_layers=1,
