@@ -14,7 +14,7 @@ CLASSES = {"seq2seq": "Seq2Seq", "kv_cache": "KVCache", "safetensors": "SafeTens
 DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"mean"',
             "activation": '"identity"', "temperature": "1.0", "start": "0", "seed": "0", "bias": "True",
             "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
-OPTIONAL = {"tied", "shared", "memory", "lengths", "weights", "plateau"}
+OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
 NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "double", "float", "_Bool"}
 # One parameter of Python for one of C, for two of them, and results that C writes to a pointer.
@@ -60,17 +60,17 @@ class Binding:
                 self.signature[i] = self.signature[i].split("=")[0]
         result = plain_type(function.returns)
         self.bound = self.bound and ("*" not in function.returns or result in objects or function.returns in (
-            "sb_tensor *", "sb_mask *", "const char *", "char *", f"const {result} *") and result != "void"
-            and result != "int64_t" and function.returns != "const char *const *")
+            "sb_tensor *", "sb_mask *", "const char *", "char *") or result in headers.structs)
 
     @property
     def names(self):
         return [shown.split("=")[0] for shown in self.signature]
 
     def may_be_null(self, p):
-        said = rf"\b{p.name}\b(\s*\([^)]*\))?\s*(or|may be|unless|is)\s+NULL"
-        return "*" in p.type and "sb_mask" not in self.f.returns and (p.name in OPTIONAL or plain_type(p.type) == "sb_communicator" or bool(
-            re.search(said, self.f.doc)) or p.type.endswith(("options *", "attending *")))
+        if "*" not in p.type or "sb_mask" in self.f.returns:
+            return False
+        said = re.search(rf"\b{p.name}\b(\s*\([^)]*\))?\s*(or|may be|unless|is)\s+NULL", self.f.doc)
+        return said or p.name in OPTIONAL or p.type.endswith(("communicator *", "options *", "attending *"))
 
     def accept(self, p, expression, default=None):
         name = python_name("shape" if p.name == "dim" else p.name)
@@ -114,7 +114,8 @@ class Binding:
             self.accept(p, f"_to.instance({{}}, {class_name(kind)})", default)
         elif kind == "sb_communicator":
             self.accept(p, "{}", "None")
-        elif full in OUT:
+        elif full in OUT and (self.texts or "lengths" in self.names if p.array else
+                              f"*{p.name}" in self.f.doc or p.name == "weights"):  # it writes one
             self.out(p.name, *OUT[full], "{}" if p.array else "byref({})")
         elif kind in self.headers.structs:
             self.take_struct(p, kind, rest)
@@ -127,8 +128,8 @@ class Binding:
             self.accept(p, f"_to.value({kind}, {{}})")
         elif kind in ("sb_random", "sb_plateau", "sb_schedule", "sb_trainer_state"):
             self.accept(p, f"_to.reference({kind}, {{}})", "None" if p.name == "plateau" else None)
-        elif "const" not in p.type and (p.array or not rest):
-            many = self.texts and p.array
+        elif "const" not in p.type and (self.texts if p.array else not rest):
+            many = p.array
             self.out(p.name, f"({kind} * len({{}}))()" if many else f"{kind}()",
                      "list({})" if many else "{}", "{}" if many else "byref({})")
         elif p.type.endswith(("options *", "attending *")) and all(t.startswith(("sb_", "const sb_", "void"))

@@ -7,7 +7,7 @@ from .library import c as _c
 from .objects import Layer, Object
 from .tensors import Mask, Tensor
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_cpu", "device_name", "device_cuda", "device_description", "use_device", "device_in_use", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
 
 
 def random_new(seed, stream):
@@ -36,25 +36,9 @@ def random_normal(random):
     return _c.sb_random_normal(_to.reference(sb_random, random))
 
 
-def device_cpu():
-    """The processor and its memory."""
-    return _c.sb_device_cpu()
-
-
 def device_name(device):
     """The processor and its memory."""
     return _to.string(_c.sb_device_name(_to.device(device)))
-
-
-def device_cuda():
-    """The first GPU that the CUDA driver lists. NULL, with the reason as the message, when there is no
-    GPU, no driver, or no matching libsoftback_cuda.so.
-
-    This plug-in is searched for in the folder of the library or program that contains this function,
-    then on the system's library path. The environment variable SOFTBACK_CUDA names another file;
-    "emulated" stands for libsoftback_cuda_emulated.so, which runs the kernels on the CPU: slow, but
-    with memory and race checks."""
-    return _c.sb_device_cuda()
 
 
 def device_description(device):
@@ -66,12 +50,6 @@ def use_device(device):
     """Sets the device on which constructors make tensors, parameters and batches from now on, in all
     threads; NULL stands for the CPU, the default."""
     _c.sb_use_device(_to.device(device))
-
-
-def device_in_use():
-    """Sets the device on which constructors make tensors, parameters and batches from now on, in all
-    threads; NULL stands for the CPU, the default."""
-    return _c.sb_device_in_use()
 
 
 def device_synchronize(device):
@@ -1935,13 +1913,6 @@ class Description(Object):
         """The value of this name; NULL, without a message, where there is none."""
         return _to.string(_c.sb_description_get(self, _to.text(name)))
 
-    def number(self, name, least, most):
-        """The same as a number in least..most. Fails when it is missing, not a number or out of range, as
-        values of untrusted files may be."""
-        value = c_double()
-        _to.check(_c.sb_description_number(self, _to.text(name), least, most, byref(value)))
-        return value.value
-
     def name(self, i):
         """The i-th value, in their order; NULL past the last."""
         return _to.string(_c.sb_description_name(self, i))
@@ -3228,7 +3199,7 @@ class AdditiveAttention(Layer):
         self.prepare([set, name, query_size, key_size, hidden, bias, dropout])
         _to.check(_c.sb_additive_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, hidden, bias, dropout))
 
-    def __call__(self, q, k, v, mask):
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.query", ".key" and ".score", each with weight, and with `bias` "<name>.query.bias".
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         weights = c_void_p()
@@ -3246,7 +3217,7 @@ class MultiplicativeAttention(Layer):
         self.prepare([set, name, query_size, key_size, dropout])
         _to.check(_c.sb_multiplicative_attention_init(self, _to.instance(set, Parameters), _to.text(name), query_size, key_size, dropout))
 
-    def __call__(self, q, k, v, mask):
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         weights = c_void_p()
         c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
@@ -3264,7 +3235,7 @@ class CosineAttention(Layer):
         self.prepare([set, name, temperature, dropout])
         _to.check(_c.sb_cosine_attention_init(self, _to.instance(set, Parameters), _to.text(name), temperature, dropout))
 
-    def __call__(self, q, k, v, mask):
+    def __call__(self, q, k, v, mask=None):
         """Adds "<name>.log_temperature". `temperature` is T before training; 0 stands for 0.1. Fails as
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         weights = c_void_p()

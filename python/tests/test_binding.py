@@ -152,6 +152,9 @@ def test_layers_have_their_weights_as_attributes():
     query = layer.self_attention.query.weight
     assert query.tolist() == weights["layer.self_attention.query.weight"].tolist() and len(weights) == 16
     assert layer.self_attention.heads == 2
+    attention = sb.AdditiveAttention(weights, "additive", 8, 8, 4, True, 0)
+    y, shares = attention(*[np.ones((1, 3, 8), "f4")] * 3)
+    assert y.shape == (1, 3, 8) and shares.shape == (1, 1, 3, 3)
     with pytest.raises(AttributeError, match="has no attribute weigth"):
         layer.weigth
 
