@@ -51,6 +51,8 @@ class Tape:
         self.record, self.random, self.drawing = record, random, None
 
     def __enter__(self):
+        if self in opened.tapes:
+            raise Error("tape: it is open already; make another one: with sb.Tape(): ...")
         self.struct, self.kept, self.error, self.failed = sb_tape(), [], None, False
         self._as_parameter_ = ctypes.byref(self.struct)
         c.sb_tape_begin(self, 0 if self.record else 1)
@@ -74,6 +76,9 @@ class Tape:
 
     def _repr_svg_(self):
         return self.drawing
+
+    def __repr__(self):
+        return f"<softback Tape: {'drawn' if self.drawing else 'draw(loss) shows it'}>"
 
 
 class Tensor:

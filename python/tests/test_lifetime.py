@@ -240,6 +240,15 @@ def test_a_tape_of_another_thread_is_one_clear_error():
     assert errors == ["tape_end: this tape is not open"]
 
 
+def test_a_tape_that_is_open_is_not_opened_again():
+    with sb.Tape() as tape:
+        with pytest.raises(sb.Error, match="tape: it is open already"):
+            with tape:
+                pass
+    with tape:
+        assert sb.ones((2,)).exp().shape == (2,)
+
+
 def churn(steps):
     w = sb.tensor(np.ones((4, 4)), requires_grad=True)
     for step in range(steps):
