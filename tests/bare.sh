@@ -89,7 +89,7 @@ no_warning() {
 
 python_needs="apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
     gcc libc6-dev pkg-config libopenblas-pthread-dev libjansson-dev python3-venv"
-kept='-Cbuild-dir=/srv/build' # so that it is built once
+kept='--config-settings=build-dir=/srv/build' # so that it is built once
 python_computes="cd / && /srv/venv/bin/python -c '
 import softback as sb
 assert sb.gradcheck(sb.softmax, [[1.0, 2.0, 0.5]]).method == \"exact\"
