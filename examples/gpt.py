@@ -1,66 +1,52 @@
-"""The same program as gpt.c in Python, with the same numbers: a GPT with its own training loop learns
-sums, such as "7+5=12 3+4=07 ", and writes new ones."""
+"""gpt.c in Python, with the same numbers: `python gpt.py <README.md` learns to predict bytes, and writes
+a text like that."""
 import sys
 
 import numpy as np
 import softback as sb
 
-LETTERS, WIDTH, LENGTH, BATCH, STEPS = 128, 64, 32, 32, 600
-SUM, ROWS, SUMS = 7, 128 * 7, 40
+BYTES, WIDTH, LENGTH, BATCH, STEPS, WRITTEN = 256, 64, 64, 16, 600, 400
+WINDOW = LENGTH + 1
 
-random = sb.random_new(1, "user")
-
-
-def one_sum():
-    a, b = sb.random_below(random, 10), sb.random_below(random, 10)
-    return f"{a}+{b}={a + b:02} "
-
-
-text = "".join(one_sum() for _ in range(ROWS * (LENGTH + 1) // SUM))
-rows = sb.tensor(np.array([ord(letter) for letter in text]).reshape(ROWS, LENGTH + 1))
-
-weights = sb.Parameters(1)
-gpt = sb.Decoder(weights, "gpt", LETTERS, crosses=False, width=WIDTH, decoder_layers=2)
-head = sb.OutputHead(weights, "output", WIDTH, LETTERS)
+weights, sizes = sb.Parameters(1), {"width": WIDTH, "heads": 4}
+embedding = sb.EmbeddingLayer(weights, "embedding", BYTES, **sizes)
+first, second = (sb.DecoderLayer(weights, name, **sizes) for name in ("first", "second"))
+norm, head = sb.NormLayer(weights, "norm", WIDTH), sb.OutputHead(weights, "head", WIDTH, BYTES)
 adam = sb.Adam(weights, learning_rate=0.003)
+causal = {"mask": sb.mask_causal()}
 
 
-def train():
+def gpt(text):
+    """bytes (B, L) -> (B, L, WIDTH), from which the head predicts the next byte at each place"""
+    x = embedding(text)
+    x = first(x, self_=causal)
+    x = second(x, self_=causal)
+    return norm(x)
+
+
+def train(text, n):
     for step in range(1, STEPS + 1):
+        at = step * BATCH * WINDOW % n
         with sb.Tape():
-            first = step * BATCH % ROWS
-            batch = rows[first : first + BATCH]
-            y = gpt(batch[:, :LENGTH])
-            loss = head.loss(y, batch[:, 1:])
+            batch = sb.tensor(text[at : at + BATCH * WINDOW].reshape(BATCH, WINDOW))
+            loss = head.loss(gpt(batch[:, :LENGTH]), batch[:, 1:])
             loss.backward()
             adam.step()
-            if step % 100 == 0:
-                print(f"step {step}  loss {loss.item():.3f}")
-
-
-def next_letter(written):
-    """Draws the letter that follows LENGTH others by its probability."""
-    y = gpt(np.array([[ord(letter) for letter in written[-LENGTH:]]], "i4"))
-    return chr(sb.sample(head.logits(y[0, -1]), random))
+            print(f"step {step}  loss {loss.item():.3f}", end="\r" if step % 100 else "\n")
 
 
 def main():
-    train()
-    written = text
-    for _ in range(SUMS * SUM):
-        written += next_letter(written)
-    written = written[len(text):]
-    right = 0
-    for i in range(0, len(written), SUM):
-        try:
-            a, rest = written[i : i + SUM].split("+")
-            b, c = rest.split("=")
-            right += int(a) + int(b) == int(c)
-        except ValueError:
-            pass  # not a sum
-    print(f"{written}\n{right} of {SUMS} sums are right")
-    return 0 if right >= 0.7 * SUMS else 1
+    read = np.frombuffer(sys.stdin.buffer.read(1 << 20), "u1").astype("i4")
+    # zeros before and after what is read
+    text = np.concatenate([np.zeros(LENGTH, "i4"), read, np.zeros(BATCH * WINDOW, "i4")])
+    n = LENGTH + len(read)
+    train(text, n)
+    random = sb.Random(1, "user")
+    for n in range(n, n + WRITTEN):
+        y = gpt(text[n - LENGTH : n].reshape(1, LENGTH))
+        text[n] = sb.sample(head.logits(y[0, -1]), random)
+    print(bytes(text[n - WRITTEN + 1 : n + 1].tolist()).decode(errors="replace"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
