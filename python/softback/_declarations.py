@@ -49,7 +49,7 @@ ENUMS = {
     "sb_pooling": {'mean': 0, 'first': 1},
     "sb_document_cut": {'files': 0, 'paragraphs': 1, 'lines': 2},
     "sb_drawing_format": {'svg': 0, 'dot': 1},
-    "sb_schedule_kind": {'constant': 0, 'inverse_root': 1, 'cosine': 2, 'plateau': 3},
+    "sb_schedule_kind": {'constant': 0, 'inverse_root': 1, 'cosine': 2, 'plateau': 3, 'linear': 4, 'restarts': 5, 'custom': 6},
     "sb_optimiser_kind": {'adam': 0, 'adamw': 1, 'sgd': 2},
     "sb_graphs": {'auto': 0, 'off': 1},
 }
@@ -281,10 +281,16 @@ class sb_linear_layer(Structure):
     _fields_ = [
         ("weight", c_void_p),
         ("bias", c_void_p),
+        ("lora_a", c_void_p),
+        ("lora_b", c_void_p),
+        ("lora_scale", c_double),
     ]
     kinds = {
         "weight": "sb_tensor *",
         "bias": "sb_tensor *",
+        "lora_a": "sb_tensor *",
+        "lora_b": "sb_tensor *",
+        "lora_scale": "double",
     }
 
 
@@ -961,6 +967,10 @@ class sb_schedule(Structure):
         ("lowest", c_double),
         ("factor", c_double),
         ("patience", c_int),
+        ("cycle", c_int64),
+        ("growth", c_double),
+        ("custom", c_void_p),
+        ("custom_context", c_void_p),
     ]
     kinds = {
         "kind": "sb_schedule_kind",
@@ -970,6 +980,10 @@ class sb_schedule(Structure):
         "lowest": "double",
         "factor": "double",
         "patience": "int",
+        "cycle": "int64_t",
+        "growth": "double",
+        "custom": "function",
+        "custom_context": "void *",
     }
 
 
@@ -998,6 +1012,7 @@ class sb_optimiser_options(Structure):
         ("momentum", c_double),
         ("nesterov", c_bool),
         ("weight_decay", c_double),
+        ("decay_all", c_bool),
         ("clip", c_double),
     ]
     kinds = {
@@ -1009,6 +1024,7 @@ class sb_optimiser_options(Structure):
         "momentum": "double",
         "nesterov": "_Bool",
         "weight_decay": "double",
+        "decay_all": "_Bool",
         "clip": "double",
     }
 
@@ -1122,6 +1138,19 @@ class sb_embedding_layer(Structure):
     }
 
 
+class sb_group(Structure):
+    _fields_ = [
+        ("rate", c_double),
+        ("decay", c_double),
+        ("frozen", c_bool),
+    ]
+    kinds = {
+        "rate": "double",
+        "decay": "double",
+        "frozen": "_Bool",
+    }
+
+
 class sb_additive_attention(Structure):
     _fields_ = [
         ("dropout", c_double),
@@ -1159,6 +1188,19 @@ class sb_cosine_attention(Structure):
     }
 
 
+class sb_lora_options(Structure):
+    _fields_ = [
+        ("rank", c_int64),
+        ("alpha", c_double),
+        ("on", c_char_p),
+    ]
+    kinds = {
+        "rank": "int64_t",
+        "alpha": "double",
+        "on": "const char *",
+    }
+
+
 class sb_output_head(Structure):
     _fields_ = [
         ("weight", c_void_p),
@@ -1167,6 +1209,19 @@ class sb_output_head(Structure):
     kinds = {
         "weight": "sb_tensor *",
         "bias": "sb_tensor *",
+    }
+
+
+class sb_loaded(Structure):
+    _fields_ = [
+        ("count", c_int64),
+        ("missing", c_void_p),
+        ("left_over", c_void_p),
+    ]
+    kinds = {
+        "count": "int64_t",
+        "missing": "char *",
+        "left_over": "char *",
     }
 
 
@@ -1298,6 +1353,8 @@ FUNCTIONS = {
     "sb_subtract": (c_void_p, c_void_p, c_void_p,),
     "sb_multiply": (c_void_p, c_void_p, c_void_p,),
     "sb_divide": (c_void_p, c_void_p, c_void_p,),
+    "sb_maximum": (c_void_p, c_void_p, c_void_p,),
+    "sb_minimum": (c_void_p, c_void_p, c_void_p,),
     "sb_where": (c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_negate": (c_void_p, c_void_p,),
     "sb_scale": (c_void_p, c_void_p, c_double,),
@@ -1310,6 +1367,14 @@ FUNCTIONS = {
     "sb_gelu": (c_void_p, c_void_p,),
     "sb_gelu_tanh": (c_void_p, c_void_p,),
     "sb_silu": (c_void_p, c_void_p,),
+    "sb_abs": (c_void_p, c_void_p,),
+    "sb_sin": (c_void_p, c_void_p,),
+    "sb_cos": (c_void_p, c_void_p,),
+    "sb_expm1": (c_void_p, c_void_p,),
+    "sb_log1p": (c_void_p, c_void_p,),
+    "sb_erf": (c_void_p, c_void_p,),
+    "sb_pow": (c_void_p, c_void_p, c_double,),
+    "sb_clamp": (c_void_p, c_void_p, c_double, c_double,),
     "sb_detach": (c_void_p, c_void_p,),
     "sb_cast": (c_void_p, c_void_p, c_int,),
     "sb_matmul": (c_void_p, c_void_p, c_void_p,),
@@ -1329,6 +1394,8 @@ FUNCTIONS = {
     "sb_mean": (c_void_p, c_void_p, c_int, c_bool,),
     "sb_max": (c_void_p, c_void_p, c_int, c_bool,),
     "sb_argmax": (c_void_p, c_void_p, c_int,),
+    "sb_variance": (c_void_p, c_void_p, c_int, c_double, c_bool,),
+    "sb_topk": (c_void_p, c_void_p, c_int64, c_void_p,),
     "sb_softmax": (c_void_p, c_void_p,),
     "sb_masked_softmax": (c_void_p, c_void_p, c_void_p, c_double,),
     "sb_log_softmax": (c_void_p, c_void_p,),
@@ -1615,6 +1682,7 @@ FUNCTIONS = {
     "sb_optimiser_steps": (c_int64, c_void_p,),
     "sb_optimiser_rate": (c_double, c_void_p,),
     "sb_optimiser_norm": (c_double, c_void_p,),
+    "sb_optimiser_set_rate": (c_bool, c_void_p, c_double,),
     "sb_optimiser_observe": (None, c_void_p, c_double,),
     "sb_optimiser_moment": (c_void_p, c_void_p, c_int,),
     "sb_optimiser_plateau": (sb_plateau, c_void_p,),
@@ -1642,18 +1710,29 @@ FUNCTIONS = {
     "sb_decode_texts": (c_bool, c_void_p, c_void_p, c_int64, c_void_p, c_void_p,),
     "sb_embedding_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_void_p, c_void_p,),
     "sb_embedding_layer_forward": (c_void_p, c_void_p, c_void_p, c_int64,),
+    "sb_parameters_group": (c_bool, c_void_p, c_char_p, c_void_p,),
+    "sb_parameters_freeze": (c_bool, c_void_p, c_char_p, c_bool,),
+    "sb_parameters_trainable": (c_int64, c_void_p,),
     "sb_additive_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_int64, c_bool, c_double,),
     "sb_additive_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_multiplicative_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_double,),
     "sb_multiplicative_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_cosine_attention_init": (c_bool, c_void_p, c_void_p, c_char_p, c_double, c_double,),
     "sb_cosine_attention_forward": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_parameters_lora": (c_bool, c_void_p, c_void_p,),
+    "sb_lora_freeze": (c_bool, c_void_p,),
+    "sb_lora_merge": (c_bool, c_void_p,),
     "sb_output_head_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_void_p,),
     "sb_output_head_logits": (c_void_p, c_void_p, c_void_p,),
     "sb_output_head_loss": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_parameters_vector": (c_void_p, c_void_p, c_void_p,),
     "sb_parameters_jvp": (c_bool, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_parameters_hvp": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
+    "sb_parameters_save": (c_bool, c_void_p, c_char_p, c_char_p,),
+    "sb_parameters_load": (c_bool, c_void_p, c_char_p, c_char_p, c_void_p,),
+    "sb_loaded_free": (None, c_void_p,),
+    "sb_optimiser_save": (c_bool, c_void_p, c_char_p,),
+    "sb_optimiser_load": (c_bool, c_void_p, c_char_p,),
     "sb_position_bias_init": (c_bool, c_void_p, c_void_p, c_char_p, c_void_p,),
     "sb_position_bias_forward": (c_void_p, c_void_p, c_int64, c_int64, c_void_p,),
 }

@@ -7,7 +7,7 @@ from .library import c as _c
 from .objects import Layer, Object
 from .tensors import Mask, Tensor
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "PositionBias"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
 
 
 def random_new(seed, stream):
@@ -174,6 +174,9 @@ def add(a, b):
               subtract: da = dy          db = -dy
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_add(_to.tensor(a), _to.tensor(b))
     if c is None:
@@ -189,6 +192,9 @@ def subtract(a, b):
               subtract: da = dy          db = -dy
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_subtract(_to.tensor(a), _to.tensor(b))
     if c is None:
@@ -204,6 +210,9 @@ def multiply(a, b):
               subtract: da = dy          db = -dy
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_multiply(_to.tensor(a), _to.tensor(b))
     if c is None:
@@ -219,10 +228,49 @@ def divide(a, b):
               subtract: da = dy          db = -dy
               multiply: da = dy b        db = dy a
               divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_divide(_to.tensor(a), _to.tensor(b))
     if c is None:
         return _to.retry(divide, a, b)
+    return _to.result(c)
+
+
+def maximum(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
+    Fails     the shapes do not broadcast"""
+    c = _c.sb_maximum(_to.tensor(a), _to.tensor(b))
+    if c is None:
+        return _to.retry(maximum, a, b)
+    return _to.result(c)
+
+
+def minimum(a, b):
+    """Elementwise arithmetic of two tensors.
+
+    Shape     a, b broadcastable to each other -> y of the common shape
+    Backward  add:      da = dy          db = dy
+              subtract: da = dy          db = -dy
+              multiply: da = dy b        db = dy a
+              divide:   da = dy / b      db = -dy a / b^2
+              maximum:  the larger one gets dy; where both are equal, each gets dy / 2
+              minimum:  the smaller one gets dy; where both are equal, each gets dy / 2
+    NaN       maximum and minimum of NaN and a number are NaN, without a gradient
+    Fails     the shapes do not broadcast"""
+    c = _c.sb_minimum(_to.tensor(a), _to.tensor(b))
+    if c is None:
+        return _to.retry(minimum, a, b)
     return _to.result(c)
 
 
@@ -253,7 +301,18 @@ def negate(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_negate(_to.tensor(x))
     if c is None:
@@ -276,7 +335,18 @@ def scale(x, factor):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_scale(_to.tensor(x), factor)
     if c is None:
@@ -299,7 +369,18 @@ def sqrt(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sqrt(_to.tensor(x))
     if c is None:
@@ -322,7 +403,18 @@ def exp(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_exp(_to.tensor(x))
     if c is None:
@@ -345,7 +437,18 @@ def log(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log(_to.tensor(x))
     if c is None:
@@ -368,7 +471,18 @@ def tanh(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_tanh(_to.tensor(x))
     if c is None:
@@ -391,7 +505,18 @@ def sigmoid(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sigmoid(_to.tensor(x))
     if c is None:
@@ -414,7 +539,18 @@ def relu(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_relu(_to.tensor(x))
     if c is None:
@@ -437,7 +573,18 @@ def gelu(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu(_to.tensor(x))
     if c is None:
@@ -460,7 +607,18 @@ def gelu_tanh(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu_tanh(_to.tensor(x))
     if c is None:
@@ -483,11 +641,294 @@ def silu(x):
     gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
                                              dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
     silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
 
+    Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_silu(_to.tensor(x))
     if c is None:
         return _to.retry(silu, x)
+    return _to.result(c)
+
+
+def abs(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_abs(_to.tensor(x))
+    if c is None:
+        return _to.retry(abs, x)
+    return _to.result(c)
+
+
+def sin(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_sin(_to.tensor(x))
+    if c is None:
+        return _to.retry(sin, x)
+    return _to.result(c)
+
+
+def cos(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_cos(_to.tensor(x))
+    if c is None:
+        return _to.retry(cos, x)
+    return _to.result(c)
+
+
+def expm1(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_expm1(_to.tensor(x))
+    if c is None:
+        return _to.retry(expm1, x)
+    return _to.result(c)
+
+
+def log1p(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_log1p(_to.tensor(x))
+    if c is None:
+        return _to.retry(log1p, x)
+    return _to.result(c)
+
+
+def erf(x):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_erf(_to.tensor(x))
+    if c is None:
+        return _to.retry(erf, x)
+    return _to.result(c)
+
+
+def pow(x, exponent):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_pow(_to.tensor(x), exponent)
+    if c is None:
+        return _to.retry(pow, x, exponent)
+    return _to.result(c)
+
+
+def clamp(x, low, high):
+    """negate:  y = -x                          dx = -dy
+    scale:   y = factor x                    dx = factor dy
+    sqrt:    y = sqrt x                      dx = dy / (2 y)
+    exp:     y = e^x                         dx = dy y
+             fast f32 kernels of the CPU: 0 for x < -86.9, where e^x < 1.9e-38
+    log:     y = ln x                        dx = dy / x
+    tanh:    y = tanh x                      dx = dy (1 - y^2)
+    sigmoid: y = 1 / (1 + e^-x)              dx = dy y (1 - y)
+    relu:    y = max(x, 0)                   dx = x > 0 ? dy : 0, which is 0 at 0; NaN stays NaN
+    gelu:    y = x Phi(x), Phi the normal distribution function, by erf
+                                             dx = dy (Phi(x) + x phi(x)), phi its density
+    gelu_tanh: y = x/2 (1 + tanh u), u = sqrt(2/pi) (x + 0.044715 x^3)
+                                             dx = dy ((1 + t)/2 + x/2 (1 - t^2) u'), t = tanh u
+    silu:    y = x sigmoid(x)                dx = dy s (1 + x (1 - s)), s = sigmoid(x)
+    abs:     y = |x|                         dx = dy sign x, which is 0 at 0
+    sin:     y = sin x                       dx = dy cos x
+    cos:     y = cos x                       dx = -dy sin x
+    expm1:   y = e^x - 1, accurate near 0    dx = dy (y + 1)
+    log1p:   y = ln(1 + x), accurate near 0  dx = dy / (1 + x)
+    erf:     y = 2 / sqrt(pi) int_0^x e^-t^2 dt
+                                             dx = dy 2 / sqrt(pi) e^-x^2
+    pow:     y = x^exponent                  dx = dy exponent x^(exponent - 1); 0 for exponent 0
+    clamp:   y = low where x < low, high where x > high, else x; NaN stays NaN
+                                             dx = dy where low <= x <= high, else 0
+
+    Fails     clamp: low is above high, or one of them is NaN
+    Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
+    c = _c.sb_clamp(_to.tensor(x), low, high)
+    if c is None:
+        return _to.retry(clamp, x, low, high)
     return _to.result(c)
 
 
@@ -732,6 +1173,33 @@ def argmax(x, axis=None):
     if c is None:
         return _to.retry(argmax, x, axis)
     return _to.result(c)
+
+
+def variance(x, axis, correction, keep=False):
+    """The variance over an axis or SB_ALL: y = sum_i (x_i - m)^2 / (n - correction), m the mean. A
+    correction of 1 gives the unbiased estimate (Bessel), 0 that of the elements themselves, as norms
+    have it.
+
+    Backward  dx_i = 2 dy (x_i - m) / (n - correction)
+    Fails     the axis does not exist; correction is negative or not below n"""
+    c = _c.sb_variance(_to.tensor(x), axis, correction, keep)
+    if c is None:
+        return _to.retry(variance, x, axis, correction, keep)
+    return _to.result(c)
+
+
+def topk(x, k):
+    """The k largest elements of each row, the largest first, and their places in it. Equal elements
+    come in the order of their places; NaN counts as the largest.
+
+    Shape     x (..., C) -> y (..., k), *indices (..., k) of i32 unless `indices` is NULL
+    Backward  dx_i = dy_j for the i that is in place j of the indices, else 0
+    Fails     x is a scalar; k is not in 1..C"""
+    indices = c_void_p()
+    c = _c.sb_topk(_to.tensor(x), k, byref(indices))
+    if c is None:
+        return _to.retry(topk, x, k)
+    return _to.result(c), _to.result(indices.value)
 
 
 def softmax(x):
@@ -1559,10 +2027,42 @@ class Parameters(Object):
         """A 64-bit hash (FNV-1a) of all values on this rank, for comparing them to the bit."""
         return _c.sb_parameters_fingerprint(self)
 
+    def freeze(self, pattern, frozen):
+        """Freezes parameters, or thaws them again. A frozen parameter keeps its bits: backward computes no
+        gradient for it, and no step moves or decays it. It has no memory for a gradient, for moments
+        or for a moving average; once thawed, moments begin at 0. Fails when no parameter matches."""
+        _to.check(_c.sb_parameters_freeze(self, _to.text(pattern), frozen))
+
+    def trainable(self):
+        """The number of values on this rank that are not frozen."""
+        return _c.sb_parameters_trainable(self)
+
+    def lora_freeze(self):
+        """Freezes all parameters but the adapters. Fails when there are none: no layer matched."""
+        _to.check(_c.sb_lora_freeze(self))
+
+    def lora_merge(self):
+        """Adds the adapters to the weights, W += alpha / rank B A, and begins them again with B = 0. Fails
+        when there are none; after a lack of memory some are added and the others are not."""
+        _to.check(_c.sb_lora_merge(self))
+
     def vector(self, random):
         """A new vector over a set: +-1 drawn from the stream, or zeros where it is NULL. To be freed with
         sb_parameters_free."""
         return _to.adopt(Parameters, _c.sb_parameters_vector(self, _to.reference(sb_random, random)), [random])
+
+    def save(self, pattern, path):
+        """Writes the parameters whose names match (nn/groups.h; NULL: all) under their names. An existing
+        file is replaced atomically. Fails when no parameter matches, when ranks hold parts of the set,
+        and when the file cannot be written."""
+        _to.check(_c.sb_parameters_save(self, _to.text(pattern), _to.text(path)))
+
+    def load(self, pattern, path, loaded):
+        """Reads the parameters whose names match (NULL: all). Reals of any dtype are converted to that of
+        the set. Fails, and changes nothing, when a shape differs or a tensor is not of reals, and
+        without `loaded` also when anything is missing or left over: the message names the first. Fails
+        as well when nothing was read, and when ranks hold parts of the set."""
+        _to.check(_c.sb_parameters_load(self, _to.text(pattern), _to.text(path), _to.instance(loaded, Loaded)))
 
 
 class Encoder(Object):
@@ -2548,7 +3048,8 @@ class Seq2Seq(Object):
 class Average(Object):
 
     def __init__(self, set, decay):
-        """`decay` is in (0, 1). The average starts with the present parameters. The set must outlive it."""
+        """`decay` is in (0, 1). The average starts with the present parameters, except for frozen ones, and
+        ends when parameters are added, frozen or thawed. The set must outlive it."""
         self.take(_c.sb_average_new(_to.instance(set, Parameters), decay), [set, decay])
     free = _c.sb_average_free
 
@@ -2562,18 +3063,18 @@ class Average(Object):
         _to.check(_c.sb_average_swap(self))
 
     def values(self):
-        """For checkpoints: the values, (size), and the number of updates."""
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
         c = _c.sb_average_values(self)
         if c is None:
             return _to.retry(self.values)
         return _to.result(c)
 
     def updates(self):
-        """For checkpoints: the values, (size), and the number of updates."""
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
         return _c.sb_average_updates(self)
 
     def restore(self, updates):
-        """For checkpoints: the values, (size), and the number of updates."""
+        """For checkpoints: the values, as long as the gradients, and the number of updates."""
         _c.sb_average_restore(self, updates)
 
 
@@ -2595,7 +3096,8 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "sgd")
         return _to.adopt(Optimiser, _c.sb_sgd_new(_to.instance(set, Parameters), given), [set])
@@ -2616,7 +3118,8 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "adam")
         return _to.adopt(Optimiser, _c.sb_adam_new(_to.instance(set, Parameters), given), [set])
@@ -2637,15 +3140,16 @@ class Optimiser(Object):
           momentum: SGD; in [0, 1)
           nesterov: SGD
           weight_decay: Adam and SGD: L2 penalty (decay w is added to the gradient); AdamW:
-        decoupled
+        decoupled. Groups may have others (nn/groups.h)
+          decay_all: AdamW: also decay biases and norms, the parameters of rank below 2
           clip: gradient clipping by global norm; 0: none"""
         given = _to.Options(sb_optimiser_options, option, "adamw")
         return _to.adopt(Optimiser, _c.sb_adamw_new(_to.instance(set, Parameters), given), [set])
     free = _c.sb_optimiser_free
 
     def step(self):
-        """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient has
-        gradient 0.
+        """One step. It consumes the gradients, so there is no zero_grad. A parameter without a gradient is
+        neither moved nor decayed, and its moments stay, as in PyTorch.
 
         When the gradient norm is not finite, the step is skipped, the gradients are cleared, and the
         message names the first such parameter. Fails also when no parameter has a gradient."""
@@ -2669,27 +3173,44 @@ class Optimiser(Object):
         """gradient norm of the last step, before clipping"""
         return _c.sb_optimiser_norm(self)
 
+    def set_rate(self, rate):
+        """Sets the learning rate of all later steps, in place of the schedule. Fails when it is not a
+        number
+        >= 0."""
+        _to.check(_c.sb_optimiser_set_rate(self, rate))
+
     def observe(self, loss):
         """Reports the loss of an evaluation to a plateau schedule."""
         _c.sb_optimiser_observe(self, loss)
 
     def moment(self, i):
-        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
-        past the last), and counters."""
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
         c = _c.sb_optimiser_moment(self, i)
         if c is None:
             return _to.retry(self.moment, i)
         return _to.result(c)
 
     def plateau(self):
-        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
-        past the last), and counters."""
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
         return _c.sb_optimiser_plateau(self)
 
     def restore(self, steps, plateau):
-        """The state that a checkpoint stores: up to two tensors with the shape of the flat parameters (NULL
-        past the last), and counters."""
+        """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
+        that are not frozen (NULL past the last), and counters."""
         _c.sb_optimiser_restore(self, steps, _to.value(sb_plateau, plateau))
+
+    def save(self, path):
+        """The optimiser's whole state: moments under the names of their parameters, the numbers of steps,
+        what a plateau schedule has seen, and a rate from sb_optimiser_set_rate. After loading it into an
+        optimiser of the same kind, with the same parameters frozen, steps continue with the same bits."""
+        _to.check(_c.sb_optimiser_save(self, _to.text(path)))
+
+    def load(self, path):
+        """Fails, and changes nothing, when the file is of another kind of optimiser, or its moments are not
+        those of the parameters that are trained."""
+        _to.check(_c.sb_optimiser_load(self, _to.text(path)))
 
 
 class Trainer(Object):
@@ -2787,7 +3308,8 @@ class LinearLayer(Layer):
     struct = sb_linear_layer
 
     def __init__(self, set, name, in_, out, bias=True):
-        """Adds "<name>.weight" and, with bias, "<name>.bias" to the set. Fails when an argument is NULL, a
+        """Adds "<name>.weight" and, with bias, "<name>.bias" to the set, and the adapters that
+        sb_parameters_lora asked for. Fails when an argument is NULL, a
         size is below 1, or a name is taken; then the layer is zero and the set is unchanged."""
         self.prepare([set, name, in_, out, bias])
         _to.check(_c.sb_linear_layer_init(self, _to.instance(set, Parameters), _to.text(name), in_, out, bias))
@@ -3278,6 +3800,10 @@ class OutputHead(Layer):
         return given.results(c)
 
 
+class Loaded(Object):
+    free = _c.sb_loaded_free
+
+
 class PositionBias(Layer):
     struct = sb_position_bias
 
@@ -3321,5 +3847,5 @@ class PositionBias(Layer):
         _to.check(_c.sb_position_bias_init(self, _to.instance(set, Parameters), _to.text(name), given))
 
 
-for _name in ['add', 'subtract', 'multiply', 'divide', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:
+for _name in ['add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:
     setattr(Tensor, _name, globals()[_name])
