@@ -195,8 +195,9 @@ OPTIMISERS = {
     "adam": (sb.Adam, ADAM), "adam_usual": (sb.Adam, {}),
     "adam_decay": (sb.Adam, dict(learning_rate=0.01, beta1=0.8, beta2=0.95, epsilon=1e-3, weight_decay=0.2)),
     "adam_clip": (sb.Adam, ADAM | dict(beta2=0.98, epsilon=0.1, clip=1.5)),
-    "adamw": (sb.AdamW, ADAM | dict(weight_decay=0.2)),
-    "adamw_clip": (sb.AdamW, ADAM | dict(beta2=0.98, epsilon=0.1, weight_decay=0.2, clip=2.5))}
+    "adamw": (sb.AdamW, ADAM | dict(weight_decay=0.2, decay_all=True)),
+    "adamw_clip": (sb.AdamW, ADAM | dict(beta2=0.98, epsilon=0.1, weight_decay=0.2, decay_all=True,
+                                  clip=2.5))}
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
@@ -254,7 +255,7 @@ RECIPES = {
     "pre": (dict(norm_place="pre"), sb.Adam, dict(learning_rate=0.01, beta1=0.9, beta2=0.98, epsilon=1e-9)),
     "post": (dict(norm_place="post", tie_embeddings=True, label_smoothing=0.1), sb.AdamW,
              dict(schedule=dict(kind="inverse_root", rate=0.02, warmup=10), beta1=0.9, beta2=0.98,
-                  epsilon=1e-8, weight_decay=0.01, clip=1)),
+                  epsilon=1e-8, weight_decay=0.01, decay_all=True, clip=1)),
     "momentum": (dict(norm_place="pre", activation="gelu", tie_embeddings=True, share_embeddings=True), sb.SGD,
                  dict(learning_rate=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3, clip=0.5))}
 
