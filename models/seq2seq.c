@@ -269,16 +269,10 @@ static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_atten
     return ok;
 }
 
-static bool seq2seq_score(const void *self, const void *held_, sb_communicator *ranks,
-                          double *error)
+static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,
+                          sb_evaluation *evaluation)
 {
-    const sb_held_pairs *held = held_;
-    sb_text_score score;
-    if (!translation_score(ranks, self, held->pairs, 0, sb_pairs_count(held->pairs), held->options,
-                           &score, NULL))
-        return false;
-    *error = score.wer;
-    return true;
+    return translation_evaluate(ranks, self, held, evaluation);
 }
 
 static sb_tensor *seq2seq_encode(const void *self, sb_tensor *ids, sb_tensor *lengths)

@@ -48,6 +48,7 @@ struct training {
     struct training_classes *classes; /* of a classifier; else NULL */
     sb_source source, held_source;
     const void *scored;        /* what the kind is scored on; NULL: nothing */
+    best_score best;           /* by which the best model is chosen; not BEST_AUTO */
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run: owns weights and model */
     sb_parameters *weights;
@@ -124,15 +125,28 @@ void training_describe(const struct training *training, const struct training_re
                        FILE *out);
 
 struct evaluated {
-    double loss, error; /* share of sources that were not decoded as any of their references */
+    sb_evaluation scores;
     bool best;
 };
 
+/* Chooses the score that the best model has the best of; fails where the run does not measure it.
+ */
+bool training_choose_best(struct training *training);
+/* Whether an evaluation is better than the best one so far. */
+bool training_is_best(const struct training *training, const sb_evaluation *scores);
+
 /* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far,
-   and the state. */
+   that of --keep, and the state. */
 bool training_evaluate(struct training *training, struct evaluated *evaluated);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
+
+/* The models of --keep: whether a new run finds none; saves that of the current step; removes those
+   before the last ones; prints which there are. */
+bool training_kept_none(const struct training *training);
+bool training_keep(const struct training *training);
+bool training_kept_trim(const struct training *training);
+void training_describe_kept(const struct training *training, FILE *out);
 
 /* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
 char *training_bad_batch(const struct training *training, int number);

@@ -138,14 +138,19 @@ static void classifier_describe(const struct training *t, const struct training_
     fputs(n > 8 ? ", ...\n" : "\n", out);
 }
 
-static void classifier_measure(const struct training *t, double loss, double error, int digits,
+static best_score classifier_best(const struct training *t)
+{
+    (void)t;
+    return BEST_ACCURACY;
+}
+
+static void classifier_measure(const struct training *t, const sb_evaluation *e, int digits,
                                char *text, size_t size)
 {
     (void)t;
-    (void)loss;
     snprintf(text, size, digits > 1 ? ", accuracy %.*f %%" : "  accuracy %.*f %%", digits,
-             100 * (1 - error));
-    if (isnan(error))
+             100 * (1 - e->error));
+    if (isnan(e->error))
         text[0] = '\0';
 }
 
@@ -185,6 +190,8 @@ const struct training_kind training_classifier = {
     .batch_items = classifier_batch_items,
     .epoch_batches = classifier_epoch_batches,
     .describe = classifier_describe,
+    .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
+    .best = classifier_best,
     .measure = classifier_measure,
     .batch_text = classifier_batch_text,
     .evaluate = evaluate_classifier,

@@ -194,17 +194,22 @@ static void language_describe(const struct training *t, const struct training_re
 }
 
 /* Perplexity of a symbol, and the loss as bits a byte, which other units can be compared by. */
-static void language_measure(const struct training *t, double loss, double error, int digits,
+static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
                              char *text, size_t size)
 {
     const sb_windows *held = t->texts->held_windows;
     const double bits =
-        loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
-    (void)error;
+        e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
     snprintf(text, size,
              digits > 1 ? ", perplexity %.*f, %.*f bits a byte"
                         : "  perplexity %.*f  bits/byte %.*f",
-             digits + 1, exp(loss), digits + 2, bits);
+             digits + 1, exp(e->loss), digits + 2, bits);
+}
+
+static best_score language_best(const struct training *t)
+{
+    (void)t;
+    return BEST_LOSS;
 }
 
 static char *language_batch_text(const struct training *t, const sb_batch *batch)
@@ -238,6 +243,8 @@ const struct training_kind training_language = {
     .batch_items = language_batch_items,
     .epoch_batches = language_epoch_batches,
     .describe = language_describe,
+    .scores = 1 << BEST_LOSS,
+    .best = language_best,
     .measure = language_measure,
     .batch_text = language_batch_text,
     .evaluate = evaluate_language,

@@ -104,9 +104,9 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
     bool ok = training_evaluate(t, &e);
     if (ok) {
         char measure[96];
-        t->kind->measure(t, e.loss, e.error, 1, measure, sizeof measure);
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, measure,
-                            e.best);
+        t->kind->measure(t, &e.scores, 1, measure, sizeof measure);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.scores.loss,
+                            measure, e.best);
     } else {
         progress_clear(line);
         training_failed(t->communicator);
@@ -148,10 +148,11 @@ static void training_conclude(const struct training *t, const struct progress_li
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
     char measure[96];
-    t->kind->measure(t, p->best_loss, p->best_error, 2, measure, sizeof measure);
+    t->kind->measure(t, &p->best, 2, measure, sizeof measure);
     printf("best       at step %s: held-out loss %.4f%s\n", count_text(p->best_step).text,
-           p->best_loss, measure);
+           p->best.loss, measure);
     printf("model      %s\n", foreign(t->out));
+    training_describe_kept(t, stdout);
 }
 
 /* A page on the model, with a text that it was not trained on. */

@@ -17,11 +17,10 @@
 /* The progress of training, in addition to the state of the trainer. */
 struct progress {
     int64_t evaluations;
-    double best_error;  /* share of held-out pairs not decoded exactly, at the best evaluation */
-    double best_loss;   /* its held-out loss */
-    int64_t best_step;  /* its step; 0: none yet */
-    int64_t waited;     /* evaluations since then */
-    uint64_t data_hash; /* of the training and held-out pairs, to detect other data */
+    sb_evaluation best;        /* the best evaluation */
+    int64_t best_step;         /* its step; 0: none yet */
+    int64_t waited;            /* evaluations since then */
+    uint64_t data_hash;        /* of the training and held-out pairs, to detect other data */
     uint64_t best_fingerprint; /* of the best model's file; 0: unknown to an earlier version */
     bool finished;
 };

@@ -6,6 +6,7 @@
 #include "tensor/failure.h"
 #include "tensor/json.h"
 #include "tensor/memory.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,8 +14,8 @@ enum { FORMAT = 1, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 #define UNNAMED_KIND "seq2seq"
 
-/* Counters by name. Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
-enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
+/* Counters by name. Doubles and fingerprints are hexadecimal texts, exact to the bit. */
+enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK }; /* SCORE: a double, may be missing */
 
 struct counter {
     const char *name;
@@ -37,12 +38,14 @@ static const struct counter state_counters[] = {
     {"plateau_waited", SMALL, AT(state.plateau.waited)},
     {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
     {"evaluations", WHOLE, AT(progress.evaluations)},
-    {"best_error", REAL, AT(progress.best_error)},
-    {"best_loss", REAL, AT(progress.best_loss)},
+    {"best_error", REAL, AT(progress.best.error)},
+    {"best_loss", REAL, AT(progress.best.loss)},
     {"best_step", WHOLE, AT(progress.best_step)},
     {"waited", WHOLE, AT(progress.waited)},
     {"data_hash", WHOLE, AT(progress.data_hash)},
     {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
+    {"best_unit_error", SCORE, AT(progress.best.unit_error)},
+    {"best_bleu", SCORE, AT(progress.best.bleu)},
     {"finished", FLAG, AT(progress.finished)},
     {NULL, WHOLE, 0},
 };
@@ -220,7 +223,15 @@ static bool checkpoint_read_whole(const char *owner, const struct counter *c, in
     return true;
 }
 
-/* Files of earlier versions have none. */
+/* Files of earlier versions have neither marks nor scores. */
+static bool checkpoint_read_score(const json_t *value, void *place)
+{
+    char *end = NULL;
+    const double score = value ? strtod(json_string_value(value), &end) : (double)NAN;
+    memcpy(place, &score, sizeof score);
+    return !value || (end != json_string_value(value) && *end == '\0');
+}
+
 static bool checkpoint_read_mark(const json_t *value, void *place)
 {
     uint64_t mark = 0;
@@ -234,19 +245,16 @@ static bool checkpoint_read_counter(const char *owner, const json_t *all, const 
                                     struct metadata *d)
 {
     const json_t *value = json_object_get(all, c->name);
-    char *place = (char *)d + c->offset, *end;
+    char *place = (char *)d + c->offset;
     if (c->type == FLAG && json_is_boolean(value)) {
         *(bool *)place = json_is_true(value);
         return true;
     }
     if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
         return checkpoint_read_whole(owner, c, json_integer_value(value), place);
-    if (c->type == REAL && json_is_string(value)) {
-        double real = strtod(json_string_value(value), &end);
-        memcpy(place, &real, sizeof real);
-        if (*end == '\0' && end != json_string_value(value))
-            return true;
-    }
+    if (((c->type == SCORE && !value) || (c->type <= SCORE && json_is_string(value))) &&
+        checkpoint_read_score(value, place))
+        return true;
     if (c->type == MARK && checkpoint_read_mark(value, place))
         return true;
     return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
