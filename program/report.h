@@ -9,6 +9,8 @@ struct report_request {
     const char *log;                   /* NULL: the model's path with .jsonl, if it exists */
     const char *out;                   /* NULL: the model's path with .html */
     enum figure figure;                /* instead of the page; `out` NULL: standard output */
+    const char *data;                  /* a classifier: texts with labels, for the table; or NULL */
+    const sb_pairs *pairs;             /* the same, where they are read already */
 };
 
 /* The path of the report; NULL without memory. For memory_free. */

@@ -206,9 +206,6 @@ static int train_check_kind(const struct training_request *r)
         return command_misused(
             "train", "--task %s is not for --model %s; %s", r->task, r->kind->name,
             pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
-    if (r->report && !r->kind->watch)
-        return command_misused("train", "--report needs --model seq2seq, not %s; %s",
-                               r->kind->title, r->kind->no_report);
     return -1;
 }
 

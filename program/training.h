@@ -85,11 +85,17 @@ bool training_saves(const struct training *training);
 /* Whether a signal asks the run to stop; for the trainer. */
 bool training_interrupted(void *unused);
 
-/* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
-int64_t training_short_pair(const struct training *training, int64_t from);
-/* Makes the watched batch; writes its diagnosis to the log. */
-bool training_watch(struct training *training);
+/* Fails, as no held-out text is short enough for --report; NULL. */
+void *training_fail_watch(void);
+/* Writes the diagnosis of the watched batch to the log. */
 bool training_diagnose(struct training *training);
+
+/* For --report on pairs and on labelled texts: the held-out ones from number `from` on that are
+   short enough to draw, up to `most` of them; how many, and their numbers. The source of the first
+   one. */
+enum { MOST_WATCHED = 8 };
+int64_t training_short_pairs(const struct training *training, int64_t most, int64_t index[]);
+char *training_short_source(const struct training *training);
 
 /* In a resumed run: whether the best model's file exists and is the one that the state names, or a
    newer one of this run; sets `ahead`. */

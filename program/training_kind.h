@@ -36,8 +36,9 @@ struct training_kind {
                     char *text, size_t size);
     char *(*batch_text)(const struct training *training, const sb_batch *batch);
     bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
-    bool (*watch)(struct training *training); /* for --report; NULL: there is none of this kind */
-    const char *no_report;                    /* why, and what to use instead */
+    /* For --report: makes the watched batch; a held-out text to draw, for memory_free. */
+    bool (*watch)(struct training *training);
+    char *(*report_text)(const struct training *training);
 };
 
 extern const struct training_kind training_seq2seq, training_language, training_classifier;

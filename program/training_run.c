@@ -6,6 +6,7 @@
 #include "program/progress.h"
 #include "program/report.h"
 #include "program/training_kind.h"
+#include "tensor/memory.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -158,15 +159,14 @@ static void training_conclude(const struct training *t, const struct progress_li
 /* A page on the model, with a text that it was not trained on. */
 static bool training_report(const struct training *t, const char *path)
 {
-    const struct report_request request = {.model = t->out,
-                                           .text =
-                                               sb_pairs_source(t->held, training_short_pair(t, 0)),
-                                           .log = t->log_path,
-                                           .out = path};
-    if (!report_write(&request))
-        return false;
-    printf("report     %s\n", foreign(path));
-    return true;
+    char *text = t->kind->report_text(t);
+    const struct report_request request = {
+        .model = t->out, .text = text, .log = t->log_path, .out = path, .pairs = t->held};
+    const bool ok = text && report_write(&request);
+    memory_free(text);
+    if (ok)
+        printf("report     %s\n", foreign(path));
+    return ok;
 }
 
 /* The part of the first rank, after the last step of all. */

@@ -110,6 +110,31 @@ static char *seq2seq_batch_text(const struct training *t, const sb_batch *batch)
     return text;
 }
 
+static bool seq2seq_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
+{
+    pair->source = sb_vocabulary_encode(sb_data_source(t->data), sb_pairs_source(t->held, index),
+                                        &pair->source_length, NULL);
+    pair->target = sb_vocabulary_encode(sb_data_target(t->data), sb_pairs_target(t->held, index),
+                                        &pair->target_length, NULL);
+    return pair->source && pair->target;
+}
+
+static bool seq2seq_watch(struct training *t)
+{
+    sb_encoded_pair pairs[MOST_WATCHED] = {{0}};
+    int64_t index[MOST_WATCHED];
+    const int64_t n = training_short_pairs(t, MOST_WATCHED, index);
+    bool ok = n > 0 || training_fail_watch();
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = seq2seq_encode(t, index[i], &pairs[i]);
+    t->watched = ok ? sb_batch_new(n, pairs) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        sb_free((void *)(uintptr_t)pairs[i].source);
+        sb_free((void *)(uintptr_t)pairs[i].target);
+    }
+    return t->watched != NULL;
+}
+
 const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .title = "an encoder-decoder",
                                                .items = "pairs",
@@ -129,4 +154,5 @@ const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .measure = seq2seq_measure,
                                                .batch_text = seq2seq_batch_text,
                                                .evaluate = evaluate_pairs,
-                                               .watch = training_watch};
+                                               .watch = seq2seq_watch,
+                                               .report_text = training_short_source};

@@ -13,6 +13,15 @@ static const char *const kind_texts[] = {
     "Rows: the symbols of the text. Columns: the symbols that they attend to.",
     "Rows: the symbols written. Columns: the symbols before them that they attend to."};
 
+/* Maps of one kind. */
+struct atlas {
+    const char *title, *text;
+    struct subject_axis from, to;
+    bool causal;
+    int64_t layers;
+    sb_tensor *const *weights;
+};
+
 double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
 {
     const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
@@ -62,14 +71,14 @@ static void cells(struct html *html, const sb_tensor *w, int64_t h, int tenth)
     html_add(html, any ? "\"/>" : "");
 }
 
-static void map(struct html *html, const sb_tensor *w, enum attention_kind kind, int64_t layer,
-                int64_t h)
+static void map(struct html *html, const struct atlas *a, int64_t layer, int64_t h)
 {
+    const sb_tensor *w = a->weights[layer];
     const long long width = (long long)sb_tensor_dim(w, 3) * CELL,
                     height = (long long)sb_tensor_dim(w, 2) * CELL;
     html_add(html, "<figure>");
-    html_svg_begin(html, width, height, "%s, layer %lld, head %lld", kind_titles[kind],
-                   (long long)layer + 1, (long long)h + 1);
+    html_svg_begin(html, width, height, "%s, layer %lld, head %lld", a->title, (long long)layer + 1,
+                   (long long)h + 1);
     html_print(html,
                "<g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
                "d=\"M0 0H%lldV%lldH0z\"/>",
@@ -79,7 +88,7 @@ static void map(struct html *html, const sb_tensor *w, enum attention_kind kind,
     html_print(
         html,
         "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f</figcaption></figure>\n",
-        (long long)layer + 1, (long long)h + 1, evenness(w, h, kind == DECODER_ATTENTION));
+        (long long)layer + 1, (long long)h + 1, evenness(w, h, a->causal));
 }
 
 /* A table with a row for each symbol that attends: the weights of head h, or the mean over all for
@@ -106,38 +115,48 @@ static void numbers(struct html *html, const struct subject_axis *from,
 }
 
 /* Long texts get the mean over the heads of a layer, which keeps the page small. */
-static void all_numbers(struct html *html, const struct subject *s, enum attention_kind kind,
-                        sb_tensor *const weights[])
+static void all_numbers(struct html *html, const struct atlas *a)
 {
-    const struct subject_axis from = subject_queries(s, kind), to = subject_keys(s, kind);
-    const int64_t layers = subject_layers(s, kind), heads = sb_tensor_dim(weights[0], 1);
-    const bool mean = layers * heads * from.length * to.length > MOST_NUMBERS;
+    const int64_t heads = sb_tensor_dim(a->weights[0], 1);
+    const bool mean = a->layers * heads * a->from.length * a->to.length > MOST_NUMBERS;
     html_add(html, "<details><summary>The numbers, in per cent</summary>\n");
-    for (int64_t layer = 0; layer < layers; layer++)
+    for (int64_t layer = 0; layer < a->layers; layer++)
         for (int64_t h = mean ? -1 : 0; h < (mean ? 0 : heads); h++) {
             html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %lld, ",
                        (long long)layer + 1);
             html_print(html, h < 0 ? "mean over its heads" : "head %lld", (long long)h + 1);
             html_add(html, "</caption>\n");
-            numbers(html, &from, &to, weights[layer], h);
+            numbers(html, &a->from, &a->to, a->weights[layer], h);
         }
     html_add(html, "</details>\n");
 }
 
-static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
-                 sb_tensor *const weights[])
+static void draw_atlas(struct html *html, const struct atlas *a)
 {
     html_print(
         html,
         "<h2>%s</h2>\n<p>%s A stronger blue is a larger weight. Evenness is the entropy of a row "
         "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n"
         "<div class=\"maps\">\n",
-        kind_titles[kind], kind_texts[kind]);
-    for (int64_t layer = 0; layer < subject_layers(s, kind); layer++)
-        for (int64_t h = 0; h < sb_tensor_dim(weights[layer], 1); h++)
-            map(html, weights[layer], kind, layer, h);
+        a->title, a->text);
+    for (int64_t layer = 0; layer < a->layers; layer++)
+        for (int64_t h = 0; h < sb_tensor_dim(a->weights[layer], 1); h++)
+            map(html, a, layer, h);
     html_add(html, "</div>\n");
-    all_numbers(html, s, kind, weights);
+    all_numbers(html, a);
+}
+
+static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
+                 sb_tensor *const weights[])
+{
+    const struct atlas atlas = {.title = kind_titles[kind],
+                                .text = kind_texts[kind],
+                                .from = subject_queries(s, kind),
+                                .to = subject_keys(s, kind),
+                                .causal = kind == DECODER_ATTENTION,
+                                .layers = subject_layers(s, kind),
+                                .weights = weights};
+    draw_atlas(html, &atlas);
 }
 
 static void alignment(struct html *html, const struct maps *m)
@@ -194,5 +213,44 @@ bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
     if (ok)
         draw(html, &m);
     memory_free(all);
+    return sb_tape_end(&tape) && ok;
+}
+
+static bool draw_text(struct html *html, const struct text_subject *s, const sb_attentions *found)
+{
+    sb_tensor **weights = memory_new((size_t)found->maps * sizeof *weights);
+    if (!weights)
+        return sb_fail("out of memory for the weights of %d layers", found->maps);
+    for (int i = 0; i < found->maps; i++)
+        weights[i] = found->map[i].weights;
+    const struct atlas atlas = {
+        .title = "Attention",
+        .text = s->causal ? "Rows: the symbols of the text. Columns: itself and the symbols before "
+                            "it that each attends to."
+                          : kind_texts[ENCODER_ATTENTION],
+        .from = s->axis,
+        .to = s->axis,
+        .causal = s->causal,
+        .layers = found->maps,
+        .weights = weights};
+    draw_atlas(html, &atlas);
+    memory_free(weights);
+    return true;
+}
+
+bool maps_add_text(struct html *html, const struct text_subject *s)
+{
+    const sb_model *model = &s->checkpoint->subject;
+    sb_attentions found;
+    if (s->axis.length > MOST_SYMBOLS)
+        return sb_fail("the text has %lld symbols; up to %d can be drawn; give a shorter --input",
+                       (long long)s->axis.length, MOST_SYMBOLS);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    bool ok = model->kind->attentions(model->self, s->batch, &found);
+    if (ok) {
+        ok = draw_text(html, s, &found);
+        sb_free(found.map);
+    }
     return sb_tape_end(&tape) && ok;
 }

@@ -270,8 +270,6 @@ TEST(program_language, bad_calls_are_named)
         {"train --model language --data bad.txt --out x", "bad.txt:2: byte 0xff is not UTF-8", 1},
         {"train --model language --data short.txt --out x", "1 documents of 2 bytes are too few",
          1},
-        {"train --model language --data text.txt --out x --report x.html",
-         "--report needs --model seq2seq", 2},
         {"train --model language --data none.txt --out x", "none.txt", 1},
         {"train --model language --data text.txt --out x --positions learned --positions-longest 9",
          "context is 128, but only 9 positions are learned", 1},
