@@ -94,16 +94,14 @@ TEST(checkpoint, the_state_is_kept_to_the_bit)
     small_run_train(&run, 5);
     for (int i = 0; i < 8; i++)
         sb_optimiser_observe(sb_trainer_optimiser(run.trainer), 1 / 3. + i);
-    const struct progress p = {.evaluations = 8,
-                               .best = {.loss = 0x1.23456789abcdep-7,
-                                        .error = NAN,
-                                        .unit_error = NAN,
-                                        .bleu = 100 / 3.},
-                               .best_step = 3,
-                               .waited = 2,
-                               .data_hash = 0x7edcba9876543210u,
-                               .best_fingerprint = 0xfedcba9876543210u,
-                               .finished = true};
+    const struct progress p = {
+        .evaluations = 8,
+        .best = {.loss = 0x1.23456789abcdep-7, .error = NAN, .unit_error = NAN, .bleu = 100 / 3.},
+        .best_step = 3,
+        .waited = 2,
+        .data_hash = 0x7edcba9876543210u,
+        .best_fingerprint = 0xfedcba9876543210u,
+        .finished = true};
     const char *path = test_temporary("state.safetensors");
     save(&run, path, &p);
     struct checkpoint *c = load(path);
