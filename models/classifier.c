@@ -37,8 +37,8 @@ static bool classifier_build(sb_classifier *m, const char *const *labels, int64_
     m->encoder = m->labels
                      ? sb_encoder_new(m->weights, "encoder", sb_vocabulary_size(m->vocabulary), o)
                      : NULL;
-    return m->encoder &&
-           sb_output_head_init(&m->output, m->weights, "output", o->width, count, NULL);
+    return m->encoder && sb_output_head_init(&m->output, m->weights, "output", o->width, count,
+                                             sb_transformer_output_bias(o), NULL);
 }
 
 sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabulary,

@@ -59,7 +59,11 @@ void setting_optional(struct setting_table *t)
 
 bool setting_is_left_out(const struct setting *setting)
 {
-    return setting->optional && strcmp(setting_read(setting).text, "0") == 0;
+    if (!setting->optional)
+        return false;
+    return setting->choice ? *setting->choice == 0
+           : setting->flag ? !*setting->flag
+                           : strcmp(setting_read(setting).text, "0") == 0;
 }
 
 void setting_zero(struct setting_table *t, enum setting_zero zero)

@@ -34,13 +34,14 @@ struct setting {
     unsigned *choice; /* an enum */
     bool *flag;
     enum setting_zero zero; /* of a number */
-    bool
-        optional; /* a file has it only where it is not 0, as earlier versions knew nothing of it */
+    /* A file has it only where it is not 0, false or the first choice, as earlier versions knew
+       nothing of it. */
+    bool optional;
     double least, most;         /* of a count or number */
     const char *const *choices; /* of a choice, ended by NULL */
 };
 
-enum { MOST_SETTINGS = 64 }; /* so that sets of them are bits of a word */
+enum { MOST_SETTINGS = 128 };
 
 struct setting_table {
     enum setting_group group; /* of the settings that are added next */

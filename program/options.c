@@ -103,14 +103,14 @@ void options_fail(struct argp_state *state)
 }
 
 bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, uint64_t *given, error_t *error)
+                   struct settings *settings, bool given[], error_t *error)
 {
     const int i = key - SETTING_KEY;
     const struct setting setting = setting_at(settings, i);
     if (!setting.name)
         return false;
     *error = 0;
-    *given |= (uint64_t)1 << i;
+    given[i] = true;
     if (!setting_give(&setting, setting.flag ? "true" : argument))
         options_fail(state);
     return true;

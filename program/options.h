@@ -5,7 +5,7 @@
 #include "models/training/settings.h"
 #include <argp.h>
 
-enum { SETTING_KEY = 1000, MOST_OPTIONS = 96 };
+enum { SETTING_KEY = 1000, MOST_OPTIONS = 128 };
 
 /* A command's n own options, then one for each setting, below a heading for each group. */
 void options_with_settings(struct argp_option options[MOST_OPTIONS], const struct argp_option *own,
@@ -13,7 +13,7 @@ void options_with_settings(struct argp_option options[MOST_OPTIONS], const struc
 
 /* Handles an option of a setting; false for other keys. *error is argp's. */
 bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, uint64_t *given, error_t *error);
+                   struct settings *settings, bool given[], error_t *error);
 
 /* Returns an argument that names a built-in task; otherwise ends the program as options_fail does,
    and suggests the nearest name. */

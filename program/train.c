@@ -130,7 +130,7 @@ static error_t train_parse(int key, char *argument, struct argp_state *state)
     case KEY_DEVICE:
         return machine_option(key, argument, state);
     default:
-        return options_parse(key, argument, state, &request->settings, &request->given, &error)
+        return options_parse(key, argument, state, &request->settings, request->given, &error)
                    ? error
                    : ARGP_ERR_UNKNOWN;
     }
@@ -186,7 +186,7 @@ static int train_check_kind(const struct training_request *r)
     for (int i = 0; setting_name(i); i++) {
         const unsigned kinds = setting_at(&any, i).kinds;
         char all[64] = "";
-        if (!(r->given >> i & 1) || kinds & r->kind->settings)
+        if (!r->given[i] || kinds & r->kind->settings)
             continue;
         for (int k = 0; training_kind_at(k); k++)
             if (kinds & training_kind_at(k)->settings)

@@ -14,7 +14,7 @@
 bool setting_given(const struct training_request *request, const char *name)
 {
     const int i = setting_find(name);
-    return i >= 0 && request->given >> i & 1;
+    return i >= 0 && request->given[i];
 }
 
 /* ---- defaults ---- */
@@ -157,7 +157,7 @@ static bool training_take_settings(struct training *t, const struct training_req
 {
     struct settings stored = t->loaded->settings;
     for (int i = 0; setting_name(i); i++)
-        if (request->given >> i & 1 && !training_take_given(&stored, i, t, request))
+        if (request->given[i] && !training_take_given(&stored, i, t, request))
             return false;
     t->settings = stored;
     const char *task = request->task ? request->task : "", *was = t->loaded->task;

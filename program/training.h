@@ -15,7 +15,7 @@ enum { MOST_FILES = 64 };
 struct training_request {
     const struct training_kind *kind; /* of the model */
     struct settings settings;
-    uint64_t given;                /* bit i: setting i was given */
+    bool given[MOST_SETTINGS];     /* which settings were given */
     const char *task;              /* a built-in task, or NULL */
     const char *data, *valid;      /* files, or NULL */
     const char *files[MOST_FILES]; /* all that --data was given, `data` first */

@@ -11,6 +11,7 @@
 static bool checkpoint_build(struct checkpoint *c, const sb_safetensors *file,
                              const sb_model_kind *kind, const struct metadata *d)
 {
+    c->format = d->format;
     c->has_state = d->has_state;
     c->progress = d->progress;
     c->state = d->state;
@@ -101,7 +102,7 @@ bool checkpoint_resume(const struct checkpoint *c, const char *path, sb_trainer 
     if (!c->has_state)
         return sb_fail("checkpoint: %s has a model, but no training state", path);
     sb_safetensors *file = sb_safetensors_open(path);
-    const bool ok = file && checkpoint_read_training(file, trainer, &c->state);
+    const bool ok = file && checkpoint_read_training(file, c->format, trainer, &c->state);
     sb_safetensors_close(file);
     return ok;
 }

@@ -6,8 +6,9 @@
  * format, the model's kind (if missing "seq2seq", the only one of earlier versions), settings by
  * name, the vocabularies, the task, the fingerprint of all tensors (models/training/fingerprint.h),
  * and the counters of the state, or the step of a best model. There is no time, host, path, thread
- * or rank count, so equal training gives equal bytes. Loading compares the fingerprint; files of
- * earlier versions have none.
+ * or rank count, so equal training gives equal bytes. In format 2 the gate of a feed-forward
+ * network gets its activation; in format 1, of earlier versions, gate and up have each other's
+ * names. Loading compares the fingerprint; files of earlier versions have none.
  */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_H
@@ -32,6 +33,7 @@ struct checkpoint {
     sb_parameters *weights;
     sb_model subject;
     sb_seq2seq *model; /* the subject; NULL where that is of another kind */
+    int format;        /* of the file */
     bool has_state;    /* the two below are set, and checkpoint_resume can be called */
     struct progress progress;
     sb_trainer_state state;

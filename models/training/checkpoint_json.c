@@ -2,94 +2,17 @@
 #include "models/description_parts.h"
 #include "models/text/buffer.h"
 #include "models/text/vocabulary_json.h"
+#include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
 #include "tensor/failure.h"
 #include "tensor/json.h"
 #include "tensor/memory.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
+enum { FORMAT = 2, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 #define UNNAMED_KIND "seq2seq"
-
-/* Counters by name. Doubles and fingerprints are hexadecimal texts, exact to the bit. */
-enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK }; /* SCORE: a double, may be missing */
-
-struct counter {
-    const char *name;
-    enum counter_type type;
-    size_t offset;
-};
-
-#define AT(member) offsetof(struct metadata, member)
-
-static const struct counter state_counters[] = {
-    {"steps", WHOLE, AT(state.steps)},
-    {"skipped_in_a_row", WHOLE, AT(state.skipped_in_a_row)},
-    {"updates", WHOLE, AT(state.updates)},
-    {"average_updates", WHOLE, AT(state.average_updates)},
-    {"random_position", WHOLE, AT(state.random_position)},
-    {"epoch", WHOLE, AT(state.data.epoch)},
-    {"batch", WHOLE, AT(state.data.batch)},
-    {"plateau_best", REAL, AT(state.plateau.best)},
-    {"plateau_seen", WHOLE, AT(state.plateau.seen)},
-    {"plateau_waited", SMALL, AT(state.plateau.waited)},
-    {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
-    {"evaluations", WHOLE, AT(progress.evaluations)},
-    {"best_error", REAL, AT(progress.best.error)},
-    {"best_loss", REAL, AT(progress.best.loss)},
-    {"best_step", WHOLE, AT(progress.best_step)},
-    {"waited", WHOLE, AT(progress.waited)},
-    {"data_hash", WHOLE, AT(progress.data_hash)},
-    {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
-    {"best_unit_error", SCORE, AT(progress.best.unit_error)},
-    {"best_bleu", SCORE, AT(progress.best.bleu)},
-    {"finished", FLAG, AT(progress.finished)},
-    {NULL, WHOLE, 0},
-};
-
-static const struct counter best_counters[] = {
-    {"step", WHOLE, AT(best.step)},
-    {"data_hash", WHOLE, AT(best.data_hash)},
-    {NULL, WHOLE, 0},
-};
-
-static json_t *counter_to_json(const struct metadata *d, const struct counter *c)
-{
-    const char *place = (const char *)d + c->offset;
-    char text[40];
-    int64_t whole;
-    uint64_t mark;
-    double real;
-    if (c->type == FLAG)
-        return json_boolean(*(const bool *)place);
-    if (c->type == SMALL)
-        return json_integer(*(const int *)(const void *)place);
-    if (c->type == WHOLE) {
-        memcpy(&whole, place, sizeof whole);
-        return json_integer(whole);
-    }
-    if (c->type == MARK) {
-        memcpy(&mark, place, sizeof mark);
-        return json_string(fingerprint_text(mark).text);
-    }
-    memcpy(&real, place, sizeof real);
-    snprintf(text, sizeof text, "%a", real);
-    return json_string(text);
-}
-
-static json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
-{
-    json_t *all = json_object();
-    for (const struct counter *c = counters; c->name; c++)
-        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
-            json_decref(all);
-            return NULL;
-        }
-    return all;
-}
 
 static json_t *settings_to_json(const sb_description *d)
 {
@@ -167,7 +90,7 @@ static bool checkpoint_add_labels(json_t *json, const sb_description *d)
 static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
-    bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
+    bool ok = json_object_set_new(json, "format", json_integer(d->format)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
               (checkpoint_is_unnamed(d->model) ? checkpoint_add_unnamed
@@ -207,66 +130,6 @@ char *metadata_write(const struct metadata *description)
     char *text = ok && !output.failed ? buffer_take(&output.text) : NULL;
     buffer_free(&output.text);
     return text ? text : sb_fail("checkpoint: out of memory for its description");
-}
-
-static bool checkpoint_read_whole(const char *owner, const struct counter *c, int64_t whole,
-                                  void *place)
-{
-    int64_t most = c->type == SMALL ? 1000000 : INT64_MAX;
-    if (whole < 0 || whole > most)
-        return sb_fail("checkpoint: the %s's \"%s\" is %lld; it must be in 0..%lld", owner, c->name,
-                       (long long)whole, (long long)most);
-    if (c->type == SMALL)
-        *(int *)place = (int)whole;
-    else
-        memcpy(place, &whole, sizeof whole);
-    return true;
-}
-
-/* Files of earlier versions have neither marks nor scores. */
-static bool checkpoint_read_score(const json_t *value, void *place)
-{
-    char *end = NULL;
-    const double score = value ? strtod(json_string_value(value), &end) : (double)NAN;
-    memcpy(place, &score, sizeof score);
-    return !value || (end != json_string_value(value) && *end == '\0');
-}
-
-static bool checkpoint_read_mark(const json_t *value, void *place)
-{
-    uint64_t mark = 0;
-    const bool ok =
-        !value || (json_is_string(value) && fingerprint_parse(json_string_value(value), &mark));
-    memcpy(place, &mark, sizeof mark);
-    return ok;
-}
-
-static bool checkpoint_read_counter(const char *owner, const json_t *all, const struct counter *c,
-                                    struct metadata *d)
-{
-    const json_t *value = json_object_get(all, c->name);
-    char *place = (char *)d + c->offset;
-    if (c->type == FLAG && json_is_boolean(value)) {
-        *(bool *)place = json_is_true(value);
-        return true;
-    }
-    if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
-        return checkpoint_read_whole(owner, c, json_integer_value(value), place);
-    if (((c->type == SCORE && !value) || (c->type <= SCORE && json_is_string(value))) &&
-        checkpoint_read_score(value, place))
-        return true;
-    if (c->type == MARK && checkpoint_read_mark(value, place))
-        return true;
-    return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
-}
-
-static bool checkpoint_read_counters(const char *owner, const json_t *all,
-                                     const struct counter *counters, struct metadata *d)
-{
-    for (const struct counter *c = counters; all && c->name; c++)
-        if (!checkpoint_read_counter(owner, all, c, d))
-            return false;
-    return true;
 }
 
 static bool checkpoint_read_fingerprint(const json_t *value, struct metadata *d)
@@ -360,11 +223,13 @@ static bool checkpoint_take_model(const json_t *json, struct metadata *d)
 static bool checkpoint_read(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
+    const json_int_t number = json_integer_value(format);
     if (!json_is_integer(format))
         return sb_fail("checkpoint: its format is missing or malformed");
-    if (json_integer_value(format) != FORMAT)
-        return sb_fail("checkpoint: its format is %lld; this version reads only %d",
-                       (long long)json_integer_value(format), FORMAT);
+    if (number < 1 || number > FORMAT)
+        return sb_fail("checkpoint: its format is %lld; this version reads 1 to %d",
+                       (long long)number, FORMAT);
+    d->format = (int)number;
     if (!json_is_string(task) || json_string_length(task) > 100)
         return sb_fail("checkpoint: its task is missing or malformed");
     d->task = memory_text(json_string_value(task));
@@ -375,17 +240,18 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
     d->has_state = state != NULL;
     return checkpoint_take_model(json, d) &&
            checkpoint_read_fingerprint(json_object_get(json, "fingerprint"), d) &&
-           checkpoint_read_counters("best model", best, best_counters, d) &&
-           checkpoint_read_counters("state", state, state_counters, d);
+           counters_read("best model", best, best_counters, d) &&
+           counters_read("state", state, state_counters, d);
 }
 
 bool metadata_read(const char *text, struct metadata *d)
 {
-    *d = (struct metadata){0};
     struct json json;
-    if (!json_read(&json, "checkpoint", text, strlen(text)))
+    *d = (struct metadata){0};
+    bool ok = json_read(&json, "checkpoint", text, strlen(text));
+    if (!ok)
         return false;
-    bool ok = checkpoint_read(json.value, d);
+    ok = checkpoint_read(json.value, d);
     json_free(&json);
     if (!ok)
         metadata_free(d);

@@ -4,7 +4,35 @@
 #include "models/training/fingerprint.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
+#include <stdio.h>
 #include <string.h>
+
+/* A file and its format. */
+struct stored {
+    const sb_safetensors *file;
+    int format;
+};
+
+struct stored_name {
+    char text[256];
+};
+
+/* The name of a parameter in a file: in format 1, gate and up have each other's. */
+static struct stored_name read_name(const struct stored *s, const char *name)
+{
+    static const char *const halves[] = {".gate.weight", ".up.weight", ".gate.bias", ".up.bias"};
+    const size_t length = strlen(name);
+    struct stored_name own, other;
+    snprintf(own.text, sizeof own.text, "%s", name);
+    for (int i = 0; s->format < 2 && i < 4; i++) {
+        const size_t end = strlen(halves[i]);
+        if (length < end || strcmp(name + length - end, halves[i]) != 0)
+            continue;
+        snprintf(other.text, sizeof other.text, "%.*s%s", (int)(length - end), name, halves[i ^ 1]);
+        return sb_safetensors_find(s->file, other.text) >= 0 ? other : own;
+    }
+    return own;
+}
 
 /* Reads `count` whole parameters from parameter `first` on, as a tensor of shape dim, and keeps
    this rank's part in a flat buffer. */
@@ -18,21 +46,21 @@ static bool read_part(const sb_safetensors *file, const char *name, const sb_par
     return ok;
 }
 
-static bool read_parameter(const sb_safetensors *file, const sb_parameters *weights, int64_t i)
+static bool read_parameter(const struct stored *s, const sb_parameters *weights, int64_t i)
 {
     int64_t dim[SB_MAX_RANK];
-    const char *name = sb_parameters_name(weights, i);
+    const struct stored_name name = read_name(s, sb_parameters_name(weights, i));
     if (!parameters_is_cut(weights, i))
-        return sb_safetensors_read(file, name, sb_parameters_get(weights, i));
+        return sb_safetensors_read(s->file, name.text, sb_parameters_get(weights, i));
     const int rank = parameters_whole(weights, i, dim);
-    return read_part(file, name, weights, i, 1, rank, dim, parameters_values(weights));
+    return read_part(s->file, name.text, weights, i, 1, rank, dim, parameters_values(weights));
 }
 
-static bool read_parameters(const sb_safetensors *file, sb_parameters *weights)
+static bool read_parameters(const struct stored *s, sb_parameters *weights)
 {
     bool ok = !parameters_ranks(weights) || parameters_flatten(weights);
     for (int64_t i = 0; ok && i < sb_parameters_count(weights); i++)
-        ok = read_parameter(file, weights, i);
+        ok = read_parameter(s, weights, i);
     return ok;
 }
 
@@ -55,14 +83,15 @@ sb_dtype checkpoint_dtype(const sb_safetensors *file)
 
 /* Whether the file has this parameter. Its shapes match the size of the file, so settings of a huge
    model fail here, before memory is allocated for it. */
-static bool checkpoint_read_file_has(const void *file, const char *name, int rank,
+static bool checkpoint_read_file_has(const void *stored, const char *name, int rank,
                                      const int64_t *dim)
 {
-    int i = sb_safetensors_find(file, name);
+    const struct stored *s = stored;
+    const int i = sb_safetensors_find(s->file, read_name(s, name).text);
     if (i < 0)
         return sb_fail("checkpoint: its settings require \"%s\", which is missing", name);
-    int its_rank = sb_safetensors_rank(file, i);
-    const int64_t *its_dim = sb_safetensors_shape(file, i);
+    int its_rank = sb_safetensors_rank(s->file, i);
+    const int64_t *its_dim = sb_safetensors_shape(s->file, i);
     return shape_equal(rank, dim, its_rank, its_dim) ||
            sb_fail("checkpoint: \"%s\" is %s; its settings require %s", name,
                    shape_text(its_rank, its_dim).text, shape_text(rank, dim).text);
@@ -106,12 +135,13 @@ bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb
     kind = checkpoint_kind(d, kind);
     if (!kind || !checkpoint_read_check_settings(d, kind))
         return false;
-    parameters_restrict(weights, checkpoint_read_file_has, file);
+    const struct stored stored = {file, d->format};
+    parameters_restrict(weights, checkpoint_read_file_has, &stored);
     const bool built = sb_model_build(model, kind, weights, d->model);
     parameters_restrict(weights, NULL, NULL);
     uint64_t fingerprint;
     if (built && (!d->has_fingerprint || checkpoint_fingerprint(file, d, &fingerprint)) &&
-        read_parameters(file, weights))
+        read_parameters(&stored, weights))
         return true;
     if (built)
         sb_model_free(model);
@@ -126,13 +156,14 @@ bool checkpoint_read_metadata(const sb_safetensors *file, struct metadata *d)
     return metadata_read(text, d);
 }
 
-bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
+bool checkpoint_read_training(const sb_safetensors *file, int format, sb_trainer *trainer,
                               const sb_trainer_state *state)
 {
+    const struct stored stored = {file, format};
     sb_named_tensor item[STATE_TENSORS];
     int n = checkpoint_state(trainer, item);
     sb_parameters *weights = sb_trainer_subject(trainer)->weights;
-    bool ok = read_parameters(file, weights);
+    bool ok = read_parameters(&stored, weights);
     for (int i = 0; ok && i < n; i++)
         ok = read_state(file, weights, &item[i]);
     return ok && sb_trainer_restore(trainer, state);

@@ -22,7 +22,7 @@ bool checkpoint_read_model(sb_model *model, const sb_safetensors *file, const sb
                            sb_parameters *weights, const struct metadata *metadata);
 
 /* The weights and the state of a trainer. */
-bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
+bool checkpoint_read_training(const sb_safetensors *file, int format, sb_trainer *trainer,
                               const sb_trainer_state *state);
 
 #endif

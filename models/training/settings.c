@@ -95,6 +95,7 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
                        "choose the best model by loss, exact match, error (edit distance), BLEU or "
                        "accuracy; auto: bleu from words to words, exact for other pairs, accuracy "
                        "for a classifier, loss for a language model");
+    setting_optional(t);
     setting_add_count(t, "keep", &s->keep, 0, MOST_KEPT,
                       "keep the models of the last N evaluations next to --out, for softback "
                       "average (0: none)");

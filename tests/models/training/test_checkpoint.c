@@ -290,7 +290,7 @@ struct change {
 };
 
 static const struct change hostile[] = {
-    {"format", "2", "its format is 2; this version reads only 1"},
+    {"format", "3", "its format is 3; this version reads 1 to 2"},
     {"format", "\"1\"", "its format is missing or malformed"},
     {"format", NULL, "its format is missing or malformed"},
     {"task", NULL, "its task is missing or malformed"},
