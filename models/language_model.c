@@ -270,6 +270,7 @@ static bool language_generator(const void *self, struct generator *g)
     *g = (struct generator){.model = m,
                             .vocabulary = m->vocabulary,
                             .symbols = sb_vocabulary_size(m->vocabulary),
+                            .units = sb_vocabulary_units(m->vocabulary),
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
                             .window = m->options.context,

@@ -293,6 +293,7 @@ static bool seq2seq_generator(const void *self, struct generator *g)
     *g = (struct generator){.model = m,
                             .vocabulary = m->source,
                             .symbols = sb_vocabulary_size(m->target),
+                            .units = sb_vocabulary_units(m->target),
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
                             .encode = seq2seq_encode,
