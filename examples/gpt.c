@@ -31,7 +31,7 @@ int main(void)
               sb_decoder_layer_init(&first, weights, "first", &sizes, false) &&
               sb_decoder_layer_init(&second, weights, "second", &sizes, false) &&
               sb_norm_layer_init(&norm, weights, "norm", WIDTH, SB_NORM_KIND_LAYER) &&
-              sb_output_head_init(&head, weights, "head", WIDTH, BYTES, NULL);
+              sb_output_head_init(&head, weights, "head", WIDTH, BYTES, true, NULL);
     sb_optimiser *adam = sb_adam_new(weights, &(sb_optimiser_options){.learning_rate = 0.003});
     sb_random random = sb_random_new(1, SB_STREAM_USER);
     sb_tape tape;

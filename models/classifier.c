@@ -37,8 +37,8 @@ static bool classifier_build(sb_classifier *m, const char *const *labels, int64_
     m->encoder = m->labels
                      ? sb_encoder_new(m->weights, "encoder", sb_vocabulary_size(m->vocabulary), o)
                      : NULL;
-    return m->encoder &&
-           sb_output_head_init(&m->output, m->weights, "output", o->width, count, NULL);
+    return m->encoder && sb_output_head_init(&m->output, m->weights, "output", o->width, count,
+                                             sb_transformer_output_bias(o), NULL);
 }
 
 sb_classifier *sb_classifier_for(sb_parameters *weights, sb_vocabulary *vocabulary,
@@ -261,7 +261,7 @@ static sb_tensor *classifier_loss(const void *self, const sb_batch *batch, sb_lo
 
 /* Ranks share the texts. */
 static bool classifier_score(const void *self, const void *held_, sb_communicator *ranks,
-                             double *error)
+                             sb_evaluation *evaluation)
 {
     const sb_classifier *m = self;
     const sb_pairs *pairs = ((const sb_held_labelled *)held_)->pairs;
@@ -277,7 +277,7 @@ static bool classifier_score(const void *self, const void *held_, sb_communicato
         wrong += strcmp(label, sb_pairs_target(pairs, first + i)) != 0;
     }
     ok = ok && sb_communicator_sum(ranks, SB_F64, 1, &wrong);
-    *error = wrong / (double)n;
+    evaluation->error = wrong / (double)n;
     memory_free(classes);
     return ok;
 }

@@ -25,7 +25,8 @@ static bool language_model_build(sb_language_model *m)
     if (!m->decoder)
         return false;
     sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
-    return sb_output_head_init(&m->output, m->weights, "output", o->width, V, tied);
+    return sb_output_head_init(&m->output, m->weights, "output", o->width, V,
+                               sb_transformer_output_bias(o), tied);
 }
 
 static bool language_model_check(const sb_language_model_options *o)
@@ -269,6 +270,7 @@ static bool language_generator(const void *self, struct generator *g)
     *g = (struct generator){.model = m,
                             .vocabulary = m->vocabulary,
                             .symbols = sb_vocabulary_size(m->vocabulary),
+                            .units = sb_vocabulary_units(m->vocabulary),
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
                             .window = m->options.context,

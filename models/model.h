@@ -30,10 +30,13 @@ typedef struct {
     sb_attention_map *map; /* an array for sb_free */
 } sb_attentions;
 
-/* The results of a model on data that it was not trained on. */
+/* The results of a model on data that it was not trained on; NAN: not measured. */
 typedef struct {
     double loss;  /* the mean cost, in nats a target */
-    double error; /* the share of items that it gets wrong; NAN: not measured */
+    double error; /* the share of items that it gets wrong */
+    double
+        unit_error; /* of texts: edits that make them the references, as a share of their units */
+    double bleu;    /* of texts: BLEU, in per cent */
 } sb_evaluation;
 
 struct generator;
@@ -55,8 +58,10 @@ typedef struct {
        train a loss that needs this with SB_GRAPHS_OFF. */
     sb_tensor *(*loss)(const void *self, const sb_batch *batch, sb_loss loss);
 
-    /* The rest may be NULL. `held` is the held-out data that the ranks score together. */
-    bool (*score)(const void *self, const void *held, sb_communicator *ranks, double *error);
+    /* The rest may be NULL. `held` is the held-out data that the ranks score together; `score` sets
+       what it measures. */
+    bool (*score)(const void *self, const void *held, sb_communicator *ranks,
+                  sb_evaluation *evaluation);
     bool (*attentions)(const void *self, const sb_batch *batch, sb_attentions *attentions);
     bool (*generator)(const void *self, struct generator *generator); /* internal */
     const char *splits; /* splits over ranks: some of "batch heads sequence"; NULL: "batch" */

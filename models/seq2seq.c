@@ -40,7 +40,8 @@ static bool seq2seq_add_parts(sb_seq2seq *m)
     if (!m->decoder)
         return false;
     sb_tensor *tied = m->options.tie_embeddings ? sb_decoder_table(m->decoder) : NULL;
-    return sb_output_head_init(&m->output, m->weights, "output", o->width, Vt, tied);
+    return sb_output_head_init(&m->output, m->weights, "output", o->width, Vt,
+                               sb_transformer_output_bias(o), tied);
 }
 
 sb_seq2seq *sb_seq2seq_for(sb_parameters *weights, sb_vocabulary *source, sb_vocabulary *target,
@@ -269,16 +270,10 @@ static bool seq2seq_attentions(const void *self, const sb_batch *batch, sb_atten
     return ok;
 }
 
-static bool seq2seq_score(const void *self, const void *held_, sb_communicator *ranks,
-                          double *error)
+static bool seq2seq_score(const void *self, const void *held, sb_communicator *ranks,
+                          sb_evaluation *evaluation)
 {
-    const sb_held_pairs *held = held_;
-    sb_text_score score;
-    if (!translation_score(ranks, self, held->pairs, 0, sb_pairs_count(held->pairs), held->options,
-                           &score, NULL))
-        return false;
-    *error = score.wer;
-    return true;
+    return translation_evaluate(ranks, self, held, evaluation);
 }
 
 static sb_tensor *seq2seq_encode(const void *self, sb_tensor *ids, sb_tensor *lengths)
@@ -298,6 +293,7 @@ static bool seq2seq_generator(const void *self, struct generator *g)
     *g = (struct generator){.model = m,
                             .vocabulary = m->source,
                             .symbols = sb_vocabulary_size(m->target),
+                            .units = sb_vocabulary_units(m->target),
                             .decoder = m->decoder,
                             .positions = o->positions == SB_POSITIONS_LEARNED ? o->longest : 0,
                             .encode = seq2seq_encode,

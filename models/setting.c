@@ -69,8 +69,12 @@ void setting_optional(struct setting_table *t)
 
 bool setting_is_left_out(const struct setting *setting)
 {
+    if (!setting->optional)
+        return false;
     const struct setting_text value = setting_read(setting);
-    return setting->optional && (!value.text[0] || strcmp(value.text, "0") == 0);
+    return setting->choice ? *setting->choice == 0
+           : setting->flag ? !*setting->flag
+                           : !value.text[0] || strcmp(value.text, "0") == 0;
 }
 
 void setting_zero(struct setting_table *t, enum setting_zero zero)

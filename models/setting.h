@@ -39,13 +39,14 @@ struct setting {
     const char *argument;   /* what a text is called in help: "PATTERN" */
     char separator;         /* between texts that were given one after the other */
     enum setting_zero zero; /* of a number */
-    bool
-        optional; /* a file has it only where it is not 0, as earlier versions knew nothing of it */
+    /* A file has it only where it is not 0, false or the first choice, as earlier versions knew
+       nothing of it. */
+    bool optional;
     double least, most;         /* of a count or number */
     const char *const *choices; /* of a choice, ended by NULL */
 };
 
-enum { MOST_SETTINGS = 96 };
+enum { MOST_SETTINGS = 128 };
 
 struct setting_table {
     enum setting_group group; /* of the settings that are added next */

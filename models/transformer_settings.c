@@ -24,7 +24,64 @@ static const char *const positions[] = {[SB_POSITIONS_SINUSOIDAL] = "sinusoidal"
                                         [SB_POSITIONS_ALIBI] = "alibi",
                                         [SB_POSITIONS_RELATIVE] = "relative",
                                         [SB_POSITIONS_NONE] = "none",
+                                        [SB_POSITIONS_HALVES] = "halves",
+                                        [SB_POSITIONS_BUCKETS] = "buckets",
                                         NULL};
+
+static const char *const biases[] = {
+    [SB_BIASES_ALL] = "all", [SB_BIASES_QKV] = "qkv", [SB_BIASES_NONE] = "none", NULL};
+
+/* A number whose 0 is the default, and that files have only where it is given. */
+static void setting_add_variant(struct setting_table *t, const char *name, double *number,
+                                const char *help)
+{
+    setting_add_number(t, name, number, 0, 1e12, help);
+    setting_zero(t, ZERO_IS_DEFAULT_ALONE);
+    setting_optional(t);
+}
+
+/* Variants of published models. */
+static void setting_add_variants(struct setting_table *t, sb_transformer_options *o)
+{
+    setting_add_count(t, "head-size", &o->head_size, 0, 1 << 16,
+                      "size of an attention head (0: width / heads)");
+    setting_optional(t);
+    setting_add_choice(t, "biases", &o->biases, biases,
+                       "layers that have a bias: all, only the projections of queries, keys and "
+                       "values, or none");
+    setting_optional(t);
+    setting_add_flag(t, "no-output-bias", &o->no_output_bias, "no bias of the output's logits");
+    setting_optional(t);
+    setting_add_variant(t, "norm-epsilon", &o->norm_epsilon,
+                        "epsilon of the norms (0: 1e-5, of RMS norm 1e-6)");
+    setting_add_variant(t, "score-scale", &o->score_scale,
+                        "factor of attention scores (0: 1 / square root of the head size)");
+    setting_add_variant(t, "embedding-scale", &o->embedding_scale,
+                        "factor of embeddings (0: square root of width)");
+    setting_add_flag(t, "embedding-norm", &o->embedding_norm, "normalise the embeddings");
+    setting_optional(t);
+}
+
+static void setting_add_positions(struct setting_table *t, sb_transformer_options *o)
+{
+    setting_add_choice(t, "positions", &o->positions, positions, "positional encoding");
+    setting_add_count(t, "positions-longest", &o->longest, 0, 1 << 24,
+                      "number of learned positions (0: 512)");
+    setting_add_variant(t, "position-scale", &o->position_scale,
+                        "factor of learned positions (0: square root of width)");
+    setting_add_count(t, "position-offset", &o->position_offset, 0, 1 << 24,
+                      "unused rows before the first learned position");
+    setting_optional(t);
+    setting_add_variant(t, "rotary-base", &o->rotary_base, "base of rotary positions (0: 10000)");
+    setting_add_variant(t, "rotary-scaling", &o->rotary_scaling,
+                        "position interpolation: divisor of rotary positions (0: 1)");
+    setting_add_count(t, "position-buckets", &o->position_buckets, 0, 1 << 16,
+                      "number of buckets of distances (0: 32)");
+    setting_optional(t);
+    setting_add_count(t, "position-distance", &o->position_distance, 0, 1 << 20,
+                      "distance from which on positions share the last bucket (0: 128)");
+    setting_optional(t);
+}
 
 void setting_add_transformer(struct setting_table *t, sb_transformer_options *o, unsigned kinds)
 {
@@ -60,9 +117,8 @@ void setting_add_transformer(struct setting_table *t, sb_transformer_options *o,
                        "attention algorithm; composed stores the weights, tiled does not");
     setting_add_flag(t, "recompute", &o->recompute,
                      "gradient checkpointing: recompute layers in backward to save memory");
-    setting_add_choice(t, "positions", &o->positions, positions, "positional encoding");
-    setting_add_count(t, "positions-longest", &o->longest, 0, 1 << 24,
-                      "number of learned positions (0: 512)");
+    setting_add_positions(t, o);
+    setting_add_variants(t, o);
 }
 
 void setting_add_ties(struct setting_table *t, bool *tie_embeddings)

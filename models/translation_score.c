@@ -101,3 +101,26 @@ bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t f
 {
     return translation_score(NULL, model, pairs, first, count, options, score, outputs);
 }
+
+bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_held_pairs *held,
+                          sb_evaluation *evaluation)
+{
+    const int64_t n = sb_pairs_count(held->pairs);
+    char **text = memory_new((size_t)n * sizeof *text);
+    sb_text_score score;
+    sb_bleu bleu;
+    const bool decoded =
+        (text || sb_fail("evaluate: out of memory")) &&
+        translation_score(c, model, held->pairs, 0, n, held->options, &score, text);
+    const bool ok = decoded && sb_bleu_corpus((const char *const *)text,
+                                              sb_pairs_targets(held->pairs), n, &bleu);
+    for (int64_t i = 0; decoded && i < n; i++)
+        sb_free(text[i]);
+    memory_free(text);
+    if (!ok)
+        return false;
+    evaluation->error = score.wer;
+    evaluation->unit_error = score.per;
+    evaluation->bleu = bleu.score;
+    return true;
+}

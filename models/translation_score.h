@@ -6,6 +6,7 @@
 #include "decoding/decoding.h"
 #include "seq2seq.h"
 #include "text/metrics.h"
+#include "translation.h"
 
 /*
  * Decodes the sources of `count` pairs from `first` on (in batches; options may be NULL: greedy)
@@ -20,5 +21,9 @@ bool sb_evaluate_texts(const sb_seq2seq *model, const sb_pairs *pairs, int64_t f
 bool translation_score(sb_communicator *c, const sb_seq2seq *model, const sb_pairs *pairs,
                        int64_t first, int64_t count, const sb_decoding_options *options,
                        sb_text_score *score, char *outputs[]);
+
+/* All scores of held-out pairs; `evaluation` keeps its loss. Ranks share the pairs. */
+bool translation_evaluate(sb_communicator *c, const sb_seq2seq *model, const sb_held_pairs *held,
+                          sb_evaluation *evaluation);
 
 #endif

@@ -9,15 +9,16 @@
 static bool add_projections(sb_multi_head_attention *layer, sb_parameters *set, const char *name,
                             const sb_transformer_options *o)
 {
-    const int64_t C = o->width, K = o->key_heads * layer->size;
+    const int64_t C = o->width, Q = o->heads * layer->size, K = o->key_heads * layer->size;
+    const bool bias = o->biases != SB_BIASES_NONE, all = o->biases == SB_BIASES_ALL;
     const sb_cut out = {layer->ranks, 0}, in = {layer->ranks, 1};
-    return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, C, true,
+    return sb_linear_layer_init_cut(&layer->query, set, name_join(name, "query").text, C, Q, bias,
                                     out) &&
            sb_linear_layer_init_cut(&layer->key, set, name_join(name, "key").text, o->key_width, K,
-                                    true, out) &&
+                                    bias, out) &&
            sb_linear_layer_init_cut(&layer->value, set, name_join(name, "value").text,
-                                    o->value_width, K, true, out) &&
-           sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, C, C, true,
+                                    o->value_width, K, bias, out) &&
+           sb_linear_layer_init_cut(&layer->output, set, name_join(name, "output").text, Q, C, all,
                                     in);
 }
 
@@ -35,13 +36,16 @@ bool sb_multi_head_attention_init(sb_multi_head_attention *layer, sb_parameters 
     const int ranks = sb_communicator_size(o.ranks);
     *layer = (sb_multi_head_attention){.heads = o.heads / ranks,
                                        .key_heads = o.key_heads / ranks,
-                                       .size = o.width / o.heads,
+                                       .size = layer_head_size(&o),
                                        .ranks = o.ranks,
                                        .dropout = sb_option(o.attention_dropout, o.dropout),
                                        .score = o.score,
+                                       .scale = o.score_scale,
                                        .temperature = o.temperature,
                                        .algorithm = o.attention,
                                        .rotary = rotary,
+                                       .rotary_base = o.rotary_base,
+                                       .rotary_scaling = o.rotary_scaling,
                                        .along = o.along,
                                        .keys_along = o.along};
     return layer_end(&start, add_projections(layer, set, name, &o));
@@ -57,15 +61,17 @@ static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64
 /* x rotated by its positions, which may be two runs of its sequence. */
 static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
 {
+    const double base = layer->rotary_base, scaling = layer->rotary_scaling;
     struct run run[2];
     sb_tensor *part[2];
     if (!layer->rotary || !x)
         return x;
     const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     if (runs == 1)
-        return sb_rotary(x, start + run[0].first, 0);
+        return sb_rotary_scaled(x, start + run[0].first, base, scaling);
     for (int i = 0; i < runs; i++)
-        part[i] = sb_rotary(sb_slice(x, 1, run[i].here, run[i].count), start + run[i].first, 0);
+        part[i] = sb_rotary_scaled(sb_slice(x, 1, run[i].here, run[i].count), start + run[i].first,
+                                   base, scaling);
     return sb_concatenate(part, runs, 1);
 }
 
@@ -129,6 +135,7 @@ static sb_tensor *attend_heads(const sb_multi_head_attention *layer, struct sour
     const sb_attention_options options = {.mask = a->mask,
                                           .bias = precision_of(a->bias, s.query),
                                           .score = layer->score,
+                                          .scale = layer->scale,
                                           .temperature = layer->temperature,
                                           .dropout = layer->dropout,
                                           .weights = a->weights,

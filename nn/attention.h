@@ -9,13 +9,14 @@
 #include "transformer.h"
 
 typedef struct {
-    int64_t heads, key_heads, size; /* H and G on this rank, and D = C / H */
+    int64_t heads, key_heads, size; /* H and G on this rank, and D */
     sb_communicator *ranks;         /* tensor parallelism over these ranks; or NULL */
     double dropout;
     sb_score score;
-    double temperature;
+    double scale, temperature;
     sb_attention_algorithm algorithm;
     bool rotary;
+    double rotary_base, rotary_scaling;
     sb_sequence along, keys_along; /* the sequences of x and of the memory */
     sb_linear_layer query, key, value, output;
 } sb_multi_head_attention;
@@ -33,7 +34,8 @@ typedef struct {
     sb_tensor **weights; /* receives the attention weights (B, H, Lq, Lk) of this rank's heads */
 } sb_attending;
 
-/* Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` applies
+/* Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
+   bias. `rotary` applies
    rotary positions to queries and keys; then x and the memory must be one sequence. The options
    key_width and value_width are the widths of the memory and of the source of the values (kdim and
    vdim in PyTorch). */

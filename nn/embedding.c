@@ -42,9 +42,14 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
         !layer_complete("embedding", USES_EMBEDDING | USES_POSITIONS, options, &o) ||
         !layer_size("embedding", "V", V) || !fits(shared, V, o.width) || !has_padding(&o, V))
         return false;
-    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / sqrt((double)o.width)};
+    const double root = sqrt((double)o.width);
+    const sb_initial normal = {SB_INITIAL_NORMAL, 1 / root};
     *layer = (sb_embedding_layer){.C = o.width,
                                   .dropout = o.dropout,
+                                  .scale = o.embedding_scale != 0 ? o.embedding_scale : root,
+                                  .position_scale = o.position_scale != 0 ? o.position_scale : root,
+                                  .offset = o.position_offset,
+                                  .has_norm = o.embedding_norm,
                                   .positions = o.positions,
                                   .precision = o.precision,
                                   .along = o.along,
@@ -56,22 +61,38 @@ bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, cons
     if (layer->weight && !shared && o.padded)
         clear_row(layer->weight, o.padding_id);
     if (layer->weight && layer->positions == SB_POSITIONS_LEARNED)
-        layer->position = sb_parameters_add(set, name_join(name, "positions").text,
-                                            SB_SHAPE(o.longest, o.width), normal);
-    return layer_end(&start, layer->weight &&
-                                 (layer->position || layer->positions != SB_POSITIONS_LEARNED));
+        layer->position =
+            sb_parameters_add(set, name_join(name, "positions").text,
+                              SB_SHAPE(o.position_offset + o.longest, o.width), normal);
+    const sb_norm_options norm = layer_norm_options(&o);
+    return layer_end(
+        &start, layer->weight && (layer->position || layer->positions != SB_POSITIONS_LEARNED) &&
+                    (!layer->has_norm ||
+                     sb_norm_layer_init_with(&layer->norm, set, name_join(name, "norm").text,
+                                             o.width, &norm)));
+}
+
+/* Sines and cosines are neighbours in the table; with SB_POSITIONS_HALVES all sines come first. */
+static sb_tensor *run_of_sinusoids(const sb_embedding_layer *layer, sb_dtype dtype, int64_t start,
+                                   int64_t L)
+{
+    sb_tensor *y = sb_sinusoidal(dtype, start, L, layer->C);
+    if (layer->positions == SB_POSITIONS_SINUSOIDAL)
+        return y;
+    y = sb_permute(sb_reshape(y, SB_SHAPE(L, layer->C / 2, 2)), 3, (const int[]){0, 2, 1});
+    return sb_reshape(y, SB_SHAPE(L, layer->C));
 }
 
 static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dtype, int64_t start,
                                    int64_t L)
 {
-    if (layer->positions == SB_POSITIONS_SINUSOIDAL)
-        return sb_sinusoidal(dtype, start, L, layer->C);
-    int64_t longest = sb_tensor_dim(layer->position, 0);
+    if (layer->positions != SB_POSITIONS_LEARNED)
+        return run_of_sinusoids(layer, dtype, start, L);
+    const int64_t longest = sb_tensor_dim(layer->position, 0) - layer->offset;
     if (start + L > longest)
         return sb_fail("embedding: position %lld is beyond the %lld learned ones",
                        (long long)(start + L - 1), (long long)longest);
-    return sb_scale(sb_slice(layer->position, 0, start, L), sqrt((double)layer->C));
+    return sb_scale(sb_slice(layer->position, 0, layer->offset + start, L), layer->position_scale);
 }
 
 /* The positions of x, which may be two runs of its sequence. */
@@ -85,6 +106,12 @@ static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64
     return runs == 1 ? part[0] : sb_concatenate(part, runs, 0);
 }
 
+static bool adds_positions(const sb_embedding_layer *layer)
+{
+    return layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_HALVES ||
+           layer->positions == SB_POSITIONS_LEARNED;
+}
+
 sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor *ids,
                                       int64_t start)
 {
@@ -94,9 +121,10 @@ sb_tensor *sb_embedding_layer_forward(const sb_embedding_layer *layer, sb_tensor
         return sb_fail("embedding: ids have %d axes, not 2 (batch, length)", sb_tensor_rank(ids));
     sb_tensor *rows = layer->padded ? sb_embedding_padded(layer->weight, ids, layer->padding_id)
                                     : sb_embedding(layer->weight, ids);
-    sb_tensor *x = sb_scale(rows, sqrt((double)layer->C));
-    if (x &&
-        (layer->positions == SB_POSITIONS_SINUSOIDAL || layer->positions == SB_POSITIONS_LEARNED))
+    sb_tensor *x = sb_scale(rows, layer->scale);
+    if (x && adds_positions(layer))
         x = sb_add(x, positions(layer, x, start));
+    if (layer->has_norm)
+        x = sb_norm_layer_forward(&layer->norm, x);
     return dropout_along(precision_enter(layer->precision, x), layer->dropout, layer->along);
 }

@@ -1,4 +1,5 @@
-/* The input layer of a model: scaled token embeddings plus positional encodings. */
+/* The input layer of a model: scaled token embeddings plus positional encodings, and maybe a norm.
+ */
 #ifndef SOFTBACK_NN_EMBEDDING_H
 #define SOFTBACK_NN_EMBEDDING_H
 
@@ -13,15 +14,21 @@ typedef struct {
     sb_sequence along;
     bool padded; /* the row padding_id of the weight gets no gradient */
     int64_t padding_id;
-    sb_tensor *weight; /* (V, C), normal with standard deviation 1/sqrt C; the output is multiplied
-                          by sqrt C */
-    sb_tensor *position; /* (longest, C) with SB_POSITIONS_LEARNED, else NULL */
+    double scale, position_scale; /* of rows of the two tables below */
+    int64_t offset;               /* the row of the first learned position */
+    sb_tensor *weight;   /* (V, C), normal with standard deviation 1/sqrt C; its rows are multiplied
+                            by sqrt C, or as the options say */
+    sb_tensor *position; /* (offset + longest, C) with SB_POSITIONS_LEARNED, else NULL; its rows are
+                            multiplied by sqrt C too, or as the options say */
+    bool has_norm;
+    sb_norm_layer norm; /* of their sum */
 } sb_embedding_layer;
 
 /*
- * Adds "<name>.weight", unless `shared` is another layer's table to use instead, and
- * "<name>.positions" for learned positions. Fails as described in transformer.h, when the shared
- * table is not (V, C), and when padding_id is not below V.
+ * Adds "<name>.weight", unless `shared` is another layer's table to use instead,
+ * "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
+ * described in transformer.h, when the shared table is not (V, C), and when padding_id is not below
+ * V.
  */
 SB_API bool sb_embedding_layer_init(sb_embedding_layer *layer, sb_parameters *set, const char *name,
                                     int64_t V, const sb_transformer_options *options,

@@ -1,5 +1,6 @@
-/* The feed-forward network of a layer: y = activation(x U' + a) W' + b, or gated. With tensor
-   parallelism each rank holds some hidden units (Shoeybi et al. 2019). */
+/* The feed-forward network of a layer: y = activation(x U' + a) W' + b, or gated, where the gate
+   gets the activation: y = (activation(x G' + g) * (x U' + a)) W' + b. With tensor parallelism each
+   rank holds some hidden units (Shoeybi et al. 2019). */
 #ifndef SOFTBACK_NN_FEED_FORWARD_H
 #define SOFTBACK_NN_FEED_FORWARD_H
 
@@ -14,7 +15,7 @@ typedef struct {
     sb_sequence along;              /* whose positions x has */
 } sb_feed_forward;
 
-/* Adds "<name>.up", "<name>.down" and, if gated, "<name>.gate". */
+/* Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down". */
 SB_API bool sb_feed_forward_init(sb_feed_forward *layer, sb_parameters *set, const char *name,
                                  const sb_transformer_options *options);
 /* x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020. */

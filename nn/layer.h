@@ -36,6 +36,29 @@ enum layer_uses {
     USES_ALL = USES_LAYER | USES_EMBEDDING | USES_STACK
 };
 
+/* Sizes whose 0 stays in complete options. */
+static inline int64_t layer_head_size(const sb_transformer_options *o)
+{
+    return o->head_size ? o->head_size : o->width / o->heads;
+}
+
+static inline int64_t layer_buckets(const sb_transformer_options *o)
+{
+    return o->position_buckets ? o->position_buckets : 32;
+}
+
+static inline int64_t layer_distance(const sb_transformer_options *o)
+{
+    return o->position_distance ? o->position_distance : 128;
+}
+
+/* The norms of a model with these options. */
+static inline sb_norm_options layer_norm_options(const sb_transformer_options *o)
+{
+    return (sb_norm_options){
+        .kind = o->norm_kind, .no_bias = o->biases != SB_BIASES_ALL, .epsilon = o->norm_epsilon};
+}
+
 /* sb_transformer_complete for one layer; `who` opens the message. */
 bool layer_complete(const char *who, unsigned uses, const sb_transformer_options *options,
                     sb_transformer_options *complete);

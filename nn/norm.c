@@ -8,6 +8,16 @@
 bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
                         sb_norm_kind kind)
 {
+    const sb_norm_options options = {.kind = kind};
+    return sb_norm_layer_init_with(layer, set, name, C, &options);
+}
+
+bool sb_norm_layer_init_with(sb_norm_layer *layer, sb_parameters *set, const char *name, int64_t C,
+                             const sb_norm_options *options)
+{
+    const sb_norm_options plain = {0}, *o = options ? options : &plain;
+    const sb_norm_kind kind = o->kind;
+    const bool biased = kind == SB_NORM_KIND_LAYER && !o->no_bias;
     const sb_initial one = {SB_INITIAL_CONSTANT, 1}, zero = {SB_INITIAL_CONSTANT, 0};
     struct layer_start start;
     if (!layer_begin(&start, "norm", layer, sizeof *layer, set, name) ||
@@ -16,10 +26,11 @@ bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *na
     if (kind != SB_NORM_KIND_LAYER && kind != SB_NORM_KIND_RMS)
         return sb_fail("norm: \"%s\": %d is not a kind of norm", name, (int)kind);
     layer->kind = kind;
+    layer->epsilon = o->epsilon;
     layer->gain = sb_parameters_add(set, name_join(name, "weight").text, SB_SHAPE(C), one);
-    if (layer->gain && kind == SB_NORM_KIND_LAYER)
+    if (layer->gain && biased)
         layer->bias = sb_parameters_add(set, name_join(name, "bias").text, SB_SHAPE(C), zero);
-    return layer_end(&start, layer->gain && (layer->bias || kind == SB_NORM_KIND_RMS));
+    return layer_end(&start, layer->gain && (layer->bias || !biased));
 }
 
 sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x)

@@ -10,14 +10,22 @@ typedef enum { SB_NORM_KIND_LAYER, SB_NORM_KIND_RMS } sb_norm_kind;
 typedef struct {
     sb_norm_kind kind;
     sb_tensor *gain; /* (C), ones */
-    sb_tensor *bias; /* (C), zeros; NULL with SB_NORM_KIND_RMS */
+    sb_tensor *bias; /* (C), zeros; or NULL */
     double epsilon;  /* of the operation, which may be set after init; 0: its default */
 } sb_norm_layer;
+
+typedef struct {
+    sb_norm_kind kind;
+    bool no_bias;
+    double epsilon; /* 0: the default of the operation */
+} sb_norm_options;
 
 /* Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
    sb_linear_layer_init does. */
 SB_API bool sb_norm_layer_init(sb_norm_layer *layer, sb_parameters *set, const char *name,
                                int64_t C, sb_norm_kind kind);
+SB_API bool sb_norm_layer_init_with(sb_norm_layer *layer, sb_parameters *set, const char *name,
+                                    int64_t C, const sb_norm_options *options);
 /* x (..., C) -> y (..., C) */
 SB_API sb_tensor *sb_norm_layer_forward(const sb_norm_layer *layer, sb_tensor *x);
 /* The norm of x + dropout(branch, p), and the sum itself in *sum. `along` is the sequence of x, for

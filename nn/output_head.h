@@ -6,13 +6,14 @@
 
 typedef struct {
     sb_tensor *weight; /* (V, C): Xavier, or a tied embedding table (Press and Wolf 2017) */
-    sb_tensor *bias;   /* (V), zeros */
+    sb_tensor *bias;   /* (V), zeros; or NULL */
 } sb_output_head;
 
-/* Adds "<name>.bias" and, unless `tied` is an embedding table (V, C) to use instead,
+/* Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
+   instead,
    "<name>.weight". Fails as sb_linear_layer_init does. */
 SB_API bool sb_output_head_init(sb_output_head *head, sb_parameters *set, const char *name,
-                                int64_t C, int64_t V, sb_tensor *tied);
+                                int64_t C, int64_t V, bool bias, sb_tensor *tied);
 /* y (..., C) -> logits (..., V) */
 SB_API sb_tensor *sb_output_head_logits(const sb_output_head *head, sb_tensor *y);
 /* The cross entropy of the logits of y (..., C) with targets (...) of i32, without storing all

@@ -3,6 +3,8 @@
 #include "nn/name.h"
 #include "ops/runs.h"
 #include "tensor/failure.h"
+#include "tensor/mathematics.h"
+#include "tensor/memory.h"
 
 enum { FARTHEST = 32 }; /* larger distances share one bias */
 
@@ -19,12 +21,15 @@ bool sb_position_bias_init(sb_position_bias *bias, sb_parameters *set, const cha
                                .heads = o.heads,
                                .ranks = o.ranks,
                                .dtype = sb_parameters_dtype(set),
-                               .along = o.along};
-    if (bias->positions != SB_POSITIONS_RELATIVE)
+                               .along = o.along,
+                               .buckets = layer_buckets(&o),
+                               .distance = layer_distance(&o)};
+    if (bias->positions != SB_POSITIONS_RELATIVE && bias->positions != SB_POSITIONS_BUCKETS)
         return true;
-    bias->table =
-        sb_parameters_add_cut(set, name_join(name, "distance").text,
-                              SB_SHAPE(o.heads, 2 * FARTHEST + 1), zero, (sb_cut){o.ranks, 0});
+    const int64_t columns =
+        bias->positions == SB_POSITIONS_RELATIVE ? 2 * FARTHEST + 1 : bias->buckets;
+    bias->table = sb_parameters_add_cut(set, name_join(name, "distance").text,
+                                        SB_SHAPE(o.heads, columns), zero, (sb_cut){o.ranks, 0});
     return layer_end(&start, bias->table != NULL);
 }
 
@@ -36,11 +41,53 @@ static sb_tensor *alibi(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
     return here == bias->heads ? y : sb_slice(y, 1, here * sb_communicator_rank(bias->ranks), here);
 }
 
+/* The bucket, of n, of a distance back: near ones have one each, farther ones logarithmically wider
+   ones, up to the last. */
+static int64_t bucket_back(const sb_position_bias *bias, int64_t n, int64_t back)
+{
+    const int64_t near = n / 2;
+    if (back < near)
+        return back;
+    const double far = math_log((double)back / (double)near) /
+                       math_log((double)bias->distance / (double)near) * (double)(n - near);
+    const int64_t bucket = near + (int64_t)far;
+    return bucket < n ? bucket : n - 1;
+}
+
+/* The bucket of key minus query: in a decoder later keys are never seen, elsewhere they have the
+   second half of all buckets. */
+static int64_t bucket_of(const sb_position_bias *bias, int64_t distance)
+{
+    if (bias->along == SB_SEQUENCE_TARGET)
+        return bucket_back(bias, bias->buckets, distance < 0 ? -distance : 0);
+    const int64_t half = bias->buckets / 2;
+    return distance > 0 ? half + bucket_back(bias, half, distance)
+                        : bucket_back(bias, half, -distance);
+}
+
+/* The table of buckets spread to one by distance, (H, 2 R + 1). */
+static sb_tensor *spread_buckets(const sb_position_bias *bias)
+{
+    const int64_t R = bias->distance, n = 2 * R + 1;
+    const int swap[] = {1, 0};
+    int32_t *bucket = memory_new((size_t)n * sizeof *bucket);
+    if (!bucket)
+        return sb_fail("position_bias: out of memory");
+    for (int64_t i = 0; i < n; i++)
+        bucket[i] = (int32_t)bucket_of(bias, i - R);
+    sb_tensor *ids = sb_tensor_from(SB_I32, SB_SHAPE(n), bucket);
+    memory_free(bucket);
+    ids = ids ? sb_tape_own(ids) : NULL;
+    return ids ? sb_permute(sb_embedding(sb_permute(bias->table, 2, swap), ids), 2, swap) : NULL;
+}
+
 /* The bias rows of the last Lq of Lk positions. */
 static sb_tensor *last_rows(const sb_position_bias *bias, int64_t Lq, int64_t Lk)
 {
-    return bias->positions == SB_POSITIONS_ALIBI ? alibi(bias, Lq, Lk)
-                                                 : sb_relative_bias(bias->table, Lq, Lk);
+    if (bias->positions == SB_POSITIONS_ALIBI)
+        return alibi(bias, Lq, Lk);
+    sb_tensor *table = bias->positions == SB_POSITIONS_BUCKETS ? spread_buckets(bias) : bias->table;
+    return table ? sb_relative_bias(table, Lq, Lk) : NULL;
 }
 
 /* The bias rows of this rank's positions, `here` of Lk. */
@@ -59,7 +106,7 @@ sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, in
     if (!bias || !ok)
         return fail_null("position_bias", bias ? "ok" : "bias");
     *ok = true;
-    if (bias->positions != SB_POSITIONS_ALIBI && bias->positions != SB_POSITIONS_RELATIVE)
+    if (bias->positions != SB_POSITIONS_ALIBI && !bias->table)
         return NULL;
     const int64_t whole = partition_piece(context_open()->partition, bias->along)->of;
     sb_tensor *y = whole ? rows_here(bias, Lq, whole) : last_rows(bias, Lq, Lk);

@@ -15,8 +15,9 @@ static bool add_parts(struct stack *s, sb_parameters *set, const char *name, int
     for (int i = 0; i < s->layers; i++)
         if (!sb_transformer_layer_init(&s->layer[i], set, name_layer(name, i).text, o, s->crosses))
             return false;
+    const sb_norm_options norm = layer_norm_options(o);
     return !s->has_norm ||
-           sb_norm_layer_init(&s->norm, set, name_join(name, "norm").text, o->width, o->norm_kind);
+           sb_norm_layer_init_with(&s->norm, set, name_join(name, "norm").text, o->width, &norm);
 }
 
 bool stack_init(struct stack *stack, sb_parameters *set, const char *name, int64_t V, int layers,

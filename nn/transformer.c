@@ -16,6 +16,13 @@ static bool is_one(const char *who, const char *what, int value, int last)
            sb_fail("%s: %s is %d, not in 0..%d", who, what, value, last);
 }
 
+/* Checks a number whose 0 is the default. */
+static bool is_positive(const char *who, const char *what, double value)
+{
+    return (value >= 0 && value <= 1e12) ||
+           sb_fail("%s: %s is %g; it must be positive, or 0 for the default", who, what, value);
+}
+
 /* Checks that a size can be split equally over ranks. */
 static bool divides(const char *who, const char *what, int64_t value, sb_communicator *c)
 {
@@ -38,7 +45,15 @@ static bool check_dropout(const char *who, const sb_transformer_options *o)
 
 static bool check_positions(const char *who, const sb_transformer_options *o)
 {
-    return is_one(who, "positions", (int)o->positions, SB_POSITIONS_NONE);
+    const int64_t buckets = layer_buckets(o), distance = layer_distance(o);
+    if (!is_one(who, "positions", (int)o->positions, SB_POSITIONS_BUCKETS))
+        return false;
+    if (buckets % 2 || buckets < 4 || buckets > 1 << 16)
+        return sb_fail("%s: position_buckets is %lld; it must be even and in 4..%d", who,
+                       (long long)buckets, 1 << 16);
+    return (distance > buckets / 2 && distance <= 1 << 20) ||
+           sb_fail("%s: position_distance is %lld, not in %lld..%d: above half of the buckets", who,
+                   (long long)distance, (long long)buckets / 2 + 1, 1 << 20);
 }
 
 static bool check_heads(const char *who, const sb_transformer_options *o)
@@ -52,9 +67,12 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
         !in_range(who, "key_width", o->key_width, 1 << 20) ||
         !in_range(who, "value_width", o->value_width, 1 << 20))
         return false;
-    if (o->width % o->heads)
+    if (o->head_size < 0 || o->head_size > 1 << 16)
+        return sb_fail("%s: head_size is %lld, not in 0..%d; 0 gives width / heads", who,
+                       (long long)o->head_size, 1 << 16);
+    if (o->head_size == 0 && o->width % o->heads)
         return sb_fail("%s: width %lld is not a multiple of %lld heads; choose heads that divide "
-                       "the width (4 by default)",
+                       "the width (4 by default), or give a head_size",
                        who, (long long)o->width, (long long)o->heads);
     if (o->heads % o->key_heads)
         return sb_fail("%s: %lld heads are not a multiple of %lld key heads; choose key_heads that "
@@ -63,11 +81,15 @@ static bool check_attention(const char *who, const sb_transformer_options *o)
     if (!(o->temperature > 0 && o->temperature <= 1e6))
         return sb_fail("%s: temperature is %g, not in (0, 1e6]; 0 gives the default", who,
                        o->temperature);
-    if (o->positions == SB_POSITIONS_ROTARY && o->width / o->heads % 2)
+    if (o->positions == SB_POSITIONS_ROTARY && layer_head_size(o) % 2)
         return sb_fail("%s: rotary positions need an even head size, not %lld", who,
-                       (long long)(o->width / o->heads));
+                       (long long)layer_head_size(o));
     return check_dropout(who, o) && check_share(who, "attention_dropout", o->attention_dropout) &&
            is_one(who, "score", (int)o->score, SB_SCORE_COSINE) &&
+           is_one(who, "biases", (int)o->biases, SB_BIASES_NONE) &&
+           is_positive(who, "score_scale", o->score_scale) &&
+           is_positive(who, "rotary_base", o->rotary_base) &&
+           is_positive(who, "rotary_scaling", o->rotary_scaling) &&
            is_one(who, "attention", (int)o->attention, SB_ATTENTION_TILED) &&
            divides(who, "key_heads", o->key_heads, o->ranks);
 }
@@ -83,15 +105,23 @@ static bool check_feed_forward(const char *who, const sb_transformer_options *o)
 static bool check_norm(const char *who, const sb_transformer_options *o)
 {
     return is_one(who, "norm_place", (int)o->norm_place, SB_NORM_POST) &&
-           is_one(who, "norm_kind", (int)o->norm_kind, SB_NORM_KIND_RMS);
+           is_one(who, "norm_kind", (int)o->norm_kind, SB_NORM_KIND_RMS) &&
+           is_positive(who, "norm_epsilon", o->norm_epsilon);
 }
 
 static bool check_embedding(const char *who, const sb_transformer_options *o)
 {
-    if (o->positions == SB_POSITIONS_SINUSOIDAL && o->width % 2)
+    const bool table =
+        o->positions == SB_POSITIONS_SINUSOIDAL || o->positions == SB_POSITIONS_HALVES;
+    if (table && o->width % 2)
         return sb_fail("%s: sinusoidal positions need an even width, not %lld", who,
                        (long long)o->width);
+    if (o->position_offset < 0 || o->position_offset > 1 << 24)
+        return sb_fail("%s: position_offset is %lld, not in 0..%d", who,
+                       (long long)o->position_offset, 1 << 24);
     return check_dropout(who, o) && in_range(who, "longest", o->longest, 1 << 24) &&
+           is_positive(who, "embedding_scale", o->embedding_scale) &&
+           is_positive(who, "position_scale", o->position_scale) &&
            is_one(who, "precision", (int)o->precision, SB_PRECISION_BF16);
 }
 

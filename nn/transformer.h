@@ -24,7 +24,17 @@ typedef enum {
     SB_POSITIONS_ALIBI,      /* ALiBi: self-attention has a fixed bias by distance */
     SB_POSITIONS_RELATIVE,   /* self-attention has a learned bias by distance */
     SB_POSITIONS_NONE,
+    SB_POSITIONS_HALVES,  /* the sinusoidal table with all sines before all cosines (Marian's) */
+    SB_POSITIONS_BUCKETS, /* a learned bias by distance, where far ones share logarithmic buckets
+                             (Raffel et al. 2020); a decoder's see earlier positions only */
 } sb_positions;
+
+/* Which layers have a bias; norms have one where feed-forward networks do, except for RMS norm. */
+typedef enum {
+    SB_BIASES_ALL,
+    SB_BIASES_QKV, /* only the projections of queries, keys and values */
+    SB_BIASES_NONE,
+} sb_biases;
 
 typedef enum {
     SB_PRECISION_F32,
@@ -33,7 +43,8 @@ typedef enum {
 
 typedef struct {
     int64_t width;        /* C: of embeddings and layers; default 128 */
-    int64_t heads;        /* H: attention heads, a divisor of the width; default 4 */
+    int64_t heads;        /* H: attention heads; default 4 */
+    int64_t head_size;    /* D: of queries, keys and values; default C / H, which must be whole */
     int64_t key_heads;    /* heads of keys and values, a divisor of H; default H */
     int64_t key_width;    /* attention: the width of the memory that keys are projected from, in a
                              decoder of cross-attention; default C */
@@ -46,12 +57,25 @@ typedef struct {
     double feed_forward_dropout; /* of the hidden units of feed-forward, in [0, 1) */
     sb_norm_place norm_place;
     sb_norm_kind norm_kind;
-    sb_activation activation;         /* default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU */
-    bool gated;                       /* gated feed-forward: (activation(x U') * (x G')) W' */
-    sb_score score;                   /* of all attention layers */
-    double temperature;               /* extra divisor of attention scores; default 1 */
+    double norm_epsilon; /* of all norms; default that of the operation */
+    sb_biases biases;
+    bool no_output_bias;      /* of a model's logits; they have none either unless biases is ALL */
+    sb_activation activation; /* default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU */
+    bool gated;               /* gated feed-forward: (activation(x G') * (x U')) W' */
+    sb_score score;           /* of all attention layers */
+    double score_scale;       /* the factor of their scores; default 1 / sqrt D, or 1 with
+                                 SB_SCORE_COSINE */
+    double temperature;       /* extra divisor of attention scores; default 1 */
     sb_attention_algorithm attention; /* except where attention weights are requested */
+    double embedding_scale;           /* the factor of symbols' embeddings; default sqrt C */
+    double position_scale;            /* and of learned positions; default sqrt C */
+    bool embedding_norm;              /* a norm after embeddings and positions, before dropout */
     sb_positions positions;
+    int64_t position_offset;   /* learned: rows of the table before that of the first position */
+    double rotary_base;        /* default 10000 */
+    double rotary_scaling;     /* divides the positions that rotary ones turn by; default 1 */
+    int64_t position_buckets;  /* of SB_POSITIONS_BUCKETS, an even number; default 32 */
+    int64_t position_distance; /* from which on all share the last bucket; default 128 */
     sb_precision precision;
     bool recompute;    /* activation checkpointing of each layer, except where attention weights are
                           requested */
@@ -63,6 +87,12 @@ typedef struct {
     sb_communicator *ranks; /* tensor parallelism: each rank holds an equal part of the heads and
                                hidden units; must outlive the model. NULL: none */
 } sb_transformer_options;
+
+/* Whether a model's logits have a bias. */
+static inline bool sb_transformer_output_bias(const sb_transformer_options *options)
+{
+    return options->biases == SB_BIASES_ALL && !options->no_output_bias;
+}
 
 /* Fills in all defaults and checks the result; fails when sizes do not match. */
 SB_API bool sb_transformer_complete(const sb_transformer_options *options,

@@ -9,23 +9,26 @@ static bool add_parts(sb_transformer_layer *layer, sb_parameters *set, const cha
                       const sb_transformer_options *o)
 {
     const bool rotary = o->positions == SB_POSITIONS_ROTARY;
-    const sb_norm_kind kind = o->norm_kind;
+    const sb_norm_options norm = layer_norm_options(o);
     const int64_t C = o->width;
     sb_transformer_options self = *o; /* whose memory is x */
     self.key_width = self.value_width = C;
     if (!sb_multi_head_attention_init(&layer->self_attention, set,
                                       name_join(name, "self_attention").text, &self, rotary) ||
-        !sb_norm_layer_init(&layer->self_norm, set, name_join(name, "self_norm").text, C, kind))
+        !sb_norm_layer_init_with(&layer->self_norm, set, name_join(name, "self_norm").text, C,
+                                 &norm))
         return false;
     if (layer->crosses &&
         (!sb_multi_head_attention_init(&layer->cross_attention, set,
                                        name_join(name, "cross_attention").text, o, false) ||
-         !sb_norm_layer_init(&layer->cross_norm, set, name_join(name, "cross_norm").text, C, kind)))
+         !sb_norm_layer_init_with(&layer->cross_norm, set, name_join(name, "cross_norm").text, C,
+                                  &norm)))
         return false;
     layer->cross_attention.keys_along = SB_SEQUENCE_SOURCE;
     return sb_feed_forward_init(&layer->feed_forward, set, name_join(name, "feed_forward").text,
                                 o) &&
-           sb_norm_layer_init(&layer->feed_norm, set, name_join(name, "feed_norm").text, C, kind);
+           sb_norm_layer_init_with(&layer->feed_norm, set, name_join(name, "feed_norm").text, C,
+                                   &norm);
 }
 
 static bool layer_init(const char *who, sb_transformer_layer *layer, sb_parameters *set,

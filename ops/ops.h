@@ -470,6 +470,15 @@ SB_API sb_tensor *sb_sinusoidal(sb_dtype dtype, int64_t start, int64_t length, i
 SB_API sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base);
 
 /*
+ * The same with t divided by a factor (position interpolation), for more positions than a model was
+ * trained on. scaling 0 stands for 1.
+ *
+ * Fails     as sb_rotary; the scaling is not positive
+ * Source    Chen et al. 2023
+ */
+SB_API sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double scaling);
+
+/*
  * ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
  *
  * Shape     -> (1, H, Lq, Lk)

@@ -91,14 +91,15 @@ static bool positions_rotary_backward(sb_node *node)
 
 static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true, true};
 
-/* cos and sin of t base^(-2i/D), (2, L, D / 2), on the device of x. The caller owns it. */
-static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double base)
+/* cos and sin of t base^(-2i/D) / scaling, (2, L, D / 2), on the device of x. The caller owns it.
+ */
+static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double base, double scaling)
 {
     int64_t L = x->dim[1], half = x->dim[3] / 2;
     const int64_t dim[3] = {2, L, half};
     sb_tensor *host = tensor_new("rotary", sb_device_cpu(), dtype_of_sums(x->dtype), 3, dim);
     for (int64_t i = 0; host && i < half; i++) {
-        double frequency = math_pow(base, -(double)i / (double)half);
+        double frequency = math_pow(base, -(double)i / (double)half) / scaling;
         for (int64_t t = 0; t < L; t++) {
             positions_set(host, t * half + i, math_cos((double)(start + t) * frequency));
             positions_set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
@@ -109,6 +110,11 @@ static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double bas
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
 {
+    return sb_rotary_scaled(x, start, base, 1);
+}
+
+sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double scaling)
+{
     sb_node *node = call_begin(&rotary, &positions_rows, 1, &x, 1, NULL, 0);
     if (!node || !check_real("rotary", "x", x))
         return NULL;
@@ -117,11 +123,13 @@ sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
                        tensor_shape(x).text);
     if (start < 0)
         return sb_fail("rotary: start is %lld; it must not be negative", (long long)start);
-    const double b = sb_option(base, 10000);
+    const double b = sb_option(base, 10000), factor = sb_option(scaling, 1);
     if (!(b > 0 && b < INFINITY))
         return sb_fail("rotary: base is %g; it must be positive, or 0 for 10000", base);
+    if (!(factor > 0 && factor < INFINITY))
+        return sb_fail("rotary: scaling is %g; it must be positive, or 0 for 1", scaling);
     x = node->in[0];
-    sb_tensor *table = positions_angles(x, start, b);
+    sb_tensor *table = positions_angles(x, start, b, factor);
     if (!table || !sb_node_save(node, table))
         return NULL;
     sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
@@ -160,12 +168,14 @@ sb_tensor *sb_relative_bias(sb_tensor *table, int64_t Lq, int64_t Lk)
 
 EXAMPLE(example_rotary, sb_rotary(x[0], 3, 0))
 EXAMPLE(example_slow_rotary, sb_rotary(x[0], 0, 100))
+EXAMPLE(example_scaled_rotary, sb_rotary_scaled(x[0], 2, 100, 4))
 EXAMPLE(example_square, sb_relative_bias(x[0], 7, 7))
 EXAMPLE(example_last_query, sb_relative_bias(x[0], 2, 65))
 EXAMPLE(example_more_queries, sb_relative_bias(x[0], 9, 4))
 
 OPERATION(positions, {"rotary", example_rotary, {"1x1x1x2", "2x7x1x4", "1x64x1x2", "2x3x2x6"}},
           {"rotary", example_slow_rotary, {"1x2x3x8", "=1x2x3x8"}},
+          {"rotary", example_scaled_rotary, {"1x5x1x4"}},
           {"relative_bias", example_square, {"1x1", "2x3", "3x7", "1x65"}},
           {"relative_bias", example_last_query, {"2x1", "1x9"}},
           {"relative_bias", example_more_queries, {"2x5", "=2x5"}});

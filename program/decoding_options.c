@@ -11,6 +11,7 @@ error_t decoding_option(int key, char *argument, struct argp_state *state, sb_de
         return 0;
     case KEY_LENGTH_PENALTY:
         o->length_penalty = options_number(state, "length-penalty", argument, 0, 100);
+        o->length_penalty = o->length_penalty == 0 ? SB_ZERO : o->length_penalty;
         return 0;
     case KEY_LONGEST:
         o->longest = options_count(state, "longest-output", argument, 1, 1 << 20);

@@ -15,7 +15,8 @@
          KEY_LENGTH_PENALTY,                                                                         \
          "X",                                                                                        \
          0,                                                                                          \
-         "length penalty of beam search; higher favours longer outputs [0]",                         \
+         "length penalty of beam search; higher favours longer outputs [1 for words and byte "       \
+         "pairs, else 0]",                                                                           \
          1},                                                                                         \
         {"longest-output",                                                                           \
          KEY_LONGEST,                                                                                \

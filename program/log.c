@@ -145,9 +145,14 @@ bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
                                          "evenness", log_numbers(d->heads, d->evenness)));
 }
 
-bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best)
+bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)
 {
-    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:b}", "step", (json_int_t)step,
-                                         "held_out_loss", log_number(loss), "held_out_error",
-                                         log_number(error), "best", (int)best));
+    json_t *line = json_pack("{s:I, s:o, s:o}", "step", (json_int_t)step, "held_out_loss",
+                             log_number(e->loss), "held_out_error", log_number(e->error));
+    if (!isnan(e->bleu)) {
+        json_object_set_new(line, "held_out_unit_error", log_number(e->unit_error));
+        json_object_set_new(line, "held_out_bleu", log_number(e->bleu));
+    }
+    json_object_set_new(line, "best", json_boolean(best));
+    return log_write_line(log, line);
 }

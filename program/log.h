@@ -7,6 +7,8 @@
  *     {"step": 500, "gradients": [0.1, ...], "saturated": [0, 0.1, ...], "evenness": [0.8, ...]}
  *         "saturated" is "deaf" in logs of earlier versions
  *     {"step": 500, "held_out_loss": 0.21, "held_out_error": 0.04, "best": true}
+ *     {"step": 500, ..., "held_out_unit_error": 0.02, "held_out_bleu": 61.3, "best": true}   of
+ * texts
  */
 #ifndef SOFTBACK_PROGRAM_LOG_H
 #define SOFTBACK_PROGRAM_LOG_H
@@ -29,6 +31,6 @@ FILE *log_open(const char *path, int64_t step);
 /* Each writes one line; none when `log` is NULL. */
 bool log_step(FILE *log, int64_t step, const sb_trained *trained);
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *diagnosis);
-bool log_evaluation(FILE *log, int64_t step, double loss, double error, bool best);
+bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *scores, bool best);
 
 #endif

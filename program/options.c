@@ -109,7 +109,7 @@ void options_fail(struct argp_state *state)
 }
 
 bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, bool given[MOST_SETTINGS], error_t *error)
+                   struct settings *settings, bool given[], error_t *error)
 {
     const int i = key - SETTING_KEY;
     const struct setting setting = setting_at(settings, i);

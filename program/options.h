@@ -13,7 +13,7 @@ void options_with_settings(struct argp_option options[MOST_OPTIONS], const struc
 
 /* Handles an option of a setting; false for other keys. *error is argp's. */
 bool options_parse(int key, const char *argument, struct argp_state *state,
-                   struct settings *settings, bool given[MOST_SETTINGS], error_t *error);
+                   struct settings *settings, bool given[], error_t *error);
 
 /* Returns an argument that names a built-in task; otherwise ends the program as options_fail does,
    and suggests the nearest name. */

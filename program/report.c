@@ -1,5 +1,6 @@
 /* softback report: a model on one page of HTML. */
 #include "teach/report/report.h"
+#include "models/classifier_kind.h"
 #include "models/training/checkpoint.h"
 #include "program/command.h"
 #include "program/foreign.h"
@@ -10,13 +11,14 @@
 #include "program/training.h"
 #include "program/unknown.h"
 #include "teach/report/compare.h"
+#include "teach/report/text_report.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
 #include "tensor/utf8.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_INPUT = 1, KEY_TARGET, KEY_LOG, KEY_OUT, KEY_FIGURE, KEY_DATA };
+enum { KEY_INPUT = 1, KEY_TARGET, KEY_DATA, KEY_LOG, KEY_OUT, KEY_FIGURE };
 
 static error_t report_parse(int key, char *argument, struct argp_state *state)
 {
@@ -28,6 +30,9 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
     case KEY_TARGET:
         r->target = argument;
         return 0;
+    case KEY_DATA:
+        r->data = argument;
+        return 0;
     case KEY_LOG:
         r->log = argument;
         return 0;
@@ -38,9 +43,6 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
         r->figure = figure_named(argument);
         if (r->figure == NO_FIGURE)
             options_fail(state);
-        return 0;
-    case KEY_DATA:
-        r->data = argument;
         return 0;
     case ARGP_KEY_ARG:
         if (r->other)
@@ -98,18 +100,64 @@ static char *report_page_of(const struct report_request *r, const struct subject
     return page;
 }
 
+/* Of an encoder-decoder: the page or the figure. */
+static char *report_of_pair(const struct report_request *r, const char *name,
+                            const struct run_log *log)
+{
+    struct subject subject;
+    if (!subject_open(&subject, r->model, r->text, r->target))
+        return NULL;
+    char *text =
+        r->figure ? figure_svg(r->figure, &subject, log) : report_page_of(r, &subject, name, log);
+    subject_close(&subject);
+    return text;
+}
+
+/* The confusion table of a classifier, if there are texts for it. */
+static bool report_confuse(const struct report_request *r, const struct checkpoint *c,
+                           struct confusion *confusion)
+{
+    sb_pairs *read = r->data ? sb_pairs_read(r->data, NULL) : NULL;
+    const sb_pairs *pairs = r->data ? read : r->pairs;
+    const bool ok =
+        (pairs || !r->data) && (!pairs || confusion_measure(confusion, c->subject.self, pairs));
+    sb_pairs_free(read);
+    return ok;
+}
+
+/* Of a model that reads one text. */
+static char *report_of_text(const struct report_request *r, const struct checkpoint *c,
+                            const char *name, const struct run_log *log)
+{
+    struct text_subject subject;
+    struct confusion confusion = {0};
+    const bool classifier = c->subject.kind == &classifier_kind;
+    if (r->figure || r->target)
+        return sb_fail("--%s is for encoder-decoders; leave it out for a page on this model",
+                       r->figure ? "figure" : "target");
+    if (r->data && !classifier)
+        return sb_fail("--data is for the confusion table of a classifier; softback evaluate "
+                       "measures a language model");
+    if (!text_subject_open(&subject, c, r->text))
+        return NULL;
+    char *text = !classifier || report_confuse(r, c, &confusion)
+                     ? text_report_page(&subject, name, r->text,
+                                        confusion.texts > 0 ? &confusion : NULL, log)
+                     : NULL;
+    confusion_free(&confusion);
+    text_subject_close(&subject);
+    return text;
+}
+
 /* The page or the figure; NULL, with a message, when it cannot be made. */
 static char *report_make(const struct report_request *r, const struct run_log *log)
 {
-    struct subject subject;
-    char *name = report_name_of(r->model), *text = NULL;
-    if (!name)
-        return sb_fail("report: out of memory");
-    if (subject_open(&subject, r->model, r->text, r->target)) {
-        text = r->figure ? figure_svg(r->figure, &subject, log)
-                         : report_page_of(r, &subject, name, log);
-        subject_close(&subject);
-    }
+    char *name = report_name_of(r->model);
+    struct checkpoint *c = name ? checkpoint_load_any(r->model) : sb_fail("report: out of memory");
+    char *text = !c         ? NULL
+                 : c->model ? report_of_pair(r, name, log)
+                            : report_of_text(r, c, name, log);
+    checkpoint_free(c);
     memory_free(name);
     return text;
 }
@@ -118,6 +166,7 @@ static bool report_check_paths(const struct report_request *r, const char *log, 
 {
     struct paths paths = {0};
     paths_add(&paths, PATH_READ, "MODEL", r->model);
+    paths_add(&paths, PATH_READ, "--data", r->data);
     paths_add(&paths, PATH_READ, r->log ? "--log" : "--log (by default)", log);
     if (r->out || !r->figure)
         paths_add(&paths, r->figure ? PATH_FIGURE : PATH_PAGE,
@@ -201,13 +250,16 @@ static const char *report_misuse(const struct report_request *r)
 static int report_run(int argc, char **argv)
 {
     static const struct argp_option options[] = {
-        {"input", KEY_INPUT, "TEXT", 0, "source text for attention weights and tape", 0},
+        {"input", KEY_INPUT, "TEXT", 0, "text for attention weights and tape: a source", 0},
         {"target", KEY_TARGET, "TEXT", 0, "target text [the model's output]", 0},
+        {"data", KEY_DATA, "FILE", 0,
+         "held-out pairs, to show errors; texts with labels for a classifier's confusion table "
+         "[those of the task]",
+         0},
         {"log", KEY_LOG, "FILE", 0, "log of the training [MODEL's path, with .jsonl]", 0},
         {"out", KEY_OUT, "FILE", 0, "write the page to FILE [MODEL's path, with .html]", 0},
         {"figure", KEY_FIGURE, "WORD", 0,
          "print only one figure, as SVG: attention, alignment or loss", 0},
-        {"data", KEY_DATA, "FILE", 0, "held-out pairs, to show errors [those of the task]", 0},
         MACHINE_OPTIONS(0),
         {0}};
     const struct argp argp = {
@@ -215,9 +267,8 @@ static int report_run(int argc, char **argv)
         report_parse,
         "MODEL --input TEXT\nMODEL MODEL --out FILE",
         "Writes one page of HTML on a model: whether its training is good, its curves, its "
-        "attention "
-        "weights for a text, its errors, and the tape of that text's loss. Of two models, of any "
-        "kind, it writes a page that compares them.",
+        "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
+        "that text's loss. Of two models, of any kind, it writes a page that compares them.",
         NULL,
         NULL,
         NULL};

@@ -7,10 +7,11 @@
 struct report_request {
     const char *model, *text, *target; /* target NULL: the model's output */
     const char *other;                 /* a second model, to compare with; NULL: none */
-    const char *data;                  /* held-out pairs; NULL: those of the model's task */
-    const char *log;                   /* NULL: the model's path with .jsonl, if it exists */
-    const char *out;                   /* NULL: the model's path with .html */
-    enum figure figure;                /* instead of the page; `out` NULL: standard output */
+    const char *data;      /* held-out texts with targets or labels; NULL: those of a task */
+    const char *log;       /* NULL: the model's path with .jsonl, if it exists */
+    const char *out;       /* NULL: the model's path with .html */
+    enum figure figure;    /* instead of the page; `out` NULL: standard output */
+    const sb_pairs *pairs; /* the same, where they are read already */
 };
 
 /* The path of the report; NULL without memory. For memory_free. */

@@ -198,14 +198,18 @@ static int train_check_kind(const struct training_request *r)
         return command_misused("train", "--%s is for --model %s, not for --model %s",
                                setting_name(i), all, r->kind->name);
     }
+    const best_score best = r->settings.best;
+    if (best != BEST_AUTO && !(r->kind->scores >> best & 1))
+        return command_misused("train", "--best %s: %s has no such score; use %s",
+                               setting_get(&r->settings, setting_find("best")).text, r->kind->title,
+                               r->kind->scores >> BEST_EXACT & 1      ? "loss, exact, error or bleu"
+                               : r->kind->scores >> BEST_ACCURACY & 1 ? "loss or accuracy"
+                                                                      : "loss");
     const bool pairs = r->task && strcmp(r->task, pattern_task) != 0;
     if (r->task && pairs != !r->kind->task)
         return command_misused(
             "train", "--task %s is not for --model %s; %s", r->task, r->kind->name,
             pairs ? "use --task pattern" : "use copy, reverse, sort, addition or dates");
-    if (r->report && !r->kind->watch)
-        return command_misused("train", "--report needs --model seq2seq, not %s; %s",
-                               r->kind->title, r->kind->no_report);
     return -1;
 }
 

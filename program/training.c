@@ -88,6 +88,8 @@ static bool training_open_paths(struct training *t, const struct training_reques
     if (training_writes(t) && !training_check_paths(t, request))
         return false;
     bool model = file_exists(t->out), state = file_exists(t->state_path);
+    if (!state && training_writes(t) && !training_kept_none(t))
+        return false;
     if (!request->resume && model && !state)
         return sb_fail("%s exists already, without the state to continue its training from; name "
                        "another --out",
@@ -271,8 +273,8 @@ static bool training_open_all(struct training *t, const struct training_request 
         return false;
     }
     return t->kind->open_texts(t, request) && t->kind->open_data(t) && training_check_words(t) &&
-           training_open_model(t) && training_open_trainer(t, request) && training_check_best(t) &&
-           (!request->report || t->kind->watch(t));
+           training_open_model(t) && training_open_trainer(t, request) && training_choose_best(t) &&
+           training_check_best(t) && (!request->report || t->kind->watch(t));
 }
 
 bool training_open(struct training *t, const struct training_request *request, bool *alike)

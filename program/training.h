@@ -49,6 +49,7 @@ struct training {
     struct training_classes *classes; /* of a classifier; else NULL */
     sb_source source, held_source;
     const void *scored;        /* what the kind is scored on; NULL: nothing */
+    best_score best;           /* by which the best model is chosen; not BEST_AUTO */
     sb_batch *watched;         /* diagnosed at each evaluation; NULL without --report */
     struct checkpoint *loaded; /* of a resumed run or of --from: owns weights and model */
     bool resumed;
@@ -86,10 +87,9 @@ bool training_saves(const struct training *training);
 /* Whether a signal asks the run to stop; for the trainer. */
 bool training_interrupted(void *unused);
 
-/* The first held-out pair, from number `from` on, that a report can draw; -1 when there is none. */
-int64_t training_short_pair(const struct training *training, int64_t from);
-/* Makes the watched batch; writes its diagnosis to the log. */
-bool training_watch(struct training *training);
+/* Fails, as no held-out text is short enough for --report; NULL. */
+void *training_fail_watch(void);
+/* Writes the diagnosis of the watched batch to the log. */
 bool training_diagnose(struct training *training);
 
 /* Loads the model of --from, with the settings that are its own; checks that a task has its
@@ -101,6 +101,12 @@ void training_describe_from(const struct training *training, const struct traini
 
 /* The learning rate for these settings if none is given. */
 double training_usual_rate(const struct settings *settings);
+/* For --report on pairs and on labelled texts: the held-out ones from number `from` on that are
+   short enough to draw, up to `most` of them; how many, and their numbers. The source of the first
+   one. */
+enum { MOST_WATCHED = 8 };
+int64_t training_short_pairs(const struct training *training, int64_t most, int64_t index[]);
+char *training_short_source(const struct training *training);
 
 /* In a resumed run: whether the best model's file exists and is the one that the state names, or a
    newer one of this run; sets `ahead`. */
@@ -136,15 +142,28 @@ void training_describe(const struct training *training, const struct training_re
                        FILE *out);
 
 struct evaluated {
-    double loss, error; /* share of sources that were not decoded as any of their references */
+    sb_evaluation scores;
     bool best;
 };
 
+/* Chooses the score that the best model has the best of; fails where the run does not measure it.
+ */
+bool training_choose_best(struct training *training);
+/* Whether an evaluation is better than the best one so far. */
+bool training_is_best(const struct training *training, const sb_evaluation *scores);
+
 /* Evaluates (with averaged weights, if there are any), saves the model if it is the best so far,
-   and the state. */
+   that of --keep, and the state. */
 bool training_evaluate(struct training *training, struct evaluated *evaluated);
 /* Saves the state for --resume. */
 bool training_save(struct training *training);
+
+/* The models of --keep: whether a new run finds none; saves that of the current step; removes those
+   before the last ones; prints which there are. */
+bool training_kept_none(const struct training *training);
+bool training_keep(const struct training *training);
+bool training_kept_trim(const struct training *training);
+void training_describe_kept(const struct training *training, FILE *out);
 
 /* "<out>.bad-batch.tsv", or with a number from 2 on; for memory_free. NULL without memory. */
 char *training_bad_batch(const struct training *training, int number);

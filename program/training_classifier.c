@@ -138,14 +138,19 @@ static void classifier_describe(const struct training *t, const struct training_
     fputs(n > 8 ? ", ...\n" : "\n", out);
 }
 
-static void classifier_measure(const struct training *t, double loss, double error, int digits,
+static best_score classifier_best(const struct training *t)
+{
+    (void)t;
+    return BEST_ACCURACY;
+}
+
+static void classifier_measure(const struct training *t, const sb_evaluation *e, int digits,
                                char *text, size_t size)
 {
     (void)t;
-    (void)loss;
     snprintf(text, size, digits > 1 ? ", accuracy %.*f %%" : "  accuracy %.*f %%", digits,
-             100 * (1 - error));
-    if (isnan(error))
+             100 * (1 - e->error));
+    if (isnan(e->error))
         text[0] = '\0';
 }
 
@@ -171,21 +176,42 @@ static char *classifier_batch_text(const struct training *t, const sb_batch *bat
     return text;
 }
 
-const struct training_kind training_classifier = {
-    .name = "classifier",
-    .title = "a classifier",
-    .items = "texts",
-    .model = &classifier_kind,
-    .settings = SETTING_FOR_CLASSIFIER,
-    .task = pattern_task,
-    .open_texts = classifier_open_texts,
-    .open_data = classifier_open_data,
-    .open_model = classifier_open_model,
-    .close = classifier_close,
-    .batch_items = classifier_batch_items,
-    .epoch_batches = classifier_epoch_batches,
-    .describe = classifier_describe,
-    .measure = classifier_measure,
-    .batch_text = classifier_batch_text,
-    .evaluate = evaluate_classifier,
-    .no_report = "softback evaluate has the confusion table of a classifier"};
+static bool classifier_watch(struct training *t)
+{
+    int64_t index[MOST_WATCHED], length[MOST_WATCHED];
+    int32_t *ids[MOST_WATCHED] = {NULL};
+    const int64_t n = training_short_pairs(t, MOST_WATCHED, index);
+    bool ok = n > 0 || training_fail_watch();
+    int64_t label[MOST_WATCHED];
+    for (int64_t i = 0; ok && i < n; i++) {
+        label[i] = sb_labels_find(t->classes->labels, sb_pairs_target(t->held, index[i]));
+        ids[i] = sb_vocabulary_encode(t->classes->vocabulary, sb_pairs_source(t->held, index[i]),
+                                      &length[i], NULL);
+        ok = ids[i] != NULL;
+    }
+    t->watched = ok ? sb_labelled_batch_new(n, (const int32_t *const *)ids, length, label) : NULL;
+    for (int64_t i = 0; i < n; i++)
+        sb_free(ids[i]);
+    return t->watched != NULL;
+}
+
+const struct training_kind training_classifier = {.name = "classifier",
+                                                  .title = "a classifier",
+                                                  .items = "texts",
+                                                  .model = &classifier_kind,
+                                                  .settings = SETTING_FOR_CLASSIFIER,
+                                                  .task = pattern_task,
+                                                  .open_texts = classifier_open_texts,
+                                                  .open_data = classifier_open_data,
+                                                  .open_model = classifier_open_model,
+                                                  .close = classifier_close,
+                                                  .batch_items = classifier_batch_items,
+                                                  .epoch_batches = classifier_epoch_batches,
+                                                  .describe = classifier_describe,
+                                                  .scores = 1 << BEST_LOSS | 1 << BEST_ACCURACY,
+                                                  .best = classifier_best,
+                                                  .measure = classifier_measure,
+                                                  .batch_text = classifier_batch_text,
+                                                  .evaluate = evaluate_classifier,
+                                                  .watch = classifier_watch,
+                                                  .report_text = training_short_source};

@@ -28,14 +28,17 @@ struct training_kind {
     int64_t (*epoch_batches)(const struct training *training);
     void (*describe)(const struct training *training, const struct training_request *request,
                      FILE *out);
+    unsigned scores; /* by which its best model can be chosen: bits 1 << BEST_LOSS and so on */
+    best_score (*best)(const struct training *training); /* that of --best auto */
     /* What an evaluation shows beside its loss, with as many digits as asked for: "", or ", " and
        more. */
-    void (*measure)(const struct training *training, double loss, double error, int digits,
+    void (*measure)(const struct training *training, const sb_evaluation *evaluation, int digits,
                     char *text, size_t size);
     char *(*batch_text)(const struct training *training, const sb_batch *batch);
     bool (*evaluate)(const struct evaluate_request *request, const struct checkpoint *checkpoint);
-    bool (*watch)(struct training *training); /* for --report; NULL: there is none of this kind */
-    const char *no_report;                    /* why, and what to use instead */
+    /* For --report: makes the watched batch; a held-out text to draw, for memory_free. */
+    bool (*watch)(struct training *training);
+    char *(*report_text)(const struct training *training);
 };
 
 extern const struct training_kind training_seq2seq, training_language, training_classifier;

@@ -194,17 +194,22 @@ static void language_describe(const struct training *t, const struct training_re
 }
 
 /* Perplexity of a symbol, and the loss as bits a byte, which other units can be compared by. */
-static void language_measure(const struct training *t, double loss, double error, int digits,
+static void language_measure(const struct training *t, const sb_evaluation *e, int digits,
                              char *text, size_t size)
 {
     const sb_windows *held = t->texts->held_windows;
     const double bits =
-        loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
-    (void)error;
+        e->loss * (double)sb_windows_symbols(held) / (log(2) * (double)sb_windows_bytes(held));
     snprintf(text, size,
              digits > 1 ? ", perplexity %.*f, %.*f bits a byte"
                         : "  perplexity %.*f  bits/byte %.*f",
-             digits + 1, exp(loss), digits + 2, bits);
+             digits + 1, exp(e->loss), digits + 2, bits);
+}
+
+static best_score language_best(const struct training *t)
+{
+    (void)t;
+    return BEST_LOSS;
 }
 
 static char *language_batch_text(const struct training *t, const sb_batch *batch)
@@ -224,21 +229,71 @@ static char *language_batch_text(const struct training *t, const sb_batch *batch
     return text;
 }
 
-const struct training_kind training_language = {
-    .name = "language",
-    .title = "a language model",
-    .items = "windows",
-    .model = &language_model_kind,
-    .settings = SETTING_FOR_LANGUAGE,
-    .several_files = true,
-    .open_texts = language_open_texts,
-    .open_data = language_open_data,
-    .open_model = language_open_model,
-    .close = language_close,
-    .batch_items = language_batch_items,
-    .epoch_batches = language_epoch_batches,
-    .describe = language_describe,
-    .measure = language_measure,
-    .batch_text = language_batch_text,
-    .evaluate = evaluate_language,
-    .no_report = "softback attend draws a language model's attention"};
+/* ---- for a report ---- */
+
+enum { REPORT_SYMBOLS = 48 };
+
+/* The first symbols of a held-out document; NULL without a message where it has none. */
+static int32_t *language_begin_of(const struct training *t, int64_t document, int64_t *n)
+{
+    const char *text = sb_documents_text(t->texts->held, document);
+    int32_t *ids = text[0] ? sb_vocabulary_encode(t->texts->vocabulary, text, n, NULL) : NULL;
+    int64_t most = language_window(&t->settings) - 1;
+    most = most < REPORT_SYMBOLS ? most : REPORT_SYMBOLS;
+    *n = ids && *n < most ? *n : most;
+    return ids;
+}
+
+static bool language_watch(struct training *t)
+{
+    const sb_documents *held = t->texts->held;
+    int32_t *ids[MOST_WATCHED];
+    int64_t length[MOST_WATCHED], n = 0;
+    bool ok = true;
+    for (int64_t i = 0; ok && n < MOST_WATCHED && i < sb_documents_count(held); i++) {
+        ids[n] = language_begin_of(t, i, &length[n]);
+        ok = ids[n] || !sb_documents_text(held, i)[0];
+        if (ids[n] && --length[n] > 0) /* the last one is only predicted */
+            n++;
+        else
+            sb_free(ids[n]);
+    }
+    ok = ok && (n > 0 || training_fail_watch());
+    t->watched = ok ? sb_window_batch_new(n, (const int32_t *const *)ids, length) : NULL;
+    while (n > 0)
+        sb_free(ids[--n]);
+    return t->watched != NULL;
+}
+
+static char *language_report_text(const struct training *t)
+{
+    const sb_documents *held = t->texts->held;
+    int64_t n, document = 0;
+    while (document < sb_documents_count(held) - 1 && !sb_documents_text(held, document)[0])
+        document++;
+    int32_t *ids = language_begin_of(t, document, &n);
+    char *text = ids ? sb_vocabulary_decode(t->texts->vocabulary, ids, n) : NULL;
+    sb_free(ids);
+    return text;
+}
+
+const struct training_kind training_language = {.name = "language",
+                                                .title = "a language model",
+                                                .items = "windows",
+                                                .model = &language_model_kind,
+                                                .settings = SETTING_FOR_LANGUAGE,
+                                                .several_files = true,
+                                                .open_texts = language_open_texts,
+                                                .open_data = language_open_data,
+                                                .open_model = language_open_model,
+                                                .close = language_close,
+                                                .batch_items = language_batch_items,
+                                                .epoch_batches = language_epoch_batches,
+                                                .describe = language_describe,
+                                                .scores = 1 << BEST_LOSS,
+                                                .best = language_best,
+                                                .measure = language_measure,
+                                                .batch_text = language_batch_text,
+                                                .evaluate = evaluate_language,
+                                                .watch = language_watch,
+                                                .report_text = language_report_text};

@@ -6,6 +6,7 @@
 #include "program/progress.h"
 #include "program/report.h"
 #include "program/training_kind.h"
+#include "tensor/memory.h"
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -104,9 +105,9 @@ static bool training_evaluate_now(struct training *t, struct progress_line *line
     bool ok = training_evaluate(t, &e);
     if (ok) {
         char measure[96];
-        t->kind->measure(t, e.loss, e.error, 1, measure, sizeof measure);
-        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.loss, measure,
-                            e.best);
+        t->kind->measure(t, &e.scores, 1, measure, sizeof measure);
+        progress_evaluation(line, sb_trainer_steps(t->trainer), t->settings.steps, e.scores.loss,
+                            measure, e.best);
     } else {
         progress_clear(line);
         training_failed(t->communicator);
@@ -148,24 +149,24 @@ static void training_conclude(const struct training *t, const struct progress_li
         printf("stopped    at step %s: %lld evaluations without a better one\n",
                count_text(steps).text, (long long)p->waited);
     char measure[96];
-    t->kind->measure(t, p->best_loss, p->best_error, 2, measure, sizeof measure);
+    t->kind->measure(t, &p->best, 2, measure, sizeof measure);
     printf("best       at step %s: held-out loss %.4f%s\n", count_text(p->best_step).text,
-           p->best_loss, measure);
+           p->best.loss, measure);
     printf("model      %s\n", foreign(t->out));
+    training_describe_kept(t, stdout);
 }
 
 /* A page on the model, with a text that it was not trained on. */
 static bool training_report(const struct training *t, const char *path)
 {
-    const struct report_request request = {.model = t->out,
-                                           .text =
-                                               sb_pairs_source(t->held, training_short_pair(t, 0)),
-                                           .log = t->log_path,
-                                           .out = path};
-    if (!report_write(&request))
-        return false;
-    printf("report     %s\n", foreign(path));
-    return true;
+    char *text = t->kind->report_text(t);
+    const struct report_request request = {
+        .model = t->out, .text = text, .log = t->log_path, .out = path, .pairs = t->held};
+    const bool ok = text && report_write(&request);
+    memory_free(text);
+    if (ok)
+        printf("report     %s\n", foreign(path));
+    return ok;
 }
 
 /* The part of the first rank, after the last step of all. */

@@ -43,15 +43,43 @@ static int64_t seq2seq_epoch_batches(const struct training *t)
     return sb_data_pairs(t->data) / t->settings.data.batch_pairs + 1;
 }
 
-static void seq2seq_measure(const struct training *t, double loss, double error, int digits,
+/* The digits of a built-in task are no words. */
+static bool seq2seq_has_words(const struct training *t, const sb_vocabulary *vocabulary)
+{
+    const sb_units units = sb_vocabulary_units(vocabulary);
+    return !t->task && (units == SB_UNITS_WORDS || units == SB_UNITS_BPE);
+}
+
+/* From words to words it is a translation, hardly any of which equals its one reference. */
+static best_score seq2seq_best(const struct training *t)
+{
+    const sb_seq2seq *model = t->subject.self;
+    if (!t->scored)
+        return BEST_LOSS;
+    return seq2seq_has_words(t, sb_seq2seq_source(model)) &&
+                   seq2seq_has_words(t, sb_seq2seq_target(model))
+               ? BEST_BLEU
+               : BEST_EXACT;
+}
+
+/* BLEU counts words; of other units it is shown where it decides. */
+static void seq2seq_measure(const struct training *t, const sb_evaluation *e, int digits,
                             char *text, size_t size)
 {
-    (void)t;
-    (void)loss;
-    snprintf(text, size, digits > 1 ? ", %.*f %% exact" : "  exact %.*f %%", digits,
-             100 * (1 - error));
-    if (isnan(error))
-        text[0] = '\0';
+    const sb_seq2seq *model = t->subject.self;
+    int used = 0;
+    text[0] = '\0';
+    if (isnan(e->error))
+        return;
+    used += snprintf(text, size, digits > 1 ? ", %.*f %% exact" : "  exact %.*f %%", digits,
+                     100 * (1 - e->error));
+    if (t->best == BEST_ERROR && !isnan(e->unit_error))
+        used += snprintf(text + used, size - (size_t)used,
+                         digits > 1 ? ", unit error rate %.*f %%" : "  unit errors %.*f %%", digits,
+                         100 * e->unit_error);
+    if (!isnan(e->bleu) && (t->best == BEST_BLEU || seq2seq_has_words(t, sb_seq2seq_target(model))))
+        snprintf(text + used, size - (size_t)used, digits > 1 ? ", BLEU %.*f" : "  BLEU %.*f",
+                 digits, e->bleu);
 }
 
 /* The text of row b of ids (B, L), of which `length` count. */
@@ -82,6 +110,31 @@ static char *seq2seq_batch_text(const struct training *t, const sb_batch *batch)
     return text;
 }
 
+static bool seq2seq_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
+{
+    pair->source = sb_vocabulary_encode(sb_data_source(t->data), sb_pairs_source(t->held, index),
+                                        &pair->source_length, NULL);
+    pair->target = sb_vocabulary_encode(sb_data_target(t->data), sb_pairs_target(t->held, index),
+                                        &pair->target_length, NULL);
+    return pair->source && pair->target;
+}
+
+static bool seq2seq_watch(struct training *t)
+{
+    sb_encoded_pair pairs[MOST_WATCHED] = {{0}};
+    int64_t index[MOST_WATCHED];
+    const int64_t n = training_short_pairs(t, MOST_WATCHED, index);
+    bool ok = n > 0 || training_fail_watch();
+    for (int64_t i = 0; ok && i < n; i++)
+        ok = seq2seq_encode(t, index[i], &pairs[i]);
+    t->watched = ok ? sb_batch_new(n, pairs) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        sb_free((void *)(uintptr_t)pairs[i].source);
+        sb_free((void *)(uintptr_t)pairs[i].target);
+    }
+    return t->watched != NULL;
+}
+
 const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .title = "an encoder-decoder",
                                                .items = "pairs",
@@ -95,7 +148,11 @@ const struct training_kind training_seq2seq = {.name = "seq2seq",
                                                .batch_items = seq2seq_batch_items,
                                                .epoch_batches = seq2seq_epoch_batches,
                                                .describe = training_describe_pairs,
+                                               .scores = 1 << BEST_LOSS | 1 << BEST_EXACT |
+                                                         1 << BEST_ERROR | 1 << BEST_BLEU,
+                                               .best = seq2seq_best,
                                                .measure = seq2seq_measure,
                                                .batch_text = seq2seq_batch_text,
                                                .evaluate = evaluate_pairs,
-                                               .watch = training_watch};
+                                               .watch = seq2seq_watch,
+                                               .report_text = training_short_source};

@@ -1,47 +1,37 @@
-/* The diagnosis that a run with --report logs at each evaluation, on a few short held-out pairs. */
+/* The diagnosis that a run with --report logs at each evaluation, on a few short held-out texts. */
 #include "models/training/diagnosis.h"
 #include "program/log.h"
 #include "program/training.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
 #include <string.h>
 
-enum { WATCHED = 8, MOST_BYTES = 60 };
+enum { MOST_BYTES = 60 };
 
-int64_t training_short_pair(const struct training *t, int64_t from)
+void *training_fail_watch(void)
 {
-    for (int64_t i = from; i < sb_pairs_count(t->held); i++) {
+    return sb_fail("--report: no held-out text is short enough to draw");
+}
+
+int64_t training_short_pairs(const struct training *t, int64_t most, int64_t index[])
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < sb_pairs_count(t->held) && n < most; i++) {
         const size_t source = strlen(sb_pairs_source(t->held, i)),
                      target = strlen(sb_pairs_target(t->held, i));
         if (source > 0 && source <= MOST_BYTES && target <= MOST_BYTES)
-            return i;
+            index[n++] = i;
     }
-    return -1;
+    return n;
 }
 
-static bool training_encode(const struct training *t, int64_t index, sb_encoded_pair *pair)
+char *training_short_source(const struct training *t)
 {
-    pair->source = sb_vocabulary_encode(sb_data_source(t->data), sb_pairs_source(t->held, index),
-                                        &pair->source_length, NULL);
-    pair->target = sb_vocabulary_encode(sb_data_target(t->data), sb_pairs_target(t->held, index),
-                                        &pair->target_length, NULL);
-    return pair->source && pair->target;
-}
-
-bool training_watch(struct training *t)
-{
-    sb_encoded_pair pairs[WATCHED] = {{0}};
-    int64_t n = 0;
-    bool ok = true;
-    for (int64_t i = 0; ok && n < WATCHED && (i = training_short_pair(t, i)) >= 0; i++)
-        ok = training_encode(t, i, &pairs[n++]);
-    if (ok && n > 0)
-        t->watched = sb_batch_new(n, pairs);
-    else if (ok)
-        sb_fail("--report: no held-out pair is short enough to draw");
-    for (int64_t i = 0; i < n; i++) {
-        sb_free((void *)(uintptr_t)pairs[i].source);
-        sb_free((void *)(uintptr_t)pairs[i].target);
-    }
-    return t->watched != NULL;
+    int64_t index;
+    if (training_short_pairs(t, 1, &index) == 0)
+        return training_fail_watch();
+    char *text = memory_text(sb_pairs_source(t->held, index));
+    return text ? text : sb_fail("out of memory");
 }
 
 bool training_diagnose(struct training *t)

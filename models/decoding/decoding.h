@@ -24,7 +24,8 @@
 
 typedef struct {
     int64_t beam_width;    /* hypotheses kept at each step; 0 and 1: greedy */
-    double length_penalty; /* the alpha of the score, at least 0; 0: none, 0.6 is usual */
+    double length_penalty; /* the alpha of the score, at least 0; default 1 for a beam over words or
+                              byte pairs, else none; SB_ZERO: none */
     int64_t longest;       /* the most symbols of an output; 0: 2 n + 50 for a source of n */
     bool sample;           /* draw symbols; needs beam_width 0 or 1 */
     double temperature;    /* of sampling: probabilities become p^(1/T), normalised; 0: 1 */

@@ -1,5 +1,7 @@
 #include "models/training/checkpoint_counters.h"
 #include "models/training/fingerprint.h"
+#include "tensor/failure.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +21,14 @@ const struct counter state_counters[] = {
     {"plateau_waited", SMALL, AT(state.plateau.waited)},
     {"plateau_reduced", SMALL, AT(state.plateau.reduced)},
     {"evaluations", WHOLE, AT(progress.evaluations)},
-    {"best_error", REAL, AT(progress.best_error)},
-    {"best_loss", REAL, AT(progress.best_loss)},
+    {"best_error", REAL, AT(progress.best.error)},
+    {"best_loss", REAL, AT(progress.best.loss)},
     {"best_step", WHOLE, AT(progress.best_step)},
     {"waited", WHOLE, AT(progress.waited)},
     {"data_hash", WHOLE, AT(progress.data_hash)},
     {"best_fingerprint", MARK, AT(progress.best_fingerprint)},
+    {"best_unit_error", SCORE, AT(progress.best.unit_error)},
+    {"best_bleu", SCORE, AT(progress.best.bleu)},
     {"finished", FLAG, AT(progress.finished)},
     {NULL, WHOLE, 0},
 };
@@ -65,11 +69,21 @@ static json_t *counter_to_json(const struct metadata *d, const struct counter *c
     return json_string(text);
 }
 
+/* A score that is not measured. */
+static bool counter_is_left_out(const struct metadata *d, const struct counter *c)
+{
+    double score = 0;
+    if (c->type == SCORE)
+        memcpy(&score, (const char *)d + c->offset, sizeof score);
+    return isnan(score);
+}
+
 json_t *counters_to_json(const struct metadata *d, const struct counter *counters)
 {
     json_t *all = json_object();
     for (const struct counter *c = counters; c->name; c++)
-        if (json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
+        if (!counter_is_left_out(d, c) &&
+            json_object_set_new(all, c->name, counter_to_json(d, c)) != 0) {
             json_decref(all);
             return NULL;
         }
@@ -90,7 +104,15 @@ static bool counter_read_whole(const char *owner, const struct counter *c, int64
     return true;
 }
 
-/* Files of earlier versions have none. */
+/* Files of earlier versions have neither marks nor scores. */
+static bool counter_read_score(const json_t *value, void *place)
+{
+    char *end = NULL;
+    const double score = value ? strtod(json_string_value(value), &end) : (double)NAN;
+    memcpy(place, &score, sizeof score);
+    return !value || (end != json_string_value(value) && *end == '\0');
+}
+
 static bool counter_read_mark(const json_t *value, void *place)
 {
     uint64_t mark = 0;
@@ -100,23 +122,20 @@ static bool counter_read_mark(const json_t *value, void *place)
     return ok;
 }
 
-static bool counter_read_counter(const char *owner, const json_t *all, const struct counter *c,
-                                 struct metadata *d)
+static bool counter_read(const char *owner, const json_t *all, const struct counter *c,
+                         struct metadata *d)
 {
     const json_t *value = json_object_get(all, c->name);
-    char *place = (char *)d + c->offset, *end;
+    char *place = (char *)d + c->offset;
     if (c->type == FLAG && json_is_boolean(value)) {
         *(bool *)place = json_is_true(value);
         return true;
     }
     if ((c->type == WHOLE || c->type == SMALL) && json_is_integer(value))
         return counter_read_whole(owner, c, json_integer_value(value), place);
-    if (c->type == REAL && json_is_string(value)) {
-        double real = strtod(json_string_value(value), &end);
-        memcpy(place, &real, sizeof real);
-        if (*end == '\0' && end != json_string_value(value))
-            return true;
-    }
+    if (((c->type == SCORE && !value) || (c->type <= SCORE && json_is_string(value))) &&
+        counter_read_score(value, place))
+        return true;
     if (c->type == MARK && counter_read_mark(value, place))
         return true;
     return sb_fail("checkpoint: the %s's \"%s\" is missing or malformed", owner, c->name);
@@ -126,7 +145,7 @@ bool counters_read(const char *owner, const json_t *all, const struct counter *c
                    struct metadata *d)
 {
     for (const struct counter *c = counters; all && c->name; c++)
-        if (!counter_read_counter(owner, all, c, d))
+        if (!counter_read(owner, all, c, d))
             return false;
     return true;
 }

@@ -1,12 +1,13 @@
-/* Counters in a checkpoint's metadata, by name. */
+/* The counters in a checkpoint's metadata, by name. Doubles and fingerprints are hexadecimal texts,
+   exact to the bit. */
 #ifndef SOFTBACK_MODELS_TRAINING_CHECKPOINT_COUNTERS_H
 #define SOFTBACK_MODELS_TRAINING_CHECKPOINT_COUNTERS_H
 
 #include "models/training/checkpoint_json.h"
 #include "tensor/json.h"
 
-/* Doubles and fingerprints are written as hexadecimal texts, exact to the bit. */
-enum counter_type { WHOLE, SMALL, REAL, FLAG, MARK }; /* int64_t, int, double, bool, uint64_t */
+/* double, double that may be missing, int64_t, int, bool, uint64_t */
+enum counter_type { REAL, SCORE, WHOLE, SMALL, FLAG, MARK };
 
 struct counter {
     const char *name;
@@ -14,13 +15,15 @@ struct counter {
     size_t offset;
 };
 
+/* Ended by one without a name. */
 extern const struct counter state_counters[], best_counters[], base_counters[];
 
-/* NULL: no memory. */
+/* NULL without memory. */
 json_t *counters_to_json(const struct metadata *metadata, const struct counter *counters);
 
-/* Reads counters that may be untrusted; NULL has none. The owner is what messages call it. */
-bool counters_read(const char *owner, const json_t *all, const struct counter *counters,
+/* Reads those of an object, which may be untrusted, or none where it is NULL; `owner` names it in
+   messages. */
+bool counters_read(const char *owner, const json_t *object, const struct counter *counters,
                    struct metadata *metadata);
 
 #endif

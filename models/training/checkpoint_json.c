@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 1, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
+enum { FORMAT = 2, MOST_VALUES = 1000, MOST_LABELS = 1 << 20 };
 
 #define UNNAMED_KIND "seq2seq"
 
@@ -96,7 +96,7 @@ static bool checkpoint_add_counters(json_t *json, const struct metadata *d, bool
 static json_t *to_json(const struct metadata *d)
 {
     json_t *json = json_object();
-    bool ok = json_object_set_new(json, "format", json_integer(FORMAT)) == 0 &&
+    bool ok = json_object_set_new(json, "format", json_integer(d->format)) == 0 &&
               json_object_set_new(json, "task", json_string(d->task)) == 0 &&
               json_object_set_new(json, "settings", settings_to_json(d->model)) == 0 &&
               (checkpoint_is_unnamed(d->model) ? checkpoint_add_unnamed
@@ -228,11 +228,13 @@ static bool checkpoint_take_model(const json_t *json, struct metadata *d)
 static bool checkpoint_read(const json_t *json, struct metadata *d)
 {
     const json_t *format = json_object_get(json, "format"), *task = json_object_get(json, "task");
+    const json_int_t number = json_integer_value(format);
     if (!json_is_integer(format))
         return sb_fail("checkpoint: its format is missing or malformed");
-    if (json_integer_value(format) != FORMAT)
-        return sb_fail("checkpoint: its format is %lld; this version reads only %d",
-                       (long long)json_integer_value(format), FORMAT);
+    if (number < 1 || number > FORMAT)
+        return sb_fail("checkpoint: its format is %lld; this version reads 1 to %d",
+                       (long long)number, FORMAT);
+    d->format = (int)number;
     if (!json_is_string(task) || json_string_length(task) > 100)
         return sb_fail("checkpoint: its task is missing or malformed");
     d->task = memory_text(json_string_value(task));
@@ -252,11 +254,12 @@ static bool checkpoint_read(const json_t *json, struct metadata *d)
 
 bool metadata_read(const char *text, struct metadata *d)
 {
-    *d = (struct metadata){0};
     struct json json;
-    if (!json_read(&json, "checkpoint", text, strlen(text)))
+    *d = (struct metadata){0};
+    bool ok = json_read(&json, "checkpoint", text, strlen(text));
+    if (!ok)
         return false;
-    bool ok = checkpoint_read(json.value, d);
+    ok = checkpoint_read(json.value, d);
     json_free(&json);
     if (!ok)
         metadata_free(d);

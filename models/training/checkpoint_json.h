@@ -12,6 +12,7 @@ struct best_model {
 
 /* The contents of the JSON. */
 struct metadata {
+    int format;            /* of the file: 1, or 2 where there are gated feed-forward networks */
     sb_description *model; /* its kind, settings by name, vocabularies */
     char *task;
     bool has_fingerprint, has_best, has_state, has_base;

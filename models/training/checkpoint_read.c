@@ -6,7 +6,29 @@
 #include "nn/optimiser_parts.h"
 #include "nn/parts.h"
 #include "tensor/failure.h"
+#include <stdio.h>
 #include <string.h>
+
+struct stored_name {
+    char text[256];
+};
+
+/* The name of a parameter in a file: in format 1, gate and up have each other's. */
+static struct stored_name read_name(const sb_safetensors *file, int format, const char *name)
+{
+    static const char *const halves[] = {".gate.weight", ".up.weight", ".gate.bias", ".up.bias"};
+    const size_t length = strlen(name);
+    struct stored_name own, other;
+    snprintf(own.text, sizeof own.text, "%s", name);
+    for (int i = 0; format < 2 && i < 4; i++) {
+        const size_t end = strlen(halves[i]);
+        if (length < end || strcmp(name + length - end, halves[i]) != 0)
+            continue;
+        snprintf(other.text, sizeof other.text, "%.*s%s", (int)(length - end), name, halves[i ^ 1]);
+        return sb_safetensors_find(file, other.text) >= 0 ? other : own;
+    }
+    return own;
+}
 
 /* Reads `count` whole parameters from parameter `first` on, as a tensor of shape dim, and keeps
    this rank's part in a flat buffer. */
@@ -20,26 +42,29 @@ static bool read_part(const sb_safetensors *file, const char *name, const sb_par
     return ok;
 }
 
-/* The file that has a parameter; NULL: none. */
-static const sb_safetensors *file_of(const struct model_tensors *t, const char *name)
+/* The file that has a parameter, under a name that `stored` receives; NULL: none. */
+static const sb_safetensors *file_of(const struct model_tensors *t, const char *name,
+                                     struct stored_name *stored)
 {
-    return sb_safetensors_find(t->file, name) >= 0              ? t->file
-           : t->base && sb_safetensors_find(t->base, name) >= 0 ? t->base
-                                                                : NULL;
+    *stored = read_name(t->file, t->format, name);
+    if (sb_safetensors_find(t->file, stored->text) >= 0 || !t->base)
+        return sb_safetensors_find(t->file, stored->text) >= 0 ? t->file : NULL;
+    *stored = read_name(t->base, t->base_format, name);
+    return sb_safetensors_find(t->base, stored->text) >= 0 ? t->base : NULL;
 }
 
 static bool read_parameter(const struct model_tensors *tensors, const sb_parameters *weights,
                            int64_t i)
 {
     int64_t dim[SB_MAX_RANK];
-    const char *name = sb_parameters_name(weights, i);
-    const sb_safetensors *file = file_of(tensors, name);
+    struct stored_name name;
+    const sb_safetensors *file = file_of(tensors, sb_parameters_name(weights, i), &name);
     if (!file) /* a new adapter, as the model was built */
         return true;
     if (!parameters_is_cut(weights, i))
-        return sb_safetensors_read(file, name, sb_parameters_get(weights, i));
+        return sb_safetensors_read(file, name.text, sb_parameters_get(weights, i));
     const int rank = parameters_whole(weights, i, dim);
-    return read_part(file, name, weights, i, 1, rank, dim, parameters_values(weights));
+    return read_part(file, name.text, weights, i, 1, rank, dim, parameters_values(weights));
 }
 
 static bool read_parameters(const struct model_tensors *tensors, sb_parameters *weights)
@@ -73,12 +98,13 @@ static bool checkpoint_read_file_has(const void *tensors_, const char *name, int
                                      const int64_t *dim)
 {
     const struct model_tensors *tensors = tensors_;
-    const sb_safetensors *file = file_of(tensors, name);
+    struct stored_name stored;
+    const sb_safetensors *file = file_of(tensors, name, &stored);
     if (!file && tensors->new_adapters && lora_is_adapter(name))
         return true;
     if (!file)
         return sb_fail("checkpoint: its settings require \"%s\", which is missing", name);
-    const int i = sb_safetensors_find(file, name);
+    const int i = sb_safetensors_find(file, stored.text);
     int its_rank = sb_safetensors_rank(file, i);
     const int64_t *its_dim = sb_safetensors_shape(file, i);
     return shape_equal(rank, dim, its_rank, its_dim) ||
@@ -149,12 +175,14 @@ bool checkpoint_read_model(sb_model *model, const struct model_tensors *tensors,
     if (!kind || !checkpoint_check_base(tensors, d) ||
         !checkpoint_read_take_settings(d, kind, weights))
         return false;
-    parameters_restrict(weights, checkpoint_read_file_has, tensors);
+    struct model_tensors stored = *tensors;
+    stored.format = d->format;
+    parameters_restrict(weights, checkpoint_read_file_has, &stored);
     const bool built = sb_model_build(model, kind, weights, d->model);
     parameters_restrict(weights, NULL, NULL);
     uint64_t fingerprint;
     if (built && (!d->has_fingerprint || checkpoint_fingerprint(tensors->file, d, &fingerprint)) &&
-        read_parameters(tensors, weights))
+        read_parameters(&stored, weights))
         return true;
     if (built)
         sb_model_free(model);
@@ -181,13 +209,13 @@ static bool read_steps(const sb_safetensors *file, sb_optimiser *optimiser)
     return ok;
 }
 
-bool checkpoint_read_training(const sb_safetensors *file, sb_trainer *trainer,
+bool checkpoint_read_training(const sb_safetensors *file, int format, sb_trainer *trainer,
                               const sb_trainer_state *state)
 {
     sb_named_tensor item[STATE_TENSORS];
     int n = checkpoint_state(trainer, item);
     sb_parameters *weights = sb_trainer_subject(trainer)->weights;
-    const struct model_tensors tensors = {.file = file};
+    const struct model_tensors tensors = {.file = file, .format = format};
     bool ok = read_parameters(&tensors, weights);
     for (int i = 0; ok && i < n; i++)
         ok = read_state(file, weights, &item[i]);

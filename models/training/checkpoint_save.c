@@ -11,6 +11,7 @@
 #include "tensor/memory.h"
 #include "tensor/safetensors_codec.h"
 #include "tensor/safetensors_source.h"
+#include <string.h>
 
 int checkpoint_state(const sb_trainer *trainer, sb_named_tensor item[STATE_TENSORS])
 {
@@ -182,9 +183,23 @@ static bool checkpoint_write_contents(const char *path, struct contents *c, stru
     return ok;
 }
 
+/* Readers of format 1 would give the activation to the wrong half of a gated network. */
+static int checkpoint_format(const sb_parameters *weights)
+{
+    static const char gate[] = ".gate.weight";
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
+        const char *name = sb_parameters_name(weights, i);
+        const size_t length = strlen(name), end = sizeof gate - 1;
+        if (length >= end && strcmp(name + length - end, gate) == 0)
+            return 2;
+    }
+    return 1;
+}
+
 bool checkpoint_write(const char *path, sb_parameters *weights, const sb_trainer *trainer,
                       struct metadata *d)
 {
+    d->format = checkpoint_format(weights);
     struct contents c = {.weights = weights};
     bool ok = d->model && checkpoint_list_parameters(&c, d->adapters) &&
               (!trainer || checkpoint_list_states(&c, trainer));

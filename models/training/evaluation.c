@@ -74,12 +74,13 @@ bool sb_evaluate(const sb_model *model, const sb_source *source, const void *hel
     if (!model->kind || !source->next)
         return sb_fail("evaluate: the %s; expected a model that was built, and a source",
                        model->kind ? "source has no function next" : "model has no kind");
-    *evaluation =
-        (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source), .error = NAN};
+    *evaluation = (sb_evaluation){.loss = evaluation_epoch_loss(ranks, model, source),
+                                  .error = NAN,
+                                  .unit_error = NAN,
+                                  .bleu = NAN};
     if (isnan(evaluation->loss))
         return false;
-    return !held || !model->kind->score ||
-           model->kind->score(model->self, held, ranks, &evaluation->error);
+    return !held || !model->kind->score || model->kind->score(model->self, held, ranks, evaluation);
 }
 
 double sb_evaluate_loss(const sb_seq2seq *model, sb_data *data)

@@ -9,7 +9,7 @@
 
 /*
  * The mean cost over one epoch of a source and, if `held` is not NULL and the kind has a score, the
- * error on `held`. Ranks (NULL: this one alone) share the batches; the results have the same bits
+ * scores on `held`. Ranks (NULL: this one alone) share the batches; the results have the same bits
  * for any number of ranks. Fails also when the loss is not finite.
  */
 SB_API bool sb_evaluate(const sb_model *model, const sb_source *source, const void *held,

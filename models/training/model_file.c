@@ -6,6 +6,7 @@
 #include "models/training/checkpoint_read.h"
 #include "models/training/checkpoint_save.h"
 #include "tensor/failure.h"
+#include <math.h>
 #include <string.h>
 
 bool sb_model_save(const sb_model *model, const char *path)
@@ -30,6 +31,7 @@ bool sb_checkpoint_save(const sb_trainer *trainer, const char *path)
     struct metadata d = {.model = sb_model_describe(model), .task = "", .has_state = true};
     d.state = sb_trainer_save(trainer);
     d.progress.data_hash = model_file_source_hash(sb_trainer_source(trainer));
+    d.progress.best.unit_error = d.progress.best.bleu = NAN;
     return checkpoint_write(path, model->weights, trainer, &d);
 }
 
@@ -156,7 +158,7 @@ static bool model_file_resume(const sb_safetensors *file, sb_trainer *trainer)
         return false;
     const bool ok = model_file_check_training(&d, trainer) &&
                     checkpoint_fingerprint(file, &d, &fingerprint) &&
-                    checkpoint_read_training(file, trainer, &d.state);
+                    checkpoint_read_training(file, d.format, trainer, &d.state);
     metadata_free(&d);
     return ok;
 }

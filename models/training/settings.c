@@ -27,6 +27,13 @@ static const char *const document_cuts[] = {[SB_DOCUMENTS_FILES] = "files",
                                             NULL};
 
 static const char decay_all[] = "decay-all";
+static const char *const best_scores[] = {[BEST_AUTO] = "auto",
+                                          [BEST_LOSS] = "loss",
+                                          [BEST_EXACT] = "exact",
+                                          [BEST_ERROR] = "error",
+                                          [BEST_BLEU] = "bleu",
+                                          [BEST_ACCURACY] = "accuracy",
+                                          NULL};
 
 static void settings_add_step(struct setting_table *t, struct settings *s)
 {
@@ -96,6 +103,15 @@ static void settings_add_run(struct setting_table *t, struct settings *s)
     t->kinds = SETTING_FOR_ALL;
     setting_add_count(t, "patience", &s->patience, 0, 1e9,
                       "early stopping: stop after N evaluations without improvement (0: never)");
+    setting_add_choice(t, "best", &s->best, best_scores,
+                       "choose the best model by loss, exact match, error (edit distance), BLEU or "
+                       "accuracy; auto: bleu from words to words, exact for other pairs, accuracy "
+                       "for a classifier, loss for a language model");
+    setting_optional(t);
+    setting_add_count(t, "keep", &s->keep, 0, MOST_KEPT,
+                      "keep the models of the last N evaluations next to --out, for softback "
+                      "average (0: none)");
+    setting_optional(t);
 }
 
 static void settings_add_data(struct setting_table *t, struct settings *s)

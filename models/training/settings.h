@@ -12,6 +12,18 @@
 #include "models/training/fine_tuning.h"
 #include "models/training/trainer.h"
 
+/* By which score a run chooses its best model. */
+typedef enum {
+    BEST_AUTO, /* as suits the kind of model and its texts */
+    BEST_LOSS,
+    BEST_EXACT, /* fewest outputs that equal none of their references */
+    BEST_ERROR, /* least edits, as a share of the references' units */
+    BEST_BLEU,
+    BEST_ACCURACY, /* most texts classified right */
+} best_score;
+
+enum { MOST_KEPT = 64 };
+
 struct settings {
     sb_seq2seq_options model;
     sb_trainer_options trainer;
@@ -21,7 +33,9 @@ struct settings {
     int64_t evaluate_every; /* steps */
     int64_t evaluate_pairs; /* held-out pairs that are decoded in an evaluation */
     int64_t patience;       /* evaluations without a better one before training stops; 0: never */
-    int64_t vocabulary;     /* the most symbols of a vocabulary; 0: no limit */
+    int64_t keep;           /* models of the last evaluations to keep */
+    best_score best;
+    int64_t vocabulary; /* the most symbols of a vocabulary; 0: no limit */
     sb_units source_units, target_units;
     bool joint_vocabulary; /* one vocabulary for both sides */
     sb_units units;        /* of the texts of a language model or classifier */

@@ -40,7 +40,8 @@ ENUMS = {
     "sb_initial_kind": {'xavier': 0, 'normal': 1, 'constant': 2},
     "sb_norm_kind": {'layer': 0, 'rms': 1},
     "sb_norm_place": {'pre': 0, 'post': 1},
-    "sb_positions": {'sinusoidal': 0, 'learned': 1, 'rotary': 2, 'alibi': 3, 'relative': 4, 'none': 5},
+    "sb_positions": {'sinusoidal': 0, 'learned': 1, 'rotary': 2, 'alibi': 3, 'relative': 4, 'none': 5, 'halves': 6, 'buckets': 7},
+    "sb_biases": {'all': 0, 'qkv': 1, 'none': 2},
     "sb_precision": {'f32': 0, 'bf16': 1},
     "sb_units": {'auto': 0, 'characters': 1, 'bytes': 2, 'words': 3, 'bpe': 4},
     "sb_task": {'copy': 0, 'reverse': 1, 'sort': 2, 'addition': 3, 'dates': 4},
@@ -309,10 +310,24 @@ class sb_norm_layer(Structure):
     }
 
 
+class sb_norm_options(Structure):
+    _fields_ = [
+        ("kind", c_int),
+        ("no_bias", c_bool),
+        ("epsilon", c_double),
+    ]
+    kinds = {
+        "kind": "sb_norm_kind",
+        "no_bias": "_Bool",
+        "epsilon": "double",
+    }
+
+
 class sb_transformer_options(Structure):
     _fields_ = [
         ("width", c_int64),
         ("heads", c_int64),
+        ("head_size", c_int64),
         ("key_heads", c_int64),
         ("key_width", c_int64),
         ("value_width", c_int64),
@@ -324,12 +339,24 @@ class sb_transformer_options(Structure):
         ("feed_forward_dropout", c_double),
         ("norm_place", c_int),
         ("norm_kind", c_int),
+        ("norm_epsilon", c_double),
+        ("biases", c_int),
+        ("no_output_bias", c_bool),
         ("activation", c_int),
         ("gated", c_bool),
         ("score", c_int),
+        ("score_scale", c_double),
         ("temperature", c_double),
         ("attention", c_int),
+        ("embedding_scale", c_double),
+        ("position_scale", c_double),
+        ("embedding_norm", c_bool),
         ("positions", c_int),
+        ("position_offset", c_int64),
+        ("rotary_base", c_double),
+        ("rotary_scaling", c_double),
+        ("position_buckets", c_int64),
+        ("position_distance", c_int64),
         ("precision", c_int),
         ("recompute", c_bool),
         ("along", c_int),
@@ -341,6 +368,7 @@ class sb_transformer_options(Structure):
     kinds = {
         "width": "int64_t",
         "heads": "int64_t",
+        "head_size": "int64_t",
         "key_heads": "int64_t",
         "key_width": "int64_t",
         "value_width": "int64_t",
@@ -352,12 +380,24 @@ class sb_transformer_options(Structure):
         "feed_forward_dropout": "double",
         "norm_place": "sb_norm_place",
         "norm_kind": "sb_norm_kind",
+        "norm_epsilon": "double",
+        "biases": "sb_biases",
+        "no_output_bias": "_Bool",
         "activation": "sb_activation",
         "gated": "_Bool",
         "score": "sb_score",
+        "score_scale": "double",
         "temperature": "double",
         "attention": "sb_attention_algorithm",
+        "embedding_scale": "double",
+        "position_scale": "double",
+        "embedding_norm": "_Bool",
         "positions": "sb_positions",
+        "position_offset": "int64_t",
+        "rotary_base": "double",
+        "rotary_scaling": "double",
+        "position_buckets": "int64_t",
+        "position_distance": "int64_t",
         "precision": "sb_precision",
         "recompute": "_Bool",
         "along": "sb_sequence",
@@ -376,9 +416,12 @@ class sb_multi_head_attention(Structure):
         ("ranks", c_void_p),
         ("dropout", c_double),
         ("score", c_int),
+        ("scale", c_double),
         ("temperature", c_double),
         ("algorithm", c_int),
         ("rotary", c_bool),
+        ("rotary_base", c_double),
+        ("rotary_scaling", c_double),
         ("along", c_int),
         ("keys_along", c_int),
         ("query", sb_linear_layer),
@@ -393,9 +436,12 @@ class sb_multi_head_attention(Structure):
         "ranks": "sb_communicator *",
         "dropout": "double",
         "score": "sb_score",
+        "scale": "double",
         "temperature": "double",
         "algorithm": "sb_attention_algorithm",
         "rotary": "_Bool",
+        "rotary_base": "double",
+        "rotary_scaling": "double",
         "along": "sb_sequence",
         "keys_along": "sb_sequence",
         "query": "sb_linear_layer",
@@ -757,10 +803,14 @@ class sb_evaluation(Structure):
     _fields_ = [
         ("loss", c_double),
         ("error", c_double),
+        ("unit_error", c_double),
+        ("bleu", c_double),
     ]
     kinds = {
         "loss": "double",
         "error": "double",
+        "unit_error": "double",
+        "bleu": "double",
     }
 
 
@@ -1122,8 +1172,13 @@ class sb_embedding_layer(Structure):
         ("along", c_int),
         ("padded", c_bool),
         ("padding_id", c_int64),
+        ("scale", c_double),
+        ("position_scale", c_double),
+        ("offset", c_int64),
         ("weight", c_void_p),
         ("position", c_void_p),
+        ("has_norm", c_bool),
+        ("norm", sb_norm_layer),
     ]
     kinds = {
         "C": "int64_t",
@@ -1133,8 +1188,13 @@ class sb_embedding_layer(Structure):
         "along": "sb_sequence",
         "padded": "_Bool",
         "padding_id": "int64_t",
+        "scale": "double",
+        "position_scale": "double",
+        "offset": "int64_t",
         "weight": "sb_tensor *",
         "position": "sb_tensor *",
+        "has_norm": "_Bool",
+        "norm": "sb_norm_layer",
     }
 
 
@@ -1232,6 +1292,8 @@ class sb_position_bias(Structure):
         ("ranks", c_void_p),
         ("dtype", c_int),
         ("along", c_int),
+        ("buckets", c_int64),
+        ("distance", c_int64),
         ("table", c_void_p),
     ]
     kinds = {
@@ -1240,6 +1302,8 @@ class sb_position_bias(Structure):
         "ranks": "sb_communicator *",
         "dtype": "sb_dtype",
         "along": "sb_sequence",
+        "buckets": "int64_t",
+        "distance": "int64_t",
         "table": "sb_tensor *",
     }
 
@@ -1420,6 +1484,7 @@ FUNCTIONS = {
     "sb_mean_squared_error": (c_void_p, c_void_p, c_void_p, c_int,),
     "sb_sinusoidal": (c_void_p, c_int, c_int64, c_int64, c_int64,),
     "sb_rotary": (c_void_p, c_void_p, c_int64, c_double,),
+    "sb_rotary_scaled": (c_void_p, c_void_p, c_int64, c_double, c_double,),
     "sb_alibi": (c_void_p, c_int, c_int64, c_int64, c_int64,),
     "sb_relative_bias": (c_void_p, c_void_p, c_int64, c_int64,),
     "sb_attention": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
@@ -1470,6 +1535,7 @@ FUNCTIONS = {
     "sb_linear_layer_forward": (c_void_p, c_void_p, c_void_p, c_int,),
     "sb_linear_layer_join": (c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_norm_layer_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int,),
+    "sb_norm_layer_init_with": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_void_p,),
     "sb_norm_layer_forward": (c_void_p, c_void_p, c_void_p,),
     "sb_norm_layer_residual": (c_void_p, c_void_p, c_void_p, c_void_p, c_double, c_int, c_void_p,),
     "sb_transformer_complete": (c_bool, c_void_p, c_void_p,),
@@ -1722,7 +1788,7 @@ FUNCTIONS = {
     "sb_parameters_lora": (c_bool, c_void_p, c_void_p,),
     "sb_lora_freeze": (c_bool, c_void_p,),
     "sb_lora_merge": (c_bool, c_void_p,),
-    "sb_output_head_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_void_p,),
+    "sb_output_head_init": (c_bool, c_void_p, c_void_p, c_char_p, c_int64, c_int64, c_bool, c_void_p,),
     "sb_output_head_logits": (c_void_p, c_void_p, c_void_p,),
     "sb_output_head_loss": (c_void_p, c_void_p, c_void_p, c_void_p, c_void_p,),
     "sb_parameters_vector": (c_void_p, c_void_p, c_void_p,),

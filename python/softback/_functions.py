@@ -7,7 +7,7 @@ from .library import c as _c
 from .objects import Layer, Object
 from .tensors import Mask, Tensor
 
-__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
+__all__ = ["random_new", "random_bits", "random_uniform", "random_below", "random_normal", "device_name", "device_description", "use_device", "device_synchronize", "device_memory", "device_reset_peak", "device_trim", "set_threads", "threads", "mask_allow", "mask_block", "mask_from_bias", "mask_causal", "mask_causal_last", "mask_lengths", "mask_window", "mask_blocks", "mask_local", "mask_strided", "mask_global", "mask_and", "add", "subtract", "multiply", "divide", "maximum", "minimum", "where", "negate", "scale", "sqrt", "exp", "log", "tanh", "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "abs", "sin", "cos", "expm1", "log1p", "erf", "pow", "clamp", "detach", "cast", "matmul", "matmul_nt", "matmul_tn", "linear", "linear_activation", "reshape", "permute", "transpose", "concatenate", "stack", "slice", "split", "expand", "sum", "mean", "max", "argmax", "variance", "topk", "softmax", "masked_softmax", "log_softmax", "logsumexp", "layer_norm", "residual_layer_norm", "rms_norm", "l2_normalize", "softmax_over", "log_softmax_over", "logsumexp_over", "layer_norm_over", "rms_norm_over", "l2_normalize_over", "embedding", "embedding_padded", "gather", "dropout", "residual_dropout", "cross_entropy", "linear_cross_entropy", "mean_squared_error", "sinusoidal", "rotary", "rotary_scaled", "alibi", "relative_bias", "attention", "attention_weights", "to_ranks", "from_ranks", "attention_cached", "version", "transformer_complete", "units_name", "units_description", "task_name", "task_description", "task_make", "task_part", "model_kind_find", "model_decode", "tensor_draw", "edit_distance", "perplexity", "score_texts", "bleu_corpus", "bleu_signature", "schedule_check", "schedule_rate", "plateau_observe", "model_save", "KVCache", "SafeTensors", "Parameters", "Encoder", "Labels", "Pairs", "Vocabulary", "Data", "Labelled", "Description", "Classifier", "Documents", "Windows", "Decoder", "DecoderState", "LanguageModel", "Seq2Seq", "Average", "Optimiser", "Trainer", "LinearLayer", "NormLayer", "MultiHeadAttention", "FeedForward", "TransformerLayer", "EncoderLayer", "DecoderLayer", "Batch", "EmbeddingLayer", "AdditiveAttention", "MultiplicativeAttention", "CosineAttention", "OutputHead", "Loaded", "PositionBias"]
 
 
 def random_new(seed, stream):
@@ -1551,6 +1551,18 @@ def rotary(x, start=0, base=None):
     return _to.result(c)
 
 
+def rotary_scaled(x, start, base, scaling):
+    """The same with t divided by a factor (position interpolation), for more positions than a model was
+    trained on. scaling 0 stands for 1.
+
+    Fails     as sb_rotary; the scaling is not positive
+    Source    Chen et al. 2023"""
+    c = _c.sb_rotary_scaled(_to.tensor(x), start, _to.number(base), scaling)
+    if c is None:
+        return _to.retry(rotary_scaled, x, start, base, scaling)
+    return _to.result(c)
+
+
 def alibi(dtype, H, Lq, Lk):
     """ALiBi, a constant attention bias: -m_h |j - (i + Lk - Lq)| with slopes m_h = 2^(-8 (h+1) / H).
 
@@ -1780,7 +1792,8 @@ def model_decode(model, texts, **option):
     Options
 
       beam_width: hypotheses kept at each step; 0 and 1: greedy
-      length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+      length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+    byte pairs, else none; SB_ZERO: none
       longest: the most symbols of an output; 0: 2 n + 50 for a source of n
       sample: draw symbols; needs beam_width 0 or 1
       temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -2075,7 +2088,8 @@ class Encoder(Object):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -2088,12 +2102,25 @@ class Encoder(Object):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -2616,7 +2643,8 @@ class Decoder(Object):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -2629,12 +2657,25 @@ class Decoder(Object):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -2807,7 +2848,8 @@ class LanguageModel(Object):
         Options
 
           beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
           longest: the most symbols of an output; 0: 2 n + 50 for a source of n
           sample: draw symbols; needs beam_width 0 or 1
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -2830,7 +2872,8 @@ class LanguageModel(Object):
         Options
 
           beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
           longest: the most symbols of an output; 0: 2 n + 50 for a source of n
           sample: draw symbols; needs beam_width 0 or 1
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -2977,7 +3020,8 @@ class Seq2Seq(Object):
         Options
 
           beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
           longest: the most symbols of an output; 0: 2 n + 50 for a source of n
           sample: draw symbols; needs beam_width 0 or 1
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -3000,7 +3044,8 @@ class Seq2Seq(Object):
         Options
 
           beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
           longest: the most symbols of an output; 0: 2 n + 50 for a source of n
           sample: draw symbols; needs beam_width 0 or 1
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -3025,7 +3070,8 @@ class Seq2Seq(Object):
         Options
 
           beam_width: hypotheses kept at each step; 0 and 1: greedy
-          length_penalty: the alpha of the score, at least 0; 0: none, 0.6 is usual
+          length_penalty: the alpha of the score, at least 0; default 1 for a beam over words or
+        byte pairs, else none; SB_ZERO: none
           longest: the most symbols of an output; 0: 2 n + 50 for a source of n
           sample: draw symbols; needs beam_width 0 or 1
           temperature: of sampling: probabilities become p^(1/T), normalised; 0: 1
@@ -3345,6 +3391,18 @@ class NormLayer(Layer):
         self.prepare([set, name, C, kind])
         _to.check(_c.sb_norm_layer_init(self, _to.instance(set, Parameters), _to.text(name), C, _to.choice("sb_norm_kind", kind)))
 
+    def init_with(self, set, name, C, **option):
+        """Adds "<name>.weight" (the gain) and, for a layer norm, "<name>.bias". Fails as
+        sb_linear_layer_init does.
+
+        Options
+
+          kind
+          no_bias
+          epsilon: 0: the default of the operation"""
+        given = _to.Options(sb_norm_options, option, "init_with")
+        _to.check(_c.sb_norm_layer_init_with(self, _to.instance(set, Parameters), _to.text(name), C, given))
+
     def __call__(self, x):
         """x (..., C) -> y (..., C)"""
         c = _c.sb_norm_layer_forward(self, _to.tensor(x))
@@ -3366,7 +3424,8 @@ class MultiHeadAttention(Layer):
     struct = sb_multi_head_attention
 
     def __init__(self, set, name, rotary=False, **option):
-        """Adds "<name>.query", ".key", ".value" and ".output", each with weight and bias. `rotary` applies
+        """Adds "<name>.query", ".key", ".value" and ".output", each with weight and, as the options say,
+        bias. `rotary` applies
         rotary positions to queries and keys; then x and the memory must be one sequence. The options
         key_width and value_width are the widths of the memory and of the source of the values (kdim and
         vdim in PyTorch).
@@ -3374,7 +3433,8 @@ class MultiHeadAttention(Layer):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3387,12 +3447,25 @@ class MultiHeadAttention(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3434,12 +3507,13 @@ class FeedForward(Layer):
     struct = sb_feed_forward
 
     def __init__(self, set, name, **option):
-        """Adds "<name>.up", "<name>.down" and, if gated, "<name>.gate".
+        """Adds, if gated, "<name>.gate", and "<name>.up" and "<name>.down".
 
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3452,12 +3526,25 @@ class FeedForward(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3490,7 +3577,8 @@ class TransformerLayer(Layer):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3503,12 +3591,25 @@ class TransformerLayer(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3544,7 +3645,8 @@ class EncoderLayer(Layer):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3557,12 +3659,25 @@ class EncoderLayer(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3607,7 +3722,8 @@ class DecoderLayer(Layer):
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3620,12 +3736,25 @@ class DecoderLayer(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3663,14 +3792,16 @@ class EmbeddingLayer(Layer):
     struct = sb_embedding_layer
 
     def __init__(self, set, name, V, shared=None, **option):
-        """Adds "<name>.weight", unless `shared` is another layer's table to use instead, and
-        "<name>.positions" for learned positions. Fails as described in transformer.h, when the shared
-        table is not (V, C), and when padding_id is not below V.
+        """Adds "<name>.weight", unless `shared` is another layer's table to use instead,
+        "<name>.positions" for learned positions, and "<name>.norm" if the options have one. Fails as
+        described in transformer.h, when the shared table is not (V, C), and when padding_id is not below
+        V.
 
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3683,12 +3814,25 @@ class EmbeddingLayer(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3770,11 +3914,12 @@ class CosineAttention(Layer):
 class OutputHead(Layer):
     struct = sb_output_head
 
-    def __init__(self, set, name, C, V, tied=None):
-        """Adds "<name>.bias" and, unless `tied` is an embedding table (V, C) to use instead,
+    def __init__(self, set, name, C, V, bias=True, tied=None):
+        """Adds "<name>.bias", if it has one, and, unless `tied` is an embedding table (V, C) to use
+        instead,
         "<name>.weight". Fails as sb_linear_layer_init does."""
-        self.prepare([set, name, C, V, tied])
-        _to.check(_c.sb_output_head_init(self, _to.instance(set, Parameters), _to.text(name), C, V, _to.tensor(tied)))
+        self.prepare([set, name, C, V, bias, tied])
+        _to.check(_c.sb_output_head_init(self, _to.instance(set, Parameters), _to.text(name), C, V, bias, _to.tensor(tied)))
 
     def logits(self, y):
         """y (..., C) -> logits (..., V)"""
@@ -3808,12 +3953,13 @@ class PositionBias(Layer):
     struct = sb_position_bias
 
     def __init__(self, set, name, **option):
-        """Adds "<name>.distance" for SB_POSITIONS_RELATIVE, one table for all layers.
+        """Adds "<name>.distance" for learned biases, one table for all layers.
 
         Options
 
           width: C: of embeddings and layers; default 128
-          heads: H: attention heads, a divisor of the width; default 4
+          heads: H: attention heads; default 4
+          head_size: D: of queries, keys and values; default C / H, which must be whole
           key_heads: heads of keys and values, a divisor of H; default H
           key_width: attention: the width of the memory that keys are projected from, in a
         decoder of cross-attention; default C
@@ -3826,12 +3972,25 @@ class PositionBias(Layer):
           feed_forward_dropout: of the hidden units of feed-forward, in [0, 1)
           norm_place
           norm_kind
+          norm_epsilon: of all norms; default that of the operation
+          biases
+          no_output_bias: of a model's logits; they have none either unless biases is ALL
           activation: default (SB_ACTIVATION_IDENTITY): SB_ACTIVATION_RELU
-          gated: gated feed-forward: (activation(x U') * (x G')) W'
+          gated: gated feed-forward: (activation(x G') * (x U')) W'
           score: of all attention layers
+          score_scale: the factor of their scores; default 1 / sqrt D, or 1 with
+        SB_SCORE_COSINE
           temperature: extra divisor of attention scores; default 1
           attention: except where attention weights are requested
+          embedding_scale: the factor of symbols' embeddings; default sqrt C
+          position_scale: and of learned positions; default sqrt C
+          embedding_norm: a norm after embeddings and positions, before dropout
           positions
+          position_offset: learned: rows of the table before that of the first position
+          rotary_base: default 10000
+          rotary_scaling: divides the positions that rotary ones turn by; default 1
+          position_buckets: of SB_POSITIONS_BUCKETS, an even number; default 32
+          position_distance: from which on all share the last bucket; default 128
           precision
           recompute: activation checkpointing of each layer, except where attention weights are
         requested
@@ -3847,5 +4006,5 @@ class PositionBias(Layer):
         _to.check(_c.sb_position_bias_init(self, _to.instance(set, Parameters), _to.text(name), given))
 
 
-for _name in ['add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:
+for _name in ['add', 'subtract', 'multiply', 'divide', 'maximum', 'minimum', 'where', 'negate', 'scale', 'sqrt', 'exp', 'log', 'tanh', 'sigmoid', 'relu', 'gelu', 'gelu_tanh', 'silu', 'abs', 'sin', 'cos', 'expm1', 'log1p', 'erf', 'pow', 'clamp', 'detach', 'cast', 'matmul', 'matmul_nt', 'matmul_tn', 'linear', 'linear_activation', 'reshape', 'permute', 'transpose', 'slice', 'split', 'expand', 'sum', 'mean', 'max', 'argmax', 'variance', 'topk', 'softmax', 'masked_softmax', 'log_softmax', 'logsumexp', 'layer_norm', 'residual_layer_norm', 'rms_norm', 'l2_normalize', 'softmax_over', 'log_softmax_over', 'logsumexp_over', 'layer_norm_over', 'rms_norm_over', 'l2_normalize_over', 'embedding', 'embedding_padded', 'gather', 'dropout', 'residual_dropout', 'cross_entropy', 'linear_cross_entropy', 'mean_squared_error', 'rotary', 'rotary_scaled', 'relative_bias', 'attention', 'attention_weights', 'to_ranks', 'from_ranks']:
     setattr(Tensor, _name, globals()[_name])

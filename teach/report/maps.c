@@ -13,6 +13,15 @@ static const char *const kind_texts[] = {
     "Rows: the symbols of the text. Columns: the symbols that they attend to.",
     "Rows: the symbols written. Columns: the symbols before them that they attend to."};
 
+/* Maps of one kind. */
+struct atlas {
+    const char *title, *text;
+    struct subject_axis from, to;
+    bool causal, relative; /* relative: rows and columns are one sequence */
+    int64_t layers;
+    sb_tensor *const *weights;
+};
+
 double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j)
 {
     const int64_t H = sb_tensor_dim(w, 1), Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
@@ -79,7 +88,7 @@ static void map_labels(struct html *html, const struct subject_axis *from,
 
 /* What a head does in one line: where its rows look most, relative to themselves, or how sharply.
  */
-static void map_summary(struct html *html, const sb_tensor *w, enum attention_kind kind, int64_t h)
+static void map_summary(struct html *html, const sb_tensor *w, bool relative, int64_t h)
 {
     enum { FAR = 3 };
     const int64_t Lq = sb_tensor_dim(w, 2), Lk = sb_tensor_dim(w, 3);
@@ -102,35 +111,35 @@ static void map_summary(struct html *html, const sb_tensor *w, enum attention_ki
         if (rows[o] > 0 && at[o] / (double)rows[o] > at[best] / (double)(rows[best] + !rows[best]))
             best = o;
     const double mean = rows[best] > 0 ? at[best] / (double)rows[best] : 0;
-    if (kind != CROSS_ATTENTION && mean >= 0.5 && best == FAR)
+    if (relative && mean >= 0.5 && best == FAR)
         html_print(html, "looks at itself, %.0f %%", 100 * mean);
-    else if (kind != CROSS_ATTENTION && mean >= 0.5)
+    else if (relative && mean >= 0.5)
         html_print(html, "looks %d to the %s, %.0f %%", best < FAR ? FAR - best : best - FAR,
                    best < FAR ? "left" : "right", 100 * mean);
     else
         html_print(html, "largest weight %.0f %% on average", 100 * top);
 }
 
-static void map(struct html *html, const struct subject *s, const sb_tensor *w,
-                enum attention_kind kind, int64_t layer, int64_t h)
+static void map(struct html *html, const struct atlas *a, int64_t layer, int64_t h)
 {
-    const struct subject_axis from = subject_queries(s, kind), to = subject_keys(s, kind);
-    const long long width = (long long)to.length * CELL, height = (long long)from.length * CELL;
+    const sb_tensor *w = a->weights[layer];
+    const long long width = (long long)a->to.length * CELL,
+                    height = (long long)a->from.length * CELL;
     html_add(html, "<figure>");
     html_svg_begin(html, MARGIN + width + 1, MARGIN + height + 1, "%s, layer %lld, head %lld",
-                   kind_titles[kind], (long long)layer + 1, (long long)h + 1);
+                   a->title, (long long)layer + 1, (long long)h + 1);
     html_add(html, "<g style=\"font-size:10px\">");
-    map_labels(html, &from, &to);
+    map_labels(html, &a->from, &a->to);
     html_print(html,
                "</g><g fill=\"var(--blue)\"><path fill=\"none\" stroke=\"var(--line)\" "
                "d=\"M%d %dh%lldv%lldh-%lldz\"/>\n",
                MARGIN, MARGIN, width, height, width);
-    for (int64_t i = 0; i < from.length; i++)
-        for (int64_t j = 0; j < to.length; j++)
-            cell(html, &from, &to, i, j, maps_weight(w, h, i, j));
+    for (int64_t i = 0; i < a->from.length; i++)
+        for (int64_t j = 0; j < a->to.length; j++)
+            cell(html, &a->from, &a->to, i, j, maps_weight(w, h, i, j));
     html_print(html, "</g></svg><figcaption>layer %lld, head %lld<br>evenness %.2f<br>",
-               (long long)layer + 1, (long long)h + 1, evenness(w, h, kind == DECODER_ATTENTION));
-    map_summary(html, w, kind, h);
+               (long long)layer + 1, (long long)h + 1, evenness(w, h, a->causal));
+    map_summary(html, w, a->relative, h);
     html_add(html, "</figcaption></figure>\n");
 }
 
@@ -172,39 +181,50 @@ static void numbers(struct html *html, const struct subject_axis *from,
 }
 
 /* Long texts get the mean over the heads of a layer, which keeps the page small. */
-static void all_numbers(struct html *html, const struct subject *s, enum attention_kind kind,
-                        sb_tensor *const weights[])
+static void all_numbers(struct html *html, const struct atlas *a)
 {
-    const struct subject_axis from = subject_queries(s, kind), to = subject_keys(s, kind);
-    const int64_t layers = subject_layers(s, kind), heads = sb_tensor_dim(weights[0], 1);
-    const bool mean = layers * heads * from.length * to.length > MOST_NUMBERS;
+    const int64_t heads = sb_tensor_dim(a->weights[0], 1);
+    const bool mean = a->layers * heads * a->from.length * a->to.length > MOST_NUMBERS;
     html_add(html, "<details><summary>The numbers, in per cent</summary>\n");
-    for (int64_t layer = 0; layer < layers; layer++)
+    for (int64_t layer = 0; layer < a->layers; layer++)
         for (int64_t h = mean ? -1 : 0; h < (mean ? 0 : heads); h++) {
             html_print(html, "<div class=\"wide\"><table>\n<caption>Layer %lld, ",
                        (long long)layer + 1);
             html_print(html, h < 0 ? "mean over its heads" : "head %lld", (long long)h + 1);
             html_add(html, "</caption>\n");
-            numbers(html, &from, &to, weights[layer], h);
+            numbers(html, &a->from, &a->to, a->weights[layer], h);
         }
     html_add(html, "</details>\n");
 }
 
-static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
-                 sb_tensor *const weights[])
+static void draw_atlas(struct html *html, const struct atlas *a)
 {
     html_print(
         html,
         "<h2>%s</h2>\n<p>%s A stronger blue is a larger weight. Evenness is the entropy of a row "
         "divided by that of equal weights: 1 for equal weights, 0 for a single symbol.</p>\n",
-        kind_titles[kind], kind_texts[kind]);
+        a->title, a->text);
     colour_bar(html);
     html_add(html, "<div class=\"maps\">\n");
-    for (int64_t layer = 0; layer < subject_layers(s, kind); layer++)
-        for (int64_t h = 0; h < sb_tensor_dim(weights[layer], 1); h++)
-            map(html, s, weights[layer], kind, layer, h);
+    for (int64_t layer = 0; layer < a->layers; layer++)
+        for (int64_t h = 0; h < sb_tensor_dim(a->weights[layer], 1); h++)
+            map(html, a, layer, h);
     html_add(html, "</div>\n");
-    all_numbers(html, s, kind, weights);
+    all_numbers(html, a);
+}
+
+static void maps(struct html *html, const struct subject *s, enum attention_kind kind,
+                 sb_tensor *const weights[])
+{
+    const struct atlas atlas = {.title = kind_titles[kind],
+                                .text = kind_texts[kind],
+                                .from = subject_queries(s, kind),
+                                .to = subject_keys(s, kind),
+                                .causal = kind == DECODER_ATTENTION,
+                                .relative = kind != CROSS_ATTENTION,
+                                .layers = subject_layers(s, kind),
+                                .weights = weights};
+    draw_atlas(html, &atlas);
 }
 
 static void alignment(struct html *html, const struct maps *m)
@@ -261,5 +281,45 @@ bool maps_of(struct html *html, const struct subject *s, maps_draw *draw)
     if (ok)
         draw(html, &m);
     memory_free(all);
+    return sb_tape_end(&tape) && ok;
+}
+
+static bool draw_text(struct html *html, const struct text_subject *s, const sb_attentions *found)
+{
+    sb_tensor **weights = memory_new((size_t)found->maps * sizeof *weights);
+    if (!weights)
+        return sb_fail("out of memory for the weights of %d layers", found->maps);
+    for (int i = 0; i < found->maps; i++)
+        weights[i] = found->map[i].weights;
+    const struct atlas atlas = {
+        .title = "Attention",
+        .text = s->causal ? "Rows: the symbols of the text. Columns: itself and the symbols before "
+                            "it that each attends to."
+                          : kind_texts[ENCODER_ATTENTION],
+        .from = s->axis,
+        .to = s->axis,
+        .causal = s->causal,
+        .relative = true,
+        .layers = found->maps,
+        .weights = weights};
+    draw_atlas(html, &atlas);
+    memory_free(weights);
+    return true;
+}
+
+bool maps_add_text(struct html *html, const struct text_subject *s)
+{
+    const sb_model *model = &s->checkpoint->subject;
+    sb_attentions found;
+    if (s->axis.length > MOST_SYMBOLS)
+        return sb_fail("the text has %lld symbols; up to %d can be drawn; give a shorter --input",
+                       (long long)s->axis.length, MOST_SYMBOLS);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    bool ok = model->kind->attentions(model->self, s->batch, &found);
+    if (ok) {
+        ok = draw_text(html, s, &found);
+        sb_free(found.map);
+    }
     return sb_tape_end(&tape) && ok;
 }

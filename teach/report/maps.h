@@ -2,7 +2,7 @@
 #ifndef SOFTBACK_TEACH_REPORT_MAPS_H
 #define SOFTBACK_TEACH_REPORT_MAPS_H
 
-#include "teach/explain/subject.h"
+#include "teach/explain/text_subject.h"
 #include "teach/report/html.h"
 
 /* The weights (1, H, Lq, Lk) of each layer, by kind, while the subject's pair goes through the
@@ -20,6 +20,9 @@ bool maps_of(struct html *html, const struct subject *subject, maps_draw *draw);
 /* All of them: cross-attention of each written symbol, as lines between two rows of symbols; then
    all layers and heads, small, by kind; and one decoding step at a time. */
 bool maps_add(struct html *html, const struct subject *subject);
+
+/* The attention of a text to itself: all layers and heads, small, and their numbers. */
+bool maps_add_text(struct html *html, const struct text_subject *subject);
 
 /* The weight of head h, or the mean over all for h < 0. */
 double maps_weight(const sb_tensor *w, int64_t h, int64_t i, int64_t j);

@@ -195,13 +195,13 @@ TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
     const sb_transformer_options o = {.width = 8, .heads = 3}, six = {.width = 6};
     expect_refused(kind_of(encoder), &o,
                    "encoder_layer: width 8 is not a multiple of 3 heads; choose heads that divide "
-                   "the width (4 by default)");
+                   "the width (4 by default), or give a head_size");
     expect_refused(kind_of(decoder), &o,
                    "decoder_layer: width 8 is not a multiple of 3 heads; choose heads that divide "
-                   "the width (4 by default)");
+                   "the width (4 by default), or give a head_size");
     expect_refused(kind_of(attention), &six,
                    "multi_head_attention: width 6 is not a multiple of 4 heads; choose heads that "
-                   "divide the width (4 by default)");
+                   "divide the width (4 by default), or give a head_size");
     const sb_transformer_options keys = {.width = 8, .heads = 4, .key_heads = 3};
     expect_refused(kind_of(attention), &keys,
                    "multi_head_attention: 4 heads are not a multiple of 3 key heads; choose "

@@ -119,7 +119,7 @@ TEST(lora, what_is_out_of_range_or_matches_nothing_is_refused)
     cr_expect(!sb_lora_merge(plain.set));
     EXPECT_ERROR("lora_merge: there are no adapters");
     sb_output_head head;
-    cr_expect(!sb_output_head_init(&head, plain.set, "head", 4, 5, NULL));
+    cr_expect(!sb_output_head_init(&head, plain.set, "head", 4, 5, true, NULL));
     EXPECT_ERROR("output_head: \"head\" cannot have LoRA adapters; name other layers");
     cr_expect(!sb_parameters_find(plain.set, "head.weight"));
     sb_parameters_free(plain.set);

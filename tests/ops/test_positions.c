@@ -91,6 +91,21 @@ TEST(positions, rotary_begins_at_the_given_position)
     sb_tape_end(&tape);
 }
 
+TEST(positions, scaled_rotary_turns_by_positions_in_between)
+{
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *x = test_leaf(SB_F64, 5, SB_SHAPE(1, 9, 2, 6)), *every_third[3];
+    sb_tensor *y = sb_rotary_scaled(x, 6, 50, 3);
+    for (int i = 0; i < 3; i++)
+        every_third[i] = sb_rotary(sb_slice(x, 1, 3 * i, 1), 2 + i, 50);
+    for (int i = 0; i < 3; i++)
+        cr_expect(test_relative(sb_slice(y, 1, 3 * i, 1), every_third[i]) < 1e-15, "%d", i);
+    cr_expect(test_relative(sb_rotary_scaled(x, 6, 50, 0), sb_rotary(x, 6, 50)) == 0);
+    sb_tape_end(&tape);
+    sb_tensor_release(x);
+}
+
 /* The gradient is rotated back; gradients of two uses add up. */
 TEST(positions, rotary_backward_rotates_back)
 {
@@ -186,6 +201,9 @@ TEST(positions, wrong_arguments_are_named)
     EXPECT_FAILURE("rotary: start is -3; it must not be negative", sb_rotary(even, -3, 0));
     EXPECT_FAILURE("rotary: base is -1; it must be positive", sb_rotary(even, 0, -1));
     EXPECT_FAILURE("rotary: base is nan", sb_rotary(even, 0, NAN));
+    EXPECT_FAILURE("rotary: scaling is -2; it must be positive, or 0 for 1",
+                   sb_rotary_scaled(even, 0, 0, -2));
+    EXPECT_FAILURE("rotary: scaling is nan", sb_rotary_scaled(even, 0, 0, NAN));
     EXPECT_FAILURE("alibi: H is 0, Lq is 1, Lk is 1; H must", sb_alibi(SB_F32, 0, 1, 1));
     EXPECT_FAILURE("Lq is -1, Lk is 1", sb_alibi(SB_F32, 1, -1, 1));
     EXPECT_FAILURE("alibi: dtype is bool", sb_alibi(SB_BOOL, 1, 1, 1));

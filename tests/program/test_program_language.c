@@ -220,6 +220,36 @@ TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
     free(file);
 }
 
+/* As small as Llama's or T5's are large. */
+TEST(program_language, options_of_published_models_are_trained_saved_and_resumed)
+{
+    static const char *const options[] = {
+        "--positions rotary --rotary-base 500 --rotary-scaling 2 --head-size 6 --gated --biases "
+        "none --norm-kind rms --norm-epsilon 0.0001 --embedding-scale 1 --key-heads 1",
+        "--positions buckets --position-buckets 8 --position-distance 20 --score-scale 1 --biases "
+        "qkv",
+        "--positions learned --positions-longest 40 --position-offset 2 --position-scale 1 "
+        "--embedding-norm --no-output-bias --tie-embeddings",
+        "--positions halves --norm post"};
+    write_lines("text.txt", 300);
+    for (int i = 0; i < 4; i++) {
+        struct outcome o = program_run(TRAIN "--steps 10 %s --out m%d", options[i], i);
+        cr_assert(o.code == 0, "%s: %s", options[i], o.err);
+        o = program_run(TRAIN "--steps 14 %s --out m%d --resume", options[i], i);
+        cr_expect(o.code == 0 && strstr(o.out, "4 more steps"), "%s: %s", options[i], o.err);
+        o = program_run("generate m%d a --seed 3 --length 20", i);
+        cr_expect(o.code == 0, "%s: %s", options[i], o.err);
+        o = program_run("info m%d", i);
+        cr_expect(o.code == 0 && (i > 0 || strstr(o.out, "head-size          6")), "%s", o.out);
+    }
+    struct outcome o = program_run(TRAIN "--steps 20 --resume --out m0 --rotary-base 600");
+    cr_expect(o.code == 1 && strstr(o.err, "--rotary-base is 6e+02, but m0 was started with 5e+02"),
+              "%s", o.err);
+    o = program_run(TRAIN "--steps 20 --out x --rotary-base 0");
+    cr_expect(o.code == 2 && strstr(o.err, "--rotary-base: \"0\" is not a number above 0"), "%s",
+              o.err);
+}
+
 TEST(program_language, runs_are_averaged)
 {
     make_model("--steps 20");
@@ -270,8 +300,6 @@ TEST(program_language, bad_calls_are_named)
         {"train --model language --data bad.txt --out x", "bad.txt:2: byte 0xff is not UTF-8", 1},
         {"train --model language --data short.txt --out x", "1 documents of 2 bytes are too few",
          1},
-        {"train --model language --data text.txt --out x --report x.html",
-         "--report needs --model seq2seq", 2},
         {"train --model language --data none.txt --out x", "none.txt", 1},
         {"train --model language --data text.txt --out x --positions learned --positions-longest 9",
          "context is 128, but only 9 positions are learned", 1},

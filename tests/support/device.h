@@ -33,8 +33,8 @@ bool test_slow_device(void);
 int test_some(int n);
 bool test_sanitized(void);
 
-/* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test unless
-   it is emulated. */
+/* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test
+   unless it is emulated. */
 struct emulator_work device_work(void);
 
 /* Skips the rest of the test where kernels are emulated: it would take too long. */

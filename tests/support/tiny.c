@@ -24,6 +24,20 @@ static const struct tiny_variant variants[] = {
     {"tied and shared", {TRANSFORMER(), .tie_embeddings = true, .share_embeddings = true}},
     {"smoothed", {TRANSFORMER(), .label_smoothing = 0.1}},
     {"dropout", {TRANSFORMER(.dropout = 0.2)}},
+    {"as Llama's",
+     {TRANSFORMER(.key_heads = 1, .head_size = 8, .gated = true, .activation = SB_ACTIVATION_SILU,
+                  .norm_kind = SB_NORM_KIND_RMS, .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE,
+                  .embedding_scale = 1, .positions = SB_POSITIONS_ROTARY, .rotary_base = 500,
+                  .rotary_scaling = 4)}},
+    {"as BART's",
+     {TRANSFORMER(.norm_place = SB_NORM_POST, .positions = SB_POSITIONS_LEARNED, .longest = 40,
+                  .position_offset = 2, .position_scale = 1, .embedding_norm = true)}},
+    {"as T5's",
+     {TRANSFORMER(.head_size = 4, .norm_kind = SB_NORM_KIND_RMS, .biases = SB_BIASES_NONE,
+                  .score_scale = 1, .positions = SB_POSITIONS_BUCKETS, .position_buckets = 8,
+                  .position_distance = 6)}},
+    {"halves", {TRANSFORMER(.biases = SB_BIASES_QKV, .positions = SB_POSITIONS_HALVES)}},
+    {"no output bias", {TRANSFORMER(.no_output_bias = true), .tie_embeddings = true}},
 };
 
 const struct tiny_variant *tiny_variant(int i)

@@ -113,14 +113,18 @@ CPU_TEST(parallel, tensor_parallelism_trains_like_one_rank)
 
 static void vary(sb_transformer_options *o, int variant)
 {
-    static const sb_positions positions[] = {SB_POSITIONS_ALIBI, SB_POSITIONS_RELATIVE,
-                                             SB_POSITIONS_ROTARY, SB_POSITIONS_LEARNED};
+    static const sb_positions positions[] = {SB_POSITIONS_ALIBI,   SB_POSITIONS_RELATIVE,
+                                             SB_POSITIONS_ROTARY,  SB_POSITIONS_LEARNED,
+                                             SB_POSITIONS_BUCKETS, SB_POSITIONS_HALVES};
     o->width = o->feed_forward = 16;
     o->heads = 8;
     o->dropout = 0.2;
-    o->positions = positions[variant % 4];
+    o->positions = positions[variant % 6];
     o->key_heads = variant % 2 ? 4 : 8;
     o->gated = variant % 2;
+    o->head_size = variant % 3 == 1 ? 4 : 0;
+    o->biases = (sb_biases)(variant / 2 % 3);
+    o->embedding_norm = variant % 4 == 3;
     o->norm_place = variant / 2 % 2 ? SB_NORM_POST : SB_NORM_PRE;
     o->norm_kind = variant / 4 % 2 ? SB_NORM_KIND_RMS : SB_NORM_KIND_LAYER;
     o->score = (sb_score)(variant % 3);

@@ -112,7 +112,7 @@ TEST(allocation, each_failing_allocation_of_an_evaluation_is_reported)
 static bool save(void *context)
 {
     const struct scene *scene = context;
-    const struct progress progress = {.best_loss = 1};
+    const struct progress progress = {.best.loss = 1};
     bool ok = checkpoint_save(scene->path, &scene->settings, "", scene->run.model,
                               scene->run.trainer, &progress);
     char part[300];

@@ -97,6 +97,44 @@ TEST(beam, scores_follow_the_formula)
     tiny_free(&tiny);
 }
 
+/* The penalty that gave a score. */
+static double penalty_of(const sb_decoded *o)
+{
+    const double Y = (double)(o->length + o->ended);
+    return log(o->log_probability / o->score) / log((5 + Y) / 6);
+}
+
+TEST(beam, by_default_words_have_a_length_penalty_and_characters_have_none)
+{
+    static const struct {
+        sb_units units;
+        int64_t width;
+        double given, penalty;
+    } cases[] = {{SB_UNITS_WORDS, 3, 0, 1},      {SB_UNITS_BPE, 3, 0, 1},
+                 {SB_UNITS_CHARACTERS, 3, 0, 0}, {SB_UNITS_BYTES, 3, 0, 0},
+                 {SB_UNITS_WORDS, 1, 0, 0},      {SB_UNITS_WORDS, 3, SB_ZERO, 0},
+                 {SB_UNITS_WORDS, 3, 0.6, 0.6},  {SB_UNITS_CHARACTERS, 3, 0.6, 0.6}};
+    const char *text = "a b c aa bb ab", *const source = "a b";
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const sb_vocabulary_options units = {.units = cases[i].units};
+        const sb_seq2seq_options sizes = {.transformer = {.width = 8, .heads = 2}};
+        sb_vocabulary *v = sb_vocabulary_new(&text, 1, &units);
+        sb_parameters *weights = sb_parameters_of(SB_F64, 5);
+        sb_seq2seq *model = sb_seq2seq_for(weights, v, v, &sizes);
+        const sb_decoding_options options = {
+            .beam_width = cases[i].width, .longest = 5, .length_penalty = cases[i].given};
+        sb_decoded output;
+        cr_assert(sb_decode_texts(model, &source, 1, &options, &output), "%s", sb_error());
+        cr_expect(output.length + output.ended > 1 &&
+                      fabs(penalty_of(&output) - cases[i].penalty) < 1e-9,
+                  "%zu: %g", i, penalty_of(&output));
+        sb_decoded_free(1, &output);
+        sb_seq2seq_free(model);
+        sb_parameters_free(weights);
+        sb_vocabulary_release(v);
+    }
+}
+
 static sb_tensor *encode(const void *model, sb_tensor *ids, sb_tensor *source_lengths)
 {
     return sb_seq2seq_encode(model, ids, source_lengths);

@@ -94,14 +94,14 @@ TEST(checkpoint, the_state_is_kept_to_the_bit)
     small_run_train(&run, 5);
     for (int i = 0; i < 8; i++)
         sb_optimiser_observe(sb_trainer_optimiser(run.trainer), 1 / 3. + i);
-    const struct progress p = {.evaluations = 8,
-                               .best_error = NAN,
-                               .best_loss = 0x1.23456789abcdep-7,
-                               .best_step = 3,
-                               .waited = 2,
-                               .data_hash = 0x7edcba9876543210u,
-                               .best_fingerprint = 0xfedcba9876543210u,
-                               .finished = true};
+    const struct progress p = {
+        .evaluations = 8,
+        .best = {.loss = 0x1.23456789abcdep-7, .error = NAN, .unit_error = NAN, .bleu = 100 / 3.},
+        .best_step = 3,
+        .waited = 2,
+        .data_hash = 0x7edcba9876543210u,
+        .best_fingerprint = 0xfedcba9876543210u,
+        .finished = true};
     const char *path = test_temporary("state.safetensors");
     save(&run, path, &p);
     struct checkpoint *c = load(path);
@@ -113,7 +113,8 @@ TEST(checkpoint, the_state_is_kept_to_the_bit)
     cr_expect(same_bits(is.plateau.best, 1 / 3.) && is.plateau.seen == 8);
     cr_expect(is.plateau.waited == was.plateau.waited && is.plateau.waited == 1);
     cr_expect(is.plateau.reduced == was.plateau.reduced && is.plateau.reduced == 3);
-    cr_expect(isnan(c->progress.best_error) && same_bits(c->progress.best_loss, p.best_loss));
+    cr_expect(isnan(c->progress.best.error) && same_bits(c->progress.best.loss, p.best.loss));
+    cr_expect(isnan(c->progress.best.unit_error) && same_bits(c->progress.best.bleu, 100 / 3.));
     cr_expect(c->progress.best_step == 3 && c->progress.evaluations == 8);
     cr_expect(c->progress.waited == 2 && c->progress.data_hash == p.data_hash);
     cr_expect(c->progress.finished && c->progress.best_fingerprint == p.best_fingerprint);
@@ -137,9 +138,9 @@ static void train_until(struct small_run *run, struct progress *p, const sb_pair
         double loss = sb_evaluate_loss(run->model, data);
         cr_assert(sb_average_swap(average));
         cr_assert(loss > 0, "%s", sb_error());
-        bool best = p->evaluations++ == 0 || loss < p->best_loss;
+        bool best = p->evaluations++ == 0 || loss < p->best.loss;
         p->waited = best ? 0 : p->waited + 1;
-        p->best_loss = best ? loss : p->best_loss;
+        p->best.loss = best ? loss : p->best.loss;
         sb_optimiser_observe(sb_trainer_optimiser(run->trainer), loss);
     }
     sb_data_free(data);
@@ -195,7 +196,7 @@ TEST(checkpoint, equal_training_gives_equal_files)
     strcpy(first, test_temporary("first.safetensors"));
     strcpy(second, test_temporary("second.safetensors"));
     struct settings s = small_settings();
-    const struct progress p = {.best_loss = 0.5};
+    const struct progress p = {.best.loss = 0.5};
     for (int i = 0; i < 2; i++) {
         struct small_run run = small_run(&s, NULL);
         small_run_train(&run, 3);
@@ -289,7 +290,7 @@ struct change {
 };
 
 static const struct change hostile[] = {
-    {"format", "2", "its format is 2; this version reads only 1"},
+    {"format", "3", "its format is 3; this version reads 1 to 2"},
     {"format", "\"1\"", "its format is missing or malformed"},
     {"format", NULL, "its format is missing or malformed"},
     {"task", NULL, "its task is missing or malformed"},
@@ -358,7 +359,7 @@ static sb_safetensors *sample_file(void)
     struct settings s = small_settings();
     struct small_run run = small_run(&s, NULL);
     small_run_train(&run, 3);
-    const struct progress p = {.best_loss = 0.5};
+    const struct progress p = {.best.loss = 0.5};
     const char *path = test_temporary("good.safetensors");
     save(&run, path, &p);
     small_run_close(&run);

@@ -47,7 +47,8 @@ static void expect_settings_survive(const char *kind)
         cr_assert(setting_set(&s, i, other(&s, i)), "%s", sb_error());
     const char *text = "a b";
     sb_vocabulary *v = sb_vocabulary_new(&text, 1, NULL);
-    struct metadata d = {.model = sb_description_new(kind), .task = (char *)(uintptr_t) ""};
+    struct metadata d = {
+        .format = 1, .model = sb_description_new(kind), .task = (char *)(uintptr_t) ""};
     cr_assert(settings_write(&s, d.model) && sb_description_add_vocabulary(d.model, "source", v) &&
                   sb_description_add_vocabulary(d.model, "target", v),
               "%s", sb_error());

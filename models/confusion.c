@@ -1,0 +1,79 @@
+#include "models/confusion.h"
+#include "tensor/failure.h"
+#include "tensor/memory.h"
+#include <string.h>
+
+int64_t confusion_at(const struct confusion *c, int64_t label, int64_t taken)
+{
+    return c->cell[label * c->labels + taken];
+}
+
+double confusion_accuracy(const struct confusion *c)
+{
+    return (double)c->right / (double)c->texts;
+}
+
+static int64_t confusion_label(const sb_classifier *model, const char *text)
+{
+    for (int64_t i = 0; i < sb_classifier_labels(model); i++)
+        if (strcmp(sb_classifier_label(model, i), text) == 0)
+            return i;
+    sb_fail("the label \"%s\" is unknown to the model, which has %lld labels", text,
+            (long long)sb_classifier_labels(model));
+    return -1;
+}
+
+static bool confusion_count(struct confusion *c, const sb_classifier *model, const sb_pairs *pairs,
+                            const sb_class classes[])
+{
+    for (int64_t i = 0; i < c->texts; i++) {
+        const int64_t label = confusion_label(model, sb_pairs_target(pairs, i));
+        if (label < 0)
+            return false;
+        c->cell[label * c->labels + classes[i].label]++;
+        c->right += classes[i].label == label;
+    }
+    return true;
+}
+
+/* F1 = 2 right / (texts of the label + texts taken for it). */
+static double confusion_f1(const struct confusion *c)
+{
+    double sum = 0;
+    int64_t occurring = 0;
+    for (int64_t k = 0; k < c->labels; k++) {
+        int64_t of = 0, taken = 0;
+        for (int64_t i = 0; i < c->labels; i++) {
+            of += confusion_at(c, k, i);
+            taken += confusion_at(c, i, k);
+        }
+        occurring += of + taken > 0;
+        sum += of + taken > 0 ? 2 * (double)confusion_at(c, k, k) / (double)(of + taken) : 0;
+    }
+    return sum / (double)occurring;
+}
+
+bool confusion_measure(struct confusion *c, const sb_classifier *model, const sb_pairs *pairs)
+{
+    *c = (struct confusion){.labels = sb_classifier_labels(model), .texts = sb_pairs_count(pairs)};
+    const size_t cells = (size_t)(c->labels * c->labels) * sizeof *c->cell;
+    sb_class *classes = memory_new((size_t)c->texts * sizeof *classes);
+    c->cell = memory_new(cells);
+    bool ok = (classes && c->cell) || sb_fail("out of memory for %lld texts", (long long)c->texts);
+    if (ok)
+        memset(c->cell, 0, cells);
+    ok = ok && sb_classify(model, sb_pairs_sources(pairs), c->texts, classes) &&
+         confusion_count(c, model, pairs, classes);
+    memory_free(classes);
+    if (ok)
+        c->f1 = confusion_f1(c);
+    else
+        confusion_free(c);
+    return ok;
+}
+
+void confusion_free(struct confusion *c)
+{
+    memory_free(c->cell);
+    *c = (struct confusion){0};
+}

@@ -1,0 +1,74 @@
+#include "teach/report/inside.h"
+#include "teach/report/strip.h"
+#include "tensor/error.h"
+#include "tensor/memory.h"
+
+static const char *parameter_name(const void *set, int64_t row)
+{
+    return sb_parameters_name(set, row);
+}
+
+enum inside { GRADIENTS, SATURATED, EVENNESS };
+
+static bool add_strip(struct html *html, const struct run_log *run, enum inside what,
+                      struct strip strip)
+{
+    const int64_t n = run->diagnoses;
+    double *steps = memory_new((size_t)(n + 1) * sizeof *steps);
+    const double **values = memory_new((size_t)(n + 1) * sizeof *values);
+    for (int64_t i = 0; steps && values && i < n; i++) {
+        const struct run_diagnosis *d = &run->diagnosis[i];
+        steps[i] = d->step;
+        values[i] = what == GRADIENTS   ? d->gradients
+                    : what == SATURATED ? d->saturated
+                                        : d->evenness;
+    }
+    const bool ok = steps && values;
+    strip.columns = n;
+    strip.steps = steps;
+    strip.values = values;
+    if (ok)
+        strip_add(html, &strip);
+    memory_free(steps);
+    memory_free(values);
+    return ok || sb_fail("out of memory for the log");
+}
+
+bool inside_add(struct html *html, const struct run_log *run, const sb_parameters *weights,
+                int64_t heads, const char *(*head_name)(const void *context, int64_t row),
+                const void *context)
+{
+    if (run->diagnoses > 0 &&
+        (run->parameters != sb_parameters_count(weights) || run->heads != heads))
+        return sb_fail("the log is of a model with %lld parameters and %lld heads; this model has "
+                       "%lld and %lld",
+                       (long long)run->parameters, (long long)run->heads,
+                       (long long)sb_parameters_count(weights), (long long)heads);
+    return add_strip(html, run, GRADIENTS,
+                     (struct strip){
+                         .title = "The gradient of each parameter",
+                         .text = "Its norm on a few held-out texts. A lighter shade is a factor of "
+                                 "2.5 less; below a ten-thousandth of the largest there is "
+                                 "none.",
+                         .rows = run->parameters,
+                         .name = parameter_name,
+                         .context = weights,
+                         .logarithmic = true}) &&
+           add_strip(html, run, SATURATED,
+                     (struct strip){.title = "Saturated rows",
+                                    .text =
+                                        "The share of each head's rows whose softmax passes hardly "
+                                        "any gradient: ||J|| sqrt n < 0.01, with n keys. In a "
+                                        "trained model this is confidence, not a fault.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = context}) &&
+           add_strip(html, run, EVENNESS,
+                     (struct strip){.title = "Evenness",
+                                    .text =
+                                        "The entropy of each head's rows, divided by that of equal "
+                                        "weights.",
+                                    .rows = run->heads,
+                                    .name = head_name,
+                                    .context = context});
+}

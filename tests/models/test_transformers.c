@@ -1,0 +1,215 @@
+/* Published architectures, by options: logits and gradients agree with small random models of
+   Hugging Face's transformers. See make_transformers.py in tests/golden, which maps the names of
+   weights. */
+#include "tests/support/reference.h"
+#include "tests/support/tiny.h"
+#include <stdio.h>
+
+static const double of_logits = 1e-5, of_gradients = 1e-4; /* shares of the largest number */
+
+#define SIZES(H, layers)                                                                           \
+    .width = 8, .heads = H, .feed_forward = 12, .encoder_layers = layers, .decoder_layers = layers
+
+/* The largest difference from a stored tensor, as a share of its largest number or of `least`. */
+static double error_of(const sb_safetensors *file, const char *path, const char *name,
+                       sb_tensor *got, double least)
+{
+    double worst = 0, largest = least;
+    sb_tensor *expected = sb_safetensors_tensor(file, reference_name(path, name).text);
+    cr_assert(expected && got, "%s.%s: %s", path, name, sb_error());
+    cr_assert(shape_equal(got->rank, got->dim, expected->rank, expected->dim), "%s.%s is %s", path,
+              name, tensor_shape(got).text);
+    for (int64_t i = 0; i < sb_tensor_size(got); i++) {
+        const double difference = fabs(sb_tensor_get(got, i) - sb_tensor_get(expected, i));
+        worst = difference >= 0 ? fmax(worst, difference) : INFINITY;
+        largest = fmax(largest, fabs(sb_tensor_get(expected, i)));
+    }
+    sb_tensor_release(expected);
+    return worst / largest;
+}
+
+/* A key's bias has a gradient of 0 but for rounding: it is measured by a query's. */
+static void expect_gradients(const sb_safetensors *file, const char *path,
+                             const sb_parameters *weights)
+{
+    for (int64_t i = 0; i < sb_parameters_count(weights); i++) {
+        char name[200];
+        const char *own = sb_parameters_name(weights, i);
+        snprintf(name, sizeof name, "d.%s", own);
+        sb_tensor *gradient = sb_tensor_grad(sb_parameters_get(weights, i));
+        const double error = error_of(file, path, name, gradient, 1e-3);
+        cr_expect(error < of_gradients, "%s, the gradient of %s: %g", path, own, error);
+    }
+}
+
+static void expect_results(const sb_safetensors *file, const char *path, sb_tensor *logits,
+                           sb_tensor *loss, const sb_parameters *weights)
+{
+    double error = error_of(file, path, "logits", logits, 0);
+    cr_expect(error < of_logits, "%s: logits: %g", path, error);
+    cr_assert(sb_backward(sb_keep(loss)), "%s: %s", path, sb_error());
+    error = error_of(file, path, "loss", loss, 0);
+    cr_expect(error < of_logits, "%s: loss: %g", path, error);
+    expect_gradients(file, path, weights);
+}
+
+struct language {
+    const char *path;
+    sb_language_model_options options;
+};
+
+static void compare_language(const sb_safetensors *file, const struct language *l, sb_dtype dtype)
+{
+    sb_vocabulary *vocabulary = tiny_vocabulary();
+    sb_parameters *weights = sb_parameters_of(dtype, 1);
+    sb_language_model *model = sb_language_model_for(weights, vocabulary, &l->options);
+    cr_assert(model, "%s: %s", l->path, sb_error());
+    reference_read_weights(file, l->path, weights);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_tensor *input = reference_tensor(file, reference_name(l->path, "input").text, dtype),
+              *targets = reference_tensor(file, reference_name(l->path, "targets").text, dtype);
+    expect_results(file, l->path, sb_keep(sb_language_model_window_logits(model, input)),
+                   sb_language_model_window_loss(model, input, targets), weights);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_language_model_free(model);
+    sb_parameters_free(weights);
+    sb_vocabulary_release(vocabulary);
+}
+
+static const struct language languages[] = {
+    {"gpt2",
+     {.transformer = {SIZES(2, 2), .positions = SB_POSITIONS_LEARNED, .longest = 9,
+                      .activation = SB_ACTIVATION_GELU_TANH, .embedding_scale = 1,
+                      .position_scale = 1, .norm_epsilon = 1e-3, .no_output_bias = true},
+      .tie_embeddings = true}},
+    {"llama",
+     {.transformer = {SIZES(4, 2), .key_heads = 2, .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_SILU, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-4, .biases = SB_BIASES_NONE, .embedding_scale = 1,
+                      .positions = SB_POSITIONS_ROTARY, .rotary_base = 500, .rotary_scaling = 4}}},
+    {"qwen2",
+     {.transformer = {SIZES(4, 1), .key_heads = 2, .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_SILU, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-4, .biases = SB_BIASES_QKV, .embedding_scale = 1,
+                      .positions = SB_POSITIONS_ROTARY}}}};
+
+struct pairs {
+    const char *path;
+    sb_seq2seq_options options;
+};
+
+static void compare_pairs(const sb_safetensors *file, const struct pairs *p, sb_dtype dtype)
+{
+    static const char *const names[] = {"source", "source_lengths", "target_in", "target_out"};
+    struct tiny tiny = tiny_new(dtype, 1, &p->options);
+    reference_read_weights(file, p->path, tiny.weights);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_RECORD);
+    sb_batch batch = {.parts = 4};
+    for (int i = 0; i < 4; i++)
+        batch.part[i] = (sb_batch_part){
+            .name = names[i],
+            .t = reference_tensor(file, reference_name(p->path, names[i]).text, dtype)};
+    expect_results(file, p->path, sb_keep(sb_seq2seq_logits(tiny.model, &batch, NULL)),
+                   sb_seq2seq_loss(tiny.model, &batch), tiny.weights);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    tiny_free(&tiny);
+}
+
+static const struct pairs encoder_decoders[] = {
+    {"marian",
+     {.transformer = {SIZES(2, 2), .norm_place = SB_NORM_POST, .activation = SB_ACTIVATION_SILU,
+                      .positions = SB_POSITIONS_HALVES},
+      .tie_embeddings = true,
+      .share_embeddings = true}},
+    {"bart",
+     {.transformer = {SIZES(2, 2), .norm_place = SB_NORM_POST, .activation = SB_ACTIVATION_GELU,
+                      .positions = SB_POSITIONS_LEARNED, .longest = 9, .position_offset = 2,
+                      .position_scale = 1, .embedding_norm = true},
+      .tie_embeddings = true,
+      .share_embeddings = true}},
+    {"t5",
+     {.transformer = {SIZES(2, 2), .head_size = 6, .gated = true,
+                      .activation = SB_ACTIVATION_GELU_TANH, .norm_kind = SB_NORM_KIND_RMS,
+                      .norm_epsilon = 1e-5, .biases = SB_BIASES_NONE, .embedding_scale = 1,
+                      .score_scale = 1, .positions = SB_POSITIONS_BUCKETS, .position_buckets = 8,
+                      .position_distance = 6},
+      .tie_embeddings = true,
+      .share_embeddings = true}}};
+
+static sb_safetensors *open_references(void)
+{
+    sb_safetensors *file = sb_safetensors_open(test_path("golden/transformers.safetensors"));
+    cr_assert(file, "%s", sb_error());
+    return file;
+}
+
+TEST(transformers, gpt2_llama_and_qwen2_are_as_published)
+{
+    sb_safetensors *file = open_references();
+    for (int i = 0; i < 3; i++)
+        for (int single = 0; single < 2; single++)
+            compare_language(file, &languages[i], single ? SB_F32 : SB_F64);
+    sb_safetensors_close(file);
+}
+
+TEST(transformers, marian_bart_and_t5_are_as_published)
+{
+    sb_safetensors *file = open_references();
+    for (int i = 0; i < 3; i++)
+        for (int single = 0; single < 2; single++)
+            compare_pairs(file, &encoder_decoders[i], single ? SB_F32 : SB_F64);
+    sb_safetensors_close(file);
+}
+
+/* ---- options that are wrong ---- */
+
+TEST(transformers, options_that_no_model_can_have_are_refused)
+{
+    static const struct {
+        sb_transformer_options options;
+        const char *message;
+    } bad[] = {
+        {{.head_size = -1}, "head_size is -1, not in 0..65536; 0 gives width / heads"},
+        {{.head_size = 5, .positions = SB_POSITIONS_ROTARY}, "need an even head size, not 5"},
+        {{.norm_epsilon = -1e-5}, "norm_epsilon is -1e-05; it must be positive, or 0 for the"},
+        {{.norm_epsilon = NAN}, "norm_epsilon is nan"},
+        {{.biases = (sb_biases)3}, "biases is 3, not in 0..2"},
+        {{.score_scale = -1}, "score_scale is -1; it must be positive"},
+        {{.embedding_scale = INFINITY}, "embedding_scale is inf; it must be positive"},
+        {{.position_scale = -2}, "position_scale is -2"},
+        {{.position_offset = -1}, "position_offset is -1, not in 0..16777216"},
+        {{.rotary_base = -1}, "rotary_base is -1"},
+        {{.rotary_scaling = NAN}, "rotary_scaling is nan"},
+        {{.position_buckets = 7}, "position_buckets is 7; it must be even and in 4..65536"},
+        {{.position_buckets = 2}, "position_buckets is 2; it must be even"},
+        {{.position_distance = 16}, "position_distance is 16, not in 17..1048576: above half"},
+        {{.width = 7, .heads = 1, .positions = SB_POSITIONS_HALVES},
+         "sinusoidal positions need an even width, not 7"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        sb_transformer_options complete;
+        cr_expect(!sb_transformer_complete(&bad[i].options, &complete) &&
+                      strstr(sb_error(), bad[i].message),
+                  "%zu: %s", i, sb_error());
+    }
+}
+
+TEST(transformers, positions_with_an_offset_end_where_the_table_does)
+{
+    const sb_transformer_options options = {
+        .width = 4, .longest = 3, .position_offset = 2, .positions = SB_POSITIONS_LEARNED};
+    sb_parameters *weights = sb_parameters_of(SB_F32, 1);
+    sb_embedding_layer layer;
+    cr_assert(sb_embedding_layer_init(&layer, weights, "e", 5, &options, NULL), "%s", sb_error());
+    cr_expect(sb_tensor_dim(layer.position, 0) == 5);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    sb_tensor *ids = sb_tape_own(sb_tensor_from(SB_I32, SB_SHAPE(1, 3), (int32_t[]){1, 2, 3}));
+    cr_expect(sb_embedding_layer_forward(&layer, ids, 0) != NULL, "%s", sb_error());
+    cr_expect(!sb_embedding_layer_forward(&layer, ids, 1));
+    EXPECT_ERROR("embedding: position 3 is beyond the 3 learned ones");
+    sb_tape_end(&tape);
+    sb_parameters_free(weights);
+}

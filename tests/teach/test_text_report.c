@@ -1,0 +1,96 @@
+/* softback report, and train --report, of language models and classifiers. */
+#include "teach/report/signature.h"
+#include "tests/support/program.h"
+#include <stdio.h>
+
+#define TINY                                                                                       \
+    "--width 16 --heads 2 --steps 20 --evaluate-every 5 --batch-pairs 8 --batch-symbols 512 "      \
+    "--threads 1 --out m "
+#define LANGUAGE "train --model language --task dates --decoder-layers 2 --context 16 " TINY
+#define CLASSIFIER "train --model classifier --task pattern --encoder-layers 2 " TINY
+
+static void expect_parts(const char *file, const char *const parts[])
+{
+    char *page = program_read(file, NULL);
+    cr_assert(page != NULL);
+    for (int i = 0; parts[i]; i++)
+        cr_expect(strstr(page, parts[i]), "%s: there is no %s", file, parts[i]);
+    cr_expect(!strstr(page, " src=") && !strstr(page, "href=") && !strstr(page, "url("));
+    cr_expect(!strstr(page, "nan") && !strstr(page, "inf\""), "a number is not finite");
+    free(page);
+}
+
+TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
+{
+    struct outcome o = program_run(LANGUAGE "--report page.html");
+    cr_assert(o.code == 0 && strstr(o.out, "report     page.html\n"), "%s", o.err);
+    static const char *const parts[] = {SIGNATURE_PAGE "<html lang=\"en\">",
+                                        "<p>A language model with ",
+                                        " bits a symbol, a perplexity of ",
+                                        "<h2>Loss</h2>",
+                                        "guessing",
+                                        "<h2>Perplexity of the held-out text</h2>",
+                                        "<h2>Attention</h2>",
+                                        "layer 2, head 2<br>evenness ",
+                                        "<caption>Layer 1, head 1</caption>",
+                                        "<h2>The gradient of each parameter</h2>",
+                                        ">decoder.embedding.weight</text>",
+                                        "<h2>Saturated rows</h2>",
+                                        ">layer 2, head 1</text>",
+                                        NULL};
+    expect_parts("page.html", parts);
+    o = program_run("report m --input '1 May 1990 = ' --out other.html");
+    cr_expect(o.code == 0 && strstr(o.out, "report     other.html\n"), "%s", o.err);
+    expect_parts("other.html", parts);
+}
+
+TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
+{
+    struct outcome o = program_run(CLASSIFIER "--report page.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    static const char *const parts[] = {"<p>A classifier with ",
+                                        ". The model classifies it as <code>",
+                                        "<h2>Held-out texts that are exactly right</h2>",
+                                        "<h2>What it confuses</h2>\n<p>1000 texts that it was not "
+                                        "trained on: accuracy ",
+                                        "<h2>Attention</h2>",
+                                        "<h2>Saturated rows</h2>",
+                                        NULL};
+    expect_parts("page.html", parts);
+    o = program_run("evaluate m --task pattern --json");
+    cr_assert(o.code == 0, "%s", o.err);
+    program_write("some.tsv", "abcd\tyes\ndcba\tno\n", 17);
+    o = program_run("report m --input abcd --data some.tsv --out other.html");
+    cr_assert(o.code == 0, "%s", o.err);
+    static const char *const table[] = {"<p>2 texts that it was not trained on", NULL};
+    expect_parts("other.html", table);
+    o = program_run("report m --input abcd --out plain.html");
+    char *page = program_read("plain.html", NULL);
+    cr_expect(o.code == 0 && page && !strstr(page, "confuses"), "%s", o.err);
+    free(page);
+}
+
+TEST(text_report, what_it_cannot_show_is_refused)
+{
+    static const char *const refusals[][2] = {
+        {"--input abc --figure loss", "--figure is for encoder-decoders"},
+        {"--input abc --target x", "--target is for encoder-decoders"},
+        {"--input ''", "the text is empty; give one with at least a symbol"},
+        {"--input abc --data bad.tsv", "the label \"maybe\" is unknown to the model"},
+        {"--input abc --data none.tsv", "none.tsv"},
+        {"--input abcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcdefghabcd",
+         "up to 64 can be drawn; give a shorter --input"},
+    };
+    program_write("bad.tsv", "abcd\tmaybe\n", 11);
+    cr_assert(program_run(CLASSIFIER).code == 0);
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct outcome o = program_run("report m %s --out page.html", refusals[i][0]);
+        cr_expect(o.code == 1 && strstr(o.err, refusals[i][1]), "%s: %d %s", refusals[i][0], o.code,
+                  o.err);
+    }
+    struct outcome o = program_run(LANGUAGE "--out l");
+    cr_assert(o.code == 0, "%s", o.err);
+    o = program_run("report l --input abc --data bad.tsv");
+    cr_expect(o.code == 1 && strstr(o.err, "--data is for the confusion table of a classifier"),
+              "%s", o.err);
+}
