@@ -1,8 +1,8 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
 # Its generated files are those of the installed headers, the package has at most 1,000 lines by hand, and
-# its tests and the notebook pass with the library of the build folder; a call costs at most 2 us more
-# than in C, and a training loop reaches 0.9 of its speed. Needs a python3 with NumPy and pytest
+# its tests and the notebook pass with the library of the build folder. What a call costs more than in C,
+# and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
 # (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
 # "skipped: " and it exits with 77.
 set -eu
