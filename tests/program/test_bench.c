@@ -78,7 +78,7 @@ TEST(bench, settings_that_make_openblas_slow_are_named)
     setenv("OPENBLAS_L2_SIZE", "64", 1);
     const char *const commands[] = {"info --devices", "bench decode --quick"};
     for (int i = 0; i < 2; i++) {
-        struct outcome o = program_run(commands[i]);
+        struct outcome o = program_run("%s", commands[i]);
         cr_assert(o.code == 0, "%s", o.err);
         if (!strstr(o.out, "OpenBLAS"))
             cr_skip("built without OpenBLAS");
