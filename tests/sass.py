@@ -5,7 +5,7 @@
     python3 tests/sass.py --check [FOLDER]    fails where a kernel has grown
     python3 tests/sass.py --write [FOLDER]    writes the ceilings of its files, tests/sass.tsv
 
-No kernel may spill (LDL or STL), whatever the compiler. Its registers and the instructions of its
+No kernel but sin and cos may use local memory (LDL or STL), whatever the compiler. Its registers and the instructions of its
 inner loop may not exceed their ceilings, which hold for the version of nvcc that the file names; with
 another version they are not checked, nor in a file that has no ceilings. A number that falls is
 written with the change that lowers it.
@@ -28,6 +28,8 @@ import sys
 
 CEILINGS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "sass.tsv")
 LIMITED = "registers", "loop"
+# CUDA's sin and cos (the 12th and 13th elementwise function) reduce large arguments in an array.
+CIRCULAR = re.compile(r"elementwise (values|slopes)<.*, 1[23]>")
 COLUMNS = "registers", "loop", "instructions", "HMMA", "load", "store", "shared", "warps"
 
 
@@ -146,7 +148,7 @@ def all_kernels(cuobjdump, paths):
             assert key not in table, key
             table[key] = kernel.numbers()
             spilled = kernel.count("LDL", "STL")
-            if spilled:
+            if spilled and not CIRCULAR.fullmatch(key):
                 spills.append(f"{key}: {spilled} instructions load or store local memory, not 0")
     return table, spills
 
