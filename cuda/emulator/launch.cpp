@@ -43,10 +43,13 @@ static bool is_small_number(uintptr_t word)
     return static_cast<uint32_t>(word) < 4096;
 }
 
+/* Programs and their memory lie above 2^44; the address sanitizer maps its shadow below, where the
+   multipliers that replace divisions would seem to point to it. */
 static bool is_mapped(uintptr_t address)
 {
     const uintptr_t mask = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)) - 1;
-    return address >> 47 == 0 && msync(reinterpret_cast<void *>(address & ~mask), 1, MS_ASYNC) == 0;
+    return address >> 44 != 0 && address >> 47 == 0 &&
+           msync(reinterpret_cast<void *>(address & ~mask), 1, MS_ASYNC) == 0;
 }
 
 void note_addresses(Pointers &all, size_t argument, const void *words, size_t bytes)
