@@ -81,7 +81,7 @@ TEST(bench, settings_that_make_openblas_slow_are_named)
         struct outcome o = program_run("%s", commands[i]);
         cr_assert(o.code == 0, "%s", o.err);
         if (!strstr(o.out, "OpenBLAS"))
-            cr_skip("built without OpenBLAS");
+            cr_skip_test("built without OpenBLAS");
         cr_expect(strstr(o.out, "OPENBLAS_CORETYPE is set to \"Prescott\""), "%s", o.out);
         cr_expect(strstr(o.out, "OPENBLAS_L2_SIZE is set to \"64\""), "%s", o.out);
     }
@@ -93,7 +93,7 @@ TEST(bench, a_product_is_compared_with_openblas)
     cr_assert(o.code == 0, "%s", o.err);
     cr_expect(strstr(o.out, "product\tquick\tf64, built-in\t"), "%s", o.out);
     if (!strstr(o.out, "OpenBLAS"))
-        cr_skip("built without OpenBLAS");
+        cr_skip_test("built without OpenBLAS");
     cr_expect(strstr(o.out, "choice\tf32\tOpenBLAS") && strstr(o.out, "choice\tf64\tOpenBLAS"),
               "%s", o.out);
 }
