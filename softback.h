@@ -46,5 +46,6 @@
 #include "nn/schedule.h"
 #include "nn/transformer.h"
 #include "nn/transformer_layer.h"
+#include "ops/weight_format.h"
 
 #endif

@@ -2,6 +2,7 @@
 #include "ops/call.h"
 #include "ops/check.h"
 #include "ops/example.h"
+#include "ops/linear_int8.h"
 #include "ops/packed_weights.h"
 #include "ops/runs.h"
 
@@ -99,13 +100,15 @@ static bool run(sb_node *node, sb_activation activation)
         if (!z)
             return false;
     }
-    const void *packed;
+    struct packed_weight packed;
     if (!packed_weights_find(s.by_row ? context_open()->packed : NULL, k, weight, &packed))
         return false;
-    s.packed = packed != NULL;
-    return k->forward(&s, x->data, packed ? packed : weight->data, bias ? bias->data : NULL,
-                      z ? z->data : NULL, y->data) ||
-           sb_fail("linear: out of memory");
+    s.packed = packed.data != NULL;
+    const void *b = bias ? bias->data : NULL;
+    const bool ok = packed.int8 ? packed.int8->forward(&s, x->data, packed.data, b, y->data)
+                                : k->forward(&s, x->data, s.packed ? packed.data : weight->data, b,
+                                             z ? z->data : NULL, y->data);
+    return ok || sb_fail("linear: out of memory");
 }
 
 sb_tensor *sb_linear_activation(sb_tensor *x, sb_tensor *weight, sb_tensor *bias,

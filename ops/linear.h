@@ -29,9 +29,8 @@ static inline bool linear_keeps_y(sb_activation activation)
 }
 
 struct linear_kernels {
-    /* Packs a weight in the order in which products read it, and returns the number of elements
-       that this takes; packed may be NULL to ask for that number. NULL if packing has no
-       advantage. */
+    /* Packs a weight in the order in which products read it, and returns the number of bytes that
+       this takes; packed may be NULL to ask for that number. NULL if packing has no advantage. */
     int64_t (*pack)(int64_t out, int64_t in, const void *weight, void *packed);
     /* bias and z may be NULL. */
     bool (*forward)(const struct linear_shape *s, const void *x, const void *weight,

@@ -1,4 +1,5 @@
 #include "ops/packed_weights.h"
+#include "ops/linear_int8.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -6,18 +7,23 @@ struct entry {
     sb_tensor *weight;
     void *packed; /* NULL: not yet */
     size_t bytes;
+    const struct linear_int8_kernels *int8; /* NULL: it keeps its dtype */
 };
 
 struct packed_weights {
+    sb_weight_format format;
     struct entry *entry;
     int64_t count, room;
     int64_t next; /* the entry after the last one found: each step uses weights in the same order */
 };
 
-struct packed_weights *packed_weights_new(void)
+struct packed_weights *packed_weights_new(sb_weight_format format)
 {
     struct packed_weights *p = memory_new(sizeof *p);
-    return p ? p : sb_fail("packed_weights: out of memory");
+    if (!p)
+        return sb_fail("packed_weights: out of memory");
+    p->format = format;
+    return p;
 }
 
 void packed_weights_free(struct packed_weights *p)
@@ -43,45 +49,61 @@ static struct entry *packed_find(struct packed_weights *p, const sb_tensor *weig
     return NULL;
 }
 
-/* Adds an entry for a weight at its first use. */
-static bool packed_add(struct packed_weights *p, sb_tensor *weight)
+/* Adds an entry for a weight at its first use; NULL when out of memory. */
+static struct entry *packed_add(struct packed_weights *p, sb_tensor *weight,
+                                const struct linear_int8_kernels *int8)
 {
     if (p->count == p->room) {
         const int64_t room = 2 * p->room + 32;
         struct entry *entry = memory_new((size_t)room * sizeof *entry);
         if (!entry)
-            return false;
+            return NULL;
         for (int64_t i = 0; i < p->count; i++)
             entry[i] = p->entry[i];
         memory_free(p->entry);
         p->entry = entry;
         p->room = room;
     }
-    p->entry[p->count++] = (struct entry){.weight = sb_tensor_retain(weight)};
-    return true;
+    struct entry *e = &p->entry[p->count++];
+    *e = (struct entry){.weight = sb_tensor_retain(weight), .int8 = int8};
+    return e;
 }
 
 static bool packed_pack(struct entry *e, const struct linear_kernels *kernels)
 {
     const sb_tensor *w = e->weight;
-    const int64_t n = kernels->pack(w->dim[0], w->dim[1], w->data, NULL);
-    e->bytes = (size_t)n * sb_dtype_bytes(w->dtype);
+    int64_t (*pack)(int64_t, int64_t, const void *, void *) =
+        e->int8 ? e->int8->pack : kernels->pack;
+    e->bytes = (size_t)pack(w->dim[0], w->dim[1], w->data, NULL);
     e->packed = pool_take(memory_pool(), e->bytes);
     if (e->packed)
-        kernels->pack(w->dim[0], w->dim[1], w->data, e->packed);
+        pack(w->dim[0], w->dim[1], w->data, e->packed);
     return e->packed != NULL;
+}
+
+static const struct linear_int8_kernels *packed_int8(const struct packed_weights *p,
+                                                     const sb_tensor *weight)
+{
+    return p->format == SB_WEIGHTS_INT8 && weight->dim[1] <= LINEAR_INT8_LONGEST
+               ? kernel_row_if_any(&linear_int8_rows, weight->device, weight->dtype)
+               : NULL;
 }
 
 /* Parameters only: other tensors may be replaced at the same address or change their values. */
 bool packed_weights_find(struct packed_weights *p, const struct linear_kernels *kernels,
-                         sb_tensor *weight, const void **packed)
+                         sb_tensor *weight, struct packed_weight *packed)
 {
-    *packed = NULL;
-    if (!p || !kernels->pack || !weight->requires_grad || weight->tape != 0)
+    *packed = (struct packed_weight){0};
+    if (!p || !weight->requires_grad || weight->tape != 0)
+        return true;
+    const struct linear_int8_kernels *int8 = packed_int8(p, weight);
+    if (!int8 && !kernels->pack)
         return true;
     struct entry *e = packed_find(p, weight);
-    if (e ? !e->packed && !packed_pack(e, kernels) : !packed_add(p, weight))
+    const bool now = e || int8;
+    e = e ? e : packed_add(p, weight, int8);
+    if (!e || (!e->packed && now && !packed_pack(e, kernels)))
         return sb_fail("linear: out of memory for packed weights");
-    *packed = e ? e->packed : NULL;
+    *packed = (struct packed_weight){e->packed, e->int8};
     return true;
 }

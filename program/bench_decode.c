@@ -5,11 +5,18 @@
  */
 #include "autograd/tape.h"
 #include "models/seq2seq.h"
+#include "ops/packed_weights.h"
 #include "program/bench.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { POSITIONS = 512, ROUNDS = 7, QUICK = 8, SOURCE = 24, PARTS = 8 };
+
+static const struct way {
+    const char *name;
+    sb_weight_format format;
+    double bytes; /* of a number that a step reads */
+} ways[] = {{"f32", SB_WEIGHTS_AS_STORED, 4}, {"int8", SB_WEIGHTS_INT8, 1}};
 
 struct decoding {
     sb_data *data;
@@ -52,15 +59,16 @@ static double bench_step(struct decoding *d)
     return sb_tape_end(&tape) ? seconds : -1;
 }
 
-static bool decode_all(struct decoding *d, int n, double *least)
+static bool decode_all(struct decoding *d, sb_weight_format format, int n, double *least)
 {
     sb_tape tape;
-    sb_tape_begin(&tape, SB_NO_RECORD);
+    struct packed_weights *packed = packed_weights_new(format);
+    sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
     sb_tensor *ids = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1, SOURCE), 5));
     d->lengths = sb_tape_own(sb_tensor_full(SB_I32, SB_SHAPE(1), SOURCE));
     d->memory = sb_seq2seq_encode(d->model, ids, d->lengths);
     d->state = d->memory ? sb_decoder_state_new(sb_seq2seq_decoder(d->model)) : NULL;
-    bool ok = d->state != NULL;
+    bool ok = packed && d->state != NULL;
     for (int t = 0; ok && t < n; t++) {
         double seconds = bench_step(d);
         ok = seconds >= 0;
@@ -68,7 +76,9 @@ static bool decode_all(struct decoding *d, int n, double *least)
             least[t] = seconds;
     }
     sb_decoder_state_free(d->state);
-    return sb_tape_end(&tape) && ok;
+    ok = sb_tape_end(&tape) && ok;
+    packed_weights_free(packed);
+    return ok;
 }
 
 /* Numbers that a step reads: the weights of the decoder's layers and of the output. */
@@ -82,7 +92,8 @@ static double bench_numbers_read(const sb_parameters *weights)
 }
 
 /* Least squares: seconds = start + slope t. */
-static void bench_print_fit(const struct bench *bench, int n, const double *seconds, double numbers)
+static void bench_print_fit(const struct bench *bench, const struct way *way, int n,
+                            const double *seconds, double numbers)
 {
     double t_mean = (n + 1) / 2.0, s_mean = 0, over = 0, under = 0;
     for (int i = 0; i < n; i++)
@@ -97,17 +108,18 @@ static void bench_print_fit(const struct bench *bench, int n, const double *seco
         snprintf(name, sizeof name, "with cache, t = %d", t);
         bench_print(bench, &(struct bench_row){.group = "decode",
                                                .name = name,
-                                               .way = "f32",
+                                               .way = way->name,
                                                .seconds = s_mean + slope * (t - t_mean),
                                                .amount = 1,
                                                .unit = "tokens/s",
                                                .limit = BENCH_COPY,
-                                               .work = 4 * numbers});
+                                               .work = way->bytes * numbers});
     }
 }
 
 /* For programs, which can check the fit: the mean time in each eighth of the steps. */
-static void bench_print_parts(const struct bench *bench, int n, const double *seconds)
+static void bench_print_parts(const struct bench *bench, const struct way *way, int n,
+                              const double *seconds)
 {
     for (int first = 0; first < n; first += n / PARTS) {
         double mean = 0;
@@ -116,24 +128,31 @@ static void bench_print_parts(const struct bench *bench, int n, const double *se
         char name[40];
         snprintf(name, sizeof name, "steps %d to %d", first + 1, first + n / PARTS);
         bench_print(bench, &(struct bench_row){
-                               .group = "decode", .name = name, .way = "f32", .seconds = mean});
+                               .group = "decode", .name = name, .way = way->name, .seconds = mean});
     }
 }
 
-bool bench_decode(struct bench *bench)
+static bool bench_way(struct bench *bench, const struct way *way, struct decoding *d)
 {
     const int positions = bench->quick ? QUICK : POSITIONS;
     double least[POSITIONS];
     for (int t = 0; t < POSITIONS; t++)
         least[t] = 1e9;
+    for (int round = 0; round < (bench->quick ? 1 : ROUNDS); round++)
+        if (!decode_all(d, way->format, positions, least))
+            return false;
+    bench_print_fit(bench, way, positions, least, bench_numbers_read(d->weights));
+    if (bench->tabs)
+        bench_print_parts(bench, way, positions, least);
+    return true;
+}
+
+bool bench_decode(struct bench *bench)
+{
     struct decoding d;
     bool ok = bench_decoding_open(&d);
-    for (int round = 0; ok && round < (bench->quick ? 1 : ROUNDS); round++)
-        ok = decode_all(&d, positions, least);
-    if (ok)
-        bench_print_fit(bench, positions, least, bench_numbers_read(d.weights));
-    if (ok && bench->tabs)
-        bench_print_parts(bench, positions, least);
+    for (int way = 0; ok && way < 2; way++)
+        ok = bench_way(bench, &ways[way], &d);
     bench_decoding_close(&d);
     return ok;
 }

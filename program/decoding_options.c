@@ -2,6 +2,15 @@
 #include "program/command.h"
 #include "program/machine_options.h"
 #include "program/options.h"
+#include <string.h>
+
+static sb_weight_format decoding_format(struct argp_state *state, const char *argument)
+{
+    const bool int8 = strcmp(argument, "int8") == 0;
+    if (!int8 && strcmp(argument, "stored") != 0)
+        options_refuse(state, "--weights: \"%s\" is none of int8, stored", argument);
+    return int8 ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED;
+}
 
 error_t decoding_option(int key, char *argument, struct argp_state *state, sb_decoding_options *o)
 {
@@ -33,6 +42,9 @@ error_t decoding_option(int key, char *argument, struct argp_state *state, sb_de
         return 0;
     case KEY_SEED:
         o->seed = (uint64_t)options_count(state, "seed", argument, 0, INT64_MAX);
+        return 0;
+    case KEY_WEIGHTS:
+        o->weights = decoding_format(state, argument);
         return 0;
     default:
         return machine_option(key, argument, state);

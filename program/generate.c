@@ -182,6 +182,7 @@ static int generate_run(int argc, char **argv)
     static const struct argp_option options[] = {
         {"length", KEY_LENGTH, "N", 0, "maximum number of symbols (tokens) to write [400]", 0},
         {"count", KEY_COUNT, "N", 0, "number of texts, sampled independently [1]", 0},
+        WEIGHTS_OPTION(0),
         {"batch", KEY_BATCH, "N", 0, "texts written together; results do not depend on it [64]", 0},
         BASE_OPTION(0),
         {.doc = "Sampling:", .group = 1},

@@ -17,6 +17,7 @@
 #ifndef SOFTBACK_MODELS_DECODING_DECODING_H
 #define SOFTBACK_MODELS_DECODING_DECODING_H
 
+#include "../../ops/weight_format.h"
 #include "../../tensor/random.h"
 #include "../../tensor/tensor.h"
 #include <stdbool.h>
@@ -34,7 +35,9 @@ typedef struct {
                               0: all (Holtzman et al. 2020) */
     uint64_t seed;         /* of sampling; the i-th text of a call has its own random stream */
     int64_t batch_pairs;   /* the most texts that are decoded together; 0: 64 */
-    bool no_cache;         /* recomputes all earlier positions for each symbol: slow, for tests */
+    sb_weight_format weights; /* SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+                                 outputs that may differ a little from those of the model's own */
+    bool no_cache; /* recomputes all earlier positions for each symbol: slow, for tests */
     /* Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
        failure. Not with a beam. NULL: nobody listens. */
     bool (*listen)(void *listener, int64_t i, int32_t id);

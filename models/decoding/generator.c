@@ -1,5 +1,6 @@
 #include "models/decoding/generator.h"
 #include "models/decoding/search.h"
+#include "ops/linear_int8.h"
 #include "ops/packed_weights.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -48,6 +49,8 @@ static bool generator_check(const sb_decoding_options *o)
     if (o->batch_pairs < 0)
         return sb_fail("decode: batch_pairs is %lld; it must be positive, or 0 for 64",
                        (long long)o->batch_pairs);
+    if ((int)o->weights < SB_WEIGHTS_AS_STORED || (int)o->weights > SB_WEIGHTS_INT8)
+        return sb_fail("decode: %d is no format of weights", (int)o->weights);
     if (!(o->length_penalty >= 0 && o->length_penalty < INFINITY))
         return sb_fail("decode: length_penalty is %g; it must be at least 0", o->length_penalty);
     return generator_check_sampling(o);
@@ -175,17 +178,28 @@ static bool generator_check_arguments(const char *const *texts, int64_t n, const
     return true;
 }
 
+static bool generator_has_format(const struct generator *g, sb_weight_format format)
+{
+    const sb_tensor *table = sb_decoder_table(g->decoder);
+    if (format != SB_WEIGHTS_INT8 ||
+        kernel_row_if_any(&linear_int8_rows, table->device, table->dtype))
+        return true;
+    return sb_fail("decode: int8 weights are for f32 and f64 on the CPU; the model is %s on %s",
+                   sb_dtype_name(table->dtype), table->device->name);
+}
+
 bool generator_decode(const struct generator *g, const char *const *texts, int64_t n,
                       const sb_decoding_options *options, sb_decoded outputs[])
 {
     sb_decoding_options o;
-    if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &o))
+    if (!generator_check_arguments(texts, n, outputs) || !generator_complete(options, &o) ||
+        !generator_has_format(g, o.weights))
         return false;
     o.length_penalty = generator_penalty(g, &o);
     for (int64_t i = 0; i < n; i++)
         outputs[i] = (sb_decoded){0};
     struct decoding_text *encoded = generator_encode(g, texts, n);
-    struct packed_weights *packed = packed_weights_new();
+    struct packed_weights *packed = packed_weights_new(o.weights);
     const sb_context context = {.packed = packed};
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &context);

@@ -6,7 +6,7 @@ static int64_t linear_pack(int64_t out, int64_t in, const void *weight, void *pa
 {
     if (packed)
         CPU(gemm_pack_weight)(out, in, weight, packed);
-    return CPU(gemm_weight_size)(out, in);
+    return CPU(gemm_weight_size)(out, in) * (int64_t)sizeof(real);
 }
 
 static bool linear_multiply(const struct linear_shape *s, const real *x, const real *weight,

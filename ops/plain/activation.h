@@ -4,7 +4,22 @@
 #define SOFTBACK_OPS_PLAIN_ACTIVATION_H
 
 #include "ops/elementwise.h"
+#include "ops/ops.h"
 #include "ops/plain/real.h"
+
+/* The activation as one of the elementwise functions. */
+static inline enum elementwise function_of(sb_activation activation)
+{
+    static const enum elementwise kinds[] = {
+        [SB_ACTIVATION_IDENTITY] = ELEMENTWISE_KINDS,
+        [SB_ACTIVATION_RELU] = ELEMENTWISE_RELU,
+        [SB_ACTIVATION_GELU] = ELEMENTWISE_GELU,
+        [SB_ACTIVATION_GELU_TANH] = ELEMENTWISE_GELU_TANH,
+        [SB_ACTIVATION_SILU] = ELEMENTWISE_SILU,
+        [SB_ACTIVATION_TANH] = ELEMENTWISE_TANH,
+        [SB_ACTIVATION_SIGMOID] = ELEMENTWISE_SIGMOID};
+    return kinds[activation];
+}
 
 /* max(x, 0), where a NaN stays a NaN */
 static inline real real_relu(real x)

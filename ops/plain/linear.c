@@ -1,20 +1,6 @@
 #include "ops/linear.h"
 #include "ops/plain/activation.h"
 
-/* The activation as one of the elementwise functions. */
-static enum elementwise function_of(sb_activation activation)
-{
-    static const enum elementwise kinds[] = {
-        [SB_ACTIVATION_IDENTITY] = ELEMENTWISE_KINDS,
-        [SB_ACTIVATION_RELU] = ELEMENTWISE_RELU,
-        [SB_ACTIVATION_GELU] = ELEMENTWISE_GELU,
-        [SB_ACTIVATION_GELU_TANH] = ELEMENTWISE_GELU_TANH,
-        [SB_ACTIVATION_SILU] = ELEMENTWISE_SILU,
-        [SB_ACTIVATION_TANH] = ELEMENTWISE_TANH,
-        [SB_ACTIVATION_SIGMOID] = ELEMENTWISE_SIGMOID};
-    return kinds[activation];
-}
-
 /* z = x W' + b     y = activation(z) */
 static bool linear_forward(const struct linear_shape *s, const void *x_,
                            const void *weight_, const void *bias_, void *z_,

@@ -21,6 +21,8 @@ TITLES = {
     "compiled": "PyTorch tuned, torch.compile",
     "jax": "JAX jit",
     "ctranslate2": "CTranslate2 float32",
+    "softback_int8": "softback, int8",
+    "ctranslate2_int8": "CTranslate2 int8",
 }
 PEERS = [name for name in TITLES if name != "softback"]
 
@@ -33,6 +35,8 @@ WORKERS = {
     "compiled": ("torch", ["--fused", "--compile"], True),
     "jax": ("jax", [], False),
     "ctranslate2": ("ctranslate2", [], False),
+    "softback_int8": ("softback", ["--int8"], False),
+    "ctranslate2_int8": ("ctranslate2", ["--int8"], False),
 }
 PACKAGES = {name: [name, "numpy", "safetensors"] for name in ("torch", "jax", "ctranslate2")}
 

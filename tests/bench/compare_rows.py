@@ -2,6 +2,7 @@
 from dataclasses import dataclass
 
 TORCH = ["torch", "tuned"]
+DECODERS = ["ctranslate2", "softback_int8", "ctranslate2_int8"]
 TRAINING = TORCH + ["bf16", "compiled", "softback_bf16"]
 
 
@@ -99,7 +100,7 @@ def decoding_rows(quick):
     read = sizes["layers"] * layer + output
     for pairs in (1, 2) if quick else (1, 64):
         tokens = pairs * sizes["target"]
-        yield Row(f"decode, batch {pairs}", "decoding", dict(sizes, pairs=pairs), ["ctranslate2"],
+        yield Row(f"decode, batch {pairs}", "decoding", dict(sizes, pairs=pairs), DECODERS,
                   flop=2.0 * read * tokens, tokens=tokens, working_set=4.0 * read,
                   bytes=4.0 * read * tokens if pairs == 1 else 0)
 

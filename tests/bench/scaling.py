@@ -148,8 +148,8 @@ class Scaling:
             if done.returncode:
                 raise Failure(f"softback bench decode: {done.stderr.strip()}")
             for line in done.stdout.splitlines():
-                group, name, _, seconds, *_ = line.split("\t") + [""] * 4
-                if group == "decode" and name.startswith("steps "):
+                group, name, way, seconds, *_ = line.split("\t") + [""] * 4
+                if group == "decode" and way == "f32" and name.startswith("steps "):
                     _, begin, _, end = name.split()
                     middle = (int(begin) + int(end)) / 2
                     points.setdefault(middle, Point(middle, None)).rounds.append(float(seconds))

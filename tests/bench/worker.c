@@ -14,7 +14,7 @@ static const struct job_kind *const kinds[] = {
     &job_layer_norm, &job_cross_entropy,  &job_adam,      &job_decoding,
 };
 
-bool worker_bf16;
+bool worker_bf16, worker_int8;
 
 static const struct job_kind *kind; /* of the open job; NULL if none is open */
 static void *job;
@@ -197,6 +197,7 @@ int main(int argc, char **argv)
 {
     char line[4096];
     worker_bf16 = argc > 1 && strcmp(argv[1], "--bf16") == 0;
+    worker_int8 = argc > 1 && strcmp(argv[1], "--int8") == 0;
     puts("{\"ready\": true}");
     fflush(stdout);
     while (fgets(line, sizeof line, stdin)) {

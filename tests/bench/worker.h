@@ -17,8 +17,10 @@
 
 #include "tensor/tensor.h"
 
-/* Whether models are trained in bf16: the worker was started with --bf16. */
-extern bool worker_bf16;
+/* Whether models are trained in bf16, and decode with weights of 8 bits: the worker was started
+   with
+   --bf16 or --int8. */
+extern bool worker_bf16, worker_int8;
 
 /* The number after "key=" in a line of words; false, with a message, if there is none. */
 bool worker_number(const char *line, const char *key, double *number);

@@ -114,7 +114,10 @@ static bool decoding_save(void *job, const char *path)
 
 static bool decode(const struct decoding *d)
 {
-    const sb_decoding_options options = {.longest = d->target, .batch_pairs = d->pairs};
+    const sb_decoding_options options = {.longest = d->target,
+                                         .batch_pairs = d->pairs,
+                                         .weights =
+                                             worker_int8 ? SB_WEIGHTS_INT8 : SB_WEIGHTS_AS_STORED};
     return sb_decode_texts(d->model, d->texts, d->pairs, &options, d->outputs);
 }
 

@@ -6,7 +6,7 @@
 static sb_tensor *multiply(bool keeps, int times, sb_tensor *x, sb_tensor *weight, sb_tensor *bias)
 {
     sb_tensor *y = NULL;
-    struct packed_weights *packed = keeps ? packed_weights_new() : NULL;
+    struct packed_weights *packed = keeps ? packed_weights_new(SB_WEIGHTS_AS_STORED) : NULL;
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < times; i++) {
@@ -55,7 +55,7 @@ CPU_TEST(packed_weights, only_parameters_are_packed)
 {
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1});
-    struct packed_weights *packed = packed_weights_new();
+    struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape tape;
     sb_tape_begin_with(&tape, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 4; i++) {
@@ -80,7 +80,7 @@ CPU_TEST(packed_weights, weights_are_packed_at_their_second_use)
     sb_tensor *x = test_leaf(SB_F32, 1, SB_SHAPE(1, n)),
               *weight = test_leaf(SB_F32, 2, SB_SHAPE(n, n));
     const int64_t before = live_bytes();
-    struct packed_weights *packed = packed_weights_new();
+    struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int use = 1; use <= 3; use++) {
@@ -103,7 +103,7 @@ CPU_TEST(packed_weights, a_recording_tape_does_not_pack_weights)
     sb_tensor *x = sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){1, 10});
     sb_tensor *weight =
         sb_tensor_requires_grad(sb_tensor_from_doubles(SB_F64, SB_SHAPE(1, 2), (double[]){0, 1}));
-    struct packed_weights *packed = packed_weights_new();
+    struct packed_weights *packed = packed_weights_new(SB_WEIGHTS_AS_STORED);
     sb_tape around, tape;
     sb_tape_begin_with(&around, SB_NO_RECORD, &(sb_context){.packed = packed});
     for (int i = 0; i < 3; i++) {

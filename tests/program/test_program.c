@@ -143,6 +143,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
         {"train --task copy --out y --min-length 9 --max-length 3", 2, "9"},
         {"translate", 2, "give a model file"},
         {"translate x --task dates y", 2, "either texts or --task, not both"},
+        {"translate x --weights int4 y", 2, "\"int4\" is none of int8, stored"},
         {"translate x --top-k 3 y", 2, "--top-k needs --sample"},
         {"translate x --sample --beam 3 y", 2, "--sample and --beam cannot be combined; use one"},
         {"translate x --beam 0", 2, "--beam: \"0\" is not a whole number in 1..1000"},
@@ -314,6 +315,10 @@ TEST(program, each_line_of_standard_input_gets_one_line)
     for (const char *at = lines.out; *at; at++)
         count += *at == '\n';
     cr_expect(count == 5);
+    struct outcome int8 = program_run("translate m.safetensors --weights int8 --batch 1 <in");
+    expect_success(int8);
+    cr_expect_str_eq(program_run("translate m.safetensors --weights int8 --threads 2 <in").out,
+                     int8.out);
     struct outcome one = program_run("translate m.safetensors --sample --seed 3 --batch 1 <in");
     expect_success(one);
     cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);

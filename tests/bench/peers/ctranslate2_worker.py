@@ -1,10 +1,11 @@
-"""The worker of CTranslate2: greedy decoding with cache, in float32.
+"""The worker of CTranslate2: greedy decoding with cache, in float32, or with --int8 in int8.
 
 softback's weights become a Transformer of CTranslate2's specification: pre-norm, ReLU, a table of
 positions.
 """
 import os
 import shutil
+import sys
 import tempfile
 import time
 
@@ -15,6 +16,7 @@ from safetensors.numpy import load_file
 
 from protocol import serve, sinusoids
 
+TYPE = "int8" if "--int8" in sys.argv else "float32"
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "2"))
 
 
@@ -79,7 +81,7 @@ class Decoding:
             spec.optimize()
             spec.save(folder)
             self.translator = ctranslate2.Translator(folder, device="cpu", inter_threads=1,
-                                                     intra_threads=THREADS, compute_type="float32")
+                                                     intra_threads=THREADS, compute_type=TYPE)
         finally:
             shutil.rmtree(folder)
 
@@ -97,7 +99,7 @@ class Decoding:
 
 def version():
     return {"version": f"CTranslate2 {ctranslate2.__version__}", "threads": THREADS,
-            "products": "float32"}
+            "products": TYPE}
 
 
 serve(version, {"decoding": Decoding})

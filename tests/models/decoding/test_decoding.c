@@ -119,6 +119,33 @@ TEST(decoding, a_thousand_texts_do_not_depend_on_their_batch)
     tiny_free(&tiny);
 }
 
+CPU_TEST(decoding, int8_weights_depend_on_no_batch_and_change_scores_a_little)
+{
+    enum { SOME = 40 };
+    struct tiny tiny = tiny_new(SB_F32, 2, NULL);
+    char **texts = texts_new(1000, SOME);
+    const sb_decoding_options stored = {.longest = 6},
+                              int8 = {.longest = 6, .weights = SB_WEIGHTS_INT8};
+    expect_same_in_any_batch(&tiny, texts, SOME, &int8, true);
+    sb_decoded of_stored[SOME], of_int8[SOME];
+    decode(&tiny, texts, SOME, &stored, of_stored);
+    decode(&tiny, texts, SOME, &int8, of_int8);
+    int same = 0, other = 0;
+    for (int i = 0; i < SOME; i++) {
+        const double difference = fabs(of_stored[i].score - of_int8[i].score);
+        if (!same_symbols(&of_stored[i], &of_int8[i]))
+            continue;
+        same++;
+        other += difference != 0;
+        cr_expect(difference < 0.2, "\"%s\": %g", texts[i], difference);
+    }
+    cr_expect(same > SOME / 2 && other > same / 2, "%d of %d differ", other, same);
+    sb_decoded_free(SOME, of_stored);
+    sb_decoded_free(SOME, of_int8);
+    texts_free(SOME, texts);
+    tiny_free(&tiny);
+}
+
 TEST(decoding, no_variant_depends_on_the_batch)
 {
     const sb_decoding_options beam = {.beam_width = 3, .longest = 7, .length_penalty = 0.6};
@@ -483,5 +510,30 @@ TEST(decoding, each_allocation_may_fail)
     cr_expect(test_each_allocation_fails(translate, &beam) > 100);
     cr_expect(test_each_allocation_fails(translate, &sample) > 100);
     cr_expect(test_each_allocation_fails(translate, &computed) > 100);
+    tiny_free(&tiny);
+}
+
+CPU_TEST(decoding, each_allocation_of_int8_weights_may_fail)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    struct attempt int8 = {tiny.model, {.longest = 2, .weights = SB_WEIGHTS_INT8}};
+    cr_expect(test_each_allocation_fails(translate, &int8) > 100);
+    tiny_free(&tiny);
+}
+
+TEST(decoding, a_device_without_int8_kernels_says_so)
+{
+    struct tiny tiny = tiny_new(SB_F32, 3, NULL);
+    const char *const text = "a";
+    sb_decoded output;
+    const bool ok = sb_decode_texts(tiny.model, &text, 1,
+                                    &(sb_decoding_options){.weights = SB_WEIGHTS_INT8}, &output);
+    if (ok)
+        sb_decoded_free(1, &output);
+    else
+        cr_expect(strstr(sb_error(), "decode: int8 weights are for f32 and f64 on the CPU"), "%s",
+                  sb_error());
+    cr_expect(ok == (sb_tensor_device(sb_decoder_table(sb_seq2seq_decoder(tiny.model))) ==
+                     sb_device_cpu()));
     tiny_free(&tiny);
 }

@@ -1,0 +1,3 @@
+#include "ops/linear_int8.h"
+
+KERNEL_ROWS(linear_int8);
