@@ -10,7 +10,7 @@ struct line {
     const char *name;
     bool backward;
     int64_t calls;
-    double seconds;
+    double seconds, kept; /* bytes */
     struct bench_cost cost;
 };
 
@@ -20,6 +20,7 @@ struct profile {
     struct line *running; /* since `begun`; NULL: none */
     const sb_node *node;  /* whose forward is running */
     double begun, seconds, between;
+    struct bench_memory memory;
 };
 
 static struct line *profile_find(struct profile *p, const char *name, bool backward)
@@ -49,8 +50,11 @@ static void profile_see(void *context, enum watched what, const sb_node *node)
         p->running->seconds += now - p->begun;
     else
         p->between += now - p->begun;
-    if (p->node)
+    const int64_t kept = bench_memory_see(&p->memory, what);
+    if (p->node) {
         profile_add(p->running, bench_cost_forward(p->node));
+        p->running->kept += (double)kept;
+    }
     p->node = what == WATCHED_FORWARD ? node : NULL;
     p->running = node ? profile_find(p, node->operation->name, what == WATCHED_BACKWARD) : NULL;
     if (p->running)
@@ -72,9 +76,9 @@ static void profile_print_line(const struct bench *bench, const struct profile *
     const double n = STEPS, rate = l->seconds > 0 ? 1e-9 / l->seconds : 0;
     const char *way = l->calls == 0 ? "" : l->backward ? "backward" : "forward";
     if (bench->tabs) {
-        printf("profile\t%s\t%s\t%s\t%.9g\t%.9g\t%.15g\t%.15g\t%.15g\n", name, l->name, way,
+        printf("profile\t%s\t%s\t%s\t%.9g\t%.9g\t%.15g\t%.15g\t%.15g\t%.15g\n", name, l->name, way,
                (double)l->calls / n, l->seconds / n, l->cost.operations / n, l->cost.again / n,
-               l->cost.bytes / n);
+               l->cost.bytes / n, l->kept / n);
         return;
     }
     printf("  %-24s %-8s %6.0f %9.3f ms %5.1f %%", l->name, way, (double)l->calls / n,
@@ -93,6 +97,10 @@ static void profile_print_line(const struct bench *bench, const struct profile *
         printf(" %8s", "");
     if (l->cost.bytes > 0)
         printf(" %9.2f %7.1f", 1e-6 * l->cost.bytes / n, l->cost.bytes * rate);
+    else if (l->kept > 0)
+        printf(" %9s %7s", "", "");
+    if (l->kept > 0)
+        printf(" %8.2f", 1e-6 * l->kept / n);
     putchar('\n');
 }
 
@@ -101,9 +109,10 @@ static void print_profile(const struct bench *bench, struct profile *p, const ch
 {
     qsort(p->line, (size_t)p->lines, sizeof p->line[0], profile_longer);
     if (!bench->tabs)
-        printf("profile of %s, %s: %.3f ms a step\n  %-24s %-8s %6s %12s %7s %9s %7s %8s %9s %7s\n",
+        printf("profile of %s, %s: %.3f ms a step\n  %-24s %-8s %6s %12s %7s %9s %7s %8s %9s %7s "
+               "%8s\n",
                name, way, 1e3 * p->seconds / STEPS, "operation", "", "calls", "time", "share",
-               "GFLOP", "again", "GFLOP/s", "MB", "GB/s");
+               "GFLOP", "again", "GFLOP/s", "MB", "GB/s", "MB kept");
     for (int i = 0; i < p->lines; i++)
         profile_print_line(bench, p, name, &p->line[i]);
     const struct line rest = {.name = "between tapes: optimiser", .seconds = p->between};
@@ -112,7 +121,7 @@ static void print_profile(const struct bench *bench, struct profile *p, const ch
 }
 
 bool bench_profile(struct bench *bench, const char *name, const char *way, bench_once *once,
-                   void *context)
+                   void *context, const sb_parameters *weights, int64_t outside)
 {
     struct profile p = {.lines = 0};
     const struct watcher watcher = {profile_see, &p};
@@ -122,14 +131,18 @@ bool bench_profile(struct bench *bench, const char *name, const char *way, bench
     watch_operations(&watcher);
     bool ok = true;
     for (int i = 0; ok && i < STEPS; i++) {
+        bench_memory_start(&p.memory, outside);
         p.begun = bench_clock();
         const double seconds = once(context);
         profile_see(&p, WATCHED_DONE, NULL);
+        bench_memory_end(&p.memory);
         p.seconds += seconds;
         ok = seconds >= 0;
     }
     watch_operations(NULL);
-    if (ok)
+    if (ok) {
         print_profile(bench, &p, name, way);
+        bench_memory_print(bench, &p.memory, name, way, weights);
+    }
     return ok;
 }

@@ -109,6 +109,7 @@ static double bench_measure(struct bench *bench, const struct size *s, const str
                                                         .dropout = 0.1,
                                                         .precision = way->precision},
                                         .tie_embeddings = s->tied};
+    const int64_t outside = bench_memory_live();
     sb_data *data = bench_make_data(s);
     sb_parameters *weights = data ? sb_parameters_new(1) : NULL;
     sb_seq2seq *model = weights ? sb_seq2seq_new(weights, data, &options) : NULL;
@@ -117,7 +118,7 @@ static double bench_measure(struct bench *bench, const struct size *s, const str
               : NULL;
     double seconds = trainer ? bench_median(bench, BENCH_F32, bench_step_once, trainer) : -1;
     if (seconds >= 0 && bench->profile &&
-        !bench_profile(bench, s->name, way->name, bench_step_once, trainer))
+        !bench_profile(bench, s->name, way->name, bench_step_once, trainer, weights, outside))
         seconds = -1;
     sb_trainer_free(trainer);
     sb_seq2seq_free(model);

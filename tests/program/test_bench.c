@@ -64,12 +64,36 @@ TEST(bench, the_profile_counts_bytes_once)
               line.bytes, line.calls);
 }
 
+/* Bytes of one part in "memory, size, way, part, bytes". */
+static double memory_of(const char *text, const char *part)
+{
+    char start[80];
+    snprintf(start, sizeof start, "memory\tquick\tf32\t%s\t", part);
+    const char *at = strstr(text, start);
+    cr_assert(at, "no memory of \"%s\" in %s", part, text);
+    return atof(at + strlen(start));
+}
+
+TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
+{
+    struct outcome o = program_run("bench train --profile --quick --tabs");
+    cr_assert(o.code == 0, "%s", o.err);
+    const double weights = memory_of(o.out, "weights"), peak = memory_of(o.out, "peak");
+    const double kept = memory_of(o.out, "kept for backward");
+    cr_expect(weights == memory_of(o.out, "gradients of weights") && weights > 0);
+    const double rest = memory_of(o.out, "optimiser, data, tables");
+    cr_expect(rest >= 2 * weights, "Adam has two moments: %.0f, weights %.0f", rest, weights);
+    cr_expect(kept > 0 &&
+              2 * weights + rest + kept + memory_of(o.out, "more during backward") == peak);
+}
+
 TEST(bench, a_profile_is_also_a_readable_table)
 {
     struct outcome o = program_run("bench train --profile --quick");
     cr_assert(o.code == 0, "%s", o.err);
     cr_expect(strstr(o.out, "profile of quick, f32: ") != NULL, "%s", o.out);
     cr_expect(strstr(o.out, "between tapes: optimiser") != NULL, "%s", o.out);
+    cr_expect(strstr(o.out, "memory of quick, f32:") != NULL, "%s", o.out);
 }
 
 TEST(bench, settings_that_make_openblas_slow_are_named)
