@@ -1802,6 +1802,8 @@ def model_decode(model, texts, **option):
     0: all (Holtzman et al. 2020)
       seed: of sampling; the i-th text of a call has its own random stream
       batch_pairs: the most texts that are decoded together; 0: 64
+      weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+    outputs that may differ a little from those of the model's own
       no_cache: recomputes all earlier positions for each symbol: slow, for tests
       listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
     failure. Not with a beam. NULL: nobody listens.
@@ -2858,6 +2860,8 @@ class LanguageModel(Object):
         0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
@@ -2882,6 +2886,8 @@ class LanguageModel(Object):
         0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
@@ -3030,6 +3036,8 @@ class Seq2Seq(Object):
         0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
@@ -3054,6 +3062,8 @@ class Seq2Seq(Object):
         0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
@@ -3080,6 +3090,8 @@ class Seq2Seq(Object):
         0: all (Holtzman et al. 2020)
           seed: of sampling; the i-th text of a call has its own random stream
           batch_pairs: the most texts that are decoded together; 0: 64
+          weights: SB_WEIGHTS_INT8, on the CPU: fewer bytes and integer products, and
+        outputs that may differ a little from those of the model's own
           no_cache: recomputes all earlier positions for each symbol: slow, for tests
           listen: Called with each symbol as it is chosen for text i, but for "end"; false ends decoding, as a
         failure. Not with a beam. NULL: nobody listens.
