@@ -63,9 +63,9 @@ bool gemm_has_blas(void)
    thread-safe. */
 static struct {
     char name[80], kernels[32];
-    char f64_alone[128],
-        slower[128]; /* gemm_library where the table prefers the built-in product */
-    int version;     /* x of 0.3.x; -1: another */
+    int version; /* x of 0.3.x; -1: another */
+    /* gemm_library's answers where the table prefers the built-in product: for f32, for both */
+    char f64_alone[128], slower[128];
 } blas;
 
 static void gemm_ask_blas(void)

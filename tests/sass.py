@@ -5,10 +5,10 @@
     python3 tests/sass.py --check [FOLDER]    fails where a kernel has grown
     python3 tests/sass.py --write [FOLDER]    writes the ceilings of its files, tests/sass.tsv
 
-No kernel but sin and cos may use local memory (LDL or STL), whatever the compiler. Its registers and the instructions of its
-inner loop may not exceed their ceilings, which hold for the version of nvcc that the file names; with
-another version they are not checked, nor in a file that has no ceilings. A number that falls is
-written with the change that lowers it.
+No kernel but sin and cos may use local memory (LDL or STL), whatever the compiler. Its registers and
+the instructions of its inner loop may not exceed their ceilings, which hold for the version of nvcc
+that the file names; with another version they are not checked, nor in a file that has no ceilings. A
+number that falls is written with the change that lowers it.
 
 Columns: HMMA, tensor-core products; the bits of the widest load from and store to global memory;
 registers, static shared memory and instructions; "loop", the instructions of the inner loop: of those

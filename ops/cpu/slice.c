@@ -32,37 +32,48 @@ static bool slice_copy(size_t width, struct runs runs, const void *x, void *y)
     return true;
 }
 
-static bool slice_add(struct runs runs, const void *x_, void *y_)
+/* y += x, for n numbers that do not overlap. */
+typedef void piece_function(int64_t n, const void *x, void *y);
+
+static bool slice_add_pieces(size_t width, struct runs runs, piece_function *add, const void *x,
+                             void *y)
 {
-    const real *x = x_;
-    real *y = y_;
 #pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
     for (int64_t i = 0; i < slice_piece_count(runs); i++) {
         const struct piece piece = slice_piece_at(runs, i);
-        const real *restrict from = x + piece.x;
-        real *restrict to = y + piece.y;
-        for (int64_t j = 0; j < piece.length; j++)
-            to[j] += from[j];
+        add(piece.length, (const char *)x + (size_t)piece.x * width,
+            (char *)y + (size_t)piece.y * width);
     }
     return true;
+}
+
+static void slice_add_piece(int64_t n, const void *x_, void *y_)
+{
+    const real *restrict x = x_;
+    real *restrict y = y_;
+    for (int64_t j = 0; j < n; j++)
+        y[j] += x[j];
+}
+
+static bool slice_add(struct runs runs, const void *x, void *y)
+{
+    return slice_add_pieces(sizeof(real), runs, slice_add_piece, x, y);
 }
 
 KERNELS(slice) = {slice_copy, slice_add};
 
 #if REAL_IS_FLOAT
-static bool slice_add_bf16(struct runs runs, const void *x_, void *y_)
+static void slice_add_piece_bf16(int64_t n, const void *x_, void *y_)
 {
-    const uint16_t *x = x_;
-    uint16_t *y = y_;
-#pragma omp parallel for schedule(static) if (runs.count * runs.length > PARALLEL_WORK)
-    for (int64_t i = 0; i < slice_piece_count(runs); i++) {
-        const struct piece piece = slice_piece_at(runs, i);
-        const uint16_t *restrict from = x + piece.x;
-        uint16_t *restrict to = y + piece.y;
-        for (int64_t j = 0; j < piece.length; j++)
-            to[j] = sb_bf16_round(sb_bf16_widen(to[j]) + sb_bf16_widen(from[j]));
-    }
-    return true;
+    const uint16_t *restrict x = x_;
+    uint16_t *restrict y = y_;
+    for (int64_t j = 0; j < n; j++)
+        y[j] = sb_bf16_round(sb_bf16_widen(y[j]) + sb_bf16_widen(x[j]));
+}
+
+static bool slice_add_bf16(struct runs runs, const void *x, void *y)
+{
+    return slice_add_pieces(sizeof(uint16_t), runs, slice_add_piece_bf16, x, y);
 }
 
 KERNELS_BF16(slice) = {slice_copy, slice_add_bf16};
