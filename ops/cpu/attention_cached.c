@@ -1,9 +1,9 @@
 /*
- * Attention of decoding: few queries, with keys and values from a cache (B, room, G, D). Memory
- * bandwidth limits the speed, so keys and values are read in memory order, all heads of a position
- * together.
+ * Attention of decoding: few queries, with keys and values from a cache (B, room, G, D). Keys and
+ * values are read in memory order, a block of positions with all their heads at a time.
  */
 #include "ops/cpu/attention_steps.h"
+#include "ops/cpu/vector_transpose.h"
 
 /* Query i of sequence b, the keys that it may attend to, and the groups of heads to compute:
    from..to - 1. */
@@ -40,25 +40,45 @@ static void cached_fetch_row(const real *x, int64_t n)
         __builtin_prefetch(x + d);
 }
 
-/* s_j = q . k_j for the heads of a group; with cosine, divided by the norm of k_j, since cached
-   keys are not normalised. */
-static void cached_score_key(const struct cached_query *x, int64_t group, int64_t j)
+/* s_j /= the norm of k_j, since cached keys are not normalised. */
+static void cached_normalise(const struct attention *a, int64_t n, const real *key, int64_t step,
+                             real *s)
+{
+    for (int64_t c = 0; c < n; c++, key += step) {
+        const real length = real_sqrt(row_dot(a->D, a->D, key, key));
+        s[c] /= length < (real)1e-12 ? (real)1e-12 : length;
+    }
+}
+
+/* s_j = q . k_j of head h for n <= LANES keys, `step` apart. */
+static void cached_score_keys(const struct cached_query *x, int64_t h, int64_t n, const real *key,
+                              int64_t step, real *s)
 {
     const struct attention *a = x->a;
-    const struct rows k = rows_of(x->f->k, a->k, x->b, group);
-    const struct rows v = rows_of(x->f->v, a->v, x->b, group);
-    const real *key = k.at + j * k.step;
-    cached_fetch_row(key + 8 * k.step, a->D);
-    cached_fetch_row(v.at + j * v.step, a->Dv);
-    real length = 1;
-    if (a->cosine) {
-        length = real_sqrt(row_dot(a->D, a->D, key, key));
-        length = length < (real)1e-12 ? (real)1e-12 : length;
+    const struct rows q = rows_of(x->f->q, a->q, x->b, h);
+    real products[LANES * LANES];
+    for (int64_t c = 0; c < n; c++) {
+        cached_fetch_row(key + (c + LANES) * step, a->D);
+        vector_store(products + c * LANES,
+                     row_products(a->D, a->D, q.at + x->i * q.step, key + c * step));
     }
-    for (int64_t h = cached_first_head(x, group); h < cached_first_head(x, group + 1); h++) {
-        const struct rows q = rows_of(x->f->q, a->q, x->b, h);
-        const real score = row_dot(a->D, a->D, q.at + x->i * q.step, key);
-        cached_weights_of(x, h)[j] = a->cosine ? score / length : score;
+    memset(products + n * LANES, 0, (size_t)((LANES - n) * LANES) * sizeof *products);
+    tail_store(s, n, n, vector_sums(products));
+    if (a->cosine)
+        cached_normalise(a, n, key, step, s);
+}
+
+/* The scores of n <= LANES keys from j on, for all heads; fetches their values meanwhile. */
+static void cached_score_block(const struct cached_query *x, int64_t j, int64_t n)
+{
+    const struct attention *a = x->a;
+    for (int64_t g = x->from; g < x->to; g++) {
+        const struct rows k = rows_of(x->f->k, a->k, x->b, g);
+        const struct rows v = rows_of(x->f->v, a->v, x->b, g);
+        for (int64_t c = j; c < j + n; c++)
+            cached_fetch_row(v.at + c * v.step, a->Dv);
+        for (int64_t h = cached_first_head(x, g); h < cached_first_head(x, g + 1); h++)
+            cached_score_keys(x, h, n, k.at + j * k.step, k.step, cached_weights_of(x, h) + j);
     }
 }
 
@@ -69,14 +89,47 @@ static void cached_weigh_keys(const struct cached_query *x, int64_t h)
     dropped(&block, cached_weights_of(x, h), cached_dropped_of(x, h));
 }
 
-/* y += m_j v_j in the heads of a group */
-static void cached_add_value(const struct cached_query *x, int64_t group, int64_t j)
+/* y += sum_j m_j v_j for so many vectors of columns, in the order of the n keys. */
+UNROLLED void cached_add_columns(int vectors, int64_t n, const real *m, const real *v, int64_t step,
+                                 real *y)
+{
+    vector sum[4];
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++)
+        sum[i] = vector_load(y + i * LANES);
+    for (int64_t j = 0; j < n; j++, v += step)
+#pragma GCC unroll 4
+        for (int i = 0; i < vectors; i++)
+            sum[i] += m[j] * vector_load(v + i * LANES);
+#pragma GCC unroll 4
+    for (int i = 0; i < vectors; i++)
+        vector_store(y + i * LANES, sum[i]);
+}
+
+/* The same for all columns of a head. */
+static void cached_add_values(int64_t Dv, int64_t n, const real *m, const real *v, int64_t step,
+                              real *y)
+{
+    int64_t d = 0;
+    for (; d + 4 * LANES <= Dv; d += 4 * LANES)
+        cached_add_columns(4, n, m, v + d, step, y + d);
+    for (; d + 2 * LANES <= Dv; d += 2 * LANES)
+        cached_add_columns(2, n, m, v + d, step, y + d);
+    for (; d + LANES <= Dv; d += LANES)
+        cached_add_columns(1, n, m, v + d, step, y + d);
+    for (int64_t j = 0; d < Dv && j < n; j++)
+        add_scaled(Dv - d, m[j], v + j * step + d, y + d);
+}
+
+static void cached_add_block(const struct cached_query *x, int64_t j, int64_t n)
 {
     const struct attention *a = x->a;
-    const struct rows v = rows_of(x->f->v, a->v, x->b, group);
-    for (int64_t h = cached_first_head(x, group); h < cached_first_head(x, group + 1); h++)
-        add_scaled(a->Dv, cached_dropped_of(x, h)[j], v.at + j * v.step,
-                   row_in(x->f->y, a->y, x->b, h, x->i));
+    for (int64_t g = x->from; g < x->to; g++) {
+        const struct rows v = rows_of(x->f->v, a->v, x->b, g);
+        for (int64_t h = cached_first_head(x, g); h < cached_first_head(x, g + 1); h++)
+            cached_add_values(a->Dv, n, cached_dropped_of(x, h) + j, v.at + j * v.step, v.step,
+                              row_in(x->f->y, a->y, x->b, h, x->i));
+    }
 }
 
 /* The same for all keys that the mask keeps. */
@@ -94,16 +147,15 @@ static void cached_add_kept_values(const struct cached_query *x, int64_t group)
 static void cached_attend(const struct cached_query *x)
 {
     const struct attention *a = x->a;
-    for (int64_t j = x->keys.from; j < x->keys.to; j++)
-        for (int64_t g = x->from; g < x->to; g++)
-            cached_score_key(x, g, j);
+    const int64_t from = x->keys.from, to = x->keys.to;
+    for (int64_t j = from; j < to; j += LANES)
+        cached_score_block(x, j, to - j < LANES ? to - j : LANES);
     for (int64_t h = cached_first_head(x, x->from); h < cached_first_head(x, x->to); h++) {
         cached_weigh_keys(x, h);
         memset(row_in(x->f->y, a->y, x->b, h, x->i), 0, (size_t)a->Dv * sizeof(real));
     }
-    for (int64_t j = x->keys.from; !a->mask.dense && j < x->keys.to; j++)
-        for (int64_t g = x->from; g < x->to; g++)
-            cached_add_value(x, g, j);
+    for (int64_t j = from; !a->mask.dense && j < to; j += LANES)
+        cached_add_block(x, j, to - j < LANES ? to - j : LANES);
     for (int64_t g = x->from; a->mask.dense && g < x->to; g++)
         cached_add_kept_values(x, g);
 }

@@ -118,8 +118,8 @@ static inline real row_softmax(int64_t n, int64_t room, real scale, const real *
     return sum;
 }
 
-/* sum_j x_j y_j */
-static inline real row_dot(int64_t n, int64_t room, const real *x, const real *y)
+/* Lane l: the sum of x_j y_j for j = l, l + LANES, ... */
+static inline vector row_products(int64_t n, int64_t room, const real *x, const real *y)
 {
     int64_t whole = n / LANES * LANES, rest = n - whole;
     vector sums = vector_zero();
@@ -128,7 +128,13 @@ static inline real row_dot(int64_t n, int64_t room, const real *x, const real *y
     if (rest > 0)
         sums += tail_load(x + whole, rest, room - whole, 0) *
                 tail_load(y + whole, rest, room - whole, 0);
-    return vector_sum(sums);
+    return sums;
+}
+
+/* sum_j x_j y_j */
+static inline real row_dot(int64_t n, int64_t room, const real *x, const real *y)
+{
+    return vector_sum(row_products(n, room, x, y));
 }
 
 #endif

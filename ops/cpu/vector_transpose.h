@@ -1,4 +1,4 @@
-/* Loading a small matrix transposed, by shuffles within registers. */
+/* Loading a small matrix transposed, by shuffles within registers, and its row sums. */
 #ifndef SOFTBACK_OPS_CPU_VECTOR_TRANSPOSE_H
 #define SOFTBACK_OPS_CPU_VECTOR_TRANSPOSE_H
 
@@ -70,6 +70,21 @@ static inline void load_transposed(const real *x, int64_t ldx, vector y[QUARTER]
     y[0] = __builtin_shufflevector(a, b, IN_QUARTERS(0, LANES));
     y[1] = __builtin_shufflevector(a, b, IN_QUARTERS(1, LANES + 1));
 #endif
+}
+
+/* Lane j: vector_sum of row j of a matrix (LANES, LANES), to the bit. */
+static inline vector vector_sums(const real *rows)
+{
+    vector column[LANES];
+#pragma GCC unroll 16
+    for (int c = 0; c < LANES; c += QUARTER)
+        load_transposed(rows + c, LANES, column + c);
+#pragma GCC unroll 8
+    for (int half = LANES / 2; half > 0; half /= 2)
+#pragma GCC unroll 8
+        for (int i = 0; i < half; i++)
+            column[i] += column[i + half];
+    return column[0];
 }
 
 #endif
