@@ -30,13 +30,24 @@ bool launched(const char *operation)
     return cuda_ok(cudaGetLastError(), operation);
 }
 
+/* NULL without a message when there is no memory: the pool may try again, and the caller reports
+   it. Any other error, such as that of a lost device, is reported here. */
+static void *allocated(cudaError_t error, void *block)
+{
+    if (error == cudaSuccess)
+        return block;
+    if (error == cudaErrorMemoryAllocation)
+        cudaGetLastError();
+    else
+        cuda_ok(error, "allocation");
+    return nullptr;
+}
+
 static void *device_system_take(size_t bytes)
 {
     void *block = nullptr;
-    if (cudaMalloc(&block, bytes ? bytes : 1) == cudaSuccess)
-        return block;
-    cudaGetLastError(); /* the pool may try again, and the caller reports the failure */
-    return nullptr;
+    const cudaError_t error = cudaMalloc(&block, bytes ? bytes : 1);
+    return allocated(error, block);
 }
 
 static void device_system_give(void *block)
@@ -47,10 +58,8 @@ static void device_system_give(void *block)
 static void *device_staging_take(size_t bytes)
 {
     void *block = nullptr;
-    if (cudaMallocHost(&block, bytes ? bytes : 1) == cudaSuccess)
-        return block;
-    cudaGetLastError();
-    return nullptr;
+    const cudaError_t error = cudaMallocHost(&block, bytes ? bytes : 1);
+    return allocated(error, block);
 }
 
 static void device_staging_give(void *block)

@@ -29,9 +29,11 @@ bool launched(const char *operation);
 class scratch
 {
   public:
-    scratch(const char *operation, size_t bytes) : bytes(bytes), block(host->take(bytes))
+    scratch(const char *operation, size_t bytes) : bytes(bytes)
     {
-        if (!block)
+        const uint64_t failures = host->failures();
+        block = host->take(bytes);
+        if (!block && host->failures() == failures)
             host->fail("%s: out of memory for %zu bytes of scratch on cuda", operation, bytes);
     }
     ~scratch()

@@ -1,5 +1,6 @@
 /* The CUDA device: its plug-in is found and opened once, at the first call. */
 #include "abi.h"
+#include "tensor/failure.h"
 #include "tensor/plugin.h"
 #include "tensor/plugin_file.h"
 #include "tensor/storage.h"
@@ -13,7 +14,7 @@ static struct pool graphs_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct pool staging_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct sb_device cuda;
 static const struct plugin *plugin;
-static char reason[512]; /* why there is no CUDA device */
+static char reason[512];   /* why there is no CUDA device */
 
 static void *take(size_t bytes)
 {
@@ -49,7 +50,7 @@ static const char *file_name(void)
 
 static const struct plugin *open_plugin(void)
 {
-    static const struct plugin_host host = {SOFTBACK_ABI, sb_fail, take, give};
+    static const struct plugin_host host = {SOFTBACK_ABI, sb_fail, failure_count, take, give};
     plugin_open *open = NULL;
     void *library = plugin_file_open("cuda", file_name(), "softback_plugin", &open);
     const struct plugin *opened = library ? open(&host) : NULL;

@@ -10,6 +10,7 @@ enum { MESSAGE_SIZE = 1024 };
 static _Thread_local char message[MESSAGE_SIZE];
 static _Thread_local bool unsettled;
 static _Thread_local bool *watching;
+static _Thread_local uint64_t failures;
 
 const char *sb_error(void)
 {
@@ -19,6 +20,7 @@ const char *sb_error(void)
 
 void *sb_fail(const char *format, ...)
 {
+    failures++;
     if (watching && *watching)
         return NULL;
     char text[MESSAGE_SIZE]; /* an argument may be the old message */
@@ -49,4 +51,9 @@ void failure_watch(bool *failed)
 void failure_settled(void)
 {
     unsettled = false;
+}
+
+uint64_t failure_count(void)
+{
+    return failures;
 }

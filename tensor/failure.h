@@ -3,6 +3,7 @@
 #define SOFTBACK_TENSOR_FAILURE_H
 
 #include "tensor/error.h"
+#include <stdint.h>
 
 /*
  * Fails because an argument is NULL. An earlier failure that nobody has read is the likely reason,
@@ -16,5 +17,9 @@ void failure_watch(bool *failed);
 /* The caller has handled the last failure, so it does not explain a later NULL. The message
    stays. */
 void failure_settled(void);
+
+/* How often this thread has failed. An allocation that fails may have set a message, if its device
+   refuses more than memory; only where this number is unchanged is "out of memory" the reason. */
+uint64_t failure_count(void);
 
 #endif

@@ -13,6 +13,7 @@ struct plugin_host {
     uint64_t abi; /* hash of all headers that both sides include; the first member, so that it is
                      always readable */
     void *(*fail)(const char *format, ...)SB_PRINTF(1, 2); /* sb_fail */
+    uint64_t (*failures)(void);                            /* failure_count */
     /* Device memory from the caching pool. Scratch memory can be returned as soon as its kernel is
        queued, because the next user is queued after it. */
     void *(*take)(size_t bytes);

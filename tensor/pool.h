@@ -35,7 +35,7 @@ struct pool_shelf {
 };
 
 struct pool {
-    void *(*system_take)(size_t bytes); /* 64-byte aligned memory, or NULL */
+    void *(*system_take)(size_t bytes); /* 64-byte aligned memory, or NULL (see pool_take) */
     void (*system_give)(void *block);
     /* Fills new blocks with 0xff, NaN in every float; NULL: blocks stay undefined. */
     void (*poison)(void *block, size_t bytes);
@@ -46,7 +46,8 @@ struct pool {
     int64_t live_blocks, live_bytes, peak_bytes, system_calls;
 };
 
-/* A block of at least `bytes` bytes, contents undefined, or NULL when there is no memory. */
+/* A block of at least `bytes` bytes, contents undefined, or NULL when there is no memory; with a
+   message only if the device refuses for another reason (failure_count). */
 void *pool_take(struct pool *pool, size_t bytes);
 
 /* Frees a block that pool_take returned for this many bytes; NULL is allowed. */

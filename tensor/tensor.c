@@ -37,10 +37,12 @@ sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, 
     sb_tensor *t = tensor_of(who, device, dtype, rank, dim);
     if (!t)
         return NULL;
+    const uint64_t failures = failure_count();
     t->data = pool_take(device->pool, tensor_bytes(t));
     if (!t->data) {
-        sb_fail("%s: out of memory for %s of %s, %zu bytes on %s", who, tensor_shape(t).text,
-                sb_dtype_name(dtype), tensor_bytes(t), device->name);
+        if (failure_count() == failures)
+            sb_fail("%s: out of memory for %s of %s, %zu bytes on %s", who, tensor_shape(t).text,
+                    sb_dtype_name(dtype), tensor_bytes(t), device->name);
         memory_free(t);
         return NULL;
     }

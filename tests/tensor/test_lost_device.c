@@ -33,5 +33,7 @@ TEST(lost_device, is_told_from_an_ordinary_error_by_every_later_call)
         EXPECT_ERROR("the device is lost to this program");
         x->data = data;
     }
+    cr_expect(!sb_tensor_zeros(SB_F32, SB_SHAPE(12345)), "memory that no cache holds");
+    EXPECT_ERROR("the device is lost to this program");
     sb_tensor_release(x);
 }
