@@ -30,6 +30,14 @@ bool launched(const char *operation)
     return cuda_ok(cudaGetLastError(), operation);
 }
 
+/* CUDA has a present device for each thread, at first device 0. */
+static void device_enter()
+{
+    static thread_local bool entered;
+    if (!entered)
+        entered = cuda_ok(cudaSetDevice(host->device), "device");
+}
+
 /* NULL without a message when there is no memory: the pool may try again, and the caller reports
    it. Any other error, such as that of a lost device, is reported here. */
 static void *allocated(cudaError_t error, void *block)
@@ -46,6 +54,7 @@ static void *allocated(cudaError_t error, void *block)
 static void *device_system_take(size_t bytes)
 {
     void *block = nullptr;
+    device_enter();
     const cudaError_t error = cudaMalloc(&block, bytes ? bytes : 1);
     return allocated(error, block);
 }
@@ -58,6 +67,7 @@ static void device_system_give(void *block)
 static void *device_staging_take(size_t bytes)
 {
     void *block = nullptr;
+    device_enter();
     const cudaError_t error = cudaMallocHost(&block, bytes ? bytes : 1);
     return allocated(error, block);
 }
@@ -74,6 +84,7 @@ static void device_poison(void *block, size_t bytes)
 
 static bool device_synchronize()
 {
+    device_enter();
     if (capturing)
         return host->fail("cuda: nothing can be read while a graph is captured");
     ids_collect();
@@ -84,6 +95,7 @@ static bool device_synchronize()
 /* For pageable host memory, CUDA has copied the data when the call returns. */
 static bool device_upload(void *to, const void *from, size_t bytes)
 {
+    device_enter();
     const void *kept = capturing ? graph_keep(from, bytes) : from;
     return kept &&
            cuda_ok(cudaMemcpyAsync(to, kept, bytes, cudaMemcpyHostToDevice, stream), "upload");
@@ -91,6 +103,7 @@ static bool device_upload(void *to, const void *from, size_t bytes)
 
 static bool device_download(void *to, const void *from, size_t bytes)
 {
+    device_enter();
     return (capturing || cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream),
                                  "download")) &&
            device_synchronize();
@@ -98,17 +111,38 @@ static bool device_download(void *to, const void *from, size_t bytes)
 
 static bool device_copy(void *to, const void *from, size_t bytes)
 {
+    device_enter();
     return cuda_ok(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
 }
 
 static bool device_zero(void *to, size_t bytes)
 {
+    device_enter();
     return cuda_ok(cudaMemsetAsync(to, 0, bytes, stream), "zero");
 }
 
 static char description[400];
 
-/* The first device, its stream and its description. */
+/* "": the only one; or ", device 1 of 0 to 3". */
+static const char *place_among(int devices)
+{
+    static char text[64];
+    if (devices > 1)
+        snprintf(text, sizeof text, ", device %d of 0 to %d", host->device, devices - 1);
+    return text;
+}
+
+static bool check_number(int devices)
+{
+    if (devices == 0)
+        return host->fail("cuda: the driver shows no device");
+    if (host->device >= devices)
+        return host->fail("cuda: there is no device %d; the driver shows %d, from 0 to %d",
+                          host->device, devices, devices - 1);
+    return true;
+}
+
+/* The device, its streams and its description. */
 static bool open_device()
 {
     int devices = 0, driver = 0, runtime = 0;
@@ -118,27 +152,26 @@ static bool open_device()
                           "the driver, or use the CPU");
     if (!cuda_ok(error, "the driver"))
         return false;
-    if (devices == 0)
-        return host->fail("cuda: the driver shows no device");
     cudaDeviceProp about;
-    if (!cuda_ok(cudaSetDevice(0), "device 0") ||
-        !cuda_ok(cudaGetDeviceProperties(&about, 0), "device 0") ||
+    if (!check_number(devices) || !cuda_ok(cudaSetDevice(host->device), "device") ||
+        !cuda_ok(cudaGetDeviceProperties(&about, host->device), "device") ||
         !cuda_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream") ||
         !cuda_ok(cudaStreamCreateWithFlags(&health, cudaStreamNonBlocking), "stream"))
         return false;
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     snprintf(description, sizeof description,
-             "%s, %.0f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d (driver %d.%d)",
+             "%s, %.0f GiB, %d multiprocessors, compute %d.%d, CUDA %d.%d (driver %d.%d)%s",
              about.name, (double)about.totalGlobalMem / (1 << 30), about.multiProcessorCount,
              about.major, about.minor, runtime / 1000, runtime % 1000 / 10, driver / 1000,
-             driver % 1000 / 10);
+             driver % 1000 / 10, place_among(devices));
     return true;
 }
 
 extern "C" SB_API const struct plugin *softback_plugin(const struct plugin_host *given)
 {
     static struct plugin plugin = {description,
+                                   device_enter,
                                    device_system_take,
                                    device_system_give,
                                    device_staging_take,

@@ -75,6 +75,8 @@ const void *kernel_row_if_any(struct kernel_rows *rows, const sb_device *device,
     enum kernel_set set = device->kind != DEVICE_CPU ? KERNELS_CUDA
                           : dtype == SB_DUAL         ? KERNELS_PLAIN
                                                      : kernel_cpu_set();
+    if (set == KERNELS_CUDA)
+        device->enter();
     if (set == KERNELS_CUDA && !rows->row[set][dtype])
         rows->row[set][dtype] = device->row(rows->operation, dtype);
     return rows->row[set][dtype];

@@ -8,14 +8,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_DIGITS = 4 };
+
+/* Whether a word is "cuda" or "cuda:" and a number, which is 0 without one. */
+static bool machine_is_cuda(const char *word, int *number)
+{
+    const size_t name = strlen("cuda");
+    *number = 0;
+    if (strncmp(word, "cuda", name) != 0)
+        return false;
+    word += name;
+    if (*word == '\0')
+        return true;
+    const size_t digits = *word == ':' ? strspn(word + 1, "0123456789") : 0;
+    *number = atoi(word + 1);
+    return digits > 0 && digits <= MOST_DIGITS && word[1 + digits] == '\0';
+}
+
 static void machine_choose_device(const char *word, struct argp_state *state)
 {
     const sb_device *device = NULL;
-    if (strcmp(word, "auto") == 0 || strcmp(word, "cuda") == 0)
+    int number;
+    const bool cuda = machine_is_cuda(word, &number);
+    if (!cuda && strcmp(word, "auto") != 0 && strcmp(word, "cpu") != 0)
+        options_refuse(state, "--device: \"%s\" is none of cpu, cuda, cuda:0, cuda:1, ..., auto",
+                       word);
+    if (strcmp(word, "cpu") != 0 && sb_choose_cuda(number))
         device = sb_device_cuda();
-    else if (strcmp(word, "cpu") != 0)
-        options_refuse(state, "--device: \"%s\" is none of cpu, cuda, auto", word);
-    if (!device && strcmp(word, "cuda") == 0)
+    if (!device && cuda)
         argp_failure(state, EXIT_FAILED, 0, "%s", sb_error());
     sb_use_device(device);
 }

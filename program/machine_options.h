@@ -10,7 +10,8 @@
      group},                                                                                       \
     {                                                                                              \
         "device", KEY_DEVICE, "WORD", 0,                                                           \
-            "compute on cpu, cuda, or auto (cuda if available) [cpu]", group                       \
+            "compute on cpu, cuda (or cuda:1, the second GPU), or auto (cuda if available) [cpu]", \
+            group                                                                                  \
     }
 
 enum machine_key { KEY_THREADS = 600, KEY_DEVICE };

@@ -18,8 +18,8 @@ SB_API const sb_device *sb_device_cpu(void);
 SB_API const char *sb_device_name(const sb_device *device);
 
 /*
- * The first GPU that the CUDA driver lists. NULL, with the reason as the message, when there is no
- * GPU, no driver, or no matching libsoftback_cuda.so.
+ * The first GPU that the CUDA driver lists, or the one that sb_choose_cuda has chosen. NULL, with
+ * the reason as the message, when there is no GPU, no driver, or no matching libsoftback_cuda.so.
  *
  * This plug-in is searched for in the folder of the library or program that contains this function,
  * then on the system's library path. The environment variable SOFTBACK_CUDA names another file;
@@ -27,6 +27,13 @@ SB_API const char *sb_device_name(const sb_device *device);
  * with memory and race checks.
  */
 SB_API const sb_device *sb_device_cuda(void);
+
+/*
+ * Makes sb_device_cuda the GPU of this number, as the driver lists them from 0 on. A process uses
+ * one GPU: fails after the first sb_device_cuda with another number, and for a negative number; a
+ * GPU that does not exist is reported by sb_device_cuda.
+ */
+SB_API bool sb_choose_cuda(int number);
 
 /* A short description of a device, such as its model. */
 SB_API const char *sb_device_description(const sb_device *device);

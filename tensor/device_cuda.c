@@ -15,6 +15,8 @@ static struct pool staging_pool = {.lock = ATOMIC_FLAG_INIT};
 static struct sb_device cuda;
 static const struct plugin *plugin;
 static char reason[512];   /* why there is no CUDA device */
+static _Atomic int chosen; /* the number of the GPU */
+static _Atomic bool looked;
 
 static void *take(size_t bytes)
 {
@@ -50,7 +52,8 @@ static const char *file_name(void)
 
 static const struct plugin *open_plugin(void)
 {
-    static const struct plugin_host host = {SOFTBACK_ABI, sb_fail, failure_count, take, give};
+    static struct plugin_host host = {SOFTBACK_ABI, sb_fail, failure_count, take, give, 0};
+    host.device = chosen;
     plugin_open *open = NULL;
     void *library = plugin_file_open("cuda", file_name(), "softback_plugin", &open);
     const struct plugin *opened = library ? open(&host) : NULL;
@@ -61,6 +64,7 @@ static const struct plugin *open_plugin(void)
 
 static void look_for_it(void)
 {
+    looked = true;
     plugin = open_plugin();
     if (!plugin) {
         snprintf(reason, sizeof reason, "%s", sb_error());
@@ -82,10 +86,22 @@ static void look_for_it(void)
                               .copy = plugin->copy,
                               .zero = plugin->zero,
                               .synchronize = plugin->synchronize,
+                              .enter = plugin->enter,
                               .row = row,
                               .graphs = POOL_CACHES ? &plugin->graphs : NULL,
                               .private_memory = private_memory,
                               .poison = plugin->poison};
+}
+
+bool sb_choose_cuda(int number)
+{
+    if (number < 0)
+        return sb_fail("choose_cuda: %d is no number of a GPU; the first is 0", number);
+    if (looked && number != chosen)
+        return sb_fail("choose_cuda: this process uses GPU %d; choose another before its first use",
+                       chosen);
+    chosen = number;
+    return true;
 }
 
 const sb_device *sb_device_cuda(void)

@@ -18,6 +18,7 @@ struct plugin_host {
        queued, because the next user is queued after it. */
     void *(*take)(size_t bytes);
     void (*give)(void *block, size_t bytes);
+    int device; /* the number of the GPU to use */
 };
 
 /* An operation's kernels for each real dtype: pointers to struct <operation>_kernels. */
@@ -44,6 +45,7 @@ struct plugin_graphs {
 /* What the plug-in provides. */
 struct plugin {
     const char *description; /* the device: name, memory, versions */
+    void (*enter)(void);     /* before a thread launches kernels */
     void *(*system_take)(size_t bytes);
     void (*system_give)(void *block);
     /* Pinned host memory, which the device reads and writes asynchronously. */

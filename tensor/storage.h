@@ -22,6 +22,9 @@ struct sb_device {
     bool (*copy)(void *to, const void *from, size_t bytes);
     bool (*zero)(void *to, size_t bytes);
     bool (*synchronize)(void);
+    /* Before a thread launches kernels: CUDA has a present device for each thread. NULL on the CPU.
+     */
+    void (*enter)(void);
     /* The row of kernels of an operation for a real dtype, or NULL (ops/kernel.h). The CPU has no
        such function, since its rows are part of the library. */
     const void *(*row)(const char *operation, sb_dtype dtype);

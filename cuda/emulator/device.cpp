@@ -8,7 +8,7 @@ using namespace emulator;
 
 cudaError_t cudaGetDeviceCount(int *count)
 {
-    *count = settings().devices ? 1 : 0;
+    *count = settings().devices;
     return settings().devices ? lasting_error : fail(cudaErrorNoDevice);
 }
 
@@ -16,18 +16,29 @@ static cudaError_t check_device(int device)
 {
     if (!settings().devices)
         return fail(cudaErrorNoDevice);
-    return device == 0 ? lasting_error : fail(cudaErrorInvalidDevice);
+    if (device < 0 || device >= settings().devices)
+        return fail(cudaErrorInvalidDevice);
+    return lasting_error;
+}
+
+static thread_local int present;
+
+int emulator::present_device()
+{
+    return present;
 }
 
 cudaError_t cudaGetDevice(int *device)
 {
-    *device = 0;
-    return check_device(0);
+    *device = present;
+    return check_device(present);
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return check_device(device);
+    cudaError_t error = check_device(device);
+    present = error ? present : device;
+    return error;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int device)

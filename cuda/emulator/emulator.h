@@ -48,19 +48,23 @@ const size_t max_shared_unasked = 48 << 10; /* otherwise, and of static shared m
  *   SOFTBACK_EMULATOR_SEED=n      the seed of all scheduling (default 1)
  *   SOFTBACK_EMULATOR_ORDER=random|forward|reverse   the order of blocks, warps and lanes
  *   SOFTBACK_EMULATOR_MEMORY=n    bytes of device memory (default 64 GiB, with TSan 4 GiB)
- *   SOFTBACK_EMULATOR_DEVICES=0   behave as a machine without a device
- *   SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the host waits for it
- *   SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a segmentation fault
- *   SOFTBACK_EMULATOR_ROUNDING=1  functions and sums are as inexact as on a device (rounding.cpp)
+ *   SOFTBACK_EMULATOR_DEVICES=n   show n devices (default 1), which share all memory; 0: behave as
+ * a machine without a device SOFTBACK_EMULATOR_LAZY=0      run work when it is queued, not when the
+ * host waits for it SOFTBACK_EMULATOR_GUARD=1     host code that touches device memory dies of a
+ * segmentation fault SOFTBACK_EMULATOR_ROUNDING=1  functions and sums are as inexact as on a device
+ * (rounding.cpp)
  */
 enum class Order { random, forward, reverse };
 struct Settings {
     uint64_t seed;
     Order order;
     size_t memory;
-    bool devices, lazy, guard, rounding;
+    int devices;
+    bool lazy, guard, rounding;
 };
 const Settings &settings();
+
+int present_device(); /* device.cpp: of the calling thread */
 
 /* The next random number of the scheduling (xorshift64*, Vigna 2016). */
 unsigned random_bits();

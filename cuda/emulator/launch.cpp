@@ -1,7 +1,7 @@
 /*
  * Kernel launches: the immediate checks of a device, and some that a device cannot make.
  */
-#include "emulator.h"
+#include "stream.h"
 #include <map>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -79,6 +79,18 @@ static cudaError_t check_pointers(const Launch &launch)
     return cudaSuccess;
 }
 
+/* A kernel runs on the present device of the thread that launches it, which must be its stream's.
+ */
+static cudaError_t check_device(const Launch &launch)
+{
+    std::shared_ptr<CUstream_st> stream = launch.stream ? stream_of(launch.stream) : nullptr;
+    if (!stream || stream->device == present_device())
+        return cudaSuccess;
+    complain("kernel %s, launched at %s:%d: its stream is of device %d, and the thread's is %d",
+             launch.name, launch.site.file, launch.site.line, stream->device, present_device());
+    return cudaErrorInvalidResourceHandle;
+}
+
 void launch_kernel(const Launch &launch, Call *call)
 {
     std::shared_ptr<Call> owned(call);
@@ -88,7 +100,7 @@ void launch_kernel(const Launch &launch, Call *call)
     }
     if (fail(lasting_error))
         return;
-    if (fail(check_shape(launch)) || check_pointers(launch))
+    if (fail(check_shape(launch)) || fail(check_device(launch)) || check_pointers(launch))
         return;
     faults_catch();
     Grid grid = {launch.name,         launch.site, launch.grid,    launch.block,

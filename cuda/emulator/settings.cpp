@@ -12,9 +12,8 @@ static const char *variable(const char *name)
 
 static Settings read_settings()
 {
-    Settings read = {1,    Order::random, static_cast<size_t>(under_tsan() ? 4 : 64) << 30,
-                     true, true,          false,
-                     false};
+    Settings read = {
+        1, Order::random, static_cast<size_t>(under_tsan() ? 4 : 64) << 30, 1, true, false, false};
     if (const char *seed = variable("SOFTBACK_EMULATOR_SEED"); *seed)
         read.seed = strtoull(seed, nullptr, 10);
     if (const char *memory = variable("SOFTBACK_EMULATOR_MEMORY"); *memory)
@@ -26,7 +25,8 @@ static Settings read_settings()
         read.order = Order::reverse;
     else if (order != "" && order != "random")
         complain("SOFTBACK_EMULATOR_ORDER=%s: not random, forward or reverse", order.c_str());
-    read.devices = *variable("SOFTBACK_EMULATOR_DEVICES") != '0';
+    if (const char *devices = variable("SOFTBACK_EMULATOR_DEVICES"); *devices)
+        read.devices = atoi(devices);
     read.lazy = *variable("SOFTBACK_EMULATOR_LAZY") != '0';
     read.guard = *variable("SOFTBACK_EMULATOR_GUARD") == '1';
     read.rounding = *variable("SOFTBACK_EMULATOR_ROUNDING") == '1';

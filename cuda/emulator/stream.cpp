@@ -13,7 +13,7 @@ namespace emulator
 static std::vector<std::shared_ptr<Stream>> &streams()
 {
     static auto &all = *new std::vector<std::shared_ptr<Stream>>{
-        std::make_shared<Stream>(Stream{{}, 0, 0, true, nullptr, {}})};
+        std::make_shared<Stream>(Stream{{}, 0, 0, true, nullptr, {}, 0})};
     return all;
 }
 
@@ -100,7 +100,7 @@ cudaError_t enqueue(cudaStream_t handle, Task task)
 void streams_reset()
 {
     streams().resize(1);
-    *streams()[0] = Stream{{}, 0, 0, true, nullptr, {}};
+    *streams()[0] = Stream{{}, 0, 0, true, nullptr, {}, 0};
     events_reset();
 }
 
@@ -115,7 +115,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     if (lasting_error)
         return lasting_error;
     bool blocking = !(flags & cudaStreamNonBlocking);
-    streams().push_back(std::make_shared<Stream>(Stream{{}, 0, 0, blocking, nullptr, {}}));
+    streams().push_back(
+        std::make_shared<Stream>(Stream{{}, 0, 0, blocking, nullptr, {}, present_device()}));
     *stream = streams().back().get();
     return cudaSuccess;
 }

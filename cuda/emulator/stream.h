@@ -58,6 +58,7 @@ struct CUstream_st {
     bool blocking; /* is ordered with the default stream */
     std::shared_ptr<emulator::Capture> capture;
     std::vector<size_t> frontier; /* the predecessors of its next node */
+    int device;
 };
 
 #endif

@@ -1323,6 +1323,7 @@ FUNCTIONS = {
     "sb_device_cpu": (c_void_p,),
     "sb_device_name": (c_char_p, c_void_p,),
     "sb_device_cuda": (c_void_p,),
+    "sb_choose_cuda": (c_bool, c_int,),
     "sb_device_description": (c_char_p, c_void_p,),
     "sb_use_device": (None, c_void_p,),
     "sb_device_in_use": (c_void_p,),

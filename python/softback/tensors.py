@@ -304,8 +304,11 @@ def address(array):
 
 
 def device_of(name):
-    if name not in ("cpu", "cuda"):
-        raise Error(f"device: \"{name}\" is neither cpu nor cuda")
+    kind, colon, number = name.partition(":")
+    if name != "cpu" and (kind != "cuda" or (colon and not number.isdecimal())):
+        raise Error(f"device: \"{name}\" is none of cpu, cuda, cuda:0, cuda:1, ...")
+    if colon:
+        check(c.sb_choose_cuda(int(number)))
     return check(c.sb_device_cpu() if name == "cpu" else c.sb_device_cuda())
 
 

@@ -75,7 +75,7 @@ def test_results_that_c_writes_are_returned():
     y, weights = sb.attention(x, x, x, weights=True)
     assert weights.shape == (1, 1, 1, 1) and x.to("cpu").tolist() == x.tolist()
     assert "precision=[100.0" in repr(sb.bleu_corpus(["a b c d"], ["a b c d"]))
-    refused('"gpu" is neither cpu nor cuda', x.to, "gpu")
+    refused('"gpu" is none of cpu, cuda, cuda:0, cuda:1, ...', x.to, "gpu")
 
 
 # ---- derivatives ----

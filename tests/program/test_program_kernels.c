@@ -54,3 +54,21 @@ CPU_TEST(program_kernels, the_environment_chooses_kernels_by_name)
               "%s%s", o.out, o.err);
     unsetenv("SOFTBACK_KERNELS");
 }
+
+/* The emulated device shows two, of which one is chosen by its number. */
+CPU_TEST(program_kernels, the_device_is_chosen_by_its_number)
+{
+    device_needed();
+    if (strcmp(getenv("SOFTBACK_CUDA"), "emulated") != 0)
+        cr_skip_test("a machine may have one device only");
+    setenv("SOFTBACK_EMULATOR_DEVICES", "2", 1);
+    struct outcome o = program_run("gradcheck softmax --device cuda:1");
+    cr_expect(o.code == 0 && strstr(o.out, "cuda"), "%s%s", o.out, o.err);
+    o = program_run("gradcheck softmax --device cuda:2");
+    cr_expect(o.code == 1 && strstr(o.err, "cuda: there is no device 2; the driver shows 2, from 0 "
+                                           "to 1"),
+              "%s%s", o.out, o.err);
+    o = program_run("info --devices");
+    cr_expect(o.code == 0 && strstr(o.out, ", device 0 of 0 to 1"), "%s%s", o.out, o.err);
+    unsetenv("SOFTBACK_EMULATOR_DEVICES");
+}
