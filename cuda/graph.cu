@@ -16,8 +16,7 @@ struct plugin_graph {
 };
 
 static kept_block *kept; /* of the graph that is being captured */
-static uint64_t *offset,
-    *wanted_offset; /* on the device, and the host memory that it is uploaded from */
+static uint64_t *offset; /* on the device */
 
 const void *graph_keep(const void *from, size_t bytes)
 {
@@ -42,7 +41,6 @@ static void graph_free_kept(kept_block *block)
 bool graph_ready()
 {
     return cuda_ok(cudaMalloc((void **)&offset, sizeof *offset), "graph") &&
-           cuda_ok(cudaMallocHost((void **)&wanted_offset, sizeof *wanted_offset), "graph") &&
            cuda_ok(cudaMemsetAsync(offset, 0, sizeof *offset, stream), "graph");
 }
 
@@ -68,17 +66,20 @@ static plugin_graph *graph_end()
     return nullptr;
 }
 
-/* The offset is reset to 0 after the graph, for work outside of graphs. */
+__global__ void set_offset(uint64_t *offset, uint64_t by)
+{
+    *offset = by;
+}
+
+/* The offset is an argument of a kernel, so that the host need not wait until it is read. It is
+   reset to 0 after the graph, for work outside of graphs. */
 static bool graph_launch(plugin_graph *graph, uint64_t by)
 {
-    if (!cuda_ok(cudaStreamSynchronize(stream), "graph")) /* until the last offset is uploaded */
-        return false;
-    *wanted_offset = by;
     ids_ask_again();
-    return cuda_ok(cudaMemcpyAsync(offset, wanted_offset, sizeof *offset, cudaMemcpyHostToDevice,
-                                   stream),
-                   "graph") &&
-           cuda_ok(cudaGraphLaunch(graph->exec, stream), "graph") &&
+    if (by == 0)
+        return cuda_ok(cudaGraphLaunch(graph->exec, stream), "graph");
+    LAUNCH(set_offset, dim3(1), dim3(1), 0, stream, offset, by);
+    return launched("graph") && cuda_ok(cudaGraphLaunch(graph->exec, stream), "graph") &&
            cuda_ok(cudaMemsetAsync(offset, 0, sizeof *offset, stream), "graph");
 }
 

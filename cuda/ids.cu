@@ -16,15 +16,25 @@ enum { QUESTIONS = 4096, LASTING = 12288 };
 question asked[QUESTIONS + LASTING];
 unsigned next_question, lasting;
 
-/* A number for a question. A question in a graph keeps its number, since each launch asks it
-   again. */
+bool same(const question &a, const question &b)
+{
+    return a.what == b.what && a.least == b.least && a.limit == b.limit &&
+           a.is_sentence == b.is_sentence;
+}
+
+/* The number of a question of a graph, which keeps it, since each launch asks it again. Graphs that
+   ask the same share a number. */
+unsigned lasting_number_of(const question &q)
+{
+    for (unsigned i = 0; i < lasting; i++)
+        if (same(asked[QUESTIONS + i], q))
+            return QUESTIONS + i;
+    return lasting < LASTING ? QUESTIONS + lasting++ : next_question % QUESTIONS;
+}
+
 unsigned number_of(const question &q)
 {
-    unsigned number = next_question % QUESTIONS;
-    if (!capturing)
-        next_question++;
-    else if (lasting < LASTING)
-        number = QUESTIONS + lasting++;
+    const unsigned number = capturing ? lasting_number_of(q) : next_question++ % QUESTIONS;
     asked[number] = q;
     open_questions = true;
     return number;
