@@ -8,6 +8,8 @@
  *     o = m v                                     dm = do v'   dv += m' do
  */
 #include "cuda/attention_steps.cuh"
+#include "cuda/divisor.cuh"
+#include "cuda/pack.cuh"
 
 namespace
 {
@@ -63,31 +65,37 @@ template <class T> bool forward(const attention *a, const attention_forward *f)
     return launched("attention") && over_keys<T>(*a, product);
 }
 
-__global__ void move_blocks(int64_t n, int64_t bytes, char *to, int64_t to_stride, const char *from,
-                            int64_t from_stride, const int32_t *rows)
+/* The rows of c lie on the device; a block has `packs` packs of bytes. */
+__global__ void move_blocks(block_copy c, divisor packs)
 {
-    GRID_STRIDE(at, n * bytes)
+    typedef pack<unsigned char> bytes;
+    const int64_t begin = c.at ? *c.at * (int64_t)c.at_bytes : 0, size = (int64_t)c.bytes;
+    unsigned char *const to = (unsigned char *)c.to + begin;
+    GRID_STRIDE(n, c.n * packs.d)
     {
-        const int64_t i = at / bytes, row = rows ? rows[i] : i;
-        to[i * to_stride + at % bytes] = from[row * from_stride + at % bytes];
+        const int64_t i = packs.quotient(n), first = (n - i * packs.d) * PACK<unsigned char>;
+        const int64_t row = c.rows ? c.rows[i] : i;
+        const unsigned char *from = (const unsigned char *)c.from + row * (int64_t)c.from_stride;
+        bytes::load(from + first, size - first)
+            .store(to + i * (int64_t)c.to_stride + first, size - first);
     }
 }
 
-bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
-                 size_t from_stride, const int32_t *rows)
+bool copy_blocks(const struct block_copy *copy)
 {
-    const int64_t size = (int64_t)bytes;
-    if (n * size == 0)
+    block_copy c = *copy;
+    if (c.n * (int64_t)c.bytes == 0)
         return true;
-    const size_t row_bytes = rows ? (size_t)n * sizeof *rows : 0;
+    const size_t row_bytes = c.rows ? (size_t)c.n * sizeof *c.rows : 0;
     const scratch there("kv_cache", row_bytes);
-    if (!there ||
-        !cuda_ok(cudaMemcpyAsync(there.as<void>(), rows, row_bytes, cudaMemcpyHostToDevice, stream),
-                 "kv_cache"))
+    if (!there || !cuda_ok(cudaMemcpyAsync(there.as<void>(), c.rows, row_bytes,
+                                           cudaMemcpyHostToDevice, stream),
+                           "kv_cache"))
         return false;
-    LAUNCH(move_blocks, dim3(blocks_for(n * size, THREADS)), dim3(THREADS), 0, stream, n, size,
-           (char *)to, (int64_t)to_stride, (const char *)from, (int64_t)from_stride,
-           rows ? there.as<const int32_t>() : nullptr);
+    c.rows = c.rows ? there.as<const int32_t>() : nullptr;
+    const int64_t packs = pack_count((int64_t)c.bytes, PACK<unsigned char>);
+    LAUNCH(move_blocks, dim3(blocks_for(c.n * packs, THREADS)), dim3(THREADS), 0, stream, c,
+           divisor(packs));
     return launched("kv_cache");
 }
 

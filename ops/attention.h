@@ -86,6 +86,20 @@ struct attention_tiled_backward {
     struct attention_gradient dq, dk, dv, dbias;
 };
 
+/* For the key/value cache: blocks of `bytes` bytes that lie a stride apart. Block i of `to` becomes
+   block rows[i] of `from`, or block i if rows is NULL. */
+struct block_copy {
+    int64_t n;
+    size_t bytes;
+    void *to;
+    size_t to_stride;
+    const void *from;
+    size_t from_stride;
+    const int32_t *rows; /* in host memory; or NULL */
+    const int32_t *at;   /* in device memory; or NULL: every block begins *at at_bytes later */
+    size_t at_bytes;
+};
+
 struct attention_kernels {
     /* Composed. */
     bool (*forward)(const struct attention *a, const struct attention_forward *f);
@@ -98,10 +112,7 @@ struct attention_kernels {
     bool (*tiled_rows)(const struct attention *a, const struct attention_tiled *f,
                        const struct attention_tiled_backward *g, int64_t first, int64_t count,
                        void *rows);
-    /* For the key/value cache: copies blocks of `bytes` bytes that lie a stride apart. Block i of
-       `to` is block rows[i] of `from`, or block i if rows is NULL. `rows` lies in host memory. */
-    bool (*copy_blocks)(int64_t n, size_t bytes, void *to, size_t to_stride, const void *from,
-                        size_t from_stride, const int32_t *rows);
+    bool (*copy_blocks)(const struct block_copy *copy);
 };
 
 extern struct kernel_rows attention_rows;

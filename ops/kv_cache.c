@@ -1,6 +1,6 @@
-#include "ops/kv_cache.h"
 #include "ops/attention_call.h"
 #include "ops/call.h"
+#include "ops/kv_cache_step.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -8,6 +8,7 @@
 struct sb_kv_cache {
     int64_t length;
     sb_tensor *k, *v;
+    const sb_tensor *position; /* kv_cache_follow; or NULL */
 };
 
 enum { FIRST_ROOM = 16 };
@@ -50,18 +51,43 @@ static size_t cache_bytes_of(const sb_tensor *t, int64_t positions)
     return (size_t)(positions * t->dim[2] * t->dim[3]) * sb_dtype_bytes(t->dtype);
 }
 
-/* Copies `positions` positions of n sequences into `to`, from its position `at` on. Sequence i
-   comes from rows[i], or from i if rows is NULL. */
-static bool cache_copy(sb_tensor *to, int64_t at, const sb_tensor *from, int64_t positions,
-                       int64_t n, const int32_t *rows)
+static bool cache_run_copy(const sb_tensor *to, const struct block_copy *copy)
 {
     /* Copies depend on the size of elements alone: one row serves all dtypes. */
     const struct attention_kernels *kernels =
         kernel_row_if_any(&attention_rows, to->device, SB_F32);
-    return kernels && kernels->copy_blocks(n, cache_bytes_of(to, positions),
-                                           (char *)to->data + cache_bytes_of(to, at),
-                                           cache_bytes_of(to, to->dim[1]), from->data,
-                                           cache_bytes_of(from, from->dim[1]), rows);
+    return kernels && kernels->copy_blocks(copy);
+}
+
+/* Copies the first `positions` positions of n sequences into `to`. Sequence i comes from rows[i],
+   or from i if rows is NULL. */
+static bool cache_copy(sb_tensor *to, const sb_tensor *from, int64_t positions, int64_t n,
+                       const int32_t *rows)
+{
+    const struct block_copy copy = {.n = n,
+                                    .bytes = cache_bytes_of(to, positions),
+                                    .to = to->data,
+                                    .to_stride = cache_bytes_of(to, to->dim[1]),
+                                    .from = from->data,
+                                    .from_stride = cache_bytes_of(from, from->dim[1]),
+                                    .rows = rows};
+    return cache_run_copy(to, &copy);
+}
+
+/* Appends the positions of `from` to those of the cache. */
+static bool cache_append(const sb_kv_cache *cache, sb_tensor *to, const sb_tensor *from)
+{
+    const bool follows = cache->position != NULL;
+    const size_t begin = follows ? 0 : cache_bytes_of(to, cache->length);
+    const struct block_copy copy = {.n = from->dim[0],
+                                    .bytes = cache_bytes_of(from, from->dim[1]),
+                                    .to = (char *)to->data + begin,
+                                    .to_stride = cache_bytes_of(to, to->dim[1]),
+                                    .from = from->data,
+                                    .from_stride = cache_bytes_of(from, from->dim[1]),
+                                    .at = follows ? cache->position->data : NULL,
+                                    .at_bytes = cache_bytes_of(to, 1)};
+    return cache_run_copy(to, &copy);
 }
 
 /* Uninitialised keys and values for B sequences with this capacity, otherwise like k and v. */
@@ -84,8 +110,8 @@ static bool cache_rebuild(const char *who, sb_kv_cache *cache, int64_t room, int
     sb_kv_cache made;
     if (!cache_make(who, cache->k, cache->v, n, room, &made))
         return false;
-    if (!cache_copy(made.k, 0, cache->k, cache->length, n, rows) ||
-        !cache_copy(made.v, 0, cache->v, cache->length, n, rows)) {
+    if (!cache_copy(made.k, cache->k, cache->length, n, rows) ||
+        !cache_copy(made.v, cache->v, cache->length, n, rows)) {
         cache_replace(&made, NULL, NULL);
         return false;
     }
@@ -139,28 +165,60 @@ static bool cache_may_append(const sb_kv_cache *cache, const sb_tensor *k, const
     return true;
 }
 
+static int64_t cache_room(const sb_kv_cache *cache)
+{
+    return cache->k ? cache->k->dim[1] : 0;
+}
+
+/* The next capacity of a cache, for this many positions more. */
+static int64_t cache_grown_room(const sb_kv_cache *cache, int64_t positions)
+{
+    int64_t room = cache_room(cache) ? cache_room(cache) : FIRST_ROOM;
+    while (room < cache->length + positions)
+        room *= 2;
+    return room;
+}
+
 static bool cache_make_room(sb_kv_cache *cache, const sb_tensor *k, const sb_tensor *v)
 {
     const char *who = "kv_cache_append";
-    int64_t held = cache->k ? cache->k->dim[1] : 0, room = held ? held : FIRST_ROOM;
-    while (room < cache->length + k->dim[1])
-        room *= 2;
-    if (room == held)
+    const int64_t room = cache_grown_room(cache, k->dim[1]);
+    if (room == cache_room(cache))
         return true;
     if (cache->k)
         return cache_rebuild(who, cache, room, cache->k->dim[0], NULL);
     return cache_make(who, k, v, k->dim[0], room, cache);
 }
 
+bool kv_cache_reserve(sb_kv_cache *cache, int64_t positions)
+{
+    const int64_t room = cache_grown_room(cache, positions);
+    return room == cache_room(cache) ||
+           cache_rebuild("kv_cache_append", cache, room, cache->k->dim[0], NULL);
+}
+
+int64_t kv_cache_room(const sb_kv_cache *cache)
+{
+    return cache_room(cache);
+}
+
+void kv_cache_follow(sb_kv_cache *cache, const sb_tensor *position)
+{
+    cache->position = position;
+}
+
+void kv_cache_advance(sb_kv_cache *cache, int64_t positions)
+{
+    cache->length += positions;
+}
+
 bool sb_kv_cache_append(sb_kv_cache *cache, sb_tensor *k, sb_tensor *v)
 {
     if (!cache_may_append(cache, k, v) || !cache_make_room(cache, k, v))
         return false;
-    int64_t B = k->dim[0];
-    if (!cache_copy(cache->k, cache->length, k, k->dim[1], B, NULL) ||
-        !cache_copy(cache->v, cache->length, v, v->dim[1], B, NULL))
+    if (!cache_append(cache, cache->k, k) || !cache_append(cache, cache->v, v))
         return false;
-    cache->length += k->dim[1];
+    cache->length += cache->position ? 0 : k->dim[1];
     return true;
 }
 
@@ -246,7 +304,7 @@ sb_tensor *sb_attention_cached(sb_tensor *q, const sb_kv_cache *cache,
     const bool widened = call_widen("attention_cached", &attention_rows, 5, in);
     o.bias = in[3];
     o.log_temperature = in[4];
-    sb_tensor *y = cache_attend(in, cache->length, &o);
+    sb_tensor *y = cache_attend(in, cache->position ? cache_room(cache) : cache->length, &o);
     if (o.weights)
         *o.weights = call_round(widened, *o.weights);
     return call_round(widened, y);

@@ -48,12 +48,13 @@ static bool attention_forward(const struct attention *a, const struct attention_
     return ok;
 }
 
-static bool attention_copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride,
-                                  const void *from, size_t from_stride, const int32_t *rows)
+static bool attention_copy_blocks(const struct block_copy *c)
 {
-    for (int64_t i = 0; i < n; i++) {
-        size_t row = (size_t)(rows ? rows[i] : i);
-        memcpy((char *)to + (size_t)i * to_stride, (const char *)from + row * from_stride, bytes);
+    char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
+    for (int64_t i = 0; i < c->n; i++) {
+        size_t row = (size_t)(c->rows ? c->rows[i] : i);
+        memcpy(to + (size_t)i * c->to_stride, (const char *)c->from + row * c->from_stride,
+               c->bytes);
     }
     return true;
 }

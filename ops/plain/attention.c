@@ -92,14 +92,14 @@ static bool attention_backward(const struct attention *a,
 }
 
 /* Blocks of a cache's keys and values, in another order. */
-static bool copy_blocks(int64_t n, size_t bytes, void *to, size_t to_stride,
-                        const void *from, size_t from_stride,
-                        const int32_t *rows)
+static bool copy_blocks(const struct block_copy *c)
 {
-    for (int64_t i = 0; i < n; i++)
-        memcpy((char *)to + (size_t)i * to_stride,
-               (const char *)from + (size_t)(rows ? rows[i] : i) * from_stride,
-               bytes);
+    char *to = (char *)c->to + (c->at ? (size_t)*c->at * c->at_bytes : 0);
+    for (int64_t i = 0; i < c->n; i++)
+        memcpy(to + (size_t)i * c->to_stride,
+               (const char *)c->from +
+                   (size_t)(c->rows ? c->rows[i] : i) * c->from_stride,
+               c->bytes);
     return true;
 }
 

@@ -1,5 +1,5 @@
 #include "ops/kernel.h"
-#include "ops/kv_cache.h"
+#include "ops/kv_cache_step.h"
 #include "tests/support/test.h"
 
 static sb_tensor *own(sb_tensor *t)
@@ -296,6 +296,46 @@ TEST(kv_cache, wrong_arguments_are_named_and_do_not_change_the_cache)
     sb_tensor *all[] = {k, v, wide, rank3, heads, longer};
     for (int i = 0; i < 6; i++)
         sb_tensor_release(all[i]);
+}
+
+/* The position is read from a tensor, and the mask excludes the rest of the capacity. */
+TEST(kv_cache, a_position_on_the_device_stands_for_the_length)
+{
+    sb_kv_cache *usual = sb_kv_cache_new(), *follows = sb_kv_cache_new();
+    sb_tensor *at = sb_tensor_full(SB_I32, SB_SHAPE(1), 0);
+    sb_tensor *lengths = sb_tensor_full(SB_I32, SB_SHAPE(B), 0);
+    sb_tape tape;
+    sb_tape_begin(&tape, SB_NO_RECORD);
+    const struct sequence s = sequence_new(SB_F64);
+    cr_assert(sb_kv_cache_append(follows, sb_slice(s.k, 1, 0, 1), sb_slice(s.v, 1, 0, 1)) &&
+                  kv_cache_reserve(follows, T),
+              "%s", sb_error());
+    cr_expect(kv_cache_room(follows) == 64, "%lld", (long long)kv_cache_room(follows));
+    for (int64_t t = 0; t < T; t++) {
+        sb_tensor *q = sb_slice(s.q, 1, t, 1), *k = sb_slice(s.k, 1, t, 1);
+        sb_tensor *v = sb_slice(s.v, 1, t, 1);
+        cr_assert(sb_kv_cache_append(usual, k, v), "%s", sb_error());
+        sb_tensor_set(at, 0, (double)t);
+        for (int b = 0; b < B; b++)
+            sb_tensor_set(lengths, b, (double)t + 1);
+        kv_cache_follow(follows, at);
+        cr_assert(sb_kv_cache_append(follows, k, v), "%s", sb_error());
+        const sb_attention_options masked = {.mask = sb_mask_lengths(lengths)};
+        sb_tensor *expected = sb_attention_cached(q, usual, NULL);
+        sb_tensor *y = sb_attention_cached(q, follows, &masked);
+        cr_assert(y && expected, "%s", sb_error());
+        cr_expect(test_relative(y, expected) < 1e-14, "step %d: %g", (int)t,
+                  test_relative(y, expected));
+        kv_cache_follow(follows, NULL);
+    }
+    cr_expect(sb_kv_cache_length(follows) == 1);
+    kv_cache_advance(follows, T - 1);
+    cr_expect(sb_kv_cache_length(follows) == T);
+    cr_expect(sb_tape_end(&tape), "%s", sb_error());
+    sb_tensor_release(at);
+    sb_tensor_release(lengths);
+    sb_kv_cache_free(usual);
+    sb_kv_cache_free(follows);
 }
 
 static bool use(void *x)
