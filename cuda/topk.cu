@@ -1,5 +1,5 @@
 #include "cuda/device.cuh"
-#include "cuda/real.cuh"
+#include "cuda/row_group.cuh"
 #include "ops/topk.h"
 
 namespace
@@ -16,33 +16,42 @@ template <class T> __device__ bool comes_before(const T *x, int64_t i, int64_t j
     return nan_a || a == b ? i < j : b < a;
 }
 
-/* The k first of a row in its part of `ids`, in order; a thread for each row. */
-template <class T>
-__global__ void choose(int64_t rows, int64_t C, int64_t k, const T *x_, T *y, int32_t *ids_)
-{
-    GRID_STRIDE(row, rows)
+/* Of two elements of a row the one that comes first; -1 stands for none. */
+template <class T> struct first_of {
+    const T *x;
+
+    __device__ int operator()(int i, int j) const
     {
-        const T *x = x_ + row * C;
-        int32_t *ids = ids_ + row * k;
-        for (int64_t i = 0, n = 0; i < C; i++) {
-            if (n == k && !comes_before(x, i, ids[k - 1]))
-                continue;
-            int64_t at = n < k ? n++ : k - 1;
-            for (; at > 0 && comes_before(x, i, ids[at - 1]); at--)
-                ids[at] = ids[at - 1];
-            ids[at] = (int32_t)i;
+        return i < 0 || (j >= 0 && comes_before(x, j, i)) ? j : i;
+    }
+};
+
+/* The k first of a row, in order: each pass over the row finds the first one after the last. */
+template <class T, int GROUP>
+__global__ void choose(int64_t rows, int64_t C, int64_t k, const T *x, T *y, int32_t *ids)
+{
+    const row_group<GROUP> group;
+    if (group.row >= rows)
+        return;
+    const first_of<T> first = {x += group.row * C};
+    int last = -1;
+    for (int64_t j = group.row * k; j < (group.row + 1) * k; j++) {
+        int best = -1;
+        for (int i = group.lane; i < C; i += GROUP)
+            if (last < 0 || comes_before(x, last, i))
+                best = first(best, i);
+        last = group.reduce(best, first);
+        if (group.lane == 0) {
+            ids[j] = last;
+            y[j] = x[last];
         }
-        for (int64_t j = 0; j < k; j++)
-            y[row * k + j] = x[ids[j]];
     }
 }
 
 template <class T>
 bool forward(int64_t rows, int64_t C, int64_t k, const void *x, void *y, int32_t *ids)
 {
-    if (rows > 0)
-        LAUNCH((choose<T>), dim3(blocks_for(rows, THREADS)), dim3(THREADS), 0, stream, rows, C, k,
-               (const T *)x, (T *)y, ids);
+    LAUNCH_ROWS(choose, T, rows, C, k, (const T *)x, (T *)y, ids);
     return launched("topk");
 }
 
