@@ -5,6 +5,7 @@
 #include "models/decoding/search.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -44,7 +45,9 @@ struct search_state {
     struct hypothesis *live, *next;
     int64_t nodes, nodes_room;
     struct node *node;
-    double *log_p; /* (sequences, V) */
+    double *log_p;       /* (sequences, V); on a device NULL: */
+    struct choice *best; /* (sequences, reads): the most probable symbols, not all allowed */
+    int64_t reads;
     struct choice *choices;
     struct candidate *candidates;
     int32_t *ids, *rows;
@@ -55,6 +58,20 @@ static int64_t beam_width(const struct search_state *s)
     return s->search->options->beam_width;
 }
 
+/* Memory for what a step reads of `rows` rows: on the CPU all log-probabilities, on a device those
+   of the best symbols, which include the allowed ones that a beam needs. */
+static bool beam_begin_reading(struct search_state *s, size_t rows)
+{
+    const int64_t V = s->search->V, forbidden = SB_SPECIAL_SYMBOLS - 1,
+                  reads = beam_width(s) + 1 + forbidden;
+    s->reads = reads < V ? reads : V;
+    if (sb_device_in_use() == sb_device_cpu())
+        s->log_p = memory_new(rows * (size_t)V * sizeof *s->log_p);
+    else
+        s->best = memory_new(rows * (size_t)s->reads * sizeof *s->best);
+    return s->log_p || s->best;
+}
+
 static bool beam_begin(struct search_state *s, const struct search *search)
 {
     *s = (struct search_state){.search = search};
@@ -62,13 +79,12 @@ static bool beam_begin(struct search_state *s, const struct search *search)
     s->beam = memory_new(n * sizeof *s->beam);
     s->live = memory_new(n * most * sizeof *s->live);
     s->next = memory_new(most * sizeof *s->next);
-    s->log_p = memory_new(n * most * V * sizeof *s->log_p);
     s->choices = memory_new(V * sizeof *s->choices);
     s->candidates = memory_new(most * most * sizeof *s->candidates);
     s->ids = memory_new(n * most * sizeof *s->ids);
     s->rows = memory_new(n * most * sizeof *s->rows);
-    if (!s->beam || !s->live || !s->next || !s->log_p || !s->choices || !s->candidates || !s->ids ||
-        !s->rows)
+    if (!s->beam || !s->live || !s->next || !s->choices || !s->candidates || !s->ids || !s->rows ||
+        !beam_begin_reading(s, n * most))
         return sb_fail("decode: out of memory");
     for (size_t i = 0; i < n; i++) {
         s->beam[i] = (struct beam){
@@ -85,6 +101,7 @@ static void beam_end(struct search_state *s)
     memory_free(s->next);
     memory_free(s->node);
     memory_free(s->log_p);
+    memory_free(s->best);
     memory_free(s->choices);
     memory_free(s->candidates);
     memory_free(s->ids);
@@ -102,14 +119,29 @@ static int beam_by_probability(const void *a_, const void *b_)
     return a->id < b->id ? -1 : 1;
 }
 
+/* The width + 1 most probable of the symbols that may follow a hypothesis; returns how many. */
+static int64_t beam_choose(struct search_state *s, const struct hypothesis *from)
+{
+    const int64_t k = beam_width(s) + 1;
+    int64_t n = 0;
+    if (s->log_p)
+        return choices_best(s->search->V, s->log_p + from->row * s->search->V, k, s->choices);
+    for (int64_t i = 0; n < k && i < s->reads; i++) {
+        const struct choice best = s->best[from->row * s->reads + i];
+        if (search_allows(best.id))
+            s->choices[n++] = best;
+    }
+    return n;
+}
+
 /* The candidates for the beam's next step, the best first: width + 1 of each hypothesis. Returns
    how many; -1 on failure. */
 static int64_t beam_find_candidates(struct search_state *s, const struct beam *beam)
 {
-    int64_t V = s->search->V, n = 0;
+    int64_t n = 0;
     for (int64_t i = 0; i < beam->count; i++) {
         const struct hypothesis *from = &beam->live[i];
-        int64_t k = choices_best(V, s->log_p + from->row * V, beam_width(s) + 1, s->choices);
+        int64_t k = beam_choose(s, from);
         if (k == 0 || !isfinite(s->choices[0].log_p)) {
             search_fail_values(beam->text);
             return -1;
@@ -222,12 +254,35 @@ static bool beam_arrange(struct search_state *s, int64_t *count)
     return n == 0 || sequences_reorder(s->search->sequences, n, s->rows);
 }
 
+/* Reads the best symbols of each row: their log-probabilities and then their ids, as one download.
+ */
+static bool beam_read_best(struct search_state *s, sb_tensor *log_p)
+{
+    sb_tensor *ids, *best = sb_cast(sb_topk(log_p, s->reads, &ids), SB_F64);
+    if (!best)
+        return false;
+    const int64_t n = tensor_size(best);
+    const size_t values = tensor_bytes(best), all = values + tensor_bytes(ids);
+    const int64_t size = n + (n + 1) / 2;
+    sb_tensor *both = sb_tape_own(tensor_new("decode", best->device, SB_F64, 1, &size));
+    double *read = memory_new(all);
+    const bool ok = both && read && best->device->copy(both->data, best->data, values) &&
+                    best->device->copy((char *)both->data + values, ids->data, all - values) &&
+                    best->device->download(read, both->data, all);
+    for (int64_t i = 0; ok && i < n; i++)
+        s->best[i] = (struct choice){read[i], ((const int32_t *)(read + n))[i]};
+    if (!read)
+        sb_fail("decode: out of memory");
+    memory_free(read);
+    return ok;
+}
+
 static bool beam_step(struct search_state *s, int64_t L, const int32_t *ids)
 {
     sb_tape tape;
     search_tape(&tape);
     sb_tensor *log_p = sb_log_softmax(sequences_next(s->search->sequences, L, ids));
-    bool ok = log_p && sb_tensor_read(log_p, s->log_p);
+    bool ok = log_p && (s->log_p ? sb_tensor_read(log_p, s->log_p) : beam_read_best(s, log_p));
     ok = sb_tape_end(&tape) && ok;
     for (int64_t b = 0; ok && b < s->search->texts; b++)
         ok = s->beam[b].count == 0 || beam_advance(s, &s->beam[b]);
