@@ -1,7 +1,10 @@
 #include "nn/attention.h"
+#include "nn/device_position.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
+#include "ops/kernel.h"
+#include "ops/rotary.h"
 #include "ops/runs.h"
 #include "tensor/failure.h"
 
@@ -58,6 +61,23 @@ static sb_tensor *project(const sb_linear_layer *projection, sb_tensor *x, int64
     return sb_reshape(y, 4, (const int64_t[]){sb_tensor_dim(x, 0), sb_tensor_dim(x, 1), heads, D});
 }
 
+/* The angles of the first `room` positions: cosines and sines in each row. */
+static sb_tensor *table_of_angles(const void *layer_, int64_t room)
+{
+    const sb_multi_head_attention *layer = layer_;
+    const int64_t D = layer->size;
+    const sb_dtype dtype = dtype_of_sums(sb_tensor_dtype(layer->query.weight));
+    sb_tensor *angles = rotary_angles(dtype, 0, room, D, layer->rotary_base, layer->rotary_scaling);
+    return sb_reshape(sb_permute(angles, 3, (const int[]){1, 0, 2}), SB_SHAPE(room, D));
+}
+
+/* x (B, 1, H, D) rotated by the position that the device holds. */
+static sb_tensor *turn_on_device(const sb_multi_head_attention *layer, sb_tensor *x)
+{
+    sb_tensor *row = device_position_row(device_position_open(), layer, table_of_angles);
+    return rotary_by_angles(x, sb_reshape(row, SB_SHAPE(2, 1, layer->size / 2)));
+}
+
 /* x rotated by its positions, which may be two runs of its sequence. */
 static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64_t start)
 {
@@ -66,6 +86,8 @@ static sb_tensor *turn(const sb_multi_head_attention *layer, sb_tensor *x, int64
     sb_tensor *part[2];
     if (!layer->rotary || !x)
         return x;
+    if (device_position_open())
+        return turn_on_device(layer, x);
     const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     if (runs == 1)
         return sb_rotary_scaled(x, start + run[0].first, base, scaling);

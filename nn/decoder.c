@@ -1,5 +1,6 @@
 #include "nn/decoder.h"
 #include "nn/decoder_state.h"
+#include "nn/device_position.h"
 #include "nn/stack.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
@@ -87,16 +88,26 @@ sb_tensor *sb_decoder_step(const sb_decoder *d, sb_decoder_state *state, sb_tens
     if (!state || state->decoder != d)
         return state ? sb_fail("decoder: the state is of another decoder")
                      : fail_null("decoder", "state");
-    const int64_t length = state->length + sb_tensor_dim(ids, 1);
-    struct stack_use use =
-        use_of(d, sb_mask_causal_last(), state->length, memory, lengths, weights);
+    const struct device_position *position = device_position_open();
+    const int64_t length = state->length + (position ? 0 : sb_tensor_dim(ids, 1));
+    sb_mask *mask = position ? sb_mask_lengths(position->lengths) : sb_mask_causal_last();
+    struct stack_use use = use_of(d, mask, state->length, memory, lengths, weights);
     use.self_caches = state->self;
     use.cross_caches = state->cross;
+    decoder_state_follow(state, position ? position->at : NULL);
     sb_tensor *y = stack_forward(&d->stack, ids, length, &use);
+    decoder_state_follow(state, NULL);
     if (!y)
         return decoder_state_take_back(state);
     state->length = length;
     return y;
+}
+
+int64_t decoder_table_size(const sb_decoder *decoder, int64_t room)
+{
+    const sb_position_bias *bias = &decoder->stack.bias;
+    const bool any = bias->table || bias->positions == SB_POSITIONS_ALIBI;
+    return any ? room * room * bias->heads : 0;
 }
 
 sb_decoder_state *sb_decoder_state_new(const sb_decoder *decoder)

@@ -1,4 +1,5 @@
 #include "nn/decoder_state.h"
+#include "ops/kv_cache_step.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 
@@ -55,6 +56,32 @@ void *decoder_state_take_back(sb_decoder_state *state)
             sb_kv_cache_truncate(state->cross[i], 0);
     }
     return NULL;
+}
+
+int64_t decoder_state_room(const sb_decoder_state *state)
+{
+    return kv_cache_room(state->self[0]);
+}
+
+bool decoder_state_reserve(sb_decoder_state *state, int64_t positions)
+{
+    bool ok = true;
+    for (int i = 0; ok && i < state->layers; i++)
+        ok = kv_cache_reserve(state->self[i], positions);
+    return ok;
+}
+
+void decoder_state_follow(sb_decoder_state *state, const sb_tensor *position)
+{
+    for (int i = 0; i < state->layers; i++)
+        kv_cache_follow(state->self[i], position);
+}
+
+void decoder_state_advance(sb_decoder_state *state, int64_t positions)
+{
+    for (int i = 0; i < state->layers; i++)
+        kv_cache_advance(state->self[i], positions);
+    state->length += positions;
 }
 
 int64_t sb_decoder_state_length(const sb_decoder_state *state)

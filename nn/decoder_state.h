@@ -16,6 +16,20 @@ struct sb_decoder_state {
 /* A new state for a decoder with this number of layers. */
 sb_decoder_state *decoder_state_new(const sb_decoder *decoder, int layers, bool crosses);
 
+/*
+ * For steps whose position is in device memory (nn/device_position.h), in the context of their
+ * tape: sb_decoder_step leaves the state's length as it is, and decoder_state_advance adds the
+ * positions of such steps later. decoder_state_reserve makes room for this many positions; false
+ * when out of memory. The state is not empty.
+ */
+int64_t decoder_state_room(const sb_decoder_state *state);
+bool decoder_state_reserve(sb_decoder_state *state, int64_t positions);
+void decoder_state_follow(sb_decoder_state *state, const sb_tensor *position); /* NULL: no more */
+void decoder_state_advance(sb_decoder_state *state, int64_t positions);
+
+/* The number of elements of the largest table for such steps, of biases, at this capacity. */
+int64_t decoder_table_size(const sb_decoder *decoder, int64_t room);
+
 /* Undoes a failed step: removes what its first layers have appended. Returns NULL. */
 void *decoder_state_take_back(sb_decoder_state *state);
 

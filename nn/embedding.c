@@ -1,4 +1,5 @@
 #include "nn/embedding.h"
+#include "nn/device_position.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "nn/precision.h"
@@ -95,11 +96,22 @@ static sb_tensor *run_of_positions(const sb_embedding_layer *layer, sb_dtype dty
     return sb_scale(sb_slice(layer->position, 0, layer->offset + start, L), layer->position_scale);
 }
 
+/* The encodings of the first `room` positions, or of all learned ones if they are fewer. */
+static sb_tensor *table_of_positions(const void *layer_, int64_t room)
+{
+    const sb_embedding_layer *layer = layer_;
+    const int64_t learned = layer->position ? layer->position->dim[0] - layer->offset : room;
+    return run_of_positions(layer, sb_tensor_dtype(layer->weight), 0,
+                            learned < room ? learned : room);
+}
+
 /* The positions of x, which may be two runs of its sequence. */
 static sb_tensor *positions(const sb_embedding_layer *layer, sb_tensor *x, int64_t start)
 {
     struct run run[2];
     sb_tensor *part[2];
+    if (device_position_open())
+        return device_position_row(device_position_open(), layer, table_of_positions);
     const int runs = context_runs(layer->along, sb_tensor_dim(x, 1), run);
     for (int i = 0; i < runs; i++)
         part[i] = run_of_positions(layer, sb_tensor_dtype(x), start + run[i].first, run[i].count);

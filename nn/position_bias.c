@@ -1,4 +1,5 @@
 #include "nn/position_bias.h"
+#include "nn/device_position.h"
 #include "nn/layer.h"
 #include "nn/name.h"
 #include "ops/runs.h"
@@ -101,6 +102,22 @@ static sb_tensor *rows_here(const sb_position_bias *bias, int64_t here, int64_t 
     return runs == 1 ? part[0] : sb_concatenate(part, runs, 2);
 }
 
+/* In row i the biases of query i for all keys and heads: (room, room H). */
+static sb_tensor *table_of_biases(const void *bias, int64_t room)
+{
+    sb_tensor *all = last_rows(bias, room, room); /* (1, H, room, room) */
+    sb_tensor *by_query = sb_permute(all, 4, (const int[]){0, 2, 1, 3});
+    return sb_reshape(by_query, SB_SHAPE(room, room * sb_tensor_dim(by_query, 2)));
+}
+
+/* The biases of the one query whose position the device holds: (1, H, 1, room). */
+static sb_tensor *row_on_device(const sb_position_bias *bias)
+{
+    struct device_position *p = device_position_open();
+    sb_tensor *row = device_position_row(p, bias, table_of_biases);
+    return row ? sb_reshape(row, SB_SHAPE(1, sb_tensor_dim(row, 1) / p->room, 1, p->room)) : NULL;
+}
+
 sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, int64_t Lk, bool *ok)
 {
     if (!bias || !ok)
@@ -109,7 +126,9 @@ sb_tensor *sb_position_bias_forward(const sb_position_bias *bias, int64_t Lq, in
     if (bias->positions != SB_POSITIONS_ALIBI && !bias->table)
         return NULL;
     const int64_t whole = partition_piece(context_open()->partition, bias->along)->of;
-    sb_tensor *y = whole ? rows_here(bias, Lq, whole) : last_rows(bias, Lq, Lk);
+    sb_tensor *y = device_position_open() ? row_on_device(bias)
+                   : whole                ? rows_here(bias, Lq, whole)
+                                          : last_rows(bias, Lq, Lk);
     *ok = y != NULL;
     return y;
 }

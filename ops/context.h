@@ -44,12 +44,14 @@ typedef struct {
 SB_API sb_piece sb_piece_zigzag(int64_t length, int ranks, int rank, int64_t *here);
 
 struct packed_weights;
+struct device_position;
 
 /* Zero: a single rank, which holds the whole batch. */
 struct sb_context {
-    const sb_partition *partition; /* NULL: the whole batch */
-    sb_communicator *ring;         /* ranks of sequence parallelism (zig-zag); NULL: none */
-    struct packed_weights *packed; /* packed weights of decoding; NULL: none */
+    const sb_partition *partition;    /* NULL: the whole batch */
+    sb_communicator *ring;            /* ranks of sequence parallelism (zig-zag); NULL: none */
+    struct packed_weights *packed;    /* packed weights of decoding; NULL: none */
+    struct device_position *position; /* of a decoding step that a graph repeats; NULL: none */
 };
 
 #endif

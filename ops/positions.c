@@ -4,6 +4,7 @@
 #include "ops/check.h"
 #include "ops/example.h"
 #include "ops/ops.h"
+#include "ops/rotary.h"
 #include "tensor/dual.h"
 #include "tensor/mathematics.h"
 
@@ -91,13 +92,13 @@ static bool positions_rotary_backward(sb_node *node)
 
 static const sb_operation rotary = {"rotary", "x", positions_rotary_backward, true, true};
 
-/* cos and sin of t base^(-2i/D) / scaling, (2, L, D / 2), on the device of x. The caller owns it.
- */
-static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double base, double scaling)
+/* cos and sin of t base^(-2i/D) / scaling, (2, L, D / 2), in host memory. */
+static sb_tensor *positions_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D, double base,
+                                   double scaling)
 {
-    int64_t L = x->dim[1], half = x->dim[3] / 2;
+    int64_t half = D / 2;
     const int64_t dim[3] = {2, L, half};
-    sb_tensor *host = tensor_new("rotary", sb_device_cpu(), dtype_of_sums(x->dtype), 3, dim);
+    sb_tensor *host = tensor_new("rotary", sb_device_cpu(), dtype, 3, dim);
     for (int64_t i = 0; host && i < half; i++) {
         double frequency = math_pow(base, -(double)i / (double)half) / scaling;
         for (int64_t t = 0; t < L; t++) {
@@ -105,7 +106,30 @@ static sb_tensor *positions_angles(const sb_tensor *x, int64_t start, double bas
             positions_set(host, (L + t) * half + i, math_sin((double)(start + t) * frequency));
         }
     }
-    return tensor_moved(host, x->device);
+    return host;
+}
+
+sb_tensor *rotary_angles(sb_dtype dtype, int64_t start, int64_t L, int64_t D, double base,
+                         double scaling)
+{
+    return positions_finished(
+        positions_angles(dtype, start, L, D, sb_option(base, 10000), sb_option(scaling, 1)));
+}
+
+/* Rotates the node's input by a table of angles, whose reference is the node's from now on. */
+static sb_tensor *positions_turned(sb_node *node, sb_tensor *table)
+{
+    sb_tensor *x = node->in[0];
+    if (!table || !sb_node_save(node, table))
+        return NULL;
+    sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
+    return call_end(node, y && positions_turn(node, false, false, x, y));
+}
+
+sb_tensor *rotary_by_angles(sb_tensor *x, sb_tensor *angles)
+{
+    sb_node *node = call_begin(&rotary, &positions_rows, 1, &x, 1, NULL, 0);
+    return node && angles ? positions_turned(node, sb_tensor_retain(angles)) : NULL;
 }
 
 sb_tensor *sb_rotary(sb_tensor *x, int64_t start, double base)
@@ -129,11 +153,9 @@ sb_tensor *sb_rotary_scaled(sb_tensor *x, int64_t start, double base, double sca
     if (!(factor > 0 && factor < INFINITY))
         return sb_fail("rotary: scaling is %g; it must be positive, or 0 for 1", scaling);
     x = node->in[0];
-    sb_tensor *table = positions_angles(x, start, b, factor);
-    if (!table || !sb_node_save(node, table))
-        return NULL;
-    sb_tensor *y = sb_node_output(node, x->dtype, x->rank, x->dim);
-    return call_end(node, y && positions_turn(node, false, false, x, y));
+    sb_tensor *table =
+        positions_angles(dtype_of_sums(x->dtype), start, x->dim[1], x->dim[3], b, factor);
+    return positions_turned(node, tensor_moved(table, x->device));
 }
 
 static bool positions_relative_backward(sb_node *node)

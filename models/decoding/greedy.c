@@ -1,20 +1,23 @@
 /* Greedy decoding and sampling: one output for each text, one symbol at a time. */
-#include "models/decoding/search.h"
+#include "models/decoding/greedy_graph.h"
 #include "ops/log_softmax.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
+#include "tensor/storage.h"
 #include <math.h>
 
 struct greedy {
     const struct search *search;
-    int64_t count;        /* unfinished outputs */
+    int64_t count;        /* sequences */
     int64_t *text, *room; /* the text of each; the room for symbols of each text */
     struct choice *chosen;
     int32_t *ids, *rows;
     /* greedy */
-    sb_tensor *forbidden; /* (V): 0 where a symbol may be chosen, else -infinity */
-    int32_t *best;        /* (count) */
-    double *log_p;        /* (count); (count, V) for sampling */
+    sb_tensor *forbidden;       /* (V): 0 where a symbol may be chosen, else -infinity */
+    int32_t *best;              /* (count) */
+    double *log_p;              /* (count); (count, V) for sampling */
+    struct greedy_graph *graph; /* steps that the device takes without the host; or NULL */
+    double *noted;              /* (GREEDY_STEPS_AHEAD, count, 2): their symbols */
     /* sampling */
     struct choice *choices;
 };
@@ -31,8 +34,9 @@ static bool greedy_begin(struct greedy *g, const struct search *s)
     g->best = memory_new((size_t)n * sizeof *g->best);
     g->log_p = memory_new((size_t)(s->options->sample ? n * V : n) * sizeof *g->log_p);
     g->choices = memory_new((size_t)V * sizeof *g->choices);
+    g->noted = memory_new((size_t)(GREEDY_STEPS_AHEAD * n * 2) * sizeof *g->noted);
     if (!g->text || !g->room || !g->chosen || !g->ids || !g->rows || !g->best || !g->log_p ||
-        !g->choices)
+        !g->choices || !g->noted)
         return sb_fail("decode: out of memory");
     bool ok = true;
     for (int64_t i = 0; ok && i < n; i++) {
@@ -52,6 +56,8 @@ static void greedy_end(struct greedy *g)
     memory_free(g->best);
     memory_free(g->log_p);
     memory_free(g->choices);
+    memory_free(g->noted);
+    greedy_graph_free(&g->graph);
     sb_tensor_release(g->forbidden);
 }
 
@@ -67,13 +73,9 @@ static bool greedy_forbid(struct greedy *g, sb_dtype dtype)
 /* With operations, which work on every device and dtype. */
 static bool greedy_find_best(struct greedy *g, sb_tensor *log_p)
 {
-    sb_tensor *best = sb_argmax(sb_add(log_p, g->forbidden), -1);
-    sb_tensor *value = sb_gather(log_p, best);
-    if (!value || !sb_tensor_read(value, g->log_p))
-        return false;
-    for (int64_t i = 0; i < g->count; i++)
-        g->best[i] = (int32_t)sb_tensor_get(best, i);
-    return true;
+    sb_tensor *value, *best = greedy_best(log_p, g->forbidden, &value);
+    return best && sb_tensor_read(value, g->log_p) &&
+           best->device->download(g->best, best->data, tensor_bytes(best));
 }
 
 static bool greedy_choose_best(struct greedy *g, sb_tensor *logits)
@@ -140,35 +142,99 @@ static bool greedy_is_done(const struct search_text *text)
     return text->output->ended || text->output->length == text->longest;
 }
 
-/* Extends all outputs, and keeps those that are not done. */
+/* Extends the outputs that are not done. */
 static bool greedy_extend_all(struct greedy *g)
 {
-    int64_t left = 0;
     for (int64_t i = 0; i < g->count; i++) {
         const struct search_text *text = &g->search->text[g->text[i]];
+        sb_decoded *output = text->output;
+        g->ids[i] = g->chosen[i].id;
+        if (greedy_is_done(text))
+            continue;
         if (!greedy_extend(g, i))
             return false;
-        if (greedy_is_done(text)) {
-            sb_decoded *output = text->output;
+        if (greedy_is_done(text))
             output->score = search_score(g->search->options, output->log_probability,
                                          output->length + output->ended);
+    }
+    return true;
+}
+
+/* The sequences whose output is not done, and how many symbols the longest of these may get. */
+static int64_t greedy_unfinished(const struct greedy *g, int64_t *most)
+{
+    int64_t n = 0;
+    *most = 0;
+    for (int64_t i = 0; i < g->count; i++) {
+        const struct search_text *text = &g->search->text[g->text[i]];
+        const int64_t left = greedy_is_done(text) ? 0 : text->longest - text->output->length;
+        n += left > 0;
+        *most = left > *most ? left : *most;
+    }
+    return n;
+}
+
+/* Removes the sequences whose output is done. */
+static bool greedy_compact(struct greedy *g)
+{
+    int64_t left = 0;
+    greedy_graph_free(&g->graph);
+    for (int64_t i = 0; i < g->count; i++) {
+        if (greedy_is_done(&g->search->text[g->text[i]]))
             continue;
-        }
         g->rows[left] = (int32_t)i;
-        g->ids[left] = g->chosen[i].id;
+        g->ids[left] = g->ids[i];
         g->text[left++] = g->text[i];
     }
     g->count = left;
     return left == 0 || sequences_reorder(g->search->sequences, left, g->rows);
 }
 
+/* One step, chosen by the host. */
+static bool greedy_step(struct greedy *g, int64_t L, const int32_t *ids)
+{
+    return greedy_choose(g, L, ids) && greedy_extend_all(g) && greedy_compact(g);
+}
+
+/* Takes over a step of the device. */
+static bool greedy_take(struct greedy *g, const double *noted)
+{
+    if (!sequences_note(g->search->sequences, g->ids))
+        return false;
+    for (int64_t i = 0; i < g->count; i++)
+        g->chosen[i] = (struct choice){noted[2 * i + 1], (int32_t)noted[2 * i]};
+    return greedy_extend_all(g);
+}
+
+/* Several steps that the device takes without the host; sequences whose output is done stay until
+   they are the half. */
+static bool greedy_steps(struct greedy *g, int64_t steps)
+{
+    int64_t most;
+    bool ok = greedy_graph_run(&g->graph, g->search, g->forbidden, g->ids, steps, g->noted);
+    for (int64_t i = 0; ok && i < steps; i++)
+        ok = greedy_take(g, g->noted + i * 2 * g->count);
+    return ok && (2 * greedy_unfinished(g, &most) > g->count || greedy_compact(g));
+}
+
+static bool greedy_advance(struct greedy *g)
+{
+    const sb_decoding_options *o = g->search->options;
+    int64_t most;
+    greedy_unfinished(g, &most);
+    const int64_t steps =
+        o->sample ? 0 : greedy_graph_steps(g->search->sequences, o->listen ? 1 : most);
+    if (steps > 0)
+        return greedy_steps(g, steps);
+    return (g->graph ? greedy_compact(g) : true) && greedy_step(g, 1, g->ids);
+}
+
 bool search_greedy(const struct search *search)
 {
     struct greedy g;
-    bool ok = greedy_begin(&g, search) && greedy_choose(&g, search->start_length, search->start) &&
-              greedy_extend_all(&g);
+    bool ok = greedy_begin(&g, search) && greedy_step(&g, search->start_length, search->start);
     while (ok && g.count > 0)
-        ok = greedy_choose(&g, 1, g.ids) && greedy_extend_all(&g);
+        ok = greedy_advance(&g);
     greedy_end(&g);
     return ok;
 }

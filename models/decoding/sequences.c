@@ -102,6 +102,11 @@ static bool sequences_prefix_add(struct sequences *s, int64_t L, const int32_t *
     return true;
 }
 
+bool sequences_note(struct sequences *s, const int32_t *ids)
+{
+    return s->generator->window == 0 || sequences_prefix_add(s, 1, ids);
+}
+
 /* Keeps only the last half window of each prefix and drops the state: positions start again at 0.
  */
 static bool sequences_slide(struct sequences *s)

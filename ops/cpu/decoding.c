@@ -1,0 +1,18 @@
+#include "ops/decoding.h"
+#include "ops/cpu/real.h"
+
+static bool decoding_note(const struct decoding_note *n)
+{
+    const real *log_p = n->log_p;
+    double *noted = n->noted + *n->position % n->steps * n->B * 2;
+    for (int64_t b = 0; b < n->B; b++) {
+        noted[2 * b] = n->best[b];
+        noted[2 * b + 1] = (double)log_p[b];
+        n->ids[b] = n->best[b];
+        n->lengths[b]++;
+    }
+    (*n->position)++;
+    return true;
+}
+
+KERNELS(decoding) = {decoding_note};

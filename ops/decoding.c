@@ -1,0 +1,3 @@
+#include "ops/decoding.h"
+
+KERNEL_ROWS(decoding);
