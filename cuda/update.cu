@@ -24,8 +24,7 @@ template <class T> struct adam_numbers {
 };
 
 template <class T>
-__global__ void adam_packs(int64_t n, adam_numbers<T> s, RESTRICTED(const T) g_, RESTRICTED(T) w_,
-                           RESTRICTED(T) m_, RESTRICTED(T) v_)
+__device__ void adam_all(int64_t n, const adam_numbers<T> &s, const T *g_, T *w_, T *m_, T *v_)
 {
     GRID_STRIDE(i, pack_count(n, PACK<T>))
     {
@@ -44,6 +43,13 @@ __global__ void adam_packs(int64_t n, adam_numbers<T> s, RESTRICTED(const T) g_,
         m.store(m_ + at, left);
         v.store(v_ + at, left);
     }
+}
+
+template <class T>
+__global__ void adam_packs(int64_t n, adam_numbers<T> s, RESTRICTED(const T) g, RESTRICTED(T) w,
+                           RESTRICTED(T) m, RESTRICTED(T) v)
+{
+    adam_all<T>(n, s, g, w, m, v);
 }
 
 template <class T>
@@ -139,6 +145,53 @@ template <class T> bool squares(int64_t n, const void *x, double *sum, int64_t *
     return launched("squares") && fetch(first_bad, first);
 }
 
+/* outcome[1] is the sum of squares, and becomes the norm. */
+__global__ void judge_norm(const float *loss, double limit, double *outcome)
+{
+    const double norm = sqrt(outcome[1]);
+    const double scale = limit > 0 ? fmin(1.0, limit / (norm + 1e-6)) : 1;
+    outcome[0] = *loss;
+    outcome[1] = norm;
+    outcome[2] = isfinite(*loss) && isfinite(norm) ? scale : NAN;
+}
+
+template <class T>
+bool judge(int64_t n, const void *x, const void *loss, double limit, double *outcome)
+{
+    if (!sum_all("squares", 1, n, true, square_terms<T>{(const T *)x},
+                 sum_target<double>{1, false, outcome + 1}))
+        return false;
+    LAUNCH(judge_norm, dim3(1), dim3(1), 0, stream, (const float *)loss, limit, outcome);
+    return launched("squares");
+}
+
+template <class T> void store_adam_numbers(const adam_step *step, void *numbers)
+{
+    static_assert(sizeof(adam_numbers<T>) <= ADAM_NUMBERS);
+    *static_cast<adam_numbers<T> *>(numbers) = adam_numbers<T>(*step);
+}
+
+template <class T>
+__global__ void adam_packs_judged(int64_t n, const adam_numbers<T> *numbers, const double *outcome,
+                                  RESTRICTED(const T) g, RESTRICTED(T) w, RESTRICTED(T) m,
+                                  RESTRICTED(T) v)
+{
+    adam_numbers<T> s = *numbers;
+    s.scale = (T)outcome[2];
+    if (!isnan(outcome[2]))
+        adam_all<T>(n, s, g, w, m, v);
+}
+
+template <class T>
+bool adam_judged(int64_t n, const void *numbers, const double *outcome, const void *g, void *w,
+                 void *m, void *v)
+{
+    if (n > 0)
+        LAUNCH((adam_packs_judged<T>), blocks<T>(n), dim3(THREADS), 0, stream, n,
+               (const adam_numbers<T> *)numbers, outcome, (const T *)g, (T *)w, (T *)m, (T *)v);
+    return launched("adam");
+}
+
 template <class T>
 __global__ void average_packs(int64_t n, T old_share, T new_share, RESTRICTED(const T) x_,
                               RESTRICTED(T) y_)
@@ -164,4 +217,5 @@ template <class T> bool average(int64_t n, double decay, const void *x, void *y)
 
 } // namespace
 
-KERNELS(update, adam<T>, sgd<T>, squares<T>, average<T>);
+KERNELS(update, adam<T>, sgd<T>, squares<T>, average<T>, judge<T>, store_adam_numbers<T>,
+        adam_judged<T>);

@@ -3,27 +3,15 @@
 #include "nn/flat.h"
 #include "nn/groups.h"
 #include "nn/moments.h"
-#include "nn/optimiser_parts.h"
+#include "nn/optimiser_graph.h"
+#include "nn/optimiser_state.h"
 #include "ops/update.h"
 #include "tensor/failure.h"
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
 #include <math.h>
 
-enum kind { SGD, ADAM, ADAMW };
-
 static const char *const names[] = {"sgd", "adam", "adamw"};
-
-struct sb_optimiser {
-    enum kind kind;
-    sb_parameters *set;
-    sb_optimiser_options options;
-    int64_t steps;
-    double rate, norm;
-    double own_rate; /* set by the caller; NAN: that of the schedule */
-    sb_plateau plateau;
-    struct moments moments;
-};
 
 static bool in_unit(const char *who, const char *what, double value)
 {
@@ -175,21 +163,27 @@ static struct elements elements_of(const sb_optimiser *o, const struct run *run)
         .moment = {element(o->moments.flat[0], slot), element(o->moments.flat[1], slot)}};
 }
 
+static struct adam_step adam_step_of(const sb_optimiser *o, const struct run *run,
+                                     double gradient_scale)
+{
+    const sb_optimiser_options *p = &o->options;
+    const double t = (double)run->steps;
+    return (struct adam_step){.rate = run->rate,
+                              .beta1 = p->beta1,
+                              .beta2 = p->beta2,
+                              .epsilon = p->epsilon,
+                              .correction1 = 1 - math_pow(p->beta1, t),
+                              .correction2 = 1 - math_pow(p->beta2, t),
+                              .gradient_scale = gradient_scale,
+                              .coupled_decay = o->kind == ADAM ? run->decay : 0,
+                              .decoupled_decay = o->kind == ADAMW ? run->decay : 0};
+}
+
 static bool update_adam(const sb_optimiser *o, const struct update_kernels *k,
                         const struct run *run, double gradient_scale)
 {
-    const sb_optimiser_options *p = &o->options;
     const struct elements e = elements_of(o, run);
-    const double t = (double)run->steps;
-    const struct adam_step step = {.rate = run->rate,
-                                   .beta1 = p->beta1,
-                                   .beta2 = p->beta2,
-                                   .epsilon = p->epsilon,
-                                   .correction1 = 1 - math_pow(p->beta1, t),
-                                   .correction2 = 1 - math_pow(p->beta2, t),
-                                   .gradient_scale = gradient_scale,
-                                   .coupled_decay = o->kind == ADAM ? run->decay : 0,
-                                   .decoupled_decay = o->kind == ADAMW ? run->decay : 0};
+    const struct adam_step step = adam_step_of(o, run, gradient_scale);
     return k->adam(e.n, &step, e.g, e.w, e.moment[0], e.moment[1]);
 }
 
@@ -206,12 +200,13 @@ static bool update_sgd(const sb_optimiser *o, const struct update_kernels *k, co
     return k->sgd(e.n, &step, e.g, e.w, e.moment[0]);
 }
 
+/* k is NULL after a graph has done it: then the steps are only counted. */
 static bool update_all(sb_optimiser *o, const struct update_kernels *k, double gradient_scale)
 {
     struct run run;
     bool ok = true;
     for (int64_t i = 0; ok && find_run(o, i, &run); i = run.end) {
-        ok = (o->kind == SGD ? update_sgd : update_adam)(o, k, &run, gradient_scale);
+        ok = !k || (o->kind == SGD ? update_sgd : update_adam)(o, k, &run, gradient_scale);
         for (int64_t p = run.first; p < run.end; p++)
             o->moments.place[p].steps = run.steps;
     }
@@ -225,6 +220,23 @@ bool sb_optimiser_step(sb_optimiser *optimiser)
     return sb_optimiser_step_scaled(optimiser, 1);
 }
 
+static double next_rate(const sb_optimiser *o)
+{
+    return isnan(o->own_rate) ? sb_schedule_rate(&o->options.schedule, o->steps + 1, &o->plateau)
+                              : o->own_rate;
+}
+
+/* Counts a step, and updates the parameters unless k is NULL. */
+static bool take_step(sb_optimiser *o, const struct update_kernels *k, double gradient_scale)
+{
+    o->steps++;
+    o->taken = false;
+    tensor_note_write(parameters_values(o->set));
+    const bool ok = update_all(o, k, gradient_scale);
+    sb_parameters_clear(o->set);
+    return ok;
+}
+
 bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
 {
     if (!o)
@@ -232,6 +244,8 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     if (!(factor > 0 && isfinite(factor)))
         return sb_fail("optimiser_step: the factor is %g, not a positive number", factor);
     static const struct clip_caller caller = {"optimiser_step", "step skipped"};
+    if (o->taken)
+        return take_step(o, NULL, 1);
     o->norm = 0;
     if (!moments_fit(&o->moments, o->set))
         return false;
@@ -243,17 +257,44 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
     const struct update_kernels *k = kernel_row(&update_rows, parameters_values(o->set));
     if (!k)
         return false;
-    const double rate = isnan(o->own_rate)
-                            ? sb_schedule_rate(&o->options.schedule, o->steps + 1, &o->plateau)
-                            : o->own_rate;
+    const double rate = next_rate(o);
     if (!not_negative("optimiser_step", "the schedule's rate", rate))
         return false;
-    o->steps++;
     o->rate = rate;
-    tensor_note_write(parameters_values(o->set));
-    const bool ok = update_all(o, k, gradient_scale);
-    sb_parameters_clear(o->set);
-    return ok;
+    return take_step(o, k, gradient_scale);
+}
+
+/* ---- steps in a graph ---- */
+
+bool optimiser_plan_step(sb_optimiser *o, struct optimiser_plan *plan,
+                         struct adam_step step[OPTIMISER_PASSES], double *rate)
+{
+    const double usual = o->rate;
+    struct run run;
+    *plan = (struct optimiser_plan){.limit = o->options.clip};
+    *rate = next_rate(o);
+    if (o->kind == SGD || !(*rate >= 0 && isfinite(*rate)) || !moments_fit(&o->moments, o->set))
+        return false;
+    bool fits = true;
+    o->rate = *rate;
+    for (int64_t i = 0; fits && find_run(o, i, &run); i = run.end) {
+        const struct elements e = elements_of(o, &run);
+        fits = plan->passes < OPTIMISER_PASSES;
+        if (!fits)
+            break;
+        step[plan->passes] = adam_step_of(o, &run, 1);
+        plan->pass[plan->passes++] =
+            (struct optimiser_pass){e.n, e.w, e.g, e.moment[0], e.moment[1]};
+    }
+    o->rate = usual;
+    return fits && plan->passes > 0;
+}
+
+void optimiser_step_taken(sb_optimiser *o, double rate, double norm)
+{
+    o->taken = true;
+    o->rate = rate;
+    o->norm = norm;
 }
 
 int64_t sb_optimiser_steps(const sb_optimiser *optimiser)
@@ -307,55 +348,7 @@ void sb_optimiser_restore(sb_optimiser *optimiser, int64_t steps, sb_plateau pla
         optimiser->moments.place[i].steps = steps;
 }
 
-/* ---- for files ---- */
-
 const char *optimiser_name(const sb_optimiser *optimiser)
 {
     return names[optimiser->kind];
-}
-
-sb_parameters *optimiser_set(const sb_optimiser *optimiser)
-{
-    return optimiser->set;
-}
-
-struct moments *optimiser_moments(sb_optimiser *optimiser)
-{
-    return &optimiser->moments;
-}
-
-double optimiser_own_rate(const sb_optimiser *optimiser)
-{
-    return optimiser->own_rate;
-}
-
-bool optimiser_steps_differ(const sb_optimiser *optimiser)
-{
-    const struct moments *m = &optimiser->moments;
-    for (int64_t i = 0; i < m->count; i++)
-        if (m->place[i].slot >= 0 && m->place[i].steps != optimiser->steps)
-            return true;
-    return false;
-}
-
-sb_tensor *optimiser_steps_new(const sb_optimiser *optimiser)
-{
-    const struct moments *m = &optimiser->moments;
-    sb_tensor *steps = tensor_new("optimiser", sb_device_cpu(), SB_F64, 1, &m->count);
-    for (int64_t i = 0; steps && i < m->count; i++)
-        ((double *)steps->data)[i] = (double)m->place[i].steps;
-    return steps;
-}
-
-bool optimiser_take_steps(sb_optimiser *optimiser, const sb_tensor *steps)
-{
-    struct moments *m = &optimiser->moments;
-    const double *number = steps->data, most = (double)optimiser->steps;
-    for (int64_t i = 0; i < m->count; i++)
-        if (!(number[i] >= 0 && number[i] <= most && number[i] == floor(number[i])))
-            return sb_fail("optimiser: \"%s\" has taken %g steps of %g",
-                           sb_parameters_name(optimiser->set, i), number[i], most);
-    for (int64_t i = 0; i < m->count; i++)
-        m->place[i].steps = (int64_t)number[i];
-    return true;
 }

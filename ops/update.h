@@ -28,7 +28,22 @@ struct update_kernels {
     bool (*squares)(int64_t n, const void *x, double *sum, int64_t *first_bad);
     /* y = decay y + (1 - decay) x */
     bool (*average)(int64_t n, double decay, const void *x, void *y);
+    /*
+     * For a step in a CUDA graph; NULL on other devices. All pointers but those of adam_numbers are
+     * to device memory, and the host does not wait.
+     *   judge         from the gradient x and the loss, an f32: outcome[0] = loss; outcome[1] = the
+     *                 norm of x; outcome[2] = min(1, limit / (norm + 1e-6)), or 1 if the limit is
+     *                 0, or NaN if the loss or the norm is not finite
+     *   adam_numbers  stores what adam_judged reads of a step: at most ADAM_NUMBERS bytes
+     *   adam_judged   adam, with outcome[2] as its gradient_scale; nothing if that is NaN
+     */
+    bool (*judge)(int64_t n, const void *x, const void *loss, double limit, double *outcome);
+    void (*adam_numbers)(const struct adam_step *step, void *numbers);
+    bool (*adam_judged)(int64_t n, const void *numbers, const double *outcome, const void *g,
+                        void *w, void *m, void *v);
 };
+
+enum { ADAM_NUMBERS = 128, UPDATE_OUTCOME = 3 };
 
 extern struct kernel_rows update_rows;
 

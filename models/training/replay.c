@@ -1,9 +1,11 @@
 #include "models/training/replay.h"
 #include "models/data/batch_parts.h"
 #include "nn/flat.h"
+#include "nn/optimiser_graph.h"
 #include "tensor/failure.h"
 #include "tensor/memory.h"
 #include "tensor/storage.h"
+#include <math.h>
 #include <string.h>
 
 enum { MOST_GRAPHS = 64 }; /* later shapes are executed eagerly */
@@ -31,42 +33,64 @@ struct recording {
     const void *loss;
     uint64_t position, draws; /* of the random stream when it was recorded; how many it draws */
     bool *has_gradient;       /* of each parameter, afterwards */
+    bool updates;             /* the optimiser's step is part of it, by this plan: */
+    struct optimiser_plan plan;
 };
 
 struct replay {
     const sb_device *device;
     sb_model model;
+    sb_optimiser *optimiser; /* or NULL; then its numbers, and what its step has found: */
+    sb_tensor *numbers, *outcome;
+    double rate;
     int64_t layout; /* of the gradients that the graphs write */
     int count;
     struct recording recording[MOST_GRAPHS];
     int64_t graphs, launches;
 };
 
-struct replay *replay_new(const sb_model *model)
+struct replay *replay_new(const sb_model *model, sb_optimiser *optimiser)
 {
     const sb_device *device = sb_device_in_use();
     struct replay *r = device->graphs ? memory_new(sizeof *r) : NULL;
-    if (r) {
-        r->device = device;
-        r->model = *model;
-    }
-    return r;
+    if (!r)
+        return NULL;
+    r->device = device;
+    r->model = *model;
+    r->optimiser = optimiser;
+    const int64_t numbers = OPTIMISER_PASSES * ADAM_NUMBERS / (int64_t)sizeof(double);
+    r->numbers = sb_tensor_zeros(SB_F64, SB_SHAPE(numbers));
+    r->outcome = sb_tensor_zeros(SB_F64, SB_SHAPE(UPDATE_OUTCOME));
+    if (r->numbers && r->outcome)
+        return r;
+    failure_settled(); /* eager execution will do */
+    replay_free(r);
+    return NULL;
+}
+
+/* Keeps the form alone, as when it had occurred once. */
+static void replay_drop(const struct replay *r, struct recording *n)
+{
+    r->device->graphs->free(n->graph);
+    batch_release(&n->batch);
+    memory_free(n->has_gradient);
+    *n = (struct recording){.form = n->form};
 }
 
 static void replay_forget(struct replay *r)
 {
-    for (int i = 0; i < r->count; i++) {
-        r->device->graphs->free(r->recording[i].graph);
-        batch_release(&r->recording[i].batch);
-        memory_free(r->recording[i].has_gradient);
-    }
+    for (int i = 0; i < r->count; i++)
+        replay_drop(r, &r->recording[i]);
     r->count = 0;
 }
 
 void replay_free(struct replay *r)
 {
-    if (r)
+    if (r) {
         replay_forget(r);
+        sb_tensor_release(r->numbers);
+        sb_tensor_release(r->outcome);
+    }
     memory_free(r);
 }
 
@@ -144,7 +168,17 @@ static bool replay_copy_batch(struct recording *n, const sb_batch *batch, const 
     return true;
 }
 
-/* Queues forward and backward, which the device records. */
+/* Queues the optimiser's step, if it can be part of the graph. */
+static bool replay_queue_update(struct replay *r, struct recording *n)
+{
+    struct adam_step step[OPTIMISER_PASSES];
+    n->updates = r->optimiser && n->form.mean && !n->form.adds &&
+                 optimiser_plan_step(r->optimiser, &n->plan, step, &r->rate);
+    return !n->updates || optimiser_queue_step(r->optimiser, &n->plan, n->loss, r->numbers->data,
+                                               r->outcome->data);
+}
+
+/* Queues a step's forward and backward, and its update, which the device records. */
 static bool replay_queue(struct replay *r, struct recording *n, sb_random *random)
 {
     const sb_context context = {.partition = n->batch.partition};
@@ -154,7 +188,8 @@ static bool replay_queue(struct replay *r, struct recording *n, sb_random *rando
     sb_tensor *loss =
         r->model.kind->loss(r->model.self, &n->batch, n->form.mean ? SB_LOSS_MEAN : SB_LOSS_SUM);
     n->loss = loss ? loss->data : NULL;
-    bool ok = loss && sb_tensor_dtype(loss) == SB_F32 && sb_backward(loss);
+    bool ok =
+        loss && sb_tensor_dtype(loss) == SB_F32 && sb_backward(loss) && replay_queue_update(r, n);
     return sb_tape_end(&tape) && ok;
 }
 
@@ -197,6 +232,51 @@ static void replay_record(struct replay *r, struct recording *n, const sb_batch 
     r->graphs += n->graph != NULL;
 }
 
+static void replay_set_gradients(const struct replay *r, const bool *has_gradient)
+{
+    const sb_parameters *set = r->model.weights;
+    for (int64_t i = 0; i < sb_parameters_count(set); i++)
+        sb_parameters_get(set, i)->grad_current = has_gradient && has_gradient[i];
+}
+
+/* Uploads the numbers of the optimiser's step, for the gradients that the graph will leave; now
+   there are none. If the plan of the step is not the graph's, the graph is dropped. */
+static bool replay_prepare_update(struct replay *r, struct recording *n)
+{
+    struct optimiser_plan plan;
+    struct adam_step step[OPTIMISER_PASSES];
+    char numbers[OPTIMISER_PASSES * ADAM_NUMBERS] = {0};
+    const struct update_kernels *k = kernel_row(&update_rows, parameters_values(r->model.weights));
+    replay_set_gradients(r, n->has_gradient);
+    const bool same = k && optimiser_plan_step(r->optimiser, &plan, step, &r->rate) &&
+                      optimiser_same_plan(&plan, &n->plan);
+    replay_set_gradients(r, NULL);
+    for (int64_t i = 0; same && i < plan.passes; i++)
+        k->adam_numbers(&step[i], numbers + i * ADAM_NUMBERS);
+    if (same && r->device->upload(r->numbers->data, numbers, (size_t)plan.passes * ADAM_NUMBERS))
+        return true;
+    replay_drop(r, n);
+    return false;
+}
+
+/* Reads the loss, and what the optimiser's step has found. */
+static bool replay_read(struct replay *r, const struct recording *n, double *value)
+{
+    float loss;
+    double outcome[UPDATE_OUTCOME];
+    if (!n->updates) {
+        const bool ok = r->device->download(&loss, n->loss, sizeof loss);
+        *value = ok ? (double)loss : 0;
+        return ok;
+    }
+    if (!r->device->download(outcome, r->outcome->data, sizeof outcome))
+        return false;
+    *value = outcome[0];
+    if (isfinite(outcome[2]))
+        optimiser_step_taken(r->optimiser, r->rate, outcome[1]);
+    return true;
+}
+
 bool replay_run(struct replay *r, const sb_batch *batch, bool mean, sb_random *random,
                 double *value)
 {
@@ -207,17 +287,14 @@ bool replay_run(struct replay *r, const sb_batch *batch, bool mean, sb_random *r
         replay_record(r, n, batch, *random);
     if (!n->graph)
         failure_settled(); /* eager execution will do */
-    float loss;
-    if (!n->graph || !replay_copy_batch(n, batch, r->device) ||
+    if (!n->graph || (n->updates && !replay_prepare_update(r, n)) ||
+        !replay_copy_batch(n, batch, r->device) ||
         !r->device->graphs->launch(n->graph, random->position - n->position) ||
-        !r->device->download(&loss, n->loss, sizeof loss))
+        !replay_read(r, n, value))
         return false;
-    const sb_parameters *set = r->model.weights;
-    for (int64_t i = 0; i < sb_parameters_count(set); i++)
-        sb_parameters_get(set, i)->grad_current = n->has_gradient[i];
+    replay_set_gradients(r, n->has_gradient);
     random->position += n->draws;
     r->launches++;
-    *value = (double)loss;
     return true;
 }
 

@@ -11,15 +11,19 @@
 #define SOFTBACK_MODELS_TRAINING_REPLAY_H
 
 #include "models/model.h"
+#include "nn/optimiser.h"
 
 struct replay;
 
-/* For the device in use; NULL, without a message, where it has no graphs or there is no memory. */
-struct replay *replay_new(const sb_model *model);
+/* For the device in use; NULL, without a message, where it has no graphs or there is no memory.
+   With an optimiser (Adam) the graphs take its step too; NULL: forward and backward alone. */
+struct replay *replay_new(const sb_model *model, sb_optimiser *optimiser);
 void replay_free(struct replay *replay); /* NULL is allowed */
 
 /*
- * Runs forward and backward of a batch; *value is the loss, a mean or sum. Advances the stream.
+ * Runs forward and backward of a batch; *value is the loss, a mean or sum. Advances the stream. If
+ * the graph took the optimiser's step, as it does unless a number is not finite, the next
+ * sb_optimiser_step only counts it.
  * False, with nothing done, when the caller must run the step eagerly: the shapes are new, or no
  * graph could be made of them.
  */

@@ -72,9 +72,9 @@ static bool trainer_build(sb_trainer *t)
                                                                      : sb_adam_new(weights, o);
     if (t->optimiser && t->options.average_decay != 0)
         t->average = sb_average_new(weights, t->options.average_decay);
-    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && trainer_head_ranks(&t->model) == 1)
-        t->replay = replay_new(&t->model);
     const bool alone = sb_communicator_size(t->options.communicator) == 1;
+    if (t->optimiser && t->options.graphs == SB_GRAPHS_AUTO && trainer_head_ranks(&t->model) == 1)
+        t->replay = replay_new(&t->model, alone ? t->optimiser : NULL);
     if (t->optimiser && !alone)
         t->shared = shared_gradients_new(t->options.communicator, weights);
     return t->optimiser && (t->average || t->options.average_decay == 0) && (t->shared || alone);

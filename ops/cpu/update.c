@@ -84,4 +84,4 @@ static bool update_average(int64_t n, double decay, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(update) = {update_adam, update_sgd, update_squares, update_average};
+KERNELS(update) = {update_adam, update_sgd, update_squares, update_average, NULL, NULL, NULL};

@@ -64,4 +64,4 @@ static bool average(int64_t n, double decay, const void *x_, void *y_)
     return true;
 }
 
-KERNELS(update) = {adam, sgd, squares, average};
+KERNELS(update) = {adam, sgd, squares, average, NULL, NULL, NULL};

@@ -4,14 +4,16 @@
  */
 #include "models/training/replay.h"
 #include "nn/flat.h"
+#include "ops/update.h"
 #include "tests/support/device.h"
 #include "tests/support/tiny.h"
 
 enum { STEPS = 20 };
 
-/* Losses of training on the device in use: batches of two shapes, repeated. */
-static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *losses,
-                  uint64_t *fingerprint)
+/* Training on the device in use, with batches of two shapes, repeated: of each step the sum of
+   loss, norm and rate. */
+static void train_with(sb_graphs graphs, double dropout, const sb_trainer_options *given,
+                       double *losses, uint64_t *fingerprint)
 {
     sb_seq2seq_options options = tiny_options();
     options.transformer.dropout = dropout;
@@ -20,20 +22,28 @@ static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *
         sb_data_task_with(SB_TASK_COPY, &(sb_task_options){.max_length = 4}, &data_options);
     sb_parameters *weights = sb_parameters_new(3);
     sb_seq2seq *model = sb_seq2seq_new(weights, data, &options);
-    const sb_trainer_options trainer_options = {
-        .seed = 7, .accumulate = accumulate, .graphs = graphs};
+    sb_trainer_options trainer_options = *given;
+    trainer_options.seed = 7;
+    trainer_options.graphs = graphs;
     sb_trainer *trainer = sb_trainer_new(model, data, &trainer_options);
     cr_assert(trainer, "%s", sb_error());
     for (int i = 0; i < STEPS; i++) {
         sb_trained trained;
         cr_assert(sb_trainer_step(trainer, &trained), "%s", sb_error());
-        losses[i] = trained.loss;
+        losses[i] = trained.loss + trained.norm + trained.rate;
     }
     *fingerprint = sb_parameters_fingerprint(weights);
     sb_trainer_free(trainer);
     sb_seq2seq_free(model);
     sb_parameters_free(weights);
     sb_data_free(data);
+}
+
+static void train(sb_graphs graphs, double dropout, int64_t accumulate, double *losses,
+                  uint64_t *fingerprint)
+{
+    train_with(graphs, dropout, &(sb_trainer_options){.accumulate = accumulate}, losses,
+               fingerprint);
 }
 
 /* Without dropout, which depends on positions, since batches on CUDA have more padding. */
@@ -48,17 +58,17 @@ TEST(replay, a_model_trains_on_cuda_as_on_the_cpu)
     train(SB_GRAPHS_AUTO, 0, 1, cuda, &fingerprint);
     sb_use_device(NULL);
     for (int i = 0; i < STEPS; i++)
-        cr_expect(fabs(cuda[i] - cpu[i]) <= 1e-5 * cpu[i], "step %d: the loss is %.9g, not %.9g", i,
-                  cuda[i], cpu[i]);
+        cr_expect(fabs(cuda[i] - cpu[i]) <= 1e-5 * cpu[i],
+                  "step %d: loss, norm and rate are %.9g, not %.9g", i, cuda[i], cpu[i]);
 }
 
-static void expect_same_bits(int64_t accumulate)
+static void expect_same_bits(const sb_trainer_options *options)
 {
     double graph[STEPS], eager[STEPS];
     uint64_t fingerprint_graph, fingerprint_eager;
     sb_use_device(device_cuda());
-    train(SB_GRAPHS_AUTO, 0.1, accumulate, graph, &fingerprint_graph);
-    train(SB_GRAPHS_OFF, 0.1, accumulate, eager, &fingerprint_eager);
+    train_with(SB_GRAPHS_AUTO, 0.1, options, graph, &fingerprint_graph);
+    train_with(SB_GRAPHS_OFF, 0.1, options, eager, &fingerprint_eager);
     sb_use_device(NULL);
     cr_expect(memcmp(graph, eager, sizeof eager) == 0, "losses differ");
     cr_expect(fingerprint_graph == fingerprint_eager, "weights differ");
@@ -67,13 +77,74 @@ static void expect_same_bits(int64_t accumulate)
 TEST(replay, a_graph_launch_has_the_same_bits_as_eager_execution)
 {
     device_needed();
-    expect_same_bits(1);
+    expect_same_bits(&(sb_trainer_options){.accumulate = 1});
+}
+
+/* Adam's step is in the graph, with numbers that change from step to step. */
+TEST(replay, a_graph_launch_clips_decays_and_follows_the_schedule_to_the_same_bits)
+{
+    device_needed();
+    const sb_schedule schedule = {
+        .kind = SB_SCHEDULE_COSINE, .rate = 0.01, .warmup = 5, .steps = STEPS};
+    expect_same_bits(&(sb_trainer_options){
+        .optimiser_kind = SB_OPTIMISER_ADAMW,
+        .average_decay = 0.9,
+        .optimiser = {.clip = 0.5, .weight_decay = 0.1, .schedule = schedule}});
+    expect_same_bits(&(sb_trainer_options){.optimiser_kind = SB_OPTIMISER_SGD,
+                                           .optimiser = {.momentum = 0.9, .clip = 0.5}});
+}
+
+/* The kernels of such a step, where a number is not finite. */
+TEST(replay, a_step_in_a_graph_leaves_the_parameters_unless_loss_and_norm_are_finite)
+{
+    enum { N = 1000 };
+    device_needed();
+    sb_use_device(device_cuda());
+    const struct update_kernels *k = kernel_row_if_any(&update_rows, device_cuda(), SB_F32);
+    const struct adam_step step = {.rate = 0.1,
+                                   .beta1 = 0.9,
+                                   .beta2 = 0.98,
+                                   .epsilon = 1e-9,
+                                   .correction1 = 0.1,
+                                   .correction2 = 0.02};
+    char numbers[ADAM_NUMBERS] = {0};
+    k->adam_numbers(&step, numbers);
+    sb_tensor *on_device = sb_tensor_zeros(SB_F64, SB_SHAPE(ADAM_NUMBERS / 8));
+    cr_assert(device_cuda()->upload(on_device->data, numbers, sizeof numbers));
+    for (int wrong = 0; wrong < 3; wrong++) { /* nothing, the loss, the gradient */
+        sb_tensor *g = sb_tensor_full(SB_F32, SB_SHAPE(N), 2),
+                  *w = sb_tensor_zeros(SB_F32, SB_SHAPE(N));
+        sb_tensor *m = sb_tensor_zeros(SB_F32, SB_SHAPE(N)),
+                  *v = sb_tensor_zeros(SB_F32, SB_SHAPE(N));
+        sb_tensor *loss = sb_tensor_full(SB_F32, SB_SCALAR, wrong == 1 ? INFINITY : 3);
+        sb_tensor *outcome = sb_tensor_zeros(SB_F64, SB_SHAPE(UPDATE_OUTCOME));
+        if (wrong == 2)
+            sb_tensor_set(g, N - 1, NAN);
+        cr_expect(
+            k->judge(N, g->data, loss->data, 1, outcome->data) &&
+            k->adam_judged(N, on_device->data, outcome->data, g->data, w->data, m->data, v->data));
+        const double norm = sqrt(4.0 * N);
+        cr_expect(sb_tensor_get(outcome, 0) == (wrong == 1 ? INFINITY : 3));
+        cr_expect(wrong == 2 ? isnan(sb_tensor_get(outcome, 1))
+                             : sb_tensor_get(outcome, 1) == norm);
+        cr_expect(wrong ? isnan(sb_tensor_get(outcome, 2))
+                        : sb_tensor_get(outcome, 2) == 1 / (norm + 1e-6));
+        cr_expect((sb_tensor_get(w, 5) == 0) == (wrong > 0) &&
+                      (sb_tensor_get(m, N - 2) == 0) == (wrong > 0) &&
+                      (sb_tensor_get(v, 0) == 0) == (wrong > 0),
+                  "%d: w is %g", wrong, sb_tensor_get(w, 5));
+        sb_tensor *all[] = {g, w, m, v, loss, outcome};
+        for (int i = 0; i < 6; i++)
+            sb_tensor_release(all[i]);
+    }
+    sb_tensor_release(on_device);
+    sb_use_device(NULL);
 }
 
 TEST(replay, a_graph_launch_that_accumulates_batches_has_the_same_bits)
 {
     device_needed();
-    expect_same_bits(3);
+    expect_same_bits(&(sb_trainer_options){.accumulate = 3});
 }
 
 TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
@@ -84,7 +155,7 @@ TEST(replay, a_shape_is_launched_as_a_graph_from_its_third_batch_on)
     sb_use_device(device_cuda());
     struct tiny tiny = tiny_new(SB_F32, 1, &(sb_seq2seq_options){.transformer = {.width = 12}});
     const sb_model model = sb_seq2seq_as_model(tiny.model);
-    struct replay *replay = replay_new(&model);
+    struct replay *replay = replay_new(&model, NULL);
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN);
     cr_assert(parameters_flatten(tiny.weights));
     double value;
