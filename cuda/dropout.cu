@@ -23,17 +23,6 @@ __device__ group<T> dropped(const dropout &call, int64_t first, int64_t left, co
     return y;
 }
 
-/* sum += x, or sum = x */
-template <class T> __device__ void add_to(T *sum, bool fresh, group<T> x, int64_t left)
-{
-    if (!fresh) {
-        const group<T> before = group<T>::load(sum, left);
-        for (int e = 0; e < DROPOUT_GROUP; e++)
-            x.of[e] = before.of[e] + x.of[e];
-    }
-    x.store(sum, left);
-}
-
 template <class T>
 __global__ void forward_groups(dropout call, int64_t n, const T *x, const T *residual, T *y)
 {
@@ -70,9 +59,9 @@ __global__ void backward_groups(dropout call, int64_t n, const T *dy, T *dx, boo
         const int64_t at = g * DROPOUT_GROUP, left = n - at;
         const group<T> dy_group = group<T>::load(dy + at, left);
         if (dx)
-            add_to<T>(dx + at, fresh_dx, dropped<T>(call, at, left, dy_group), left);
+            dropped<T>(call, at, left, dy_group).add_to(dx + at, fresh_dx, left);
         if (dresidual)
-            add_to<T>(dresidual + at, fresh_dresidual, dy_group, left);
+            dy_group.add_to(dresidual + at, fresh_dresidual, left);
     }
 }
 

@@ -1,4 +1,5 @@
 #include "cuda/dropout_row.cuh"
+#include "cuda/lane_row.cuh"
 #include "cuda/slabs.cuh"
 #include "ops/layer_norm.h"
 
@@ -14,11 +15,22 @@ template <class T> struct forward_arguments {
     real_of<T> *mean, *scale;
 };
 
-/* The sums of d = x - (first mean) correct the rounding of that mean (Chan, Golub and LeVeque
-   1983), so a row of equal values has variance 0 for any magnitude. */
+template <class real> struct moments {
+    real mean, scale;
+};
+
+/* From a first mean and the sums of d = x - (first mean), which correct the rounding of that mean
+   (Chan, Golub and LeVeque 1983), so a row of equal values has variance 0 for any magnitude. */
+template <class real>
+__device__ moments<real> moments_of(int64_t C, real first, real sum_d, real sum_d2, real epsilon)
+{
+    const real variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
+    return {first + sum_d / (real)C, 1 / real_sqrt((variance < 0 ? 0 : variance) + epsilon)};
+}
+
 template <class T, int GROUP>
-__device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x, real_of<T> &mean,
-                            real_of<T> &variance)
+__device__ moments<real_of<T>> row_moments(const row_group<GROUP> &group, int64_t C, const T *x,
+                                           real_of<T> epsilon)
 {
     typedef real_of<T> real;
     real sum = 0, sum_d = 0, sum_d2 = 0;
@@ -30,11 +42,7 @@ __device__ void row_moments(const row_group<GROUP> &group, int64_t C, const T *x
         sum_d += d;
         sum_d2 += d * d;
     }
-    sum_d = group.sum(sum_d);
-    sum_d2 = group.sum(sum_d2);
-    variance = (sum_d2 - sum_d * (sum_d / (real)C)) / (real)C;
-    variance = variance < 0 ? 0 : variance;
-    mean = first + sum_d / (real)C;
+    return moments_of(C, first, group.sum(sum_d), group.sum(sum_d2), epsilon);
 }
 
 /* sum = x + dropout(branch), of one row. */
@@ -54,32 +62,76 @@ __device__ void add_branch(const row_group<GROUP> &group, int64_t C, const forwa
     }
 }
 
-/* Each thread reads only elements that it wrote itself, so x may be the sum. For bf16 it is the
-   rounded sum, which backward reads too. */
-template <class T, int GROUP>
-__global__ void forward_rows(int64_t rows, int64_t C, forward_arguments<T> f)
+/* For rows of any length, a block for each. Each thread reads only elements that it wrote itself,
+   so x may be the sum. For bf16 it is the rounded sum, which backward reads too. */
+template <class T> __global__ void forward_rows(int64_t C, forward_arguments<T> f)
 {
     typedef real_of<T> real;
-    const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
+    const row_group<ROW_THREADS> group;
     const T *x = f.x + group.row * C;
     if (f.branch) {
         add_branch(group, C, f);
         x = f.sum + group.row * C;
     }
-    real mean, variance;
-    row_moments(group, C, x, mean, variance);
-    const real scale = 1 / real_sqrt(variance + f.epsilon);
+    const moments<real> of = row_moments(group, C, x, f.epsilon);
     if (group.lane == 0) {
-        f.mean[group.row] = mean;
-        f.scale[group.row] = scale;
+        f.mean[group.row] = of.mean;
+        f.scale[group.row] = of.scale;
     }
     T *y = f.y + group.row * C;
-    for (int64_t c = group.lane; c < C; c += GROUP) {
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS) {
         const real gain = f.gain[c], bias = f.bias ? (real)f.bias[c] : 0;
-        y[c] = gain * (((real)x[c] - mean) * scale) + bias;
+        y[c] = gain * (((real)x[c] - of.mean) * of.scale) + bias;
     }
+}
+
+/* The row of x, or of the sum as it is stored. */
+template <class T, int GROUP>
+__device__ lane_values<real_of<T>> input_row(const lane_row<GROUP> &lane, int64_t start,
+                                             const forward_arguments<T> &f)
+{
+    typedef real_of<T> real;
+    auto x = load_row<real>(lane, f.x + start);
+    if (!f.branch)
+        return x;
+    const auto branch = load_row<real>(lane, f.branch + start);
+    const uint32_t stay = lane_stay(lane, f.call, start);
+    const real scale = (real)f.call.scale;
+    lane.each([&](int n) { x[n] = (T)(x[n] + (stay >> n & 1 ? branch[n] * scale : 0)); });
+    store_row(lane, x, f.sum + start);
+    return x;
+}
+
+/* The same for rows in registers, which are read once. */
+template <class T, int GROUP>
+__global__ void forward_in_registers(int64_t rows, int64_t C, forward_arguments<T> f)
+{
+    typedef real_of<T> real;
+    const row_group<GROUP> group;
+    if (group.row >= rows)
+        return;
+    const lane_row<GROUP> lane(group, C);
+    auto x = input_row(lane, group.row * C, f);
+    real sum = 0, sum_d = 0, sum_d2 = 0;
+    lane.each([&](int n) { sum += x[n]; });
+    const real first = group.sum(sum) / (real)C;
+    lane.each([&](int n) {
+        const real d = x[n] - first;
+        sum_d += d;
+        sum_d2 += d * d;
+    });
+    const moments<real> of = moments_of(C, first, group.sum(sum_d), group.sum(sum_d2), f.epsilon);
+    if (group.lane == 0) {
+        f.mean[group.row] = of.mean;
+        f.scale[group.row] = of.scale;
+    }
+    const auto gain = load_row<real>(lane, f.gain);
+    lane.each([&](int n) { x[n] = gain[n] * ((x[n] - of.mean) * of.scale); });
+    if (f.bias) {
+        const auto bias = load_row<real>(lane, f.bias);
+        lane.each([&](int n) { x[n] += bias[n]; });
+    }
+    store_row(lane, x, f.y + group.row * C);
 }
 
 template <class T> bool forward(const struct layer_norm_forward *f)
@@ -94,7 +146,14 @@ template <class T> bool forward(const struct layer_norm_forward *f)
                                             (T *)f->y,
                                             (real_of<T> *)f->mean,
                                             (real_of<T> *)f->scale};
-    LAUNCH_ROWS(forward_rows, T, f->rows, f->C, arguments);
+    if (f->rows > 0 && f->C > LONGEST_IN_REGISTERS)
+        LAUNCH((forward_rows<T>), dim3((unsigned)f->rows), dim3(ROW_THREADS), 0, stream, f->C,
+               arguments);
+    else
+        with_row_group(f->rows, f->C, [&](auto group, dim3 blocks) {
+            LAUNCH((forward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
+                   f->rows, f->C, arguments);
+        });
     return launched("layer_norm");
 }
 
@@ -110,13 +169,11 @@ template <class T> struct backward_arguments {
 
 /* y_c = gain_c h_c + bias_c, h_c = (x_c - mean) scale; with u = gain dy, its mean and that of u h.
    The part of dx that comes from dsum is that of sum = x + dropout(branch). */
-template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t C, backward_arguments<T> b)
+template <class T> __global__ void backward_rows(int64_t C, backward_arguments<T> b)
 {
+    enum { GROUP = ROW_THREADS };
     typedef real_of<T> real;
     const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
     const int64_t start = group.row * C;
     const T *x = b.x + start, *dy = b.dy + start, *gain = b.gain;
     const real mean = b.mean[group.row], scale = b.scale[group.row];
@@ -168,27 +225,91 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, backward_argum
     }
 }
 
+/* dx and dbranch of one row; adds to its lanes' parts of dgain and dbias. */
+template <class T, int GROUP, int PACKS>
+__device__ void backward_row(const row_group<GROUP> &group, const lane_row<GROUP, PACKS> &lane,
+                             int64_t C, const backward_arguments<T> &b,
+                             lane_values<real_of<T>, PACKS * ROW_PACK> &dgain,
+                             lane_values<real_of<T>, PACKS * ROW_PACK> &dbias)
+{
+    typedef real_of<T> real;
+    const int64_t start = group.row * C;
+    const real mean = b.mean[group.row], scale = b.scale[group.row];
+    auto h = load_row<real>(lane, b.x + start), u = load_row<real>(lane, b.dy + start);
+    const auto gain = load_row<real>(lane, b.gain);
+    real sum_u = 0, sum_uh = 0;
+    lane.each([&](int n) {
+        h[n] = (h[n] - mean) * scale;
+        dgain[n] += u[n] * h[n];
+        dbias[n] += u[n];
+        u[n] *= gain[n];
+        sum_u += u[n];
+        sum_uh += u[n] * h[n];
+    });
+    const real mean_u = group.sum(sum_u) / (real)C, mean_uh = group.sum(sum_uh) / (real)C;
+    lane.each([&](int n) { u[n] = (u[n] - mean_u - h[n] * mean_uh) * scale; });
+    if (b.dsum) {
+        const auto dsum = load_row<real>(lane, b.dsum + start);
+        lane.each([&](int n) { u[n] += dsum[n]; });
+    }
+    if (b.dx.to)
+        add_row(lane, u, b.dx.fresh, b.dx.to + start);
+    if (b.dbranch.to) {
+        const uint32_t stay = lane_stay(lane, b.call, start);
+        lane.each([&](int n) { u[n] = stay >> n & 1 ? u[n] * (real)b.call.scale : 0; });
+        add_row(lane, u, b.dbranch.fresh, b.dbranch.to + start);
+    }
+}
+
+/* A slab of rows in registers: dx and dbranch, and in the same pass the slab's part of dgain and
+   dbias. */
+template <class T, int GROUP, int PACKS>
+__global__ void backward_slabs(int64_t rows, int64_t C, backward_arguments<T> b)
+{
+    typedef lane_values<real_of<T>, PACKS * ROW_PACK> values;
+    const int64_t slab = blockIdx.x, end = slab_end(slab, rows);
+    row_group<GROUP> group(slab * SLAB_ROWS + threadIdx.x / GROUP);
+    const lane_row<GROUP, PACKS> lane(group, C);
+    values dgain = {}, dbias = {};
+    for (; group.row < end; group.row += ROW_THREADS / GROUP)
+        backward_row(group, lane, C, b, dgain, dbias);
+    store_block_sum(lane, dgain, (int)C, b.partial + slab * 2 * C);
+    store_block_sum(lane, dbias, (int)C, b.partial + slab * 2 * C + C);
+}
+
 template <class T> slab_sum<T> target(const struct layer_norm_gradient &dx)
 {
     return {(T *)dx.to, dx.fresh};
 }
 
+template <class T> backward_arguments<T> arguments_of(const struct layer_norm_backward *b)
+{
+    return {(const T *)b->x,
+            (const T *)b->gain,
+            (const real_of<T> *)b->mean,
+            (const real_of<T> *)b->scale,
+            (const T *)b->dy,
+            (const T *)b->dsum,
+            target<T>(b->dx),
+            target<T>(b->dbranch),
+            b->dropout,
+            (real_of<T> *)b->partial};
+}
+
 template <class T> bool backward(const struct layer_norm_backward *b)
 {
-    const backward_arguments<T> arguments = {(const T *)b->x,
-                                             (const T *)b->gain,
-                                             (const real_of<T> *)b->mean,
-                                             (const real_of<T> *)b->scale,
-                                             (const T *)b->dy,
-                                             (const T *)b->dsum,
-                                             target<T>(b->dx),
-                                             target<T>(b->dbranch),
-                                             b->dropout,
-                                             (real_of<T> *)b->partial};
+    const backward_arguments<T> arguments = arguments_of<T>(b);
     const int64_t rows = b->rows, C = b->C, slabs = slab_count(rows);
-    if (b->dx.to || b->dbranch.to)
-        LAUNCH_ROWS(backward_rows, T, rows, C, arguments);
-    if ((b->dgain.to || b->dbias.to) && slabs * C > 0)
+    const bool sums = b->dgain.to || b->dbias.to, parts = b->dx.to || b->dbranch.to;
+    if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
+        with_slab_group<T>(C, [&](auto group, auto packs) {
+            LAUNCH((backward_slabs<T, group(), packs()>), dim3((unsigned)slabs), dim3(ROW_THREADS),
+                   0, stream, rows, C, arguments);
+        });
+    if (C > LONGEST_IN_SLABS<T> && rows > 0 && parts)
+        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               arguments);
+    if (C > LONGEST_IN_SLABS<T> && rows > 0 && sums)
         LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(C), 1)), column_block(rows), 0,
                stream, rows, slabs, C, arguments);
     add_slabs(slabs, C, (const real_of<T> *)b->partial,

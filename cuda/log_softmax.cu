@@ -1,52 +1,103 @@
-#include "cuda/row_group.cuh"
+#include "cuda/row_exp.cuh"
 #include "ops/log_softmax.h"
 
 namespace
 {
 
+/* For rows of any length, a block for each: reads the row twice. */
+template <class T> __global__ void log_softmax_rows(int64_t C, const T *x, T *y)
+{
+    const row_group<ROW_THREADS> group;
+    x += group.row * C;
+    y += group.row * C;
+    const auto row = row_max_and_sum(group, C, x);
+    const real_of<T> log_sum = real_log(row.sum);
+    for (int64_t c = group.lane * ROW_PACK; c < C; c += ROW_THREADS * ROW_PACK) {
+        row_pack<T> part = row_pack<T>::load(x + c, C - c);
+        for (int e = 0; e < ROW_PACK; e++)
+            part.of[e] = (part.of[e] - row.max) - log_sum;
+        part.store(y + c, C - c);
+    }
+}
+
+/* The same for rows in registers, which are read once. */
 template <class T, int GROUP>
-__global__ void forward_rows(int64_t rows, int64_t C, const T *x, T *y)
+__global__ void log_softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    x += group.row * C;
-    y += group.row * C;
-    const real max = row_max(group, C, x), log_sum = real_log(row_sum_exp(group, C, x, max));
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        y[c] = ((real)x[c] - max) - log_sum;
+    const lane_row<GROUP> lane(group, C);
+    auto row = load_row<real>(lane, x + group.row * C);
+    real max = -INFINITY, sum = 0;
+    lane.each([&](int n) { max = real_max(max, row[n]); });
+    max = group.max(max);
+    lane.each([&](int n) { sum += real_exp(row[n] - max); });
+    const real log_sum = real_log(group.sum(sum));
+    lane.each([&](int n) { row[n] = (row[n] - max) - log_sum; });
+    store_row(lane, row, y + group.row * C);
 }
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 {
-    LAUNCH_ROWS(forward_rows, T, rows, C, (const T *)x, (T *)y);
+    if (rows > 0 && C > LONGEST_IN_REGISTERS)
+        LAUNCH((log_softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (const T *)x, (T *)y);
+    else
+        with_row_group(rows, C, [&](auto group, dim3 blocks) {
+            LAUNCH((log_softmax_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
+                   rows, C, (const T *)x, (T *)y);
+        });
     return launched("log_softmax");
 }
 
-/* y_c = x_c - max - log sum_j exp(x_j - max) */
+/* Of y_c = x_c - max - log sum_j exp(x_j - max): dx_c += dy_c - exp(y_c) sum_j dy_j */
+template <class T>
+__global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T *dx)
+{
+    typedef real_of<T> real;
+    const row_group<ROW_THREADS> group;
+    y += group.row * C;
+    dy += group.row * C;
+    dx += group.row * C;
+    real total = 0;
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        total += (real)dy[c];
+    total = group.sum(total);
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        dx[c] = before(fresh, dx[c]) + ((real)dy[c] - real_exp((real)y[c]) * total);
+}
+
 template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, bool fresh, T *dx)
+__global__ void backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy,
+                                      bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    y += group.row * C;
-    dy += group.row * C;
-    dx += group.row * C;
+    const lane_row<GROUP> lane(group, C);
+    const auto y = load_row<real>(lane, all_y + group.row * C);
+    auto dy = load_row<real>(lane, all_dy + group.row * C);
     real total = 0;
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        total += (real)dy[c];
+    lane.each([&](int n) { total += dy[n]; });
     total = group.sum(total);
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        dx[c] = before(fresh, dx[c]) + (real)dy[c] - real_exp((real)y[c]) * total;
+    lane.each([&](int n) { dy[n] -= real_exp(y[n]) * total; });
+    add_row(lane, dy, fresh, dx + group.row * C);
 }
 
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
 {
-    LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    if (rows > 0 && C > LONGEST_IN_REGISTERS)
+        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else
+        with_row_group(rows, C, [&](auto group, dim3 blocks) {
+            LAUNCH((backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
+                   C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+        });
     return launched("log_softmax");
 }
 

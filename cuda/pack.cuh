@@ -47,6 +47,17 @@ template <class T, int N = PACK<T>> struct alignas(N * sizeof(T) < 16 ? N * size
                 if (e < left)
                     x[e] = of[e];
     }
+    /* x += the pack, or x = the pack if x is fresh. */
+    template <class Stored> __device__ void add_to(Stored *x, bool fresh, int64_t left) const
+    {
+        pack sum = *this;
+        if (!fresh) {
+            const pack old = load(x, left);
+            for (int e = 0; e < N; e++)
+                sum.of[e] = old.of[e] + of[e];
+        }
+        sum.store(x, left);
+    }
     static __device__ pack all(T x)
     {
         pack p;

@@ -110,6 +110,10 @@ template <class T> __device__ T real_max(T a, T b)
 {
     return b > a || a != a ? b : a;
 }
+__device__ inline float real_max(float a, float b)
+{
+    return fmaxf(a, b);
+}
 
 /* The value of a gradient before a part is added: 0 if it is fresh. */
 template <class T> __device__ real_of<T> before(bool fresh, const T &dx)

@@ -1,26 +1,46 @@
-#include "cuda/row_group.cuh"
+#include "cuda/lane_row.cuh"
 #include "cuda/slabs.cuh"
 #include "ops/rms_norm.h"
 
 namespace
 {
 
+/* For rows of any length, a block for each. */
+template <class T>
+__global__ void forward_rows(int64_t C, real_of<T> epsilon, const T *x, const T *gain, T *y,
+                             real_of<T> *all_scales)
+{
+    typedef real_of<T> real;
+    const row_group<ROW_THREADS> group;
+    x += group.row * C;
+    y += group.row * C;
+    real sum = 0;
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        sum += (real)x[c] * (real)x[c];
+    const real scale = 1 / real_sqrt(group.sum(sum) / (real)C + epsilon);
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        y[c] = (real)gain[c] * ((real)x[c] * scale);
+    if (group.lane == 0)
+        all_scales[group.row] = scale;
+}
+
+/* The same for rows in registers, which are read once. */
 template <class T, int GROUP>
-__global__ void forward_rows(int64_t rows, int64_t C, real_of<T> epsilon, const T *x, const T *gain,
-                             T *y, real_of<T> *all_scales)
+__global__ void forward_in_registers(int64_t rows, int64_t C, real_of<T> epsilon, const T *all_x,
+                                     const T *all_gains, T *y, real_of<T> *all_scales)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    x += group.row * C;
-    y += group.row * C;
+    const lane_row<GROUP> lane(group, C);
+    auto x = load_row<real>(lane, all_x + group.row * C);
     real sum = 0;
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        sum += (real)x[c] * (real)x[c];
+    lane.each([&](int n) { sum += x[n] * x[n]; });
     const real scale = 1 / real_sqrt(group.sum(sum) / (real)C + epsilon);
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        y[c] = (real)gain[c] * ((real)x[c] * scale);
+    const auto gain = load_row<real>(lane, all_gains);
+    lane.each([&](int n) { x[n] = gain[n] * (x[n] * scale); });
+    store_row(lane, x, y + group.row * C);
     if (group.lane == 0)
         all_scales[group.row] = scale;
 }
@@ -29,31 +49,36 @@ template <class T>
 bool forward(int64_t rows, int64_t C, double epsilon, const void *x, const void *gain, void *y,
              void *scale)
 {
-    LAUNCH_ROWS(forward_rows, T, rows, C, (real_of<T>)epsilon, (const T *)x, (const T *)gain,
-                (T *)y, (real_of<T> *)scale);
+    if (rows > 0 && C > LONGEST_IN_REGISTERS)
+        LAUNCH((forward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y, (real_of<T> *)scale);
+    else
+        with_row_group(rows, C, [&](auto group, dim3 blocks) {
+            LAUNCH((forward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
+                   C, (real_of<T>)epsilon, (const T *)x, (const T *)gain, (T *)y,
+                   (real_of<T> *)scale);
+        });
     return launched("rms_norm");
 }
 
 /* y_c = gain_c h_c, h_c = x_c scale; mean_uh is the mean of u h, u = gain dy. */
-template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t C, const T *x, const T *gain,
-                              const real_of<T> *all_scales, const T *dy, bool fresh, T *dx)
+template <class T>
+__global__ void backward_rows(int64_t C, const T *x, const T *gain, const real_of<T> *all_scales,
+                              const T *dy, slab_sum<T> all_dx)
 {
     typedef real_of<T> real;
-    const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
+    const row_group<ROW_THREADS> group;
     x += group.row * C;
     dy += group.row * C;
-    dx += group.row * C;
+    T *dx = all_dx.to + group.row * C;
     const real scale = all_scales[group.row];
     real sum_uh = 0;
-    for (int64_t c = group.lane; c < C; c += GROUP)
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
         sum_uh += (real)gain[c] * (real)dy[c] * ((real)x[c] * scale);
     const real mean_uh = group.sum(sum_uh) / (real)C;
-    for (int64_t c = group.lane; c < C; c += GROUP) {
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS) {
         real h = (real)x[c] * scale, u = (real)gain[c] * (real)dy[c];
-        dx[c] = before(fresh, dx[c]) + (u - h * mean_uh) * scale;
+        dx[c] = before(all_dx.fresh, dx[c]) + (u - h * mean_uh) * scale;
     }
 }
 
@@ -77,16 +102,54 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t C, RESTRICTED(con
     }
 }
 
+/* A slab of rows in registers: dx, and in the same pass the slab's part of dgain. */
+template <class T, int GROUP, int PACKS>
+__global__ void backward_slabs(int64_t rows, int64_t C, const T *x, const T *all_gains,
+                               const real_of<T> *all_scales, const T *dy, slab_sum<T> dx,
+                               real_of<T> *partial)
+{
+    typedef real_of<T> real;
+    const int64_t slab = blockIdx.x, end = slab_end(slab, rows);
+    row_group<GROUP> group(slab * SLAB_ROWS + threadIdx.x / GROUP);
+    const lane_row<GROUP, PACKS> lane(group, C);
+    const auto gain = load_row<real>(lane, all_gains);
+    lane_values<real, PACKS *ROW_PACK> dgain = {};
+    for (; group.row < end; group.row += ROW_THREADS / GROUP) {
+        const int64_t start = group.row * C;
+        const real scale = all_scales[group.row];
+        auto h = load_row<real>(lane, x + start), u = load_row<real>(lane, dy + start);
+        real sum_uh = 0;
+        lane.each([&](int n) {
+            h[n] *= scale;
+            dgain[n] += u[n] * h[n];
+            u[n] *= gain[n];
+            sum_uh += u[n] * h[n];
+        });
+        const real mean_uh = group.sum(sum_uh) / (real)C;
+        lane.each([&](int n) { u[n] = (u[n] - h[n] * mean_uh) * scale; });
+        if (dx.to)
+            add_row(lane, u, dx.fresh, dx.to + start);
+    }
+    store_block_sum(lane, dgain, (int)C, partial + slab * C);
+}
+
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *x, const void *gain, const void *scale,
               const void *dy, struct rms_norm_gradient dx, struct rms_norm_gradient dgain,
               void *partial)
 {
     const int64_t slabs = slab_count(rows);
-    if (dx.to)
-        LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)x, (const T *)gain,
-                    (const real_of<T> *)scale, (const T *)dy, dx.fresh, (T *)dx.to);
-    if (dgain.to && slabs * C > 0)
+    const slab_sum<T> row_sum = {(T *)dx.to, dx.fresh};
+    if (C <= LONGEST_IN_SLABS<T> && slabs * C > 0)
+        with_slab_group<T>(C, [&](auto group, auto packs) {
+            LAUNCH((backward_slabs<T, group(), packs()>), dim3((unsigned)slabs), dim3(ROW_THREADS),
+                   0, stream, rows, C, (const T *)x, (const T *)gain, (const real_of<T> *)scale,
+                   (const T *)dy, row_sum, (real_of<T> *)partial);
+        });
+    if (C > LONGEST_IN_SLABS<T> && rows > 0 && dx.to)
+        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (const T *)x, (const T *)gain, (const real_of<T> *)scale, (const T *)dy, row_sum);
+    if (C > LONGEST_IN_SLABS<T> && rows > 0 && dgain.to)
         LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(C), 1)), column_block(rows), 0,
                stream, rows, slabs, C, (const T *)x, (const real_of<T> *)scale, (const T *)dy,
                (real_of<T> *)partial);

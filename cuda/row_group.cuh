@@ -1,13 +1,13 @@
 /*
- * A group of threads that shares a row: a warp for short rows, a block for long ones. Sums use a
- * tree of fixed shape, so that their bits depend only on the length of the row.
+ * A group of threads that shares a row: part of a warp, a warp or a block, by the length of the
+ * row. Sums use a tree of fixed shape, so that their bits depend only on that length.
  */
 #ifndef SOFTBACK_CUDA_ROW_GROUP_CUH
 #define SOFTBACK_CUDA_ROW_GROUP_CUH
 
 #include "cuda/device.cuh"
 
-enum { WARP = 32, ROW_THREADS = 256, SHORT_ROW = 1024 };
+enum { QUARTER_WARP = 8, WARP = 32, ROW_THREADS = 256, SHORT_ROW = 1024 };
 
 struct add {
     template <class T> __device__ T operator()(T a, T b) const
@@ -22,31 +22,35 @@ struct greater {
     }
 };
 
-/* A reduction over the lanes of a warp; every lane gets the result. */
-template <class T, class Combine> __device__ T warp_reduce(T value, Combine combine)
+/* A reduction over each LANES adjacent lanes of a warp; every lane gets the result. */
+template <int LANES = WARP, class T, class Combine>
+__device__ T warp_reduce(T value, Combine combine)
 {
-    for (int distance = WARP / 2; distance > 0; distance /= 2)
-        value = combine(value, __shfl_xor_sync(0xffffffffu, value, distance));
+    const unsigned lanes = 0xffffffffu >> (WARP - LANES) << threadIdx.x % WARP / LANES * LANES;
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        value = combine(value, __shfl_xor_sync(lanes, value, distance));
     return value;
 }
 
-/* GROUP is WARP or ROW_THREADS; a block has ROW_THREADS threads, so one group or eight. */
+/* GROUP is QUARTER_WARP, WARP or ROW_THREADS; a block has ROW_THREADS threads. */
 template <int GROUP> struct row_group {
     enum { LANES = GROUP };
     int64_t row; /* of this group, from the grid */
     int lane;    /* of this thread in its group */
 
     __device__ row_group()
-        : row(blockIdx.x * (int64_t)(ROW_THREADS / GROUP) + threadIdx.x / GROUP),
-          lane(threadIdx.x % GROUP)
+        : row_group(blockIdx.x * (int64_t)(ROW_THREADS / GROUP) + threadIdx.x / GROUP)
+    {
+    }
+    explicit __device__ row_group(int64_t row) : row(row), lane(threadIdx.x % GROUP)
     {
     }
 
     /* A reduction over the group; every thread gets the result, and all must call it. */
     template <class T, class Combine> __device__ T reduce(T value, Combine combine) const
     {
-        value = warp_reduce(value, combine);
-        if (GROUP == WARP)
+        value = warp_reduce<(GROUP < WARP ? GROUP : WARP)>(value, combine);
+        if (GROUP <= WARP)
             return value;
         SHARED(T, part, [ROW_THREADS / WARP]);
         if (lane % WARP == 0)

@@ -1,118 +1,241 @@
 #include "cuda/ids.cuh"
 #include "cuda/masked_row.cuh"
-#include "cuda/row_group.cuh"
+#include "cuda/row_exp.cuh"
 #include "ops/softmax.h"
 
 namespace
 {
 
+/* For rows of any length, a block for each: reads the row twice. */
+template <class T> __global__ void softmax_rows(int64_t C, const T *x, T *y)
+{
+    const row_group<ROW_THREADS> group;
+    x += group.row * C;
+    y += group.row * C;
+    const auto row = row_max_and_sum(group, C, x);
+    const real_of<T> inverse = 1 / row.sum;
+    for (int64_t c = group.lane * ROW_PACK; c < C; c += ROW_THREADS * ROW_PACK) {
+        row_pack<T> part = row_pack<T>::load(x + c, C - c);
+        for (int e = 0; e < ROW_PACK; e++)
+            part.of[e] = real_exp(part.of[e] - row.max) * inverse;
+        part.store(y + c, C - c);
+    }
+}
+
+/* The same for rows in registers: one read, and one exponential of each element. */
 template <class T, int GROUP>
-__global__ void softmax_rows(int64_t rows, int64_t C, const T *x, T *y)
+__global__ void softmax_in_registers(int64_t rows, int64_t C, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    x += group.row * C;
-    y += group.row * C;
-    const real max = row_max(group, C, x), sum = row_sum_exp(group, C, x, max);
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        y[c] = real_exp((real)x[c] - max) / sum;
+    const lane_row<GROUP> lane(group, C);
+    auto row = load_row<real>(lane, x + group.row * C);
+    real max = -INFINITY, sum = 0;
+    lane.each([&](int n) { max = real_max(max, row[n]); });
+    max = group.max(max);
+    lane.each([&](int n) { sum += row[n] = real_exp(row[n] - max); });
+    const real inverse = 1 / group.sum(sum);
+    lane.each([&](int n) { row[n] *= inverse; });
+    store_row(lane, row, y + group.row * C);
 }
 
 template <class T> bool forward(int64_t rows, int64_t C, const void *x, void *y)
 {
-    LAUNCH_ROWS(softmax_rows, T, rows, C, (const T *)x, (T *)y);
+    if (rows > 0 && C > LONGEST_IN_REGISTERS)
+        LAUNCH((softmax_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (const T *)x, (T *)y);
+    else
+        with_row_group(rows, C, [&](auto group, dim3 blocks) {
+            LAUNCH((softmax_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
+                   C, (const T *)x, (T *)y);
+        });
     return launched("softmax");
 }
 
 /* Of y_c = exp(x_c - max) / sum: dx_c += y_c (dy_c - sum_j y_j dy_j) */
+template <class T>
+__global__ void backward_rows(int64_t C, const T *y, const T *dy, bool fresh, T *dx)
+{
+    typedef real_of<T> real;
+    const row_group<ROW_THREADS> group;
+    y += group.row * C;
+    dy += group.row * C;
+    dx += group.row * C;
+    real dot = 0;
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        dot += (real)y[c] * (real)dy[c];
+    dot = group.sum(dot);
+    for (int64_t c = group.lane; c < C; c += ROW_THREADS)
+        dx[c] = before(fresh, dx[c]) + (real)y[c] * ((real)dy[c] - dot);
+}
+
 template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t C, const T *y, const T *dy, bool fresh, T *dx)
+__global__ void backward_in_registers(int64_t rows, int64_t C, const T *all_y, const T *all_dy,
+                                      bool fresh, T *dx)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    y += group.row * C;
-    dy += group.row * C;
-    dx += group.row * C;
+    const lane_row<GROUP> lane(group, C);
+    const auto y = load_row<real>(lane, all_y + group.row * C);
+    auto dy = load_row<real>(lane, all_dy + group.row * C);
     real dot = 0;
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        dot += (real)y[c] * (real)dy[c];
+    lane.each([&](int n) { dot += y[n] * dy[n]; });
     dot = group.sum(dot);
-    for (int64_t c = group.lane; c < C; c += GROUP)
-        dx[c] = before(fresh, dx[c]) + (real)y[c] * ((real)dy[c] - dot);
+    lane.each([&](int n) { dy[n] = y[n] * (dy[n] - dot); });
+    add_row(lane, dy, fresh, dx + group.row * C);
 }
 
 template <class T>
 bool backward(int64_t rows, int64_t C, const void *y, const void *dy, bool fresh, void *dx)
 {
-    LAUNCH_ROWS(backward_rows, T, rows, C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    if (rows > 0 && C > LONGEST_IN_REGISTERS)
+        LAUNCH((backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, C,
+               (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else
+        with_row_group(rows, C, [&](auto group, dim3 blocks) {
+            LAUNCH((backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
+                   C, (const T *)y, (const T *)dy, fresh, (T *)dx);
+        });
     return launched("softmax");
 }
 
+template <class T>
+__global__ void masked_rows(int64_t Lk, mask_sizes s, mask_terms mask, real_of<T> scale, const T *x,
+                            T *y)
+{
+    typedef real_of<T> real;
+    const row_group<ROW_THREADS> group;
+    const masked_row row(mask, s, group.row);
+    x += group.row * Lk;
+    y += group.row * Lk;
+    real max = -INFINITY, sum = 0;
+    for (int64_t j = group.lane; j < Lk; j += ROW_THREADS)
+        max = row.keeps(j) ? real_max(max, (real)x[j]) : max;
+    max = group.max(max);
+    for (int64_t j = group.lane; j < Lk; j += ROW_THREADS)
+        sum += row.keeps(j) ? real_exp(scale * ((real)x[j] - max)) : 0;
+    const real inverse = 1 / group.sum(sum);
+    for (int64_t j = group.lane; j < Lk; j += ROW_THREADS)
+        y[j] = row.keeps(j) ? real_exp(scale * ((real)x[j] - max)) * inverse : 0;
+}
+
+/* A one bit for each of the lane's elements that the mask keeps. */
+template <int GROUP>
+__device__ uint32_t lane_keep(const lane_row<GROUP> &lane, const masked_row &row)
+{
+    uint32_t keep = 0;
+    lane.each([&](int n) {
+        const int64_t j = lane.column(n);
+        keep |= (uint32_t)(row.keys.from <= j && j < row.keys.to) << n;
+    });
+#pragma unroll 1
+    for (int n = 0; row.mask.dense && n < lane_row<GROUP>::VALUES; n++)
+        if ((keep >> n & 1) && !row.keeps(lane.column(n)))
+            keep &= ~(1u << n);
+    return keep;
+}
+
+/* The same for rows in registers: the mask is read once too. */
 template <class T, int GROUP>
-__global__ void masked_rows(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                            real_of<T> scale, const T *x, T *y)
+__global__ void masked_in_registers(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
+                                    real_of<T> scale, const T *x, T *y)
 {
     typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
-    const masked_row row(mask, s, group.row);
-    x += group.row * Lk;
-    y += group.row * Lk;
+    const lane_row<GROUP> lane(group, Lk);
+    const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
+    auto row = load_row<real>(lane, x + group.row * Lk);
     real max = -INFINITY, sum = 0;
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
-        max = row.keeps(j) ? real_max(max, (real)x[j]) : max;
+    lane.each([&](int n) { max = keep >> n & 1 ? real_max(max, row[n]) : max; });
     max = group.max(max);
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
-        sum += row.keeps(j) ? real_exp(scale * ((real)x[j] - max)) : 0;
-    sum = group.sum(sum);
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
-        y[j] = row.keeps(j) ? real_exp(scale * ((real)x[j] - max)) / sum : 0;
+    lane.each([&](int n) {
+        row[n] = keep >> n & 1 ? real_exp(scale * (row[n] - max)) : 0;
+        sum += row[n];
+    });
+    const real inverse = 1 / group.sum(sum);
+    lane.each([&](int n) { row[n] = keep >> n & 1 ? row[n] * inverse : 0; });
+    store_row(lane, row, y + group.row * Lk);
 }
 
 template <class T>
 bool masked_forward(mask_sizes s, const mask_terms *mask, double temperature, const void *x,
                     void *y)
 {
-    LAUNCH_ROWS(masked_rows, T, s.B * s.H * s.Lq, s.Lk, s, *mask, (real_of<T>)(1 / temperature),
-                (const T *)x, (T *)y);
+    const int64_t rows = s.B * s.H * s.Lq;
+    const real_of<T> scale = (real_of<T>)(1 / temperature);
+    if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
+        LAUNCH((masked_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk, s, *mask,
+               scale, (const T *)x, (T *)y);
+    else
+        with_row_group(rows, s.Lk, [&](auto group, dim3 blocks) {
+            LAUNCH((masked_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, rows,
+                   s.Lk, s, *mask, scale, (const T *)x, (T *)y);
+        });
     return launched("masked_softmax");
 }
 
 /* Of y_j = exp(scale x_j - max) / sum over the kept j: dx_j += scale y_j (dy_j - sum_i y_i dy_i) */
-template <class T, int GROUP>
-__global__ void masked_backward_rows(int64_t rows, int64_t Lk, mask_sizes s, mask_terms mask,
-                                     real_of<T> scale, const T *y, const T *dy, bool fresh, T *dx)
+template <class T>
+__global__ void masked_backward_rows(int64_t Lk, mask_sizes s, mask_terms mask, real_of<T> scale,
+                                     const T *y, const T *dy, bool fresh, T *dx)
 {
     typedef real_of<T> real;
-    const row_group<GROUP> group;
-    if (group.row >= rows)
-        return;
+    const row_group<ROW_THREADS> group;
     const masked_row row(mask, s, group.row);
     y += group.row * Lk;
     dy += group.row * Lk;
     dx += group.row * Lk;
     real dot = 0;
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
+    for (int64_t j = group.lane; j < Lk; j += ROW_THREADS)
         dot += row.keeps(j) ? (real)y[j] * (real)dy[j] : 0;
     dot = group.sum(dot);
-    for (int64_t j = group.lane; j < Lk; j += GROUP)
+    for (int64_t j = group.lane; j < Lk; j += ROW_THREADS)
         if (row.keeps(j))
             dx[j] = before(fresh, dx[j]) + scale * ((real)y[j] * ((real)dy[j] - dot));
         else if (fresh)
             dx[j] = 0;
 }
 
+template <class T, int GROUP>
+__global__ void masked_backward_in_registers(int64_t rows, int64_t Lk, mask_sizes s,
+                                             mask_terms mask, real_of<T> scale, const T *all_y,
+                                             const T *all_dy, bool fresh, T *dx)
+{
+    typedef real_of<T> real;
+    const row_group<GROUP> group;
+    if (group.row >= rows)
+        return;
+    const lane_row<GROUP> lane(group, Lk);
+    const uint32_t keep = lane_keep(lane, masked_row(mask, s, group.row));
+    const auto y = load_row<real>(lane, all_y + group.row * Lk);
+    auto dy = load_row<real>(lane, all_dy + group.row * Lk);
+    real dot = 0;
+    lane.each([&](int n) { dot += keep >> n & 1 ? y[n] * dy[n] : 0; });
+    dot = group.sum(dot);
+    lane.each([&](int n) { dy[n] = keep >> n & 1 ? scale * (y[n] * (dy[n] - dot)) : 0; });
+    add_row(lane, dy, fresh, dx + group.row * Lk);
+}
+
 template <class T>
 bool masked_backward(mask_sizes s, const mask_terms *mask, double temperature, const void *y,
                      const void *dy, bool fresh, void *dx)
 {
-    LAUNCH_ROWS(masked_backward_rows, T, s.B * s.H * s.Lq, s.Lk, s, *mask,
-                (real_of<T>)(1 / temperature), (const T *)y, (const T *)dy, fresh, (T *)dx);
+    const int64_t rows = s.B * s.H * s.Lq;
+    const real_of<T> scale = (real_of<T>)(1 / temperature);
+    if (rows > 0 && s.Lk > LONGEST_IN_REGISTERS)
+        LAUNCH((masked_backward_rows<T>), dim3((unsigned)rows), dim3(ROW_THREADS), 0, stream, s.Lk,
+               s, *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
+    else
+        with_row_group(rows, s.Lk, [&](auto group, dim3 blocks) {
+            LAUNCH((masked_backward_in_registers<T, group()>), blocks, dim3(ROW_THREADS), 0, stream,
+                   rows, s.Lk, s, *mask, scale, (const T *)y, (const T *)dy, fresh, (T *)dx);
+        });
     return launched("masked_softmax");
 }
 

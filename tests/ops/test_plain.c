@@ -59,7 +59,7 @@ CPU_TEST(plain, fast_kernels_agree)
 
 CPU_TEST(plain, fast_kernels_agree_on_long_rows)
 {
-    for_each_long_example(fast_agrees);
+    for_each_long_example(1030, fast_agrees);
 }
 
 CPU_TEST(plain, gradients_agree_with_differences)

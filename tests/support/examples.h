@@ -10,8 +10,8 @@ typedef void example_check(const struct example *e, const char *shapes);
 void for_each_example(example_check *check);
 /* Only the first shapes of each example: for properties that do not depend on the shape. */
 void for_each_example_once(example_check *check);
-/* Operations on rows, with rows of 1030 numbers. */
-void for_each_long_example(example_check *check);
+/* Operations on rows, with rows of this length; without attention above 1030. */
+void for_each_long_example(int length, example_check *check);
 
 struct inputs {
     int n;

@@ -48,11 +48,14 @@ TEST(devices, cuda_agrees_with_the_cpu_in_f64)
     for_each_example(f64_agrees);
 }
 
-/* A long row has a block, a short one a warp. */
+/* Rows in the registers of a warp, in those of a block, and rows that do not fit there; aligned to
+   16 bytes or not. */
 TEST(devices, cuda_agrees_with_the_cpu_on_long_rows)
 {
     device_needed();
-    for_each_long_example(f64_agrees);
+    for_each_long_example(300, f64_agrees);
+    for_each_long_example(1030, f64_agrees);
+    for_each_long_example(8200, f64_agrees);
 }
 
 /*
@@ -104,6 +107,7 @@ TEST(devices, cuda_agrees_with_the_cpu_in_f32)
 {
     device_needed();
     for_each_example(f32_agrees);
+    for_each_long_example(300, f32_agrees);
 }
 
 /* The CPU computes bf16 in f32 and rounds results and gradients, each by 2^-8 at most. CUDA also
@@ -130,6 +134,7 @@ TEST(devices, cuda_agrees_with_the_cpu_in_bf16)
     device_needed();
     on_the_cpu();
     for_each_example(bf16_agrees);
+    for_each_long_example(1100, bf16_agrees);
 }
 
 static void repeats(const struct example *e, const char *shapes)
