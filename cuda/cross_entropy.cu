@@ -1,9 +1,14 @@
 #include "cuda/ids.cuh"
-#include "cuda/row_group.cuh"
+#include "cuda/row_exp.cuh"
 #include "ops/cross_entropy.h"
 
 namespace
 {
+
+int64_t pitch_of(const struct cross_entropy_targets *t)
+{
+    return t->pitch ? t->pitch : t->V;
+}
 
 template <class T> int64_t find_bad_id(int64_t rows, int64_t V, const void *ids)
 {
@@ -29,7 +34,7 @@ template <class T> int64_t find_bad_weight(int64_t V, const void *class_weight)
     return -1;
 }
 
-/* Targets in the kernel's dtype. */
+/* Targets in the type of arithmetic. */
 template <class T> struct plan {
     T keep, spread;           /* the smoothed target is keep t_v + spread: 1 - e and e / V */
     const T *w;               /* class weights, or NULL */
@@ -83,24 +88,26 @@ template <class T> plan<T> make_plan(const struct cross_entropy_targets *t, cons
  * smoothing.
  */
 template <class T, int GROUP>
-__device__ T smoothing_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V, const T *x,
-                            T max, T log_sum)
+__device__ real_of<T> smoothing_loss(const row_group<GROUP> &group, const plan<real_of<T>> &p,
+                                     int64_t V, const T *x, real_of<T> max, real_of<T> log_sum)
 {
-    T sum = 0;
+    real_of<T> sum = 0;
     for (int64_t v = group.lane; v < V; v += GROUP)
-        sum += p.weight(v) * (x[v] - max);
+        sum += p.weight(v) * ((real_of<T>)x[v] - max);
     return p.spread_weight() * log_sum - p.spread * group.sum(sum);
 }
 
 /* The part of the target, and its weight. */
 template <class T, int GROUP>
-__device__ T target_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V, const T *x,
-                         T max, T log_sum, T &weight)
+__device__ real_of<T> target_loss(const row_group<GROUP> &group, const plan<real_of<T>> &p,
+                                  int64_t V, const T *x, real_of<T> max, real_of<T> log_sum,
+                                  real_of<T> &weight)
 {
-    const T *t = p.t + group.row * V;
-    T sum = 0, sum_weight = 0;
+    typedef real_of<T> real;
+    const real *t = p.t + group.row * V;
+    real sum = 0, sum_weight = 0;
     for (int64_t v = group.lane; v < V; v += GROUP) {
-        T share = p.weight(v) * t[v], term = share * (log_sum - (x[v] - max));
+        real share = p.weight(v) * t[v], term = share * (log_sum - ((real)x[v] - max));
         sum_weight += share;
         sum += share == 0 ? 0 : term; /* 0 log 0 is 0 */
     }
@@ -109,41 +116,44 @@ __device__ T target_loss(const row_group<GROUP> &group, const plan<T> &p, int64_
 }
 
 template <class T, int GROUP>
-__device__ T row_loss(const row_group<GROUP> &group, const plan<T> &p, int64_t V, int32_t id,
-                      const T *x, T max, T log_sum, T &weight)
+__device__ real_of<T> row_loss(const row_group<GROUP> &group, const plan<real_of<T>> &p, int64_t V,
+                               int32_t id, const T *x, real_of<T> max, real_of<T> log_sum,
+                               real_of<T> &weight)
 {
-    T loss;
+    real_of<T> loss;
     if (p.t) {
         loss = target_loss(group, p, V, x, max, log_sum, weight);
     } else {
         weight = p.weight(id);
-        loss = weight == 0 ? 0 : p.keep * weight * (log_sum - (x[id] - max));
+        loss = weight == 0 ? 0 : p.keep * weight * (log_sum - ((real_of<T>)x[id] - max));
     }
     if (p.spread == 0) /* avoids 0 times an infinite x_v */
         return loss;
     return loss + smoothing_loss(group, p, V, x, max, log_sum);
 }
 
-/* cross_entropy_found in the element type. */
+/* cross_entropy_found in the type of arithmetic. */
 template <class T> struct found_in_rows {
     T *max, *inverse, *loss, *weight;
 };
 
 /* An id >= V has been reported; its row has no loss. */
 template <class T, int GROUP>
-__global__ void forward_rows(int64_t rows, int64_t V, plan<T> p, const T *x, found_in_rows<T> found)
+__global__ void forward_rows(int64_t rows, int64_t V, int64_t pitch, plan<real_of<T>> p, const T *x,
+                             found_in_rows<real_of<T>> found)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     if (group.row >= rows)
         return;
     const int32_t id = p.ids ? p.ids[group.row] : 0;
-    T max = 0, inverse = 0, weight = 0, loss = id < 0 ? 0 : (T)NAN;
-    x += group.row * V;
+    real max = 0, inverse = 0, weight = 0, loss = id < 0 ? 0 : (real)NAN;
+    x += group.row * pitch;
     if (id >= 0 && id < V) {
-        max = row_max(group, V, x);
-        const T sum = row_sum_exp(group, V, x, max);
-        inverse = 1 / sum;
-        loss = row_loss(group, p, V, id, x, max, real_log(sum), weight);
+        const auto row = row_max_and_sum(group, V, x);
+        max = row.max;
+        inverse = 1 / row.sum;
+        loss = row_loss(group, p, V, id, x, max, real_log(row.sum), weight);
     }
     if (group.lane == 0) {
         found.max[group.row] = max;
@@ -157,13 +167,17 @@ template <class T>
 bool forward(const struct cross_entropy_targets *targets, const void *x,
              const struct cross_entropy_found *found)
 {
-    const scratch room("cross_entropy", sizeof(T));
+    typedef real_of<T> real;
+    const scratch room("cross_entropy", sizeof(real));
     if (!room)
         return false;
-    const plan<T> p = make_plan<T>(targets, room);
-    const found_in_rows<T> places = {(T *)found->max, (T *)found->inverse, (T *)found->loss,
-                                     (T *)found->weight};
-    LAUNCH_ROWS(forward_rows, T, targets->rows, targets->V, p, (const T *)x, places);
+    const plan<real> p = make_plan<real>(targets, room);
+    const found_in_rows<real> places = {(real *)found->max, (real *)found->inverse,
+                                        (real *)found->loss, (real *)found->weight};
+    with_row_group(targets->rows, targets->V, [&](auto group, dim3 blocks) {
+        LAUNCH((forward_rows<T, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
+               targets->V, pitch_of(targets), p, (const T *)x, places);
+    });
     return launched("cross_entropy");
 }
 
@@ -209,35 +223,66 @@ bool reduce(int64_t rows, bool mean, const void *loss, const void *weight, void 
 template <class T> struct backward_arguments {
     plan<T> p;
     const T *max, *inverse, *weight, *dy, *divisor;
-    int64_t step;
+    int64_t step, pitch;
     bool fresh;
 };
 
 /* loss = -sum_v w_v t_v log softmax(x)_v; dx may be x. For an id t_v is 1 at the id and else 0. */
-template <class T, int GROUP>
-__global__ void backward_rows(int64_t rows, int64_t V, backward_arguments<T> b, const T *x, T *dx)
+template <class T, class DX, int GROUP>
+__global__ void backward_rows(int64_t rows, int64_t V, backward_arguments<real_of<T>> b, const T *x,
+                              DX *dx)
 {
+    typedef real_of<T> real;
     const row_group<GROUP> group;
     const int64_t r = group.row;
     if (r >= rows)
         return;
-    x += r * V;
-    dx += r * V;
-    const plan<T> &p = b.p;
+    const plan<real> &p = b.p;
     const int32_t id = p.ids ? p.ids[r] : 0;
-    if (id < 0 || id >= V) {
-        for (int64_t v = group.lane; b.fresh && v < V; v += GROUP)
-            dx[v] = 0;
+    const bool counts = id >= 0 && id < V; /* otherwise the row has no gradient */
+    if (!counts && !b.fresh)
         return;
+    const real g = b.dy[r * b.step] / (b.divisor ? *b.divisor : 1);
+    const real max = b.max[r], inverse = b.inverse[r];
+    const real W = p.keep * b.weight[r] + p.spread_weight(); /* sum_v w_v t_v, smoothed */
+    for (int64_t v = group.lane * ROW_PACK; v < V; v += GROUP * ROW_PACK) {
+        const int64_t left = V - v;
+        row_pack<T> part = row_pack<T>::load(x + r * b.pitch + v, left), t = row_pack<T>::all(0);
+        if (p.t)
+            t = row_pack<T>::load(p.t + r * V + v, left);
+        for (int e = 0; e < ROW_PACK; e++) {
+            const real softmax = real_exp(part.of[e] - max) * inverse;
+            const real target = p.keep * (p.ids && v + e == id ? 1 : t.of[e]) + p.spread;
+            const real weight = e < left ? p.weight(v + e) : 0;
+            part.of[e] = counts ? g * (W * softmax - weight * target) : 0;
+        }
+        part.add_to(dx + r * b.pitch + v, b.fresh, left);
     }
-    const T *t = p.t ? p.t + r * V : nullptr;
-    const T g = b.dy[r * b.step] / (b.divisor ? *b.divisor : 1), max = b.max[r];
-    const T W = p.keep * b.weight[r] + p.spread_weight(); /* sum_v w_v t_v, smoothed */
-    for (int64_t v = group.lane; v < V; v += GROUP) {
-        T softmax = real_exp(x[v] - max) * b.inverse[r];
-        T target = (t ? p.keep * t[v] : p.ids && v == id ? p.keep : 0) + p.spread;
-        dx[v] = before(b.fresh, dx[v]) + g * (W * softmax - p.weight(v) * target);
-    }
+}
+
+template <class T, class DX>
+bool backward_to(const struct cross_entropy_targets *targets, const void *x,
+                 const struct cross_entropy_found *found, const struct cross_entropy_dy *d,
+                 bool fresh, DX *dx)
+{
+    typedef real_of<T> real;
+    const scratch room("cross_entropy", sizeof(real));
+    if (!room)
+        return false;
+    const backward_arguments<real> arguments = {make_plan<real>(targets, room),
+                                                (const real *)found->max,
+                                                (const real *)found->inverse,
+                                                (const real *)found->weight,
+                                                (const real *)d->dy,
+                                                (const real *)d->divisor,
+                                                d->step,
+                                                pitch_of(targets),
+                                                fresh};
+    with_row_group(targets->rows, targets->V, [&](auto group, dim3 blocks) {
+        LAUNCH((backward_rows<T, DX, group()>), blocks, dim3(ROW_THREADS), 0, stream, targets->rows,
+               targets->V, arguments, (const T *)x, dx);
+    });
+    return launched("cross_entropy");
 }
 
 template <class T>
@@ -245,21 +290,21 @@ bool backward(const struct cross_entropy_targets *targets, const void *x,
               const struct cross_entropy_found *found, const struct cross_entropy_dy *d, bool fresh,
               void *dx)
 {
-    const scratch room("cross_entropy", sizeof(T));
-    if (!room)
-        return false;
-    const backward_arguments<T> arguments = {make_plan<T>(targets, room),
-                                             (const T *)found->max,
-                                             (const T *)found->inverse,
-                                             (const T *)found->weight,
-                                             (const T *)d->dy,
-                                             (const T *)d->divisor,
-                                             d->step,
-                                             fresh};
-    LAUNCH_ROWS(backward_rows, T, targets->rows, targets->V, arguments, (const T *)x, (T *)dx);
-    return launched("cross_entropy");
+    return backward_to<T>(targets, x, found, d, fresh, (T *)dx);
 }
+
+bool backward_rounded(const struct cross_entropy_targets *targets, const void *x,
+                      const struct cross_entropy_found *found, const struct cross_entropy_dy *d,
+                      void *dx)
+{
+    return backward_to<float>(targets, x, found, d, true, (bf16 *)dx);
+}
+
+/* Of the kernels for float only. */
+template <class T>
+constexpr auto rounded_of = std::is_same_v<T, float> ? &backward_rounded : nullptr;
 
 } // namespace
 
-KERNELS(cross_entropy, find_bad_id<T>, find_bad_weight<T>, forward<T>, reduce<T>, backward<T>);
+KERNELS_AND_BF16(cross_entropy, find_bad_id<T>, find_bad_weight<real_of<T>>, forward<T>,
+                 reduce<real_of<T>>, backward<T>, rounded_of<T>);

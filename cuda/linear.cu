@@ -8,11 +8,17 @@
 namespace
 {
 
+int64_t pitch_of(const struct linear_shape *s)
+{
+    return s->pitch ? s->pitch : s->out;
+}
+
 /* z += bias, y = activation(z); z may be y. A block processes SLAB_ROWS rows of some columns, so
    that a thread reads the bias of its column once. (cublasLt has epilogues for relu and gelu_tanh,
    but does not document their result for NaN.) */
 template <class T, class Y, sb_activation ACTIVATION>
-__global__ void activate(int64_t rows, int64_t out, RESTRICTED(const T) bias, Y *z, Y *y)
+__global__ void activate(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias, Y *z,
+                         Y *y)
 {
     typedef real_of<T> real;
     const int64_t blocks = column_blocks(out), slabs = (rows + SLAB_ROWS - 1) / SLAB_ROWS;
@@ -21,11 +27,11 @@ __global__ void activate(int64_t rows, int64_t out, RESTRICTED(const T) bias, Y 
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
         const real b = bias && c < out ? (real)bias[c] : 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y) {
-            const real value = (real)z[r * out + c] + b;
+            const real value = (real)z[r * pitch + c] + b;
             if (ACTIVATION == SB_ACTIVATION_IDENTITY || (bias && z != y))
-                z[r * out + c] = value;
+                z[r * pitch + c] = value;
             if (ACTIVATION != SB_ACTIVATION_IDENTITY)
-                y[r * out + c] = activation_value(ACTIVATION, value);
+                y[r * pitch + c] = activation_value(ACTIVATION, value);
         }
     }
 }
@@ -37,7 +43,7 @@ struct bias_itself {
     }
 };
 
-/* z = bias in every row */
+/* z = bias in every row, of contiguous rows */
 template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T *z)
 {
     broadcast plan = {};
@@ -54,7 +60,8 @@ template <class T> bool spread_bias(int64_t rows, int64_t out, const T *bias, T 
 template <class T, class Y>
 bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
 {
-    typedef void kernel(int64_t rows, int64_t out, RESTRICTED(const T) bias, Y * z, Y * y);
+    typedef void kernel(int64_t rows, int64_t out, int64_t pitch, RESTRICTED(const T) bias, Y * z,
+                        Y * y);
     static kernel *const kernels[] = {
         activate<T, Y, SB_ACTIVATION_IDENTITY>, activate<T, Y, SB_ACTIVATION_RELU>,
         activate<T, Y, SB_ACTIVATION_GELU>,     activate<T, Y, SB_ACTIVATION_GELU_TANH>,
@@ -63,7 +70,7 @@ bool activate_rows(const struct linear_shape *s, const T *bias, Y *z, Y *y)
     if ((!bias && s->activation == SB_ACTIVATION_IDENTITY) || s->rows * s->out == 0)
         return true;
     LAUNCH(kernels[s->activation], dim3(blocks_for(slab_count(s->rows) * column_blocks(s->out), 1)),
-           column_block(s->rows), 0, stream, s->rows, s->out, bias, z, y);
+           column_block(s->rows), 0, stream, s->rows, s->out, pitch_of(s), bias, z, y);
     return launched("linear");
 }
 
@@ -73,12 +80,13 @@ template <class T, class Y>
 bool forward_to(const struct linear_shape *s, const T *x, const T *weight, const T *bias, Y *kept,
                 Y *y)
 {
-    const int64_t rows = s->rows, in = s->in, out = s->out;
-    const gemm_shape size = {false, true, rows, out, in, in, in, out};
+    const int64_t rows = s->rows, in = s->in, out = s->out, pitch = pitch_of(s);
+    const gemm_shape size = {false, true, rows, out, in, in, in, pitch};
     Y *const z = kept ? kept : y;
     constexpr bool narrow = !std::is_same<Y, real_of<Y>>::value;
     if constexpr (std::is_same<T, Y>::value && !std::is_same<T, double>::value)
-        if (bias && !s->by_row && (narrow || s->activation == SB_ACTIVATION_IDENTITY) &&
+        if (bias && !s->by_row && pitch == out &&
+            (narrow || s->activation == SB_ACTIVATION_IDENTITY) &&
             gemm_with_bias(rows, in, out, x, weight, bias, z))
             return activate_rows<T, Y>(s, nullptr, z, y);
     const bool begun = narrow && bias;
@@ -144,7 +152,7 @@ bool backward_activation(const struct linear_shape *s, const void *kept, const v
 /* z = x W' + b: the part of each slab of rows in dbias. */
 template <class T>
 __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(const T) dz,
-                          RESTRICTED(real_of<T>) partial)
+                          int64_t pitch, RESTRICTED(real_of<T>) partial)
 {
     const int64_t blocks = column_blocks(out);
     for (int64_t block = blockIdx.x; block < blocks * slabs; block += gridDim.x) {
@@ -152,7 +160,7 @@ __global__ void sum_slabs(int64_t rows, int64_t slabs, int64_t out, RESTRICTED(c
         const int64_t end = c < out ? slab_end(slab, rows) : 0;
         real_of<T> sum = 0;
         for (int64_t r = slab * SLAB_ROWS + threadIdx.y; r < end; r += blockDim.y)
-            sum += (real_of<T>)dz[r * out + c];
+            sum += (real_of<T>)dz[r * pitch + c];
         sum = column_sum(sum);
         if (c < out && threadIdx.y == 0)
             partial[slab * out + c] = sum;
@@ -168,7 +176,7 @@ bool backward_bias(const struct linear_shape *s, const void *dz, void *partial, 
     const real *const sums = (const real *)partial;
     if (slabs * out > 0)
         LAUNCH(sum_slabs<T>, dim3(blocks_for(slabs * column_blocks(out), 1)), column_block(rows), 0,
-               stream, rows, slabs, out, (const T *)dz, (real *)partial);
+               stream, rows, slabs, out, (const T *)dz, pitch_of(s), (real *)partial);
     if (s->wide)
         add_slabs(slabs, out, sums, slab_sums<real, 1>{{{(real *)dbias, fresh}}});
     else
@@ -180,7 +188,7 @@ template <class T>
 bool backward_x(const struct linear_shape *s, const void *dz, const void *weight, bool fresh,
                 void *dx)
 {
-    const gemm_shape size = {false, false, s->rows, s->in, s->out, s->out, s->in, s->in};
+    const gemm_shape size = {false, false, s->rows, s->in, s->out, pitch_of(s), s->in, s->in};
     const int beta = fresh ? 0 : 1;
     if (s->wide)
         return gemm("linear", size, gemm_single, (const T *)dz, (const T *)weight, beta,
@@ -192,7 +200,7 @@ template <class T>
 bool backward_weight(const struct linear_shape *s, const void *dz, const void *x, bool fresh,
                      void *dweight)
 {
-    const gemm_shape size = {true, false, s->out, s->in, s->rows, s->out, s->in, s->in};
+    const gemm_shape size = {true, false, s->out, s->in, s->rows, pitch_of(s), s->in, s->in};
     const int beta = fresh ? 0 : 1;
     if (s->wide)
         return gemm("linear", size, gemm_single, (const T *)dz, (const T *)x, beta,

@@ -101,17 +101,17 @@ static void cross_entropy_describe(struct cross_entropy *loss, const sb_node *no
     loss->dtype = statistics->dtype;
 }
 
-bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, const int64_t *dim,
-                         const sb_tensor *targets, sb_tensor *class_weight)
+bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, sb_dtype logits, int rank,
+                         const int64_t *dim, const sb_tensor *targets, sb_tensor *class_weight)
 {
     const char *op = node->operation->name;
     const struct cross_entropy_options *options = sb_node_options(node);
     const sb_device *device = node->in[0]->device;
-    const sb_dtype dtype = dtype_of_sums(node->in[0]->dtype);
+    const sb_dtype dtype = dtype_of_sums(logits);
     const int64_t rows = shape_size(rank - 1, dim), V = dim[rank - 1];
-    const struct cross_entropy_kernels *k = kernel_row_if_any(&cross_entropy_rows, device, dtype);
+    const struct cross_entropy_kernels *k = kernel_row_if_any(&cross_entropy_rows, device, logits);
     if (!k)
-        return sb_fail("%s: no kernel for %s on %s", op, sb_dtype_name(dtype), device->name);
+        return sb_fail("%s: no kernel for %s on %s", op, sb_dtype_name(logits), device->name);
     if (!cross_entropy_check_options(op, options) ||
         !cross_entropy_check_targets(op, k, rank, dim, dtype, targets) ||
         (class_weight && !cross_entropy_check_class_weight(op, k, V, dtype, device, class_weight)))
@@ -145,11 +145,11 @@ sb_tensor *cross_entropy_finish(const struct cross_entropy *loss, sb_node *node)
     return y;
 }
 
-bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int rank,
-                          const int64_t *dim, const sb_tensor *targets)
+bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, sb_dtype logits,
+                          int rank, const int64_t *dim, const sb_tensor *targets)
 {
     const sb_tensor *dy = sb_node_dy(node, 0);
-    loss->kernels = kernel_row(&cross_entropy_rows, dy);
+    loss->kernels = kernel_row_if_any(&cross_entropy_rows, dy->device, logits);
     if (!loss->kernels ||
         (targets->dtype == SB_I32 &&
          !cross_entropy_ids_fit(node->operation->name, loss->kernels, dim[rank - 1], targets)))
@@ -191,7 +191,7 @@ static bool cross_entropy_backward(sb_node *node)
 {
     const sb_tensor *x = node->in[0];
     struct cross_entropy loss;
-    return cross_entropy_resume(&loss, node, x->rank, x->dim, node->in[1]) &&
+    return cross_entropy_resume(&loss, node, x->dtype, x->rank, x->dim, node->in[1]) &&
            loss.kernels->backward(&loss.targets, x->data, &loss.found, &loss.dy,
                                   sb_node_fresh(node, 0), sb_node_dx(node, 0)->data);
 }
@@ -204,12 +204,15 @@ sb_tensor *sb_cross_entropy(sb_tensor *x, sb_tensor *targets,
 {
     const struct cross_entropy_options chosen = cross_entropy_defaults(options);
     sb_tensor *in[] = {x, targets, options ? options->class_weight : NULL};
-    call_widen("cross_entropy", &cross_entropy_rows, 3, in);
+    /* The kernels for bf16 read ids, and class weights in f32. */
+    struct kernel_rows *rows = targets && targets->dtype == SB_I32 ? &cross_entropy_rows : NULL;
+    if (!call_widen("cross_entropy", rows, 3, in) && x && x->dtype == SB_BF16)
+        in[2] = call_widened("cross_entropy", in[2]);
     in[1] = cross_entropy_constant(in[1]);
     sb_node *node = sb_node_new(&cross_entropy, 2, in, 1, &chosen, sizeof chosen);
     struct cross_entropy loss;
     if (!node || !check_rows("cross_entropy", x) ||
-        !cross_entropy_begin(&loss, node, x->rank, x->dim, in[1], in[2]) ||
+        !cross_entropy_begin(&loss, node, in[0]->dtype, x->rank, x->dim, in[1], in[2]) ||
         !loss.kernels->forward(&loss.targets, in[0]->data, &loss.found))
         return NULL;
     return cross_entropy_finish(&loss, node);

@@ -8,6 +8,7 @@
 
 struct cross_entropy_targets {
     int64_t rows, V;
+    int64_t pitch;          /* elements from row to row of x and dx; 0: V. On the CPU it is V */
     bool probabilities;     /* targets are (rows, V) real; otherwise ids (rows) */
     double label_smoothing; /* e: t_v becomes (1 - e) t_v + e / V */
     const void *targets;
@@ -47,6 +48,10 @@ struct cross_entropy_kernels {
     bool (*backward)(const struct cross_entropy_targets *t, const void *x,
                      const struct cross_entropy_found *found, const struct cross_entropy_dy *dy,
                      bool fresh, void *dx);
+    /* The same with a fresh dx in bf16, which is not x; NULL if the device has no such kernel. */
+    bool (*backward_rounded)(const struct cross_entropy_targets *t, const void *x,
+                             const struct cross_entropy_found *found,
+                             const struct cross_entropy_dy *dy, void *dx);
 };
 
 extern struct kernel_rows cross_entropy_rows;
@@ -58,7 +63,7 @@ struct cross_entropy {
     struct cross_entropy_found found;
     struct cross_entropy_dy dy;
     sb_reduction reduction;
-    sb_dtype dtype; /* of the logits */
+    sb_dtype dtype; /* of sums; the logits may be narrower */
 };
 
 enum { CROSS_ENTROPY_DIVISOR = 1 }; /* index of the saved tensor with the mean's divisor */
@@ -77,22 +82,26 @@ struct cross_entropy_options cross_entropy_defaults(const sb_cross_entropy_optio
 sb_tensor *cross_entropy_constant(sb_tensor *targets);
 
 /*
- * Checks targets, class_weight (NULL: none) and the node's options against logits of this shape,
- * whose dtype is the dtype of sums (ops/kernel.h) of the node's first input. Makes the node's
- * output and the saved tensors that backward needs.
+ * Checks targets, class_weight (NULL: none) and the node's options against logits of this dtype and
+ * shape. Makes the node's output and the saved tensors that backward needs. All but the logits and
+ * their gradient are of the dtype of sums (ops/kernel.h).
  */
-bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, int rank, const int64_t *dim,
-                         const sb_tensor *targets, sb_tensor *class_weight);
+bool cross_entropy_begin(struct cross_entropy *loss, sb_node *node, sb_dtype logits, int rank,
+                         const int64_t *dim, const sb_tensor *targets, sb_tensor *class_weight);
 
 /* The node's output, from the losses of all rows. */
 sb_tensor *cross_entropy_finish(const struct cross_entropy *loss, sb_node *node);
 
 /* Restores the loss in backward. */
-bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, int rank,
-                          const int64_t *dim, const sb_tensor *targets);
+bool cross_entropy_resume(struct cross_entropy *loss, const sb_node *node, sb_dtype logits,
+                          int rank, const int64_t *dim, const sb_tensor *targets);
 
 /* The part of the loss with `rows` rows from `start` on. */
 struct cross_entropy cross_entropy_part(const struct cross_entropy *loss, int64_t start,
                                         int64_t rows);
+
+/* The most logits that linear_cross_entropy holds on a device other than the CPU, unless one slab
+   of rows has more. Tests lower it. */
+extern int64_t linear_cross_entropy_logits;
 
 #endif

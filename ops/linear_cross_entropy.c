@@ -18,13 +18,25 @@
 #include "ops/example.h"
 #include "ops/linear.h"
 
-/* A chunk has about 2^21 logits, so that reading the weight for each chunk costs little. A multiple
+int64_t linear_cross_entropy_logits = (int64_t)1 << 28;
+
+/* On the CPU a chunk has about 2^21 logits, so that reading the weight for each chunk costs little.
+   A device would read the weight, and add to its gradient, in too many small products. A multiple
    of SLAB_ROWS. */
-static int64_t fused_loss_rows_of_chunk(int64_t V)
+static int64_t fused_loss_rows_of_chunk(const sb_device *device, int64_t V)
 {
-    const int64_t least = 2 * SLAB_ROWS, most = 16 * SLAB_ROWS;
-    int64_t fitting = ((int64_t)1 << 21) / (V + 1) / SLAB_ROWS * SLAB_ROWS;
-    return fitting < least ? least : fitting > most ? most : fitting;
+    const bool cpu = device == sb_device_cpu();
+    const int64_t least = cpu ? 2 * SLAB_ROWS : SLAB_ROWS, most = 16 * SLAB_ROWS;
+    const int64_t logits = cpu ? (int64_t)1 << 21 : linear_cross_entropy_logits;
+    const int64_t fitting = logits / (V + 1) / SLAB_ROWS * SLAB_ROWS;
+    return fitting < least ? least : cpu && fitting > most ? most : fitting;
+}
+
+/* On a device the rows of the logits begin at multiples of 16 bytes, which products and loads need
+   for their full speed. */
+static int64_t fused_loss_pitch(const sb_device *device, int64_t V)
+{
+    return device == sb_device_cpu() ? V : (V + 7) / 8 * 8;
 }
 
 /* The scratch memory of forward and backward: logits (chunk, V) and, for dbias, partial sums.
@@ -44,19 +56,20 @@ static bool fused_loss_walk_begin(struct walk *w, const sb_tensor *x, const sb_t
                                  .in = weight->dim[1],
                                  .out = V,
                                  .by_row = tape_open()->mode == SB_NO_RECORD,
-                                 .wide = true},
-                       .chunk = fused_loss_rows_of_chunk(V)};
+                                 .wide = true,
+                                 .pitch = fused_loss_pitch(x->device, V)},
+                       .chunk = fused_loss_rows_of_chunk(x->device, V)};
     const char *op = "linear_cross_entropy";
-    const int64_t held = w->chunk < rows ? w->chunk : rows;
+    const int64_t held = w->chunk < rows ? w->chunk : rows, pitch = w->shape.pitch;
     const sb_dtype sums = dtype_of_sums(x->dtype);
     if (w->linear)
-        w->logits = tensor_new(op, x->device, sums, 2, (int64_t[]){held, V});
+        w->logits = tensor_new(op, x->device, sums, 2, (int64_t[]){held, pitch});
     if (w->logits)
         w->partial = tensor_new(op, x->device, sums, 2, (int64_t[]){slab_count(held), V});
     if (w->partial)
         w->rounded = sums == x->dtype
                          ? sb_tensor_retain(w->logits)
-                         : tensor_new(op, x->device, x->dtype, 2, (int64_t[]){held, V});
+                         : tensor_new(op, x->device, x->dtype, 2, (int64_t[]){held, pitch});
     return w->rounded != NULL;
 }
 
@@ -165,10 +178,14 @@ static bool fused_loss_early_begin(struct early *e, sb_node *node, bool make)
 static bool fused_loss_make_dlogits(const struct walk *w, const struct linear_shape *s,
                                     const struct cross_entropy *part)
 {
+    const struct cross_entropy_kernels *k = part->kernels;
     void *logits = w->logits->data;
-    return part->kernels->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
+    if (w->rounded != w->logits && k->backward_rounded)
+        return k->backward_rounded(&part->targets, logits, &part->found, &part->dy,
+                                   w->rounded->data);
+    return k->backward(&part->targets, logits, &part->found, &part->dy, true, logits) &&
            (w->rounded == w->logits ||
-            cast_elements(true, s->rows * s->out, w->logits, w->rounded));
+            cast_elements(true, s->rows * s->pitch, w->logits, w->rounded));
 }
 
 /* Replaces a chunk's logits by their gradient, and adds its parts to the gradients. */
@@ -235,7 +252,8 @@ static bool fused_loss_forward(struct walk *w, const struct cross_entropy *loss,
               fused_loss_walk_begin(w, x, weight);
     for (int64_t start = 0; ok && (start == 0 || start < w->shape.rows); start += w->chunk) {
         const struct linear_shape s = fused_loss_shape_from(w, start);
-        const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
+        struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
+        part.targets.pitch = s.pitch;
         ok = fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
              part.kernels->forward(&part.targets, w->logits->data, &part.found) &&
              (!options->early || fused_loss_early_chunk(w, &s, &e, part, node, start));
@@ -287,7 +305,8 @@ static bool fused_loss_backward_chunk(const struct walk *w, const sb_node *node,
                                       const struct gathered g[INPUTS])
 {
     const struct linear_shape s = fused_loss_shape_from(w, start);
-    const struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
+    struct cross_entropy part = cross_entropy_part(loss, start, s.rows);
+    part.targets.pitch = s.pitch;
     const sb_tensor *x = node->in[X], *weight = node->in[WEIGHT];
     const void *dlogits = w->rounded->data;
     return fused_loss_make_logits(w, &s, x, weight, sb_node_input(node, BIAS), start) &&
@@ -317,7 +336,8 @@ static bool fused_loss_backward(sb_node *node)
     struct cross_entropy loss;
     struct walk w = {0};
     struct gathered gathered[INPUTS] = {0};
-    bool ok = cross_entropy_resume(&loss, node, x->rank, dim, node->in[TARGETS]) &&
+    bool ok = cross_entropy_resume(&loss, node, dtype_of_sums(x->dtype), x->rank, dim,
+                                   node->in[TARGETS]) &&
               fused_loss_walk_begin(&w, x, weight);
     for (int i = 0; ok && i < node->inputs; i++)
         ok = fused_loss_gathered_begin(&gathered[i], node, i);
@@ -350,7 +370,8 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    if (!cross_entropy_begin(&loss, node, x->rank, dim, targets, class_weight) ||
+    if (!cross_entropy_begin(&loss, node, dtype_of_sums(x->dtype), x->rank, dim, targets,
+                             class_weight) ||
         !fused_loss_forward(&w, &loss, node))
         return NULL;
     return cross_entropy_finish(&loss, node);

@@ -1,3 +1,4 @@
+#include "ops/cross_entropy.h"
 #include "tests/support/compare.h"
 #include "tests/support/examples.h"
 
@@ -22,6 +23,17 @@ TEST(linear_cross_entropy, it_is_linear_and_cross_entropy)
         "3x2 5x2 =5 i5:3",     "2048x1 2x1 2 i2:2048"};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         expect_same_function(fused, composed, shapes[i]);
+}
+
+/* A device's chunks are large; here they have one slab of rows. */
+TEST(linear_cross_entropy, small_chunks_on_a_device_give_the_same)
+{
+    const int64_t usual = linear_cross_entropy_logits;
+    linear_cross_entropy_logits = 1;
+    expect_same_function(fused, composed, "1x7 65x7 65 i65:1");
+    expect_same_function(fused, composed, "130x7 65x7 65 i65:130");
+    expect_same_function(fused, composed, "192x2 3x2 3 i3:192");
+    linear_cross_entropy_logits = usual;
 }
 
 static sb_cross_entropy_options options;
@@ -74,12 +86,15 @@ TEST(linear_cross_entropy, negative_ids_are_ignored)
 /* 4096 logits of 1000 classes in f32 are 16 MB. */
 TEST(linear_cross_entropy, the_logits_are_never_all_in_memory)
 {
+    const int64_t usual = linear_cross_entropy_logits;
+    linear_cross_entropy_logits = 1 << 20;
     sb_tensor *x[EXAMPLE_INPUTS], *dx[4];
     cr_assert(example_inputs("4096x2 1000x2 1000 i1000:4096", SB_F32, 1, x) == 4);
     sb_device_reset_peak(sb_device_in_use());
     int64_t before = memory_in_use().peak_bytes;
     sb_tensor_release(run_with_gradients(fused, x, 4, dx));
     int64_t taken = memory_in_use().peak_bytes - before;
+    linear_cross_entropy_logits = usual;
     cr_expect(taken < 6 << 20, "it took %lld bytes", (long long)taken);
     for (int i = 0; i < 4; i++) {
         sb_tensor_release(dx[i]);
