@@ -7,11 +7,14 @@
 namespace
 {
 
+enum { LARGEST_SPLIT = 64 }; /* larger heads leave no registers for two ways through a tile */
+
 /* A block owns 128 queries. For the largest heads, and large heads with a bias, a warp has
-   registers for one fragment of them only. */
-template <int D, bool BIASED, bool LARGE = (BIASED ? D >= 128 : D > 128)>
+   registers for one fragment of them only. If it DROPS, a call may have dropout. */
+template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
 struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, LARGE ? 32 : 64> {
-    static constexpr bool biased = BIASED;
+    static constexpr bool biased = BIASED, drops = DROPS;
+    static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
 };
 
 template <class S> struct forward_memory {
@@ -75,21 +78,45 @@ template <class S> struct query_sums {
     }
 };
 
+/* Marks the queries of which the mask keeps a key of the tile; whether the warp has any. */
 template <class S>
-__device__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
-                         const attention_tiled &f, bool careful, query_sums<S> &sums)
+__device__ bool mark_seen(const uint32_t (*keep)[S::COLUMNS / 32], query_sums<S> &sums)
 {
-    enum { N = S::COLUMNS / 8, WORDS = S::COLUMNS / 32 };
-    const bool all = m.tile[stage].kind == WHOLE;
-    const int first = threadIdx.x / WARP * S::WARP_ROWS;
-    const uint32_t(*keep)[WORDS] = m.bits[stage].keep + first + lane_group();
-    bool any = false;
+    int seen = 0;
+    for (int r = 0; r < 2 * S::M; r++)
+        seen |= (whole_row<S::COLUMNS / 32>(keep[8 * r]) != 0) << r;
+    sums.seen |= seen;
+    return __any_sync(0xffffffffu, seen != 0);
+}
+
+/* Row 8 r of `stay` has the bits of row 8 r + group. */
+template <class S>
+__device__ void drop_weights(const uint32_t (*stay)[S::COLUMNS / 32],
+                             float (&p)[S::M][S::COLUMNS / 8][4])
+{
+#pragma unroll
     for (int r = 0; r < 2 * S::M; r++) {
-        const bool some = all || whole_row<WORDS>(keep[8 * r]) != 0;
-        sums.seen |= some << r;
-        any |= some;
+        const row_bits<S::COLUMNS / 32> stays = bits_of<S::COLUMNS / 32>(stay[8 * r], false);
+#pragma unroll
+        for (int c = 0; c < S::COLUMNS / 4; c++)
+            if (!stays.has(c / 2, c % 2))
+                p[r / 2][c / 2][r % 2 * 2 + c % 2] = 0;
     }
-    if (!__any_sync(0xffffffffu, any))
+}
+
+/* If `all` pairs of the tile are kept, no bits of the mask are read. Inlined, so that a constant
+   leaves one way. */
+template <class S>
+__device__ __forceinline__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
+                                         const attention_tiled &f, bool all, bool careful,
+                                         query_sums<S> &sums)
+{
+    enum { N = S::COLUMNS / 8 };
+    const int first = threadIdx.x / WARP * S::WARP_ROWS, own = first + lane_group();
+    const auto keep = m.bits[stage].keep + own;
+    if (all)
+        sums.seen = ~0;
+    else if (!mark_seen<S>(keep, sums))
         return;
     float s[S::M][N][4];
     pair_products<S::D, S::M, N>(m.q, first, m.k[stage], 0, s);
@@ -99,16 +126,8 @@ __device__ void add_tile(forward_memory<S> &m, int stage, const attention &a,
         sums.template exponentials<true>(keep, base2_factor(a, f.bias), s);
     else
         sums.template exponentials<false>(keep, base2_factor(a, f.bias), s);
-    if (a.dropout.threshold > 0)
-#pragma unroll
-        for (int r = 0; r < 2 * S::M; r++) {
-            const row_bits<WORDS> stay =
-                bits_of<WORDS>(m.bits[stage].stay[first + 8 * r + lane_group()], false);
-#pragma unroll
-            for (int c = 0; c < 2 * N; c++)
-                if (!stay.has(c / 2, c % 2))
-                    s[r / 2][c / 2][r % 2 * 2 + c % 2] = 0;
-        }
+    if (S::drops && a.dropout.threshold > 0)
+        drop_weights<S>(m.bits[stage].stay + own, s);
     add_products<S::D, S::M, N>(s, m.v[stage], 0, careful, sums.y);
 }
 
@@ -132,7 +151,7 @@ __device__ void finish(forward_memory<S> &m, const attention &a, const attention
             stats[2 * row] = seen ? sums.max[n / 2][n % 2] : 0;
             stats[2 * row + 1] = seen ? inverse : 0;
         }
-        const float factor = a.dropout.threshold > 0 ? inverse * (float)a.dropout.scale : inverse;
+        const float factor = S::drops ? inverse * (float)a.dropout.scale : inverse;
 #pragma unroll
         for (int d = 0; d < S::D / 4; d++) {
             float &sum_d = sums.y[n / 2][d / 2][n % 2 * 2 + d % 2];
@@ -149,15 +168,17 @@ __device__ void load_keys(forward_memory<S> &m, int stage, const attention &a,
                           const attention_tiled &f, const mma_tile &tile, bool aligned)
 {
     const tile_place &t = tile.t;
-    const int64_t group = t.h / (a.H / a.G), count = a.Lk - t.j;
+    const int64_t count = a.Lk - t.j;
     if (threadIdx.x == 0)
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.k[stage], rows_from(rows_of<bf16>(f.k, a.k, t.b, group), t.j), count, a.D, aligned);
+            m.k[stage], rows_from(rows_of<bf16>(f.k, a.k, t.b, tile.group), t.j), count, a.D,
+            aligned);
         load_rows<S::D, S::COLUMNS, S::THREADS>(
-            m.v[stage], rows_from(rows_of<bf16>(f.v, a.v, t.b, group), t.j), count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+            m.v[stage], rows_from(rows_of<bf16>(f.v, a.v, t.b, tile.group), t.j), count, a.Dv,
+            aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops);
     }
     cp_async_commit();
 }
@@ -188,20 +209,24 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         const bool careful = some && m->in_v.find(m->v[stage], [&](int row) {
             return whole_row<S::COLUMNS / 32>(m->bits[stage].keep[row]);
         });
-        if (active)
-            add_tile<S>(*m, stage, a, f, careful, sums);
+        if (active && S::splits && !some)
+            add_tile<S>(*m, stage, a, f, true, false, sums);
+        else if (active)
+            add_tile<S>(*m, stage, a, f, !S::splits && !some, careful, sums);
     }
     if (active)
         finish<S>(*m, a, f, {b, h, i, 0}, sums);
 }
 
-template <int D, bool BIASED> bool launch_forward(const attention &a, const attention_tiled &f)
+template <int D, bool BIASED, bool DROPS>
+bool launch_forward(const attention &a, const attention_tiled &f)
 {
-    typedef forward_shape<D, BIASED> S;
+    typedef forward_shape<D, BIASED, DROPS> S;
     const size_t bytes = sizeof(forward_memory<S>);
     static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
-    const bool aligned = rows_aligned(f.q, a.q) && rows_aligned(f.k, a.k) && rows_aligned(f.v, a.v);
+    const bool aligned =
+        rows_aligned(f.q, a.q, a.D) && rows_aligned(f.k, a.k, a.D) && rows_aligned(f.v, a.v, a.Dv);
     if (!shared_memory_allowed(forward_tiles<S>, bytes))
         return false;
     if (blocks > 0)
@@ -228,17 +253,21 @@ bool draws_in_order(const attention &a)
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
     const int64_t size = a.D > a.Dv ? a.D : a.Dv;
+    const bool drops = a.dropout.threshold > 0;
     return size <= LARGEST_HEAD && draws_in_order(a) && with_head_size(size, [&](auto D) {
-               return f.bias ? launch_forward<decltype(D)::value, true>(a, f)
-                             : launch_forward<decltype(D)::value, false>(a, f);
+               if constexpr (D() <= LARGEST_SPLIT)
+                   if (!f.bias && !drops)
+                       return launch_forward<D(), false, false>(a, f);
+               return f.bias ? launch_forward<D(), true, true>(a, f)
+                             : launch_forward<D(), false, true>(a, f);
            });
 }
 
 /* First checks whether the device has enough shared memory for all kernels. */
 bool attention_mma_backward(const attention &a, const attention_tiled_backward &g)
 {
-    const bool aligned = rows_aligned(g.q, a.q) && rows_aligned(g.k, a.k) &&
-                         rows_aligned(g.v, a.v) && rows_aligned(g.dy, a.y);
+    const bool aligned = rows_aligned(g.q, a.q, a.D) && rows_aligned(g.k, a.k, a.D) &&
+                         rows_aligned(g.v, a.v, a.Dv) && rows_aligned(g.dy, a.y, a.Dv);
     const bool exact = delta_from_products(a);
     bool ok = a.D <= LARGEST_HEAD && a.Dv <= LARGEST_HEAD && draws_in_order(a);
     for (int queue = 0; ok && queue < 2; queue++) {

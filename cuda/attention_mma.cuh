@@ -59,29 +59,63 @@ __device__ inline int lane_part()
  */
 template <int D> constexpr int PITCH = D + 8;
 
-/* Whether cp.async can read the rows. */
-inline bool rows_aligned(const void *data, attention_strides s)
+/* Whether cp.async can read rows of this length. */
+inline bool rows_aligned(const void *data, attention_strides s, int64_t length)
 {
-    return (uintptr_t)data % 16 == 0 && s.batch % 8 == 0 && s.row % 8 == 0 && s.head % 8 == 0;
+    return (uintptr_t)data % 16 == 0 && s.batch % 8 == 0 && s.row % 8 == 0 && s.head % 8 == 0 &&
+           length % 8 == 0;
 }
 
-/* Starts loading ROWS rows, with zeros beyond their number and their length. Not unrolled, because
-   the addresses of all chunks would then stay in registers between tiles. */
+/* The chunks of eight numbers that a thread loads: one column of chunks, each STEP-th row. A head
+   of 96 leaves the last 4 of 16 threads without work. */
+template <int D, int THREADS> struct chunks {
+    enum { ACROSS = D == 96 ? 16 : D / 8, STEP = THREADS / ACROSS };
+    const int row, column;
+
+    __device__ chunks() : row(threadIdx.x / ACROSS), column(threadIdx.x % ACROSS * 8)
+    {
+    }
+};
+
+/* Starts loading ROWS rows, with zeros beyond their number and their length. The address advances
+   from row to row: one addition for each chunk. */
+template <int D, int ROWS, int THREADS>
+__device__ void load_aligned_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length)
+{
+    typedef chunks<D, THREADS> own_chunks;
+    const own_chunks own;
+    const int left = (int)smaller(count, ROWS) - own.row;
+    const bool inside = own.column < length;
+    const bf16 *from = x.at + own.row * x.step + own.column;
+    bf16 *const place = to + own.row * PITCH<D> + own.column;
+    if (D == 96 && own.column >= D)
+        return;
+#pragma unroll
+    for (int r = 0; r < ROWS; r += own_chunks::STEP) {
+        if (ROWS % own_chunks::STEP == 0 || own.row + r < ROWS)
+            cp_async16_if(inside && r < left, place + r * PITCH<D>, from);
+        from += own_chunks::STEP * x.step;
+    }
+}
+
+/* The same number by number, for other rows. */
+template <int D, int ROWS, int THREADS>
+__device__ void load_any_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length)
+{
+#pragma unroll 1
+    for (int n = threadIdx.x; n < ROWS * D; n += THREADS) {
+        const int r = n / D, c = n % D;
+        to[r * PITCH<D> + c] = r < count && c < length ? x.at[r * x.step + c] : bf16(0.0f);
+    }
+}
+
 template <int D, int ROWS, int THREADS>
 __device__ void load_rows(bf16 *to, rows<const bf16> x, int64_t count, int64_t length, bool aligned)
 {
-#pragma unroll 1
-    for (int n = threadIdx.x; n < ROWS * (D / 8); n += THREADS) {
-        const int r = n / (D / 8), c = n % (D / 8);
-        const int64_t left = r < count ? length - 8 * c : 0;
-        const bf16 *from = left > 0 ? x.at + r * x.step + 8 * c : x.at;
-        bf16 *place = to + r * PITCH<D> + 8 * c;
-        if (aligned)
-            cp_async16(place, from, left <= 0 ? 0 : left < 8 ? 2 * (int)left : 16);
-        else
-            for (int e = 0; e < 8; e++)
-                place[e] = e < left ? from[e] : bf16(0.0f);
-    }
+    if (aligned)
+        load_aligned_rows<D, ROWS, THREADS>(to, x, count, length);
+    else
+        load_any_rows<D, ROWS, THREADS>(to, x, count, length);
 }
 
 /* Rows row .. row + 15, 16 columns from a chunk on: as a fragment a, or TRANSPOSED as two fragments
@@ -155,10 +189,11 @@ __device__ inline uint32_t finite_pair(uint32_t pair)
 }
 
 /* z += p y: a warp's pairs, rounded to bf16, times 8 N rows of y from `row` on. With `careful`,
-   non-finite numbers in y are replaced by 0 (cuda/attention_mma_unfinite.cuh). */
+   non-finite numbers in y are replaced by 0 (cuda/attention_mma_unfinite.cuh). The branch for it is
+   in the inner loop, which limits how many operands are in registers; a constant removes it. */
 template <int D, int M, int N>
-__device__ void add_products(const float (&p)[M][N][4], const bf16 *y, int row, bool careful,
-                             float (&z)[M][D / 8][4])
+__device__ __forceinline__ void add_products(const float (&p)[M][N][4], const bf16 *y, int row,
+                                             bool careful, float (&z)[M][D / 8][4])
 {
 #pragma unroll
     for (int n = 0; n < N; n += 2) {

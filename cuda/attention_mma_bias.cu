@@ -30,7 +30,7 @@ __device__ void load_tile(bias_memory<S> &m, const attention &a, const attention
     load_rows<S::D, S::ROWS, S::THREADS>(m.dy, of.dy, a.Lq - t.i, a.Dv, aligned);
     load_rows<S::D, S::COLUMNS, S::THREADS>(m.k, of.k, a.Lk - t.j, a.D, aligned);
     load_rows<S::D, S::COLUMNS, S::THREADS>(m.v, of.v, a.Lk - t.j, a.Dv, aligned);
-    set_bits<S::THREADS>(m.bits, a, t, kind);
+    set_bits<S::THREADS>(m.bits, a, t, kind, a.dropout.threshold > 0);
     for (int r = threadIdx.x; r < S::ROWS; r += S::THREADS)
         m.rows.set(r, numbers_of(a, g, t.b, t.h, t.i + r, true), base2_factor(a, g.bias));
     cp_async_commit();

@@ -49,7 +49,7 @@ template <class S>
 __device__ mma_tile first_queries(const attention &a, int64_t b, int64_t group, int64_t j)
 {
     const int64_t shared = a.H / a.G;
-    mma_tile tile = {{b, group * shared, -S::COLUMNS, j}, (group + 1) * shared, NOTHING};
+    mma_tile tile = {{b, group * shared, -S::COLUMNS, j}, group, (group + 1) * shared, NOTHING};
     next_queries<S>(a, tile);
     return tile;
 }
@@ -66,10 +66,12 @@ __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attent
     if (threadIdx.x == 0)
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
-        const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
-        load_rows<S::D, S::COLUMNS, S::THREADS>(m.q[stage], of.q, a.Lq - t.i, a.D, aligned);
-        load_rows<S::D, S::COLUMNS, S::THREADS>(m.dy[stage], of.dy, a.Lq - t.i, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+        const int64_t count = a.Lq - t.i;
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.q[stage], rows_from(rows_of<bf16>(g.q, a.q, t.b, t.h), t.i), count, a.D, aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.dy[stage], rows_from(rows_of<bf16>(g.dy, a.y, t.b, t.h), t.i), count, a.Dv, aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, a.dropout.threshold > 0);
         if (threadIdx.x < S::COLUMNS)
             numbers = numbers_of(a, g, t.b, t.h, t.i + threadIdx.x, true);
     }

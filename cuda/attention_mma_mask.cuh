@@ -88,18 +88,20 @@ __device__ inline uint32_t stay_word(const attention &a, const tile_place &t, in
     return word;
 }
 
-/* Sets the bits that a tile's threads read: of the mask if the tile is not whole, and of
-   dropout. */
+/* Sets the bits that a tile's threads read: of the mask if the tile is not whole, and of dropout if
+   it drops any. */
 template <int THREADS, int QUERIES, int KEYS>
 __device__ void set_bits(pair_bits<QUERIES, KEYS> &bits, const attention &a, const tile_place &t,
-                         tile_kind kind)
+                         tile_kind kind, bool drops)
 {
     enum { WORDS = KEYS / 32 };
+    if (kind != SOME && !drops)
+        return;
     for (int n = threadIdx.x; n < QUERIES * WORDS; n += THREADS) {
         const int r = n / WORDS, w = n % WORDS;
         if (kind == SOME)
             bits.keep[r][w] = keep_word(a, t, t.i + r, t.j + 32 * w);
-        if (a.dropout.threshold > 0)
+        if (drops)
             bits.stay[r][w] = stay_word(a, t, t.i + r, t.j + 32 * w);
     }
 }
@@ -134,6 +136,7 @@ template <int WORDS> __device__ uint64_t whole_row(const uint32_t *words)
  */
 struct mma_tile {
     tile_place t;
+    int64_t group;  /* of the heads that share keys */
     int64_t end;    /* of the keys, or of the heads */
     tile_kind kind; /* NOTHING at the end */
 };
@@ -152,7 +155,8 @@ template <int QUERIES, int KEYS>
 __device__ mma_tile first_keys(const attention &a, int64_t b, int64_t h, int64_t i)
 {
     const key_range keys = mask_range(&a.mask, b, i, smaller(i + QUERIES, a.Lq) - 1, a.Lk);
-    mma_tile tile = {{b, h, i, keys.from / KEYS * KEYS - KEYS}, keys.to, NOTHING};
+    const tile_place before = {b, h, i, keys.from / KEYS * KEYS - KEYS};
+    mma_tile tile = {before, h / (a.H / a.G), keys.to, NOTHING};
     next_keys<QUERIES, KEYS>(a, tile);
     return tile;
 }

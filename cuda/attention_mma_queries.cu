@@ -27,13 +27,17 @@ __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
                           const attention_tiled_backward &g, const mma_tile &tile, bool aligned)
 {
     const tile_place &t = tile.t;
-    const tile_operands<bf16> of(a, t, g.q, g.k, g.v, g.dy);
+    const int64_t count = a.Lk - t.j;
     if (threadIdx.x == 0)
         m.tile[stage] = tile;
     if (tile.kind != NOTHING) {
-        load_rows<S::D, S::COLUMNS, S::THREADS>(m.k[stage], of.k, a.Lk - t.j, a.D, aligned);
-        load_rows<S::D, S::COLUMNS, S::THREADS>(m.v[stage], of.v, a.Lk - t.j, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.k[stage], rows_from(rows_of<bf16>(g.k, a.k, t.b, tile.group), t.j), count, a.D,
+            aligned);
+        load_rows<S::D, S::COLUMNS, S::THREADS>(
+            m.v[stage], rows_from(rows_of<bf16>(g.v, a.v, t.b, tile.group), t.j), count, a.Dv,
+            aligned);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, a.dropout.threshold > 0);
     }
     cp_async_commit();
 }

@@ -89,6 +89,17 @@ static __device__ __forceinline__ void cp_async16(void *shared, const void *devi
                  : "memory");
 }
 
+/* The same for all 16 bytes, or for none: then the source is not read, and may be any address. */
+static __device__ __forceinline__ void cp_async16_if(bool wanted, void *shared, const void *device)
+{
+    asm volatile(
+        "{\n\t.reg .pred unwanted;\n\t"
+        "setp.eq.u32 unwanted, %2, 0;\n\t"
+        "cp.async.cg.shared.global [%0], [%1], 16, unwanted;\n\t}" ::"r"(shared_address(shared)),
+        "l"(device), "r"((uint32_t)wanted)
+        : "memory");
+}
+
 /* Closes the group of the copies that this thread has started since the last commit. */
 static __device__ __forceinline__ void cp_async_commit()
 {

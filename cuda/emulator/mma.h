@@ -69,6 +69,11 @@ static inline void cp_async16(void *shared, const void *device, int bytes = 16,
 {
     emulator::copy_start(shared, device, bytes, site);
 }
+static inline void cp_async16_if(bool wanted, void *shared, const void *device,
+                                 emulator::Site site = {})
+{
+    emulator::copy_start(shared, wanted ? device : nullptr, wanted ? 16 : 0, site);
+}
 static inline void cp_async_commit()
 {
     emulator::copy_commit();
