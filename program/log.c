@@ -137,12 +137,32 @@ static json_t *log_numbers(int64_t n, const double *x)
     return array;
 }
 
+/* A row for each parameter. */
+static json_t *log_histograms(int64_t parameters, const int64_t *counts)
+{
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < parameters; i++) {
+        json_t *row = json_array();
+        for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
+            json_array_append_new(row, json_integer(counts[i * DIAGNOSIS_BINS + bin]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
 bool log_diagnosis(FILE *log, int64_t step, const struct diagnosis *d)
 {
-    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o}", "step", (json_int_t)step,
+    return log_write_line(log, json_pack("{s:I, s:o, s:o, s:o, s:o}", "step", (json_int_t)step,
                                          "gradients", log_numbers(d->parameters, d->gradient),
+                                         "histograms", log_histograms(d->parameters, d->histogram),
                                          "saturated", log_numbers(d->heads, d->saturated),
                                          "evenness", log_numbers(d->heads, d->evenness)));
+}
+
+bool log_seconds(FILE *log, int64_t step, double seconds)
+{
+    return log_write_line(log,
+                          json_pack("{s:I, s:f}", "step", (json_int_t)step, "seconds", seconds));
 }
 
 bool log_evaluation(FILE *log, int64_t step, const sb_evaluation *e, bool best)

@@ -14,15 +14,24 @@ static double progress_now(void)
 
 struct progress_line progress_begin(int64_t step)
 {
+    const double now = progress_now();
     return (struct progress_line){.shown = true,
                                   .terminal = isatty(STDERR_FILENO),
-                                  .began = progress_now(),
+                                  .began = now,
+                                  .lap = now,
                                   .at_start = step};
 }
 
 double progress_seconds(const struct progress_line *line)
 {
     return progress_now() - line->began;
+}
+
+double progress_lap(struct progress_line *line)
+{
+    const double now = progress_now(), seconds = now - line->lap;
+    line->lap = now;
+    return seconds;
 }
 
 double progress_rate(const struct progress_line *line)

@@ -11,6 +11,7 @@ struct progress_line {
     bool shown;       /* only the first of several ranks shows it */
     bool terminal;    /* whether standard error is a terminal */
     double began;     /* seconds of a monotonic clock */
+    double lap;       /* when progress_lap was last called, or it began */
     double drawn;     /* when it was last drawn */
     int64_t at_start; /* the step at which this run began */
     double symbols;   /* since then */
@@ -46,6 +47,8 @@ void progress_clear(struct progress_line *line);
 
 /* Seconds since it began, and symbols a second. */
 double progress_seconds(const struct progress_line *line);
+/* Seconds since the last call, or since it began. */
+double progress_lap(struct progress_line *line);
 double progress_rate(const struct progress_line *line);
 
 /* 83.2 -> "1:23". */

@@ -96,13 +96,18 @@ static bool training_one_step(struct training *t, struct progress_line *line)
     return true;
 }
 
+static bool training_log_seconds(const struct training *t, struct progress_line *line)
+{
+    return log_seconds(t->log, sb_trainer_steps(t->trainer), progress_lap(line));
+}
+
 /* The evaluation after a step, if it is due. */
 static bool training_evaluate_now(struct training *t, struct progress_line *line)
 {
     struct evaluated e;
     if (!training_evaluation_due(t))
         return true;
-    bool ok = training_evaluate(t, &e);
+    bool ok = training_evaluate(t, &e) && training_log_seconds(t, line);
     if (ok) {
         char measure[96];
         t->kind->measure(t, &e.scores, 1, measure, sizeof measure);
@@ -123,7 +128,7 @@ static bool training_go_on(struct training *t, struct progress_line *line)
     progress_clear(line);
     if (training_finished(t))
         return true;
-    if (!training_save(t)) {
+    if (!training_save(t) || !training_log_seconds(t, line)) {
         command_failed("train");
         return false;
     }

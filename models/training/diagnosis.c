@@ -103,16 +103,37 @@ static bool diagnosis_take_heads(struct diagnosis *d, const sb_attentions *a)
     return ok;
 }
 
+static int diagnosis_bin(double x)
+{
+    static const double from[] = {1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1};
+    int bin = 1;
+    while (bin < DIAGNOSIS_BINS - 1 && fabs(x) >= from[bin - 1])
+        bin++;
+    return x == 0 ? 0 : bin;
+}
+
+/* The norm of a gradient, whose elements are counted in `histogram`. */
+static double diagnosis_norm(int64_t n, const double *x, int64_t *histogram)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i] * x[i];
+        if (!isnan(x[i]))
+            histogram[diagnosis_bin(x[i])]++;
+    }
+    return sqrt(sum);
+}
+
 static bool diagnosis_take_gradients(struct diagnosis *d, const sb_parameters *set)
 {
     for (int64_t i = 0; i < d->parameters; i++) {
         const sb_tensor *gradient = sb_tensor_grad(sb_parameters_get(set, i));
-        double sum = 0, *values = gradient ? diagnosis_values_of(gradient) : NULL;
+        double *values = gradient ? diagnosis_values_of(gradient) : NULL;
         if (gradient && !values)
             return sb_fail("diagnosis: out of memory");
-        for (int64_t e = 0; values && e < tensor_size(gradient); e++)
-            sum += values[e] * values[e];
-        d->gradient[i] = sqrt(sum);
+        if (values)
+            d->gradient[i] =
+                diagnosis_norm(tensor_size(gradient), values, d->histogram + i * DIAGNOSIS_BINS);
         memory_free(values);
     }
     return true;
@@ -136,7 +157,8 @@ bool diagnosis_make(struct diagnosis *d, const sb_model *model, const sb_batch *
 {
     *d = (struct diagnosis){.parameters = sb_parameters_count(model->weights)};
     d->gradient = memory_new((size_t)(d->parameters + 1) * sizeof(double));
-    bool ok = d->gradient || sb_fail("diagnosis: out of memory");
+    d->histogram = memory_new((size_t)(d->parameters + 1) * DIAGNOSIS_BINS * sizeof(int64_t));
+    bool ok = (d->gradient && d->histogram) || sb_fail("diagnosis: out of memory");
     if (ok) {
         sb_tape tape;
         sb_tape_begin(&tape, SB_RECORD);
@@ -153,6 +175,7 @@ bool diagnosis_make(struct diagnosis *d, const sb_model *model, const sb_batch *
 void diagnosis_free(struct diagnosis *d)
 {
     memory_free(d->gradient);
+    memory_free(d->histogram);
     memory_free(d->saturated);
     memory_free(d->evenness);
     *d = (struct diagnosis){0};

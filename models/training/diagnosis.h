@@ -1,6 +1,7 @@
 /*
- * A diagnosis of a model on one batch: the norm of each parameter's gradient, and for each
- * attention head the evenness of its weights and the share of its rows that are saturated.
+ * A diagnosis of a model on one batch: the norm of each parameter's gradient and a histogram of its
+ * elements, and for each attention head the evenness of its weights and the share of its rows that
+ * are saturated.
  *
  * A row of n >= 2 weights a is saturated when the Jacobian J of its softmax is so small that hardly
  * any gradient reaches its scores: |J| sqrt(n) < 0.01, where
@@ -14,9 +15,14 @@
 
 #include "models/model.h"
 
+/* A histogram counts absolute values by powers of ten: 0 itself; below 1e-8; from 1e-8, from 1e-7,
+   ..., from 0.1; 1 and more. NaN is not counted. */
+enum { DIAGNOSIS_BINS = 11 };
+
 struct diagnosis {
     int64_t parameters, heads;
-    double *gradient; /* of each parameter, in the set's order */
+    double *gradient;   /* of each parameter, in the set's order */
+    int64_t *histogram; /* DIAGNOSIS_BINS numbers of each parameter */
     /* Of each head, in the order of the model's maps: those of the encoder's layers, then of the
        decoder's self-attention, then of its cross-attention. Means over the rows of the batch with
        at least two keys. */

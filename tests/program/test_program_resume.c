@@ -3,6 +3,7 @@
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -20,9 +21,8 @@ static void pause_for(double seconds)
 
 static size_t size_of(const char *file)
 {
-    size_t size = 0;
-    free(program_read(file, &size));
-    return size;
+    struct stat about;
+    return stat(test_temporary(file), &about) == 0 ? (size_t)about.st_size : 0;
 }
 
 static void rename_run(const char *to)
@@ -180,7 +180,7 @@ TEST(program_resume, the_log_has_each_step_once)
     while ((line = strtok(NULL, "\n"))) {
         json_t *json = json_loads(line, 0, NULL);
         int64_t step = json_integer_value(json_object_get(json, "step"));
-        bool evaluation = json_object_get(json, "best") != NULL;
+        bool evaluation = json_object_get(json, "best") || json_object_get(json, "seconds");
         cr_expect(evaluation ? step % 7 == 0 || step == 50 : step == last + 10, "step %lld: %s",
                   (long long)step, line);
         last = evaluation ? last : step;

@@ -30,10 +30,13 @@ int program_evaluations(const char *text);
 /* The prefix of commands from now on: "mpirun -n 2", or "" for none. */
 void program_launcher(const char *command);
 
-/* Writes, reads (NULL: no file), and compares files in that folder. */
+/* Writes, reads (NULL: no file), and compares files in that folder. Logs, *.jsonl, may differ in
+   the time that training took. */
 void program_write(const char *file, const char *text, size_t size);
 char *program_read(const char *file, size_t *size);
 bool program_same(const char *a, const char *b);
+/* Removes the lines of a log, a text, that have that time. */
+void program_cut_seconds(char *log, size_t *size);
 /* Copies a file, which must exist. */
 void program_copy(const char *from, const char *to);
 

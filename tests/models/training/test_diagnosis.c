@@ -32,7 +32,19 @@ static double mean(int64_t n, const double *x)
     return sum / (double)n;
 }
 
-TEST(diagnosis, gradients_are_those_of_the_loss)
+/* It counts all elements; `large` of them are 1e-3 or more. */
+static void expect_histogram(const int64_t histogram[], int64_t elements, double large)
+{
+    int64_t sum = 0, counted = 0;
+    for (int bin = 0; bin < DIAGNOSIS_BINS; bin++) {
+        sum += histogram[bin];
+        counted += bin >= 7 ? histogram[bin] : 0;
+    }
+    cr_expect(sum == elements, "%lld of %lld elements", (long long)sum, (long long)elements);
+    cr_expect((double)counted == large, "%lld and %g", (long long)counted, large);
+}
+
+TEST(diagnosis, gradients_and_their_histograms_are_those_of_the_loss)
 {
     for (int v = 0; tiny_variant(v); v += 3 * tiny_step()) {
         const sb_seq2seq_options *options = &tiny_variant(v)->options;
@@ -46,9 +58,12 @@ TEST(diagnosis, gradients_are_those_of_the_loss)
         cr_expect(d.parameters == sb_parameters_count(tiny.weights));
         for (int64_t i = 0; i < d.parameters && options->label_smoothing == 0; i++) {
             const sb_tensor *dw = sb_tensor_grad(sb_parameters_get(tiny.weights, i));
-            double sum = 0;
-            for (int64_t e = 0; dw && e < sb_tensor_size(dw); e++)
+            double sum = 0, large = 0;
+            for (int64_t e = 0; dw && e < sb_tensor_size(dw); e++) {
                 sum += sb_tensor_get(dw, e) * sb_tensor_get(dw, e);
+                large += fabs(sb_tensor_get(dw, e)) >= 1e-3;
+            }
+            expect_histogram(d.histogram + i * DIAGNOSIS_BINS, dw ? sb_tensor_size(dw) : 0, large);
             cr_expect(fabs(d.gradient[i] - sqrt(sum)) <= 1e-9 * (1 + sqrt(sum)), "%s: %s, %g, %g",
                       tiny_variant(v)->name, sb_parameters_name(tiny.weights, i), d.gradient[i],
                       sqrt(sum));
