@@ -10,7 +10,6 @@
 #include "program/report.h"
 #include "program/training.h"
 #include "program/unknown.h"
-#include "teach/report/compare.h"
 #include "teach/report/text_report.h"
 #include "tensor/file.h"
 #include "tensor/memory.h"
@@ -57,15 +56,19 @@ static error_t report_parse(int key, char *argument, struct argp_state *state)
 
 char *report_path(const struct report_request *r)
 {
+    if (!r->out && report_is_folder(r->model))
+        return memory_format("%s/report.html", r->model);
     return r->out ? memory_text(r->out) : path_beside(r->model, "", ".html");
 }
 
-/* For the title: "model" for "runs/model.safetensors". */
-static char *report_name_of(const char *model)
+char *report_name_of(const char *model)
 {
-    const char *slash = strrchr(model, '/'), *name = slash ? slash + 1 : model;
-    const char *dot = strrchr(name, '.');
-    return memory_text_part(name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+    const char *slash = strrchr(model, '/'), *base = slash ? slash + 1 : model;
+    const char *dot = strrchr(base, '.');
+    char *name = memory_text_part(base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    if (name)
+        utf8_disarm(name);
+    return name;
 }
 
 /* The hash of the data that the model was trained on, which the file of its training's state holds;
@@ -73,7 +76,7 @@ static char *report_name_of(const char *model)
 static uint64_t report_data_hash(const char *model)
 {
     char *path = path_beside(model, ".state", NULL);
-    struct checkpoint *state = path && file_exists(path) ? checkpoint_load(path) : NULL;
+    struct checkpoint *state = path && file_exists(path) ? checkpoint_load_any(path) : NULL;
     const uint64_t hash = state ? state->progress.data_hash : 0;
     checkpoint_free(state);
     memory_free(path);
@@ -140,10 +143,11 @@ static char *report_of_text(const struct report_request *r, const struct checkpo
                        "measures a language model");
     if (!text_subject_open(&subject, c, r->text))
         return NULL;
-    char *text = !classifier || report_confuse(r, c, &confusion)
-                     ? text_report_page(&subject, name, r->text,
-                                        confusion.texts > 0 ? &confusion : NULL, log)
-                     : NULL;
+    char *text =
+        !classifier || report_confuse(r, c, &confusion)
+            ? text_report_page(&subject, name, r->text, confusion.texts > 0 ? &confusion : NULL,
+                               log, report_data_hash(r->model))
+            : NULL;
     confusion_free(&confusion);
     text_subject_close(&subject);
     return text;
@@ -196,54 +200,22 @@ bool report_write(const struct report_request *r)
     return ok;
 }
 
-static bool report_check_compared(const struct report_request *r, const char *out)
+static bool report_compares(const struct report_request *r)
 {
-    struct paths paths = {0};
-    paths_add(&paths, PATH_READ, "MODEL", r->model);
-    paths_add(&paths, PATH_READ, "the second MODEL", r->other);
-    paths_add(&paths, PATH_PAGE, "--out", out);
-    return paths_check(&paths);
+    return r->other || report_is_folder(r->model);
 }
 
-/* Writes the page that compares two models, of any kind, with the logs beside them. */
-static bool report_compare(const struct report_request *r)
-{
-    const char *const models[2] = {r->model, r->other};
-    struct checkpoint *c[2] = {NULL, NULL};
-    struct run_log log[2] = {{0}, {0}};
-    char *name[2] = {NULL, NULL}, *page = NULL;
-    bool ok = report_check_compared(r, r->out);
-    for (int i = 0; ok && i < 2; i++) {
-        char *path = path_beside(models[i], "", ".jsonl");
-        name[i] = report_name_of(models[i]);
-        ok = path && name[i] && run_log_read(&log[i], path) &&
-             (c[i] = checkpoint_load_any(models[i])) != NULL;
-        memory_free(path);
-    }
-    if (ok)
-        page =
-            compare_page((struct compared[]){{name[0], c[0], &log[0]}, {name[1], c[1], &log[1]}});
-    ok = page && file_save("report", r->out, page, strlen(page));
-    memory_free(page);
-    for (int i = 0; i < 2; i++) {
-        checkpoint_free(c[i]);
-        run_log_free(&log[i]);
-        memory_free(name[i]);
-    }
-    return ok;
-}
-
-/* The two ways to ask; the message says what is missing. */
+/* The three ways to ask; the message says what is missing. */
 static const char *report_misuse(const struct report_request *r)
 {
     if (!r->model)
-        return "give a model file and --input TEXT, or two model files and --out FILE";
-    if (!r->other)
+        return "give a model file and --input TEXT, two model files and --out FILE, or a folder";
+    if (!report_compares(r))
         return r->text ? NULL : "give a model file and --input TEXT";
-    if (!r->out)
+    if (r->other && !r->out)
         return "two models are compared: give --out FILE";
     return r->text || r->target || r->log || r->figure || r->data
-               ? "two models are compared: only --out is possible"
+               ? "runs are compared: only --out is possible"
                : NULL;
 }
 
@@ -257,7 +229,8 @@ static int report_run(int argc, char **argv)
          "[those of the task]",
          0},
         {"log", KEY_LOG, "FILE", 0, "log of the training [MODEL's path, with .jsonl]", 0},
-        {"out", KEY_OUT, "FILE", 0, "write the page to FILE [MODEL's path, with .html]", 0},
+        {"out", KEY_OUT, "FILE", 0,
+         "write the page to FILE [MODEL's path, with .html; FOLDER/report.html]", 0},
         {"figure", KEY_FIGURE, "WORD", 0,
          "print only one figure, as SVG: attention, alignment or loss", 0},
         MACHINE_OPTIONS(0),
@@ -265,10 +238,12 @@ static int report_run(int argc, char **argv)
     const struct argp argp = {
         options,
         report_parse,
-        "MODEL --input TEXT\nMODEL MODEL --out FILE",
+        "MODEL --input TEXT\nMODEL MODEL --out FILE\nFOLDER",
         "Writes one page of HTML on a model: whether its training is good, its curves, its "
         "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
-        "that text's loss. Of two models, of any kind, it writes a page that compares them.",
+        "that text's loss. Of two models, of any kind, or of all in a folder that have their log "
+        "beside "
+        "them, it writes a page that compares them.",
         NULL,
         NULL,
         NULL};
@@ -278,14 +253,10 @@ static int report_run(int argc, char **argv)
         return wrong;
     if (report_misuse(&request))
         return command_misused("report", "%s", report_misuse(&request));
-    if (request.other) {
-        if (!report_compare(&request))
-            return command_failed("report");
-        printf("report     %s\n", foreign(request.out));
-        return EXIT_OK;
-    }
     char *path = report_path(&request);
-    const bool ok = path ? report_write(&request) : sb_fail("report: out of memory") != NULL;
+    const bool ok = !path                       ? sb_fail("report: out of memory") != NULL
+                    : report_compares(&request) ? report_compare(&request)
+                                                : report_write(&request);
     if (ok && (!request.figure || request.out))
         printf(request.figure ? "figure     %s\n" : "report     %s\n", foreign(path));
     memory_free(path);

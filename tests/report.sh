@@ -1,7 +1,7 @@
 #!/bin/sh
 # The pages of `softback report` and of `softback train --report`: tidy finds valid HTML, the slider
-# over decoding steps works in Chromium, and single figures are XML. Without tidy or Chromium, tests
-# that need it are skipped. Ends with "N passed, N failed".
+# over decoding steps and the zoom of curves work in Chromium, and single figures are XML. Without
+# tidy, Chromium or node, tests that need it are skipped. Ends with "N passed, N failed".
 #
 # tests/report.sh [BUILD]: a folder with a built program, "build" otherwise.
 set -u
@@ -17,7 +17,7 @@ valid() { # valid [-xml] FILE
 }
 
 try_pages() {
-    for page in trained reported odd compared; do
+    for page in trained reported odd compared runs/report language long; do
         valid "$work/$page.html"
         check $? "tidy finds neither errors nor warnings in the page $page"
     done
@@ -58,6 +58,25 @@ try_slider() {
     check $? "the cells of the third step are its weights: $weights; $cells"
 }
 
+# A run of 2,000 steps, as a log: the loss falls and is noisy.
+write_long_log() {
+    echo '{"softback":"log","format":1}'
+    awk 'BEGIN { srand(1)
+        for (step = 10; step <= 2000; step += 10) {
+            loss = 3 * exp(-step / 600)
+            printf "{\"step\":%d,\"loss\":%.4f,\"rate\":0.001,\"norm\":%.4f,\"symbols\":100}\n",
+                step, loss * (0.8 + 0.4 * rand()), 1 + rand()
+            if (step % 200 == 0)
+                printf "{\"step\":%d,\"held_out_loss\":%.4f,\"held_out_error\":0.5,\"best\":true}\n",
+                    step, loss
+        } }'
+}
+
+try_zoom() {
+    node tests/report.mjs "$browser" "$work/long.html" >"$work/output" 2>&1
+    check $? "curves can be zoomed and smoothed"
+}
+
 train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --heads 2
     --encoder-layers 1 --decoder-layers 1 --steps 40 --evaluate-every 10 --evaluate-pairs 8 --threads 1"
 # shellcheck disable=SC2086 # words
@@ -66,6 +85,13 @@ train="$softback train --task copy --min-length 3 --max-length 5 --width 16 --he
         "$softback" report "$work/m" --input '3 1 4' --target '1 2' --out "$work/reported.html" &&
         "$softback" report "$work/m" --input '<b>&1" x' --out "$work/odd.html" &&
         $train --seed 2 --out "$work/n" && "$softback" report "$work/m" "$work/n" --out "$work/compared.html" &&
+        mkdir "$work/runs" && cp "$work/m" "$work/m.jsonl" "$work/n" "$work/n.jsonl" "$work/runs" &&
+        cp "$work/n" "$work/runs/<n> & \"more\"" && cp "$work/n.jsonl" "$work/runs/<n> & \"more\".jsonl" &&
+        "$softback" report "$work/runs" &&
+        "$softback" train --model language --task dates --width 16 --heads 2 --decoder-layers 1 --steps 40 \
+            --evaluate-every 10 --threads 1 --out "$work/l" --report "$work/language.html" &&
+        write_long_log >"$work/long.jsonl" &&
+        "$softback" report "$work/m" --input '3 1 4' --log "$work/long.jsonl" --out "$work/long.html" &&
         for figure in attention alignment loss; do
             "$softback" report "$work/m" --input '3 1 4' --figure $figure >"$work/$figure.svg" || break
         done && "$softback" explain softmax --svg >"$work/jacobian.svg"
@@ -80,6 +106,11 @@ browser=$(command -v chromium || command -v chromium-browser || command -v googl
 if [ -n "$browser" ]; then
     try_tabs
     try_slider
+    if command -v node >/dev/null; then
+        try_zoom
+    else
+        echo "report: node is missing, so the zoom is not tested"
+    fi
 else
     echo "report: Chromium is missing, so the slider is not tested"
 fi

@@ -4,13 +4,13 @@
 
 #include "teach/report/html.h"
 
-enum { CHART_CURVES = 3 };
+enum { CHART_CURVES = 8 };
 
 /* Points whose y is NaN are left out. */
 struct curve {
     const char *name;
     const double *y;
-    bool dots; /* a few points, joined by dashes */
+    bool dots; /* a few points, each of them marked; otherwise many, with a mean over those near */
 };
 
 struct chart {
@@ -24,9 +24,13 @@ struct chart {
     const char *level_name;
 };
 
-/* Adds a heading, the chart and a table of its values; nothing for fewer than two points. */
+/* Adds a heading, the chart and a table of its values; nothing for fewer than two points. zoom.js
+   reads what it draws, and draws parts of it. */
 void chart_add(struct html *html, const struct chart *chart);
 /* Adds the chart without its end tag; false, and adds nothing, for fewer than two points. */
 bool chart_picture(struct html *html, const struct chart *chart);
+
+/* The share of a curve's points that its mean is over. */
+#define CHART_SMOOTHING 0.05
 
 #endif

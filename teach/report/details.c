@@ -1,5 +1,6 @@
 #include "teach/report/details.h"
 #include "tensor/version.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -12,10 +13,30 @@ const char *details_setting(const struct checkpoint *c, const sb_description *d,
     return own ? own : room->text;
 }
 
+struct time_text details_time(double seconds)
+{
+    struct time_text time;
+    const long long s = (long long)(seconds + 0.5);
+    if (seconds < 60)
+        snprintf(time.text, sizeof time.text, "%.1f s", seconds);
+    else if (s < 3600)
+        snprintf(time.text, sizeof time.text, "%lld:%02lld min", s / 60, s % 60);
+    else
+        snprintf(time.text, sizeof time.text, "%lld:%02lld:%02lld h", s / 3600, s / 60 % 60,
+                 s % 60);
+    return time;
+}
+
 static bool is_of_kind(const struct checkpoint *c, int i)
 {
     struct settings settings = c->settings;
     return (setting_at(&settings, i).kinds & settings_for(c->subject.kind->name)) != 0;
+}
+
+/* As --model names it. */
+static const char *word_of(const sb_model_kind *kind)
+{
+    return strcmp(kind->name, "language_model") == 0 ? "language" : kind->name;
 }
 
 /* The command with these settings: those that differ from their defaults. */
@@ -24,7 +45,7 @@ static void add_command(struct html *html, const struct checkpoint *c, const sb_
     const struct settings defaults = settings_default();
     html_add(html, "softback train ");
     if (strcmp(c->subject.kind->name, "seq2seq") != 0)
-        html_print(html, "--model %s ", c->subject.kind->name);
+        html_print(html, "--model %s ", word_of(c->subject.kind));
     html_add(html, c->task[0] ? "--task " : "--data FILE");
     html_text(html, c->task);
     for (int i = 0; setting_name(i); i++) {
@@ -64,7 +85,7 @@ static void row_text(struct html *html, const char *name, const char *value)
 }
 
 static void add_run(struct html *html, const struct checkpoint *c, const sb_description *d,
-                    uint64_t data_hash)
+                    uint64_t data_hash, double seconds)
 {
     char text[64];
     const time_t now = time(NULL);
@@ -72,6 +93,8 @@ static void add_run(struct html *html, const struct checkpoint *c, const sb_desc
     html_add(html, "<code>");
     add_command(html, c, d);
     html_add(html, "</code></td></tr>\n");
+    if (!isnan(seconds))
+        row_text(html, "training took, with its evaluations", details_time(seconds).text);
     if (data_hash) {
         snprintf(text, sizeof text, "%016llx", (unsigned long long)data_hash);
         row_text(html, "hash of the data", text);
@@ -89,13 +112,13 @@ static void add_run(struct html *html, const struct checkpoint *c, const sb_desc
     html_add(html, "</td></tr>\n");
 }
 
-bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_hash)
+bool details_add(struct html *html, const struct checkpoint *c, uint64_t data_hash, double seconds)
 {
     sb_description *d = sb_model_describe(&c->subject);
     if (!d)
         return false;
     html_add(html, "<h2>Details</h2>\n<div class=\"wide\"><table>\n");
-    add_run(html, c, d, data_hash);
+    add_run(html, c, d, data_hash, seconds);
     for (int i = 0; setting_name(i); i++) {
         struct setting_text room;
         if (is_of_kind(c, i))

@@ -34,10 +34,19 @@ void html_text(struct html *html, const char *text)
             html->failed |= !buffer_add(&html->text, text, 1);
 }
 
+void html_script(struct html *html, const char *script)
+{
+    html_add(html, "<script>\n");
+    html_add(html, script);
+    html_add(html, "</script>\n");
+}
+
 static const char style[] =
     "<style>\n"
-    ":root{color-scheme:light dark;--blue:#1f77b4;--orange:#b84e00;--line:#8888}\n"
-    "@media(prefers-color-scheme:dark){:root{--blue:#58a6e0;--orange:#ff9d4d}}\n"
+    ":root{color-scheme:light dark;--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;"
+    "--violet:#7b3fbf;--line:#8888}\n"
+    "@media(prefers-color-scheme:dark){:root{--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;"
+    "--violet:#c39bff}}\n"
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;"
     "background:Canvas;color:CanvasText}\n"
     "h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.5rem}\n"
@@ -64,6 +73,13 @@ static const char style[] =
     "0}#tabs[hidden]{display:none}button{font:inherit;padding:.2rem "
     ".8rem;border:1px solid #7d8793;border-radius:.4rem}button[aria-pressed=true]{border:2px solid "
     "var(--blue);font-weight:600}.part>h2:first-child{margin-top:1rem}\n"
+    "#zoom{display:flex;flex-wrap:wrap;gap:.4rem "
+    "1rem;align-items:center}#zoom[hidden]{display:none}"
+    "#zoom input[type=number]{width:6rem}#zoom input{font:inherit;vertical-align:middle}"
+    "@media(hover:none){#zoom .mouse{display:none}}"
+    ".chart{overflow-x:auto}.chart svg{cursor:crosshair;touch-action:pan-x pan-y}"
+    "@media(max-width:600px){.chart svg{max-width:none;width:36rem}.chart text{font-size:15px}}"
+    ".said-values{min-height:1.5em;margin:0;font-size:.85rem;font-variant-numeric:tabular-nums}\n"
     ".maps rect:hover{stroke:CanvasText}td code{white-space:normal;overflow-wrap:anywhere}\n"
     ".said{font:1.1rem monospace}.said .now{color:var(--orange);font-weight:bold}"
     ".said .now::before{content:\"[\"}.said .now::after{content:\"]\"}.said .later{opacity:.6}\n";
@@ -97,10 +113,11 @@ char *html_end(struct html *html)
 
 static const char style_alone[] =
     "<style>\n"
-    "svg{--blue:#1f77b4;--orange:#b84e00;--line:#8888;font:12px system-ui,sans-serif}\n"
+    "svg{--blue:#1f77b4;--orange:#b84e00;--green:#2e7d32;--violet:#7b3fbf;--line:#8888;"
+    "font:12px system-ui,sans-serif}\n"
     ".ground{fill:#fff}text{fill:#1a1a1a}\n"
-    "@media(prefers-color-scheme:dark){svg{--blue:#58a6e0;--orange:#ff9d4d}.ground{fill:#121212}"
-    "text{fill:#eee}}\n"
+    "@media(prefers-color-scheme:dark){svg{--blue:#58a6e0;--orange:#ff9d4d;--green:#7bc47f;"
+    "--violet:#c39bff}.ground{fill:#121212}text{fill:#eee}}\n"
     "</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n";
 
 void html_svg_begin(struct html *html, int64_t width, int64_t height, const char *format, ...)

@@ -18,6 +18,9 @@ void html_print(struct html *html, const char *format, ...) SB_PRINTF(2, 3);
 /* Adds any text. */
 void html_text(struct html *html, const char *text);
 
+/* Adds a script. */
+void html_script(struct html *html, const char *script);
+
 /* From <!DOCTYPE html> to the heading; light and dark. `rules` of style are added to its own. */
 void html_begin(struct html *html, const char *title, const char *rules);
 /* The page as a text for memory_free; NULL, with a message, without memory. */

@@ -1,4 +1,5 @@
 #include "teach/report/inside.h"
+#include "teach/report/histograms.h"
 #include "teach/report/strip.h"
 #include "tensor/error.h"
 #include "tensor/memory.h"
@@ -54,6 +55,7 @@ bool inside_add(struct html *html, const struct run_log *run, const sb_parameter
                          .name = parameter_name,
                          .context = weights,
                          .logarithmic = true}) &&
+           histograms_add(html, run, weights) &&
            add_strip(html, run, SATURATED,
                      (struct strip){.title = "Saturated rows",
                                     .text =

@@ -9,6 +9,7 @@
 #include "teach/report/overview.h"
 #include "teach/report/tabs.h"
 #include "teach/report/tape.h"
+#include "teach/report/zoom.h"
 #include "tensor/device.h"
 #include "tensor/memory.h"
 #include <stdio.h>
@@ -62,6 +63,7 @@ static bool add_parts(struct html *html, const struct subject *s, const struct r
 {
     const struct run_log *log = from->log;
     tabs_begin(html, "Curves");
+    zoom_add(html);
     bool ok = curves_add(html, log, sb_vocabulary_size(sb_seq2seq_target(s->model)));
     tabs_next(html, "Attention");
     ok = ok && maps_add(html, s);
@@ -72,8 +74,9 @@ static bool add_parts(struct html *html, const struct subject *s, const struct r
     tabs_next(html, "Check and tape");
     ok = ok && check_add(html, s) && tape_picture_add(html, s);
     tabs_next(html, "Details");
-    ok = ok && details_add(html, s->checkpoint, from->data_hash);
+    ok = ok && details_add(html, s->checkpoint, from->data_hash, log->seconds);
     tabs_end(html);
+    zoom_script(html);
     return ok;
 }
 

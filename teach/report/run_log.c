@@ -1,4 +1,5 @@
 #include "teach/report/run_log.h"
+#include "models/training/diagnosis.h"
 #include "teach/report/signature.h"
 #include "tensor/error.h"
 #include "tensor/memory.h"
@@ -41,6 +42,28 @@ static double *numbers(const json_t *array, int64_t *n)
     return values ? values : sb_fail("out of memory for the log");
 }
 
+/* A row for each parameter, one after the other. */
+static double *histograms_of(const json_t *rows, int64_t parameters)
+{
+    if ((int64_t)json_array_size(rows) != parameters)
+        return sb_fail("a diagnosis in the log has %zu histograms; %lld are expected",
+                       json_array_size(rows), (long long)parameters);
+    double *all = memory_new((size_t)(parameters * DIAGNOSIS_BINS) * sizeof *all);
+    int64_t bins = DIAGNOSIS_BINS;
+    bool ok = all || sb_fail("out of memory for the log");
+    for (int64_t i = 0; ok && i < parameters; i++) {
+        double *row = numbers(json_array_get(rows, (size_t)i), &bins);
+        ok = row != NULL;
+        if (ok)
+            memcpy(all + i * DIAGNOSIS_BINS, row, DIAGNOSIS_BINS * sizeof *row);
+        memory_free(row);
+    }
+    if (ok)
+        return all;
+    memory_free(all);
+    return NULL;
+}
+
 /* Logs of earlier versions have the earlier name. */
 static const json_t *saturated_of(const json_t *json)
 {
@@ -57,7 +80,16 @@ static bool add_diagnosis(struct run_log *log, double step, const json_t *json)
     d->gradients = numbers(json_object_get(json, "gradients"), &log->parameters);
     d->saturated = d->gradients ? numbers(saturated_of(json), &log->heads) : NULL;
     d->evenness = d->saturated ? numbers(json_object_get(json, "evenness"), &log->heads) : NULL;
-    return d->evenness != NULL;
+    const json_t *rows = json_object_get(json, "histograms");
+    if (d->evenness && rows)
+        d->histograms = histograms_of(rows, log->parameters);
+    return d->evenness && (d->histograms || !rows);
+}
+
+/* Seconds are summed, as each line has those since the last one. */
+static void add_seconds(struct run_log *log, double seconds)
+{
+    log->seconds = isnan(log->seconds) ? seconds : log->seconds + seconds;
 }
 
 static bool read_line(struct run_log *log, const char *text, int64_t place, const char *path)
@@ -71,7 +103,10 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
                                   .held_out_error = number(json, "held_out_error")};
     bool ok = line.step >= 0 ||
               sb_fail("line %lld of %s is not a line of a training log", (long long)place, path);
-    if (ok)
+    const double seconds = number(json, "seconds");
+    if (ok && !isnan(seconds))
+        add_seconds(log, seconds);
+    else if (ok)
         ok = json_object_get(json, "gradients") ? add_diagnosis(log, line.step, json)
                                                 : add(log, &line);
     json_decref(json);
@@ -80,7 +115,7 @@ static bool read_line(struct run_log *log, const char *text, int64_t place, cons
 
 bool run_log_read(struct run_log *log, const char *path)
 {
-    *log = (struct run_log){0};
+    *log = (struct run_log){.seconds = NAN};
     FILE *file = fopen(path, "r");
     if (!file)
         return errno == ENOENT || sb_fail("cannot open %s: %s", path, strerror(errno));
@@ -103,6 +138,7 @@ void run_log_free(struct run_log *log)
 {
     for (int64_t i = 0; i < log->diagnoses; i++) {
         memory_free(log->diagnosis[i].gradients);
+        memory_free(log->diagnosis[i].histograms);
         memory_free(log->diagnosis[i].saturated);
         memory_free(log->diagnosis[i].evenness);
     }

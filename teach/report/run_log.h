@@ -14,12 +14,14 @@ struct run_line {
 struct run_diagnosis {
     double step;
     double *gradients, *saturated, *evenness; /* `parameters` and `heads` of them */
+    double *histograms; /* DIAGNOSIS_BINS of each parameter; NULL in logs of earlier versions */
 };
 
 struct run_log {
     int64_t count, room, diagnoses, diagnoses_room;
     struct run_line *line;
     struct run_diagnosis *diagnosis;
+    double seconds;            /* that training took; NaN in logs of earlier versions */
     int64_t parameters, heads; /* of a diagnosis; lines with other numbers are a failure */
 };
 

@@ -1,40 +1,8 @@
 #include "teach/report/steps.h"
 
-/* Cells show whole per cents, which also set their shade, by --share in the page's style; the
-   largest of a row is bold. The step is in the address, so that a link keeps it. */
-static const char script[] =
-    "<script>\n"
-    "{\n"
-    "    const box = document.getElementById('steps'), slider = document.getElementById('step');\n"
-    "    const said = [...box.querySelectorAll('.said span')];\n"
-    "    const rows = [...box.querySelectorAll('tr[data-weights]')].map(row => ({\n"
-    "        weights: row.dataset.weights.split(' '), cells: [...row.querySelectorAll('td')]}));\n"
-    "    const show = () => {\n"
-    "        const step = slider.value - 1;\n"
-    "        for (const {weights, cells} of rows) {\n"
-    "            const now = cells.map((cell, j) => Number(weights[step * cells.length + j]));\n"
-    "            cells.forEach((cell, j) => {\n"
-    "                cell.textContent = now[j] || '';\n"
-    "                cell.style.setProperty('--share', now[j] + '%');\n"
-    "                cell.classList.toggle('most', now[j] === Math.max(...now));\n"
-    "            });\n"
-    "        }\n"
-    "        said.forEach((symbol, i) => {\n"
-    "            symbol.className = i < step ? '' : i === step ? 'now' : 'later';\n"
-    "        });\n"
-    "        const text = `${step + 1} of ${said.length}: it writes ${said[step].textContent}`;\n"
-    "        box.querySelector('output').textContent = text;\n"
-    "        slider.setAttribute('aria-valuetext', text);\n"
-    "    };\n"
-    "    slider.addEventListener('input', () => {\n"
-    "        history.replaceState(null, '', '#step=' + slider.value);\n"
-    "        show();\n"
-    "    });\n"
-    "    slider.value = (/^#step=(\\d+)$/.exec(location.hash) || [0, 1])[1];\n"
-    "    show();\n"
-    "    box.hidden = false;\n"
-    "}\n"
-    "</script>\n";
+static const char script[] = {
+#include "steps.inc"
+    0};
 
 static void head(struct html *html, const sb_tensor *w, int64_t layer, int64_t h)
 {
@@ -86,5 +54,5 @@ void steps_add(struct html *html, const struct subject *s, sb_tensor *const cros
     html_add(html, "</p>\n");
     table(html, s, cross);
     html_add(html, "</section>\n");
-    html_add(html, script);
+    html_script(html, script);
 }

@@ -5,6 +5,7 @@
 enum {
     LEFT = 330,
     WIDEST = 24,
+    WIDEST_NAMED = 40,
     ROOM = 440,
     ROW = 13,
     TOP = 4,
@@ -33,7 +34,15 @@ static int shade(const struct strip *s, double value, double largest)
 
 static double cell_width(const struct strip *s)
 {
-    return fmin(WIDEST, (double)ROOM / (double)s->columns);
+    return fmin(s->columns_named ? WIDEST_NAMED : WIDEST, (double)ROOM / (double)s->columns);
+}
+
+static void column_name(struct html *html, const struct strip *s, int64_t c)
+{
+    if (s->columns_named)
+        html_text(html, s->columns_named[c]);
+    else
+        html_print(html, "%.10g", s->steps[c]);
 }
 
 static void names(struct html *html, const struct strip *s)
@@ -64,12 +73,40 @@ static void cells(struct html *html, const struct strip *s, int wanted, double l
     html_add(html, any ? "\"/>\n" : "");
 }
 
+static void axis_text(struct html *html, const struct strip *s, double x, const char *anchor,
+                      int64_t c)
+{
+    html_print(html, "<text x=\"%.1f\" y=\"%lld\" text-anchor=\"%s\">", x,
+               (long long)(TOP + s->rows * ROW + FOOT / 2), anchor);
+    html_add(html, !s->columns_named && c == 0 ? "step " : "");
+    column_name(html, s, c);
+    html_add(html, "</text>\n");
+}
+
+/* All names of columns, or the first step and the last. */
+static void axis(struct html *html, const struct strip *s)
+{
+    const double width = cell_width(s);
+    for (int64_t c = 0; s->columns_named && c < s->columns; c++)
+        axis_text(html, s, LEFT + ((double)c + 0.5) * width, "middle", c);
+    if (s->columns_named)
+        return;
+    axis_text(html, s, LEFT, "start", 0);
+    if (s->columns > 1)
+        axis_text(html, s, fmax(LEFT + (double)s->columns * width, LEFT + 100), "end",
+                  s->columns - 1);
+}
+
 static void data(struct html *html, const struct strip *s)
 {
     html_add(html, "<details><summary>The numbers</summary>\n<div class=\"wide\"><table>\n"
-                   "<tr><th scope=\"col\">step</th>");
-    for (int64_t c = 0; c < s->columns; c++)
-        html_print(html, "<th scope=\"col\">%.10g</th>", s->steps[c]);
+                   "<tr><th scope=\"col\">");
+    html_add(html, s->columns_named ? "</th>" : "step</th>");
+    for (int64_t c = 0; c < s->columns; c++) {
+        html_add(html, "<th scope=\"col\">");
+        column_name(html, s, c);
+        html_add(html, "</th>");
+    }
     html_add(html, "</tr>\n");
     for (int64_t r = 0; r < s->rows; r++) {
         html_add(html, "<tr><th scope=\"row\">");
@@ -88,7 +125,7 @@ void strip_add(struct html *html, const struct strip *s)
         return;
     const double largest = largest_of(s);
     const int64_t height = TOP + s->rows * ROW + FOOT;
-    const int width = LEFT + (int)(cell_width(s) * (double)s->columns) + 40;
+    const int width = LEFT + (int)fmax(cell_width(s) * (double)s->columns, 100) + 40;
     html_print(html, "<h2>%s</h2>\n<p>%s The strongest shade is %.3g.</p>\n<div class=\"wide\">",
                s->title, s->text, largest);
     html_svg_begin(html, width, height, "%s", s->title);
@@ -96,10 +133,7 @@ void strip_add(struct html *html, const struct strip *s)
     names(html, s);
     for (int n = 1; n <= SHADES; n++)
         cells(html, s, n, largest);
-    html_print(html,
-               "<text x=\"%d\" y=\"%lld\">step %.10g</text>\n<text x=\"%d\" y=\"%lld\" "
-               "text-anchor=\"end\">%.10g</text>\n</g></svg></div>\n",
-               LEFT, (long long)(height - FOOT / 2), s->steps[0], width - 40,
-               (long long)(height - FOOT / 2), s->steps[s->columns - 1]);
+    axis(html, s);
+    html_add(html, "</g></svg></div>\n");
     data(html, s);
 }

@@ -7,7 +7,8 @@
 struct strip {
     const char *title, *text; /* text: what the shades mean */
     int64_t rows, columns;
-    const double *steps;         /* of each column */
+    const double *steps; /* of each column; NULL where columns have names */
+    const char *const *columns_named;
     const double *const *values; /* of each column, those of its rows */
     /* Names a row, in a text that lives until the next call. */
     const char *(*name)(const void *context, int64_t row);

@@ -3,8 +3,11 @@
 #include "models/training/evaluation.h"
 #include "teach/report/chart.h"
 #include "teach/report/curves.h"
+#include "teach/report/details.h"
 #include "teach/report/inside.h"
 #include "teach/report/maps.h"
+#include "teach/report/tabs.h"
+#include "teach/report/zoom.h"
 #include "tensor/memory.h"
 #include <math.h>
 #include <stdio.h>
@@ -130,18 +133,36 @@ static void add_confusion(struct html *html, const sb_classifier *model, const s
 
 /* ---- the page ---- */
 
+static bool add_parts(struct html *html, const struct text_subject *s,
+                      const struct confusion *confusion, const struct run_log *log,
+                      uint64_t data_hash)
+{
+    tabs_begin(html, "Curves");
+    zoom_add(html);
+    bool ok = curves_add(html, log, s->choices) && (!s->causal || add_perplexity(html, log));
+    if (confusion) {
+        tabs_next(html, "Errors");
+        add_confusion(html, s->checkpoint->subject.self, confusion);
+    }
+    tabs_next(html, "Attention");
+    ok = ok && maps_add_text(html, s);
+    tabs_next(html, "Gradients");
+    ok = ok && inside_add(html, log, s->checkpoint->weights, s->layers * s->options->heads,
+                          text_head_name, s->options);
+    tabs_next(html, "Details");
+    ok = ok && details_add(html, s->checkpoint, data_hash, log->seconds);
+    tabs_end(html);
+    zoom_script(html);
+    return ok;
+}
+
 char *text_report_page(const struct text_subject *s, const char *title, const char *text,
-                       const struct confusion *confusion, const struct run_log *log)
+                       const struct confusion *confusion, const struct run_log *log,
+                       uint64_t data_hash)
 {
     struct html html = {0};
     html_begin(&html, title, drawing_svg_rules);
-    bool ok = add_facts(&html, s, text) && curves_add(&html, log, s->choices) &&
-              (!s->causal || add_perplexity(&html, log));
-    if (ok && confusion)
-        add_confusion(&html, s->checkpoint->subject.self, confusion);
-    ok = ok && maps_add_text(&html, s) &&
-         inside_add(&html, log, s->checkpoint->weights, s->layers * s->options->heads,
-                    text_head_name, s->options);
+    const bool ok = add_facts(&html, s, text) && add_parts(&html, s, confusion, log, data_hash);
     char *page = html_end(&html);
     if (ok)
         return page;

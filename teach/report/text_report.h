@@ -10,8 +10,9 @@
 #include "teach/report/run_log.h"
 
 /* The page as a text for memory_free; NULL, with a message, when it cannot be made. `confusion` is
-   a classifier's on some data, or NULL. */
+   a classifier's on some data, or NULL; `data_hash` 0 if it is unknown. */
 char *text_report_page(const struct text_subject *subject, const char *title, const char *text,
-                       const struct confusion *confusion, const struct run_log *log);
+                       const struct confusion *confusion, const struct run_log *log,
+                       uint64_t data_hash);
 
 #endif

@@ -7,6 +7,7 @@
 #include "teach/report/signature.h"
 #include "tests/support/program.h"
 #include <stdio.h>
+#include <sys/stat.h>
 
 #define TRAIN                                                                                      \
     "train --task copy --min-length 3 --max-length 5 --width 16 --heads 2 --encoder-layers 1 "     \
@@ -69,8 +70,11 @@ TEST(report, training_writes_a_page_that_needs_no_other_file)
                                         "<h2>Alignment</h2>",
                                         "layer 1, head 2<br>evenness ",
                                         "<h2>The gradient of each parameter</h2>",
+                                        "<h2>How large the elements of gradients are</h2>",
+                                        "<h2>The elements of each gradient</h2>",
                                         "<h2>Saturated rows</h2>",
                                         ">cross, layer 1, head 2</text>",
+                                        "training took, with its evaluations</th>",
                                         "<h2>The gradient check</h2>",
                                         "<h2>The tape</h2>"};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
@@ -86,7 +90,7 @@ TEST(report, training_writes_a_page_that_needs_no_other_file)
               "a picture has no title");
     cr_expect(count_of(page, "<caption>Layer 1, head ") == count_of(page, "<figure>"),
               "an attention map has no table");
-    cr_expect(count_of(page, "<summary>The numbers") == 4 + 4 + 3 + 1);
+    cr_expect(count_of(page, "<summary>The numbers") == 4 + 4 + 5 + 1);
     free(page);
 }
 
@@ -117,7 +121,7 @@ TEST(report, its_slider_stays_hidden_until_a_script_runs)
     char *page = program_read("page.html", NULL);
     cr_assert(page);
     char *part = strstr(page, "<section id=\"steps\" hidden>");
-    cr_assert(part && count_of(page, "<script>") == 2 && strstr(part, "box.hidden = false;"));
+    cr_assert(part && count_of(page, "<script>") == 3 && strstr(part, "box.hidden = false;"));
     cr_expect(strstr(part, "<label for=\"step\">Step</label>\n<input type=\"range\" id=\"step\" "
                            "min=\"1\" max=\"3\" value=\"1\">"));
     cr_expect(strstr(part, "<span>1</span><span>2</span><span>&#60;end&#62;</span></p>"));
@@ -383,23 +387,40 @@ CPU_TEST(report, each_failing_allocation_of_a_figure_is_reported)
     subject_close(&d.subject);
 }
 
-/* Logs of earlier versions have the earlier name of "saturated". */
-TEST(report, a_log_of_an_earlier_version_gives_the_same_page)
+/* Replaces all that lies from `begin` up to `end`. */
+static int replace_all(char *text, const char *begin, const char *end, const char *by)
 {
-    static const char today[] = "\"saturated\":[", before[] = "\"deaf\":[";
+    int count = 0;
+    for (char *at = text, *after; (at = strstr(at, begin)); at += strlen(by), count++) {
+        cr_assert((after = strstr(at, end)) && (size_t)(after - at) >= strlen(by));
+        memmove(at + strlen(by), after, strlen(after) + 1);
+        memcpy(at, by, strlen(by));
+    }
+    return count;
+}
+
+/* Cuts out all that lies from `begin` up to `end`. */
+static void cut(char *text, const char *begin, const char *end)
+{
+    cr_assert(replace_all(text, begin, end, "") == 1, "there is no %s", begin);
+}
+
+/* Logs of earlier versions have the earlier name of "saturated", no histograms and no time. */
+TEST(report, a_log_of_an_earlier_version_gives_the_same_page_without_histograms)
+{
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     char *log = program_read("m.jsonl", NULL);
-    cr_assert(log && count_of(log, today) == 4);
-    for (char *at = log; (at = strstr(at, today));) {
-        const size_t shorter = strlen(before), longer = strlen(today);
-        memmove(at + shorter, at + longer, strlen(at + longer) + 1);
-        memcpy(at, before, shorter);
-    }
-    program_write("earlier.jsonl", log, strlen(log));
+    cr_assert(log && replace_all(log, "\"saturated\"", ":[", "\"deaf\"") == 4);
+    cr_assert(replace_all(log, "\"histograms\"", "\"deaf\"", "") == 4);
+    size_t size = 0;
+    program_cut_seconds(log, &size);
+    program_write("earlier.jsonl", log, size);
     cr_assert(program_run("report m --input '1 2' --out new.html").code == 0);
     cr_assert(program_run("report m --input '1 2' --log earlier.jsonl --out old.html").code == 0);
     char *new = program_read("new.html", NULL), *old = program_read("old.html", NULL);
     cr_assert(new &&old &&strstr(new, "<h2>Saturated rows</h2>"));
+    cut(new, "<h2>How large", "<h2>Saturated");
+    cut(new, "<tr><th scope=\"row\">training took", "<tr><th scope=\"row\">hash of");
     cr_expect(strcmp(new, old) == 0, "the pages differ");
     free(log);
     free(new);
@@ -418,6 +439,11 @@ TEST(report, a_log_of_another_model_is_refused)
     program_write("odd.log", bad, strlen(bad));
     o = program_run("report m --input '1 2' --log odd.log");
     cr_expect(o.code == 1 && strstr(o.err, "a diagnosis in the log holds no numbers"), "%s", o.err);
+    const char two[] = "{\"step\":1,\"gradients\":[1,2],\"histograms\":[[0,1]],"
+                       "\"saturated\":[0],\"evenness\":[1]}\n";
+    program_write("odd.log", two, strlen(two));
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 1 && strstr(o.err, "has 1 histograms; 2 are expected"), "%s", o.err);
 }
 
 TEST(report, wrong_arguments_are_named)
@@ -496,4 +522,33 @@ TEST(report, two_runs_are_compared)
     cr_expect(o.code == 2 && strstr(o.err, "only --out is possible"), "%s", o.err);
     o = program_run("report m missing --out both.html");
     cr_expect(o.code == 1 && strstr(o.err, "missing"), "%s", o.err);
+}
+
+/* The better run comes first. A model without a log, as an average, is none. */
+TEST(report, all_runs_of_a_folder_are_compared)
+{
+    static const char script[] = "<script>", name[] = "&#60;b&#62; &#38; two";
+    cr_assert(mkdir(test_temporary("runs"), 0777) == 0);
+    cr_assert(program_run(TRAIN "--out runs/first.safetensors").code == 0);
+    cr_assert(program_run(TRAIN "--steps 10 --out 'runs/<b> & two'").code == 0);
+    cr_assert(
+        program_run("average runs/first.safetensors runs/first.safetensors --out runs/mean").code ==
+        0);
+    struct outcome o = program_run("report runs");
+    cr_assert(o.code == 0, "%s", o.err);
+    cr_expect_str_eq(o.out, "report     runs/report.html\n");
+    char *page = program_read("runs/report.html", NULL);
+    cr_assert(page != NULL);
+    expect_nested(page);
+    cr_expect(strstr(page, "<h1>2 runs in runs</h1>") && !strstr(page, "mean</th>"));
+    const char *first = strstr(page, "<th scope=\"row\">first</th>"), *second = strstr(page, name);
+    cr_expect(first && second && first < second && !strstr(page, "<b>"));
+    cr_expect(strstr(page, "<th scope=\"row\">steps</th><td>40</td><td>10</td>") &&
+              strstr(page, "training took</th>") && count_of(page, script) == 1);
+    free(page);
+    o = program_run("report runs --input x");
+    cr_expect(o.code == 2 && strstr(o.err, "only --out is possible"), "%s", o.err);
+    cr_assert(mkdir(test_temporary("empty"), 0777) == 0);
+    o = program_run("report empty");
+    cr_expect(o.code == 1 && strstr(o.err, "the folder \"empty\" has no run"), "%s", o.err);
 }

@@ -30,6 +30,8 @@ TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
                                         "<h2>Loss</h2>",
                                         "guessing",
                                         "<h2>Perplexity of the held-out text</h2>",
+                                        "<section class=\"part\" data-name=\"Details\"",
+                                        "softback train --model language --task dates",
                                         "<h2>Attention</h2>",
                                         "layer 2, head 2<br>evenness ",
                                         "<caption>Layer 1, head 1</caption>",

@@ -1,0 +1,115 @@
+#include "teach/report/histograms.h"
+#include "models/training/diagnosis.h"
+#include "teach/report/strip.h"
+#include "tensor/error.h"
+#include "tensor/memory.h"
+
+/* Of the largest elements first, as in the rows of a picture. */
+static const char *size_name(const void *unused, int64_t row)
+{
+    static const char *const names[DIAGNOSIS_BINS] = {"1 and more",
+                                                      "0.1 to 1",
+                                                      "0.01 to 0.1",
+                                                      "0.001 to 0.01",
+                                                      "1e-4 to 0.001",
+                                                      "1e-5 to 1e-4",
+                                                      "1e-6 to 1e-5",
+                                                      "1e-7 to 1e-6",
+                                                      "1e-8 to 1e-7",
+                                                      "below 1e-8",
+                                                      "0"};
+    (void)unused;
+    return names[row];
+}
+
+static const char *parameter_name(const void *set, int64_t row)
+{
+    return sb_parameters_name(set, row);
+}
+
+static double total(const double counts[DIAGNOSIS_BINS])
+{
+    double sum = 0;
+    for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
+        sum += counts[bin];
+    return sum > 0 ? sum : 1;
+}
+
+/* The shares of all elements, the largest first. */
+static void shares_of_all(const struct run_log *run, const double *counts, double *share)
+{
+    double sums[DIAGNOSIS_BINS] = {0};
+    for (int64_t i = 0; i < run->parameters * DIAGNOSIS_BINS; i++)
+        sums[i % DIAGNOSIS_BINS] += counts[i];
+    for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++)
+        share[bin] = sums[DIAGNOSIS_BINS - 1 - bin] / total(sums);
+}
+
+/* Of the diagnoses that have histograms. */
+static bool add_over_time(struct html *html, const struct run_log *run)
+{
+    double *steps = memory_new((size_t)run->diagnoses * sizeof *steps);
+    const double **values = memory_new((size_t)run->diagnoses * sizeof *values);
+    double *shares = memory_new((size_t)(run->diagnoses * DIAGNOSIS_BINS) * sizeof *shares);
+    const bool ok = (steps && values && shares) || sb_fail("out of memory for histograms");
+    int64_t columns = 0;
+    for (int64_t i = 0; ok && i < run->diagnoses; i++)
+        if (run->diagnosis[i].histograms) {
+            double *share = shares + columns * DIAGNOSIS_BINS;
+            shares_of_all(run, run->diagnosis[i].histograms, share);
+            values[columns] = share;
+            steps[columns++] = run->diagnosis[i].step;
+        }
+    if (ok)
+        strip_add(html, &(struct strip){.title = "How large the elements of gradients are",
+                                        .text = "The share of all elements with an absolute value "
+                                                "of this size, on a few held-out texts.",
+                                        .rows = DIAGNOSIS_BINS,
+                                        .columns = columns,
+                                        .steps = steps,
+                                        .values = values,
+                                        .name = size_name});
+    memory_free(steps);
+    memory_free(values);
+    memory_free(shares);
+    return ok;
+}
+
+/* A row for each parameter: the shares of its own elements. */
+static bool add_of_parameters(struct html *html, const struct run_log *run, const double *counts,
+                              const sb_parameters *weights)
+{
+    static const char *const sizes[DIAGNOSIS_BINS] = {
+        "0", "<1e-8", "1e-8", "1e-7", "1e-6", "1e-5", "1e-4", "0.001", "0.01", "0.1", "1"};
+    const double *values[DIAGNOSIS_BINS];
+    double *shares = memory_new((size_t)(run->parameters * DIAGNOSIS_BINS) * sizeof *shares);
+    if (!shares)
+        return sb_fail("out of memory for histograms");
+    for (int64_t bin = 0; bin < DIAGNOSIS_BINS; bin++) {
+        values[bin] = shares + bin * run->parameters;
+        for (int64_t i = 0; i < run->parameters; i++)
+            shares[bin * run->parameters + i] =
+                counts[i * DIAGNOSIS_BINS + bin] / total(counts + i * DIAGNOSIS_BINS);
+    }
+    strip_add(html, &(struct strip){.title = "The elements of each gradient",
+                                    .text = "At the last evaluation: the share of its elements "
+                                            "with an absolute value from this number up to the "
+                                            "next.",
+                                    .rows = run->parameters,
+                                    .columns = DIAGNOSIS_BINS,
+                                    .columns_named = sizes,
+                                    .values = values,
+                                    .name = parameter_name,
+                                    .context = weights});
+    memory_free(shares);
+    return true;
+}
+
+bool histograms_add(struct html *html, const struct run_log *run, const sb_parameters *weights)
+{
+    const double *last = NULL;
+    for (int64_t i = 0; i < run->diagnoses; i++)
+        if (run->diagnosis[i].histograms)
+            last = run->diagnosis[i].histograms;
+    return !last || (add_over_time(html, run) && add_of_parameters(html, run, last, weights));
+}

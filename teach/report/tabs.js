@@ -1,0 +1,19 @@
+/* The part that the address names is shown, otherwise the first; the slider over decoding steps is
+   in the part on attention. */
+{
+    const bar = document.getElementById('tabs'), parts = [...document.querySelectorAll('.part')];
+    const show = (name) => {
+        for (const part of parts) part.hidden = part.dataset.name !== name;
+        for (const tab of bar.children)
+            tab.setAttribute('aria-pressed', tab.textContent === name);
+    };
+    for (const part of parts) {
+        const tab = document.createElement('button');
+        tab.textContent = part.dataset.name;
+        tab.addEventListener('click', () => show(tab.textContent));
+        bar.append(tab);
+    }
+    bar.hidden = false;
+    show(/^#step=/.test(location.hash) ? 'Attention' : parts[0].dataset.name);
+    addEventListener('beforeprint', () => parts.forEach((part) => (part.hidden = false)));
+}
