@@ -43,35 +43,44 @@ static bool losses(const struct sample *sample, sb_dtype dtype, double h, double
     return sb_tape_end(&tape) && ok;
 }
 
-/* The root mean square, over the rows, of the difference's error in ds_0. */
-static double error_of(struct page *page, const struct sample *sample, sb_dtype dtype, double h)
+/* Of the difference in ds_0: the root mean square of its error over the rows, and the standard
+   error of that. */
+struct deviation {
+    double size, error;
+};
+
+static struct deviation deviation_of(struct page *page, const struct sample *sample, sb_dtype dtype,
+                                     double h)
 {
-    double plus[ROWS] = {0}, minus[ROWS] = {0}, sum = 0;
+    double plus[ROWS] = {0}, minus[ROWS] = {0}, mean = 0, squares = 0;
     page_need(page, losses(sample, dtype, h, plus) && losses(sample, dtype, -h, minus));
     for (int r = 0; r < ROWS; r++) {
-        double error = (plus[r] - minus[r]) / (2 * h) - sample->ds[r * KEYS];
-        sum += error * error;
+        const double error = (plus[r] - minus[r]) / (2 * h) - sample->ds[r * KEYS];
+        mean += error * error / ROWS;
+        squares += pow(error, 4) / ROWS;
     }
-    return sqrt(sum / ROWS);
+    const double of_mean = sqrt((squares - mean * mean) / (ROWS - 1));
+    return (struct deviation){sqrt(mean), of_mean / (2 * sqrt(mean))};
 }
 
 static void write_steps(struct page *page)
 {
-    static const struct page_column columns[] = {{"h", PAGE_SHORT, 1},
-                                                 {"float32", PAGE_SHORT, 1},
-                                                 {"correct digits", PAGE_BAR, 2},
-                                                 {"float64", PAGE_SHORT, 1},
-                                                 {"correct digits", PAGE_BAR, 2}};
+    static const struct page_column columns[] = {
+        {"h", PAGE_SHORT, 1},           {"float32", PAGE_SHORT, 1},
+        {"+- f32", PAGE_SHORT, 1},      {"correct digits", PAGE_BAR, 2},
+        {"float64", PAGE_SHORT, 1},     {"+- f64", PAGE_SHORT, 1},
+        {"correct digits", PAGE_BAR, 2}};
     struct sample sample;
     page_need(page, sample_make(&sample));
-    page_table(page, "steps", 5, columns);
+    page_table(page, "steps", 7, columns);
     double h = 1;
     for (int i = 0; i < STEPS; i++) {
         h /= 10;
-        double single = error_of(page, &sample, SB_F32, h);
-        double exact = error_of(page, &sample, SB_F64, h);
-        page_row(page, (struct page_cell[]){cell_of(h), cell_of(single), cell_of(-log10(single)),
-                                            cell_of(exact), cell_of(-log10(exact))});
+        const struct deviation single = deviation_of(page, &sample, SB_F32, h);
+        const struct deviation exact = deviation_of(page, &sample, SB_F64, h);
+        page_row(page, (struct page_cell[]){cell_of(h), cell_of(single.size), cell_of(single.error),
+                                            cell_of(-log10(single.size)), cell_of(exact.size),
+                                            cell_of(exact.error), cell_of(-log10(exact.size))});
     }
 }
 
@@ -108,7 +117,7 @@ static void write(struct page *page, const struct explain_options *o)
     page_text(
         page,
         "The central difference (L(s + h) - L(s - h)) / 2h against ds = a (g - avg): root mean "
-        "square of its error, over %d random rows of %d scores.",
+        "square of its error, over %d random rows of %d scores, and the standard error of that.",
         ROWS, KEYS);
     write_steps(page);
     page_text(

@@ -44,7 +44,8 @@ static void test_length(void)
 
 struct measured {
     double saturated, spread, dq; /* share of saturated rows; deviation of the scores; mean |dq| */
-    double dq_squares, dq_error;  /* mean |dq|^2; standard error of the mean |dq| */
+    double dq_squares;            /* mean |dq|^2 */
+    double dq_error, saturated_error; /* standard errors of the mean |dq| and of the share */
 };
 
 /* One query and ten keys of normal numbers, their scores q k, and a gradient for the weights. */
@@ -93,7 +94,8 @@ static void finish(struct measured *m)
     *m = (struct measured){.saturated = saturated,
                            .spread = sqrt(m->spread / ROWS),
                            .dq = dq,
-                           .dq_error = sqrt(variance / ROWS)};
+                           .dq_error = sqrt(variance / ROWS),
+                           .saturated_error = sqrt(saturated * (1 - saturated) / ROWS)};
 }
 
 static void measure(int64_t d, double factor, struct measured *raw, struct measured *scaled)
@@ -130,17 +132,18 @@ int main(void)
     blank_line();
     say("One query, ten keys, all normal: standard deviation of the scores, share of saturated "
         "rows");
-    say("(||J|| below %g), and mean length of the query's gradient, with its standard error;",
+    say("(||J|| below %g), and mean length of the query's gradient, with standard errors;",
         saturated_below);
     say("%d rows each.", ROWS);
-    say("                 raw                                with your factor");
-    say("   d  deviation  saturated           |dq|  deviation  saturated           |dq|");
+    say("                 raw                                   with your factor");
+    say("   d  deviation     saturated           |dq|  deviation     saturated           |dq|");
     struct measured raw_at_64 = {0}, at_64 = {0};
     for (int64_t d = 16; d <= 1024; d *= 4) {
         struct measured raw, yours;
         measure(d, score_factor(d), &raw, &yours);
-        say("%4d %10.1f %8.0f %% %6.2f +- %.2f %10.1f %8.0f %% %6.2f +- %.2f", (int)d, raw.spread,
-            100 * raw.saturated, raw.dq, raw.dq_error, yours.spread, 100 * yours.saturated,
+        say("%4d %10.1f %6.0f +- %.0f %% %6.2f +- %.2f %10.1f %6.0f +- %.0f %% %6.2f +- %.2f",
+            (int)d, raw.spread, 100 * raw.saturated, 100 * raw.saturated_error, raw.dq,
+            raw.dq_error, yours.spread, 100 * yours.saturated, 100 * yours.saturated_error,
             yours.dq, yours.dq_error);
         if (d == 64) {
             raw_at_64 = raw;
