@@ -4,7 +4,7 @@ from os.path import commonprefix
 
 from .headers import Variable
 
-NUMBERS = {"int": "c_int", "_Bool": "c_bool", "double": "c_double", "float": "c_float",
+NUMBERS = {"int": "c_int", "bool": "c_bool", "double": "c_double", "float": "c_float",
            "char": "c_char", "size_t": "c_size_t", "int32_t": "c_int32", "uint32_t": "c_uint32",
            "int64_t": "c_int64", "uint64_t": "c_uint64", "void": "None"}
 

@@ -1,7 +1,6 @@
 """Reads the headers: their functions, structs and enums, each with its comment."""
 import os
 import re
-import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ class Headers(NamedTuple):
 
 
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
+MACRO = re.compile(r"^#(?:.*\\\n)*.*$|\bSB_API\b|\bSB_PRINTF\([^)]*\)", re.M)
 INLINE = re.compile(r"static inline [^;{]*\{.*?\n\}", re.S)
 STRUCT = re.compile(r"(?:typedef )?(struct|enum)\s*(\w*)\s*{(.*)}\s*(\w*)$", re.S)
 
@@ -98,32 +97,21 @@ def members(body):
     return values
 
 
-def preprocessed(include, header):
-    """(header, text) of each run of lines that comes from a header below `include`."""
-    command = ["cc", "-std=c17", "-E", "-C", "-I", str(include), "-x", "c", "-"]
-    output = subprocess.run(command, input=f"#include <{header}>\n", text=True, check=True,
-                            capture_output=True).stdout
-    runs, number = [], 0
-    for line in output.split("\n"):
-        marker = re.match(r'# (\d+) "(.*?)"', line)
-        if marker:
-            path = Path(marker[2])
-            inside = path.is_absolute() and path.is_relative_to(include)
-            here = os.path.normpath(path.relative_to(include)) if inside else None
-            runs += [[here, ""]] if not runs or runs[-1][0] != here else []
-            if int(marker[1]) < number:  # a macro of a system header broke the line
-                runs[-1][1] = runs[-1][1].removesuffix("\n")
-            number = int(marker[1])
-        elif runs:
-            runs[-1][1] += line + "\n"
-            number += 1
-    return [run for run in runs if run[0]]
+def texts(include, header, seen):
+    """(header, text) of each header that this one includes, and of itself, without preprocessor lines."""
+    if header not in seen:
+        seen.add(header)
+        text = (Path(include) / header).read_text()
+        for inner in re.findall(r'^#include "(.*)"', text, re.M):
+            beside = os.path.normpath(os.path.join(os.path.dirname(header), inner))
+            yield from texts(include, beside if (Path(include) / beside).exists() else inner, seen)
+        yield header, MACRO.sub("", text)
 
 
 def read(include, header="softback.h"):
     found = Headers({}, {}, {}, {})
-    for where, text in preprocessed(Path(include).resolve(), header):
-        for doc, declaration in declarations(ATTRIBUTE.sub("", INLINE.sub(";", text))):
+    for where, text in texts(include, header, set()):
+        for doc, declaration in declarations(INLINE.sub(";", text)):
             read_declaration(found, where, doc, declaration)
     return found
 

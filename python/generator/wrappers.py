@@ -16,7 +16,7 @@ DEFAULTS = {"epsilon": "None", "base": "None", "keep": "False", "reduction": '"m
             "rotary": "False", "crosses": "False", "cut": '"files"', "kind": '"layer"'}
 OPTIONAL = {"mask", "tied", "shared", "memory", "lengths", "weights", "plateau"}
 REDUCTIONS = {"sb_sum", "sb_mean", "sb_max", "sb_argmax"}
-NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "double", "float", "_Bool"}
+NUMBERS = {"int", "int32_t", "uint32_t", "int64_t", "uint64_t", "size_t", "double", "float", "bool"}
 # One parameter of Python for one of C, for two of them, and results that C writes to a pointer.
 ONE = {"sb_tensor *": "_to.tensor({})", "const sb_tensor *": "_to.tensor({})", "sb_mask *": "_to.mask({})",
        "const char *": "_to.text({})", "const sb_model *": "_to.model({})",
@@ -184,9 +184,9 @@ class Binding:
                     "_to.owned(c)" if self.f.name == "sb_safetensors_tensor" else "_to.result(c)")
             return [f"c = {call}", "if c is None:", f"    return {self.again(name)}",
                     f"return {made}{', ' * bool(outs)}{outs}"]
-        if kind == "_Bool" and self.f.header == "ops/ops.h":
+        if kind == "bool" and self.f.header == "ops/ops.h":
             return [f"if not {call}:", f"    return {self.again(name)}", f"return {outs}"]
-        if kind == "_Bool" and self.f.name not in PREDICATES:
+        if kind == "bool" and self.f.name not in PREDICATES:
             return [f"_to.check({call})"] + [f"return {outs}"] * bool(outs)
         if kind == "const sb_batch *":
             return [f"return _to.batch(Batch, {call}, self)"]

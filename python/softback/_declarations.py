@@ -107,7 +107,7 @@ class sb_gradcheck_options(Structure):
         "random": "sb_random *",
         "method": "sb_gradcheck_method",
         "directions": "int",
-        "second_order": "_Bool",
+        "second_order": "bool",
     }
 
 
@@ -126,7 +126,7 @@ class sb_gradcheck_result(Structure):
         ("mistake", c_char * 160),
     ]
     kinds = {
-        "ok": "_Bool",
+        "ok": "bool",
         "method": "sb_gradcheck_method",
         "error": "double",
         "input": "int",
@@ -152,8 +152,8 @@ class sb_operation(Structure):
         "name": "const char *",
         "inputs": "const char *",
         "backward": "function",
-        "writes_fresh": "_Bool",
-        "dual": "_Bool",
+        "writes_fresh": "bool",
+        "dual": "bool",
     }
 
 
@@ -319,7 +319,7 @@ class sb_norm_options(Structure):
     ]
     kinds = {
         "kind": "sb_norm_kind",
-        "no_bias": "_Bool",
+        "no_bias": "bool",
         "epsilon": "double",
     }
 
@@ -383,16 +383,16 @@ class sb_transformer_options(Structure):
         "norm_kind": "sb_norm_kind",
         "norm_epsilon": "double",
         "biases": "sb_biases",
-        "no_output_bias": "_Bool",
+        "no_output_bias": "bool",
         "activation": "sb_activation",
-        "gated": "_Bool",
+        "gated": "bool",
         "score": "sb_score",
         "score_scale": "double",
         "temperature": "double",
         "attention": "sb_attention_algorithm",
         "embedding_scale": "double",
         "position_scale": "double",
-        "embedding_norm": "_Bool",
+        "embedding_norm": "bool",
         "positions": "sb_positions",
         "position_offset": "int64_t",
         "rotary_base": "double",
@@ -400,10 +400,10 @@ class sb_transformer_options(Structure):
         "position_buckets": "int64_t",
         "position_distance": "int64_t",
         "precision": "sb_precision",
-        "recompute": "_Bool",
+        "recompute": "bool",
         "along": "sb_sequence",
         "longest": "int64_t",
-        "padded": "_Bool",
+        "padded": "bool",
         "padding_id": "int64_t",
         "ranks": "sb_communicator *",
     }
@@ -440,7 +440,7 @@ class sb_multi_head_attention(Structure):
         "scale": "double",
         "temperature": "double",
         "algorithm": "sb_attention_algorithm",
-        "rotary": "_Bool",
+        "rotary": "bool",
         "rotary_base": "double",
         "rotary_scaling": "double",
         "along": "sb_sequence",
@@ -468,7 +468,7 @@ class sb_attending(Structure):
         "bias": "sb_tensor *",
         "start": "int64_t",
         "cache": "sb_kv_cache *",
-        "cached": "_Bool",
+        "cached": "bool",
         "weights": "sb_tensor **",
     }
 
@@ -511,7 +511,7 @@ class sb_transformer_layer(Structure):
         "place": "sb_norm_place",
         "dropout": "double",
         "along": "sb_sequence",
-        "crosses": "_Bool",
+        "crosses": "bool",
         "self_norm": "sb_norm_layer",
         "cross_norm": "sb_norm_layer",
         "feed_norm": "sb_norm_layer",
@@ -538,7 +538,7 @@ class sb_encoder_layer(Structure):
         "place": "sb_norm_place",
         "dropout": "double",
         "along": "sb_sequence",
-        "crosses": "_Bool",
+        "crosses": "bool",
         "self_norm": "sb_norm_layer",
         "cross_norm": "sb_norm_layer",
         "feed_norm": "sb_norm_layer",
@@ -565,7 +565,7 @@ class sb_decoder_layer(Structure):
         "place": "sb_norm_place",
         "dropout": "double",
         "along": "sb_sequence",
-        "crosses": "_Bool",
+        "crosses": "bool",
         "self_norm": "sb_norm_layer",
         "cross_norm": "sb_norm_layer",
         "feed_norm": "sb_norm_layer",
@@ -581,7 +581,7 @@ class sb_pairs_options(Structure):
         ("length", c_int64),
     ]
     kinds = {
-        "strict": "_Bool",
+        "strict": "bool",
         "length": "int64_t",
     }
 
@@ -742,14 +742,14 @@ class sb_decoding_options(Structure):
         "beam_width": "int64_t",
         "length_penalty": "double",
         "longest": "int64_t",
-        "sample": "_Bool",
+        "sample": "bool",
         "temperature": "double",
         "top_k": "int64_t",
         "top_p": "double",
         "seed": "uint64_t",
         "batch_pairs": "int64_t",
         "weights": "sb_weight_format",
-        "no_cache": "_Bool",
+        "no_cache": "bool",
         "listen": "function",
         "listener": "void *",
     }
@@ -767,8 +767,8 @@ class sb_decoded(Structure):
     kinds = {
         "ids": "int32_t *",
         "length": "int64_t",
-        "ended": "_Bool",
-        "slid": "_Bool",
+        "ended": "bool",
+        "slid": "bool",
         "log_probability": "double",
         "score": "double",
     }
@@ -785,7 +785,7 @@ class sb_attention_map(Structure):
         "weights": "sb_tensor *",
         "queries": "sb_tensor *",
         "keys": "sb_tensor *",
-        "causal": "_Bool",
+        "causal": "bool",
     }
 
 
@@ -901,7 +901,7 @@ class sb_windows_options(Structure):
         "length": "int64_t",
         "batch_windows": "int64_t",
         "batch_symbols": "int64_t",
-        "fixed": "_Bool",
+        "fixed": "bool",
     }
 
 
@@ -926,10 +926,10 @@ class sb_language_model_options(Structure):
     ]
     kinds = {
         "transformer": "sb_transformer_options",
-        "tie_embeddings": "_Bool",
+        "tie_embeddings": "bool",
         "label_smoothing": "double",
         "context": "int64_t",
-        "running_text": "_Bool",
+        "running_text": "bool",
     }
 
 
@@ -942,8 +942,8 @@ class sb_seq2seq_options(Structure):
     ]
     kinds = {
         "transformer": "sb_transformer_options",
-        "tie_embeddings": "_Bool",
-        "share_embeddings": "_Bool",
+        "tie_embeddings": "bool",
+        "share_embeddings": "bool",
         "label_smoothing": "double",
     }
 
@@ -1075,9 +1075,9 @@ class sb_optimiser_options(Structure):
         "beta2": "double",
         "epsilon": "double",
         "momentum": "double",
-        "nesterov": "_Bool",
+        "nesterov": "bool",
         "weight_decay": "double",
-        "decay_all": "_Bool",
+        "decay_all": "bool",
         "clip": "double",
     }
 
@@ -1129,8 +1129,8 @@ class sb_trained(Structure):
         "waited": "double",
         "sent": "int64_t",
         "without_gradient": "const char *",
-        "stopped": "_Bool",
-        "skipped": "_Bool",
+        "stopped": "bool",
+        "skipped": "bool",
     }
 
 
@@ -1189,14 +1189,14 @@ class sb_embedding_layer(Structure):
         "positions": "sb_positions",
         "precision": "sb_precision",
         "along": "sb_sequence",
-        "padded": "_Bool",
+        "padded": "bool",
         "padding_id": "int64_t",
         "scale": "double",
         "position_scale": "double",
         "offset": "int64_t",
         "weight": "sb_tensor *",
         "position": "sb_tensor *",
-        "has_norm": "_Bool",
+        "has_norm": "bool",
         "norm": "sb_norm_layer",
     }
 
@@ -1210,7 +1210,7 @@ class sb_group(Structure):
     kinds = {
         "rate": "double",
         "decay": "double",
-        "frozen": "_Bool",
+        "frozen": "bool",
     }
 
 

@@ -260,20 +260,46 @@ RECIPES = {
                  dict(learning_rate=0.05, momentum=0.9, nesterov=True, weight_decay=1e-3, clip=0.5))}
 
 
+def follow(expected, optimiser, loss_of, limit=1e-9):
+    """The loss before each step is within this share of PyTorch's in float64."""
+    for step, wanted in enumerate(expected.numpy()):
+        with sb.Tape():
+            loss = loss_of(step)
+            loss.backward()
+            optimiser.step()
+            assert abs(loss.item() - wanted) <= limit * wanted, step
+
+
 @pytest.mark.parametrize("name", RECIPES)
 def test_losses_of_training_follow_pytorch(name):
     references, weights = References("training"), sb.Parameters.of("f64", 1)
     options, new, recipe = RECIPES[name]
     model = model_of(weights, options)
     references.read_weights(name, weights)
-    optimiser = new(weights, **recipe)
-    for step, expected in enumerate(references.file.tensor(f"losses.{name}").numpy()):
-        batch = sb.batch(**{part: references.read(f"batch.{step % 10}.{part}") for part in PARTS})
-        with sb.Tape():
-            loss = model.loss(batch)
-            loss.backward()
-            optimiser.step()
-            assert abs(loss.item() - expected) <= 1e-9 * expected
+    follow(references.file.tensor(f"losses.{name}"), new(weights, **recipe), lambda step: model.loss(
+        sb.batch(**{part: references.read(f"batch.{step % 10}.{part}") for part in PARTS})))
+
+
+LANGUAGE_RECIPES = {
+    "adam": (dict(norm_place="pre"), sb.Adam,
+             dict(learning_rate=0.001, beta1=0.9, beta2=0.98, epsilon=1e-9), {"f64": 1e-9, "f32": 1e-5}),
+    "adamw": (dict(norm_place="post", activation="gelu", positions="learned", tie_embeddings=True,
+                   label_smoothing=0.1), sb.AdamW,
+              dict(schedule=dict(kind="inverse_root", rate=0.005, warmup=20), beta1=0.9, beta2=0.98,
+                   epsilon=1e-8, weight_decay=0.01, decay_all=True, clip=1), {"f64": 1e-9})}
+
+
+@pytest.mark.parametrize("name", LANGUAGE_RECIPES)
+def test_losses_of_a_language_model_follow_pytorch(name):
+    options, new, recipe, limits = LANGUAGE_RECIPES[name]
+    letters = sb.Vocabulary(["abcdefghijklmnopqrstuvwxyz "], units="characters")
+    for dtype, limit in limits.items():
+        references, weights = References("language"), sb.Parameters.of(dtype, 1)
+        model = sb.LanguageModel.for_(weights, letters, width=16, heads=2, feed_forward=32, decoder_layers=2,
+                                      longest=16, **options)
+        references.read_weights(name, weights)
+        follow(references.file.tensor(f"losses.{name}"), new(weights, **recipe), lambda step: model.window_loss(
+            *(references.read(f"batch.{step % 6}.{part}") for part in ("input", "targets"))), limit)
 
 
 PRODUCTS = {
@@ -293,3 +319,17 @@ def test_hessian_products_are_as_in_pytorch(name):
         if product is not None:
             expected = references.file.tensor(f"{path}.h.{i}").numpy()
             assert np.abs(product.numpy() - expected).max() <= 1e-10 * np.abs(expected).max()
+
+
+def test_hessian_products_of_a_model_are_as_in_pytorch():
+    """A key's bias has none but for rounding, so all are measured by the largest."""
+    references, weights = References("second_order"), sb.Parameters.of("f64", 1)
+    model = model_of(weights, dict(activation="gelu", label_smoothing=0.1))
+    references.read_weights("model", weights)
+    batch = sb.batch(**{part: references.read(f"model.{part}") for part in PARTS})
+    names, x = zip(*weights.items())
+    products = sb.hvp(lambda *_: model.loss(batch), x, [references.read(f"model.v.{n}", "f64") for n in names])
+    expected = [references.file.tensor(f"model.h.{n}").numpy() for n in names]
+    largest = max(np.abs(e).max() for e in expected)
+    for name, product, wanted in zip(names, products, expected):
+        assert np.abs(product.numpy() - wanted).max() <= 1e-10 * largest, name
