@@ -1,6 +1,7 @@
 #!/bin/sh
 # Draws the pictures of README.md and the book anew, teach/pictures/*.svg, with commands of the
-# program: trains the dates model as ./run does, unless one is given, whose log lies beside it. Only
+# program: trains the dates model as ./run does, unless one is given, whose log lies beside it. Where
+# there are node, Chromium and the page of ./run playground, it also takes the picture of that. Only
 # ranks.svg is drawn by hand.
 #
 # teach/pictures.sh [MODEL]        SOFTBACK is the program ("./softback" otherwise, by ./run build)
@@ -23,4 +24,8 @@ for picture in attention loss jacobian; do
     [ "$(wc -c <"$work/$picture.svg")" -lt 60000 ] || { echo "$picture.svg is too large" >&2; exit 1; }
     mv "$work/$picture.svg" teach/pictures/
 done
+chromium=$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)
+if [ -n "$chromium" ] && [ -f teach/playground.html ] && command -v node >/dev/null; then
+    node teach/playground/picture.mjs "$chromium" teach/playground.html teach/pictures/playground.png
+fi
 ls -l teach/pictures

@@ -134,12 +134,13 @@ const Drawer = (() => {
         const {sum} = c, most = largest(c.ds);
         const zero = Math.abs(sum) < 1e-6 * most || most === 0;
         const lead =
-            "g is how the loss changes with each weight. The weights always sum to 1, so if one " +
-            "grows, others shrink. Arrows show what the right gradient makes of it: the score of " +
-            "a key with a high g falls, and what it loses, keys with a lower g gain. ";
-        if (zero) return lead + "So nothing is lost: the ds of this row sum to 0.";
+            "g says how the loss changes with each weight, ds how it changes with each score. " +
+            "Raise all scores of this row by the same amount: no weight changes, so the loss does " +
+            "not. That is why the right ds sum to 0. What the score of one key loses, others " +
+            "gain: arrows lead from keys with a high g to keys with a lower one. ";
+        if (zero) return lead + "The ds of this row do sum to 0.";
         const outline = wrong ? " Outlines are the right ds, bars those that this model gets." : "";
-        return `${lead}But here the ds sum to ${short(sum)}: ${short(Math.abs(sum))} is ${
+        return `${lead}But here they sum to ${short(sum)}: ${short(Math.abs(sum))} is ${
                    sum > 0 ? "taken from" : "given to"} ` +
                "this row, and no other key pays for it." + outline;
     };

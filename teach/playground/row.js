@@ -203,6 +203,10 @@ const Row = (() => {
         });
         $("row-more").onclick = () => resize(1);
         $("row-less").onclick = () => resize(-1);
+        $("row-raise").onclick = () => edit(() => {
+            s.scores = s.scores.map((x) => +(x + 1).toPrecision(12));
+            build();
+        });
         $("row-back").onclick = back;
         $("temperature").oninput = (e) => edit(() => (s.temperature = +e.target.value));
         build();

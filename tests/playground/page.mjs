@@ -68,6 +68,12 @@ await test(
 await test(
     "one row uses scores, gradients, masks and the temperature",
     () => visit(still, async (page, text, set) => {
+        const weights = () => Promise.all([0, 1, 2, 3].map((i) => text("a-" + i)));
+        const before = await weights();
+        await page.click("#row-raise");
+        expectEqual(await page.value('$("score-0").value'), "3", "a raised score");
+        expectEqual(await weights(), before, "the weights of raised scores");
+        await page.click("#row-calm");
         await set("slide-0", 1);
         expectEqual(await page.value('$("score-0").value'), "1", "the score beside its slider");
         expectEqual(await text("a-0"), await text("a-1"), "the weights of equal scores");
@@ -272,7 +278,10 @@ await test(
             expect(Math.abs(got - wanted) <= 0.006 * Math.abs(wanted) + 1e-5,
                    `row ${i}, ${name}: ${got}, and ${wanted}`);
         }));
-        expect((await text("drawer-say")).includes("sum to 0"), await text("drawer-say"));
+        expect((await text("drawer-say")).includes("no weight changes, so the loss does not"),
+               await text("drawer-say"));
+        expect((await text("drawer-say")).endsWith("The ds of this row do sum to 0."),
+               await text("drawer-say"));
         await set("timeline", 30);
         expect((await text("drawer-where")).includes("step 30"), "the drawer follows the timeline");
         await picture(page, "drawer");
@@ -282,7 +291,7 @@ await test(
         expectEqual(await page.value("scrollY"), place, "the place");
         await page.click("#cell-1-0-3-4");
         expectEqual(await text("drawer-title"), "One row, wrong gradient", "the title");
-        expect(/here the ds sum to/.test(await text("drawer-say")), await text("drawer-say"));
+        expect(/here they sum to/.test(await text("drawer-say")), await text("drawer-say"));
         await page.click("#drawer-edit");
         expect(
             (await text("row-origin")).startsWith("“9” attends, row 4"), await text("row-origin"));
