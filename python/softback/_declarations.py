@@ -190,11 +190,13 @@ class sb_context(Structure):
         ("partition", c_void_p),
         ("ring", c_void_p),
         ("packed", c_void_p),
+        ("position", c_void_p),
     ]
     kinds = {
         "partition": "const sb_partition *",
         "ring": "sb_communicator *",
         "packed": "struct packed_weights *",
+        "position": "struct device_position *",
     }
 
 
