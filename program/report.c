@@ -242,8 +242,7 @@ static int report_run(int argc, char **argv)
         "Writes one page of HTML on a model: whether its training is good, its curves, its "
         "attention weights for a text, and, for an encoder-decoder, its errors and the tape of "
         "that text's loss. Of two models, of any kind, or of all in a folder that have their log "
-        "beside "
-        "them, it writes a page that compares them.",
+        "beside them, it writes a page that compares them.",
         NULL,
         NULL,
         NULL};
