@@ -370,7 +370,8 @@ sb_tensor *sb_linear_cross_entropy(sb_tensor *x, sb_tensor *weight, sb_tensor *b
         dim[axis] = axis < x->rank - 1 ? x->dim[axis] : weight->dim[0];
     struct cross_entropy loss;
     struct walk w = {0};
-    if (!cross_entropy_begin(&loss, node, dtype_of_sums(x->dtype), x->rank, dim, targets,
+    /* The node's inputs may be dual numbers where x is not. */
+    if (!cross_entropy_begin(&loss, node, dtype_of_sums(node->in[X]->dtype), x->rank, dim, targets,
                              class_weight) ||
         !fused_loss_forward(&w, &loss, node))
         return NULL;
