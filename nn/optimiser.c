@@ -10,6 +10,7 @@
 #include "tensor/mathematics.h"
 #include "tensor/memory.h"
 #include <math.h>
+#include <string.h>
 
 static const char *const names[] = {"sgd", "adam", "adamw"};
 
@@ -266,28 +267,49 @@ bool sb_optimiser_step_scaled(sb_optimiser *o, double factor)
 
 /* ---- steps in a graph ---- */
 
+/* The index of a step among the different ones; -1: there are too many. */
+static int64_t plan_numbers(struct optimiser_numbers *numbers, const struct adam_step *step)
+{
+    int64_t i = 0;
+    while (i < numbers->count && memcmp(&numbers->step[i], step, sizeof *step) != 0)
+        i++;
+    if (i == OPTIMISER_NUMBERS)
+        return -1;
+    if (i == numbers->count)
+        numbers->step[numbers->count++] = *step;
+    return i;
+}
+
+static bool plan_run(const sb_optimiser *o, const struct run *run, struct optimiser_plan *plan,
+                     struct optimiser_numbers *numbers)
+{
+    const struct elements e = elements_of(o, run);
+    const struct adam_step step = adam_step_of(o, run, 1);
+    const int64_t i = plan_numbers(numbers, &step);
+    if (i < 0 || !memory_room(&plan->pass, plan->passes, &plan->room, sizeof *plan->pass))
+        return false;
+    plan->pass[plan->passes++] =
+        (struct optimiser_pass){e.n, i, e.w, e.g, e.moment[0], e.moment[1]};
+    return true;
+}
+
 bool optimiser_plan_step(sb_optimiser *o, struct optimiser_plan *plan,
-                         struct adam_step step[OPTIMISER_PASSES], double *rate)
+                         struct optimiser_numbers *numbers)
 {
     const double usual = o->rate;
     struct run run;
-    *plan = (struct optimiser_plan){.limit = o->options.clip};
-    *rate = next_rate(o);
-    if (o->kind == SGD || !(*rate >= 0 && isfinite(*rate)) || !moments_fit(&o->moments, o->set))
+    bool ok = true;
+    *numbers = (struct optimiser_numbers){.rate = next_rate(o)};
+    plan->passes = 0;
+    plan->limit = o->options.clip;
+    if (o->kind == SGD || !(numbers->rate >= 0 && isfinite(numbers->rate)) ||
+        !moments_fit(&o->moments, o->set))
         return false;
-    bool fits = true;
-    o->rate = *rate;
-    for (int64_t i = 0; fits && find_run(o, i, &run); i = run.end) {
-        const struct elements e = elements_of(o, &run);
-        fits = plan->passes < OPTIMISER_PASSES;
-        if (!fits)
-            break;
-        step[plan->passes] = adam_step_of(o, &run, 1);
-        plan->pass[plan->passes++] =
-            (struct optimiser_pass){e.n, e.w, e.g, e.moment[0], e.moment[1]};
-    }
+    o->rate = numbers->rate; /* of the runs */
+    for (int64_t i = 0; ok && find_run(o, i, &run); i = run.end)
+        ok = plan_run(o, &run, plan, numbers);
     o->rate = usual;
-    return fits && plan->passes > 0;
+    return ok && plan->passes > 0;
 }
 
 void optimiser_step_taken(sb_optimiser *o, double rate, double norm)

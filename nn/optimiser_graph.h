@@ -9,26 +9,34 @@
 #include "nn/optimiser.h"
 #include "ops/update.h"
 
-enum { OPTIMISER_PASSES = 32 }; /* the most of a step in a graph */
+enum { OPTIMISER_NUMBERS = 32 }; /* the most different numbers of passes in a step */
 
-/* One pass over parameters that share their numbers. */
+/* One pass, over parameters that share their numbers: step[numbers] below. */
 struct optimiser_pass {
-    int64_t n;
+    int64_t n, numbers;
     void *w, *g, *m, *v;
 };
 
-/* What a graph depends on: it holds for steps of an equal plan. */
+/* What a graph depends on: it holds for steps of an equal plan. Zero is an empty plan. */
 struct optimiser_plan {
-    int64_t passes;
+    int64_t passes, room;
     double limit; /* of the norm; 0: none */
-    struct optimiser_pass pass[OPTIMISER_PASSES];
+    struct optimiser_pass *pass;
 };
 
-/* The plan of the next step, from the gradients that exist, and its numbers, of each pass, with
- *rate. False, perhaps without a message, when it cannot be part of a graph. */
+/* The numbers of a step. */
+struct optimiser_numbers {
+    double rate;
+    int64_t count;
+    struct adam_step step[OPTIMISER_NUMBERS];
+};
+
+/* The plan of the next step, from the gradients that exist, and its numbers; the plan is filled
+   anew. False, perhaps without a message, when the step cannot be part of a graph. */
 bool optimiser_plan_step(sb_optimiser *o, struct optimiser_plan *plan,
-                         struct adam_step step[OPTIMISER_PASSES], double *rate);
+                         struct optimiser_numbers *numbers);
 bool optimiser_same_plan(const struct optimiser_plan *a, const struct optimiser_plan *b);
+void optimiser_plan_free(struct optimiser_plan *plan);
 
 /* Queues the step of a plan for the gradients and the loss, an f32. `numbers` and `outcome` are in
    device memory (ops/update.h). */

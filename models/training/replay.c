@@ -42,6 +42,7 @@ struct replay {
     sb_model model;
     sb_optimiser *optimiser; /* or NULL; then its numbers, and what its step has found: */
     sb_tensor *numbers, *outcome;
+    struct optimiser_plan plan;
     double rate;
     int64_t layout; /* of the gradients that the graphs write */
     int count;
@@ -58,7 +59,7 @@ struct replay *replay_new(const sb_model *model, sb_optimiser *optimiser)
     r->device = device;
     r->model = *model;
     r->optimiser = optimiser;
-    const int64_t numbers = OPTIMISER_PASSES * ADAM_NUMBERS / (int64_t)sizeof(double);
+    const int64_t numbers = OPTIMISER_NUMBERS * ADAM_NUMBERS / (int64_t)sizeof(double);
     r->numbers = sb_tensor_zeros(SB_F64, SB_SHAPE(numbers));
     r->outcome = sb_tensor_zeros(SB_F64, SB_SHAPE(UPDATE_OUTCOME));
     if (r->numbers && r->outcome)
@@ -74,6 +75,7 @@ static void replay_drop(const struct replay *r, struct recording *n)
     r->device->graphs->free(n->graph);
     batch_release(&n->batch);
     memory_free(n->has_gradient);
+    optimiser_plan_free(&n->plan);
     *n = (struct recording){.form = n->form};
 }
 
@@ -90,6 +92,7 @@ void replay_free(struct replay *r)
         replay_forget(r);
         sb_tensor_release(r->numbers);
         sb_tensor_release(r->outcome);
+        optimiser_plan_free(&r->plan);
     }
     memory_free(r);
 }
@@ -171,9 +174,9 @@ static bool replay_copy_batch(struct recording *n, const sb_batch *batch, const 
 /* Queues the optimiser's step, if it can be part of the graph. */
 static bool replay_queue_update(struct replay *r, struct recording *n)
 {
-    struct adam_step step[OPTIMISER_PASSES];
+    struct optimiser_numbers numbers;
     n->updates = r->optimiser && n->form.mean && !n->form.adds &&
-                 optimiser_plan_step(r->optimiser, &n->plan, step, &r->rate);
+                 optimiser_plan_step(r->optimiser, &n->plan, &numbers);
     return !n->updates || optimiser_queue_step(r->optimiser, &n->plan, n->loss, r->numbers->data,
                                                r->outcome->data);
 }
@@ -243,17 +246,17 @@ static void replay_set_gradients(const struct replay *r, const bool *has_gradien
    there are none. If the plan of the step is not the graph's, the graph is dropped. */
 static bool replay_prepare_update(struct replay *r, struct recording *n)
 {
-    struct optimiser_plan plan;
-    struct adam_step step[OPTIMISER_PASSES];
-    char numbers[OPTIMISER_PASSES * ADAM_NUMBERS] = {0};
+    struct optimiser_numbers numbers;
+    char bytes[OPTIMISER_NUMBERS * ADAM_NUMBERS] = {0};
     const struct update_kernels *k = kernel_row(&update_rows, parameters_values(r->model.weights));
     replay_set_gradients(r, n->has_gradient);
-    const bool same = k && optimiser_plan_step(r->optimiser, &plan, step, &r->rate) &&
-                      optimiser_same_plan(&plan, &n->plan);
+    const bool same = k && optimiser_plan_step(r->optimiser, &r->plan, &numbers) &&
+                      optimiser_same_plan(&r->plan, &n->plan);
     replay_set_gradients(r, NULL);
-    for (int64_t i = 0; same && i < plan.passes; i++)
-        k->adam_numbers(&step[i], numbers + i * ADAM_NUMBERS);
-    if (same && r->device->upload(r->numbers->data, numbers, (size_t)plan.passes * ADAM_NUMBERS))
+    for (int64_t i = 0; same && i < numbers.count; i++)
+        k->adam_numbers(&numbers.step[i], bytes + i * ADAM_NUMBERS);
+    r->rate = numbers.rate;
+    if (same && r->device->upload(r->numbers->data, bytes, (size_t)numbers.count * ADAM_NUMBERS))
         return true;
     replay_drop(r, n);
     return false;
