@@ -11,15 +11,17 @@ that the file names; with another version they are not checked, nor in a file th
 number that falls is written with the change that lowers it.
 
 Columns: HMMA, tensor-core products; the bits of the widest load from and store to global memory;
-registers, static shared memory and instructions; "loop", the instructions of the inner loop: of those
-that contain no other, the one with the most HMMA, else the longest; "warps", how many of a
-multiprocessor's 64 the registers allow.
+registers, static shared memory and instructions; "loop", the instructions of the inner loop, the
+longest of those that contain no other, or of kernels that load tiles and multiply them on tensor
+cores (LDGSTS and HMMA in one loop) the shortest way through that loop with all loads and products of a
+tile; "warps", how many of a multiprocessor's 64 the registers allow.
 
 cuobjdump comes with the CUDA toolkit, and with PyPI's triton where a toolkit has none.
 """
 import argparse
 import concurrent.futures
 import glob
+import heapq
 import os
 import re
 import shutil
@@ -74,21 +76,58 @@ class Kernel:
     def __init__(self):
         self.code, self.registers, self.shared = [], 0, 0
 
+    def next(self):
+        """For each instruction the indices of those that may follow."""
+        index = {address: i for i, (address, _) in enumerate(self.code)}
+        for i, (_, text) in enumerate(self.code):
+            target = re.search(r"\bBRA\b.*?(0x[0-9a-f]+)$", text)
+            ends = re.search(r"\b(BRA|EXIT|RET)\b", text)
+            conditional = text[0] == "@" or re.search(r"\bBRA(\.\w+)* !?U?P\d", text)
+            yield ([index[int(target.group(1), 16)]] if target else []) + (
+                [i + 1] if (not ends or conditional) and i + 1 < len(self.code) else [])
+
     def loops(self):
-        """First and last address of each loop: a branch back to it, or to itself."""
-        for address, text in self.code:
-            branch = re.match(r"(?:@!?U?P\w+ )?BRA(?:\.\w+)* .*?(0x[0-9a-f]+)$", text)
-            if branch and int(branch.group(1), 16) < address:
-                yield int(branch.group(1), 16), address
+        """First and last instruction of each loop: a branch back to it, or to itself."""
+        for i, targets in enumerate(self.next()):
+            for first in targets:
+                if first < i:
+                    yield first, i
+
+    def opcodes(self, first, last):
+        return [opcode(text).split(".")[0] for _, text in self.code[first:last + 1]]
 
     def inner_loop(self):
         loops = list(self.loops())
+        tiles = [a for a in loops if {"HMMA", "LDGSTS"} <= set(self.opcodes(*a))]
+        if tiles:
+            return self.shortest_way(*min(tiles, key=lambda a: a[1] - a[0]))
         inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
-        sizes = []
-        for first, last in inner:
-            body = [text for address, text in self.code if first <= address <= last]
-            sizes.append((sum("HMMA" in text for text in body), len(body)))
-        return max(sizes)[1] if sizes else 0
+        return max((last + 1 - first for first, last in inner), default=0)
+
+    def shortest_way(self, first, last):
+        """The least instructions from the first to the last that include as many HMMA and LDGSTS as
+        a way without inner loops can."""
+        ops, follow = self.opcodes(first, last), list(self.next())[first:last + 1]
+        follow = [[n - first for n in targets if first <= n <= last] for targets in follow]
+        most = [0] * len(ops), [0] * len(ops)
+        for i, op in enumerate(ops):
+            for count, wanted in zip(most, ("HMMA", "LDGSTS")):
+                count[i] += op == wanted
+                for n in follow[i]:
+                    count[n] = max(count[n], count[i]) if n > i else count[n]
+        todo, seen = [(1, 0, 0, 0)], set()
+        while todo:
+            length, i, products, loads = heapq.heappop(todo)
+            if (i, products, loads) in seen:
+                continue
+            seen.add((i, products, loads))
+            products = min(products + (ops[i] == "HMMA"), most[0][-1])
+            loads = min(loads + (ops[i] == "LDGSTS"), most[1][-1])
+            if i == len(ops) - 1 and (products, loads) == (most[0][-1], most[1][-1]):
+                return length
+            for n in follow[i] if i < len(ops) - 1 else []:
+                heapq.heappush(todo, (length + 1, n, products, loads))
+        return last + 1 - first
 
     def count(self, *opcodes):
         return sum(opcode(text).split(".")[0] in opcodes for _, text in self.code)
