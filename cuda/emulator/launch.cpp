@@ -37,10 +37,11 @@ static cudaError_t check_shape(const Launch &launch)
     return launch.shared_bytes > limit ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration;
 }
 
-/* A small number and padding, which gcc 12 does not clear everywhere; no memory begins there. */
+/* A small number, at most the threshold of dropout, 2^16, and padding, which gcc 12 does not clear
+   everywhere; no memory begins there. */
 static bool is_small_number(uintptr_t word)
 {
-    return static_cast<uint32_t>(word) < 4096;
+    return static_cast<uint32_t>(word) <= 1 << 16;
 }
 
 /* Programs and their memory lie above 2^44; the address sanitizer maps its shadow below, where the
