@@ -25,6 +25,9 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.append(os.path.join(ROOT, "tests", "bench"))
+import gpu_model # in tests/bench
+
 BUILD = os.path.join(ROOT, "build", "gpu")
 EMULATED = os.environ.get("SOFTBACK_CUDA") == "emulated"
 SECONDS = 530  # the sum of the limits below
@@ -276,11 +279,15 @@ def bench(report, limit, keep):
     command = [os.path.join(BUILD, "softback"), "bench", "--device", "cuda", "--tabs"]
     ok, text = report.run("benchmark", limit, command, keep=keep)
     rows = rows_of(text)
-    shown = [(group, name, way, milliseconds(row), per_second(row), share(row))
-             for (group, name, way), row in rows.items()]
+    device = gpu_model.device_named(report.title)
+    predicted = gpu_model.predictions(device) if device else {}
+    shown = [key + (milliseconds(row), per_second(row), share(row),
+                    f"{row[0] / predicted[key]:.2f}" if key in predicted else "")
+             for key, row in rows.items()]
     report.section("Benchmark", "`softback bench --device cuda`; a share is relative to a large "
-                   "copy or product in the same run.\n\n" +
-                   table(("", "", "", "ms", "rate", "share"), shown))
+                   "copy or product in the same run, the last column to the time that "
+                   "tests/bench/gpu_model.py predicts.\n\n" +
+                   table(("", "", "", "ms", "rate", "share", "of predicted"), shown))
     if not ok:
         report.section("The end of the benchmark", block(text, 10))
     return ok, rows
