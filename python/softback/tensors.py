@@ -157,7 +157,7 @@ class Tensor:
     def numpy(self):
         """The elements as a NumPy array that shares them; of a tensor on a GPU, a copy."""
         if self.dtype not in DTYPES:
-            raise Error(f"numpy: NumPy has no {self.dtype}; cast it: x.cast(\"f32\")")
+            raise Error(f"numpy: NumPy has no {self.dtype}; cast it first: x.cast(\"f32\").numpy()")
         here = self.keep() if self.device == "cpu" else self.to("cpu")
         with Tape(record=False):
             view = owned(retain(c.sb_detach(here._c)))  # holds the data, whatever happens to the tensor

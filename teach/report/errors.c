@@ -97,9 +97,9 @@ static void cell(struct html *html, const char *text)
 
 static void table(struct html *html, const struct errors *e)
 {
-    html_add(html, "<div class=\"wide\"><table>\n<tr><th scope=\"col\">text</th><th "
-                   "scope=\"col\">expected</th><th scope=\"col\">written</th><th "
-                   "scope=\"col\">symbols to change</th></tr>\n");
+    html_add(html, "<div class=\"wide\"><table>\n<tr><th scope=\"col\" class=\"names\">text</th>"
+                   "<th scope=\"col\" class=\"names\">expected</th><th scope=\"col\" "
+                   "class=\"names\">written</th><th scope=\"col\">symbols to change</th></tr>\n");
     for (int64_t n = 0; n < e->wrong && n < SHOWN; n++) {
         const int64_t i = e->found[n].pair;
         html_add(html, "<tr>");

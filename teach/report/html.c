@@ -54,7 +54,7 @@ static const char style[] =
     "table{border-collapse:collapse;font-variant-numeric:tabular-nums}"
     "td,th{padding:.1rem .7rem;text-align:right;border-bottom:1px solid "
     "var(--line)}td{white-space:nowrap}th[scope=row]{font-weight:normal}"
-    "td.names{text-align:left;white-space:normal}\n"
+    "td.names,th.names{text-align:left;white-space:normal}\n"
     "summary{cursor:pointer}.maps{display:flex;flex-wrap:wrap;gap:1rem}figure{margin:0}"
     "figcaption{font-size:.85rem}\n"
     ".wide{overflow-x:auto}pre{overflow-x:auto}caption{text-align:left;font-size:.85rem}\n"
