@@ -2,7 +2,9 @@
    softback explain softmax. */
 #include "models/model_twin.h"
 #include "teach/report/check.h"
+#include "teach/report/compare.h"
 #include "teach/report/figure.h"
+#include "teach/report/histograms.h"
 #include "teach/report/jacobian.h"
 #include "teach/report/signature.h"
 #include "tests/support/program.h"
@@ -551,4 +553,33 @@ TEST(report, all_runs_of_a_folder_are_compared)
     cr_assert(mkdir(test_temporary("empty"), 0777) == 0);
     o = program_run("report empty");
     cr_expect(o.code == 1 && strstr(o.err, "the folder \"empty\" has no run"), "%s", o.err);
+}
+
+/* A comparison of a run with itself, and the histograms of its log. */
+static bool compare_each(void *context)
+{
+    const struct subject *subject = context;
+    struct compared runs[2] = {{0}};
+    struct html html = {0};
+    bool ok = true;
+    for (int i = 0; ok && i < 2; i++)
+        ok = compared_open(&runs[i], "m", test_temporary("m"), test_temporary("m.jsonl"));
+    char *page = ok ? compare_page("Two runs", 2, runs) : NULL;
+    ok = page && histograms_add(&html, &runs[0].log, subject->checkpoint->weights);
+    char *histograms = html_end(&html);
+    ok = ok && histograms && strstr(histograms, "<h2>The elements of each gradient</h2>");
+    memory_free(histograms);
+    memory_free(page);
+    for (int i = 0; i < 2; i++)
+        compared_close(&runs[i]);
+    return ok;
+}
+
+CPU_TEST(report, each_failing_allocation_of_a_comparison_is_reported)
+{
+    struct subject subject;
+    cr_assert(program_run(TRAIN "--report page.html").code == 0);
+    cr_assert(subject_open(&subject, test_temporary("m"), "3 1 4", "1 2"), "%s", sb_error());
+    cr_expect(test_each_allocation_fails(compare_each, &subject) > 50);
+    subject_close(&subject);
 }
