@@ -16,7 +16,8 @@ const char *details_setting(const struct checkpoint *c, const sb_description *d,
 struct time_text details_time(double seconds)
 {
     struct time_text time;
-    const long long s = (long long)(seconds + 0.5);
+    const double most = 1e12; /* a log may say anything */
+    const long long s = (long long)(fmin(fmax(seconds, 0), most) + 0.5);
     if (seconds < 60)
         snprintf(time.text, sizeof time.text, "%.1f s", seconds);
     else if (s < 3600)

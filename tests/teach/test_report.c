@@ -446,6 +446,10 @@ TEST(report, a_log_of_another_model_is_refused)
     program_write("odd.log", two, strlen(two));
     o = program_run("report m --input '1 2' --log odd.log");
     cr_expect(o.code == 1 && strstr(o.err, "has 1 histograms; 2 are expected"), "%s", o.err);
+    const char long_ago[] = "{\"step\":1,\"seconds\":1e308}\n{\"step\":2,\"seconds\":1e308}\n";
+    program_write("odd.log", long_ago, strlen(long_ago));
+    o = program_run("report m --input '1 2' --log odd.log");
+    cr_expect(o.code == 0, "%s", o.err);
 }
 
 TEST(report, wrong_arguments_are_named)
