@@ -7,8 +7,6 @@
 namespace
 {
 
-enum { LARGEST_SPLIT = 64 }; /* larger heads leave no registers for two ways through a tile */
-
 /* A block owns 128 queries. For the largest heads, and large heads with a bias, a warp has
    registers for one fragment of them only. If it DROPS, a call may have dropout. */
 template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
@@ -252,15 +250,12 @@ bool draws_in_order(const attention &a)
 
 bool attention_mma_forward(const attention &a, const attention_tiled &f)
 {
-    const int64_t size = a.D > a.Dv ? a.D : a.Dv;
-    const bool drops = a.dropout.threshold > 0;
-    return size <= LARGEST_HEAD && draws_in_order(a) && with_head_size(size, [&](auto D) {
-               if constexpr (D() <= LARGEST_SPLIT)
-                   if (!f.bias && !drops)
-                       return launch_forward<D(), false, false>(a, f);
-               return f.bias ? launch_forward<D(), true, true>(a, f)
-                             : launch_forward<D(), false, true>(a, f);
-           });
+    if (a.D > LARGEST_HEAD || a.Dv > LARGEST_HEAD || !draws_in_order(a))
+        return false;
+    return with_shape(a, [&](auto D, auto drops) {
+        return f.bias ? launch_forward<D(), true, true>(a, f)
+                      : launch_forward<D(), false, drops()>(a, f);
+    });
 }
 
 /* First checks whether the device has enough shared memory for all kernels. */

@@ -265,6 +265,20 @@ template <class Launch> bool with_head_size(int64_t size, Launch launch)
     return launch(std::integral_constant<int, LARGEST_HEAD>());
 }
 
+enum { LARGEST_SPLIT = 64 }; /* larger heads leave no registers for separate code */
+
+/* Calls launch(head size, drops): only kernels for smaller heads have code of their own for calls
+   without dropout. */
+template <class Launch> bool with_shape(const attention &a, Launch launch)
+{
+    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
+        if constexpr (D() <= LARGEST_SPLIT)
+            if (a.dropout.threshold == 0)
+                return launch(D, std::false_type());
+        return launch(D, std::true_type());
+    });
+}
+
 /* Whether a block of this kernel can have this much shared memory on the device. */
 template <class Kernel> bool shared_memory_allowed(Kernel *kernel, size_t bytes)
 {

@@ -50,7 +50,8 @@ __device__ void add_tile(bias_memory<S> &m, const attention &a, const attention_
         if (kind != WHOLE && !any_kept<S::M>(m.bits, first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<S::D, S::M>(of, a, g, t, first, column, m.rows, m.bits, kind == WHOLE, ds);
+        score_gradient<true, S::D, S::M>(of, a, g, t, first, column, m.rows, m.bits, kind == WHOLE,
+                                         ds);
         for (int n = 0; n < 4; n++)
             for (int e = 0; e < 4; e++)
                 m.sum[first + lane_group() + e / 2 * 8][column + 8 * n + 2 * lane_part() + e % 2] +=

@@ -14,8 +14,10 @@
 namespace
 {
 
-template <int D>
+/* If it DROPS, a call may have dropout. */
+template <int D, bool DROPS>
 struct keys_shape : mma_shape<D, 4, D <= 64 ? 2 : 1, D <= 64 ? 128 : 64, D <= 128 ? 64 : 32> {
+    static constexpr bool drops = DROPS;
     enum { N = D <= 64 || D > 128 ? 4 : 8 }; /* fragments of queries that are processed at a time */
 };
 
@@ -71,7 +73,7 @@ __device__ query_numbers load_queries(keys_memory<S> &m, int stage, const attent
             m.q[stage], rows_from(rows_of<bf16>(g.q, a.q, t.b, t.h), t.i), count, a.D, aligned);
         load_rows<S::D, S::COLUMNS, S::THREADS>(
             m.dy[stage], rows_from(rows_of<bf16>(g.dy, a.y, t.b, t.h), t.i), count, a.Dv, aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, a.dropout.threshold > 0);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
         if (threadIdx.x < S::COLUMNS)
             numbers = numbers_of(a, g, t.b, t.h, t.i + threadIdx.x, true);
     }
@@ -143,7 +145,8 @@ __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, b
     for (int c = 0; c < 2 * S::N; c++) {
         const int query = column + c / 2 * 8 + 2 * lane_part() + c % 2;
         const uint32_t kept = key_bits<S>(m.bits[stage].keep[query], all);
-        const uint32_t stay = key_bits<S>(m.bits[stage].stay[query], a.dropout.threshold == 0);
+        const uint32_t stay =
+            key_bits<S>(m.bits[stage].stay[query], !S::drops || a.dropout.threshold == 0);
         const float delta = m.rows[stage].delta[query];
 #pragma unroll
         for (int r = 0; r < 2 * S::M; r++) {
@@ -151,7 +154,7 @@ __device__ void key_gradient(keys_memory<S> &m, int stage, const attention &a, b
             float &ds = dp[r / 2][c / 2][e];
             const bool stays = has_key(stay, r / 2, e);
             ds = has_key(kept, r / 2, e)
-                     ? score_gradient_of(a, p[r / 2][c / 2][e], ds, stays, delta)
+                     ? score_gradient_of<S::drops>(a, p[r / 2][c / 2][e], ds, stays, delta)
                      : 0;
         }
     }
@@ -222,7 +225,7 @@ __device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
             key_gradient(m, stage, a, all, column, p, ds);
         }
         if (WANTED & DV) {
-            if (a.dropout.threshold > 0)
+            if (S::drops && a.dropout.threshold > 0)
                 drop_weights(m, stage, column, p);
             add_products<S::D, S::M, S::N>(p, dy, column, careful_dy, sums.dv);
         }
@@ -231,10 +234,13 @@ __device__ void add_tile(keys_memory<S> &m, int stage, const attention &a,
     }
 }
 
+/* The place of the block's keys is read from a tile, which takes no registers during the loop. */
 template <class S, int WANTED>
 __device__ void store(keys_memory<S> &m, const attention &a, const attention_tiled_backward &g,
-                      const tile_place &t, int64_t group, const key_sums<S> &sums)
+                      const key_sums<S> &sums)
 {
+    const tile_place &t = m.tile[0].t;
+    const int64_t group = m.tile[0].group;
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const int64_t count = a.Lk - t.j - first;
     const float dropped = a.dropout.threshold > 0 ? (float)a.dropout.scale : 1;
@@ -288,13 +294,13 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
             add_tile<S, WANTED>(*m, stage, a, g, careful_q, careful_dy, sums);
     }
     if (active)
-        store<S, WANTED>(*m, a, g, own, group, sums);
+        store<S, WANTED>(*m, a, g, sums);
 }
 
-template <int D, int WANTED>
+template <int D, bool DROPS, int WANTED>
 bool launch_keys(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
 {
-    typedef keys_shape<D> S;
+    typedef keys_shape<D, DROPS> S;
     const size_t bytes = sizeof(keys_memory<S>);
     static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.G * block_count(a.Lk, S::ROWS);
@@ -307,14 +313,14 @@ bool launch_keys(const attention &a, const attention_tiled_backward &g, bool ali
 }
 
 /* For the largest heads, one sum fills the registers, so there are two launches. */
-template <int D>
+template <int D, bool DROPS>
 bool launch_wanted(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
 {
     if constexpr (D <= 128)
-        return launch_keys<D, DK | DV>(a, g, aligned, queue);
+        return launch_keys<D, DROPS, DK | DV>(a, g, aligned, queue);
     else
-        return (!g.dk.data || launch_keys<D, DK>(a, g, aligned, queue)) &&
-               (!g.dv.data || launch_keys<D, DV>(a, g, aligned, queue));
+        return (!g.dk.data || launch_keys<D, DROPS, DK>(a, g, aligned, queue)) &&
+               (!g.dv.data || launch_keys<D, DROPS, DV>(a, g, aligned, queue));
 }
 
 } // namespace
@@ -322,7 +328,6 @@ bool launch_wanted(const attention &a, const attention_tiled_backward &g, bool a
 bool attention_mma_keys(const attention &a, const attention_tiled_backward &g, bool aligned,
                         bool queue)
 {
-    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
-        return launch_wanted<decltype(D)::value>(a, g, aligned, queue);
-    });
+    return with_shape(
+        a, [&](auto D, auto drops) { return launch_wanted<D(), drops()>(a, g, aligned, queue); });
 }

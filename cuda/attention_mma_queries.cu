@@ -7,9 +7,11 @@
 namespace
 {
 
-/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. */
-template <int D>
+/* Two blocks fit on a multiprocessor of compute capability 9.0 for heads of up to 128. If it DROPS,
+   a call may have dropout. */
+template <int D, bool DROPS>
 struct queries_shape : mma_shape<D, 4, D <= 128 ? 2 : 1, D <= 128 ? 128 : 64, D <= 64 ? 64 : 32> {
+    static constexpr bool drops = DROPS, splits = !DROPS; /* code for whole tiles alone */
 };
 
 template <class S> struct queries_memory {
@@ -37,18 +39,17 @@ __device__ void load_keys(queries_memory<S> &m, int stage, const attention &a,
         load_rows<S::D, S::COLUMNS, S::THREADS>(
             m.v[stage], rows_from(rows_of<bf16>(g.v, a.v, t.b, tile.group), t.j), count, a.Dv,
             aligned);
-        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, a.dropout.threshold > 0);
+        set_bits<S::THREADS>(m.bits[stage], a, t, tile.kind, S::drops && a.dropout.threshold > 0);
     }
     cp_async_commit();
 }
 
 /* dq += ds k over a tile, 32 keys at a time. */
 template <class S>
-__device__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
-                         const attention_tiled_backward &g, bool careful,
-                         float (&dq)[S::M][S::D / 8][4])
+__device__ __forceinline__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
+                                         const attention_tiled_backward &g, bool all, bool careful,
+                                         float (&dq)[S::M][S::D / 8][4])
 {
-    const bool all = m.tile[stage].kind == WHOLE;
     const int first = threadIdx.x / WARP * S::WARP_ROWS;
     const tile_rows of = {m.q, m.dy, m.k[stage], m.v[stage]};
 #pragma unroll 1
@@ -56,8 +57,8 @@ __device__ void add_tile(queries_memory<S> &m, int stage, const attention &a,
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows, m.bits[stage],
-                                   all, ds);
+        score_gradient<S::drops, S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows,
+                                             m.bits[stage], all, ds);
         add_products<S::D, S::M, 4>(ds, of.k, column, careful, dq);
     }
 }
@@ -75,8 +76,8 @@ __device__ void add_delta(queries_memory<S> &m, int stage, const attention &a,
         if (!all && !any_kept<S::M>(m.bits[stage], first, column))
             continue;
         float ds[S::M][4][4];
-        score_gradient<S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows, m.bits[stage],
-                                   all, ds);
+        score_gradient<S::drops, S::D, S::M>(of, a, g, m.tile[stage].t, first, column, m.rows,
+                                             m.bits[stage], all, ds);
 #pragma unroll
         for (int n = 0; n < S::M * 16; n++)
             delta[n / 16][n % 4 / 2] += ds[n / 16][n / 4 % 4][n % 4];
@@ -133,8 +134,10 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
         });
         if (first < a.Lq && DELTA)
             add_delta<S>(*m, stage, a, g, delta);
+        else if (first < a.Lq && S::splits && !some)
+            add_tile<S>(*m, stage, a, g, true, false, dq);
         else if (first < a.Lq)
-            add_tile<S>(*m, stage, a, g, careful, dq);
+            add_tile<S>(*m, stage, a, g, !S::splits && !some, careful, dq);
     }
     if (first < a.Lq && DELTA)
         store_delta<S>(a, g, {b, h, i, 0}, delta);
@@ -145,10 +148,10 @@ __global__ void __launch_bounds__(S::THREADS, S::BLOCKS)
     m->in_k.show((int)(first - i), S::WARP_ROWS, to, a.Lq - first, a.D);
 }
 
-template <int D, bool DELTA>
+template <int D, bool DROPS, bool DELTA>
 bool launch_queries(const attention &a, const attention_tiled_backward &g, bool aligned, bool queue)
 {
-    typedef queries_shape<D> S;
+    typedef queries_shape<D, DROPS> S;
     const size_t bytes = sizeof(queries_memory<S>);
     static_assert(bytes <= MOST_SHARED, "too much shared memory");
     const int64_t blocks = a.B * a.H * block_count(a.Lq, S::ROWS);
@@ -165,15 +168,15 @@ bool launch_queries(const attention &a, const attention_tiled_backward &g, bool 
 bool attention_mma_queries(const attention &a, const attention_tiled_backward &g, bool aligned,
                            bool queue)
 {
-    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
-        return launch_queries<decltype(D)::value, false>(a, g, aligned, queue);
+    return with_shape(a, [&](auto D, auto drops) {
+        return launch_queries<D(), drops(), false>(a, g, aligned, queue);
     });
 }
 
 bool attention_mma_delta(const attention &a, const attention_tiled_backward &g, bool aligned,
                          bool queue)
 {
-    return with_head_size(a.D > a.Dv ? a.D : a.Dv, [&](auto D) {
-        return launch_queries<decltype(D)::value, true>(a, g, aligned, queue);
+    return with_shape(a, [&](auto D, auto drops) {
+        return launch_queries<D(), drops(), true>(a, g, aligned, queue);
     });
 }

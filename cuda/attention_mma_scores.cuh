@@ -85,11 +85,11 @@ template <int QUERIES> struct query_rows {
     }
 };
 
-/* ds = p (dropout(dp) - delta) of a kept pair */
-__device__ inline float score_gradient_of(const attention &a, float p, float dp, bool stays,
-                                          float delta)
+/* ds = p (dropout(dp) - delta) of a kept pair; unless it DROPS, the call has no dropout. */
+template <bool DROPS>
+__device__ float score_gradient_of(const attention &a, float p, float dp, bool stays, float delta)
 {
-    if (a.dropout.threshold > 0)
+    if (DROPS && a.dropout.threshold > 0)
         dp = stays ? dp * (float)a.dropout.scale : 0;
     return p * (dp - delta);
 }
@@ -111,11 +111,11 @@ __device__ bool any_kept(const pair_bits<QUERIES, KEYS> &bits, int first, int co
 
 /* ds of a warp's queries, from row `first` of the tile on, with 32 keys from `column` on; 0 for
    blocked pairs. */
-template <int D, int M, int QUERIES, int KEYS>
-__device__ void score_gradient(const tile_rows &of, const attention &a,
-                               const attention_tiled_backward &g, const tile_place &t, int first,
-                               int column, const query_rows<QUERIES> &rows,
-                               const pair_bits<QUERIES, KEYS> &bits, bool all, float (&ds)[M][4][4])
+template <bool DROPS, int D, int M, int QUERIES, int KEYS>
+__device__ __forceinline__ void
+score_gradient(const tile_rows &of, const attention &a, const attention_tiled_backward &g,
+               const tile_place &t, int first, int column, const query_rows<QUERIES> &rows,
+               const pair_bits<QUERIES, KEYS> &bits, bool all, float (&ds)[M][4][4])
 {
     float p[M][4][4];
     const float factor = base2_factor(a, g.bias);
@@ -128,14 +128,15 @@ __device__ void score_gradient(const tile_rows &of, const attention &a,
     for (int r = 0; r < 2 * M; r++) {
         const int row = own + 8 * r;
         const row_bits<1> kept = bits_of<1>(bits.keep[row] + column / 32, all);
-        const row_bits<1> stay = bits_of<1>(bits.stay[row] + column / 32, a.dropout.threshold == 0);
+        const row_bits<1> stay =
+            bits_of<1>(bits.stay[row] + column / 32, !DROPS || a.dropout.threshold == 0);
         const float shift = rows.shift[row], inverse = rows.inverse[row], delta = rows.delta[row];
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             const int n = c / 2, e = r % 2 * 2 + c % 2;
             const float weight = shifted_exp(p[r / 2][n][e], factor, shift) * inverse;
             const float gradient =
-                score_gradient_of(a, weight, ds[r / 2][n][e], stay.has(n, e), delta);
+                score_gradient_of<DROPS>(a, weight, ds[r / 2][n][e], stay.has(n, e), delta);
             ds[r / 2][n][e] = kept.has(n, e) ? gradient : 0;
         }
     }

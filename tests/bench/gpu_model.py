@@ -46,7 +46,7 @@ FLOOR, GRAPH_GAP, HOST_GAP = 2.0e-6, 0.7e-6, 4.0e-6
 # (tests/sass.py), with both halves of a tile for dq and for dk and dv. Warps of a block, the rows that
 # it owns, and the rows of a tile.
 WARPS, OWNED, STREAMED = 4, 128, 64
-FORWARD, QUERIES, KEYS = 727, 1279, 1667
+FORWARD, QUERIES, KEYS = 727, 866, 1213
 DROPOUT = 1.5    # with Philox's ten rounds for each eight pairs
 
 # Float attention on CUDA cores: of a multiprocessor's cycles for each 32 multiply-adds of a warp that
