@@ -1,20 +1,19 @@
 #include "ops/linear_int8.h"
 #include "ops/cpu/int8_tile.h"
 #include "ops/cpu/linear_row.h"
+#include "ops/cpu/softmax_row.h"
 #include "tensor/memory.h"
 
-/* What a row is divided by; NaN where an element is infinite or NaN. */
+/* What a row is divided by; NaN where an element is infinite or NaN, and so 0 x is not 0. */
 static real int8_scale(int64_t n, const real *x)
 {
-    real most = 0;
-    int wrong = 0;
-#pragma omp simd reduction(max : most) reduction(| : wrong)
-    for (int64_t i = 0; i < n; i++) {
-        const real size = real_abs(x[i]);
-        most = size > most ? size : most;
-        wrong |= !(size < INFINITY);
+    vector most = vector_zero(), zeros = vector_zero();
+    for (int64_t i = 0; i < n; i += LANES) {
+        const vector v = n - i < LANES ? tail_load(x + i, n - i, n - i, 0) : vector_load(x + i);
+        most = vector_larger(most, vector_larger(v, -v));
+        zeros += 0 * v;
     }
-    return wrong ? (real)NAN : most / 127;
+    return vector_sum(zeros) == 0 ? vector_max(most) / 127 : (real)NAN;
 }
 
 /* 1 / scale, or 0 for a row that is 0, not finite, or so small that 1 / scale is not. */
@@ -30,7 +29,6 @@ static int32_t int8_quantise(int64_t n, const real *restrict x, real inverse, in
     if (inverse == 0) {
         memset(q, 0, (size_t)n);
     } else {
-#pragma omp simd reduction(+ : sum)
         for (int64_t i = 0; i < n; i++) {
             const real value = x[i] * inverse;
             const int32_t number = (int32_t)(value + (value < 0 ? (real)-0.5 : (real)0.5));
