@@ -43,7 +43,8 @@ static void carry_out(const Copy &copy)
 {
     char *to = static_cast<char *>(copy.shared);
     size_t bytes = static_cast<size_t>(copy.bytes);
-    memcpy(to, copy.device, bytes);
+    if (bytes > 0) /* otherwise the source may be null */
+        memcpy(to, copy.device, bytes);
     memset(to + bytes, 0, 16 - bytes);
 }
 
