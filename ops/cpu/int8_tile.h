@@ -2,8 +2,8 @@
  * Tiles of products of 8-bit integers: sums of 32 bits, which stay in registers along k.
  *
  * Four integers that are adjacent along k are one group. Those of a weight are stored as q + 128,
- * in 0..255, since instructions multiply numbers without a sign by numbers with one; who reads a
- * sum subtracts 128 times the sum of x's integers.
+ * in 0..255, since instructions multiply unsigned by signed integers; the reader of a sum subtracts
+ * 128 times the sum of x's integers.
  */
 #ifndef SOFTBACK_OPS_CPU_INT8_TILE_H
 #define SOFTBACK_OPS_CPU_INT8_TILE_H

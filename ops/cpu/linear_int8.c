@@ -126,11 +126,8 @@ static int8_tile_function *int8_tile(void)
 static void int8_finish(const struct linear_shape *s, int64_t n, const int32_t *sums, int32_t sum,
                         real x_scale, const real *scale, const real *bias, real *y)
 {
-    real z[INT8_COLUMNS];
-    for (int64_t c = 0; c < INT8_COLUMNS; c++)
-        z[c] = (real)(sums[c] - 128 * sum);
     for (int64_t c = 0; c < n; c++)
-        y[c] = z[c] * (x_scale * scale[c]);
+        y[c] = (real)(sums[c] - 128 * sum) * (x_scale * scale[c]);
     if (bias || s->activation != SB_ACTIVATION_IDENTITY)
         activate_row(s->activation, n, bias, y, y);
 }

@@ -8,9 +8,9 @@ static double scale_of(int64_t n, const real *x)
     double most = 0;
     for (int64_t i = 0; i < n; i++) {
         const double size = fabs(real_value(x[i]));
-        most = size > most || size != size ? size : most;
         if (!(size < INFINITY))
             return NAN;
+        most = size > most ? size : most;
     }
     return most / 127;
 }
