@@ -8,9 +8,10 @@ namespace
 {
 
 /* A block owns 128 queries. For the largest heads, and large heads with a bias, a warp has
-   registers for one fragment of them only. If it DROPS, a call may have dropout. */
+   registers for one fragment of them only; from 128 numbers on, for 32 keys at a time. If it DROPS,
+   a call may have dropout. */
 template <int D, bool BIASED, bool DROPS, bool LARGE = (BIASED ? D >= 128 : D > 128)>
-struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, LARGE ? 32 : 64> {
+struct forward_shape : mma_shape<D, LARGE ? 8 : 4, LARGE ? 1 : 2, 128, D >= 128 ? 32 : 64> {
     static constexpr bool biased = BIASED, drops = DROPS;
     static constexpr bool splits = D <= LARGEST_SPLIT && !BIASED; /* code for whole tiles alone */
 };
