@@ -13,24 +13,51 @@
  */
 #include "ops/cpu/attention_steps.h"
 
+/* What the forward of one head reads. */
+struct forward_head {
+    struct rows q, k, v;
+    bool finite; /* the values that the mask keeps are */
+    const real *bias;
+    real *scratch;
+};
+
+/* The scores of a long block are computed in the place of its weights. */
+static bool attention_forward_block(const struct forward_head *head, struct block *x, real *weights,
+                                    real *y)
+{
+    const struct attention *a = x->a;
+    struct short_pairs pairs;
+    struct short_bits bits;
+    block_shorten(x, &bits);
+    real *s = x->is_short ? pairs.of : weights;
+    bool ok = pair_products(x, a->D, head->q, head->k, s);
+    softmax_rows(x, head->bias, s);
+    if (x->is_short)
+        short_save(x, s, weights);
+    const real *m = dropped(x, s, x->is_short ? s : head->scratch);
+    return ok && add_over_keys(x, head->finite, a->Dv, m, head->v, true, y, a->y.row);
+}
+
 static bool attention_forward_head(const struct attention *a, int64_t b, int64_t h,
                                    const struct attention_forward *f)
 {
     int64_t g = h / (a->H / a->G), head = b * a->H + h;
-    struct rows q = rows_of(f->q, a->q, b, h), k = rows_of(f->k, a->k, b, g);
     struct rows v = rows_of(f->v, a->v, b, g);
     struct key_range seen = mask_range(&a->mask, b, 0, a->Lq - 1, a->Lk);
     struct rows seen_v = {v.at + seen.from * v.step, v.step};
-    bool ok = true, finite = !a->mask.count || all_finite(seen.to - seen.from, a->Dv, seen_v);
-    real *scratch = f->scratch ? (real *)f->scratch + head * attention_block_rows(a) * a->Lk : NULL;
+    const struct forward_head of = {
+        .q = rows_of(f->q, a->q, b, h),
+        .k = rows_of(f->k, a->k, b, g),
+        .v = v,
+        .finite = !a->mask.count || all_finite(seen.to - seen.from, a->Dv, seen_v),
+        .bias = f->bias,
+        .scratch = f->scratch ? (real *)f->scratch + head * attention_block_rows(a) * a->Lk : NULL,
+    };
+    bool ok = true;
     for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
         struct block x = block_at(a, b, h, i);
-        real *weights = (real *)f->weights + (head * a->Lq + i) * a->Lk;
-        real *y = row_in(f->y, a->y, b, h, i);
-        ok = pair_products(&x, a->D, q, k, weights);
-        softmax_rows(&x, f->bias, weights);
-        ok = ok &&
-             add_over_keys(&x, finite, a->Dv, dropped(&x, weights, scratch), v, true, y, a->y.row);
+        ok = attention_forward_block(&of, &x, (real *)f->weights + (head * a->Lq + i) * a->Lk,
+                                     row_in(f->y, a->y, b, h, i));
     }
     return ok;
 }

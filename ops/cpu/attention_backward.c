@@ -6,12 +6,11 @@ static void attention_weight_gradient(const struct block *x, struct attention_gr
                                       real *dm)
 {
     const struct attention *a = x->a;
-    if (a->dropout.threshold > 0)
-        drop(x, dm, dm);
+    dropped(x, dm, dm);
     if (!dweights.data)
         return;
     real *total = (real *)dweights.data + ((x->b * a->H + x->h) * a->Lq + x->first) * a->Lk;
-    for (int64_t i = 0; i < x->n; i++, dm += a->Lk, total += a->Lk) {
+    for (int64_t i = 0; i < x->n; i++, dm += x->pitch, total += a->Lk) {
         struct masked_row row = row_of(x, i);
         if (dweights.fresh)
             memset(total, 0, (size_t)a->Lk * sizeof *total);
@@ -29,6 +28,27 @@ static void attention_row_gradient(int64_t n, real scale, real dot, const real *
         da[j] = scale * (a[j] * (da[j] - dot));
 }
 
+/* The rows of a block: da becomes scale ds. */
+static void attention_rows_gradient(const struct block *x, real scale, const real *weights,
+                                    real *da)
+{
+    const bool dense = x->a->mask.dense;
+    for (int64_t i = 0; x->is_short && i < x->n; i += LANES) {
+        const struct short_rows rows = short_rows_of(x, i);
+        short_softmax_gradient(&rows, scale, weights + i * x->pitch, da + i * x->pitch);
+    }
+    for (int64_t i = 0; !x->is_short && i < x->n; i++, weights += x->pitch, da += x->pitch) {
+        struct masked_row row = row_of(x, i);
+        int64_t from = row.keys.from, to = row.keys.to;
+        if (dense)
+            masked_row_clear(&row, da);
+        const real dot = row_dot(to - from, row.Lk - from, weights + from, da + from);
+        attention_row_gradient(to - from, scale, dot, weights + from, da + from);
+        if (!dense || !(real_abs(dot) < INFINITY))
+            masked_row_clear(&row, da);
+    }
+}
+
 /*
  * a_ij = exp(s_ij - max_i) / sum_j exp(s_ij - max_i), as softmax: ds_ij = a_ij (da_ij - dot_i),
  * dot_i = sum_j a_ij da_ij. da becomes scale ds, in the block's range; `dscores`, unless NULL,
@@ -38,21 +58,10 @@ static void attention_score_gradient(const struct block *x, const real *weights,
                                      real *dscores)
 {
     const struct attention *a = x->a;
-    const bool dense = a->mask.dense;
-    for (int64_t i = 0; i < x->n; i++, weights += a->Lk, da += a->Lk) {
-        struct masked_row row = row_of(x, i);
-        int64_t from = row.keys.from, to = row.keys.to;
-        const real scale = dscores ? 1 : (real)a->scale;
-        if (dense)
-            masked_row_clear(&row, da);
-        const real dot = row_dot(to - from, a->Lk - from, weights + from, da + from);
-        attention_row_gradient(to - from, scale, dot, weights + from, da + from);
-        if (!dense || !(real_abs(dot) < INFINITY))
-            masked_row_clear(&row, da);
-        if (!dscores)
-            continue;
+    attention_rows_gradient(x, dscores ? 1 : (real)a->scale, weights, da);
+    for (int64_t i = 0; dscores && i < x->n; i++, da += x->pitch) {
         memcpy(dscores + i * a->Lk, da, (size_t)a->Lk * sizeof *da);
-        for (int64_t j = from; j < to; j++)
+        for (int64_t j = x->keys.from; j < x->keys.to; j++)
             da[j] *= (real)a->scale;
     }
 }
@@ -66,12 +75,12 @@ struct head {
     real *scratch;
 };
 
-static bool backward_block(const struct attention *a, const struct attention_backward *g,
-                           const struct head *head, const struct block *x)
+/* One block, with its weights and room for as many pairs. */
+static bool backward_pairs(const struct attention_backward *g, const struct head *head,
+                           const struct block *x, const real *weights, real *dm)
 {
-    int64_t place = ((x->b * a->H + x->h) * a->Lq + x->first) * a->Lk;
-    const real *weights = (const real *)g->weights + place;
-    real *dm = head->scratch;
+    const struct attention *a = x->a;
+    const int64_t place = ((x->b * a->H + x->h) * a->Lq + x->first) * a->Lk;
     bool ok = true;
     if (g->dy && head->dv)
         ok = add_over_queries(x, head->finite_dy, a->Dv, dropped(x, weights, dm), head->dy,
@@ -79,7 +88,7 @@ static bool backward_block(const struct attention *a, const struct attention_bac
     if (g->dy)
         ok = ok && pair_products(x, a->Dv, head->dy, head->v, dm);
     else
-        clear_rows(x->n, a->Lk, dm, a->Lk);
+        clear_rows(x->n, a->Lk, dm, x->pitch);
     attention_weight_gradient(x, g->dweights, dm);
     real *ds = dm;
     attention_score_gradient(x, weights, ds, g->dscores ? (real *)g->dscores + place : NULL);
@@ -90,6 +99,18 @@ static bool backward_block(const struct attention *a, const struct attention_bac
         ok = add_over_queries(x, head->finite_q, a->D, ds, head->q, head->fresh_dk && x->first == 0,
                               head->dk, a->k.row);
     return ok;
+}
+
+static bool backward_block(const struct attention_backward *g, const struct head *head,
+                           struct block *x, const real *weights)
+{
+    struct short_pairs pairs, room;
+    struct short_bits bits;
+    block_shorten(x, &bits);
+    if (!x->is_short)
+        return backward_pairs(g, head, x, weights, head->scratch);
+    short_load(x, weights, pairs.of);
+    return backward_pairs(g, head, x, pairs.of, room.of);
 }
 
 static bool backward_head(const struct attention *a, const struct attention_backward *g, int64_t b,
@@ -117,7 +138,8 @@ static bool backward_head(const struct attention *a, const struct attention_back
     bool ok = true;
     for (int64_t i = 0; ok && i < a->Lq; i += ATTENTION_BLOCK) {
         struct block x = block_at(a, b, h, i);
-        ok = backward_block(a, g, &head, &x);
+        ok = backward_block(g, &head, &x,
+                            (const real *)g->weights + ((b * a->H + h) * a->Lq + i) * a->Lk);
     }
     return ok;
 }

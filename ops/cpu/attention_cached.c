@@ -84,7 +84,7 @@ static void cached_score_block(const struct cached_query *x, int64_t j, int64_t 
 
 static void cached_weigh_keys(const struct cached_query *x, int64_t h)
 {
-    const struct block block = {x->a, x->b, h, x->i, 1, x->keys};
+    const struct block block = {x->a, x->b, h, x->i, 1, x->keys, .pitch = x->a->Lk};
     softmax_rows(&block, x->f->bias, cached_weights_of(x, h));
     dropped(&block, cached_weights_of(x, h), cached_dropped_of(x, h));
 }
@@ -137,7 +137,7 @@ static void cached_add_kept_values(const struct cached_query *x, int64_t group)
 {
     const struct attention *a = x->a;
     for (int64_t h = cached_first_head(x, group); h < cached_first_head(x, group + 1); h++) {
-        const struct block block = {a, x->b, h, x->i, 1, x->keys};
+        const struct block block = {a, x->b, h, x->i, 1, x->keys, .pitch = a->Lk};
         add_by_pairs(&block, false, a->Dv, cached_dropped_of(x, h),
                      rows_of(x->f->v, a->v, x->b, group), row_in(x->f->y, a->y, x->b, h, x->i),
                      a->y.row);

@@ -6,23 +6,90 @@
 #include "ops/cpu/dropout_bits.h"
 #include "ops/cpu/gemm.h"
 #include "ops/cpu/masked_row.h"
+#include "ops/cpu/short_rows.h"
 
-/* The queries first .. first + n - 1 of sequence b and head h, and the range of their keys. */
+/* The queries first .. first + n - 1 of sequence b and head h, and the range of their keys. Rows of
+   pairs are `pitch` apart. */
 struct block {
     const struct attention *a;
     int64_t b, h, first, n;
     struct key_range keys;
+    int64_t pitch;
+    bool is_short;
+    const uint16_t *bits; /* of a short block's dropout, a row after the other; or NULL */
 };
 
 static inline struct block block_at(const struct attention *a, int64_t b, int64_t h, int64_t first)
 {
-    int64_t n = a->Lq - first < ATTENTION_BLOCK ? a->Lq - first : ATTENTION_BLOCK;
-    return (struct block){a, b, h, first, n, mask_range(&a->mask, b, first, first + n - 1, a->Lk)};
+    const int64_t n = a->Lq - first < ATTENTION_BLOCK ? a->Lq - first : ATTENTION_BLOCK;
+    const struct key_range keys = mask_range(&a->mask, b, first, first + n - 1, a->Lk);
+    return (struct block){a, b, h, first, n, keys, a->Lk, false, NULL};
 }
 
 static inline struct masked_row row_of(const struct block *x, int64_t i)
 {
     return masked_row(&x->a->mask, x->b, x->h, x->first + i, x->a->Lk);
+}
+
+/*
+ * Short blocks: few keys, and masks that keep a range of them. Their pairs, and the random bits of
+ * their dropout, are in the first-level cache, and their rows have room for whole vectors.
+ */
+enum { SHORT_LEAST = 4 }; /* queries: fewer are faster one by one */
+struct short_pairs {
+    real of[ATTENTION_BLOCK * (SHORT + LANES)];
+};
+struct short_bits {
+    uint16_t of[ATTENTION_BLOCK * SHORT + LANES];
+};
+
+/* Makes the block short, if it can be; draws its bits, unless the partition scatters them. */
+static inline void block_shorten(struct block *x, struct short_bits *bits)
+{
+    const struct attention *a = x->a;
+    const struct place *place = &a->dropout.place;
+    if (a->Lk > SHORT || a->mask.dense || x->n < SHORT_LEAST)
+        return;
+    x->is_short = true;
+    x->pitch = short_pitch(a->Lk);
+    if (a->dropout.threshold == 0 || !place->flat || place->offset % 8 != 0)
+        return;
+    const int64_t start = place_of_row(place, (x->b * a->H + x->h) * a->Lq + x->first);
+    CPU(dropout_bits)(&a->dropout, (uint64_t)start / 8, x->n * place->pitch / 8, bits->of);
+    x->bits = bits->of;
+}
+
+/* The rows of a short block from i on, LANES at most. */
+static inline struct short_rows short_rows_of(const struct block *x, int64_t i)
+{
+    const int64_t left = x->n - i;
+    struct short_rows rows = {.count = left < LANES ? left : LANES, .pitch = x->pitch};
+    for (int64_t r = 0; r < rows.count; r++)
+        rows.keys[r] = row_of(x, i + r).keys;
+    return rows;
+}
+
+/* Copies the pairs of a short block from or to rows of Lk numbers; the next row overwrites what is
+   copied past the end of a row. */
+static inline void short_load(const struct block *x, const real *rows, real *pairs)
+{
+    const int64_t Lk = x->a->Lk;
+    for (int64_t i = 0; i < x->n; i++)
+        for (int64_t j = 0; j < Lk; j += LANES) {
+            const real *from = rows + i * Lk + j;
+            const vector y = Lk - j >= LANES ? vector_load(from)
+                                             : tail_load(from, Lk - j, (x->n - i) * Lk - j, 0);
+            vector_store(pairs + i * x->pitch + j, y);
+        }
+}
+
+static inline void short_save(const struct block *x, const real *pairs, real *rows)
+{
+    const int64_t Lk = x->a->Lk;
+    for (int64_t i = 0; i < x->n; i++)
+        for (int64_t j = 0; j < Lk; j += LANES)
+            tail_store(rows + i * Lk + j, Lk - j, (x->n - i) * Lk - j,
+                       vector_load(pairs + i * x->pitch + j));
 }
 
 /* The first row of a head, and the distance between rows. */
@@ -77,28 +144,36 @@ static inline bool product(const struct attention *a, bool ta, bool tb, int64_t 
 static inline bool pair_products(const struct block *x, int64_t n, struct rows query,
                                  struct rows key, real *s)
 {
-    int64_t Lk = x->a->Lk, from = x->keys.from, count = x->keys.to - from;
+    int64_t from = x->keys.from, count = x->keys.to - from;
     return count == 0 ||
            product(x->a, false, true, x->n, count, n, query.at + x->first * query.step, query.step,
-                   key.at + from * key.step, key.step, 0, s + from, Lk);
+                   key.at + from * key.step, key.step, 0, s + from, x->pitch);
+}
+
+/* s_ij = scale s_ij + bias_ij */
+static inline void add_bias(const struct block *x, const real *bias, real *s)
+{
+    const struct attention *a = x->a;
+    const int64_t *step = a->bias;
+    bias += x->b * step[0] + x->h * step[1] + x->first * step[2];
+    for (int64_t i = 0; i < x->n; i++, s += x->pitch, bias += step[2])
+        for (int64_t j = x->keys.from; j < x->keys.to; j++)
+            s[j] = (real)a->scale * s[j] + bias[j * step[3]];
 }
 
 /* s_i becomes a_i = softmax over the kept j of scale s_ij + bias_ij, and 0 elsewhere */
 static inline void softmax_rows(const struct block *x, const real *bias, real *s)
 {
-    const struct attention *a = x->a;
-    const int64_t *step = a->bias;
-    const real scale = (real)a->scale;
-    for (int64_t i = 0; i < x->n; i++, s += a->Lk) {
-        struct masked_row row = row_of(x, i);
-        if (!bias) {
-            masked_row_softmax(&row, scale, s, s);
-            continue;
-        }
-        const real *b = bias + x->b * step[0] + x->h * step[1] + (x->first + i) * step[2];
-        for (int64_t j = row.keys.from; j < row.keys.to; j++)
-            s[j] = scale * s[j] + b[j * step[3]];
-        masked_row_softmax(&row, 1, s, s);
+    const real scale = bias ? 1 : (real)x->a->scale;
+    if (bias)
+        add_bias(x, bias, s);
+    for (int64_t i = 0; x->is_short && i < x->n; i += LANES) {
+        const struct short_rows rows = short_rows_of(x, i);
+        short_softmax(&rows, scale, s + i * x->pitch);
+    }
+    for (int64_t i = 0; !x->is_short && i < x->n; i++, s += x->pitch) {
+        const struct masked_row row = row_of(x, i);
+        masked_row_softmax(&row, scale, s, s);
     }
 }
 
@@ -109,7 +184,7 @@ OUTLINED void drop(const struct block *block, const real *x, real *y)
     const struct dropout *dropout = &a->dropout;
     struct dropout_reader reader = {.dropout = dropout};
     int64_t row = (block->b * a->H + block->h) * a->Lq + block->first;
-    for (int64_t i = 0; i < block->n; i++, row++, x += a->Lk, y += a->Lk) {
+    for (int64_t i = 0; i < block->n; i++, row++, x += block->pitch, y += block->pitch) {
         const int64_t start = place_of_row(&dropout->place, row);
         for (int64_t j = block->keys.from, n; j < block->keys.to; j += n) {
             n = block->keys.to - j;
@@ -120,12 +195,25 @@ OUTLINED void drop(const struct block *block, const real *x, real *y)
     }
 }
 
-/* The weights after dropout, in scratch memory if dropout is applied. */
+/* The same for a short block, in whole vectors, with bits that are drawn. */
+OUTLINED void drop_short(const struct block *block, const real *x, real *y)
+{
+    const struct dropout *dropout = &block->a->dropout;
+    const uint16_t *bits = block->bits;
+    for (int64_t i = 0; i < block->n; i++, bits += dropout->place.pitch)
+        for (int64_t j = 0, at = i * block->pitch; j < block->keys.to; j += LANES)
+            vector_store(y + at + j, dropout_vector(dropout, bits + j, vector_load(x + at + j)));
+}
+
+/* The weights after dropout, in `scratch` if dropout is applied. */
 static inline const real *dropped(const struct block *x, const real *weights, real *scratch)
 {
     if (x->a->dropout.threshold == 0)
         return weights;
-    drop(x, weights, scratch);
+    if (x->bits)
+        drop_short(x, weights, scratch);
+    else
+        drop(x, weights, scratch);
     return scratch;
 }
 
@@ -147,7 +235,7 @@ OUTLINED void add_by_pairs(const struct block *x, bool transposed, int64_t n, co
                 if (chunk.keep && !chunk.keep[c - j])
                     continue;
                 int64_t from = transposed ? x->first + i : c, to = transposed ? c : i;
-                add_scaled(n, w[i * x->a->Lk + c], y.at + from * y.step, z + to * ldz);
+                add_scaled(n, w[i * x->pitch + c], y.at + from * y.step, z + to * ldz);
             }
         }
     }
@@ -166,7 +254,7 @@ static inline bool add_over_keys(const struct block *x, bool finite, int64_t n, 
 {
     int64_t from = x->keys.from, count = x->keys.to - from;
     if (finite && count > 0)
-        return product(x->a, false, false, x->n, n, count, w + from, x->a->Lk, y.at + from * y.step,
+        return product(x->a, false, false, x->n, n, count, w + from, x->pitch, y.at + from * y.step,
                        y.step, fresh ? 0 : 1, z, ldz);
     if (fresh)
         clear_rows(x->n, n, z, ldz);
@@ -184,7 +272,7 @@ static inline bool add_over_queries(const struct block *x, bool finite, int64_t 
         clear_rows(x->a->Lk, n, z, ldz);
     if (finite)
         return count == 0 ||
-               product(x->a, true, false, count, n, x->n, w + from, x->a->Lk,
+               product(x->a, true, false, count, n, x->n, w + from, x->pitch,
                        y.at + x->first * y.step, y.step, writes ? 0 : 1, z + from * ldz, ldz);
     add_by_pairs(x, true, n, w, y, z, ldz);
     return true;

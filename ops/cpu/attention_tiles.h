@@ -125,10 +125,12 @@ static inline struct dropout_bits tile_bits(const struct attention_tile *t, int6
     const struct dropout *dropout = &a->dropout;
     const int64_t row = (t->b * a->H + t->h) * a->Lq + t->i + r;
     const int64_t start = place_of_row(&dropout->place, row);
-    if (dropout->place.flat)
-        return CPU(dropout_bits)(dropout, (uint64_t)(start + t->j) / 8);
-    struct dropout_reader reader = {.dropout = dropout};
     struct dropout_bits bits;
+    if (dropout->place.flat) {
+        CPU(dropout_bits)(dropout, (uint64_t)(start + t->j) / 8, DROPOUT_GROUPS, bits.of);
+        return bits;
+    }
+    struct dropout_reader reader = {.dropout = dropout};
     for (int64_t c = t->from, n; c < t->to; c += n) {
         n = t->to - c;
         const int64_t first = start + place_in_row(&dropout->place, t->j + c, &n);

@@ -14,8 +14,8 @@ static void dropout_drop(const struct dropout *dropout, int64_t first, int64_t c
 {
     const struct place *place = &dropout->place;
     if (place->flat && place->offset % 8 == 0) {
-        const struct dropout_bits bits =
-            CPU(dropout_bits)(dropout, (uint64_t)(place->offset + first) / 8);
+        struct dropout_bits bits;
+        CPU(dropout_bits)(dropout, (uint64_t)(place->offset + first) / 8, DROPOUT_GROUPS, bits.of);
         dropout_apply(dropout, bits.of, count, x, y);
         return;
     }

@@ -52,12 +52,10 @@ static inline void bits_philox_rounds(uint64_t key, counters c[4])
     }
 }
 
-/* The bits of the elements 8 group .. 8 group + 255. */
-struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t group)
+void CPU(dropout_bits)(const struct dropout *dropout, uint64_t group, int64_t groups, uint16_t *of)
 {
-    struct dropout_bits bits;
     const counters zero = {0};
-    for (int g = 0; g < DROPOUT_GROUPS; g += COUNTERS) {
+    for (int64_t g = 0; g < groups; g += COUNTERS) {
         counters index;
         for (int i = 0; i < COUNTERS; i++)
             index[i] = group + (uint64_t)(g + i);
@@ -65,9 +63,8 @@ struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t gr
                          zero + (dropout->position >> 32)};
         bits_philox_rounds(dropout->seed, c);
         counters front = (c[0] & 0xffffffff) | c[1] << 32, back = (c[2] & 0xffffffff) | c[3] << 32;
-        counters *to = (counters *)(void *)(bits.of + 8 * g);
+        counters *to = (counters *)(void *)(of + 8 * g);
         to[0] = __builtin_shufflevector(front, back, FIRST_HALVES);
         to[1] = __builtin_shufflevector(front, back, SECOND_HALVES);
     }
-    return bits;
 }

@@ -7,7 +7,7 @@
 #ifndef SOFTBACK_OPS_CPU_DROPOUT_BITS_H
 #define SOFTBACK_OPS_CPU_DROPOUT_BITS_H
 
-#include "ops/cpu/real.h"
+#include "ops/cpu/vector.h"
 #include "ops/dropout.h"
 
 enum { DROPOUT_GROUPS = 32, DROPOUT_CHUNK = 8 * DROPOUT_GROUPS };
@@ -16,8 +16,17 @@ struct dropout_bits {
     uint16_t of[DROPOUT_CHUNK];
 };
 
-/* The bits of the elements 8 group .. 8 group + 255. */
-struct dropout_bits CPU(dropout_bits)(const struct dropout *dropout, uint64_t group);
+/* The bits of `groups` times eight elements, from 8 group on; writes up to 64 more. */
+void CPU(dropout_bits)(const struct dropout *dropout, uint64_t group, int64_t groups, uint16_t *of);
+
+/* dropout(x) with these bits, for a vector. */
+static inline vector dropout_vector(const struct dropout *dropout, const uint16_t *bits, vector x)
+{
+    typedef uint16_t halves __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
+    const vector_bits wide = __builtin_convertvector(*(const halves *)bits, vector_bits);
+    const vector_bits stays = (vector_bits)(wide >= (real_bits)dropout->threshold);
+    return (vector)((vector_bits)(x * (real)dropout->scale) & stays);
+}
 
 /* y = dropout(x) with these bits; x and y may be the same. */
 static inline void dropout_apply(const struct dropout *dropout, const uint16_t *bits, int64_t count,
@@ -41,7 +50,7 @@ static inline const uint16_t *dropout_read(struct dropout_reader *reader, int64_
                                            int64_t *count)
 {
     if (first >= reader->end || first < reader->end - DROPOUT_CHUNK) {
-        reader->bits = CPU(dropout_bits)(reader->dropout, (uint64_t)first / 8);
+        CPU(dropout_bits)(reader->dropout, (uint64_t)first / 8, DROPOUT_GROUPS, reader->bits.of);
         reader->end = first / 8 * 8 + DROPOUT_CHUNK;
     }
     const int64_t room = reader->end - first;

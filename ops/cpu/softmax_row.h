@@ -9,15 +9,9 @@
 #include "ops/cpu/mathematics.h"
 #include "ops/cpu/vector.h"
 
-#if REAL_IS_FLOAT
-typedef int32_t vector_bits __attribute__((vector_size(VECTOR_BYTES)));
-#else
-typedef int64_t vector_bits __attribute__((vector_size(VECTOR_BYTES)));
-#endif
-
 static inline vector vector_of(real x)
 {
-    return vector_zero() + x;
+    return x - vector_zero(); /* no operation, unlike 0 + x */
 }
 
 static inline vector vector_exp(vector x)
@@ -29,15 +23,11 @@ static inline vector vector_exp(vector x)
     return vector_load(lane);
 }
 
-/* The larger of two numbers in each lane; a, where b is NaN. */
+/* b where b > a, else a: a, where b is NaN. */
 static inline vector vector_larger(vector a, vector b)
 {
-    real x[LANES], y[LANES];
-    vector_store(x, a);
-    vector_store(y, b);
-    for (int l = 0; l < LANES; l++)
-        x[l] = y[l] > x[l] ? y[l] : x[l];
-    return vector_load(x);
+    const vector_bits larger = (vector_bits)(b > a);
+    return (vector)(((vector_bits)b & larger) | ((vector_bits)a & ~larger));
 }
 
 static inline real vector_max(vector x)

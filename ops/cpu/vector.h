@@ -10,6 +10,13 @@ enum { LANES = VECTOR_BYTES / (int)sizeof(real) };
 
 typedef real vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(real)), may_alias));
 
+#if REAL_IS_FLOAT
+typedef int32_t real_bits;
+#else
+typedef int64_t real_bits;
+#endif
+typedef real_bits vector_bits __attribute__((vector_size(VECTOR_BYTES)));
+
 static inline vector vector_load(const real *from)
 {
     return *(const vector *)from;

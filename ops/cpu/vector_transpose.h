@@ -72,13 +72,19 @@ static inline void load_transposed(const real *x, int64_t ldx, vector y[QUARTER]
 #endif
 }
 
+/* The columns of a matrix (LANES, LANES). */
+UNROLLED void load_columns(const real *rows, vector column[LANES])
+{
+#pragma GCC unroll 16
+    for (int c = 0; c < LANES; c += QUARTER)
+        load_transposed(rows + c, LANES, column + c);
+}
+
 /* Lane j: vector_sum of row j of a matrix (LANES, LANES), to the bit. */
 static inline vector vector_sums(const real *rows)
 {
     vector column[LANES];
-#pragma GCC unroll 16
-    for (int c = 0; c < LANES; c += QUARTER)
-        load_transposed(rows + c, LANES, column + c);
+    load_columns(rows, column);
 #pragma GCC unroll 8
     for (int half = LANES / 2; half > 0; half /= 2)
 #pragma GCC unroll 8
