@@ -1,5 +1,5 @@
 """Operations, objects and layers. Made by python/generate.py; do not edit."""
-from ctypes import byref, c_double, c_int, c_int64, c_void_p
+from ctypes import byref, c_double, c_int, c_int32, c_int64, c_void_p
 
 from . import convert as _to
 from ._declarations import *
@@ -186,7 +186,7 @@ def add(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_add(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(add, a, b)
     return _to.result(c)
 
@@ -204,7 +204,7 @@ def subtract(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_subtract(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(subtract, a, b)
     return _to.result(c)
 
@@ -222,7 +222,7 @@ def multiply(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_multiply(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(multiply, a, b)
     return _to.result(c)
 
@@ -240,7 +240,7 @@ def divide(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_divide(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(divide, a, b)
     return _to.result(c)
 
@@ -258,7 +258,7 @@ def maximum(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_maximum(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(maximum, a, b)
     return _to.result(c)
 
@@ -276,7 +276,7 @@ def minimum(a, b):
     NaN       maximum and minimum of NaN and a number are NaN, without a gradient
     Fails     the shapes do not broadcast"""
     c = _c.sb_minimum(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(minimum, a, b)
     return _to.result(c)
 
@@ -288,7 +288,7 @@ def where(condition, a, b):
     Backward  da = condition ? dy : 0     db = condition ? 0 : dy
     Fails     the shapes do not broadcast; condition is not bool"""
     c = _c.sb_where(_to.tensor(condition), _to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(where, condition, a, b)
     return _to.result(c)
 
@@ -322,7 +322,7 @@ def negate(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_negate(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(negate, x)
     return _to.result(c)
 
@@ -356,7 +356,7 @@ def scale(x, factor):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_scale(_to.tensor(x), factor)
-    if c is None:
+    if not c:
         return _to.retry(scale, x, factor)
     return _to.result(c)
 
@@ -390,7 +390,7 @@ def sqrt(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sqrt(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(sqrt, x)
     return _to.result(c)
 
@@ -424,7 +424,7 @@ def exp(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_exp(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(exp, x)
     return _to.result(c)
 
@@ -458,7 +458,7 @@ def log(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(log, x)
     return _to.result(c)
 
@@ -492,7 +492,7 @@ def tanh(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_tanh(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(tanh, x)
     return _to.result(c)
 
@@ -526,7 +526,7 @@ def sigmoid(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sigmoid(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(sigmoid, x)
     return _to.result(c)
 
@@ -560,7 +560,7 @@ def relu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_relu(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(relu, x)
     return _to.result(c)
 
@@ -594,7 +594,7 @@ def gelu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(gelu, x)
     return _to.result(c)
 
@@ -628,7 +628,7 @@ def gelu_tanh(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_gelu_tanh(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(gelu_tanh, x)
     return _to.result(c)
 
@@ -662,7 +662,7 @@ def silu(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_silu(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(silu, x)
     return _to.result(c)
 
@@ -696,7 +696,7 @@ def abs(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_abs(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(abs, x)
     return _to.result(c)
 
@@ -730,7 +730,7 @@ def sin(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_sin(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(sin, x)
     return _to.result(c)
 
@@ -764,7 +764,7 @@ def cos(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_cos(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(cos, x)
     return _to.result(c)
 
@@ -798,7 +798,7 @@ def expm1(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_expm1(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(expm1, x)
     return _to.result(c)
 
@@ -832,7 +832,7 @@ def log1p(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_log1p(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(log1p, x)
     return _to.result(c)
 
@@ -866,7 +866,7 @@ def erf(x):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_erf(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(erf, x)
     return _to.result(c)
 
@@ -900,7 +900,7 @@ def pow(x, exponent):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_pow(_to.tensor(x), exponent)
-    if c is None:
+    if not c:
         return _to.retry(pow, x, exponent)
     return _to.result(c)
 
@@ -934,7 +934,7 @@ def clamp(x, low, high):
     Fails     clamp: low is above high, or one of them is NaN
     Source    gelu: Hendrycks and Gimpel 2016; silu: Elfwing, Uchibe and Doya 2017"""
     c = _c.sb_clamp(_to.tensor(x), low, high)
-    if c is None:
+    if not c:
         return _to.retry(clamp, x, low, high)
     return _to.result(c)
 
@@ -942,7 +942,7 @@ def clamp(x, low, high):
 def detach(x):
     """y = x without a gradient; shares x's data."""
     c = _c.sb_detach(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(detach, x)
     return _to.result(c)
 
@@ -952,7 +952,7 @@ def cast(x, dtype):
     and booleans have no gradient. A real number outside the range of i32 becomes the nearest i32,
     and NaN becomes 0."""
     c = _c.sb_cast(_to.tensor(x), _to.choice("sb_dtype", dtype))
-    if c is None:
+    if not c:
         return _to.retry(cast, x, dtype)
     return _to.result(c)
 
@@ -969,7 +969,7 @@ def matmul(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(matmul, a, b)
     return _to.result(c)
 
@@ -986,7 +986,7 @@ def matmul_nt(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_nt(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(matmul_nt, a, b)
     return _to.result(c)
 
@@ -1003,7 +1003,7 @@ def matmul_tn(a, b):
               matmul_tn: da = b dy'       db = a dy
     Fails     a rank is below 2; inner sizes differ; batch axes do not broadcast"""
     c = _c.sb_matmul_tn(_to.tensor(a), _to.tensor(b))
-    if c is None:
+    if not c:
         return _to.retry(matmul_tn, a, b)
     return _to.result(c)
 
@@ -1015,7 +1015,7 @@ def linear(x, weight, bias=None):
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear(_to.tensor(x), _to.tensor(weight), _to.tensor(bias))
-    if c is None:
+    if not c:
         return _to.retry(linear, x, weight, bias)
     return _to.result(c)
 
@@ -1027,7 +1027,7 @@ def linear_activation(x, weight, bias=None, activation="identity"):
     Backward  dz = dy activation'(z), z = x W' + b;  dx = dz W   dW = dz' x   db = sum of dz's rows
     Fails     x is a scalar; sizes differ; the activation is unknown"""
     c = _c.sb_linear_activation(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.choice("sb_activation", activation))
-    if c is None:
+    if not c:
         return _to.retry(linear_activation, x, weight, bias, activation)
     return _to.result(c)
 
@@ -1038,7 +1038,7 @@ def reshape(x, shape):
     Backward  dx = dy in x's shape
     Fails     the number of elements differs; two dimensions are -1"""
     c = _c.sb_reshape(_to.tensor(x), *_to.sizes(shape, c_int64))
-    if c is None:
+    if not c:
         return _to.retry(reshape, x, shape)
     return _to.result(c)
 
@@ -1049,7 +1049,7 @@ def permute(x, order):
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_permute(_to.tensor(x), *_to.sizes(order, c_int))
-    if c is None:
+    if not c:
         return _to.retry(permute, x, order)
     return _to.result(c)
 
@@ -1060,7 +1060,7 @@ def transpose(x, axis_a, axis_b):
     Backward  dx = dy with its axes in x's order
     Fails     rank, the length of order, is not x's; order does not name each axis once"""
     c = _c.sb_transpose(_to.tensor(x), axis_a, axis_b)
-    if c is None:
+    if not c:
         return _to.retry(transpose, x, axis_a, axis_b)
     return _to.result(c)
 
@@ -1073,7 +1073,7 @@ def concatenate(x, axis):
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_concatenate(*_to.tensors(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(concatenate, x, axis)
     return _to.result(c)
 
@@ -1086,7 +1086,7 @@ def stack(x, axis):
     Backward  dx_i = the part of dy that x_i became
     Fails     n < 1; shapes differ in another axis"""
     c = _c.sb_stack(*_to.tensors(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(stack, x, axis)
     return _to.result(c)
 
@@ -1098,7 +1098,7 @@ def slice(x, axis, start, length):
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     c = _c.sb_slice(_to.tensor(x), axis, start, length)
-    if c is None:
+    if not c:
         return _to.retry(slice, x, axis, start, length)
     return _to.result(c)
 
@@ -1110,7 +1110,8 @@ def split(x, axis, lengths):
     Backward  dx = dy in the range of the slice, 0 elsewhere
     Fails     the range exceeds the axis; the lengths do not add up to the axis"""
     parts = (c_void_p * len(lengths))()
-    if not _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts):
+    c = _c.sb_split(_to.tensor(x), axis, *_to.sizes(lengths, c_int64), parts)
+    if not c:
         return _to.retry(split, x, axis, lengths)
     return list(map(_to.result, parts))
 
@@ -1121,7 +1122,7 @@ def expand(x, shape):
     Backward  dx = dy summed over the broadcast axes
     Fails     x does not broadcast to the shape"""
     c = _c.sb_expand(_to.tensor(x), *_to.sizes(shape, c_int64))
-    if c is None:
+    if not c:
         return _to.retry(expand, x, shape)
     return _to.result(c)
 
@@ -1135,7 +1136,7 @@ def sum(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_sum(_to.tensor(x), _to.every(axis), keep)
-    if c is None:
+    if not c:
         return _to.retry(sum, x, axis, keep)
     return _to.result(c)
 
@@ -1149,7 +1150,7 @@ def mean(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_mean(_to.tensor(x), _to.every(axis), keep)
-    if c is None:
+    if not c:
         return _to.retry(mean, x, axis, keep)
     return _to.result(c)
 
@@ -1163,7 +1164,7 @@ def max(x, axis=None, keep=False):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_max(_to.tensor(x), _to.every(axis), keep)
-    if c is None:
+    if not c:
         return _to.retry(max, x, axis, keep)
     return _to.result(c)
 
@@ -1177,7 +1178,7 @@ def argmax(x, axis=None):
 
     Fails     the axis does not exist; mean, max or argmax of no elements"""
     c = _c.sb_argmax(_to.tensor(x), _to.every(axis))
-    if c is None:
+    if not c:
         return _to.retry(argmax, x, axis)
     return _to.result(c)
 
@@ -1190,7 +1191,7 @@ def variance(x, axis, correction, keep=False):
     Backward  dx_i = 2 dy (x_i - m) / (n - correction)
     Fails     the axis does not exist; correction is negative or not below n"""
     c = _c.sb_variance(_to.tensor(x), axis, correction, keep)
-    if c is None:
+    if not c:
         return _to.retry(variance, x, axis, correction, keep)
     return _to.result(c)
 
@@ -1204,7 +1205,7 @@ def topk(x, k):
     Fails     x is a scalar; k is not in 1..C"""
     indices = c_void_p()
     c = _c.sb_topk(_to.tensor(x), k, byref(indices))
-    if c is None:
+    if not c:
         return _to.retry(topk, x, k)
     return _to.result(c), _to.result(indices.value)
 
@@ -1217,7 +1218,7 @@ def softmax(x):
     Fails     x is a scalar
     Source    Bridle 1990; the shift by max x leaves the value and the gradient unchanged"""
     c = _c.sb_softmax(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(softmax, x)
     return _to.result(c)
 
@@ -1233,7 +1234,7 @@ def masked_softmax(x, mask=None, temperature=1.0):
     Fails     x has fewer than 2 or more than 4 axes; the mask does not fit; mask is NULL; T is not
               a positive number"""
     c = _c.sb_masked_softmax(_to.tensor(x), _to.mask(mask), temperature)
-    if c is None:
+    if not c:
         return _to.retry(masked_softmax, x, mask, temperature)
     return _to.result(c)
 
@@ -1244,7 +1245,7 @@ def log_softmax(x):
     Backward  dx_i = dy_i - exp(y_i) sum_j dy_j
     Fails     x is a scalar"""
     c = _c.sb_log_softmax(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(log_softmax, x)
     return _to.result(c)
 
@@ -1256,7 +1257,7 @@ def logsumexp(x):
     Backward  dx_i = dy exp(x_i - y)
     Fails     x is a scalar"""
     c = _c.sb_logsumexp(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(logsumexp, x)
     return _to.result(c)
 
@@ -1271,7 +1272,7 @@ def layer_norm(x, gain, bias=None, epsilon=None):
     Fails     x is a scalar; sizes differ; epsilon is negative or not finite
     Source    Ba, Kiros and Hinton 2016"""
     c = _c.sb_layer_norm(_to.tensor(x), _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    if c is None:
+    if not c:
         return _to.retry(layer_norm, x, gain, bias, epsilon)
     return _to.result(c)
 
@@ -1287,7 +1288,7 @@ def residual_layer_norm(x, branch, p, gain, bias, epsilon=None):
     Fails     p is not in [0, 1); otherwise as layer_norm"""
     sum = c_void_p()
     c = _c.sb_residual_layer_norm(_to.tensor(x), _to.tensor(branch), p, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon), byref(sum))
-    if c is None:
+    if not c:
         return _to.retry(residual_layer_norm, x, branch, p, gain, bias, epsilon)
     return _to.result(c), _to.result(sum.value)
 
@@ -1301,7 +1302,7 @@ def rms_norm(x, gain, epsilon=None):
               dx = (u - h mean(u h)) / s   dgain = sum of dy h
     Source    Zhang and Sennrich 2019"""
     c = _c.sb_rms_norm(_to.tensor(x), _to.tensor(gain), _to.number(epsilon))
-    if c is None:
+    if not c:
         return _to.retry(rms_norm, x, gain, epsilon)
     return _to.result(c)
 
@@ -1311,7 +1312,7 @@ def l2_normalize(x):
 
     Backward  dx = (dy - y (y . dy)) / |x|; at x = 0: dx = 0"""
     c = _c.sb_l2_normalize(_to.tensor(x))
-    if c is None:
+    if not c:
         return _to.retry(l2_normalize, x)
     return _to.result(c)
 
@@ -1327,7 +1328,7 @@ def softmax_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_softmax_over(_to.tensor(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(softmax_over, x, axis)
     return _to.result(c)
 
@@ -1343,7 +1344,7 @@ def log_softmax_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_log_softmax_over(_to.tensor(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(log_softmax_over, x, axis)
     return _to.result(c)
 
@@ -1359,7 +1360,7 @@ def logsumexp_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_logsumexp_over(_to.tensor(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(logsumexp_over, x, axis)
     return _to.result(c)
 
@@ -1375,7 +1376,7 @@ def layer_norm_over(x, axis, gain, bias=None, epsilon=None):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_layer_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.tensor(bias), _to.number(epsilon))
-    if c is None:
+    if not c:
         return _to.retry(layer_norm_over, x, axis, gain, bias, epsilon)
     return _to.result(c)
 
@@ -1391,7 +1392,7 @@ def rms_norm_over(x, axis, gain, epsilon=None):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_rms_norm_over(_to.tensor(x), axis, _to.tensor(gain), _to.number(epsilon))
-    if c is None:
+    if not c:
         return _to.retry(rms_norm_over, x, axis, gain, epsilon)
     return _to.result(c)
 
@@ -1407,7 +1408,7 @@ def l2_normalize_over(x, axis):
     Backward  as of the operation over the last axis, for each row along the axis
     Fails     x has no such axis; otherwise as the operation"""
     c = _c.sb_l2_normalize_over(_to.tensor(x), axis)
-    if c is None:
+    if not c:
         return _to.retry(l2_normalize_over, x, axis)
     return _to.result(c)
 
@@ -1419,7 +1420,7 @@ def embedding(table, ids):
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v, in the order of i
     Fails     an id is not in 0..V-1 (the message names its index and value)"""
     c = _c.sb_embedding(_to.tensor(table), _to.tensor(ids))
-    if c is None:
+    if not c:
         return _to.retry(embedding, table, ids)
     return _to.result(c)
 
@@ -1432,7 +1433,7 @@ def embedding_padded(table, ids, padding_id):
     Backward  dtable[v] = sum of dy[i] over the i with ids[i] = v; dtable[padding_id] = 0
     Fails     padding_id is not in 0..V-1; otherwise as embedding"""
     c = _c.sb_embedding_padded(_to.tensor(table), _to.tensor(ids), padding_id)
-    if c is None:
+    if not c:
         return _to.retry(embedding_padded, table, ids, padding_id)
     return _to.result(c)
 
@@ -1444,7 +1445,7 @@ def gather(x, ids):
     Backward  dx[i, ids[i]] = dy[i]
     Fails     an id is not in 0..C-1; shapes differ"""
     c = _c.sb_gather(_to.tensor(x), _to.tensor(ids))
-    if c is None:
+    if not c:
         return _to.retry(gather, x, ids)
     return _to.result(c)
 
@@ -1460,7 +1461,7 @@ def dropout(x, p):
     Fails     p is not in [0, 1)
     Source    Srivastava et al. 2014"""
     c = _c.sb_dropout(_to.tensor(x), p)
-    if c is None:
+    if not c:
         return _to.retry(dropout, x, p)
     return _to.result(c)
 
@@ -1471,7 +1472,7 @@ def residual_dropout(x, branch, p):
     Shape     x, branch of one shape -> y
     Backward  dx = dy   dbranch = dropped ? 0 : dy / (1 - p)"""
     c = _c.sb_residual_dropout(_to.tensor(x), _to.tensor(branch), p)
-    if c is None:
+    if not c:
         return _to.retry(residual_dropout, x, branch, p)
     return _to.result(c)
 
@@ -1496,7 +1497,7 @@ def cross_entropy(x, targets, **option):
     are not ignored; with probabilities, by the number of rows"""
     given = _to.Options(sb_cross_entropy_options, option, "cross_entropy")
     c = _c.sb_cross_entropy(_to.tensor(x), _to.tensor(targets), given)
-    if c is None:
+    if not c:
         return _to.retry(cross_entropy, x, targets, **option)
     return given.results(c)
 
@@ -1515,7 +1516,7 @@ def linear_cross_entropy(x, weight, bias, targets, **option):
     are not ignored; with probabilities, by the number of rows"""
     given = _to.Options(sb_cross_entropy_options, option, "linear_cross_entropy")
     c = _c.sb_linear_cross_entropy(_to.tensor(x), _to.tensor(weight), _to.tensor(bias), _to.tensor(targets), given)
-    if c is None:
+    if not c:
         return _to.retry(linear_cross_entropy, x, weight, bias, targets, **option)
     return given.results(c)
 
@@ -1526,7 +1527,7 @@ def mean_squared_error(x, target, reduction="mean"):
     Shape     x, target of one shape -> a scalar, or that shape with SB_REDUCE_NONE
     Backward  dx = 2 (x - target) dy / n, dtarget = -dx   (n = 1 for SUM and NONE)"""
     c = _c.sb_mean_squared_error(_to.tensor(x), _to.tensor(target), _to.choice("sb_reduction", reduction))
-    if c is None:
+    if not c:
         return _to.retry(mean_squared_error, x, target, reduction)
     return _to.result(c)
 
@@ -1539,7 +1540,7 @@ def sinusoidal(dtype, start, length, C):
     Fails     C is odd or below 2; length or start is negative; dtype is not f32 or f64
     Source    Vaswani et al. 2017, section 3.5"""
     c = _c.sb_sinusoidal(_to.choice("sb_dtype", dtype), start, length, C)
-    if c is None:
+    if not c:
         return _to.retry(sinusoidal, dtype, start, length, C)
     return _to.result(c)
 
@@ -1553,7 +1554,7 @@ def rotary(x, start=0, base=None):
     Fails     x is not of rank 4; D is odd; start is negative
     Source    Su et al. 2021"""
     c = _c.sb_rotary(_to.tensor(x), start, _to.number(base))
-    if c is None:
+    if not c:
         return _to.retry(rotary, x, start, base)
     return _to.result(c)
 
@@ -1565,7 +1566,7 @@ def rotary_scaled(x, start, base, scaling):
     Fails     as sb_rotary; the scaling is not positive
     Source    Chen et al. 2023"""
     c = _c.sb_rotary_scaled(_to.tensor(x), start, _to.number(base), scaling)
-    if c is None:
+    if not c:
         return _to.retry(rotary_scaled, x, start, base, scaling)
     return _to.result(c)
 
@@ -1577,7 +1578,7 @@ def alibi(dtype, H, Lq, Lk):
     Fails     H is below 1; a length is negative; dtype is not f32 or f64
     Source    Press, Smith and Lewis 2021 (for H a power of two; the same formula for all others)"""
     c = _c.sb_alibi(_to.choice("sb_dtype", dtype), H, Lq, Lk)
-    if c is None:
+    if not c:
         return _to.retry(alibi, dtype, H, Lq, Lk)
     return _to.result(c)
 
@@ -1591,7 +1592,7 @@ def relative_bias(table, Lq, Lk):
     Fails     the table's second size is even
     Source    Shaw, Uszkoreit and Vaswani 2018; Raffel et al. 2020 (as a bias)"""
     c = _c.sb_relative_bias(_to.tensor(table), Lq, Lk)
-    if c is None:
+    if not c:
         return _to.retry(relative_bias, table, Lq, Lk)
     return _to.result(c)
 
@@ -1651,7 +1652,7 @@ def attention(q, k, v, **option):
       heads: which heads this rank holds; zero: all"""
     given = _to.Options(sb_attention_options, option, "attention")
     c = _c.sb_attention(_to.tensor(q), _to.tensor(k), _to.tensor(v), given)
-    if c is None:
+    if not c:
         return _to.retry(attention, q, k, v, **option)
     return given.results(c)
 
@@ -1665,7 +1666,7 @@ def attention_weights(y, first, count):
     Fails     y is not the result of tiled attention on the open tape, or backward ran; the queries
               are out of range; more than three calls for one y"""
     c = _c.sb_attention_weights(_to.tensor(y), first, count)
-    if c is None:
+    if not c:
         return _to.retry(attention_weights, y, first, count)
     return _to.result(c)
 
@@ -1681,7 +1682,7 @@ def to_ranks(x, ranks=None):
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_to_ranks(_to.tensor(x), ranks)
-    if c is None:
+    if not c:
         return _to.retry(to_ranks, x, ranks)
     return _to.result(c)
 
@@ -1697,7 +1698,7 @@ def from_ranks(x, ranks=None):
     Backward  dx = sum of dy over ranks  dx = dy
     Source    Shoeybi et al. 2019, section 3, where they are f and g"""
     c = _c.sb_from_ranks(_to.tensor(x), ranks)
-    if c is None:
+    if not c:
         return _to.retry(from_ranks, x, ranks)
     return _to.result(c)
 
@@ -1731,7 +1732,7 @@ def attention_cached(q, cache, **option):
       heads: which heads this rank holds; zero: all"""
     given = _to.Options(sb_attention_options, option, "attention_cached")
     c = _c.sb_attention_cached(_to.tensor(q), _to.instance(cache, KVCache), given)
-    if c is None:
+    if not c:
         return _to.retry(attention_cached, q, cache, **option)
     return given.results(c)
 
@@ -1835,7 +1836,7 @@ def tensor_draw(t):
 def edit_distance(a, b):
     """The edit distance of Levenshtein (1966): the least number of insertions, deletions and
     substitutions that turn a into b. -1, with a message, without memory."""
-    return _c.sb_edit_distance(*_to.ids(a), *_to.ids(b))
+    return _c.sb_edit_distance(*_to.sizes(a, c_int32)[::-1], *_to.sizes(b, c_int32)[::-1])
 
 
 def perplexity(log_likelihood, count):
@@ -1952,7 +1953,7 @@ class SafeTensors(Object):
         Fails when no tensor has the name, when its elements are 8-bit floats, when an integer does not
         fit i32, when a BOOL is neither 0 nor 1, and when the file was truncated."""
         c = _c.sb_safetensors_tensor(self, _to.text(name))
-        if c is None:
+        if not c:
             return _to.retry(self.tensor, name)
         return _to.owned(c)
 
@@ -1991,7 +1992,7 @@ class Parameters(Object):
         as the set. For SB_INITIAL_XAVIER a matrix is (out, in). Fails when the name is taken, empty, or
         longer than 200 bytes."""
         c = _c.sb_parameters_add(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial))
-        if c is None:
+        if not c:
             return _to.retry(self.add, name, shape, initial)
         return _to.result(c)
 
@@ -2000,7 +2001,7 @@ class Parameters(Object):
         same initial values as without ranks. All distributed parameters of a set use the same ranks.
         Fails also when the axis cannot be split into equal parts."""
         c = _c.sb_parameters_add_cut(self, _to.text(name), *_to.sizes(shape, c_int64), _to.value(sb_initial, initial), _to.value(sb_cut, cut))
-        if c is None:
+        if not c:
             return _to.retry(self.add_cut, name, shape, initial, cut)
         return _to.result(c)
 
@@ -2020,7 +2021,7 @@ class Parameters(Object):
 
     def get(self, i):
         c = _c.sb_parameters_get(self, i)
-        if c is None:
+        if not c:
             return _to.retry(self.get, i)
         return _to.result(c)
 
@@ -2148,14 +2149,14 @@ class Encoder(Object):
         """ids (B, L) of i32, lengths (B) of i32 -> the memory (B, L, C). `weights`, unless NULL, receives
         one tensor (B, H, L, L) for each layer."""
         c = _c.sb_encoder_forward(self, _to.tensor(ids), _to.tensor(lengths), None)
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, ids, lengths)
         return _to.result(c)
 
     def table(self):
         """The embedding table (V, C), for weight sharing."""
         c = _c.sb_encoder_table(self)
-        if c is None:
+        if not c:
             return _to.retry(self.table)
         return _to.result(c)
 
@@ -2306,7 +2307,7 @@ class Vocabulary(Object):
         """The text of ids, to be freed with sb_free. SB_SYMBOL_END ends it; padding and begin have no text,
         and unknown is U+FFFD. It is always UTF-8: bytes that are not part of a character become
         U+FFFD. Fails on an id that the vocabulary does not have, and without memory."""
-        return _to.owned_text(_c.sb_vocabulary_decode(self, *_to.ids(ids)))
+        return _to.owned_text(_c.sb_vocabulary_decode(self, *_to.sizes(ids, c_int32)[::-1]))
 
 
 class Data(Object):
@@ -2521,7 +2522,7 @@ class Classifier(Object):
     def logits(self, batch):
         """The logits (B, labels) of a batch of texts (data/labelled.h), on the open tape."""
         c = _c.sb_classifier_logits(self, _to.instance(batch, Batch))
-        if c is None:
+        if not c:
             return _to.retry(self.logits, batch)
         return _to.result(c)
 
@@ -2703,7 +2704,7 @@ class Decoder(Object):
         """A decoder for a vocabulary of V symbols. `shared`, unless NULL, is an embedding table (V, C) to
         use instead of a new one. Parameters are named as in the encoder."""
         c = _c.sb_decoder_table(self)
-        if c is None:
+        if not c:
             return _to.retry(self.table)
         return _to.result(c)
 
@@ -2715,7 +2716,7 @@ class Decoder(Object):
     def __call__(self, ids, memory=None, lengths=None):
         """ids (B, Lt) of i32; memory (B, Ls, C) with lengths (B) of i32, or both NULL -> (B, Lt, C)."""
         c = _c.sb_decoder_forward(self, _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, ids, memory, lengths)
         return _to.result(c)
 
@@ -2724,7 +2725,7 @@ class Decoder(Object):
         new positions -> (B, L, C). The memory is read in the first step only and may be NULL later;
         lengths (B) belong to the present sequences. A step that fails leaves the state unchanged."""
         c = _c.sb_decoder_step(self, _to.instance(state, DecoderState), _to.tensor(ids), _to.tensor(memory), _to.tensor(lengths), None)
-        if c is None:
+        if not c:
             return _to.retry(self.step, state, ids, memory, lengths)
         return _to.result(c)
 
@@ -2800,7 +2801,7 @@ class LanguageModel(Object):
         loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
         logits: (B, L, V); those at position t are of symbol t."""
         c = _c.sb_language_model_loss(self, _to.tensor(ids))
-        if c is None:
+        if not c:
             return _to.retry(self.loss, ids)
         return _to.result(c)
 
@@ -2812,7 +2813,7 @@ class LanguageModel(Object):
         loss: the mean cross entropy, in nats a symbol, of the ids that are not negative.
         logits: (B, L, V); those at position t are of symbol t."""
         c = _c.sb_language_model_logits(self, _to.tensor(ids))
-        if c is None:
+        if not c:
             return _to.retry(self.logits, ids)
         return _to.result(c)
 
@@ -2821,7 +2822,7 @@ class LanguageModel(Object):
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
         c = _c.sb_language_model_window_loss(self, _to.tensor(input), _to.tensor(targets))
-        if c is None:
+        if not c:
             return _to.retry(self.window_loss, input, targets)
         return _to.result(c)
 
@@ -2830,7 +2831,7 @@ class LanguageModel(Object):
         is what is read, and targets (B, L) what follows at each place; negative ones do not count.
         The logits at position t, (B, L, V), are of the symbol that follows input t."""
         c = _c.sb_language_model_window_logits(self, _to.tensor(input))
-        if c is None:
+        if not c:
             return _to.retry(self.window_logits, input)
         return _to.result(c)
 
@@ -2978,35 +2979,35 @@ class Seq2Seq(Object):
     def loss(self, batch):
         """The mean cross entropy, in nats a symbol, of the batch's targets."""
         c = _c.sb_seq2seq_loss(self, _to.instance(batch, Batch))
-        if c is None:
+        if not c:
             return _to.retry(self.loss, batch)
         return _to.result(c)
 
     def loss_sum(self, batch):
         """The sum of what sb_seq2seq_loss is the mean of: for gradient accumulation."""
         c = _c.sb_seq2seq_loss_sum(self, _to.instance(batch, Batch))
-        if c is None:
+        if not c:
             return _to.retry(self.loss_sum, batch)
         return _to.result(c)
 
     def cost(self, batch):
         """The sum of the cross entropies without label smoothing: for evaluation."""
         c = _c.sb_seq2seq_cost(self, _to.instance(batch, Batch))
-        if c is None:
+        if not c:
             return _to.retry(self.cost, batch)
         return _to.result(c)
 
     def logits(self, batch):
         """The logits (B, Lt, V) of the symbol after each one of target_in."""
         c = _c.sb_seq2seq_logits(self, _to.instance(batch, Batch), None)
-        if c is None:
+        if not c:
             return _to.retry(self.logits, batch)
         return _to.result(c)
 
     def encode(self, ids, lengths=None):
         """For decoding. ids (B, Ls), lengths (B) -> memory (B, Ls, C)."""
         c = _c.sb_seq2seq_encode(self, _to.tensor(ids), _to.tensor(lengths))
-        if c is None:
+        if not c:
             return _to.retry(self.encode, ids, lengths)
         return _to.result(c)
 
@@ -3017,7 +3018,7 @@ class Seq2Seq(Object):
     def output(self, y):
         """y (..., C) of the decoder -> logits (..., V)."""
         c = _c.sb_seq2seq_output(self, _to.tensor(y))
-        if c is None:
+        if not c:
             return _to.retry(self.output, y)
         return _to.result(c)
 
@@ -3130,7 +3131,7 @@ class Average(Object):
     def values(self):
         """For checkpoints: the values, as long as the gradients, and the number of updates."""
         c = _c.sb_average_values(self)
-        if c is None:
+        if not c:
             return _to.retry(self.values)
         return _to.result(c)
 
@@ -3252,7 +3253,7 @@ class Optimiser(Object):
         """The state that a checkpoint stores: up to two tensors, each as long as the parameters together
         that are not frozen (NULL past the last), and counters."""
         c = _c.sb_optimiser_moment(self, i)
-        if c is None:
+        if not c:
             return _to.retry(self.moment, i)
         return _to.result(c)
 
@@ -3388,7 +3389,7 @@ class LinearLayer(Layer):
     def __call__(self, x, activation="identity"):
         """x (..., in) -> y (..., out)"""
         c = _c.sb_linear_layer_forward(self, _to.tensor(x), _to.choice("sb_activation", activation))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x, activation)
         return _to.result(c)
 
@@ -3396,7 +3397,7 @@ class LinearLayer(Layer):
         """The same for a row-parallel layer: x (..., in / P) -> y (..., out), the sum over ranks plus the
         bias. `ranks` is NULL for a single rank."""
         c = _c.sb_linear_layer_join(self, _to.tensor(x), ranks)
-        if c is None:
+        if not c:
             return _to.retry(self.join, x, ranks)
         return _to.result(c)
 
@@ -3425,7 +3426,7 @@ class NormLayer(Layer):
     def __call__(self, x):
         """x (..., C) -> y (..., C)"""
         c = _c.sb_norm_layer_forward(self, _to.tensor(x))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x)
         return _to.result(c)
 
@@ -3434,7 +3435,7 @@ class NormLayer(Layer):
         dropout with a partition."""
         sum = c_void_p()
         c = _c.sb_norm_layer_residual(self, _to.tensor(x), _to.tensor(branch), p, _to.choice("sb_sequence", along), byref(sum))
-        if c is None:
+        if not c:
             return _to.retry(self.residual, x, branch, p, along)
         return _to.result(c), _to.result(sum.value)
 
@@ -3517,7 +3518,7 @@ class MultiHeadAttention(Layer):
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
         given = _to.Options(sb_attending, option, "__call__")
         c = _c.sb_multi_head_attention_forward(self, _to.tensor(x), _to.tensor(memory), given)
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x, memory, **option)
         return given.results(c)
 
@@ -3581,7 +3582,7 @@ class FeedForward(Layer):
     def __call__(self, x):
         """x (..., C) -> y (..., C). Source: Vaswani et al. 2017; gated: Shazeer 2020."""
         c = _c.sb_feed_forward_forward(self, _to.tensor(x))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x)
         return _to.result(c)
 
@@ -3650,7 +3651,7 @@ class TransformerLayer(Layer):
         Pre-norm   a = x + self(norm x)    b = a + cross(norm a, memory)    y = b + feed(norm b)
         Post-norm  a = norm(x + self(x))   b = norm(a + cross(a, memory))   y = norm(b + feed(b))"""
         c = _c.sb_transformer_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x, memory, self_, cross)
         return _to.result(c)
 
@@ -3727,7 +3728,7 @@ class EncoderLayer(Layer):
           weights: receives the attention weights (B, H, Lq, Lk) of this rank's heads"""
         given = _to.Options(sb_attending, option, "__call__")
         c = _c.sb_encoder_layer_forward(self, _to.tensor(x), given)
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x, **option)
         return given.results(c)
 
@@ -3791,7 +3792,7 @@ class DecoderLayer(Layer):
     def __call__(self, x, memory=None, self_=None, cross=None):
         """The same for a decoder, whose positions belong to the target sequence."""
         c = _c.sb_decoder_layer_forward(self, _to.tensor(x), _to.tensor(memory), self_ and _to.Options(sb_attending, self_, "self_"), cross and _to.Options(sb_attending, cross, "cross"))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, x, memory, self_, cross)
         return _to.result(c)
 
@@ -3801,7 +3802,7 @@ class Batch(Object):
     def get(self, name):
         """The part of this name; fails when there is none."""
         c = _c.sb_batch_get(self, _to.text(name))
-        if c is None:
+        if not c:
             return _to.retry(self.get, name)
         return _to.result(c)
     free = _c.sb_batch_free
@@ -3870,7 +3871,7 @@ class EmbeddingLayer(Layer):
         """ids (B, L) of i32, the first at position `start` -> x (B, L, C). Source: Vaswani et al. 2017,
         section 3.4."""
         c = _c.sb_embedding_layer_forward(self, _to.tensor(ids), start)
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, ids, start)
         return _to.result(c)
 
@@ -3889,7 +3890,7 @@ class AdditiveAttention(Layer):
         Fails as sb_linear_layer_init does, and when dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_additive_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, q, k, v, mask)
         return _to.result(c), _to.result(weights.value)
 
@@ -3906,7 +3907,7 @@ class MultiplicativeAttention(Layer):
         """Adds "<name>.query.weight". Fails as sb_additive_attention_init does."""
         weights = c_void_p()
         c = _c.sb_multiplicative_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, q, k, v, mask)
         return _to.result(c), _to.result(weights.value)
 
@@ -3925,7 +3926,7 @@ class CosineAttention(Layer):
         sb_linear_layer_init does, and when it is not a positive number or dropout is not in [0, 1)."""
         weights = c_void_p()
         c = _c.sb_cosine_attention_forward(self, _to.tensor(q), _to.tensor(k), _to.tensor(v), _to.mask(mask), byref(weights))
-        if c is None:
+        if not c:
             return _to.retry(self.__call__, q, k, v, mask)
         return _to.result(c), _to.result(weights.value)
 
@@ -3943,7 +3944,7 @@ class OutputHead(Layer):
     def logits(self, y):
         """y (..., C) -> logits (..., V)"""
         c = _c.sb_output_head_logits(self, _to.tensor(y))
-        if c is None:
+        if not c:
             return _to.retry(self.logits, y)
         return _to.result(c)
 
@@ -3959,7 +3960,7 @@ class OutputHead(Layer):
         are not ignored; with probabilities, by the number of rows"""
         given = _to.Options(sb_cross_entropy_options, option, "loss")
         c = _c.sb_output_head_loss(self, _to.tensor(y), _to.tensor(targets), given)
-        if c is None:
+        if not c:
             return _to.retry(self.loss, y, targets, **option)
         return given.results(c)
 

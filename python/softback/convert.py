@@ -2,13 +2,14 @@
 import ctypes
 import difflib
 import os
+from functools import partial
 from types import SimpleNamespace
 
-from . import _declarations
-from ._declarations import CONSTANTS, ENUMS
+from ._declarations import CONSTANTS, ENUMS, sb_batch
 from .library import Error, c
-from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, new, opened, owned, retain, sizes,
-                      tensor_of, text_of as owned_text, wrapped)
+from .structure import Structure
+from .tensors import (Mask, Tape, Tensor, check, device_of as device, failure, found, new, opened, owned, pointers,
+                      retain, sizes, tensor_of, text_of as owned_text, wrapped)
 
 
 def retry(function, *arguments, **options):
@@ -25,10 +26,8 @@ def tensor(x):
 
 
 def tensors(xs):
-    made = [tensor_of(x) for x in xs]
-    array = (ctypes.c_void_p * len(made))(*[x._c for x in made])
-    array.kept = made  # until the call returns
-    return array, len(made)
+    array = pointers([tensor_of(x) for x in xs])
+    return array, len(array)
 
 
 def mask(x):
@@ -67,10 +66,6 @@ def texts(xs):
     return (ctypes.c_char_p * len(xs))(*map(text, xs))
 
 
-def ids(numbers):
-    return (ctypes.c_int32 * len(numbers))(*numbers), len(numbers)
-
-
 def nearest(word, words):
     close = difflib.get_close_matches(str(word), words, 1, 0.5)
     return f'did you mean "{close[0]}"?' if close else f"there are {', '.join(words)}"
@@ -101,23 +96,26 @@ def reference(struct, x):
     return None if x is None else ctypes.byref(value(struct, x))
 
 
-def model(x):
-    if not hasattr(x, "as_model"):
-        raise Error(f"{x!r} was given where a model is expected")
-    return ctypes.byref(x.as_model())
+def struct_of(x, method, expected):
+    """The struct of a model or a source, which the method of this name makes."""
+    if not hasattr(x, method):
+        raise Error(f"{x!r} was given where {expected} is expected")
+    return ctypes.byref(getattr(x, method)())
 
 
-def source(x):
-    if not hasattr(x, "as_source"):
-        raise Error(f"{x!r} was given where data is expected")
-    return ctypes.byref(x.as_source())
+model = partial(struct_of, method="as_model", expected="a model")
+source = partial(struct_of, method="as_source", expected="data")
 
 
 def paths(struct):
     """Each field's name, and the way to it: in the struct, or in one that it has."""
-    inner = [(name, kind) for name, kind, *_ in struct._fields_ if hasattr(kind, "kinds")]
+    inner = [(name, STRUCTS[kind]) for name, kind in struct.kinds.items() if kind in STRUCTS]
     deeper = {last: [name, *path] for name, kind in inner for last, path in paths(kind).items()}
     return deeper | {name: [name] for name in struct.kinds}
+
+
+FORMS = {"sb_tensor *": tensor_of, "sb_mask *": mask, "const char *": text}
+STRUCTS = {kind.__name__: kind for kind in Structure.__subclasses__()}
 
 
 class Options:
@@ -138,25 +136,21 @@ class Options:
                 self.set(inner, name, x, who)
 
     def set(self, struct, name, x, who):
-        kind, form = struct.kinds[name], dict(field[:2] for field in struct._fields_)[name]
+        kind = struct.kinds[name]
         plain = kind.replace("const", "").strip(" *")
         if kind == "sb_tensor **":
             self.outs += [ctypes.c_void_p()] if x else []
             x = ctypes.addressof(self.outs[-1]) if x else None
-        elif kind == "sb_tensor *":
-            x = tensor_of(x)
-        elif kind == "sb_mask *":
-            x = mask(x)
-        elif kind == "const char *":
-            x = text(x)
+        elif kind in FORMS:
+            x = FORMS[kind](x)
         elif plain in ENUMS:
             x = choice(plain, x)
         elif kind == "double" and type(struct).__name__.endswith(("_options", "_schedule")):
             x = number(x)
-        elif hasattr(form, "kinds"):
-            x = value(form, x)
-        elif "*" in kind and isinstance(x, dict):
-            x = Options(getattr(_declarations, plain), x, who)
+        elif kind in STRUCTS:
+            x = value(STRUCTS[kind], x)
+        elif isinstance(x, dict):
+            x = Options(STRUCTS[plain], x, who)
         self.kept.append(x)
         try:
             setattr(struct, name, getattr(x, "_c", x))
@@ -176,12 +170,8 @@ def result(pointer):
     return y
 
 
-def found(pointer):
-    return wrapped(retain(pointer)) if pointer else None
-
-
-def string(found):
-    return None if found is None else found.decode()
+def string(made):
+    return None if made is None else made.decode()
 
 
 def contents(struct, pointer):
@@ -204,7 +194,7 @@ def adopt(kind, pointer, kept):
 
 def batch(kind, pointer, source):
     """A copy of a batch, of which C keeps only the last one; it shares the tensors."""
-    struct = contents(_declarations.sb_batch, pointer)
+    struct = contents(sb_batch, pointer)
     parts = [result(part.t) for part in struct.part[: struct.parts]]
     return borrow(kind, ctypes.addressof(struct), [struct, parts, source])
 

@@ -1,7 +1,7 @@
 """What the library's objects and layers have in common in Python."""
 import ctypes
 
-from .tensors import check, retain, wrapped
+from .tensors import check, found
 
 
 class Object:
@@ -41,7 +41,7 @@ class Layer(Object):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
         value, kind = getattr(self.fields, name), self.struct.kinds[name]
         if kind == "sb_tensor *":
-            return wrapped(retain(value)) if value else None
+            return found(value)
         if hasattr(value, "kinds"):  # a layer in this one
             inner = object.__new__(Layer)
             inner.struct, inner.fields, inner.kept = type(value), value, [self]

@@ -9,18 +9,18 @@ import numpy as np
 from ._declarations import sb_gradcheck_options, sb_gradcheck_result, sb_operation
 from .convert import Options, name_of, retry
 from .library import c
-from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, opened, owned, retain, sizes,
-                      tensor, tensor_of, wrapped)
+from .tensors import (DTYPES, Tensor, check, converted, dtype_of, elements, failure, opened, owned, pointers, retain,
+                      sizes, tensor, tensor_of, wrapped)
 
 OUTPUTS = 8  # the most that an operation may have
 calls, next_call = weakref.WeakValueDictionary(), itertools.count(1)
 
 
 class Frame:
-    """Stands for the tape that C opened around a function of Python."""
+    """Stands for the tape that C opened around a function of Python, and keeps what that makes."""
 
     def __init__(self):
-        self.kept, self.error, self.failed = [], None, False
+        self.kept, self.failed = [], False
 
     def run(self, body, *arguments):
         """The body's result; None after an exception, which is raised when C has returned."""
@@ -28,24 +28,16 @@ class Frame:
         try:
             return body(*arguments)
         except BaseException as error:
-            self.error = error
+            opened.error = opened.error or error
             c.sb_fail(f"{type(error).__name__}: {error}".replace("%", "%%").encode())
             return None
         finally:
             opened.tapes.remove(self)
 
-    def settle(self):
-        if self.error:
-            raise self.error
-
 
 @ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)
 def backward(node):
-    tape = opened.tapes[-1] if opened.tapes else Frame()
-    frame = Frame()
-    done = frame.run(add_gradients, node)
-    tape.error = tape.error or frame.error
-    return bool(done)
+    return bool(Frame().run(add_gradients, node))
 
 
 def add_gradients(node):
@@ -115,17 +107,18 @@ class Operation:
 operation = Operation
 
 
-def callback(f, count):
-    """f as an sb_function, and the frame to settle afterwards."""
+FUNCTION = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
+
+
+def called(f, x):
+    """What C needs to call f: a function, its context, and the inputs x."""
     frame = Frame()
 
-    def body(x):
-        y = tensor_of(f(*[wrapped(retain(x[i])) for i in range(count)]))
-        frame.kept.append(y)  # until C has used it
-        return y._c
+    def body(inputs):
+        frame.kept.append(tensor_of(f(*[wrapped(retain(inputs[i])) for i in range(len(x))])))
+        return frame.kept[-1]._c
 
-    kind = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_void_p))
-    return kind(lambda _, x: frame.run(body, x)), frame
+    return FUNCTION(lambda _, inputs: frame.run(body, inputs)), None, pointers(x)
 
 
 def leaves(inputs):
@@ -136,10 +129,6 @@ def leaves(inputs):
         else:
             real = converted(x).dtype.kind == "f"
             yield tensor(np.asarray(x, "f8"), requires_grad=True) if real else tensor(x)
-
-
-def pointers(tensors):
-    return (ctypes.c_void_p * len(tensors))(*[None if t is None else t._c for t in tensors])
 
 
 class Gradcheck:
@@ -165,20 +154,18 @@ def gradcheck(f, *inputs, **options):
     method ("automatic", "exact", "differences"), directions, second_order.
     """
     x, given = list(leaves(inputs)), Options(sb_gradcheck_options, options, "gradcheck")
-    function, frame = callback(f, len(x))
     numbers = sb_gradcheck_result()
-    ok = c.sb_gradcheck(function, None, pointers(x), len(x), given, ctypes.byref(numbers))
-    frame.settle()
+    ok = c.sb_gradcheck(*called(f, x), len(x), given, ctypes.byref(numbers))
+    if opened.error:
+        raise failure()
     return Gradcheck(ok, numbers, c.sb_error().decode())
 
 
 def jvp(f, x, v):
     """f(x) and J v, exactly, for arrays or lists of arrays x and v: a pair of tensors."""
     x, v = (list(leaves(a if isinstance(a, (list, tuple)) else [a])) for a in (x, v))
-    (function, frame), y, dy = callback(f, len(x)), ctypes.c_void_p(), ctypes.c_void_p()
-    ok = c.sb_jvp(function, None, pointers(x), pointers(v), len(x), ctypes.byref(y), ctypes.byref(dy))
-    frame.settle()
-    check(ok)
+    y, dy = ctypes.c_void_p(), ctypes.c_void_p()
+    check(c.sb_jvp(*called(f, x), pointers(v), len(x), ctypes.byref(y), ctypes.byref(dy)))
     return owned(y.value), owned(dy.value)
 
 
@@ -186,9 +173,7 @@ def hvp(f, x, v):
     """H v of an f of one number, exactly: a tensor, or a list of them where x is a list."""
     many = isinstance(x, (list, tuple))
     x, v = (list(leaves(a if many else [a])) for a in (x, v))
-    (function, frame), made = callback(f, len(x)), (ctypes.c_void_p * len(x))()
-    ok = c.sb_hvp(function, None, pointers(x), pointers(v), len(x), made)
-    frame.settle()
-    check(ok)
-    products = [wrapped(p) if p else None for p in made]
+    made = (ctypes.c_void_p * len(x))()
+    check(c.sb_hvp(*called(f, x), pointers(v), len(x), made))
+    products = [p and wrapped(p) for p in made]
     return products if many else products[0]

@@ -15,10 +15,11 @@ NAMES = list(ENUMS["sb_dtype"])
 
 
 class Open(threading.local):
-    """The tapes of this thread that Python opened, the innermost last."""
+    """The tapes of this thread that Python opened, the innermost last, and what a function of Python
+    raised that C has called."""
 
     def __init__(self):
-        self.tapes = []
+        self.tapes, self.error = [], None
 
 
 opened = Open()
@@ -26,11 +27,10 @@ opened = Open()
 
 def failure():
     """The exception for what failed last."""
-    tape = opened.tapes[-1] if opened.tapes else None
-    error = (tape and tape.error) or Error(c.sb_error().decode())
-    if tape:
-        tape.failed, tape.error = True, None
-    return error
+    error, opened.error = opened.error, None
+    for tape in opened.tapes[-1:]:
+        tape.failed = True
+    return error or Error(c.sb_error().decode())
 
 
 def check(done):
@@ -53,7 +53,7 @@ class Tape:
     def __enter__(self):
         if self in opened.tapes:
             raise Error("tape: it is open already; make another one: with sb.Tape(): ...")
-        self.struct, self.kept, self.error, self.failed = sb_tape(), [], None, False
+        self.struct, self.kept, self.failed = sb_tape(), [], False
         self._as_parameter_ = ctypes.byref(self.struct)
         c.sb_tape_begin(self, 0 if self.record else 1)
         if self.random is not None:
@@ -116,8 +116,7 @@ class Tensor:
     @property
     def grad(self):
         """The gradient, None where there is none."""
-        pointer = c.sb_tensor_grad(self._c)
-        return wrapped(retain(pointer)) if pointer else None
+        return found(c.sb_tensor_grad(self._c))
 
     @grad.deleter
     def grad(self):
@@ -286,6 +285,18 @@ def wrapped(pointer):
 
 def owned(pointer):
     return wrapped(check(pointer))
+
+
+def found(pointer):
+    """A Tensor that something else owns, too; None where there is none."""
+    return wrapped(retain(pointer)) if pointer else None
+
+
+def pointers(tensors):
+    """An array for C, which keeps the tensors."""
+    array = (ctypes.c_void_p * len(tensors))(*[None if t is None else t._c for t in tensors])
+    array.kept = tensors
+    return array
 
 
 def sizes(shape, kind=ctypes.c_int64):
