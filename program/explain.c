@@ -208,7 +208,7 @@ static int explain_run(int argc, char **argv)
         {"target", KEY_TARGET, "N", 0, "cross-entropy, hessian: the target class, from 0 [0]", 0},
         {"periods", KEY_LIST + PERIODS, "LIST", 0, "positions: periods of the sine waves [5,7]", 0},
         {"steps", KEY_STEPS, "N", 0, "wrong-gradient: training steps of each model", 0},
-        {"seed", KEY_SEED, "N", 0, "wrong-gradient: seed of weights and data [0]", 0},
+        {"seed", KEY_SEED, "N", 0, "wrong-gradient: the first of three seeds [0]", 0},
         {"width", KEY_WIDTH, "N", 0, "saturated-rows: size of queries and keys [64]", 0},
         {"threads", KEY_THREADS, "N", 0, "threads to use; results do not depend on it [all cores]",
          0},

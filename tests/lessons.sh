@@ -101,6 +101,10 @@ try_numbers() {
     agree 06 'overflows when logits are 710 apart'
     agree 07 '0.83 +- 0.02'
     agree 07 '1.28 +- 0.09'
+    for lesson in 11 12; do
+        run $lesson --solution && shows ' +- '
+        check $? "lesson $lesson shows the standard error of its share of right symbols"
+    done
     agree 09 'the row would be 8.0 MB'
 }
 

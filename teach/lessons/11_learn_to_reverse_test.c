@@ -43,13 +43,14 @@ static void run_close(struct run *run)
     sb_data_free(run->data);
 }
 
-/* The share of digits that the model writes right, of sequences that are never trained on. */
-static double digits_right(const sb_seq2seq *model, bool show)
+/* The share of digits that the model writes right, of sequences that are never trained on, and its
+   standard error over the sequences. */
+static double digits_right(const sb_seq2seq *model, bool show, double *error)
 {
     static sb_task_pair pairs[TESTED];
     const char *texts[TESTED];
     char *outputs[TESTED];
-    int right = 0, all = 0;
+    double sum = 0, squares = 0;
     for (int i = 0; i < TESTED; i++) {
         if (!sb_task_make(SB_TASK_REVERSE, &lengths, 1, SB_PART_TEST, (uint64_t)i, &pairs[i]))
             return NAN;
@@ -58,14 +59,19 @@ static double digits_right(const sb_seq2seq *model, bool show)
     if (!sb_translate_texts(model, texts, TESTED, NULL, outputs))
         return NAN;
     for (int i = 0; i < TESTED; i++) {
-        const size_t length = strlen(outputs[i]);
-        for (size_t c = 0; c < strlen(pairs[i].target); c += 2, all++)
+        const size_t length = strlen(outputs[i]), wanted = strlen(pairs[i].target);
+        double right = 0;
+        for (size_t c = 0; c < wanted; c += 2)
             right += c < length && outputs[i][c] == pairs[i].target[c];
+        right /= (double)(wanted / 2 + 1); /* digits have spaces between them */
+        sum += right;
+        squares += right * right;
         if (show && i < 3)
             say("    %s  ->  %s", texts[i], outputs[i]);
         sb_free(outputs[i]);
     }
-    return (double)right / all;
+    *error = sqrt(fmax(squares - sum * sum / TESTED, 0) / (TESTED - 1) / TESTED);
+    return sum / TESTED;
 }
 
 /* The loss of a batch; nothing is recorded. */
@@ -138,18 +144,18 @@ static void test(struct run *run)
     sb_data *fresh = sb_data_task_with(SB_TASK_REVERSE, &lengths, &other);
     const sb_batch *batch = fresh ? sb_data_next(fresh) : NULL;
     const double before = batch ? loss_of(run->model, batch) : NAN;
-    double after = before, right = 0;
+    double after = before, right = 0, error = 0;
     bool ok = batch;
-    say("steps   loss of a fresh batch   digits right");
+    say("steps   loss of a fresh batch   digits right, of %d sequences", TESTED);
     say("%5d %23.3f", 0, before);
     for (int step = PART; ok && step <= STEPS; step += PART) {
         ok = train(run->model, run->data, run->adam, PART);
         after = loss_of(run->model, batch);
-        right = digits_right(run->model, false);
-        say("%5d %23.3f %12.1f %%", step, after, 100 * right);
+        right = digits_right(run->model, false, &error);
+        say("%5d %23.3f %7.1f +- %.1f %%", step, after, 100 * right, 100 * error);
     }
     if (ok && right >= 0.99) {
-        digits_right(run->model, true);
+        digits_right(run->model, true, &error);
         show_attention(run);
         say("The weights, to the bit: %016llx",
             (unsigned long long)sb_parameters_fingerprint(run->weights));

@@ -492,6 +492,14 @@ CPU_TEST(explain, the_jacobian_follows_the_formula)
     cr_expect(a[3] == 0);
 }
 
+CPU_TEST(explain, a_wrong_gradient_is_measured_with_three_seeds_and_standard_errors)
+{
+    struct outcome o = run_well("wrong-gradient --steps 2 --seed 5");
+    expect_text(o.out, "same 3 seeds");
+    expect_text(o.out, "from 5 on");
+    expect_text(o.out, "at 100  error  at end  its error  right %  error %");
+}
+
 CPU_TEST(explain, a_wrong_gradient_gives_a_higher_loss_than_the_right_one)
 {
     struct reversed r[WRONGS] = {{0}};
