@@ -30,10 +30,10 @@ OUTLINED void put_lanes(vector sum, bool add, int64_t count, real *y)
 UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const struct tile *t)
 {
     const int64_t last = t->columns - (vectors - 1) * LANES;
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r++) {
         real *c = t->c + r * t->ldc;
-#pragma GCC unroll 16
+        UNROLL
         for (int v = 0; v < vectors - 1; v++)
             put_vector(sum[r][v], t->add, c + v * LANES);
         if (last == LANES)
@@ -46,11 +46,12 @@ UNROLLED void put_tile(int rows, int vectors, vector sum[][TILE_VECTORS], const 
 /* Prefetches the tile of C while its sums are computed. */
 UNROLLED void fetch_sums(int rows, int vectors, const struct tile *t)
 {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; r++)
-#pragma GCC unroll 16
+    UNROLL
+    for (int r = 0; r < rows; r++) {
+        UNROLL
         for (int v = 0; v < vectors; v++)
             __builtin_prefetch(t->c + r * t->ldc + v * LANES, 1);
+    }
 }
 
 enum { LINE = 64 / (int)sizeof(real), AHEAD = 64 };
@@ -65,11 +66,11 @@ UNROLLED void fetch_factors(int rows, const struct tile *t, int64_t p)
     const int64_t next = p + AHEAD;
     if (t->k_step == 1) {
         const real *a = t->a + next + (next < t->depth ? 0 : rows * t->row_step - t->depth);
-#pragma GCC unroll 16
+        UNROLL
         for (int r = 0; r < rows; r++)
             __builtin_prefetch(a + r * t->row_step);
     } else {
-#pragma GCC unroll 16
+        UNROLL
         for (int i = 0; i < LINE; i++)
             __builtin_prefetch(t->a + (p + LINE + i) * t->k_step);
     }
@@ -80,10 +81,10 @@ UNROLLED void tile(int rows, int vectors, const struct tile *t)
 {
     vector sum[MOST_ROWS][TILE_VECTORS];
     const real *a[MOST_ROWS], *b = t->b;
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < rows; r++) {
         a[r] = t->a + r * t->row_step;
-#pragma GCC unroll 16
+        UNROLL
         for (int v = 0; v < vectors; v++)
             sum[r][v] = vector_zero();
     }
@@ -93,13 +94,13 @@ UNROLLED void tile(int rows, int vectors, const struct tile *t)
         fetch_factors(rows, t, p);
         for (; p < end; p++, at += t->k_step, b += t->ldb) {
             vector y[TILE_VECTORS];
-#pragma GCC unroll 16
+            UNROLL
             for (int v = 0; v < vectors; v++)
                 y[v] = vector_load(b + v * LANES);
-#pragma GCC unroll 16
+            UNROLL
             for (int r = 0; r < rows; r++) {
                 const factor_type x = factor_of(a[r][at]);
-#pragma GCC unroll 16
+                UNROLL
                 for (int v = 0; v < vectors; v++)
                     sum[r][v] = multiply_add(sum[r][v], x, y[v]);
             }
