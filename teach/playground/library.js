@@ -176,8 +176,7 @@ const Library = (() => {
     };
 
     /* Nothing here reads or writes a file: what the C library imports for that always fails. */
-    const open = async (bytes) => {
-        const module = await WebAssembly.compile(bytes);
+    const open = async (module) => {
         const files = {};
         for (const {name} of WebAssembly.Module.imports(module)) files[name] = () => 52;
         calls = (await WebAssembly.instantiate(module, {wasi_snapshot_preview1: files})).exports;

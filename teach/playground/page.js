@@ -1,23 +1,25 @@
 /* Everything is opened here. document.body.dataset.state is "ready" once the page can be used. */
-const unpacked = async (id) => {
-    const base64 = $(id).textContent.replace(/\s/g, "");
-    const packed = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
-    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Uint8Array(await new Response(stream).arrayBuffer());
+const compiled = async (id) => {
+    const packed = atob($(id).textContent), bytes = new Uint8Array(packed.length);
+    for (let i = 0; i < packed.length; i++) bytes[i] = packed.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return WebAssembly.compile(await new Response(stream).arrayBuffer());
 };
 
 const open = async () => {
-    const begin = performance.now(), bytes = await unpacked("module");
-    await Library.open(bytes);
+    const begin = performance.now(), workers = Race.hire(), module = await compiled("module");
+    workers.open(module); /* in the background, while the panels open here */
+    await Library.open(module);
     Address.read();
     Row.open();
     Rules.open();
+    const begun = Race.open(); /* both models are made meanwhile */
     SaturatedRows.open();
     Flash.open();
     Maps.open();
     Drawer.open();
     Follow.open();
-    await Race.open(bytes);
+    await begun;
     Teacher.open();
     document.body.dataset.milliseconds = (performance.now() - begin).toFixed(0);
     document.body.dataset.state = "ready";

@@ -66,7 +66,7 @@ const Race = (() => {
             r.latestStep = step;
         });
     };
-    const begin = () => inOrder(async () => {
+    const makeModels = () => inOrder(async () => {
         const {task, factor, seed, steps} = s;
         step = 0;
         shown = -1;
@@ -78,6 +78,17 @@ const Race = (() => {
                                     })));
         draw();
     });
+
+    /* The shares of digits that are right at step 0, which take as long as all else at the start. */
+    const count = () => inOrder(async () => {
+        const answers = await askBoth("share", () => ({}));
+        racers.forEach((r, i) => (r.frames.get(0).share = answers[i].share));
+        draw();
+    });
+    const begin = async () => {
+        await makeModels();
+        count().catch(failed);
+    };
 
     /* Trains up to the next stop: a kept step, an event, or the end. */
     const nextStop = (stride, end) => {
@@ -174,8 +185,8 @@ const Race = (() => {
     const drawRacer = (r) => {
         const frame = r.frames.get(now());
         const sabotaged = r.index === 0 && isSabotaged(now());
-        $(r.id + "-share").textContent = percent(frame.share);
-        $(r.id + "-meter").value = frame.share;
+        $(r.id + "-share").textContent = frame.share === undefined ? "…" : percent(frame.share);
+        $(r.id + "-meter").value = frame.share ?? 0;
         $(r.id + "-texts").innerHTML = frame.pairs.map(sentence).join("");
         $(r.id + "-rule").textContent = r.index === 0 ? (sabotaged ? s.rule : Rules.RIGHT) : s.rule;
         $(r.id).classList.toggle("sabotaged", sabotaged);
@@ -320,14 +331,17 @@ const Race = (() => {
         else if (!still)
             await run();
     };
-    const open = async (bytes) => {
+    /* Makes the workers, which start while the library is unpacked. */
+    const hire = () => {
         const code = new Blob([$("worker").textContent], {type: "text/javascript"});
         const address = URL.createObjectURL(code);
         for (const r of racers) {
             r.worker = new Worker(address);
             r.worker.onmessage = ({data}) => heard(r, data);
-            ask(r, "open", {bytes}).catch(failed);
         }
+        return {open: (module) => askBoth("open", () => ({module})).catch(failed)};
+    };
+    const open = async () => {
         restore();
         connect();
         await begin();
@@ -341,6 +355,7 @@ const Race = (() => {
         frames: racers.map((r) => r.frames.get(now()))
     });
     return {
+        hire,
         open,
         start: guarded(start),
         state,

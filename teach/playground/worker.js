@@ -3,12 +3,13 @@
 let steps = 0;
 
 const orders = {
-    open: ({bytes}) => Library.open(bytes),
+    open: ({module}) => Library.open(module),
     begin: ({choice, pair}) => {
         steps = 0;
         Library.training.begin(choice);
-        return {frame: {...Library.training.look(pair), share: Library.training.share()}};
+        return {frame: Library.training.look(pair)};
     },
+    share: () => ({share: Library.training.share()}),
     /* Trains so many steps, and looks. */
     advance: ({count, pair, counted}) => {
         const begin = performance.now();

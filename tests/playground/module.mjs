@@ -13,7 +13,7 @@ const [, , wasm, losses, softback, lesson] = process.argv;
 const source =
     fs.readFileSync(new URL("../../teach/playground/library.js", import.meta.url), "utf8");
 const Library = new Function(source + "; return Library;")();
-await Library.open(fs.readFileSync(wasm));
+await Library.open(await WebAssembly.compile(fs.readFileSync(wasm)));
 
 const run = (...words) =>
     execFileSync(words[0], words.slice(1), {encoding: "utf8", stdio: ["ignore", "pipe", "ignore"]});
