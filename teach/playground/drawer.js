@@ -52,7 +52,7 @@ const Drawer = (() => {
         const number = (x) => tag("span", {class: sign(x)}, short(x));
         const row = (k) => c.kept[k] ? [
             tag("th", {scope: "row"}, escaped(c.seen.keys[k])),
-            cellOf("s", short(c.s[k])), cellOf("a", [share(c.a[k]), " ", short(c.a[k])]),
+            cellOf("s", short(c.s[k])), cellOf("a", [share(c.a[k]), " ", tag("span", {}, short(c.a[k]))]),
             cellOf("g", short(c.g[k])),
             wrong ? "" : cellOf("g − avg", short(c.g[k] - c.average)),
             cellOf(wrong ? "ds it gets" : "ds", [bar(c.ds[k], most), " ", number(c.ds[k])]),

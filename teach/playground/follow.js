@@ -9,6 +9,9 @@ const Follow = (() => {
                                               picture, tag("span", {class: "note"}, note));
     const vector = (name, numbers, most, note = "‖·‖ " + short(norm(numbers))) =>
         line(name, strip(numbers, most, name), note);
+    /* Names below the cells of a strip, where there is room for them. */
+    const names = (all) => tag("span", {class: "strip names"},
+                               all.map((x) => tag("i", {}, x.length > 3 ? "" : escaped(x))));
     const keptKeys = (c) => range(c.n).filter((k) => c.kept[k]);
     const nameOf = (c, k) => escaped(c.seen.keys[k]);
 
@@ -20,7 +23,8 @@ const Follow = (() => {
         return [
             para(`Position ${c.q + 1} must write “${escaped(target)}”, and gives it p = ` +
                  `${short(all[at])}. Its logits get p − y:`),
-            vector("p − y", gradient, 1, escaped(symbols.slice(3).join(" "))),
+            vector("p − y", gradient, 1),
+            line("", names(symbols), ""),
         ];
     };
     const lossStop = (c) => [formula("loss = mean of −ln p(target) &nbsp; dz = p − y"),
@@ -108,7 +112,7 @@ const Follow = (() => {
         const c = Drawer.chosen();
         if (!c) return;
         const gradient = c.wrong ? "wrong gradient" : "right gradient";
-        $("follow-where").textContent = `${Drawer.where(c)}, ${gradient}`;
+        $("follow-where").textContent = `${Drawer.where(c)}, ${gradient}.`;
         $("follow-zoom").innerHTML = stops[s.stop][1](c).flat(3).join("");
         for (const [i, button] of [...$("follow-stops").children].entries())
             button.toggleAttribute("aria-current", i === s.stop);

@@ -319,7 +319,7 @@ const Race = (() => {
         $("loss").onpointermove = (e) => ($("loss-read").textContent = readOut(pointed(e)));
         $("loss").onpointerleave = () => ($("loss-read").textContent = "");
         $("loss").onclick = (e) => scrub(pointed(e));
-        addEventListener("resize", () => draw());
+        new ResizeObserver(() => draw()).observe($("loss")); /* of the window, or by the drawer */
     };
 
     /* An address that names a step is trained up to it at once; otherwise the race begins by
