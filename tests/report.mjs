@@ -78,6 +78,12 @@ await test("smoothing can be changed and removed", async () => {
     expectEqual((await now("mean"))[0], "", "without smoothing there is no mean");
 });
 
+await test("the learning rate, which has no noise, is drawn as it is; the share of the mean is shown", async () => {
+    await set("smoothing", 30);
+    expectEqual(await page.value(`document.querySelector('[data-name=rate] .mean') === null`), true, "no mean");
+    expectEqual(await page.value("smoothed.textContent"), "30 % of the points", "the share");
+});
+
 await test("nothing goes wrong in the page", () => expectEqual(page.problems, [], "problems"));
 await page.close();
 end("report in Chromium");

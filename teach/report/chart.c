@@ -182,11 +182,12 @@ static void path(struct html *html, const struct trace *t, const char *kind, int
 /* The points themselves, thin where there is a mean over those near. */
 static void curve(struct html *html, const struct trace *t, const struct curve *curve, int n)
 {
-    const int half = curve->dots ? 0 : (int)(CHART_SMOOTHING * t->count / 2);
+    const bool smooth = !curve->dots && !curve->exact;
+    const int half = !smooth ? 0 : (int)(CHART_SMOOTHING * t->count / 2);
     html_print(html,
                "<g class=\"curve\" fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\" "
-               "stroke-dasharray=\"%s\" data-name=\"",
-               colours[n % COLOURS], dashes[n]);
+               "stroke-dasharray=\"%s\"%s data-name=\"",
+               colours[n % COLOURS], dashes[n], curve->exact ? " data-exact=\"true\"" : "");
     html_text(html, curve->name);
     html_add(html, half > 0 ? "\">\n<g stroke-width=\"1\" opacity=\".4\">" : "\">\n<g>");
     path(html, t, "points", 0);

@@ -10,7 +10,8 @@ enum { CHART_CURVES = 8 };
 struct curve {
     const char *name;
     const double *y;
-    bool dots; /* a few points, each of them marked; otherwise many, with a mean over those near */
+    bool dots;  /* a few points, each of them marked; otherwise many, with a mean over those near */
+    bool exact; /* without that mean: there is no noise */
 };
 
 struct chart {

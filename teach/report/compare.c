@@ -139,7 +139,8 @@ static void add_charts(struct html *html, const struct compared runs[], const st
         chart.curves = j->runs;
         chart.level = NAN;
         for (int r = 0; r < j->runs; r++)
-            chart.curve[r] = (struct curve){runs[r].name, j->value[v][r], v != TRAINING_LOSS};
+            chart.curve[r] = (struct curve){
+                .name = runs[r].name, .y = j->value[v][r], .dots = v != TRAINING_LOSS};
         chart_add(html, &chart);
     }
 }

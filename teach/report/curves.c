@@ -32,8 +32,8 @@ static struct chart loss_of(const struct run_log *run, const double *column, int
                           .points = n,
                           .x = column + STEP * n,
                           .curves = 2,
-                          .curve = {{"training", column + LOSS * n, false},
-                                    {"held out", column + HELD_OUT_LOSS * n, true}},
+                          .curve = {{"training", column + LOSS * n, .dots = false},
+                                    {"held out", column + HELD_OUT_LOSS * n, .dots = true}},
                           .logarithmic = true,
                           .level = log((double)symbols),
                           .level_name = "guessing"};
@@ -45,23 +45,24 @@ bool curves_add(struct html *html, const struct run_log *log, int64_t symbols)
     double *column = columns_of(log);
     if (!column)
         return false;
-    const struct chart charts[] = {loss_of(log, column, symbols),
-                                   {.title = "Held-out texts that are exactly right",
-                                    .unit = "per cent",
-                                    .curves = 1,
-                                    .curve = {{"exact", column + EXACT * n, true}},
-                                    .level = NAN},
-                                   {.title = "Learning rate",
-                                    .unit = "",
-                                    .curves = 1,
-                                    .curve = {{"rate", column + RATE * n, false}},
-                                    .level = NAN},
-                                   {.title = "Length of the gradient",
-                                    .unit = "",
-                                    .curves = 1,
-                                    .curve = {{"before clipping", column + NORM * n, false}},
-                                    .logarithmic = true,
-                                    .level = NAN}};
+    const struct chart charts[] = {
+        loss_of(log, column, symbols),
+        {.title = "Held-out texts that are exactly right",
+         .unit = "per cent",
+         .curves = 1,
+         .curve = {{"exact", column + EXACT * n, .dots = true}},
+         .level = NAN},
+        {.title = "Learning rate",
+         .unit = "",
+         .curves = 1,
+         .curve = {{"rate", column + RATE * n, .exact = true}},
+         .level = NAN},
+        {.title = "Norm of the gradient",
+         .unit = "",
+         .curves = 1,
+         .curve = {{"before clipping", column + NORM * n, .dots = false}},
+         .logarithmic = true,
+         .level = NAN}};
     for (size_t i = 0; i < sizeof charts / sizeof *charts; i++) {
         struct chart chart = charts[i];
         chart.points = n;

@@ -84,7 +84,7 @@ static bool add_perplexity(struct html *html, const struct run_log *log)
                                 .points = n,
                                 .x = step,
                                 .curves = 1,
-                                .curve = {{"held out", perplexity, true}},
+                                .curve = {{"held out", perplexity, .dots = true}},
                                 .logarithmic = true,
                                 .level = NAN};
     chart_add(html, &chart);

@@ -89,7 +89,7 @@
         const inside = ([x]) => x >= range[0] && x <= range[1];
         const line = (list) => list.filter(inside).map(place).map(([x, y], i) =>
             `${i ? 'L' : 'M'}${x.toFixed(2)} ${y.toFixed(2)}`).join('');
-        const half = marks.length ? 0 : Math.floor(share * points.length / 2);
+        const half = marks.length || group.dataset.exact ? 0 : Math.floor(share * points.length / 2);
         let smooth = group.querySelector('.mean');
         if (half > 0 && !smooth) {
             smooth = document.createElementNS('http://www.w3.org/2000/svg', 'path');
@@ -135,6 +135,7 @@
     const drawAll = () => {
         const range = [Number(from.value), Number(to.value)];
         if (!(range[0] < range[1])) return;
+        document.getElementById('smoothed').textContent = `${smoothing.value} % of the points`;
         for (const chart of charts) draw(chart, range, smoothing.value / 100);
         all.disabled = range[0] === whole[0] && range[1] === whole[1];
     };
