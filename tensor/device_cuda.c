@@ -104,6 +104,11 @@ bool sb_choose_cuda(int number)
     return true;
 }
 
+bool device_cuda_sought(void)
+{
+    return looked;
+}
+
 const sb_device *sb_device_cuda(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -65,6 +65,9 @@ struct sb_tensor {
     void *release_context;
 };
 
+/* Whether sb_device_cuda was called, which opens the device if there is one. */
+bool device_cuda_sought(void);
+
 /* A tensor with undefined contents. The caller owns it. */
 sb_tensor *tensor_new(const char *who, const sb_device *device, sb_dtype dtype, int rank,
                       const int64_t *dim);

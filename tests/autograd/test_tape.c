@@ -66,7 +66,7 @@ TEST(tape, a_failed_tape_keeps_its_first_message)
     sb_tensor_release(a);
 }
 
-TEST(tape, a_failed_constructor_fails_the_tape)
+CPU_TEST(tape, a_failed_constructor_fails_the_tape)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);
@@ -215,7 +215,7 @@ static void returns_without_closing(void)
     sb_tape_begin(&tape, SB_RECORD);
 }
 
-TEST(tape, the_outer_tape_reports_an_inner_one_that_was_never_closed)
+CPU_TEST(tape, the_outer_tape_reports_an_inner_one_that_was_never_closed)
 {
     sb_tape outer;
     sb_tape_begin(&outer, SB_RECORD);
@@ -258,7 +258,7 @@ TEST(tape, the_65th_tape_is_refused)
     sb_tensor_release(a);
 }
 
-TEST(tape, a_wrong_mode_and_a_null_tape_are_reported)
+CPU_TEST(tape, a_wrong_mode_and_a_null_tape_are_reported)
 {
     sb_tape tape;
     sb_tape_begin(&tape, (sb_mode)7);
@@ -268,7 +268,7 @@ TEST(tape, a_wrong_mode_and_a_null_tape_are_reported)
     EXPECT_ERROR("tape_begin: tape is NULL");
 }
 
-TEST(tape, an_inner_tape_inherits_the_random_stream)
+CPU_TEST(tape, an_inner_tape_inherits_the_random_stream)
 {
     sb_random random = sb_random_new(1, SB_STREAM_TRAIN), other = random;
     sb_tape outer, inner;

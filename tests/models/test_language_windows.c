@@ -232,7 +232,7 @@ TEST(language_windows, a_file_keeps_context_and_running_text)
     writer_free(&w);
 }
 
-TEST(language_windows, more_context_than_learned_positions_is_refused)
+CPU_TEST(language_windows, more_context_than_learned_positions_is_refused)
 {
     sb_language_model_options o = small;
     o.transformer.positions = SB_POSITIONS_LEARNED;

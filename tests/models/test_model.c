@@ -3,7 +3,7 @@
 #include "tests/support/mailbox.h"
 #include "tests/support/tiny.h"
 
-TEST(model, a_description_returns_the_values_that_were_set)
+CPU_TEST(model, a_description_returns_the_values_that_were_set)
 {
     sb_description *d = sb_description_new("seq2seq");
     double value;
@@ -72,7 +72,7 @@ TEST(model, a_model_is_built_from_the_description_of_another)
     tiny_free(&tiny);
 }
 
-TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
+CPU_TEST(model, an_unknown_kind_is_refused_with_the_known_ones)
 {
     cr_expect(!sb_model_kind_find("diffusion"));
     EXPECT_ERROR("model_kind: \"diffusion\" is none of seq2seq, language_model, classifier");

@@ -165,7 +165,7 @@ TEST(transformers, marian_bart_and_t5_are_as_published)
 
 /* ---- options that are wrong ---- */
 
-TEST(transformers, options_that_no_model_can_have_are_refused)
+CPU_TEST(transformers, options_that_no_model_can_have_are_refused)
 {
     static const struct {
         sb_transformer_options options;

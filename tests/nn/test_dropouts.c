@@ -102,7 +102,7 @@ TEST(dropouts, the_gradient_passes_the_units_that_are_left)
     sb_parameters_free(set);
 }
 
-TEST(dropouts, bad_probabilities_are_named)
+CPU_TEST(dropouts, bad_probabilities_are_named)
 {
     sb_transformer_options o = {.width = C, .attention_dropout = 1};
     cr_expect(!sb_transformer_complete(&o, &o));

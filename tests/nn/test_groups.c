@@ -53,7 +53,7 @@ static bool stayed(sb_parameters *set, const char *name, double *before)
     return same;
 }
 
-TEST(groups, a_pattern_matches_names)
+CPU_TEST(groups, a_pattern_matches_names)
 {
     static const struct {
         const char *patterns, *name;

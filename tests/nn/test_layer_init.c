@@ -150,7 +150,7 @@ static const struct kind *kind_of(make *init)
 
 /* ---- NULL ---- */
 
-TEST(layer_init, a_null_layer_set_or_name_is_refused)
+CPU_TEST(layer_init, a_null_layer_set_or_name_is_refused)
 {
     static const char *const names[] = {"layer", "set", "name"};
     const sb_transformer_options o = {.width = 4, .heads = 2};
@@ -182,7 +182,7 @@ TEST(layer_init, null_options_are_all_defaults)
     }
 }
 
-TEST(layer_init, completion_into_null_is_refused)
+CPU_TEST(layer_init, completion_into_null_is_refused)
 {
     cr_expect(!sb_transformer_complete(NULL, NULL));
     EXPECT_ERROR("transformer: complete is NULL");
@@ -190,7 +190,7 @@ TEST(layer_init, completion_into_null_is_refused)
 
 /* ---- invalid options ---- */
 
-TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
+CPU_TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
 {
     const sb_transformer_options o = {.width = 8, .heads = 3}, six = {.width = 6};
     expect_refused(kind_of(encoder), &o,
@@ -208,7 +208,7 @@ TEST(layer_init, heads_that_do_not_divide_the_width_are_refused)
                    "key_heads that divide the heads (as many by default)");
 }
 
-TEST(layer_init, sizes_out_of_range_are_refused)
+CPU_TEST(layer_init, sizes_out_of_range_are_refused)
 {
     const sb_transformer_options width = {.width = -1}, heads = {.heads = -2},
                                  hidden = {.feed_forward = -3}, longest = {.longest = -4},
@@ -253,7 +253,7 @@ TEST(layer_init, an_embedding_of_no_symbols_or_for_another_table_is_refused)
     sb_parameters_free(set);
 }
 
-TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
+CPU_TEST(layer_init, numbers_and_choices_out_of_range_are_refused)
 {
     const sb_transformer_options dropout = {.dropout = 1}, odd = {.width = 7},
                                  activation = {.activation = (sb_activation)9},

@@ -328,7 +328,7 @@ TEST(layers, a_whole_model_has_the_right_gradient)
 }
 
 /* All variants of tiny models, which have thousands of parameters each. */
-TEST(layers, all_whole_models_have_the_right_gradient)
+CPU_TEST(layers, all_whole_models_have_the_right_gradient)
 {
     for (int v = 0; test_long() && tiny_variant(v); v++) {
         sb_seq2seq_options options = tiny_variant(v)->options;

@@ -534,7 +534,7 @@ TEST(learned_score, wrong_operands_are_named)
     }
 }
 
-TEST(learned_score, wrong_sizes_and_numbers_are_refused)
+CPU_TEST(learned_score, wrong_sizes_and_numbers_are_refused)
 {
     sb_parameters *set = sb_parameters_new(1);
     sb_additive_attention additive;

@@ -6,7 +6,7 @@ static double rate(sb_schedule schedule, int64_t step)
     return sb_schedule_rate(&schedule, step, NULL);
 }
 
-TEST(schedule, the_warm_up_rises_linearly_to_the_rate)
+CPU_TEST(schedule, the_warm_up_rises_linearly_to_the_rate)
 {
     for (sb_schedule_kind kind = SB_SCHEDULE_CONSTANT; kind <= SB_SCHEDULE_RESTARTS; kind++) {
         sb_schedule s = {.kind = kind, .rate = 0.8, .warmup = 8, .steps = 100, .cycle = 9};
@@ -16,7 +16,7 @@ TEST(schedule, the_warm_up_rises_linearly_to_the_rate)
 }
 
 /* Vaswani et al. 2017: C^-0.5 min(step^-0.5, step warmup^-1.5). */
-TEST(schedule, the_inverse_root_is_the_published_schedule)
+CPU_TEST(schedule, the_inverse_root_is_the_published_schedule)
 {
     const double C = 512, warmup = 4000;
     const sb_schedule s = {
@@ -27,7 +27,7 @@ TEST(schedule, the_inverse_root_is_the_published_schedule)
     }
 }
 
-TEST(schedule, the_cosine_has_half_the_rate_in_the_middle)
+CPU_TEST(schedule, the_cosine_has_half_the_rate_in_the_middle)
 {
     sb_schedule s = {
         .kind = SB_SCHEDULE_COSINE, .rate = 1, .warmup = 10, .steps = 110, .lowest = 0.2};
@@ -35,7 +35,7 @@ TEST(schedule, the_cosine_has_half_the_rate_in_the_middle)
     cr_expect(fabs(rate(s, 110) - 0.2) < 1e-12 && rate(s, 5000) == rate(s, 110));
 }
 
-TEST(schedule, linear_decay_is_a_straight_line)
+CPU_TEST(schedule, linear_decay_is_a_straight_line)
 {
     sb_schedule s = {
         .kind = SB_SCHEDULE_LINEAR, .rate = 1, .warmup = 10, .steps = 110, .lowest = 0.2};
@@ -45,7 +45,7 @@ TEST(schedule, linear_decay_is_a_straight_line)
 
 /* As PyTorch's CosineAnnealingWarmRestarts(T_0=4, T_mult=2, eta_min=0.1) at a rate of 1, whose
    epoch 0 is the step at the end of the warm-up here. */
-TEST(schedule, warm_restarts_are_as_in_pytorch)
+CPU_TEST(schedule, warm_restarts_are_as_in_pytorch)
 {
     static const double expected[] = {1.0,
                                       0.8681980515339464,
@@ -80,7 +80,7 @@ static double halved_every_step(int64_t step, void *context)
     return pow(0.5, (double)step);
 }
 
-TEST(schedule, a_function_of_ones_own_gives_the_factor)
+CPU_TEST(schedule, a_function_of_ones_own_gives_the_factor)
 {
     int calls = 0;
     sb_schedule s = {.kind = SB_SCHEDULE_CUSTOM,
@@ -118,7 +118,7 @@ TEST(schedule, a_step_without_a_rate_changes_nothing)
     sb_parameters_free(set);
 }
 
-TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
+CPU_TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
 {
     sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .lowest = 0.3, .patience = 2};
     sb_plateau seen = {0};
@@ -130,7 +130,7 @@ TEST(schedule, a_plateau_lowers_the_rate_after_its_patience)
     }
 }
 
-TEST(schedule, a_plateau_may_end_at_zero)
+CPU_TEST(schedule, a_plateau_may_end_at_zero)
 {
     sb_schedule s = {.kind = SB_SCHEDULE_PLATEAU, .rate = 1, .factor = SB_ZERO, .patience = 1};
     const sb_plateau once = {.seen = 2, .reduced = 1};
@@ -139,7 +139,7 @@ TEST(schedule, a_plateau_may_end_at_zero)
     cr_expect(sb_schedule_check(&s) && sb_schedule_rate(&s, 1, NULL) == 0, "%s", sb_error());
 }
 
-TEST(schedule, numbers_out_of_range_are_refused)
+CPU_TEST(schedule, numbers_out_of_range_are_refused)
 {
     cr_expect(!sb_schedule_check(NULL));
     cr_expect(!sb_schedule_check(&(sb_schedule){.rate = 0}));

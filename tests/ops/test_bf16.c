@@ -4,7 +4,7 @@
 #include "tests/support/values.h"
 #include <float.h>
 
-TEST(bf16, floats_are_rounded_to_the_nearest_and_ties_to_even)
+CPU_TEST(bf16, floats_are_rounded_to_the_nearest_and_ties_to_even)
 {
     static const struct {
         float from;

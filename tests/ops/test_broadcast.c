@@ -4,7 +4,7 @@
 #include "ops/kernel.h"
 #include "tests/support/values.h"
 
-TEST(broadcast, contiguous_axes_are_merged)
+CPU_TEST(broadcast, contiguous_axes_are_merged)
 {
     const sb_tensor y = {.rank = 4, .dim = {2, 3, 1, 5}}, bias = {.rank = 1, .dim = {5}};
     const sb_tensor column = {.rank = 4, .dim = {2, 3, 1, 1}}, scalar = {.rank = 0};

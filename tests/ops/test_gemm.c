@@ -153,7 +153,7 @@ static const int64_t shapes[][3] = {
     {1100, 20, 30}, {257, 128, 270}, {331, 192, 20},
 };
 
-TEST(gemm, products_of_whole_numbers_are_exact)
+CPU_TEST(gemm, products_of_whole_numbers_are_exact)
 {
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (int transposes = 0; transposes < 4; transposes++)
@@ -162,7 +162,7 @@ TEST(gemm, products_of_whole_numbers_are_exact)
                                         shapes[i][1], shapes[i][2]);
 }
 
-TEST(gemm, empty_products_leave_beta_c)
+CPU_TEST(gemm, empty_products_leave_beta_c)
 {
     const int64_t empty[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 5, 0}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof empty / sizeof *empty; i++)
@@ -173,7 +173,7 @@ TEST(gemm, empty_products_leave_beta_c)
 }
 
 /* Rounding errors of a sum of k products are at most about k / 2 units, mostly far fewer. */
-TEST(gemm, sums_are_as_precise_as_their_dtype)
+CPU_TEST(gemm, sums_are_as_precise_as_their_dtype)
 {
     for (int wide = 0; wide < 2; wide++)
         for (int way = 0; way < WAYS; way++) {
@@ -230,7 +230,7 @@ static void expect_rows_unchanged(const struct product *p, enum kernel_set set, 
     }
 }
 
-TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
+CPU_TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
 {
     for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (int transposes = 0; transposes < 4 && kernel_use_cpu_set(set); transposes++)
@@ -246,7 +246,7 @@ TEST(gemm, rows_of_the_builtin_do_not_depend_on_their_number_or_position)
 }
 
 /* Both fuse multiplications with additions; the order of additions is the same. */
-TEST(gemm, the_builtin_has_the_same_bits_on_avx2_and_avx512)
+CPU_TEST(gemm, the_builtin_has_the_same_bits_on_avx2_and_avx512)
 {
     if (!kernel_use_cpu_set(KERNELS_CPU_V4) || !kernel_use_cpu_set(KERNELS_CPU_V3))
         return;
@@ -261,7 +261,7 @@ TEST(gemm, the_builtin_has_the_same_bits_on_avx2_and_avx512)
     }
 }
 
-TEST(gemm, threads_change_no_bit)
+CPU_TEST(gemm, threads_change_no_bit)
 {
     static const int64_t large[][3] = {
         {300, 200, 100}, {3, 900, 300}, {90, 40, 900}, {300, 320, 260}};
@@ -285,7 +285,7 @@ TEST(gemm, threads_change_no_bit)
 }
 
 /* Large enough for BLAS, where there is one. */
-TEST(gemm, large_products_agree_with_the_builtin_for_any_number_of_threads)
+CPU_TEST(gemm, large_products_agree_with_the_builtin_for_any_number_of_threads)
 {
     struct product p = product_new(SB_F32, 3, 1037, 1063, 1029, 0, false);
     float *builtin = result(&p, kernel_cpu_set(), BUILTIN, 0);
@@ -305,7 +305,7 @@ TEST(gemm, large_products_agree_with_the_builtin_for_any_number_of_threads)
     product_free(&p);
 }
 
-TEST(gemm, calls_from_several_threads_change_no_bit)
+CPU_TEST(gemm, calls_from_several_threads_change_no_bit)
 {
     enum { CALLS = 8 };
     kernel_parallel_work = 0;
@@ -361,7 +361,7 @@ static void expect_bf16_exact(enum kernel_set set, int transposes, int64_t m, in
 }
 
 /* Also odd sizes, whose pairs of numbers are not adjacent. */
-TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
+CPU_TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
 {
     for (int set = KERNELS_CPU; set <= KERNELS_CPU_V4; set++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes && kernel_use_cpu_set(set); i++)
@@ -371,7 +371,7 @@ TEST(gemm, products_of_whole_numbers_in_bf16_are_exact)
                                       spare);
 }
 
-TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
+CPU_TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
 {
     enum { M = 300, N = 320, K = 260 };
     const struct gemm_kernels *kernels = gemm_rows.row[kernel_cpu_set()][SB_F32];
@@ -398,7 +398,7 @@ TEST(gemm, threads_change_no_bit_of_a_product_in_bf16)
 }
 
 /* Vectors that reach over an edge have other columns or nothing, which must not change C. */
-TEST(gemm, a_nan_stays_in_its_row_or_column)
+CPU_TEST(gemm, a_nan_stays_in_its_row_or_column)
 {
     for (int transposes = 0; transposes < 4; transposes++) {
         struct product p = product_new(SB_F32, transposes, 11, 21, 37, 0, true);
@@ -418,7 +418,7 @@ TEST(gemm, a_nan_stays_in_its_row_or_column)
 }
 
 /* The built-in product in place of these kernels, for these vectors; of others OpenBLAS is used. */
-TEST(gemm, a_table_says_which_kernels_of_openblas_are_slower)
+CPU_TEST(gemm, a_table_says_which_kernels_of_openblas_are_slower)
 {
     cr_expect(gemm_table_prefers_builtin("Cooperlake", 21, KERNELS_CPU_V4, SB_F32), "as measured");
     cr_expect(!gemm_table_prefers_builtin("Cooperlake", 21, KERNELS_CPU_V3, SB_F32), "vectors");
@@ -427,7 +427,7 @@ TEST(gemm, a_table_says_which_kernels_of_openblas_are_slower)
     cr_expect(!gemm_table_prefers_builtin("Cooperlake", -1, KERNELS_CPU_V4, SB_F32), "not 0.3.x");
 }
 
-TEST(gemm, the_library_names_its_matrix_product)
+CPU_TEST(gemm, the_library_names_its_matrix_product)
 {
     cr_expect(strstr(gemm_library(), gemm_has_blas() ? "OpenBLAS" : "built-in"), "%s",
               gemm_library());
@@ -443,7 +443,7 @@ static void *read_library_name(void *same)
     return NULL;
 }
 
-TEST(gemm, threads_that_ask_at_the_same_time_read_the_same_name)
+CPU_TEST(gemm, threads_that_ask_at_the_same_time_read_the_same_name)
 {
     enum { THREADS = 4 };
     bool same[THREADS] = {true, true, true, true};

@@ -333,7 +333,7 @@ TEST(mask, wrong_arguments_of_masks_are_named)
     sb_tensor_release(five);
 }
 
-TEST(mask, eight_masks_can_be_combined_and_not_nine)
+CPU_TEST(mask, eight_masks_can_be_combined_and_not_nine)
 {
     sb_tape tape;
     sb_tape_begin(&tape, SB_RECORD);

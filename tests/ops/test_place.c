@@ -30,7 +30,7 @@ static bool same_decisions(const sb_tensor *a, const sb_tensor *b, double tolera
 
 /* Each position is held by one rank. Under a causal mask position i sees i + 1 keys: if all chunks
    are equally long, all ranks have the same work. */
-TEST(place, zigzag_pieces_cover_a_sequence_and_balance_causal_masks)
+CPU_TEST(place, zigzag_pieces_cover_a_sequence_and_balance_causal_masks)
 {
     for (int ranks = 1; ranks <= 5; ranks++)
         for (int64_t length = 0; length <= 40; length++) {

@@ -36,7 +36,7 @@ static void expect_work(const char *out, const char *operation, const char *way,
 /* Width C = 16, two heads of D = 8, one layer on each side, feed-forward 16, 2 pairs of 8 symbols,
    16 symbols in the vocabulary: 16 positions; 6 products of C C in an encoder layer, 10 in a
    decoder layer. */
-TEST(bench, the_profile_counts_operations_by_the_formulas)
+CPU_TEST(bench, the_profile_counts_operations_by_the_formulas)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -54,7 +54,7 @@ TEST(bench, the_profile_counts_operations_by_the_formulas)
 }
 
 /* A residual and a norm: x, branch, gain and bias are read, the sum and its norm written. */
-TEST(bench, the_profile_counts_bytes_once)
+CPU_TEST(bench, the_profile_counts_bytes_once)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -74,7 +74,7 @@ static double memory_of(const char *text, const char *part)
     return atof(at + strlen(start));
 }
 
-TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
+CPU_TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
 {
     struct outcome o = program_run("bench train --profile --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);
@@ -87,7 +87,7 @@ TEST(bench, the_memory_of_a_step_has_parts_that_add_up)
               2 * weights + rest + kept + memory_of(o.out, "more during backward") == peak);
 }
 
-TEST(bench, a_profile_is_also_a_readable_table)
+CPU_TEST(bench, a_profile_is_also_a_readable_table)
 {
     struct outcome o = program_run("bench train --profile --quick");
     cr_assert(o.code == 0, "%s", o.err);
@@ -96,7 +96,7 @@ TEST(bench, a_profile_is_also_a_readable_table)
     cr_expect(strstr(o.out, "memory of quick, f32:") != NULL, "%s", o.out);
 }
 
-TEST(bench, settings_that_make_openblas_slow_are_named)
+CPU_TEST(bench, settings_that_make_openblas_slow_are_named)
 {
     setenv("OPENBLAS_CORETYPE", "Prescott", 1);
     setenv("OPENBLAS_L2_SIZE", "64", 1);
@@ -111,7 +111,7 @@ TEST(bench, settings_that_make_openblas_slow_are_named)
     }
 }
 
-TEST(bench, a_product_is_compared_with_openblas)
+CPU_TEST(bench, a_product_is_compared_with_openblas)
 {
     struct outcome o = program_run("bench products --quick --tabs");
     cr_assert(o.code == 0, "%s", o.err);

@@ -37,7 +37,7 @@ static void write_text(const char *file, const char *text)
 
 /* ---- help and misuse ---- */
 
-TEST(program, each_command_explains_itself)
+CPU_TEST(program, each_command_explains_itself)
 {
     static const char *const commands[] = {"train",  "translate", "evaluate", "attend",
                                            "bench",  "average",   "info",     "explain",
@@ -60,7 +60,7 @@ TEST(program, each_command_explains_itself)
     cr_expect(program_run(" ").code == 2, "no command at all");
 }
 
-TEST(program, the_benchmark_has_rows_of_every_part)
+CPU_TEST(program, the_benchmark_has_rows_of_every_part)
 {
     struct outcome o = program_run("bench --quick --tabs");
     expect_success(o);
@@ -97,7 +97,7 @@ static void expect_mistakes(const struct mistake *mistakes)
     }
 }
 
-TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
+CPU_TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
 {
     static const struct mistake mistakes[] = {
         {"trian", 2, "there is no command \"trian\"; did you mean \"train\"?"},
@@ -115,7 +115,7 @@ TEST(program, an_unknown_word_is_named_with_the_nearest_known_one)
     expect_mistakes(mistakes);
 }
 
-TEST(program, misuse_ends_with_2_and_says_what_is_expected)
+CPU_TEST(program, misuse_ends_with_2_and_says_what_is_expected)
 {
     static const struct mistake mistakes[] = {
         {"train", 2, "give --task NAME or --data FILE to train on"},
@@ -168,7 +168,7 @@ TEST(program, misuse_ends_with_2_and_says_what_is_expected)
     expect_mistakes(mistakes);
 }
 
-TEST(program, failures_end_with_1_and_name_the_file)
+CPU_TEST(program, failures_end_with_1_and_name_the_file)
 {
     static const struct mistake mistakes[] = {
         {"translate nothing.safetensors x", 1, "cannot open \"nothing.safetensors\""},
@@ -207,7 +207,7 @@ static void expect_log(const char *file, int steps, int evaluations)
     free(text);
 }
 
-TEST(program, training_prints_its_data_and_writes_model_state_and_log)
+CPU_TEST(program, training_prints_its_data_and_writes_model_state_and_log)
 {
     struct outcome o = program_run(REVERSE "--steps 30 --evaluate-every 15");
     expect_trained(o);
@@ -223,7 +223,7 @@ TEST(program, training_prints_its_data_and_writes_model_state_and_log)
     expect_text(again.err, "m.safetensors exists already; use --resume to continue");
 }
 
-TEST(program, training_prints_what_it_read_from_files)
+CPU_TEST(program, training_prints_what_it_read_from_files)
 {
     char text[4000] = "";
     for (int i = 10; i < 90; i++)
@@ -246,7 +246,7 @@ TEST(program, training_prints_what_it_read_from_files)
     expect_text(o.out, "warning    2 pairs of valid.tsv have a source of the training data\n");
 }
 
-TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
+CPU_TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
 {
     char text[8000] = "";
     for (int i = 0; i < 60; i++)
@@ -267,7 +267,7 @@ TEST(program, malformed_lines_are_named_and_skipped_up_to_one_in_ten)
     expect_text(o.err, "lines are malformed, more than one in ten; the first: many.tsv:");
 }
 
-TEST(program, a_line_that_is_too_long_is_named)
+CPU_TEST(program, a_line_that_is_too_long_is_named)
 {
     char *text = calloc(80000, 1);
     memset(text, 'a', 70000);
@@ -281,7 +281,7 @@ TEST(program, a_line_that_is_too_long_is_named)
     expect_text(o.out, "long.tsv:1: 70002 bytes, expected at most 65536\n");
 }
 
-TEST(program, a_loss_that_is_not_finite_ends_training_and_saves_its_batch)
+CPU_TEST(program, a_loss_that_is_not_finite_ends_training_and_saves_its_batch)
 {
     struct outcome o =
         program_run(REVERSE "--steps 40 --optimiser sgd --learning-rate 1e6 --clip 0 "
@@ -294,7 +294,7 @@ TEST(program, a_loss_that_is_not_finite_ends_training_and_saves_its_batch)
     free(batch);
 }
 
-TEST(program, the_number_of_threads_does_not_change_a_byte)
+CPU_TEST(program, the_number_of_threads_does_not_change_a_byte)
 {
     expect_trained(program_run(REVERSE "--steps 20"));
     expect_trained(program_run(REVERSE "--steps 20 --out n.safetensors --threads 2"));
@@ -305,7 +305,7 @@ TEST(program, the_number_of_threads_does_not_change_a_byte)
 
 /* ---- using a model ---- */
 
-TEST(program, each_line_of_standard_input_gets_one_line)
+CPU_TEST(program, each_line_of_standard_input_gets_one_line)
 {
     make_model();
     write_text("in", "1 2 3\n4\n\n1 1\r\n9 8 7");
@@ -329,7 +329,7 @@ TEST(program, each_line_of_standard_input_gets_one_line)
     cr_expect_str_eq(program_run("translate m.safetensors --sample --seed 3 <in").out, one.out);
 }
 
-TEST(program, a_line_that_cannot_be_translated_is_named_and_gets_an_empty_one)
+CPU_TEST(program, a_line_that_cannot_be_translated_is_named_and_gets_an_empty_one)
 {
     make_model();
     write_text("in", "1 2\nbad \xff\n3\n");
@@ -345,7 +345,7 @@ TEST(program, a_line_that_cannot_be_translated_is_named_and_gets_an_empty_one)
     expect_text(o.err, "softback translate: standard input:2: byte 5 (0xff) is not UTF-8\n");
 }
 
-TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
+CPU_TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
 {
     make_model();
     write_text("in", "1 x 2 y\n");
@@ -360,7 +360,7 @@ TEST(program, unknown_symbols_are_named_and_do_not_stop_translation)
                 "unknown         1 pairs have source symbols outside the vocabulary");
 }
 
-TEST(program, evaluation_prints_a_text_or_json)
+CPU_TEST(program, evaluation_prints_a_text_or_json)
 {
     make_model();
     struct outcome o = program_run("evaluate m.safetensors --task reverse --count 30 --show 2");
@@ -383,7 +383,7 @@ TEST(program, evaluation_prints_a_text_or_json)
     json_decref(json);
 }
 
-TEST(program, attention_is_drawn)
+CPU_TEST(program, attention_is_drawn)
 {
     make_model();
     struct outcome o = program_run("attend m.safetensors '1 2 3' --target '3 2 1'");
@@ -405,7 +405,7 @@ TEST(program, attention_is_drawn)
     expect_text(o.err, "--head: there is no head 3; the last one is 2");
 }
 
-TEST(program, info_shows_what_is_in_a_file)
+CPU_TEST(program, info_shows_what_is_in_a_file)
 {
     make_model();
     struct outcome o = program_run("info m.state.safetensors --devices");
@@ -419,7 +419,7 @@ TEST(program, info_shows_what_is_in_a_file)
     expect_text(o.out, "  dropout            0.1\n");
 }
 
-TEST(program, models_are_averaged)
+CPU_TEST(program, models_are_averaged)
 {
     make_model();
     struct outcome o = program_run("average --out mean m.safetensors m.safetensors m.safetensors");
@@ -433,7 +433,7 @@ TEST(program, models_are_averaged)
     expect_text(o.err, "mean exists already");
 }
 
-TEST(program, gradients_are_checked_by_name)
+CPU_TEST(program, gradients_are_checked_by_name)
 {
     struct outcome o = program_run("gradcheck softmax tanh argmax");
     expect_success(o);
@@ -445,7 +445,7 @@ TEST(program, gradients_are_checked_by_name)
     expect_text(o.out, "  differences     symmetry\n");
 }
 
-TEST(program, the_gradient_of_a_whole_model_is_exact)
+CPU_TEST(program, the_gradient_of_a_whole_model_is_exact)
 {
     make_model();
     struct outcome o = program_run("gradcheck --model m.safetensors --task reverse --second");
@@ -470,7 +470,7 @@ TEST(program, the_gradient_of_a_whole_model_is_exact)
     expect_text(o.err, "none.safetensors");
 }
 
-TEST(program, all_gradients_pass)
+CPU_TEST(program, all_gradients_pass)
 {
     struct outcome o = program_run("gradcheck --second");
     expect_success(o);
@@ -487,7 +487,7 @@ static const char *shown_settings(void)
 }
 
 /* The program restarts itself with a setting, unless the user has chosen one. */
-TEST(program, threads_of_openmp_wait_only_briefly)
+CPU_TEST(program, threads_of_openmp_wait_only_briefly)
 {
     if (getenv("SOFTBACK_TEST_WRAPPER"))
         cr_skip_test("a program for another processor cannot restart itself");
@@ -519,7 +519,7 @@ static void expect_plain(struct outcome o)
                       *at, text[i]);
 }
 
-TEST(program, in_a_pipe_there_are_no_control_characters)
+CPU_TEST(program, in_a_pipe_there_are_no_control_characters)
 {
     expect_plain(program_run(REVERSE "--steps 20 --evaluate-every 5"));
     expect_plain(program_run("translate m.safetensors '1 2'"));
@@ -532,7 +532,7 @@ TEST(program, in_a_pipe_there_are_no_control_characters)
     expect_plain(program_run("train --help"));
 }
 
-TEST(program, output_that_cannot_be_written_is_a_failure)
+CPU_TEST(program, output_that_cannot_be_written_is_a_failure)
 {
     make_model();
     struct outcome o = program_run("translate m.safetensors 1 >/dev/full");

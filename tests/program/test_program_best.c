@@ -52,7 +52,7 @@ static void damage(const char *from, const char *to, size_t size, size_t changed
     free(bytes);
 }
 
-TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
+CPU_TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
 {
     program_write_pairs();
     run("--steps 10 --seed 2");
@@ -84,7 +84,7 @@ TEST(program_best, a_missing_or_different_best_model_ends_the_resumed_run)
     cr_expect(o.code == 0 && strstr(o.out, "trained    10 more steps"), "%s%s", o.out, o.err);
 }
 
-TEST(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
+CPU_TEST(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 {
     program_write_pairs();
     run("--steps 10");
@@ -107,7 +107,7 @@ TEST(program_best, one_flipped_bit_of_a_state_or_model_is_refused)
 }
 
 /* A run that dies after it has saved the best model, and before the state. */
-TEST(program_best, a_model_that_is_newer_than_the_state_is_computed_again)
+CPU_TEST(program_best, a_model_that_is_newer_than_the_state_is_computed_again)
 {
     program_write_pairs();
     run("--steps 20");
@@ -126,7 +126,7 @@ TEST(program_best, a_model_that_is_newer_than_the_state_is_computed_again)
     program_expect_same_run("whole-");
 }
 
-TEST(program_best, a_newer_model_of_a_step_that_is_not_evaluated_again_is_refused)
+CPU_TEST(program_best, a_newer_model_of_a_step_that_is_not_evaluated_again_is_refused)
 {
     program_write_pairs();
     run("--steps 10");
@@ -146,7 +146,7 @@ TEST(program_best, a_newer_model_of_a_step_that_is_not_evaluated_again_is_refuse
     cr_expect(o.code == 0, "%s", o.err);
 }
 
-TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
+CPU_TEST(program_best, a_newer_model_of_another_run_or_an_older_one_is_refused)
 {
     static const char *const others[] = {"--seed 2", "--width 16", "--dropout 0.2"};
     program_write_pairs();
@@ -183,7 +183,7 @@ static void forge(const char *file, const char *was, const char *is)
 
 /* As on a machine that computes different bits: at the step of the newer model, the loss is not
    better than the best known one, whose model is no longer on the disk. */
-TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_fails)
+CPU_TEST(program_best, a_newer_model_is_replaced_at_its_step_or_the_run_fails)
 {
     program_write_pairs();
     run("--steps 5");
@@ -222,7 +222,7 @@ static void copy_earlier(void)
 
 #define RESUME "train --task copy --resume --threads 1 --out m.safetensors "
 
-TEST(program_best, a_run_of_an_earlier_version_resumes)
+CPU_TEST(program_best, a_run_of_an_earlier_version_resumes)
 {
     copy_earlier();
     struct outcome o = program_run("translate m.safetensors '1 2'");
@@ -249,7 +249,7 @@ TEST(program_best, a_run_of_an_earlier_version_resumes)
     cr_expect(o.code == 0, "its files are not of this version: %s", o.err);
 }
 
-TEST(program_best, resuming_an_earlier_version_needs_a_model_that_loads)
+CPU_TEST(program_best, resuming_an_earlier_version_needs_a_model_that_loads)
 {
     copy_earlier();
     cr_assert(remove(test_temporary("m.safetensors")) == 0);
@@ -277,7 +277,7 @@ static bool log_has(const char *text)
 }
 
 /* The state of an earlier version has no fingerprint; that of a resumed run has. */
-TEST(program_best, a_resumed_run_of_an_earlier_version_saves_the_fingerprint)
+CPU_TEST(program_best, a_resumed_run_of_an_earlier_version_saves_the_fingerprint)
 {
     copy_earlier();
     size_t size = 0;

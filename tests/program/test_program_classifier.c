@@ -35,7 +35,7 @@ static void expect_text(const char *text, const char *part)
     cr_expect(strstr(text, part) != NULL, "\"%s\" is not in:\n%s", part, text);
 }
 
-TEST(program_classifier, it_learns_evaluates_and_classifies)
+CPU_TEST(program_classifier, it_learns_evaluates_and_classifies)
 {
     write_texts();
     struct outcome o = run_well(program_run(TRAIN "--steps 100"));
@@ -63,7 +63,7 @@ TEST(program_classifier, it_learns_evaluates_and_classifies)
     expect_text(o.out, "pooling            mean");
 }
 
-TEST(program_classifier, lines_of_the_standard_input_get_labels)
+CPU_TEST(program_classifier, lines_of_the_standard_input_get_labels)
 {
     write_texts();
     run_well(program_run(TRAIN "--steps 60 --pooling first"));
@@ -74,7 +74,7 @@ TEST(program_classifier, lines_of_the_standard_input_get_labels)
     expect_text(o.err, "standard input:2: \"z\" is unknown to the model");
 }
 
-TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
+CPU_TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
 {
     write_texts();
     run_well(program_run(TRAIN "--steps 80 --schedule constant"));
@@ -89,7 +89,7 @@ TEST(program_classifier, a_resumed_run_ends_with_the_same_bytes)
     program_expect_same_run("whole-");
 }
 
-TEST(program_classifier, a_made_task_needs_no_data)
+CPU_TEST(program_classifier, a_made_task_needs_no_data)
 {
     struct outcome o =
         run_well(program_run("train --model classifier --task pattern --steps 210 --out m " SIZES));
@@ -99,7 +99,7 @@ TEST(program_classifier, a_made_task_needs_no_data)
     expect_text(o.out, "texts           100");
 }
 
-TEST(program_classifier, bad_calls_are_named)
+CPU_TEST(program_classifier, bad_calls_are_named)
 {
     write_texts();
     run_well(program_run(TRAIN "--steps 10"));

@@ -18,7 +18,7 @@ static void expect_text(const char *text, const char *part)
 /* ---- descriptors ---- */
 
 /* Without the mechanism the log has descriptor 1, and what is printed goes into it. */
-TEST(program_faults, closed_descriptors_spoil_no_file)
+CPU_TEST(program_faults, closed_descriptors_spoil_no_file)
 {
     struct outcome open = program_run(COPY "--steps 10 --out open.safetensors");
     cr_assert(open.code == 0, "%s", open.err);
@@ -34,7 +34,7 @@ TEST(program_faults, closed_descriptors_spoil_no_file)
     }
 }
 
-TEST(program_faults, a_full_device_is_an_error_of_every_command)
+CPU_TEST(program_faults, a_full_device_is_an_error_of_every_command)
 {
     struct outcome made = program_run(COPY "--steps 10 --out m.safetensors");
     cr_assert(made.code == 0, "%s", made.err);
@@ -80,7 +80,7 @@ static bool is_harmless(const char *text)
     return strstr(text, "\302\233") == NULL;
 }
 
-TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_command)
+CPU_TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_command)
 {
     FILE *file = fopen(test_temporary("pairs.tsv"), "w");
     for (int i = 0; i < 40; i++)
@@ -121,7 +121,7 @@ TEST(program_faults, nothing_from_data_or_arguments_reaches_a_terminal_as_a_comm
 
 /* ---- numbers that are 0 ---- */
 
-TEST(program_faults, a_zero_that_is_given_is_used)
+CPU_TEST(program_faults, a_zero_that_is_given_is_used)
 {
     static const char *const given[] = {"--beta1=0", "--beta2=0", "--learning-rate=0"};
     struct outcome o = program_run(COPY "--steps 10 --out usual.safetensors");
@@ -158,7 +158,7 @@ static double seconds(void)
 }
 
 /* A step of a million batches would take minutes. */
-TEST(program_faults, a_signal_is_looked_at_after_each_batch)
+CPU_TEST(program_faults, a_signal_is_looked_at_after_each_batch)
 {
     pid_t process = program_start(COPY "--steps 10 --accumulate 1000000 --out m.safetensors");
     while (access(test_temporary("m.jsonl"), F_OK) != 0)
@@ -174,7 +174,7 @@ TEST(program_faults, a_signal_is_looked_at_after_each_batch)
 
 /* ---- what cannot be done is said ---- */
 
-TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
+CPU_TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
 {
     static const char one[] = "a\tb\n", text[] = "this is a text and no model\n";
     struct outcome made = program_run(COPY "--steps 10 --out m.safetensors");
@@ -203,7 +203,7 @@ TEST(program_faults, what_was_asked_for_and_cannot_be_done_is_an_error)
 }
 
 /* A model that was hardly trained writes until it may not write on. */
-TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
+CPU_TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
 {
     struct outcome o = program_run(COPY "--positions learned --positions-longest 5 --steps 10 "
                                         "--out m.safetensors");
@@ -219,7 +219,7 @@ TEST(program_faults, an_output_that_is_cut_off_is_a_wrong_one)
 }
 
 /* All ranks see a mistake in the command line, and one says so. */
-TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
+CPU_TEST(program_faults, of_many_ranks_the_first_alone_names_a_mistake)
 {
     for (int rank = 0; rank < 2; rank++) {
         char number[4];

@@ -64,7 +64,7 @@ static void expect_same(const char *const files[], int n)
 static const char *const of_run[] = {"m.x",         "m.state.x",   "m.jsonl",
                                      "m.step-20.x", "m.step-25.x", "m.step-30.x"};
 
-TEST(program_keep, the_last_evaluations_are_kept_also_by_resumed_runs)
+CPU_TEST(program_keep, the_last_evaluations_are_kept_also_by_resumed_runs)
 {
     program_write_pairs();
     struct outcome o = program_run(TRAIN "--steps 30");
@@ -84,7 +84,7 @@ TEST(program_keep, the_last_evaluations_are_kept_also_by_resumed_runs)
 }
 
 /* A run that dies after a model was written and before the state, or before the removal. */
-TEST(program_keep, a_run_killed_between_writing_and_removing_ends_with_the_same_files)
+CPU_TEST(program_keep, a_run_killed_between_writing_and_removing_ends_with_the_same_files)
 {
     program_write_pairs();
     run("--steps 30");
@@ -104,7 +104,7 @@ TEST(program_keep, a_run_killed_between_writing_and_removing_ends_with_the_same_
     expect_same(of_run, 6);
 }
 
-TEST(program_keep, a_model_that_cannot_be_written_loses_nothing)
+CPU_TEST(program_keep, a_model_that_cannot_be_written_loses_nothing)
 {
     program_write_pairs();
     run("--steps 30");
@@ -120,7 +120,7 @@ TEST(program_keep, a_model_that_cannot_be_written_loses_nothing)
     expect_same(of_run, 6);
 }
 
-TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
+CPU_TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
 {
     program_write_pairs();
     program_write("m.step-7.x", "mine", 4);
@@ -137,7 +137,7 @@ TEST(program_keep, models_of_an_earlier_run_are_not_overwritten)
     expect_kept(" 20 25 30 ");
 }
 
-TEST(program_keep, the_kept_models_can_be_averaged)
+CPU_TEST(program_keep, the_kept_models_can_be_averaged)
 {
     program_write_pairs();
     run("--steps 30");
@@ -189,7 +189,7 @@ static double most_in_log(const char *log, const char *name, int sign)
     return sign * most;
 }
 
-TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
+CPU_TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
 {
     static const struct {
         const char *best, *name;
@@ -215,7 +215,7 @@ TEST(program_keep, the_best_model_has_the_best_of_the_chosen_score)
     }
 }
 
-TEST(program_keep, a_score_that_a_run_does_not_have_is_refused)
+CPU_TEST(program_keep, a_score_that_a_run_does_not_have_is_refused)
 {
     static const struct {
         const char *options, *message;

@@ -56,7 +56,7 @@ static double evaluated(const char *arguments, const char *name)
     return x;
 }
 
-TEST(program_language, a_text_is_learned_and_described)
+CPU_TEST(program_language, a_text_is_learned_and_described)
 {
     write_lines("text.txt", 300);
     struct outcome o = run_well(program_run(TRAIN "--steps 60"));
@@ -74,7 +74,7 @@ TEST(program_language, a_text_is_learned_and_described)
     expect_text(o.out, "running-text       true");
 }
 
-TEST(program_language, it_evaluates_as_training_did)
+CPU_TEST(program_language, it_evaluates_as_training_did)
 {
     make_model("--steps 40");
     struct outcome o = run_well(program_run("evaluate m --data text.txt"));
@@ -90,7 +90,7 @@ TEST(program_language, it_evaluates_as_training_did)
     cr_expect(evaluated("--data other.txt", "unknown") == 1);
 }
 
-TEST(program_language, several_files_paragraphs_lines_bytes_and_pairs_of_bytes)
+CPU_TEST(program_language, several_files_paragraphs_lines_bytes_and_pairs_of_bytes)
 {
     write_lines("text.txt", 200);
     write_text("more.txt", "a dog\n\na cat\nsees\n\n\none bird\n");
@@ -115,7 +115,7 @@ static void for_each_file(int (*act)(const char *path))
         cr_assert(act(test_temporary(files[i])) == 0, "no %s", files[i]);
 }
 
-TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
+CPU_TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
 {
     write_lines("text.txt", 300);
     run_well(program_run(TRAIN "--dropout 0.2 --steps 200"));
@@ -135,7 +135,7 @@ TEST(program_language, an_interrupted_run_ends_with_the_same_bytes)
     program_expect_same_run("whole-");
 }
 
-TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_any_batch)
+CPU_TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_any_batch)
 {
     make_model("--steps 60");
     struct outcome one = run_well(
@@ -152,7 +152,7 @@ TEST(program_language, a_text_is_the_same_for_a_seed_on_any_threads_and_in_any_b
     cr_expect(strncmp(text, "the ", 4) == 0, "the prompt is shown");
 }
 
-TEST(program_language, greedy_and_narrow_sampling_agree)
+CPU_TEST(program_language, greedy_and_narrow_sampling_agree)
 {
     make_model("--steps 60");
     struct outcome greedy = run_well(program_run("generate m \"a dog \" --greedy --length 40"));
@@ -164,7 +164,7 @@ TEST(program_language, greedy_and_narrow_sampling_agree)
     cr_expect_str_eq(greedy.out, narrow.out);
 }
 
-TEST(program_language, it_says_what_it_forgets_and_does_not_know)
+CPU_TEST(program_language, it_says_what_it_forgets_and_does_not_know)
 {
     make_model("--steps 20");
     struct outcome o = run_well(program_run("generate m \"the \xE2\x82\xAC\" --length 40"));
@@ -176,7 +176,7 @@ TEST(program_language, it_says_what_it_forgets_and_does_not_know)
     cr_expect(strlen(o.out) >= 2, "%s", o.out);
 }
 
-TEST(program_language, learned_positions_end_a_text_without_a_context)
+CPU_TEST(program_language, learned_positions_end_a_text_without_a_context)
 {
     make_model("--steps 6 --positions learned --positions-longest 24");
     struct outcome o = run_well(program_run("generate m \"the\" --length 60"));
@@ -189,7 +189,7 @@ TEST(program_language, learned_positions_end_a_text_without_a_context)
     cr_expect(strlen(o.out) < 50, "%s", o.out);
 }
 
-TEST(program_language, a_task_needs_no_data)
+CPU_TEST(program_language, a_task_needs_no_data)
 {
     struct outcome o = run_well(
         program_run("train --model language --task copy --max-length 3 --steps 20 --out m " SIZES));
@@ -200,7 +200,7 @@ TEST(program_language, a_task_needs_no_data)
     expect_text(o.out, "4 7 = ");
 }
 
-TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
+CPU_TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
 {
     make_model("--steps 10 --dropout 0.3 --attention-dropout 0 --feed-forward-dropout 0.1");
     struct outcome o = run_well(program_run("info m"));
@@ -221,7 +221,7 @@ TEST(program_language, dropout_is_set_apart_and_a_zero_that_is_given_is_zero)
 }
 
 /* As small as Llama's or T5's are large. */
-TEST(program_language, options_of_published_models_are_trained_saved_and_resumed)
+CPU_TEST(program_language, options_of_published_models_are_trained_saved_and_resumed)
 {
     static const char *const options[] = {
         "--positions rotary --rotary-base 500 --rotary-scaling 2 --head-size 6 --gated --biases "
@@ -250,7 +250,7 @@ TEST(program_language, options_of_published_models_are_trained_saved_and_resumed
               o.err);
 }
 
-TEST(program_language, runs_are_averaged)
+CPU_TEST(program_language, runs_are_averaged)
 {
     make_model("--steps 20");
     program_copy("m", "first");
@@ -261,7 +261,7 @@ TEST(program_language, runs_are_averaged)
     run_well(program_run("generate mean the --length 5"));
 }
 
-TEST(program_language, its_attention_is_drawn)
+CPU_TEST(program_language, its_attention_is_drawn)
 {
     make_model("--steps 20 --heads 2");
     struct outcome o = run_well(program_run("attend m \"the cat\" --numbers"));
@@ -281,7 +281,7 @@ struct mistake {
     int code;
 };
 
-TEST(program_language, bad_calls_are_named)
+CPU_TEST(program_language, bad_calls_are_named)
 {
     make_model("--steps 6");
     write_text("bad.txt", "a\nb\xFF\n");

@@ -61,7 +61,7 @@ static void expect_refusals(const char *command, const struct refusal *refusals)
     }
 }
 
-TEST(program_paths, a_report_does_not_replace_another_file)
+CPU_TEST(program_paths, a_report_does_not_replace_another_file)
 {
     static const struct refusal refusals[] = {
         {"--out model", "MODEL \"model\" and --out \"model\" are the same"},
@@ -102,7 +102,7 @@ TEST(program_paths, a_report_does_not_replace_another_file)
     cr_expect(program_same("m.html", "kept"));
 }
 
-TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_ones)
+CPU_TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_ones)
 {
     make_model();
     write_text("empty", "");
@@ -123,7 +123,7 @@ TEST(program_paths, a_report_and_a_figure_replace_files_of_their_kind_and_empty_
     cr_expect(o.code == 1 && strstr(o.err, "it is not a report of softback"), "%s", o.err);
 }
 
-TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
+CPU_TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
 {
     static const struct refusal refusals[] = {
         {"--out w --report w", "--out \"w\" and --report \"w\" are the same file; give"},
@@ -159,7 +159,7 @@ TEST(program_paths, training_refuses_two_uses_of_one_file_before_it_writes)
         expect_nothing(outputs[i]);
 }
 
-TEST(program_paths, training_does_not_overwrite_its_inputs)
+CPU_TEST(program_paths, training_does_not_overwrite_its_inputs)
 {
     static const struct refusal refusals[] = {
         {"--data pairs --out pairs", "--out \"pairs\" and --data \"pairs\" are the same"},
@@ -185,7 +185,7 @@ TEST(program_paths, training_does_not_overwrite_its_inputs)
     expect_nothing("w.state");
 }
 
-TEST(program_paths, a_log_overwrites_only_a_log)
+CPU_TEST(program_paths, a_log_overwrites_only_a_log)
 {
     static const char *const others[] = {
         "{\n \"a\": 1}\n", "{\"a\": 1}",         "{",         "{\"step\":10}\n",
@@ -209,7 +209,7 @@ TEST(program_paths, a_log_overwrites_only_a_log)
     cr_expect(o.code == 0, "another run does not replace it: %s", o.err);
 }
 
-TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
+CPU_TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
 {
     struct outcome o = program_run(TRAIN "--out a --log /dev/null");
     cr_expect(o.code == 0, "%s", o.err);
@@ -230,7 +230,7 @@ TEST(program_paths, a_log_may_be_a_device_or_a_pipe)
     free(log);
 }
 
-TEST(program_paths, an_average_does_not_replace_a_file)
+CPU_TEST(program_paths, an_average_does_not_replace_a_file)
 {
     static const struct refusal refusals[] = {
         {"--out model model model", "--out \"model\" and MODEL \"model\" are the same"},
@@ -249,7 +249,7 @@ TEST(program_paths, an_average_does_not_replace_a_file)
     cr_expect(o.code == 0, "one file given twice is refused: %s", o.err);
 }
 
-TEST(program_paths, the_batch_of_a_failed_run_is_not_overwritten)
+CPU_TEST(program_paths, the_batch_of_a_failed_run_is_not_overwritten)
 {
     for (int i = 0; i < 2; i++) {
         struct outcome o =

@@ -20,7 +20,7 @@ static int count_of(const char *text, const char *part)
     return count;
 }
 
-TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
+CPU_TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
 {
     struct outcome o = program_run(TRAIN "--steps 40 --evaluate-every 15 --evaluate-pairs 4");
     cr_assert(o.code == 0, "%s", o.err);
@@ -38,7 +38,7 @@ TEST(program_progress, a_file_gets_one_plain_line_for_each_evaluation)
     cr_expect(!strstr(o.out, " left"), "the progress is on standard output: %s", o.out);
 }
 
-TEST(program_progress, without_decoding_there_is_no_score)
+CPU_TEST(program_progress, without_decoding_there_is_no_score)
 {
     struct outcome o = program_run(TRAIN "--steps 4 --evaluate-every 2 --evaluate-pairs 0");
     cr_assert(o.code == 0, "%s", o.err);
@@ -54,7 +54,7 @@ static int lines_by_now(void)
     return lines;
 }
 
-TEST(program_progress, each_line_is_written_immediately)
+CPU_TEST(program_progress, each_line_is_written_immediately)
 {
     const struct timespec moment = {0, 2000000};
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 5 --evaluate-pairs 4");
@@ -76,7 +76,7 @@ TEST(program_progress, each_line_is_written_immediately)
     cr_expect(program_evaluations(o.err) >= lines, "%s", o.err);
 }
 
-TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
+CPU_TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
 {
     struct outcome o =
         program_on_terminal(TRAIN "--steps 4000 --evaluate-every 4000 --evaluate-pairs 4");
@@ -87,7 +87,7 @@ TEST(program_progress, a_terminal_shows_the_loss_as_a_sparkline)
     cr_expect(!strstr(o.err, "\u2588"), "%s", o.err);
 }
 
-TEST(program_progress, colour_is_for_terminals_without_no_color)
+CPU_TEST(program_progress, colour_is_for_terminals_without_no_color)
 {
     cr_assert(program_run(TRAIN "--steps 20").code == 0);
     const char *const draws = "attend m '1 2 3' --target '3 2 1'";

@@ -82,7 +82,7 @@ static int kill_until_done(const char *options, sb_random *random)
     }
 }
 
-TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
+CPU_TEST(program_resume, a_run_that_is_killed_at_any_moment_ends_with_the_same_bytes)
 {
     static const char *const options[] = {"--steps 60 --threads 1", "--steps 60 --threads 2"};
     program_write_pairs();
@@ -117,7 +117,7 @@ static int interrupt_run(int signal_number)
     return step;
 }
 
-TEST(program_resume, an_interrupted_run_saves_and_resumes_with_the_same_bytes)
+CPU_TEST(program_resume, an_interrupted_run_saves_and_resumes_with_the_same_bytes)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     program_write_pairs();
@@ -141,7 +141,7 @@ TEST(program_resume, an_interrupted_run_saves_and_resumes_with_the_same_bytes)
 
 /* The first evaluation saves the model and then the state: a run that dies between the two must not
    leave a model that cannot be resumed. */
-TEST(program_resume, a_run_has_a_state_from_the_start)
+CPU_TEST(program_resume, a_run_has_a_state_from_the_start)
 {
     program_write_pairs();
     pid_t process = program_start(TRAIN "--steps 1000000 --evaluate-every 1000000 --threads 1");
@@ -167,7 +167,7 @@ TEST(program_resume, a_run_has_a_state_from_the_start)
     program_expect_same_run("whole-");
 }
 
-TEST(program_resume, the_log_has_each_step_once)
+CPU_TEST(program_resume, the_log_has_each_step_once)
 {
     program_write_pairs();
     run_whole("--steps 50 --threads 1");
@@ -194,7 +194,7 @@ struct refusal {
     const char *arguments, *message;
 };
 
-TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
+CPU_TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
 {
     static const struct refusal refusals[] = {
         {"--data pairs.tsv --width 32", "--width is 32, but m was started with 16"},
@@ -222,7 +222,7 @@ TEST(program_resume, a_run_with_other_settings_or_data_is_not_resumed)
     cr_expect(o.code == 0, "%s", o.err);
 }
 
-TEST(program_resume, a_model_without_its_state_is_not_overwritten)
+CPU_TEST(program_resume, a_model_without_its_state_is_not_overwritten)
 {
     program_write_pairs();
     cr_assert(program_run(TRAIN "--steps 5 --threads 1").code == 0);
@@ -234,7 +234,7 @@ TEST(program_resume, a_model_without_its_state_is_not_overwritten)
     cr_expect(o.code == 0 && !strstr(o.out, "resumed"), "it does not start anew: %s", o.err);
 }
 
-TEST(program_resume, patience_ends_a_run_early)
+CPU_TEST(program_resume, patience_ends_a_run_early)
 {
     program_write_pairs();
     struct outcome o = program_run(TRAIN "--steps 1000 --threads 1 --evaluate-every 5 --patience 2 "
@@ -247,7 +247,7 @@ TEST(program_resume, patience_ends_a_run_early)
     cr_expect(o.code == 1, "other settings: %s", o.out);
 }
 
-TEST(program_resume, a_terminal_shows_the_progress)
+CPU_TEST(program_resume, a_terminal_shows_the_progress)
 {
     program_write_pairs();
     struct outcome o = program_on_terminal(TRAIN "--steps 30 --threads 1");

@@ -41,7 +41,7 @@ static bool same_tensor(const char *a, const char *b, const char *name)
     return same;
 }
 
-TEST(program_tuning, a_resumed_run_with_frozen_and_grouped_parameters_ends_with_the_same_bytes)
+CPU_TEST(program_tuning, a_resumed_run_with_frozen_and_grouped_parameters_ends_with_the_same_bytes)
 {
     program_write_pairs();
     struct outcome o = program_run(TRAIN GROUPS "--steps 42");
@@ -67,7 +67,7 @@ TEST(program_tuning, frozen_parameters_of_a_file_are_those_that_were_drawn)
 }
 
 /* An optimiser's state that is as long as the parameters that are trained. */
-TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
+CPU_TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
 {
     program_write_pairs();
     struct outcome o = program_run(TRAIN "--freeze '*' --group 'x' --steps 7");
@@ -89,7 +89,7 @@ TEST(program_tuning, the_state_has_moments_of_trained_parameters_alone)
     sb_safetensors_close(file);
 }
 
-TEST(program_tuning, groups_that_cannot_be_read_or_match_nothing_are_explained)
+CPU_TEST(program_tuning, groups_that_cannot_be_read_or_match_nothing_are_explained)
 {
     static const struct {
         const char *options, *message;
@@ -115,7 +115,7 @@ TEST(program_tuning, groups_that_cannot_be_read_or_match_nothing_are_explained)
     }
 }
 
-TEST(program_tuning, what_is_frozen_cannot_change_with_resume)
+CPU_TEST(program_tuning, what_is_frozen_cannot_change_with_resume)
 {
     program_write_pairs();
     cr_assert(program_run(TRAIN "--freeze 'encoder.*' --steps 7").code == 0);
@@ -155,7 +155,7 @@ TEST(program_tuning, a_run_begins_with_the_weights_of_another_model)
     cr_expect(!same_tensor("m", "base", "decoder.layers.0.self_attention.query.weight"));
 }
 
-TEST(program_tuning, a_model_that_does_not_fit_is_explained)
+CPU_TEST(program_tuning, a_model_that_does_not_fit_is_explained)
 {
     static const struct {
         const char *options, *message;
@@ -183,7 +183,7 @@ TEST(program_tuning, a_model_that_does_not_fit_is_explained)
               "%s", o.err);
 }
 
-TEST(program_tuning, symbols_that_the_other_model_does_not_know_are_counted)
+CPU_TEST(program_tuning, symbols_that_the_other_model_does_not_know_are_counted)
 {
     static const char other[] = "31\txx\n32\t23\n41\t14\n42\t2y\n";
     make_base();
@@ -230,7 +230,7 @@ TEST(program_tuning, adapters_are_trained_resumed_run_and_merged)
     free(plain);
 }
 
-TEST(program_tuning, adapters_without_their_model_are_explained)
+CPU_TEST(program_tuning, adapters_without_their_model_are_explained)
 {
     make_base();
     cr_assert(program_run(FROM "--lora 2 --steps 7").code == 0);

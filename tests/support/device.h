@@ -14,6 +14,8 @@ const sb_device *device_cuda(void); /* NULL where there is none */
 /* The CUDA device if it is the device of this run; otherwise NULL. */
 const sb_device *device_opened(void);
 
+int64_t device_uses(void); /* how often device_cuda was called */
+
 /* Skips the rest of the test where there is none. */
 void device_needed(void);
 
@@ -36,6 +38,9 @@ bool test_sanitized(void);
 /* What the device was asked to do until now (cuda/emulator/work.h); skips the rest of the test
    unless it is emulated. */
 struct emulator_work device_work(void);
+
+/* A number that grows with whatever is asked of the open device; -1 where nobody counts. */
+int64_t device_requests(void);
 
 /* Skips the rest of the test where kernels are emulated: it would take too long. */
 void fast_device_needed(void);

@@ -5,6 +5,9 @@
 #include <unistd.h>
 
 static int64_t live_at_begin;
+static bool cpu_test, open_at_begin; /* whether the CUDA device was open, */
+static int64_t uses_at_begin;        /* how often tests had asked for it, */
+static int64_t requests_at_begin;    /* and what for; -1: it is not the device of the run */
 static char folder[64];
 
 /* With SOFTBACK_TEST_DEVICE=cuda tests run there. */
@@ -15,25 +18,43 @@ static void use_device(void)
         return;
     cr_assert(device_cuda() != NULL, "%s", sb_error());
     sb_use_device(device_cuda());
+    requests_at_begin = device_requests();
 }
 
 static void count_blocks(void)
 {
+    uses_at_begin = device_uses();
     memory_pool()->poison = pool_poison_host;
     live_at_begin = live_blocks();
 }
 
 void test_begin(void)
 {
+    cpu_test = false;
+    requests_at_begin = -1;
     use_device();
     count_blocks();
 }
 
-/* Does not open a device: that takes longer than most of these tests. */
 void test_begin_on_the_cpu(void)
 {
     on_the_cpu();
+    cpu_test = true;
+    requests_at_begin = -1;
+    open_at_begin = device_cuda_sought();
     count_blocks();
+}
+
+/* Opening a device takes longer than most tests: so a test for which that is needless is found, and
+   one that does it in passing. */
+static void expect_device_as_needed(void)
+{
+    if (device_uses() > uses_at_begin)
+        return; /* it asked for the device itself */
+    cr_expect(!cpu_test || device_cuda_sought() == open_at_begin,
+              "a CPU_TEST opens the CUDA device: make it a TEST");
+    cr_expect(requests_at_begin < 0 || device_requests() > requests_at_begin,
+              "the test asks nothing of the CUDA device: make it a CPU_TEST");
 }
 
 void test_nothing_live(void)
@@ -41,6 +62,7 @@ void test_nothing_live(void)
     cr_expect(tape_open() == NULL, "a tape is open at the end of the test");
     cr_expect(live_blocks() == live_at_begin, "%lld blocks are live at the end of the test",
               (long long)(live_blocks() - live_at_begin));
+    expect_device_as_needed();
     const sb_device *cuda = device_opened();
     cr_expect(!cuda || sb_device_memory(cuda).live_blocks == 0,
               "%lld blocks of the device are live at the end of the test",

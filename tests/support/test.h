@@ -16,7 +16,8 @@
 #define TEST(suite, name) TEST_AFTER(test_begin, suite, name)
 
 /* A test about host memory, threads, instruction sets, or operations that compute on the host: it
-   runs on the CPU whatever the device of the run is. */
+   runs on the CPU whatever the device of the run is, and does not open that. The suite fails where
+   one opens it, and where a TEST asks nothing of it. */
 #define CPU_TEST(suite, name) TEST_AFTER(test_begin_on_the_cpu, suite, name)
 
 #define TEST_AFTER(begin, suite, name)                                                             \

@@ -50,7 +50,7 @@ static void expect_row_adds_up(const char *options, size_t keys)
     json_decref(page);
 }
 
-TEST(explain_model, backward_through_any_row_agrees_with_differences)
+CPU_TEST(explain_model, backward_through_any_row_agrees_with_differences)
 {
     cr_assert(program_run(TRAIN).code == 0);
     expect_row_adds_up("", 4);
@@ -59,7 +59,7 @@ TEST(explain_model, backward_through_any_row_agrees_with_differences)
     expect_row_adds_up("--kind decoder --layer 2 --head 2 --row 3", 4);
 }
 
-TEST(explain_model, scores_include_biases_and_cosines)
+CPU_TEST(explain_model, scores_include_biases_and_cosines)
 {
     cr_assert(program_run(TRAIN "--positions alibi").code == 0);
     expect_row_adds_up("--kind encoder --row 2", 4);
@@ -70,7 +70,7 @@ TEST(explain_model, scores_include_biases_and_cosines)
     cr_expect(strstr(o.out, "equals the model's own forward pass within 1e-06"), "%s", o.out);
 }
 
-TEST(explain_model, the_tape_is_drawn)
+CPU_TEST(explain_model, the_tape_is_drawn)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("explain tape --model m --input '3 1'");
@@ -95,7 +95,7 @@ static json_t *last_row_of(const json_t *page)
 }
 
 /* A model with a smooth activation, so that differences along the gradient agree. */
-TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences)
+CPU_TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences)
 {
     cr_assert(program_run(TRAIN "--activation gelu").code == 0);
     struct outcome o = program_run("explain hessian --model m --task copy --count 4 --json");
@@ -113,7 +113,7 @@ TEST(explain_model, the_curvature_along_the_gradient_agrees_with_differences)
     json_decref(page);
 }
 
-TEST(explain_model, wrong_arguments_are_named)
+CPU_TEST(explain_model, wrong_arguments_are_named)
 {
     static const struct {
         const char *arguments, *message;

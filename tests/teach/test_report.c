@@ -50,7 +50,7 @@ static void expect_nested(const char *page)
     cr_expect(depth == 0, "<%s> is not closed", depth > 0 ? open[depth - 1] : "");
 }
 
-TEST(report, training_writes_a_page_that_needs_no_other_file)
+CPU_TEST(report, training_writes_a_page_that_needs_no_other_file)
 {
     struct outcome o = program_run(TRAIN "--report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -97,7 +97,7 @@ TEST(report, training_writes_a_page_that_needs_no_other_file)
 }
 
 /* Gradients of parameters and saturated rows come from a tape in bf16. */
-TEST(report, training_in_bf16_writes_a_page)
+CPU_TEST(report, training_in_bf16_writes_a_page)
 {
     struct outcome o = program_run(TRAIN "--precision bf16 --report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -116,7 +116,7 @@ static int weights_of(const char *attribute, int most, int weights[])
     return n;
 }
 
-TEST(report, its_slider_stays_hidden_until_a_script_runs)
+CPU_TEST(report, its_slider_stays_hidden_until_a_script_runs)
 {
     cr_assert(program_run(TRAIN).code == 0);
     cr_assert(program_run("report m --input '3 1 4' --target '1 2' --out page.html").code == 0);
@@ -145,7 +145,7 @@ TEST(report, its_slider_stays_hidden_until_a_script_runs)
 }
 
 /* The last line of the log, as in the table of the curve. */
-TEST(report, its_numbers_are_those_of_the_log)
+CPU_TEST(report, its_numbers_are_those_of_the_log)
 {
     cr_assert(program_run(TRAIN "--log m.log").code == 0);
     struct outcome o = program_run("report m --input 314 --log m.log --out page.html");
@@ -173,7 +173,7 @@ static enum check_word word_of(double backward, double difference, double larges
     return check_word(&(struct checked){backward, difference, largest_here, 4});
 }
 
-TEST(report, its_check_distinguishes_mistakes_from_rounding)
+CPU_TEST(report, its_check_distinguishes_mistakes_from_rounding)
 {
     cr_expect(word_of(2, 2.0001, 2) == CHECK_AGREES && word_of(2, 1, 2) == CHECK_DIFFERS);
     cr_expect(word_of(2, -2, 2) == CHECK_DIFFERS && word_of(2, NAN, 2) == CHECK_DIFFERS);
@@ -185,7 +185,7 @@ TEST(report, its_check_distinguishes_mistakes_from_rounding)
 
 /* The gradients of three key biases, of two heads and 16 numbers, are rounding errors: three
    elements each, or two if the largest is checked anyway. */
-TEST(report, backward_agrees_with_differences_in_each_parameter)
+CPU_TEST(report, backward_agrees_with_differences_in_each_parameter)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     char *page = program_read("page.html", NULL);
@@ -248,7 +248,7 @@ TEST(report, checking_a_copy_of_the_model_restores_its_weights)
 }
 
 /* A resumed run also continues the diagnoses. */
-TEST(report, each_evaluation_is_a_column)
+CPU_TEST(report, each_evaluation_is_a_column)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     cr_assert(program_run(TRAIN "--report page.html --steps 60 --resume").code == 0);
@@ -285,7 +285,7 @@ static void expect_picture(const char *svg)
     expect_nested(svg);
 }
 
-TEST(report, a_figure_is_a_separate_file)
+CPU_TEST(report, a_figure_is_a_separate_file)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char *svg = figure_of("attention");
@@ -312,7 +312,7 @@ TEST(report, a_figure_is_a_separate_file)
     free(kept);
 }
 
-TEST(report, an_unknown_figure_is_an_error)
+CPU_TEST(report, an_unknown_figure_is_an_error)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input 3 --figure tape");
@@ -331,7 +331,7 @@ TEST(report, an_unknown_figure_is_an_error)
 }
 
 /* Scores 0, 0 and ln 3 have the weights 0.2, 0.2 and 0.6. */
-TEST(report, the_jacobian_of_a_row_can_be_drawn)
+CPU_TEST(report, the_jacobian_of_a_row_can_be_drawn)
 {
     struct outcome o = program_run("explain softmax --svg --scores 0,0,1.09861228867");
     cr_assert(o.code == 0, "%s", o.err);
@@ -408,7 +408,7 @@ static void cut(char *text, const char *begin, const char *end)
 }
 
 /* Logs of earlier versions have the earlier name of "saturated", no histograms and no time. */
-TEST(report, a_log_of_an_earlier_version_gives_the_same_page_without_histograms)
+CPU_TEST(report, a_log_of_an_earlier_version_gives_the_same_page_without_histograms)
 {
     cr_assert(program_run(TRAIN "--report page.html").code == 0);
     char *log = program_read("m.jsonl", NULL);
@@ -429,7 +429,7 @@ TEST(report, a_log_of_an_earlier_version_gives_the_same_page_without_histograms)
     free(old);
 }
 
-TEST(report, a_log_of_another_model_is_refused)
+CPU_TEST(report, a_log_of_another_model_is_refused)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char odd[] = "{\"step\":1,\"gradients\":[1,2],\"saturated\":[0],\"evenness\":[1]}\n";
@@ -452,7 +452,7 @@ TEST(report, a_log_of_another_model_is_refused)
     cr_expect(o.code == 0, "%s", o.err);
 }
 
-TEST(report, wrong_arguments_are_named)
+CPU_TEST(report, wrong_arguments_are_named)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m");
@@ -472,7 +472,7 @@ TEST(report, wrong_arguments_are_named)
 }
 
 /* The text of a report is not read as HTML. */
-TEST(report, texts_are_escaped_in_html)
+CPU_TEST(report, texts_are_escaped_in_html)
 {
     cr_assert(program_run(TRAIN).code == 0);
     struct outcome o = program_run("report m --input '<b>&1\"' --out page.html");
@@ -486,7 +486,7 @@ TEST(report, texts_are_escaped_in_html)
 
 /* ---- Errors, and two runs ---- */
 
-TEST(report, its_errors_are_the_worst_of_held_out_pairs)
+CPU_TEST(report, its_errors_are_the_worst_of_held_out_pairs)
 {
     cr_assert(program_run(TRAIN).code == 0);
     const char held[] = "3 1 4\t3 1 4\n5 9\t2 2 2 2 2 2\n";
@@ -505,7 +505,7 @@ TEST(report, its_errors_are_the_worst_of_held_out_pairs)
     cr_expect(o.code == 1 && strstr(o.err, "nothing.tsv"), "%s", o.err);
 }
 
-TEST(report, two_runs_are_compared)
+CPU_TEST(report, two_runs_are_compared)
 {
     cr_assert(program_run(TRAIN).code == 0);
     cr_assert(program_run(TRAIN "--seed 7 --learning-rate 0.002 --out n").code == 0);
@@ -531,7 +531,7 @@ TEST(report, two_runs_are_compared)
 }
 
 /* The better run comes first. A model without a log, as an average, is none. */
-TEST(report, all_runs_of_a_folder_are_compared)
+CPU_TEST(report, all_runs_of_a_folder_are_compared)
 {
     static const char script[] = "<script>", name[] = "&#60;b&#62; &#38; two";
     cr_assert(mkdir(test_temporary("runs"), 0777) == 0);

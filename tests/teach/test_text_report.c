@@ -20,7 +20,7 @@ static void expect_parts(const char *file, const char *const parts[])
     free(page);
 }
 
-TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
+CPU_TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
 {
     struct outcome o = program_run(LANGUAGE "--report page.html");
     cr_assert(o.code == 0 && strstr(o.out, "report     page.html\n"), "%s", o.err);
@@ -46,7 +46,7 @@ TEST(text_report, a_language_model_has_a_page_with_its_perplexity_and_attention)
     expect_parts("other.html", parts);
 }
 
-TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
+CPU_TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
 {
     struct outcome o = program_run(CLASSIFIER "--report page.html");
     cr_assert(o.code == 0, "%s", o.err);
@@ -72,7 +72,7 @@ TEST(text_report, a_classifier_has_a_page_with_its_confusion_table)
     free(page);
 }
 
-TEST(text_report, what_it_cannot_show_is_refused)
+CPU_TEST(text_report, what_it_cannot_show_is_refused)
 {
     static const char *const refusals[][2] = {
         {"--input abc --figure loss", "--figure is for encoder-decoders"},

@@ -1,7 +1,7 @@
 #include "tensor/failure.h"
 #include "tests/support/test.h"
 
-TEST(error, a_failure_leaves_its_message)
+CPU_TEST(error, a_failure_leaves_its_message)
 {
     cr_expect(strcmp(sb_error(), "") == 0, "nothing has failed yet");
     cr_expect(!sb_fail("test: %d is not %s", 7, "even"));
@@ -10,13 +10,13 @@ TEST(error, a_failure_leaves_its_message)
     cr_expect(strcmp(sb_error(), "again: test: 7 is not even") == 0);
 }
 
-TEST(error, a_long_message_is_cut)
+CPU_TEST(error, a_long_message_is_cut)
 {
     sb_fail("%02000d", 7);
     cr_expect(strlen(sb_error()) == 1023);
 }
 
-TEST(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
+CPU_TEST(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
 {
     bool failed = false, other = false;
     failure_watch(&failed);
@@ -32,7 +32,7 @@ TEST(error, a_watched_failure_sets_the_flag_and_keeps_the_first_message)
     cr_expect(strcmp(sb_error(), "fourth") == 0);
 }
 
-TEST(error, the_message_for_null_has_the_unread_failure_that_caused_it)
+CPU_TEST(error, the_message_for_null_has_the_unread_failure_that_caused_it)
 {
     fail_null("add", "a");
     cr_expect(strcmp(sb_error(), "add: a is NULL") == 0);

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-TEST(file, text_gives_all_bytes_and_a_nul)
+CPU_TEST(file, text_gives_all_bytes_and_a_nul)
 {
     const char *path = test_temporary("a.txt");
     size_t size;
@@ -21,7 +21,7 @@ TEST(file, text_gives_all_bytes_and_a_nul)
     memory_free(text);
 }
 
-TEST(file, text_larger_than_the_limit_is_refused)
+CPU_TEST(file, text_larger_than_the_limit_is_refused)
 {
     const char *path = test_temporary("a.txt");
     size_t size;
@@ -32,7 +32,7 @@ TEST(file, text_larger_than_the_limit_is_refused)
     EXPECT_ERROR("\"/dev/zero\" is larger than 100000 bytes");
 }
 
-TEST(file, text_is_read_from_a_pipe_as_well)
+CPU_TEST(file, text_is_read_from_a_pipe_as_well)
 {
     int end[2];
     cr_assert(pipe(end) == 0);
@@ -48,7 +48,7 @@ TEST(file, text_is_read_from_a_pipe_as_well)
     free(text);
 }
 
-TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
+CPU_TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
 {
     size_t size;
     cr_expect(!file_text("test", test_temporary("none.txt"), 10, &size));
@@ -62,7 +62,7 @@ TEST(file, a_file_that_cannot_be_opened_is_named_with_the_reason)
     EXPECT_ERROR("test: path is NULL");
 }
 
-TEST(file, only_regular_files_are_opened_for_reading_in_ranges)
+CPU_TEST(file, only_regular_files_are_opened_for_reading_in_ranges)
 {
     cr_expect(!file_open("test", "/"));
     EXPECT_ERROR("test: \"/\" is a folder");
@@ -74,7 +74,7 @@ TEST(file, only_regular_files_are_opened_for_reading_in_ranges)
     EXPECT_ERROR("pipe\" is not a regular file");
 }
 
-TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
+CPU_TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
 {
     const char *path = test_temporary("a.txt");
     char bytes[4] = "";
@@ -92,7 +92,7 @@ TEST(file, ranges_are_read_exactly_and_not_beyond_the_end)
     file_close(file);
 }
 
-TEST(file, lines_are_appended)
+CPU_TEST(file, lines_are_appended)
 {
     const char *path = test_temporary("log");
     cr_assert(file_append("test", path, "a\n", 2), "%s", sb_error());

@@ -34,7 +34,7 @@ static const char *part(const char *path)
     return name;
 }
 
-TEST(file_replacement, a_save_replaces_all_of_the_old_file)
+CPU_TEST(file_replacement, a_save_replaces_all_of_the_old_file)
 {
     const char *path = test_temporary("a.txt");
     cr_assert(!file_exists(path));
@@ -44,7 +44,7 @@ TEST(file_replacement, a_save_replaces_all_of_the_old_file)
     cr_expect(holds(path, "new") && !file_exists(part(path)));
 }
 
-TEST(file_replacement, pieces_of_any_size_arrive_in_order)
+CPU_TEST(file_replacement, pieces_of_any_size_arrive_in_order)
 {
     const char *path = test_temporary("pieces");
     const size_t total = 400000;
@@ -68,7 +68,7 @@ TEST(file_replacement, pieces_of_any_size_arrive_in_order)
     free(bytes);
 }
 
-TEST(file_replacement, an_abandoned_replacement_keeps_only_the_old_file)
+CPU_TEST(file_replacement, an_abandoned_replacement_keeps_only_the_old_file)
 {
     const char *path = test_temporary("a.txt");
     put(path, "old");
@@ -80,7 +80,7 @@ TEST(file_replacement, an_abandoned_replacement_keeps_only_the_old_file)
     cr_expect(holds(path, "old") && !file_exists(part(path)));
 }
 
-TEST(file_replacement, a_new_file_has_the_permissions_that_the_umask_leaves)
+CPU_TEST(file_replacement, a_new_file_has_the_permissions_that_the_umask_leaves)
 {
     const char *path = test_temporary("a.txt");
     mode_t before = umask(027);
@@ -89,7 +89,7 @@ TEST(file_replacement, a_new_file_has_the_permissions_that_the_umask_leaves)
     cr_expect(mode(path) == 0640, "%o", mode(path));
 }
 
-TEST(file_replacement, a_replaced_file_keeps_its_permissions)
+CPU_TEST(file_replacement, a_replaced_file_keeps_its_permissions)
 {
     const char *path = test_temporary("a.txt");
     put(path, "old");
@@ -119,7 +119,7 @@ static bool is_refused(const char *path)
     return !save(path, "new") && strstr(sb_error(), "a.txt\": Permission denied");
 }
 
-TEST(file_replacement, a_file_that_may_not_be_written_is_not_replaced)
+CPU_TEST(file_replacement, a_file_that_may_not_be_written_is_not_replaced)
 {
     const char *path = test_temporary("a.txt");
     put(path, "old");
@@ -135,7 +135,7 @@ static bool is_saved(const char *path)
 
 /* A folder that may be written to but not read cannot be synced; the file is written nevertheless.
  */
-TEST(file_replacement, a_folder_need_not_be_readable)
+CPU_TEST(file_replacement, a_folder_need_not_be_readable)
 {
     const char *folder = test_temporary("drop"), *path = test_temporary("drop/a.txt");
     cr_assert(mkdir(folder, 0333) == 0 && chmod(folder, 0333) == 0);
@@ -144,7 +144,7 @@ TEST(file_replacement, a_folder_need_not_be_readable)
     cr_assert(chmod(folder, 0755) == 0);
 }
 
-TEST(file_replacement, symbolic_links_stay_and_their_target_is_replaced)
+CPU_TEST(file_replacement, symbolic_links_stay_and_their_target_is_replaced)
 {
     const char *folder = test_temporary("b"), *link = test_temporary("link");
     const char *target = test_temporary("b/a.txt"), *second = test_temporary("b/second");
@@ -159,7 +159,7 @@ TEST(file_replacement, symbolic_links_stay_and_their_target_is_replaced)
     cr_expect(holds(target, "new"));
 }
 
-TEST(file_replacement, circular_links_are_refused)
+CPU_TEST(file_replacement, circular_links_are_refused)
 {
     const char *a = test_temporary("a"), *b = test_temporary("b");
     cr_assert(symlink("b", a) == 0 && symlink("a", b) == 0);
@@ -167,7 +167,7 @@ TEST(file_replacement, circular_links_are_refused)
     EXPECT_ERROR("/a\": Too many levels of symbolic links");
 }
 
-TEST(file_replacement, folders_pipes_and_devices_are_never_replaced)
+CPU_TEST(file_replacement, folders_pipes_and_devices_are_never_replaced)
 {
     const char *pipe = test_temporary("pipe"), *link = test_temporary("link");
     cr_assert(mkfifo(pipe, 0600) == 0 && symlink("pipe", link) == 0);
@@ -184,7 +184,7 @@ TEST(file_replacement, folders_pipes_and_devices_are_never_replaced)
     EXPECT_ERROR("plain/a.txt\": Not a directory");
 }
 
-TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
+CPU_TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
 {
     const char *path = test_temporary("a.txt");
     put(part(path), "a stale file, longer than the new one");
@@ -192,7 +192,7 @@ TEST(file_replacement, the_next_save_removes_the_file_of_a_killed_process)
     cr_expect(holds(path, "new") && !file_exists(part(path)));
 }
 
-TEST(file_replacement, two_replacements_at_a_time_are_refused)
+CPU_TEST(file_replacement, two_replacements_at_a_time_are_refused)
 {
     const char *path = test_temporary("a.txt");
     put(path, "old");
@@ -227,7 +227,7 @@ static bool is_one_letter(const char *path)
     return ok;
 }
 
-TEST(file_replacement, processes_that_save_at_the_same_time_do_not_mix_their_files)
+CPU_TEST(file_replacement, processes_that_save_at_the_same_time_do_not_mix_their_files)
 {
     const char *path = test_temporary("a.txt");
     int left = 4, failed = 0, status = 0;
@@ -245,7 +245,7 @@ TEST(file_replacement, processes_that_save_at_the_same_time_do_not_mix_their_fil
 }
 
 /* An attacker puts a link at the path of the temporary file. */
-TEST(file_replacement, a_link_at_the_path_of_the_temporary_file_is_not_followed)
+CPU_TEST(file_replacement, a_link_at_the_path_of_the_temporary_file_is_not_followed)
 {
     const char *path = test_temporary("a.txt"), *victim = test_temporary("victim");
     put(victim, "precious");
@@ -267,7 +267,7 @@ static bool read_and_save(void *context)
     return ok;
 }
 
-TEST(file_replacement, each_allocation_may_fail)
+CPU_TEST(file_replacement, each_allocation_may_fail)
 {
     char path[256];
     snprintf(path, sizeof path, "%s", test_temporary("a.txt"));
@@ -289,7 +289,7 @@ static char *long_text(size_t size)
     return text;
 }
 
-TEST(file_replacement, at_the_limit_of_file_size_the_old_file_stays)
+CPU_TEST(file_replacement, at_the_limit_of_file_size_the_old_file_stays)
 {
     const char *path = test_temporary("a.txt");
     char *text = long_text(300000);
@@ -308,7 +308,7 @@ TEST(file_replacement, at_the_limit_of_file_size_the_old_file_stays)
     free(text);
 }
 
-TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
+CPU_TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
 {
     const char *path = test_temporary("a.txt");
     char *text = long_text(300000);
@@ -328,7 +328,7 @@ TEST(file_replacement, after_a_failed_write_nothing_more_is_written)
 }
 
 /* On a file system of 64 kB; needs the right to mount one. */
-TEST(file_replacement, on_a_full_disk_the_old_file_stays)
+CPU_TEST(file_replacement, on_a_full_disk_the_old_file_stays)
 {
     const char *folder = test_temporary("disk"), *path = test_temporary("disk/a.txt");
     cr_assert(mkdir(folder, 0755) == 0);
@@ -369,7 +369,7 @@ static int save_traced(const void *context)
     return strstr(sb_error(), s->reason) || strstr(sb_error(), "memory") ? FAILED : UNCLEAR;
 }
 
-TEST(file_replacement, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_file)
+CPU_TEST(file_replacement, a_process_killed_at_any_system_call_leaves_the_old_or_the_new_file)
 {
     const char *path = test_temporary("a.txt");
     char *text = long_text(150000);
@@ -429,7 +429,7 @@ static void expect_old_or_new(const char *path, const char *text, int result, lo
     cr_assert(holds(path, result == FAILED ? "old" : text), "call %ld", number);
 }
 
-TEST(file_replacement, a_failing_system_call_keeps_the_old_file_and_is_reported)
+CPU_TEST(file_replacement, a_failing_system_call_keeps_the_old_file_and_is_reported)
 {
     char *text = long_text(150000);
     int tried = fail_each_call(EIO, text, expect_old_or_new);
@@ -443,7 +443,7 @@ static void expect_saved(const char *path, const char *text, int result, long nu
         cr_assert(result == SAVED && holds(path, text), "call %ld: result %d", number, result);
 }
 
-TEST(file_replacement, interrupted_calls_are_repeated)
+CPU_TEST(file_replacement, interrupted_calls_are_repeated)
 {
     char *text = long_text(150000);
     int tried = fail_each_call(EINTR, text, expect_saved);
@@ -451,7 +451,7 @@ TEST(file_replacement, interrupted_calls_are_repeated)
     free(text);
 }
 
-TEST(file_replacement, short_writes_are_continued)
+CPU_TEST(file_replacement, short_writes_are_continued)
 {
     const char *path = test_temporary("a.txt");
     struct saving s = {path, "written byte by byte", ""};
@@ -466,7 +466,7 @@ TEST(file_replacement, short_writes_are_continued)
 }
 
 /* A power failure cannot be tested here, but the order of calls that protects against it can. */
-TEST(file_replacement, it_is_written_then_synced_then_renamed_then_the_folder_is_synced)
+CPU_TEST(file_replacement, it_is_written_then_synced_then_renamed_then_the_folder_is_synced)
 {
     struct saving s = {test_temporary("a.txt"), "text", ""};
     struct trace trace = trace_run(save_traced, &s, TRACE_WATCH, 0, 0);

@@ -12,7 +12,7 @@ static bool reads(const char *text)
     return ok;
 }
 
-TEST(json, valid_json_is_read)
+CPU_TEST(json, valid_json_is_read)
 {
     const char *text = " {\"a\": [1, -2, 0.5, true, null], \"\\u00e9\": \"\\ud83d\\ude00\"} ";
     struct json json;
@@ -23,7 +23,7 @@ TEST(json, valid_json_is_read)
     json_free(&json);
 }
 
-TEST(json, invalid_json_is_refused_with_its_position)
+CPU_TEST(json, invalid_json_is_refused_with_its_position)
 {
     static const char *const table[][2] = {
         {"", "test: JSON, byte 0: "},
@@ -44,7 +44,7 @@ TEST(json, invalid_json_is_refused_with_its_position)
     }
 }
 
-TEST(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
+CPU_TEST(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
 {
     char text[2000];
     memset(text, '[', sizeof text);
@@ -58,7 +58,7 @@ TEST(json, a_text_that_takes_much_more_memory_than_its_size_is_refused)
 }
 
 /* The most expensive texts that are accepted. */
-TEST(json, memory_is_at_most_40_times_the_text)
+CPU_TEST(json, memory_is_at_most_40_times_the_text)
 {
     static const char *const unit[] = {
         "1", "0.5", "\"\"", "[1,0,1,2,3,4]", "[     ]", "{          }", "\"abcdefghijkl\"", "-1"};
@@ -94,7 +94,7 @@ TEST(json, memory_is_at_most_40_times_the_text)
 }
 
 /* A program may have set its own allocator in Jansson; it stays in use. */
-TEST(json, the_programs_own_allocator_stays_in_use)
+CPU_TEST(json, the_programs_own_allocator_stays_in_use)
 {
     json_memory_count();
     json_t *own = json_pack("{s:s}", "key", "value");
@@ -116,7 +116,7 @@ static bool read_long_texts(void *unused)
                  "[\"a text that is longer than both, so that room is made\", 17]}");
 }
 
-TEST(json, only_one_allocation_can_fail)
+CPU_TEST(json, only_one_allocation_can_fail)
 {
     cr_expect(test_each_allocation_fails(read_long_texts, NULL) == 1);
 }

@@ -90,7 +90,7 @@ static const struct {
     {"cos", math_cos, cosl, 0.9, {{-1e-7, 1e-7}, {-1, 1}, {-7, 7}, {-1e6, 1e6}, {-1e7, 1e7}}},
 };
 
-TEST(mathematics, doubles_are_accurate_to_the_last_places)
+CPU_TEST(mathematics, doubles_are_accurate_to_the_last_places)
 {
     for (size_t i = 0; i < sizeof doubles / sizeof *doubles; i++)
         for (int r = 0; r < 5; r++)
@@ -99,7 +99,7 @@ TEST(mathematics, doubles_are_accurate_to_the_last_places)
 }
 
 /* Where the subtraction of n pi/2 cancels most. */
-TEST(mathematics, angles_near_multiples_of_half_pi_keep_their_digits)
+CPU_TEST(mathematics, angles_near_multiples_of_half_pi_keep_their_digits)
 {
     double worst = 0;
     for (int n = 1; n < 600000; n += 7) {
@@ -110,7 +110,7 @@ TEST(mathematics, angles_near_multiples_of_half_pi_keep_their_digits)
     cr_expect(worst <= 0.9, "%g", worst);
 }
 
-TEST(mathematics, huge_angles_stay_between_minus_one_and_one)
+CPU_TEST(mathematics, huge_angles_stay_between_minus_one_and_one)
 {
     state = 1;
     for (int i = 0; i < 100000; i++) {
@@ -119,7 +119,7 @@ TEST(mathematics, huge_angles_stay_between_minus_one_and_one)
     }
 }
 
-TEST(mathematics, powers_are_accurate_to_the_last_place)
+CPU_TEST(mathematics, powers_are_accurate_to_the_last_place)
 {
     double worst = 0, x_worst = 0, y_worst = 0;
     state = 1;
@@ -136,7 +136,7 @@ TEST(mathematics, powers_are_accurate_to_the_last_place)
     cr_expect(worst <= 1.2, "pow(%a, %a) is off by %g", x_worst, y_worst, worst);
 }
 
-TEST(mathematics, powers_that_can_be_represented_are_exact)
+CPU_TEST(mathematics, powers_that_can_be_represented_are_exact)
 {
     for (int n = -1074; n < 1024; n++)
         cr_expect(math_pow(2, n) == ldexp(1, n), "2^%d is %a", n, math_pow(2, n));
@@ -153,7 +153,7 @@ static bool same(double a, double b)
 }
 
 /* The special cases that C and IEEE 754 prescribe. */
-TEST(mathematics, special_values_follow_the_standard)
+CPU_TEST(mathematics, special_values_follow_the_standard)
 {
     const double I = INFINITY, tiny = 0x1p-1074;
     const struct {
@@ -184,7 +184,7 @@ TEST(mathematics, special_values_follow_the_standard)
         cr_expect(isnan(doubles[i].f(NAN)), "%s(NaN)", doubles[i].name);
 }
 
-TEST(mathematics, special_powers_follow_the_standard)
+CPU_TEST(mathematics, special_powers_follow_the_standard)
 {
     const double I = INFINITY;
     const double cases[][3] = {
@@ -286,12 +286,12 @@ static void expect_floats(void (*functions)(const float *x, float y[FUNCTIONS][F
                   f[k].name, at[k], worst[k], f[k].limit);
 }
 
-TEST(mathematics, floats_are_accurate_to_the_last_places)
+CPU_TEST(mathematics, floats_are_accurate_to_the_last_places)
 {
     expect_floats(functions_plain);
 }
 
-TEST(mathematics, floats_are_accurate_with_fused_multiplications)
+CPU_TEST(mathematics, floats_are_accurate_with_fused_multiplications)
 {
 #ifdef SOFTBACK_X86_SETS
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
@@ -299,7 +299,7 @@ TEST(mathematics, floats_are_accurate_with_fused_multiplications)
 #endif
 }
 
-TEST(mathematics, special_floats_follow_the_standard)
+CPU_TEST(mathematics, special_floats_follow_the_standard)
 {
     const float I = INFINITY, tiny = 0x1p-149f;
     const struct {

@@ -1,7 +1,7 @@
 #include "tensor/memory.h"
 #include "tests/support/test.h"
 
-TEST(memory, new_objects_are_zero_and_aligned)
+CPU_TEST(memory, new_objects_are_zero_and_aligned)
 {
     for (size_t bytes = 0; bytes < 300; bytes += 13) {
         char *object = memory_new(bytes);
@@ -15,7 +15,7 @@ TEST(memory, new_objects_are_zero_and_aligned)
     cr_expect(!memory_new(SIZE_MAX) && !memory_new(SIZE_MAX - 16));
 }
 
-TEST(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
+CPU_TEST(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
 {
     char *object = memory_resize(NULL, 3);
     memcpy(object, "abc", 3);
@@ -31,7 +31,7 @@ TEST(memory, a_resized_object_keeps_its_bytes_and_new_ones_are_zero)
     memory_free(object);
 }
 
-TEST(memory, an_array_grows)
+CPU_TEST(memory, an_array_grows)
 {
     int64_t *array = NULL, room = 0;
     for (int64_t i = 0; i < 1000; i++) {
@@ -48,7 +48,7 @@ TEST(memory, an_array_grows)
     memory_free(array);
 }
 
-TEST(memory, texts_are_copied_and_formatted)
+CPU_TEST(memory, texts_are_copied_and_formatted)
 {
     char *copy = memory_text("copy"), *part = memory_text_part("partial", 4);
     char *made = memory_format("%d of %s, %0300d", 3, "four", 7);

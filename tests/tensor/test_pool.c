@@ -32,7 +32,7 @@ static struct pool new_pool(int64_t memory)
     return (struct pool){system_take, system_give, .lock = ATOMIC_FLAG_INIT};
 }
 
-TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
+CPU_TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
 {
     static const int64_t classes[] = {64,  80,  96,  112, 128, 160, 192, 224, 256,
                                       320, 384, 448, 512, 640, 768, 896, 1024};
@@ -48,7 +48,7 @@ TEST(pool, sizes_are_rounded_to_four_classes_for_each_power_of_two)
     pool_trim(&pool);
 }
 
-TEST(pool, rounding_wastes_at_most_a_quarter)
+CPU_TEST(pool, rounding_wastes_at_most_a_quarter)
 {
     struct pool pool = new_pool(INT64_MAX);
     for (size_t bytes = 64; bytes < 1 << 22; bytes += bytes / 7 + 1) {
@@ -59,7 +59,7 @@ TEST(pool, rounding_wastes_at_most_a_quarter)
     }
 }
 
-TEST(pool, a_second_round_requests_nothing_from_the_system)
+CPU_TEST(pool, a_second_round_requests_nothing_from_the_system)
 {
     enum { BLOCKS = 100 };
     if (!POOL_CACHES)
@@ -77,7 +77,7 @@ TEST(pool, a_second_round_requests_nothing_from_the_system)
     pool_trim(&pool);
 }
 
-TEST(pool, a_block_is_reused_for_every_size_of_its_class)
+CPU_TEST(pool, a_block_is_reused_for_every_size_of_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -92,7 +92,7 @@ TEST(pool, a_block_is_reused_for_every_size_of_its_class)
     pool_trim(&pool);
 }
 
-TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
+CPU_TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
 {
     if (!POOL_CACHES)
         return;
@@ -111,7 +111,7 @@ TEST(pool, a_larger_cached_block_is_reused_and_returns_to_its_class)
     cr_expect(system_held == 0 && !pool.loans.loan);
 }
 
-TEST(pool, any_cached_small_block_is_reused)
+CPU_TEST(pool, any_cached_small_block_is_reused)
 {
     if (!POOL_CACHES)
         return;
@@ -124,7 +124,7 @@ TEST(pool, any_cached_small_block_is_reused)
 }
 
 /* Thousands of blocks are taken and given back, each size once. */
-TEST(pool, many_reused_blocks_return_to_their_classes)
+CPU_TEST(pool, many_reused_blocks_return_to_their_classes)
 {
     enum { BLOCKS = 3000 };
     if (!POOL_CACHES)
@@ -157,7 +157,7 @@ TEST(pool, many_reused_blocks_return_to_their_classes)
     cr_expect(system_held == 0);
 }
 
-TEST(pool, trim_returns_cached_blocks_to_the_system)
+CPU_TEST(pool, trim_returns_cached_blocks_to_the_system)
 {
     struct pool pool = new_pool(1 << 20);
     void *kept = pool_take(&pool, 1000), *block[20];
@@ -173,7 +173,7 @@ TEST(pool, trim_returns_cached_blocks_to_the_system)
     cr_expect(system_held == 0 && system_free == 1 << 20);
 }
 
-TEST(pool, cached_blocks_are_returned_before_a_request_fails)
+CPU_TEST(pool, cached_blocks_are_returned_before_a_request_fails)
 {
     struct pool pool = new_pool(4096);
     void *small[32];
@@ -189,7 +189,7 @@ TEST(pool, cached_blocks_are_returned_before_a_request_fails)
     pool_trim(&pool);
 }
 
-TEST(pool, sizes_beyond_any_memory_are_refused)
+CPU_TEST(pool, sizes_beyond_any_memory_are_refused)
 {
     struct pool pool = new_pool(1 << 20);
     cr_expect(!pool_take(&pool, SIZE_MAX) && !pool_take(&pool, ((size_t)1 << 60) + 1));
@@ -199,7 +199,7 @@ TEST(pool, sizes_beyond_any_memory_are_refused)
     cr_expect(pool.live_blocks == 0);
 }
 
-TEST(pool, the_peak_is_the_most_that_was_live)
+CPU_TEST(pool, the_peak_is_the_most_that_was_live)
 {
     struct pool pool = new_pool(1 << 20);
     void *a = pool_take(&pool, 1024), *b = pool_take(&pool, 2048);
@@ -212,7 +212,7 @@ TEST(pool, the_peak_is_the_most_that_was_live)
     pool_trim(&pool);
 }
 
-TEST(pool, poisoned_blocks_read_as_nan)
+CPU_TEST(pool, poisoned_blocks_read_as_nan)
 {
     struct pool pool = new_pool(1 << 20);
     pool.poison = pool_poison_host;
@@ -227,7 +227,7 @@ TEST(pool, poisoned_blocks_read_as_nan)
     pool_trim(&pool);
 }
 
-TEST(pool, host_memory_is_aligned_to_64_bytes)
+CPU_TEST(pool, host_memory_is_aligned_to_64_bytes)
 {
     void *block[40];
     for (size_t i = 0; i < 40; i++) {
@@ -238,7 +238,7 @@ TEST(pool, host_memory_is_aligned_to_64_bytes)
         pool_give(memory_pool(), block[i], i * i);
 }
 
-TEST(pool, requests_can_be_made_to_fail)
+CPU_TEST(pool, requests_can_be_made_to_fail)
 {
     struct pool pool = new_pool(1 << 20);
     void *block[8];
@@ -293,7 +293,7 @@ static void *use(void *user_)
     return NULL;
 }
 
-TEST(pool, several_threads_may_use_it)
+CPU_TEST(pool, several_threads_may_use_it)
 {
     struct user user[4];
     struct pool *pool = memory_pool();

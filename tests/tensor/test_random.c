@@ -23,7 +23,7 @@ static const struct {
     {42, 1, 3, {0x1e8dc7c5, 0xae3a5abf, 0x36d8462c, 0x080b604b}},
 };
 
-TEST(random, philox_gives_the_known_answers_in_curands_layout)
+CPU_TEST(random, philox_gives_the_known_answers_in_curands_layout)
 {
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         struct philox draw = philox(known[i].seed, known[i].subsequence, known[i].block);
@@ -31,7 +31,7 @@ TEST(random, philox_gives_the_known_answers_in_curands_layout)
     }
 }
 
-TEST(random, each_draw_uses_one_position)
+CPU_TEST(random, each_draw_uses_one_position)
 {
     sb_random random = sb_random_new(1234, SB_STREAM_INITIAL);
     cr_expect(random.position == 0);
@@ -47,7 +47,7 @@ TEST(random, each_draw_uses_one_position)
     cr_expect(sb_random_uniform(&random) == (double)(bits >> 11) / 9007199254740992.0);
 }
 
-TEST(random, streams_do_not_overlap)
+CPU_TEST(random, streams_do_not_overlap)
 {
     for (uint64_t stream = SB_STREAM_INITIAL; stream <= SB_STREAM_USER; stream++) {
         sb_random random = sb_random_new(7, (sb_stream)stream);
@@ -55,7 +55,7 @@ TEST(random, streams_do_not_overlap)
     }
 }
 
-TEST(random, streams_and_seeds_are_independent)
+CPU_TEST(random, streams_and_seeds_are_independent)
 {
     enum { N = 20000 };
     const sb_random start[] = {sb_random_new(7, SB_STREAM_TRAIN),
@@ -73,7 +73,7 @@ TEST(random, streams_and_seeds_are_independent)
         }
 }
 
-TEST(random, uniform_numbers_have_the_right_moments)
+CPU_TEST(random, uniform_numbers_have_the_right_moments)
 {
     enum { N = 100000 };
     sb_random random = sb_random_new(3, SB_STREAM_USER);
@@ -90,7 +90,7 @@ TEST(random, uniform_numbers_have_the_right_moments)
     cr_expect(least >= 0 && least < 1e-3 && most < 1 && most > 1 - 1e-3);
 }
 
-TEST(random, normal_numbers_have_the_right_moments)
+CPU_TEST(random, normal_numbers_have_the_right_moments)
 {
     enum { N = 200000 };
     sb_random random = sb_random_new(3, SB_STREAM_USER);
@@ -109,7 +109,7 @@ TEST(random, normal_numbers_have_the_right_moments)
     cr_expect(fabs((double)beyond_two / N - 0.0455) < 0.002);
 }
 
-TEST(random, normal_numbers_follow_box_and_muller)
+CPU_TEST(random, normal_numbers_follow_box_and_muller)
 {
     sb_random random = sb_random_new(3, SB_STREAM_USER);
     for (int i = 0; i < 1000; i++) {
@@ -123,7 +123,7 @@ TEST(random, normal_numbers_follow_box_and_muller)
 }
 
 /* Without rejection of the remainder of 2^32, multiples of 3 would occur half of the time. */
-TEST(random, below_is_without_bias)
+CPU_TEST(random, below_is_without_bias)
 {
     enum { N = 30000 };
     sb_random random = sb_random_new(5, SB_STREAM_USER);
@@ -141,7 +141,7 @@ TEST(random, below_is_without_bias)
     cr_expect(chi_square < 22.5, "chi square %g", chi_square); /* six degrees: 0.1 % */
 }
 
-TEST(random, below_one_is_zero_and_below_zero_is_refused)
+CPU_TEST(random, below_one_is_zero_and_below_zero_is_refused)
 {
     sb_random random = sb_random_new(5, SB_STREAM_USER);
     for (int i = 0; i < 10; i++)
@@ -150,7 +150,7 @@ TEST(random, below_one_is_zero_and_below_zero_is_refused)
     EXPECT_ERROR("random_below: the limit is 0, not at least 1");
 }
 
-TEST(random, a_shuffle_is_a_permutation)
+CPU_TEST(random, a_shuffle_is_a_permutation)
 {
     sb_random random = sb_random_new(9, SB_STREAM_DATA);
     for (int64_t n = 0; n <= 100; n++) {
@@ -166,7 +166,7 @@ TEST(random, a_shuffle_is_a_permutation)
     }
 }
 
-TEST(random, every_order_is_equally_likely)
+CPU_TEST(random, every_order_is_equally_likely)
 {
     enum { N = 24000 };
     sb_random random = sb_random_new(9, SB_STREAM_DATA);

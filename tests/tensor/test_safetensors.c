@@ -99,7 +99,7 @@ TEST(safetensors, bf16_is_widened_and_8_bit_floats_are_listed_but_not_read)
 
 /* Every binary16, against its definition: (-1)^s 2^(e - 15) (1 + f / 1024), or f 2^-24 for e = 0.
  */
-TEST(safetensors, every_f16_is_widened_exactly)
+CPU_TEST(safetensors, every_f16_is_widened_exactly)
 {
     const struct codec *codec = codec_find("F16");
     for (int bits = 0; bits < 65536; bits++) {
@@ -210,7 +210,7 @@ TEST(safetensors, the_reference_library_reads_written_files)
 
 /* ---- Names, metadata and reading. ---- */
 
-TEST(safetensors, tensors_and_metadata_are_listed_in_order)
+CPU_TEST(safetensors, tensors_and_metadata_are_listed_in_order)
 {
     sb_safetensors *file = sb_safetensors_open(test_path("golden/bf16.safetensors"));
     cr_assert(file, "%s", sb_error());
@@ -258,7 +258,7 @@ TEST(safetensors, every_name_is_found_among_many)
     sb_safetensors_close(file);
 }
 
-TEST(safetensors, a_file_without_tensors_is_valid)
+CPU_TEST(safetensors, a_file_without_tensors_is_valid)
 {
     const char *path = test_temporary("none.safetensors");
     cr_assert(sb_safetensors_save(path, 0, NULL, 0, NULL), "%s", sb_error());
@@ -404,7 +404,7 @@ TEST(safetensors, invalid_names_tensors_and_metadata_are_not_written)
     sb_tensor_release(freed);
 }
 
-TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refused)
+CPU_TEST(safetensors, headers_up_to_the_limit_are_written_and_longer_ones_refused)
 {
     const char *path = test_temporary("a.safetensors");
     const size_t around = strlen("{\"__metadata__\":{\"k\":\"\"}}");

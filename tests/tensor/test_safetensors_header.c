@@ -129,7 +129,7 @@ static const struct hostile table[] = {
     {"{\"\\u001b[2J\\u009b\":{}}", 0, "tensor \"?[2J?\": has no dtype"},
 };
 
-TEST(safetensors_header, hostile_files_are_refused_with_a_clear_message)
+CPU_TEST(safetensors_header, hostile_files_are_refused_with_a_clear_message)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         size_t size;
@@ -142,7 +142,7 @@ TEST(safetensors_header, hostile_files_are_refused_with_a_clear_message)
     }
 }
 
-TEST(safetensors_header, hostile_files_are_refused_from_disk_by_name)
+CPU_TEST(safetensors_header, hostile_files_are_refused_from_disk_by_name)
 {
     const char *path = test_temporary("hostile.safetensors");
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -158,7 +158,7 @@ TEST(safetensors_header, hostile_files_are_refused_from_disk_by_name)
     }
 }
 
-TEST(safetensors_header, wrong_lengths_of_the_header_are_refused)
+CPU_TEST(safetensors_header, wrong_lengths_of_the_header_are_refused)
 {
     static const struct {
         uint64_t length;
@@ -183,7 +183,7 @@ TEST(safetensors_header, wrong_lengths_of_the_header_are_refused)
     }
 }
 
-TEST(safetensors_header, every_truncation_is_refused)
+CPU_TEST(safetensors_header, every_truncation_is_refused)
 {
     const char *header = "{\"__metadata__\":{\"k\":\"v\"}," X(F32, "[1]", "[0,4]") "}  ";
     size_t size;
@@ -201,7 +201,7 @@ TEST(safetensors_header, every_truncation_is_refused)
 }
 
 /* Jansson takes a NUL for the end of a number: "[4\0,8]" would be read as [4, 8]. */
-TEST(safetensors_header, a_nul_byte_anywhere_is_refused)
+CPU_TEST(safetensors_header, a_nul_byte_anywhere_is_refused)
 {
     const char *header = "{\"__metadata__\":{\"k\":\"v\"}," X(F32, "[1]", "[0,4]") "} ";
     const size_t length = strlen(header);
@@ -220,7 +220,7 @@ TEST(safetensors_header, a_nul_byte_anywhere_is_refused)
 }
 
 /* Any order of the tensors and of their properties, white space, and empty tensors between. */
-TEST(safetensors_header, unusual_but_valid_headers_are_accepted)
+CPU_TEST(safetensors_header, unusual_but_valid_headers_are_accepted)
 {
     static const struct hostile valid[] = {
         {"{}", 0, ""},
@@ -257,7 +257,7 @@ TEST(safetensors_header, a_bool_that_is_neither_0_nor_1_is_refused)
 }
 
 /* Headers built to need as much memory as possible for their length. */
-TEST(safetensors_header, opening_takes_little_memory_for_any_header)
+CPU_TEST(safetensors_header, opening_takes_little_memory_for_any_header)
 {
     static const char *const unit[][2] = {
         {"\"%05d\":{\"dtype\":\"I8\",\"shape\":[0],\"data_offsets\":[0,0]}", "{%s}"},

@@ -1,7 +1,7 @@
 #include "tensor/shape.h"
 #include "tests/support/test.h"
 
-TEST(shape, a_size_is_the_product_of_the_dimensions)
+CPU_TEST(shape, a_size_is_the_product_of_the_dimensions)
 {
     cr_expect(shape_size(0, NULL) == 1, "a scalar has one element");
     cr_expect(shape_size(3, (int64_t[]){2, 3, 4}) == 24);
@@ -9,7 +9,7 @@ TEST(shape, a_size_is_the_product_of_the_dimensions)
     cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, (int64_t)1 << 28}) == (int64_t)1 << 56);
 }
 
-TEST(shape, a_size_that_overflows_is_refused)
+CPU_TEST(shape, a_size_that_overflows_is_refused)
 {
     cr_expect(shape_size(2, (int64_t[]){(int64_t)1 << 28, ((int64_t)1 << 28) + 1}) == -1);
     cr_expect(shape_size(2, (int64_t[]){INT64_MAX, INT64_MAX}) == -1);
@@ -17,7 +17,7 @@ TEST(shape, a_size_that_overflows_is_refused)
     cr_expect(shape_size(2, (int64_t[]){3, -1}) == -1);
 }
 
-TEST(shape, shapes_are_written_as_tuples)
+CPU_TEST(shape, shapes_are_written_as_tuples)
 {
     cr_expect(strcmp(shape_text(0, NULL).text, "()") == 0);
     cr_expect(strcmp(shape_text(3, (int64_t[]){2, 3, 4}).text, "(2, 3, 4)") == 0);
@@ -28,7 +28,7 @@ TEST(shape, shapes_are_written_as_tuples)
     cr_expect(shape.text[strlen(shape.text) - 1] == ')', "the longest text fits");
 }
 
-TEST(shape, bad_shapes_are_refused_by_name)
+CPU_TEST(shape, bad_shapes_are_refused_by_name)
 {
     cr_expect(shape_check("test", 0, NULL));
     cr_expect(shape_check("test", 2, (int64_t[]){0, 3}));
@@ -44,7 +44,7 @@ TEST(shape, bad_shapes_are_refused_by_name)
     EXPECT_ERROR("test: (9223372036854775807, 2) has more elements than any memory holds");
 }
 
-TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
+CPU_TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
 {
     cr_expect(shape_equal(0, NULL, 0, NULL));
     cr_expect(shape_equal(2, (int64_t[]){2, 3}, 2, (int64_t[]){2, 3}));
@@ -53,7 +53,7 @@ TEST(shape, equal_shapes_have_equal_ranks_and_dimensions)
 }
 
 /* The pairs are NumPy's own examples and its edge cases. */
-TEST(shape, broadcasting_follows_numpy)
+CPU_TEST(shape, broadcasting_follows_numpy)
 {
     static const struct {
         int rank_a, rank_b, rank; /* rank -1 if they do not broadcast */
@@ -85,7 +85,7 @@ TEST(shape, broadcasting_follows_numpy)
     }
 }
 
-TEST(shape, a_broadcast_axis_has_stride_zero)
+CPU_TEST(shape, a_broadcast_axis_has_stride_zero)
 {
     int64_t stride[4];
     shape_strides(2, (int64_t[]){3, 1}, 3, (int64_t[]){2, 3, 4}, stride);
@@ -96,7 +96,7 @@ TEST(shape, a_broadcast_axis_has_stride_zero)
     cr_expect(stride[0] == 0 && stride[1] == 0);
 }
 
-TEST(shape, negative_axes_count_from_the_last)
+CPU_TEST(shape, negative_axes_count_from_the_last)
 {
     cr_expect(shape_axis(3, 0) == 0 && shape_axis(3, 2) == 2);
     cr_expect(shape_axis(3, -1) == 2 && shape_axis(3, -3) == 0);

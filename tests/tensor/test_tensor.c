@@ -108,7 +108,7 @@ TEST(tensor, tensors_may_have_six_axes_or_be_empty)
     sb_tensor_release(empty);
 }
 
-TEST(tensor, bad_constructions_are_refused)
+CPU_TEST(tensor, bad_constructions_are_refused)
 {
     cr_expect(!sb_tensor_zeros((sb_dtype)6, SB_SHAPE(2)));
     EXPECT_ERROR("tensor: 6 is not a dtype");
@@ -320,7 +320,7 @@ TEST(tensor, clearing_frees_an_own_gradient_and_keeps_a_flat_one)
     sb_tensor_release(flat);
 }
 
-TEST(tensor, dtypes_have_names_and_sizes)
+CPU_TEST(tensor, dtypes_have_names_and_sizes)
 {
     static const char *const names[] = {"f32", "f64", "bf16", "i32", "bool", "dual"};
     static const size_t bytes[] = {4, 8, 2, 4, 1, 16};
@@ -352,7 +352,7 @@ CPU_TEST(tensor, a_device_counts_its_memory)
     sb_device_trim(NULL);
 }
 
-TEST(tensor, the_number_of_threads_is_at_least_one)
+CPU_TEST(tensor, the_number_of_threads_is_at_least_one)
 {
 #ifdef _OPENMP
     const int two = 2;

@@ -33,7 +33,7 @@ TEST(text, the_middle_of_a_long_axis_is_omitted)
                 "f32 (10, 1)\n[[0]\n [0]\n [0]\n [0]\n ...\n [0]\n [0]\n [0]\n [0]]");
 }
 
-TEST(text, null_is_refused)
+CPU_TEST(text, null_is_refused)
 {
     cr_expect(!sb_tensor_text(NULL));
     EXPECT_ERROR("tensor_text: t is NULL");

@@ -33,7 +33,7 @@ static size_t encode(int32_t point, unsigned char *bytes)
     return 4;
 }
 
-TEST(utf8, every_code_point_except_surrogates_is_read)
+CPU_TEST(utf8, every_code_point_except_surrogates_is_read)
 {
     for (int32_t point = 0; point <= 0x10FFFF; point++) {
         unsigned char bytes[4];
@@ -50,7 +50,7 @@ TEST(utf8, every_code_point_except_surrogates_is_read)
 
 /* There are as many characters as code points: with the test above, no overlong form, no code point
    above U+10FFFF and no stray byte is accepted. */
-TEST(utf8, no_other_bytes_are_characters)
+CPU_TEST(utf8, no_other_bytes_are_characters)
 {
     int64_t found[5] = {0};
     for (int a = 0; a < 256; a++) {
@@ -74,7 +74,7 @@ TEST(utf8, no_other_bytes_are_characters)
     cr_expect(found[4] == 0x110000 - 0x10000);
 }
 
-TEST(utf8, the_first_malformed_byte_is_found)
+CPU_TEST(utf8, the_first_malformed_byte_is_found)
 {
     static const struct {
         const char *text;
@@ -102,7 +102,7 @@ TEST(utf8, the_first_malformed_byte_is_found)
     }
 }
 
-TEST(utf8, a_zero_byte_is_a_character)
+CPU_TEST(utf8, a_zero_byte_is_a_character)
 {
     size_t at = 1;
     cr_expect(utf8_next("a\0b", 3, &at) == 0);
@@ -110,14 +110,14 @@ TEST(utf8, a_zero_byte_is_a_character)
     cr_expect(utf8_valid("a\0b", 3));
 }
 
-TEST(utf8, a_quoted_text_has_no_control_characters)
+CPU_TEST(utf8, a_quoted_text_has_no_control_characters)
 {
     cr_expect_str_eq(utf8_quote("na\xC3\xAFve").text, "\"na\xC3\xAFve\"");
     cr_expect_str_eq(utf8_quote("a\x1B[2Jb\xC2\x9B\xFF").text, "\"a?[2Jb??\"");
 }
 
 /* The beginning and the end of a long text are shown, in complete characters. */
-TEST(utf8, a_long_quoted_text_is_shortened_in_the_middle)
+CPU_TEST(utf8, a_long_quoted_text_is_shortened_in_the_middle)
 {
     char text[901];
     for (int i = 0; i < 300; i++)

@@ -16,7 +16,7 @@ static void expect_row(sb_tensor *t, int64_t row, int n, const int32_t *expected
                   ids[row * length + i]);
 }
 
-TEST(batch, pairs_are_padded_and_targets_shifted)
+CPU_TEST(batch, pairs_are_padded_and_targets_shifted)
 {
     on_the_cpu(); /* elsewhere lengths are padded further */
     const sb_encoded_pair pairs[] = {{a, b, 3, 1}, {c, c, 2, 2}};
@@ -39,7 +39,7 @@ TEST(batch, pairs_are_padded_and_targets_shifted)
 }
 
 /* A query needs at least one key. */
-TEST(batch, an_empty_source_has_one_symbol_of_padding)
+CPU_TEST(batch, an_empty_source_has_one_symbol_of_padding)
 {
     on_the_cpu();
     const sb_encoded_pair pairs[] = {{a, a, 0, 0}, {b, a, 0, 3}};
@@ -58,7 +58,7 @@ TEST(batch, an_empty_source_has_one_symbol_of_padding)
     sb_batch_free(batch);
 }
 
-TEST(batch, an_empty_batch_is_refused)
+CPU_TEST(batch, an_empty_batch_is_refused)
 {
     const sb_encoded_pair pair = {a, b, 3, 1};
     cr_expect(!sb_batch_new(0, &pair));

@@ -167,7 +167,7 @@ TEST(data, a_task_never_ends)
     EXPECT_ERROR("none of copy, reverse");
 }
 
-TEST(data, wrong_options_are_refused)
+CPU_TEST(data, wrong_options_are_refused)
 {
     sb_data_options wrong[] = {{.batch_pairs = -1}, {.batch_symbols = -1}, {.longest = -1}};
     for (int i = 0; i < 3; i++) {
@@ -209,7 +209,7 @@ static bool same_hash(const sb_data_options *a, const sb_data_options *b)
     return same;
 }
 
-TEST(data, different_batches_have_different_hashes)
+CPU_TEST(data, different_batches_have_different_hashes)
 {
     const sb_data_options usual = {.seed = 3, .batch_pairs = 7},
                           other = {.seed = 4, .batch_pairs = 7};

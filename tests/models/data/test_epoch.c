@@ -25,7 +25,7 @@ static struct epoch planned(int64_t n, const sb_encoded_pair *pairs, struct epoc
 
 static const struct epoch_limits usual = {16, 700};
 
-TEST(epoch, each_pair_occurs_exactly_once)
+CPU_TEST(epoch, each_pair_occurs_exactly_once)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 3);
@@ -58,7 +58,7 @@ static int64_t symbols(const struct epoch *epoch, const sb_encoded_pair *pairs, 
     return longest * (epoch->begin[b + 1] - epoch->begin[b]);
 }
 
-TEST(epoch, batches_respect_their_limits)
+CPU_TEST(epoch, batches_respect_their_limits)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     pairs[17].source_length = 5000; /* longer than the limit: a batch of its own */
@@ -77,7 +77,7 @@ TEST(epoch, batches_respect_their_limits)
     free(pairs);
 }
 
-TEST(epoch, batches_hold_pairs_of_similar_length)
+CPU_TEST(epoch, batches_hold_pairs_of_similar_length)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
@@ -105,7 +105,7 @@ static bool same_order(const struct epoch *x, const struct epoch *y)
            memcmp(x->batch, y->batch, (size_t)x->batches * sizeof *x->batch) == 0;
 }
 
-TEST(epoch, the_order_is_a_function_of_seed_and_number)
+CPU_TEST(epoch, the_order_is_a_function_of_seed_and_number)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch first = planned(PAIRS, pairs, usual, 1, 2);
@@ -126,7 +126,7 @@ TEST(epoch, the_order_is_a_function_of_seed_and_number)
 }
 
 /* Short pairs must not all come before long ones. */
-TEST(epoch, batches_are_not_sorted_by_length)
+CPU_TEST(epoch, batches_are_not_sorted_by_length)
 {
     sb_encoded_pair *pairs = pairs_of(PAIRS);
     struct epoch epoch = planned(PAIRS, pairs, usual, 1, 0);
@@ -151,7 +151,7 @@ static bool plan(void *context)
     return true;
 }
 
-TEST(epoch, each_allocation_may_fail)
+CPU_TEST(epoch, each_allocation_may_fail)
 {
     sb_encoded_pair *pairs = pairs_of(10);
     cr_expect(test_each_allocation_fails(plan, pairs) == 4);

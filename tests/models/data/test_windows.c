@@ -138,7 +138,7 @@ TEST(windows, a_piece_has_no_beginning_and_no_end_of_its_own)
     sb_documents_free(held);
 }
 
-TEST(windows, bad_calls_are_named)
+CPU_TEST(windows, bad_calls_are_named)
 {
     sb_documents *d = documents_new(1, lengths), *none = sb_documents_new();
     sb_vocabulary *v = tiny_vocabulary();

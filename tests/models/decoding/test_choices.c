@@ -12,7 +12,7 @@ static void logs(double log_p[V])
         log_p[i] = log(p[i]);
 }
 
-TEST(choices, the_best_come_first)
+CPU_TEST(choices, the_best_come_first)
 {
     double log_p[V];
     struct choice best[V];
@@ -26,7 +26,7 @@ TEST(choices, the_best_come_first)
     }
 }
 
-TEST(choices, equal_probabilities_are_sorted_by_id)
+CPU_TEST(choices, equal_probabilities_are_sorted_by_id)
 {
     double log_p[V] = {0};
     struct choice best[V];
@@ -35,7 +35,7 @@ TEST(choices, equal_probabilities_are_sorted_by_id)
 }
 
 /* A different algorithm sorts many than few. */
-TEST(choices, the_k_best_are_the_first_k_of_all)
+CPU_TEST(choices, the_k_best_are_the_first_k_of_all)
 {
     enum { MANY = 500 };
     static double log_p[MANY];
@@ -72,21 +72,21 @@ static void expect_shares(const sb_decoding_options *options, const double share
                   count[i], shares[i] * DRAWS);
 }
 
-TEST(choices, symbols_are_drawn_by_their_probability)
+CPU_TEST(choices, symbols_are_drawn_by_their_probability)
 {
     sb_decoding_options options = {.temperature = 1, .top_p = 1};
     expect_shares(&options, (double[V]){[5] = 0.4, [7] = 0.3, [6] = 0.2, [8] = 0.1});
 }
 
 /* At T = 1/2 probabilities are squared: 16, 9, 4, 1 of 30. */
-TEST(choices, a_low_temperature_sharpens_the_distribution)
+CPU_TEST(choices, a_low_temperature_sharpens_the_distribution)
 {
     sb_decoding_options options = {.temperature = 0.5, .top_p = 1};
     expect_shares(&options,
                   (double[V]){[5] = 16. / 30, [7] = 9. / 30, [6] = 4. / 30, [8] = 1. / 30});
 }
 
-TEST(choices, top_k_keeps_the_k_most_probable)
+CPU_TEST(choices, top_k_keeps_the_k_most_probable)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 2, .top_p = 1};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});
@@ -95,7 +95,7 @@ TEST(choices, top_k_keeps_the_k_most_probable)
 }
 
 /* 0.4 + 0.3 does not reach 0.75, 0.4 + 0.3 + 0.2 does. */
-TEST(choices, top_p_keeps_the_fewest_that_reach_p)
+CPU_TEST(choices, top_p_keeps_the_fewest_that_reach_p)
 {
     sb_decoding_options options = {.temperature = 1, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 9, [7] = 3. / 9, [6] = 2. / 9});
@@ -106,7 +106,7 @@ TEST(choices, top_p_keeps_the_fewest_that_reach_p)
 }
 
 /* Of the three most probable, 4/9 + 3/9 reach 0.75. */
-TEST(choices, top_p_is_applied_after_top_k)
+CPU_TEST(choices, top_p_is_applied_after_top_k)
 {
     sb_decoding_options options = {.temperature = 1, .top_k = 3, .top_p = 0.75};
     expect_shares(&options, (double[V]){[5] = 4. / 7, [7] = 3. / 7});

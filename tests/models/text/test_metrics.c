@@ -6,7 +6,7 @@
 #define IDS(...)                                                                                   \
     (const int32_t[]){__VA_ARGS__}, (int64_t)(sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 
-TEST(metrics, edit_distances_are_the_hand_worked_ones)
+CPU_TEST(metrics, edit_distances_are_the_hand_worked_ones)
 {
     cr_expect(sb_edit_distance(IDS('k', 'i', 't', 't', 'e', 'n'),
                                IDS('s', 'i', 't', 't', 'i', 'n', 'g')) == 3);
@@ -33,7 +33,7 @@ static int64_t slow_distance(const int32_t *a, int64_t n, const int32_t *b, int6
     return add < best ? add : best;
 }
 
-TEST(metrics, edit_distances_follow_the_definition)
+CPU_TEST(metrics, edit_distances_follow_the_definition)
 {
     uint32_t state = 1;
     for (int trial = 0; trial < 300; trial++) {
@@ -53,7 +53,7 @@ TEST(metrics, edit_distances_follow_the_definition)
     }
 }
 
-TEST(metrics, the_perplexity_of_n_equal_guesses_is_n)
+CPU_TEST(metrics, the_perplexity_of_n_equal_guesses_is_n)
 {
     cr_expect(fabs(sb_perplexity(-5 * 2.302585092994046, 5) - 10) < 1e-13);
     cr_expect(sb_perplexity(0, 3) == 1);
@@ -66,7 +66,7 @@ TEST(metrics, the_perplexity_of_n_equal_guesses_is_n)
  * and wrong. live: the output L IH V is the second reference. a: AH is right. of: the output has 3
  * units for 2, at distance 2. Edits 1 + 0 + 0 + 2 of 3 + 3 + 1 + 2 units; 2 of 4 sources wrong.
  */
-TEST(metrics, several_references_give_the_hand_worked_rates)
+CPU_TEST(metrics, several_references_give_the_hand_worked_rates)
 {
     const char *sources[] = {"read", "live", "a", "read", "of", "live"};
     const char *references[] = {"R IY D", "L AY V", "AH", "R EH D", "AH V", "L IH V"};
@@ -81,7 +81,7 @@ TEST(metrics, several_references_give_the_hand_worked_rates)
     cr_expect(score.positions == 16 && score.right == 9 && score.token_accuracy == 9.0 / 16);
 }
 
-TEST(metrics, the_first_of_equally_close_references_counts)
+CPU_TEST(metrics, the_first_of_equally_close_references_counts)
 {
     const char *sources[] = {"x", "x"}, *references[] = {"A B C D", "A"},
                *outputs[] = {"A B", "A B"};
@@ -93,7 +93,7 @@ TEST(metrics, the_first_of_equally_close_references_counts)
     cr_expect(score.edits == 1 && score.units == 3 && score.wrong == 1);
 }
 
-TEST(metrics, an_output_is_right_if_it_equals_any_reference)
+CPU_TEST(metrics, an_output_is_right_if_it_equals_any_reference)
 {
     const char *sources[] = {"x", "x", "x"}, *references[] = {"B", "A", "C"};
     const char *outputs[] = {"A", "A", "A"};
@@ -102,7 +102,7 @@ TEST(metrics, an_output_is_right_if_it_equals_any_reference)
     cr_expect(score.sources == 1 && score.wrong == 0 && score.edits == 0 && score.exact == 1);
 }
 
-TEST(metrics, units_are_chosen_by_the_caller)
+CPU_TEST(metrics, units_are_chosen_by_the_caller)
 {
     const char *one[] = {"x"}, *reference[] = {"\xC3\xA4 b"}, *output[] = {"\xC3\xA5 b"};
     static const struct {
@@ -122,7 +122,7 @@ TEST(metrics, units_are_chosen_by_the_caller)
     cr_expect(score.exact_match == 1 && score.wer == 0);
 }
 
-TEST(metrics, wrong_arguments_are_refused)
+CPU_TEST(metrics, wrong_arguments_are_refused)
 {
     const char *text[] = {"x"}, *bad[] = {"x\xFF"}, *none[] = {NULL};
     sb_text_score score;
@@ -189,7 +189,7 @@ static void expect_bleu(char *const *expected, const sb_bleu *bleu)
     }
 }
 
-TEST(metrics, bleu_equals_sacrebleu)
+CPU_TEST(metrics, bleu_equals_sacrebleu)
 {
     struct golden golden = golden_open();
     int corpora = 0;
@@ -229,7 +229,7 @@ static void expect_tokens(const char *text, const char *expected)
     buffer_free(&scratch);
 }
 
-TEST(metrics, tokens_equal_those_of_sacrebleu)
+CPU_TEST(metrics, tokens_equal_those_of_sacrebleu)
 {
     struct golden golden = golden_open();
     int texts = 0;
@@ -246,7 +246,7 @@ TEST(metrics, tokens_equal_those_of_sacrebleu)
     expect_tokens("&amp;lt;", "<"); /* unescaped twice */
 }
 
-TEST(metrics, the_signature_describes_how_bleu_was_computed)
+CPU_TEST(metrics, the_signature_describes_how_bleu_was_computed)
 {
     cr_expect(strncmp(sb_bleu_signature(),
                       "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:", 53) == 0);
@@ -262,7 +262,7 @@ static bool score_all(void *context)
            sb_bleu_corpus(outputs, texts, 3, &bleu);
 }
 
-TEST(metrics, each_failing_allocation_is_reported)
+CPU_TEST(metrics, each_failing_allocation_is_reported)
 {
     cr_expect(test_each_allocation_fails(score_all, NULL) > 10);
 }

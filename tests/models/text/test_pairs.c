@@ -33,13 +33,13 @@ static void write_file(const char *path, const char *text, size_t size)
     cr_assert(file && fwrite(text, 1, size, file) == size && fclose(file) == 0);
 }
 
-TEST(pairs, tsv_lines_are_read)
+CPU_TEST(pairs, tsv_lines_are_read)
 {
     expect_pairs(parse("AAA\tT R IH\n\xC3\xA4 \t c\n"), 2,
                  (const char *[][2]){{"AAA", "T R IH"}, {"\xC3\xA4 ", " c"}});
 }
 
-TEST(pairs, line_ends_marks_and_missing_ends_are_accepted)
+CPU_TEST(pairs, line_ends_marks_and_missing_ends_are_accepted)
 {
     expect_pairs(parse("\xEF\xBB\xBF"
                        "a\tb\r\nc\td"),
@@ -54,7 +54,7 @@ TEST(pairs, line_ends_marks_and_missing_ends_are_accepted)
     expect_pairs(parse("a\tb\rc\r\n"), 1, (const char *[][2]){{"a", "b\rc"}});
 }
 
-TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
+CPU_TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
 {
     static const struct {
         const char *line;
@@ -92,7 +92,7 @@ TEST(pairs, malformed_lines_are_skipped_with_file_line_and_reason)
     }
 }
 
-TEST(pairs, long_lines_are_skipped)
+CPU_TEST(pairs, long_lines_are_skipped)
 {
     sb_pairs_options options = {.length = 10};
     const char *text = SOUND "12345\t7890\n12345\t78901\n\xC3\xA4\xC3\xA4\t67890\r\n";
@@ -109,7 +109,7 @@ TEST(pairs, long_lines_are_skipped)
 }
 
 /* Lines that are longer than one read. */
-TEST(pairs, lines_of_any_length_are_read)
+CPU_TEST(pairs, lines_of_any_length_are_read)
 {
     size_t size = 3 * 65536;
     char *text = memory_new(2 * size + 64);
@@ -134,7 +134,7 @@ TEST(pairs, lines_of_any_length_are_read)
     memory_free(text);
 }
 
-TEST(pairs, only_the_first_problems_are_kept)
+CPU_TEST(pairs, only_the_first_problems_are_kept)
 {
     char text[2000] = "";
     for (int i = 0; i < 9; i++)
@@ -147,7 +147,7 @@ TEST(pairs, only_the_first_problems_are_kept)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
+CPU_TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
 {
     sb_pairs *pairs = parse("bad\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\na\tb\n");
     cr_assert(pairs, "%s", sb_error());
@@ -163,7 +163,7 @@ TEST(pairs, more_than_one_malformed_line_in_ten_is_a_failure)
     cr_expect(!parse("\xEF\xBB\xBF"));
 }
 
-TEST(pairs, files_are_read)
+CPU_TEST(pairs, files_are_read)
 {
     const char *path = test_temporary("train.tsv");
     write_file(path, "a\tb\nc\td\n", 8);
@@ -173,7 +173,7 @@ TEST(pairs, files_are_read)
     EXPECT_ERROR("train.tsv:2: no tab");
 }
 
-TEST(pairs, paths_that_are_no_file_are_refused)
+CPU_TEST(pairs, paths_that_are_no_file_are_refused)
 {
     const char *path = test_temporary("missing.tsv");
     cr_expect(!sb_pairs_read(path, NULL));
@@ -188,7 +188,7 @@ TEST(pairs, paths_that_are_no_file_are_refused)
     cr_expect(!sb_pairs_parse(NULL, "", 0, NULL) && !sb_pairs_parse("a", NULL, 0, NULL));
 }
 
-TEST(pairs, the_standard_input_is_read)
+CPU_TEST(pairs, the_standard_input_is_read)
 {
     const char *path = test_temporary("input.tsv");
     write_file(path, SOUND "bad\n", strlen(SOUND) + 4);
@@ -200,7 +200,7 @@ TEST(pairs, the_standard_input_is_read)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, two_files_are_paired_line_by_line)
+CPU_TEST(pairs, two_files_are_paired_line_by_line)
 {
     const char *a = test_temporary("a.txt"), *b = test_temporary("b.txt");
     char text[256];
@@ -227,7 +227,7 @@ TEST(pairs, two_files_are_paired_line_by_line)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, pairs_can_be_added_by_hand)
+CPU_TEST(pairs, pairs_can_be_added_by_hand)
 {
     sb_pairs *pairs = sb_pairs_new();
     cr_expect(sb_pairs_count(pairs) == 0 && sb_pairs_sources(pairs) == NULL);
@@ -261,7 +261,7 @@ static sb_pairs *numbered(int first, int n, int times)
     return pairs;
 }
 
-TEST(pairs, exactly_the_requested_number_is_held_out)
+CPU_TEST(pairs, exactly_the_requested_number_is_held_out)
 {
     sb_pairs *pairs = numbered(0, 1000, 1), *rest, *held;
     for (int64_t n = 1; n < 1000; n += 333) {
@@ -277,7 +277,7 @@ TEST(pairs, exactly_the_requested_number_is_held_out)
     sb_pairs_free(pairs);
 }
 
-TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
+CPU_TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
 {
     sb_pairs *a = numbered(0, 500, 1), *b = numbered(77, 500, 1), *rest[2], *held[2];
     cr_assert(sb_pairs_divide(a, 50, &rest[0], &held[0]));
@@ -291,7 +291,7 @@ TEST(pairs, the_split_does_not_depend_on_the_order_in_the_file)
     sb_pairs_free(b);
 }
 
-TEST(pairs, all_pairs_of_a_source_are_in_one_part)
+CPU_TEST(pairs, all_pairs_of_a_source_are_in_one_part)
 {
     sb_pairs *pairs = numbered(0, 100, 3), *rest, *held;
     cr_assert(sb_pairs_divide(pairs, 31, &rest, &held));
@@ -326,7 +326,7 @@ static bool read_and_divide(void *context)
     return ok;
 }
 
-TEST(pairs, each_failing_allocation_is_reported)
+CPU_TEST(pairs, each_failing_allocation_is_reported)
 {
     char text[] = SOUND SOUND "bad\nc\td\n";
     cr_expect(test_each_allocation_fails(read_and_divide, text) > 20);
@@ -340,7 +340,7 @@ static bool read_files(void *context)
     return pairs != NULL;
 }
 
-TEST(pairs, each_failing_allocation_closes_the_files)
+CPU_TEST(pairs, each_failing_allocation_closes_the_files)
 {
     const char *paths[] = {test_temporary("a.txt"), test_temporary("b.txt")};
     write_file(paths[0], "a\nb\n", 4);

@@ -30,7 +30,7 @@ static int digits(const char *text, int *digit)
     }
 }
 
-TEST(task, a_pair_depends_only_on_its_arguments)
+CPU_TEST(task, a_pair_depends_only_on_its_arguments)
 {
     for (int task = 0; task < SB_TASKS; task++) {
         sb_task_pair later = made((sb_task)task, NULL, 1, SB_PART_TRAIN, 5);
@@ -43,7 +43,7 @@ TEST(task, a_pair_depends_only_on_its_arguments)
 }
 
 /* Computed once by this library; other machines and builds must give the same. */
-TEST(task, the_pairs_never_change)
+CPU_TEST(task, the_pairs_never_change)
 {
     static const char *const expected[SB_TASKS][2] = {
         {"1 7 5 6 1 7 1", "1 7 5 6 1 7 1"},  {"1 7 5 6 1 7 1", "1 7 1 6 5 7 1"},
@@ -57,7 +57,7 @@ TEST(task, the_pairs_never_change)
     }
 }
 
-TEST(task, seed_part_and_index_change_the_pair)
+CPU_TEST(task, seed_part_and_index_change_the_pair)
 {
     sb_task_options length = {16, 16};
     sb_task_pair first = made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 0);
@@ -66,7 +66,7 @@ TEST(task, seed_part_and_index_change_the_pair)
     cr_expect_str_neq(first.source, made(SB_TASK_COPY, &length, 1, SB_PART_TRAIN, 1).source);
 }
 
-TEST(task, copy_reverse_and_sort_have_the_right_targets)
+CPU_TEST(task, copy_reverse_and_sort_have_the_right_targets)
 {
     for (int task = SB_TASK_COPY; task <= SB_TASK_SORT; task++) {
         int lengths[17] = {0}, symbols[10] = {0};
@@ -96,7 +96,7 @@ TEST(task, copy_reverse_and_sort_have_the_right_targets)
     }
 }
 
-TEST(task, lengths_can_be_chosen)
+CPU_TEST(task, lengths_can_be_chosen)
 {
     int digit[SB_TASK_LENGTH];
     sb_task_options fixed = {16, 16}, range = {4, 7}, longest = {512, 512},
@@ -113,7 +113,7 @@ TEST(task, lengths_can_be_chosen)
     cr_expect(digits(made(SB_TASK_SORT, &at_least, 1, SB_PART_TRAIN, 0).target, digit) == 30);
 }
 
-TEST(task, sums_are_right)
+CPU_TEST(task, sums_are_right)
 {
     int least = 100, most = 0;
     for (uint64_t i = 0; i < MANY; i++) {
@@ -129,7 +129,7 @@ TEST(task, sums_are_right)
 }
 
 /* Compared with the calendar of the C library. */
-TEST(task, days_follow_the_calendar)
+CPU_TEST(task, days_follow_the_calendar)
 {
     const time_t first = -2208988800; /* 1 January 1900 */
     for (int days = 0; days < 73049; days++) {
@@ -145,7 +145,7 @@ TEST(task, days_follow_the_calendar)
     cr_expect(last.year == 2099 && last.month == 12 && last.day == 31);
 }
 
-TEST(task, dates_are_spelled_in_twenty_ways)
+CPU_TEST(task, dates_are_spelled_in_twenty_ways)
 {
     static const char *const expected[DATE_SPELLINGS] = {
         "3rd of March 2021",
@@ -184,7 +184,7 @@ TEST(task, dates_are_spelled_in_twenty_ways)
 }
 
 /* No source may mean two days. */
-TEST(task, every_spelling_means_one_day)
+CPU_TEST(task, every_spelling_means_one_day)
 {
     struct table table = {0};
     static char text[SB_TASK_TEXT];
@@ -206,7 +206,7 @@ TEST(task, every_spelling_means_one_day)
     table_free(&table);
 }
 
-TEST(task, drawn_dates_have_every_spelling_in_three_cases)
+CPU_TEST(task, drawn_dates_have_every_spelling_in_three_cases)
 {
     int lower = 0, upper = 0, mixed = 0;
     char spelled[SB_TASK_TEXT];
@@ -243,7 +243,7 @@ TEST(task, drawn_dates_have_every_spelling_in_three_cases)
 
 /* ---- held-out pairs ---- */
 
-TEST(task, no_meaning_is_in_two_parts)
+CPU_TEST(task, no_meaning_is_in_two_parts)
 {
     sb_task_options lengths = {2, 4}; /* so short that all pairs are drawn */
     for (int task = 0; task < SB_TASKS; task++) {
@@ -265,7 +265,7 @@ TEST(task, no_meaning_is_in_two_parts)
     }
 }
 
-TEST(task, a_sum_is_held_out_in_either_order)
+CPU_TEST(task, a_sum_is_held_out_in_either_order)
 {
     for (int a = 10; a < 100; a++) {
         for (int b = 10; b < a; b++) {
@@ -278,7 +278,7 @@ TEST(task, a_sum_is_held_out_in_either_order)
     }
 }
 
-TEST(task, eight_in_ten_days_are_for_training)
+CPU_TEST(task, eight_in_ten_days_are_for_training)
 {
     int days[SB_PARTS] = {0};
     char date[SB_TASK_TEXT];
@@ -290,7 +290,7 @@ TEST(task, eight_in_ten_days_are_for_training)
     cr_expect(abs(days[SB_PART_TEST] - 7305) < 400, "%d", days[SB_PART_TEST]);
 }
 
-TEST(task, held_out_pairs_have_no_unknown_symbol)
+CPU_TEST(task, held_out_pairs_have_no_unknown_symbol)
 {
     for (int task = 0; task < SB_TASKS; task++) {
         static sb_task_pair pair[MANY];
@@ -314,7 +314,7 @@ TEST(task, held_out_pairs_have_no_unknown_symbol)
     }
 }
 
-TEST(task, wrong_arguments_are_refused)
+CPU_TEST(task, wrong_arguments_are_refused)
 {
     sb_task_pair pair;
     sb_task task;
@@ -333,7 +333,7 @@ TEST(task, wrong_arguments_are_refused)
 }
 
 /* If one were missing, the search for a pair would not end. */
-TEST(task, each_part_has_single_digits)
+CPU_TEST(task, each_part_has_single_digits)
 {
     sb_task_options one = {1, 1};
     for (int part = 0; part < SB_PARTS; part++) {

@@ -58,7 +58,7 @@ static void expect_symbols(const sb_vocabulary *v, int64_t count, const char *co
     }
 }
 
-TEST(vocabulary, special_symbols_come_first)
+CPU_TEST(vocabulary, special_symbols_come_first)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
     cr_expect_str_eq(sb_vocabulary_symbol(v, SB_SYMBOL_PADDING), "<padding>");
@@ -71,7 +71,7 @@ TEST(vocabulary, special_symbols_come_first)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, characters_are_sorted_by_code_point)
+CPU_TEST(vocabulary, characters_are_sorted_by_code_point)
 {
     sb_vocabulary *v =
         learn(SB_UNITS_CHARACTERS, 0, TEXTS("b\xE2\x82\xAC", "\xC3\xA4 a", "", "\xF0\x9F\x99\x82"));
@@ -84,7 +84,7 @@ TEST(vocabulary, characters_are_sorted_by_code_point)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, the_order_of_texts_does_not_matter)
+CPU_TEST(vocabulary, the_order_of_texts_does_not_matter)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
         sb_vocabulary *a =
@@ -99,14 +99,14 @@ TEST(vocabulary, the_order_of_texts_does_not_matter)
     }
 }
 
-TEST(vocabulary, a_small_size_keeps_the_most_frequent)
+CPU_TEST(vocabulary, a_small_size_keeps_the_most_frequent)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, SPECIAL + 3, TEXTS("d c b a", "d c b", "d d e", "a"));
     expect_symbols(v, TEXTS("a", "b", "d")); /* d occurs 4 times; a, b, c twice: a, b are kept */
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, words_are_separated_by_single_spaces)
+CPU_TEST(vocabulary, words_are_separated_by_single_spaces)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("AA B", " B  AA "));
     expect_symbols(v, TEXTS("", "AA", "B"));
@@ -116,7 +116,7 @@ TEST(vocabulary, words_are_separated_by_single_spaces)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, bytes_encode_every_text)
+CPU_TEST(vocabulary, bytes_encode_every_text)
 {
     sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("whatever"));
     cr_expect(sb_vocabulary_size(v) == 260);
@@ -127,7 +127,7 @@ TEST(vocabulary, bytes_encode_every_text)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, decoded_bytes_are_always_utf8)
+CPU_TEST(vocabulary, decoded_bytes_are_always_utf8)
 {
     sb_vocabulary *v = learn(SB_UNITS_BYTES, 0, TEXTS("x"));
     int32_t ids[] = {4 + 'a', 4 + 0xC3, 4 + 'b', 4 + 0, 4 + 0xE2, 4 + 0x82, 4 + 0xAC, 4 + 0xE2};
@@ -138,7 +138,7 @@ TEST(vocabulary, decoded_bytes_are_always_utf8)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, decoding_stops_at_the_end_symbol_and_skips_padding)
+CPU_TEST(vocabulary, decoding_stops_at_the_end_symbol_and_skips_padding)
 {
     sb_vocabulary *v = learn(SB_UNITS_WORDS, 0, TEXTS("a b"));
     int32_t ids[] = {
@@ -155,7 +155,7 @@ TEST(vocabulary, decoding_stops_at_the_end_symbol_and_skips_padding)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
+CPU_TEST(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     sb_unknown unknown;
@@ -181,7 +181,7 @@ TEST(vocabulary, unknown_units_are_counted_and_the_first_is_shown)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
+CPU_TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("abc"));
     int64_t count;
@@ -193,7 +193,7 @@ TEST(vocabulary, malformed_utf8_is_named_with_its_byte)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, wrong_arguments_are_refused)
+CPU_TEST(vocabulary, wrong_arguments_are_refused)
 {
     const char *texts[] = {"", ""};
     cr_expect(!sb_vocabulary_new(NULL, 1, NULL));
@@ -225,7 +225,7 @@ TEST(vocabulary, wrong_arguments_are_refused)
  * whose left side is a later symbol: "ow"; "_low". Of those with 6 likewise "_n" (as _ is first),
  * "ew", "_new" and "_newest".
  */
-TEST(vocabulary, bpe_merges_the_most_frequent_pair)
+CPU_TEST(vocabulary, bpe_merges_the_most_frequent_pair)
 {
     const char *texts[16];
     const char *const words[] = {"low", "lower", "newest", "widest"};
@@ -244,7 +244,7 @@ TEST(vocabulary, bpe_merges_the_most_frequent_pair)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
+CPU_TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "ab", "cd"));
     expect_symbols(v, TEXTS(" ", "a", "b", "c", "d", " a", " ab"));
@@ -255,7 +255,7 @@ TEST(vocabulary, bpe_ends_when_no_pair_occurs_twice)
 }
 
 /* 'a' is in more different words, 'b' occurs more often. */
-TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
+CPU_TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab\ncd ab\ncd ab\ncd\n\n\n"));
     for (int32_t id = SB_SPECIAL_SYMBOLS; id < sb_vocabulary_size(v); id++) {
@@ -273,14 +273,14 @@ TEST(vocabulary, no_bpe_symbol_goes_on_over_the_end_of_a_line)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
+CPU_TEST(vocabulary, bpe_keeps_the_most_frequent_characters)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2, TEXTS("b", "b b", "b b", "a", "ac", "ad"));
     expect_symbols(v, TEXTS(" ", "b"));
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, bpe_merges_runs_from_the_left)
+CPU_TEST(vocabulary, bpe_merges_runs_from_the_left)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, SPECIAL + 2 + 1, TEXTS("aaaaa aaaaa"));
     expect_symbols(v, TEXTS(" ", "a", "aa"));
@@ -336,7 +336,7 @@ static void expect_best(const sb_vocabulary *v, const struct slow *slow, int64_t
     }
 }
 
-TEST(vocabulary, bpe_follows_its_definition)
+CPU_TEST(vocabulary, bpe_follows_its_definition)
 {
     for (uint64_t seed = 1; seed <= 4; seed++) {
         sb_random random = sb_random_new(seed, SB_STREAM_USER);
@@ -380,7 +380,7 @@ static sb_units detected(int64_t count, const char *const *texts)
     return units;
 }
 
-TEST(vocabulary, units_are_chosen_as_documented)
+CPU_TEST(vocabulary, units_are_chosen_as_documented)
 {
     const char *texts[400], *const phonemes[] = {"AA B ER G", "AH", "B AA", "G ER G AH"};
     for (int i = 0; i < 400; i++)
@@ -403,7 +403,7 @@ TEST(vocabulary, units_are_chosen_as_documented)
     cr_expect(!sb_units_detect(texts, 0, &units));
 }
 
-TEST(vocabulary, more_than_a_thousand_words_are_not_a_closed_set)
+CPU_TEST(vocabulary, more_than_a_thousand_words_are_not_a_closed_set)
 {
     static char text[4000][16];
     const char *texts[4000];
@@ -416,7 +416,7 @@ TEST(vocabulary, more_than_a_thousand_words_are_not_a_closed_set)
     cr_expect(detected(4000, texts) == SB_UNITS_CHARACTERS);
 }
 
-TEST(vocabulary, units_are_found_by_name)
+CPU_TEST(vocabulary, units_are_found_by_name)
 {
     sb_units units;
     for (int i = 0; i < SB_UNITS; i++)
@@ -437,7 +437,7 @@ static sb_vocabulary *parsed(const char *text)
     return v;
 }
 
-TEST(vocabulary, json_keeps_everything)
+CPU_TEST(vocabulary, json_keeps_everything)
 {
     for (int units = SB_UNITS_CHARACTERS; units < SB_UNITS; units++) {
         sb_vocabulary *v =
@@ -465,7 +465,7 @@ TEST(vocabulary, json_keeps_everything)
     }
 }
 
-TEST(vocabulary, json_has_the_documented_form)
+CPU_TEST(vocabulary, json_has_the_documented_form)
 {
     sb_vocabulary *v = learn(SB_UNITS_BPE, 0, TEXTS("ab", "cab"));
     json_t *json = vocabulary_to_json(v);
@@ -477,7 +477,7 @@ TEST(vocabulary, json_has_the_documented_form)
     sb_vocabulary_release(v);
 }
 
-TEST(vocabulary, hostile_json_is_refused)
+CPU_TEST(vocabulary, hostile_json_is_refused)
 {
     static const struct {
         const char *json, *error;
@@ -558,13 +558,13 @@ static bool make_and_use(void *context)
     return ok;
 }
 
-TEST(vocabulary, each_failing_allocation_is_reported)
+CPU_TEST(vocabulary, each_failing_allocation_is_reported)
 {
     for (int units = SB_UNITS_AUTO; units < SB_UNITS; units++)
         cr_expect(test_each_allocation_fails(make_and_use, &(sb_units){(sb_units)units}) > 5);
 }
 
-TEST(vocabulary, it_lives_as_long_as_its_last_owner)
+CPU_TEST(vocabulary, it_lives_as_long_as_its_last_owner)
 {
     sb_vocabulary *v = learn(SB_UNITS_CHARACTERS, 0, TEXTS("a"));
     cr_expect(sb_vocabulary_retain(v) == v);

@@ -21,7 +21,7 @@ static const char *other(const struct settings *settings, int i)
     return text;
 }
 
-TEST(settings, each_setting_reads_what_it_writes)
+CPU_TEST(settings, each_setting_reads_what_it_writes)
 {
     const struct settings usual = settings_default();
     int count = 0;
@@ -70,14 +70,14 @@ static void expect_settings_survive(const char *kind)
     sb_vocabulary_release(v);
 }
 
-TEST(settings, all_settings_of_a_kind_survive_a_checkpoints_description)
+CPU_TEST(settings, all_settings_of_a_kind_survive_a_checkpoints_description)
 {
     expect_settings_survive("seq2seq");
     expect_settings_survive("language_model");
     expect_settings_survive("classifier");
 }
 
-TEST(settings, numbers_are_written_with_the_fewest_digits_that_give_the_same_bits)
+CPU_TEST(settings, numbers_are_written_with_the_fewest_digits_that_give_the_same_bits)
 {
     static const struct {
         double value;
@@ -100,7 +100,7 @@ TEST(settings, numbers_are_written_with_the_fewest_digits_that_give_the_same_bit
     }
 }
 
-TEST(settings, wrong_values_are_refused_with_the_reason)
+CPU_TEST(settings, wrong_values_are_refused_with_the_reason)
 {
     static const char *const cases[][3] = {
         {"width", "0", "--width: \"0\" is not a whole number in 1..1048576"},
@@ -125,7 +125,7 @@ TEST(settings, wrong_values_are_refused_with_the_reason)
 }
 
 /* AdamW of earlier versions decayed biases and norms too: what was begun then goes on so. */
-TEST(settings, adamw_of_an_earlier_file_still_decays_all_parameters)
+CPU_TEST(settings, adamw_of_an_earlier_file_still_decays_all_parameters)
 {
     static const char *const optimisers[] = {"adam", "adamw"};
     for (int i = 0; i < 2; i++) {

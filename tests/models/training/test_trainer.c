@@ -328,7 +328,7 @@ TEST(trainer, an_invalid_state_is_refused)
     small_run_close(&run);
 }
 
-TEST(trainer, null_is_named)
+CPU_TEST(trainer, null_is_named)
 {
     sb_trained trained;
     cr_expect(!sb_trainer_new(NULL, NULL, NULL));
